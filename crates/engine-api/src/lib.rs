@@ -1,1 +1,28 @@
-//! engine-api
+//! The hinge between SQL and storage: what a statement may ask of a transactional engine, and the catalog's plain types.
+//!
+//! Responsible for: the traits [`Engine`], [`Txn`], [`Scan`]; the catalog ([`Catalog`], [`CatalogObject`]); [`Step`] and
+//! [`Wait`], the two words of suspension.
+//! Not responsible for: how rows are stored, what SQL is. One shard (`engine`) and many shards implement the same traits.
+//! Invariants:
+//! - No call blocks its thread (rule R9). What must wait returns [`Step::Wait`]; after the wait is over the caller makes
+//!   *the same call again*, and calls are written so that repeating them is right.
+//! - Tuples cross this border as bytes in the row codec of `types`; rows are named by ([`TableRef`], `RowId`).
+//! - Everything that rests on a commit that is not durable yet has raised [`Txn::gate`] before it is returned (rule R1).
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod catalog;
+mod engine;
+mod wait;
+
+pub use batch::{BatchRow, RowBatch};
+pub use catalog::{
+    Catalog, CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, ForeignKeyAction, IndexDesc,
+    IndexKey, LayoutDesc, LayoutField, RoleDesc, SchemaDesc, SequenceDesc, TableDesc, TableKind, oids,
+};
+pub use engine::{
+    CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeyRange, MemoryUse, RowLockMode,
+    RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
+};
+pub use wait::{Step, Wait, WaitCell};

@@ -1,0 +1,76 @@
+//! A batch of rows as an engine hands them out: copied bytes, so that no guard outlives a call (rule R9).
+
+use base::{LayoutId, RowId};
+
+/// Rows in the row codec of `types`, in one arena. Reused between calls, so that a warm scan allocates nothing.
+#[derive(Debug, Default)]
+pub struct RowBatch {
+    arena: Vec<u8>,
+    rows: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    row: RowId,
+    layout: LayoutId,
+    start: u32,
+    len: u32,
+}
+
+/// One row of a [`RowBatch`].
+#[derive(Clone, Copy, Debug)]
+pub struct BatchRow<'a> {
+    /// The row's identity in its table.
+    pub row: RowId,
+    /// The layout its bytes were written with.
+    pub layout: LayoutId,
+    /// The tuple.
+    pub tuple: &'a [u8],
+}
+
+impl RowBatch {
+    /// An empty batch.
+    pub fn new() -> RowBatch {
+        RowBatch::default()
+    }
+
+    /// Forgets the rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.rows.clear();
+    }
+
+    /// Appends a copy of `tuple`.
+    pub fn push(&mut self, row: RowId, layout: LayoutId, tuple: &[u8]) {
+        let start = u32::try_from(self.arena.len()).expect("a batch stays far below 4 GiB");
+        self.arena.extend_from_slice(tuple);
+        self.rows.push(Slot { row, layout, start, len: tuple.len() as u32 });
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The `i`th row. Panics past the end.
+    pub fn row(&self, i: usize) -> BatchRow<'_> {
+        let slot = self.rows[i];
+        let start = slot.start as usize;
+        BatchRow { row: slot.row, layout: slot.layout, tuple: &self.arena[start..start + slot.len as usize] }
+    }
+
+    /// All rows in order.
+    pub fn iter(&self) -> impl Iterator<Item = BatchRow<'_>> {
+        (0..self.rows.len()).map(|i| self.row(i))
+    }
+
+    /// Bytes of tuples held.
+    pub fn bytes(&self) -> usize {
+        self.arena.len()
+    }
+}

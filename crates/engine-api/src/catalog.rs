@@ -1,0 +1,442 @@
+//! The catalog: descriptors of everything that has a name, and the immutable snapshot of all of them.
+//!
+//! Descriptors are serialised as JSON into catalog rows, so a field added later needs a `#[serde(default)]`.
+//! Expressions (defaults, checks) are SQL text: the binder compiles them, storage never reads them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base::{LayoutId, Oid};
+use serde::{Deserialize, Serialize};
+
+/// OIDs that exist from the start, as in PostgreSQL.
+pub mod oids {
+    use base::Oid;
+    /// Database `postgres`.
+    pub const DATABASE_POSTGRES: Oid = Oid(5);
+    /// Schema `pg_catalog`.
+    pub const SCHEMA_PG_CATALOG: Oid = Oid(11);
+    /// Schema `public` of database `postgres`.
+    pub const SCHEMA_PUBLIC: Oid = Oid(2200);
+    /// Schema `information_schema`.
+    pub const SCHEMA_INFORMATION_SCHEMA: Oid = Oid(13000);
+    /// Role `postgres`.
+    pub const ROLE_POSTGRES: Oid = Oid(10);
+    /// The first OID of user objects.
+    pub const FIRST_USER: Oid = Oid(16384);
+}
+
+/// A database: a namespace in the one engine (rule R19).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DatabaseDesc {
+    /// Identity.
+    pub oid: Oid,
+    /// Name.
+    pub name: String,
+    /// Owning role.
+    pub owner: Oid,
+}
+
+/// A schema.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SchemaDesc {
+    /// Identity.
+    pub oid: Oid,
+    /// Database it belongs to; `pg_catalog` and `information_schema` belong to all (`Oid::INVALID`).
+    pub database: Oid,
+    /// Name.
+    pub name: String,
+    /// Owning role.
+    pub owner: Oid,
+}
+
+/// A role.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RoleDesc {
+    /// Identity.
+    pub oid: Oid,
+    /// Name.
+    pub name: String,
+    /// May log in.
+    pub login: bool,
+    /// Bypasses all checks.
+    pub superuser: bool,
+    /// SCRAM-SHA-256 verifier, if it has a password.
+    pub password: Option<String>,
+}
+
+/// What a relation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TableKind {
+    /// An ordinary table.
+    Table,
+}
+
+/// A table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TableDesc {
+    /// Identity.
+    pub oid: Oid,
+    /// Its schema.
+    pub schema: Oid,
+    /// Name.
+    pub name: String,
+    /// Owning role.
+    pub owner: Oid,
+    /// What it is.
+    pub kind: TableKind,
+    /// Columns by attribute number (column `n` at index `n - 1`), dropped ones included.
+    pub columns: Vec<ColumnDesc>,
+    /// Every layout its rows may have (rule R3), oldest first; rows are written with the last.
+    pub layouts: Vec<LayoutDesc>,
+    /// Constraints.
+    pub constraints: Vec<ConstraintDesc>,
+    /// Storage parameters, kept and shown.
+    #[serde(default)]
+    pub options: Vec<(String, String)>,
+    /// Rises with TRUNCATE: the storage that belongs to this descriptor.
+    #[serde(default)]
+    pub storage: u32,
+}
+
+/// A column.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ColumnDesc {
+    /// Attribute number, from 1.
+    pub number: i16,
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub type_oid: Oid,
+    /// Type modifier, -1 for none.
+    pub typmod: i32,
+    /// NOT NULL.
+    pub not_null: bool,
+    /// Default expression as SQL text.
+    pub default: Option<String>,
+    /// Dropped: keeps its number, answers no name.
+    pub dropped: bool,
+    /// Value of rows written before the column existed: PostgreSQL text form; `None` is NULL.
+    #[serde(default)]
+    pub missing: Option<String>,
+}
+
+/// One shape of stored tuples.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutDesc {
+    /// Identity within the table.
+    pub id: LayoutId,
+    /// The stored fields in order.
+    pub fields: Vec<LayoutField>,
+}
+
+/// One field of a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutField {
+    /// Attribute number of the column.
+    pub column: i16,
+    /// Type at the time of the layout.
+    pub type_oid: Oid,
+    /// Modifier at the time of the layout.
+    pub typmod: i32,
+}
+
+/// What a foreign key does to referencing rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ForeignKeyAction {
+    /// NO ACTION: error at the end of the statement.
+    NoAction,
+    /// RESTRICT: error at once.
+    Restrict,
+    /// CASCADE
+    Cascade,
+    /// SET NULL
+    SetNull,
+    /// SET DEFAULT
+    SetDefault,
+}
+
+/// A table constraint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ConstraintDesc {
+    /// Identity.
+    pub oid: Oid,
+    /// Name.
+    pub name: String,
+    /// Columns (attribute numbers) it is about.
+    pub columns: Vec<i16>,
+    /// What it demands.
+    pub kind: ConstraintKind,
+}
+
+/// What a constraint demands.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ConstraintKind {
+    /// CHECK with its expression as SQL text.
+    Check {
+        /// The expression.
+        expression: String,
+    },
+    /// PRIMARY KEY, enforced by an index.
+    PrimaryKey {
+        /// The index.
+        index: Oid,
+    },
+    /// UNIQUE, enforced by an index.
+    Unique {
+        /// The index.
+        index: Oid,
+    },
+    /// FOREIGN KEY.
+    ForeignKey {
+        /// Referenced table.
+        table: Oid,
+        /// Referenced columns, in the order of the constraint's columns.
+        columns: Vec<i16>,
+        /// Unique index over them.
+        index: Oid,
+        /// ON DELETE.
+        on_delete: ForeignKeyAction,
+        /// ON UPDATE.
+        on_update: ForeignKeyAction,
+        /// MATCH FULL.
+        match_full: bool,
+    },
+}
+
+/// An ordered index.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct IndexDesc {
+    /// Identity.
+    pub oid: Oid,
+    /// Its schema (the table's).
+    pub schema: Oid,
+    /// Name.
+    pub name: String,
+    /// The table.
+    pub table: Oid,
+    /// Key columns.
+    pub keys: Vec<IndexKey>,
+    /// No two live rows with one key (NULLs are distinct).
+    pub unique: bool,
+    /// Enforces the primary key.
+    pub primary: bool,
+}
+
+/// One column of an index key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexKey {
+    /// Attribute number.
+    pub column: i16,
+    /// DESC
+    pub descending: bool,
+    /// NULLS FIRST
+    pub nulls_first: bool,
+}
+
+/// A sequence.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SequenceDesc {
+    /// Identity.
+    pub oid: Oid,
+    /// Its schema.
+    pub schema: Oid,
+    /// Name.
+    pub name: String,
+    /// Owning role.
+    pub owner: Oid,
+    /// Type: int2, int4 or int8.
+    pub type_oid: Oid,
+    /// START WITH
+    pub start: i64,
+    /// INCREMENT BY
+    pub increment: i64,
+    /// MINVALUE
+    pub min: i64,
+    /// MAXVALUE
+    pub max: i64,
+    /// CYCLE
+    pub cycle: bool,
+    /// Column it is dropped with: (table, attribute number).
+    pub owned_by: Option<(Oid, i16)>,
+}
+
+/// Anything in the catalog.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum CatalogObject {
+    /// A database.
+    Database(DatabaseDesc),
+    /// A schema.
+    Schema(SchemaDesc),
+    /// A role.
+    Role(RoleDesc),
+    /// A table.
+    Table(TableDesc),
+    /// An index.
+    Index(IndexDesc),
+    /// A sequence.
+    Sequence(SequenceDesc),
+}
+
+impl CatalogObject {
+    /// Its identity.
+    pub fn oid(&self) -> Oid {
+        match self {
+            CatalogObject::Database(o) => o.oid,
+            CatalogObject::Schema(o) => o.oid,
+            CatalogObject::Role(o) => o.oid,
+            CatalogObject::Table(o) => o.oid,
+            CatalogObject::Index(o) => o.oid,
+            CatalogObject::Sequence(o) => o.oid,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            CatalogObject::Database(o) => &o.name,
+            CatalogObject::Schema(o) => &o.name,
+            CatalogObject::Role(o) => &o.name,
+            CatalogObject::Table(o) => &o.name,
+            CatalogObject::Index(o) => &o.name,
+            CatalogObject::Sequence(o) => &o.name,
+        }
+    }
+
+    /// The namespace in which its name is unique: (class, parent). Relations of a schema share one.
+    pub fn namespace(&self) -> (u8, Oid) {
+        match self {
+            CatalogObject::Database(_) => (0, Oid::INVALID),
+            CatalogObject::Role(_) => (1, Oid::INVALID),
+            CatalogObject::Schema(o) => (2, o.database),
+            CatalogObject::Table(o) => (3, o.schema),
+            CatalogObject::Index(o) => (3, o.schema),
+            CatalogObject::Sequence(o) => (3, o.schema),
+        }
+    }
+}
+
+/// An immutable snapshot of the catalog. Objects are shared between snapshots; a change copies the maps only.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// Rises with every committed DDL; a transaction's own DDL keeps the committed number.
+    pub version: u64,
+    objects: BTreeMap<Oid, Arc<CatalogObject>>,
+    names: BTreeMap<(u8, Oid, Arc<str>), Oid>,
+    indexes_of: BTreeMap<Oid, Vec<Oid>>,
+}
+
+impl Catalog {
+    /// The object, whatever it is.
+    pub fn get(&self, oid: Oid) -> Option<&Arc<CatalogObject>> {
+        self.objects.get(&oid)
+    }
+
+    /// Adds or replaces an object.
+    pub fn put(&mut self, object: Arc<CatalogObject>) {
+        self.remove(object.oid());
+        let (class, parent) = object.namespace();
+        self.names.insert((class, parent, object.name().into()), object.oid());
+        if let CatalogObject::Index(index) = &*object {
+            self.indexes_of.entry(index.table).or_default().push(index.oid);
+        }
+        self.objects.insert(object.oid(), object);
+    }
+
+    /// Removes an object; nothing happens if it is not there.
+    pub fn remove(&mut self, oid: Oid) {
+        let Some(object) = self.objects.remove(&oid) else { return };
+        let (class, parent) = object.namespace();
+        self.names.remove(&(class, parent, object.name().into()));
+        if let CatalogObject::Index(index) = &*object {
+            if let Some(list) = self.indexes_of.get_mut(&index.table) {
+                list.retain(|&o| o != oid);
+            }
+        }
+    }
+
+    fn named(&self, class: u8, parent: Oid, name: &str) -> Option<&Arc<CatalogObject>> {
+        self.objects.get(self.names.get(&(class, parent, name.into()))?)
+    }
+
+    /// A database by name.
+    pub fn database(&self, name: &str) -> Option<&DatabaseDesc> {
+        match &**self.named(0, Oid::INVALID, name)? {
+            CatalogObject::Database(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// A role by name.
+    pub fn role(&self, name: &str) -> Option<&RoleDesc> {
+        match &**self.named(1, Oid::INVALID, name)? {
+            CatalogObject::Role(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// A schema of a database by name; the system schemas belong to every database.
+    pub fn schema(&self, database: Oid, name: &str) -> Option<&SchemaDesc> {
+        let found = self.named(2, database, name).or_else(|| self.named(2, Oid::INVALID, name))?;
+        match &**found {
+            CatalogObject::Schema(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// A table, index or sequence of a schema by name.
+    pub fn relation(&self, schema: Oid, name: &str) -> Option<&Arc<CatalogObject>> {
+        self.named(3, schema, name)
+    }
+
+    /// A table by OID.
+    pub fn table(&self, oid: Oid) -> Option<&TableDesc> {
+        match &**self.get(oid)? {
+            CatalogObject::Table(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// An index by OID.
+    pub fn index(&self, oid: Oid) -> Option<&IndexDesc> {
+        match &**self.get(oid)? {
+            CatalogObject::Index(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// A sequence by OID.
+    pub fn sequence(&self, oid: Oid) -> Option<&SequenceDesc> {
+        match &**self.get(oid)? {
+            CatalogObject::Sequence(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// The indexes of a table, in order of creation.
+    pub fn indexes(&self, table: Oid) -> impl Iterator<Item = &IndexDesc> {
+        self.indexes_of.get(&table).into_iter().flatten().filter_map(|&oid| self.index(oid))
+    }
+
+    /// All objects in order of OID.
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<CatalogObject>> {
+        self.objects.values()
+    }
+}
+
+impl TableDesc {
+    /// A live column by name.
+    pub fn column(&self, name: &str) -> Option<&ColumnDesc> {
+        self.columns.iter().find(|c| !c.dropped && c.name == name)
+    }
+
+    /// Live columns in order.
+    pub fn live_columns(&self) -> impl Iterator<Item = &ColumnDesc> {
+        self.columns.iter().filter(|c| !c.dropped)
+    }
+
+    /// The layout new rows are written with.
+    pub fn newest_layout(&self) -> &LayoutDesc {
+        self.layouts.last().expect("a table has at least one layout")
+    }
+}

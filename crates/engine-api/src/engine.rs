@@ -1,0 +1,354 @@
+//! What SQL may ask of storage.
+
+use std::any::Any;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use base::{LayoutId, Lsn, Oid, Result, RowId, TxnId};
+
+use crate::{Catalog, CatalogObject, RowBatch, Step};
+
+/// A transactional engine: one shard, or many behind one face.
+pub trait Engine: Send + Sync + 'static {
+    /// The newest committed catalog.
+    fn catalog(&self) -> Arc<Catalog>;
+
+    /// Starts a transaction. It takes no view and no id before its first command.
+    fn begin(&self, options: TxnOptions) -> Box<dyn Txn>;
+
+    /// A fresh OID for a new catalog object; never handed out twice.
+    fn allocate_oid(&self) -> Oid;
+
+    /// Advances a sequence by `count` steps at once and returns the first new value; not undone by rollback.
+    /// The log runs ahead of the values handed out (record kind Sequence).
+    ///
+    /// # Errors
+    /// 2200H at the limit of a sequence that does not cycle.
+    fn sequence_next(&self, sequence: Oid) -> Result<i64>;
+
+    /// Sets a sequence, as `setval` does.
+    fn sequence_set(&self, sequence: Oid, state: SequenceState) -> Result<()>;
+
+    /// The state of a sequence, as `SELECT last_value, is_called` shows it.
+    fn sequence_get(&self, sequence: Oid) -> Result<SequenceState>;
+
+    /// Rows of a table, roughly, for the planner. Cheap.
+    fn row_count(&self, table: &TableRef) -> u64;
+
+    /// Memory held, by kind (rule R18).
+    fn memory(&self) -> MemoryUse;
+}
+
+/// State of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequenceState {
+    /// The last value handed out, or the one to hand out next if `!is_called`.
+    pub last_value: i64,
+    /// Whether `last_value` was handed out.
+    pub is_called: bool,
+}
+
+/// Memory held by an engine, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemoryUse {
+    /// Row headers and versions.
+    pub rows: u64,
+    /// Index nodes.
+    pub indexes: u64,
+    /// Budget; writes are refused with 53200 beyond it.
+    pub limit: u64,
+}
+
+/// Isolation level with PostgreSQL's meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// A view per command; waits and re-checks on conflict.
+    #[default]
+    ReadCommitted,
+    /// One view; 40001 on a write conflict.
+    RepeatableRead,
+    /// As if one after the other.
+    Serializable,
+}
+
+/// How a transaction starts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TxnOptions {
+    /// Isolation level.
+    pub isolation: Isolation,
+    /// Writes are refused by the caller; the engine may take a cheaper path.
+    pub read_only: bool,
+}
+
+/// When a commit may be acknowledged (`synchronous_commit`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// When its log record is durable.
+    #[default]
+    On,
+    /// At once.
+    Off,
+}
+
+/// PostgreSQL's four row-lock strengths, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RowLockMode {
+    /// FOR KEY SHARE
+    KeyShare,
+    /// FOR SHARE
+    Share,
+    /// FOR NO KEY UPDATE
+    NoKeyUpdate,
+    /// FOR UPDATE
+    Update,
+}
+
+/// PostgreSQL's eight table-lock modes, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TableLockMode {
+    /// SELECT
+    AccessShare,
+    /// SELECT FOR UPDATE
+    RowShare,
+    /// INSERT, UPDATE, DELETE
+    RowExclusive,
+    /// VACUUM, ANALYZE, CREATE INDEX CONCURRENTLY
+    ShareUpdateExclusive,
+    /// CREATE INDEX
+    Share,
+    /// CREATE TRIGGER, ADD FOREIGN KEY
+    ShareRowExclusive,
+    /// REFRESH CONCURRENTLY
+    Exclusive,
+    /// ALTER, DROP, TRUNCATE
+    AccessExclusive,
+}
+
+/// What to do about a lock that another transaction holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum WaitPolicy {
+    /// Wait.
+    #[default]
+    Block,
+    /// NOWAIT: 55P03.
+    Error,
+    /// SKIP LOCKED.
+    Skip,
+}
+
+/// A table as the engine has it open. Cheap to clone; kept in cached plans. Stays valid until the table is dropped,
+/// truncated or altered, which changes the table's version in the catalog.
+#[derive(Clone)]
+pub struct TableRef(pub Arc<dyn Any + Send + Sync>);
+
+impl std::fmt::Debug for TableRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TableRef")
+    }
+}
+
+/// A range of encoded index keys (concatenated columns, key codec of `types`).
+#[derive(Clone, Debug)]
+pub struct KeyRange {
+    /// Where it begins. `Included` of a prefix begins at the first key with that prefix.
+    pub lower: Bound<Vec<u8>>,
+    /// Where it ends. A prefix range ends before the prefix's successor: `Excluded(successor)`.
+    pub upper: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// Everything.
+    pub fn all() -> KeyRange {
+        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
+    /// All keys that begin with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> KeyRange {
+        let upper = match KeyRange::successor(prefix) {
+            Some(successor) => Bound::Excluded(successor),
+            None => Bound::Unbounded,
+        };
+        KeyRange { lower: Bound::Included(prefix.to_vec()), upper }
+    }
+
+    /// The first byte string after all that begin with `prefix`; `None` if there is none.
+    pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+        let last = prefix.iter().rposition(|&b| b != 0xff)?;
+        let mut end = prefix[..=last].to_vec();
+        end[last] += 1;
+        Some(end)
+    }
+}
+
+/// A scan to open.
+#[derive(Clone, Debug)]
+pub struct ScanSpec {
+    /// The table.
+    pub table: TableRef,
+    /// Index to walk in key order; `None` walks the rows in insertion order.
+    pub index: Option<Oid>,
+    /// Keys to visit; ignored without an index.
+    pub range: KeyRange,
+    /// Descending.
+    pub reverse: bool,
+}
+
+/// An open scan. Sees what the command that opened it sees (rule R6), whatever the transaction does afterwards.
+pub trait Scan: Send {
+    /// Appends at most `max` further rows to `out`; `false` when there are no more. Never waits for other transactions.
+    fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool>;
+}
+
+/// What [`Txn::lock_row`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowLockOutcome {
+    /// Locked; the newest version is the one the command's view shows.
+    Locked,
+    /// Locked; the newest version is another one, appended to `out`: re-evaluate the qualification on it (rule R7).
+    Moved,
+    /// The row is gone in its newest version; nothing is locked.
+    Gone,
+    /// Held by another transaction, and the policy was Skip.
+    Skipped,
+}
+
+/// Which unique indexes turn a duplicate into an outcome instead of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConflictArbiter {
+    /// None: 23505.
+    None,
+    /// Any unique index (ON CONFLICT DO NOTHING without a target).
+    Any,
+    /// This one.
+    Index(Oid),
+}
+
+/// What [`Txn::insert`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InsertOutcome {
+    /// The new row.
+    Inserted(RowId),
+    /// An arbiter found this row, committed (or our own) and live.
+    Conflict(RowId),
+}
+
+/// A point in a transaction that it can go back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Savepoint(pub u64);
+
+/// What a commit answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitOutcome {
+    /// The reply may leave when the log is durable up to here (rule R1).
+    pub gate: Lsn,
+}
+
+/// One transaction. Dropping it rolls it back.
+pub trait Txn: Send {
+    /// The engine this belongs to.
+    fn engine(&self) -> &dyn Engine;
+
+    /// Its id, once it has written or locked something.
+    fn id(&self) -> Option<TxnId>;
+
+    /// Its isolation level.
+    fn isolation(&self) -> Isolation;
+
+    /// The newest committed catalog plus its own DDL (rule R10).
+    fn catalog(&self) -> Arc<Catalog>;
+
+    /// Starts a command: the command number rises, and at READ COMMITTED the view is taken anew.
+    fn begin_command(&mut self);
+
+    /// Ends the command's view, so that it stops holding garbage back while the client thinks (READ COMMITTED).
+    fn end_command(&mut self);
+
+    /// The log position that replies resting on what was seen so far must wait for (rule R1).
+    fn gate(&self) -> Lsn;
+
+    /// Opens a table by OID.
+    ///
+    /// # Errors
+    /// XX000 if there is no such table in [`Txn::catalog`].
+    fn open_table(&mut self, table: Oid) -> Result<TableRef>;
+
+    /// Opens a scan for the current command.
+    fn open_scan(&mut self, spec: ScanSpec) -> Result<Box<dyn Scan>>;
+
+    /// Appends to `out` the visible rows whose key in `index` is exactly `key` (all columns). The point-read path.
+    fn get(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()>;
+
+    /// Appends to `out` the visible version of `row`; `false` if there is none.
+    fn fetch(&mut self, table: &TableRef, row: RowId, out: &mut RowBatch) -> Result<bool>;
+
+    /// Like [`Txn::get`], on the newest committed (or own) versions instead of the view: what foreign-key checks look at.
+    fn get_newest(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()>;
+
+    /// Locks a table until the end of the transaction.
+    ///
+    /// # Errors
+    /// 55P03 with [`WaitPolicy::Error`]; 40P01.
+    fn lock_table(&mut self, table: Oid, mode: TableLockMode, policy: WaitPolicy) -> Result<Step<()>>;
+
+    /// Locks a row until the end of the transaction (rule R7).
+    ///
+    /// # Errors
+    /// 40001 at REPEATABLE READ if the newest version is not in the view; 55P03; 40P01.
+    fn lock_row(
+        &mut self,
+        table: &TableRef,
+        row: RowId,
+        mode: RowLockMode,
+        policy: WaitPolicy,
+        out: &mut RowBatch,
+    ) -> Result<Step<RowLockOutcome>>;
+
+    /// Inserts a tuple of the table's newest layout, with its index entries.
+    ///
+    /// # Errors
+    /// 23505 with PostgreSQL's message and detail; 53100; 53200.
+    fn insert(&mut self, table: &TableRef, tuple: &[u8], arbiter: ConflictArbiter) -> Result<Step<InsertOutcome>>;
+
+    /// Replaces the newest version of a row. REQUIRES a lock of NoKeyUpdate (Update if a unique key column that a
+    /// foreign key can point at changes) held by this transaction.
+    ///
+    /// # Errors
+    /// As for [`Txn::insert`].
+    fn update(&mut self, table: &TableRef, row: RowId, tuple: &[u8]) -> Result<Step<()>>;
+
+    /// Deletes a row. REQUIRES a lock of mode Update held by this transaction.
+    fn delete(&mut self, table: &TableRef, row: RowId) -> Result<()>;
+
+    /// Gives up the wait that the last call returned (cancel, timeout).
+    fn cancel_wait(&mut self);
+
+    /// A point to go back to.
+    fn savepoint(&mut self) -> Savepoint;
+
+    /// Undoes everything since `savepoint` and releases the row locks taken since. The savepoint stays usable.
+    fn rollback_to(&mut self, savepoint: Savepoint);
+
+    /// Adds or replaces a catalog object. A new table gets storage; a new index is built in steps over the rows.
+    ///
+    /// # Errors
+    /// 23505 if an index build finds duplicates.
+    fn put_object(&mut self, object: CatalogObject) -> Result<Step<()>>;
+
+    /// Drops one catalog object (the caller resolves dependencies).
+    fn drop_object(&mut self, object: Oid) -> Result<()>;
+
+    /// Empties a table. REQUIRES AccessExclusive.
+    fn truncate(&mut self, table: Oid) -> Result<()>;
+
+    /// Commits. On `Ready` the transaction is over; the reply waits for the outcome's gate.
+    ///
+    /// # Errors
+    /// 53100 if the log's disk is full, 40001; the transaction is then rolled back.
+    fn commit(&mut self, durability: Durability) -> Result<Step<CommitOutcome>>;
+
+    /// Rolls back. Never fails.
+    fn rollback(&mut self);
+
+    /// The layout in which the newest tuples of a table are written.
+    fn layout(&self, table: &TableRef) -> LayoutId;
+}

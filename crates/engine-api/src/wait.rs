@@ -1,0 +1,91 @@
+//! Suspension without threads: a call that must wait hands out a [`Wait`].
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+/// The answer of a call that may have to wait (rule R9).
+#[derive(Debug)]
+pub enum Step<T> {
+    /// Done.
+    Ready(T),
+    /// Not yet: await this, then make the same call again.
+    Wait(Wait),
+}
+
+impl<T> Step<T> {
+    /// Maps the ready value.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Step<U> {
+        match self {
+            Step::Ready(value) => Step::Ready(f(value)),
+            Step::Wait(wait) => Step::Wait(wait),
+        }
+    }
+}
+
+/// Something to await before a call is repeated. Completes when the call *may* succeed; spurious completion is allowed.
+#[derive(Clone, Debug)]
+pub struct Wait(Arc<WaitCell>);
+
+/// The waking side of a [`Wait`]; shared between the waiter and whoever ends the wait.
+#[derive(Debug, Default)]
+pub struct WaitCell {
+    /// Set once by `wake` (Release) and read by `poll` (Acquire): what happened before the wake is seen after the wait.
+    done: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl WaitCell {
+    /// A cell nobody has woken yet.
+    pub fn new() -> Arc<WaitCell> {
+        Arc::new(WaitCell::default())
+    }
+
+    /// Ends the wait. Idempotent; callable from any thread.
+    pub fn wake(&self) {
+        self.done.store(true, Ordering::Release);
+        let waker = self.waker.lock().unwrap_or_else(|e| e.into_inner()).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Whether the wait has ended.
+    pub fn is_done(&self) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+}
+
+impl Wait {
+    /// A wait that `cell` ends.
+    pub fn on(cell: &Arc<WaitCell>) -> Wait {
+        Wait(Arc::clone(cell))
+    }
+
+    /// A wait that is already over: gives other tasks of the core a turn (the 1 ms yield of rule R9).
+    pub fn yield_now() -> Wait {
+        let cell = WaitCell::new();
+        cell.wake();
+        Wait(cell)
+    }
+
+    /// Whether awaiting this would return at once.
+    pub fn is_over(&self) -> bool {
+        self.0.is_done()
+    }
+}
+
+impl Future for Wait {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.0.is_done() {
+            return Poll::Ready(());
+        }
+        *self.0.waker.lock().unwrap_or_else(|e| e.into_inner()) = Some(cx.waker().clone());
+        // A wake between the check above and the store of the waker would be lost without this second look.
+        if self.0.is_done() { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
