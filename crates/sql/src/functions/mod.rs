@@ -1,0 +1,208 @@
+//! Built-in functions, operators, casts and aggregates: what they are called, what they take, what they do.
+//!
+//! One static table per family of types, one file each; resolution (which overload a call means) is in `bind::resolve`.
+//! OIDs and names are PostgreSQL's where it has the function, so that catalogs and EXPLAIN agree.
+
+use std::fmt;
+
+use base::{Oid, Result};
+use types::Datum;
+
+/// How far a function's value can be trusted to repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Volatility {
+    /// Always the same for the same arguments: folded by the binder.
+    Immutable,
+    /// The same within a statement.
+    Stable,
+    /// Anything.
+    Volatile,
+}
+
+/// What functions may see of the world: the session's settings, the statement's times, sequences.
+/// Implemented by the session; one indirection, used only by functions that need it.
+pub trait EvalContext {
+    /// Output and input settings (zone, DateStyle …).
+    fn settings(&self) -> &types::OutputSettings;
+    /// Start of the transaction, µs since 2000-01-01 UTC (`now()`).
+    fn transaction_timestamp(&self) -> i64;
+    /// Start of the statement.
+    fn statement_timestamp(&self) -> i64;
+    /// The clock now.
+    fn clock_timestamp(&self) -> i64;
+    /// A uniform value in [0, 1).
+    fn random(&self) -> f64;
+    /// Seeds [`EvalContext::random`].
+    fn set_seed(&self, seed: f64);
+    /// `nextval`
+    fn next_value(&self, sequence: Oid) -> Result<i64>;
+    /// `currval`
+    fn current_value(&self, sequence: Oid) -> Result<i64>;
+    /// `setval`
+    fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()>;
+    /// `lastval`
+    fn last_value(&self) -> Result<i64>;
+    /// `current_setting(name, missing_ok)`
+    fn setting(&self, name: &str) -> Option<String>;
+    /// `set_config`
+    fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()>;
+    /// Current and session user, database, schemas.
+    fn identity(&self) -> Identity;
+    /// The catalog of the statement.
+    fn catalog(&self) -> std::sync::Arc<engine_api::Catalog>;
+    /// Queues a notice.
+    fn notice(&self, notice: base::Notice);
+    /// Sleep requested by `pg_sleep`: the statement suspends itself; the context records it.
+    fn backend_pid(&self) -> i32;
+}
+
+/// Who and where a session is.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    /// `current_user`
+    pub current_user: String,
+    /// `session_user`
+    pub session_user: String,
+    /// `current_database()`
+    pub database: String,
+    /// OID of the database.
+    pub database_oid: Oid,
+    /// Effective search path: existing schemas in order, `pg_catalog` first unless named.
+    pub search_path: Vec<Oid>,
+    /// Client address, if TCP.
+    pub client_addr: Option<String>,
+}
+
+/// A scalar function's code. Strict functions never see NULL.
+pub type ScalarFn = fn(&dyn EvalContext, &[Datum]) -> Result<Datum>;
+
+/// A scalar function or operator implementation.
+pub struct Function {
+    /// PostgreSQL's OID of the function.
+    pub oid: u32,
+    /// Name (`int4pl`, `lower`).
+    pub name: &'static str,
+    /// Argument types; pseudo-types (`anyelement`, `any`…) allowed.
+    pub args: &'static [Oid],
+    /// Last argument repeats (VARIADIC).
+    pub variadic: bool,
+    /// Number of trailing arguments that may be left out, with their defaults.
+    pub defaults: &'static [Datum],
+    /// Result type.
+    pub ret: Oid,
+    /// NULL in, NULL out.
+    pub strict: bool,
+    /// Trust.
+    pub volatility: Volatility,
+    /// Code.
+    pub eval: ScalarFn,
+}
+
+/// A set-returning function's code: all rows at once, each with the function's columns.
+pub type SetFn = fn(&dyn EvalContext, &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
+
+/// A set-returning function.
+pub struct SetFunction {
+    /// OID.
+    pub oid: u32,
+    /// Name.
+    pub name: &'static str,
+    /// Argument types.
+    pub args: &'static [Oid],
+    /// Last argument repeats.
+    pub variadic: bool,
+    /// Output columns; one unnamed column takes the function's (or alias's) name. Pseudo-types follow the arguments.
+    pub columns: &'static [(&'static str, Oid)],
+    /// NULL in, no rows out.
+    pub strict: bool,
+    /// Code.
+    pub eval: SetFn,
+}
+
+/// The running state of one aggregate in one group.
+pub trait Accumulator: Send {
+    /// Takes one row's arguments.
+    fn add(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()>;
+    /// The result so far.
+    fn finish(&mut self, cx: &dyn EvalContext) -> Result<Datum>;
+    /// Bytes held, roughly.
+    fn memory(&self) -> usize {
+        64
+    }
+}
+
+/// An aggregate function.
+pub struct Aggregate {
+    /// OID.
+    pub oid: u32,
+    /// Name.
+    pub name: &'static str,
+    /// Argument types; empty for `count(*)`.
+    pub args: &'static [Oid],
+    /// Result type; pseudo-types follow the arguments.
+    pub ret: Oid,
+    /// Rows with a NULL argument are skipped.
+    pub strict: bool,
+    /// A fresh state, for the actual argument types.
+    pub create: fn(&[Oid]) -> Box<dyn Accumulator>,
+}
+
+/// An operator of the catalog.
+#[derive(Debug)]
+pub struct Operator {
+    /// PostgreSQL's OID.
+    pub oid: u32,
+    /// Symbol.
+    pub name: &'static str,
+    /// Left type; `Oid::INVALID` for prefix operators.
+    pub left: Oid,
+    /// Right type.
+    pub right: Oid,
+    /// Name of the function that implements it (in [`Function`] tables), with (left, right) argument types.
+    pub function: &'static str,
+    /// For comparison operators: which, so that the planner can use an index.
+    pub compare: Option<crate::ir::CompareOp>,
+}
+
+/// When a cast applies by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CastContext {
+    /// Everywhere.
+    Implicit,
+    /// In assignments to columns.
+    Assignment,
+    /// Only when written.
+    Explicit,
+}
+
+/// A cast of the catalog.
+#[derive(Debug)]
+pub struct CastEntry {
+    /// From.
+    pub source: Oid,
+    /// To.
+    pub target: Oid,
+    /// When.
+    pub context: CastContext,
+    /// Function name (first argument: source type); `None` is binary-compatible.
+    pub function: Option<&'static str>,
+}
+
+macro_rules! debug_by_name {
+    ($($t:ty),+) => {
+        $(impl fmt::Debug for $t {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}#{}", self.name, self.oid)
+            }
+        })+
+    };
+}
+debug_by_name!(Function, SetFunction, Aggregate);
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Function {}

@@ -1,0 +1,599 @@
+//! The bound statement: what the binder hands to the planner. Names are resolved, types are decided, casts are explicit.
+//!
+//! The shape follows PostgreSQL's `Query` (range table + join tree + target list), because its rules for what a column
+//! reference, an aggregate or a sort key means are stated in these terms.
+//! Invariants: every [`Expr`] knows its type; a [`Column`] names (levels up, range-table entry, column); operators and casts
+//! are calls of [`crate::functions::Function`]s; nothing here refers to the statement's text except for error positions.
+
+use std::sync::Arc;
+
+use base::Oid;
+use engine_api::{IndexDesc, TableDesc};
+use types::Datum;
+
+use crate::functions::{Aggregate, Function, SetFunction};
+use crate::system::SystemRelation;
+
+/// A type with its modifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ty {
+    /// Type.
+    pub oid: Oid,
+    /// Modifier, -1 for none.
+    pub typmod: i32,
+}
+
+impl Ty {
+    /// A type without modifier.
+    pub const fn of(oid: Oid) -> Ty {
+        Ty { oid, typmod: -1 }
+    }
+}
+
+/// A bound statement.
+#[derive(Clone, Debug)]
+pub enum Statement {
+    /// SELECT, VALUES, set operations.
+    Select(Box<Query>),
+    /// INSERT
+    Insert(Box<Insert>),
+    /// UPDATE
+    Update(Box<Update>),
+    /// DELETE
+    Delete(Box<Delete>),
+}
+
+/// A bound SELECT (or VALUES, or set operation).
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// Range table; [`Column::rel`] indexes it.
+    pub rels: Vec<Rel>,
+    /// FROM as a list of join trees (comma = cross join). Empty: one row without columns.
+    pub from: Vec<From>,
+    /// WHERE
+    pub filter: Option<Expr>,
+    /// Output columns in order, then the resjunk ones that only sorting or grouping needs.
+    pub targets: Vec<Target>,
+    /// GROUP BY expressions. Grouped query iff non-empty or `aggs` or `having`.
+    pub group_by: Vec<Expr>,
+    /// Aggregate calls of this level; [`Expr::Agg`] indexes it.
+    pub aggs: Vec<AggCall>,
+    /// HAVING
+    pub having: Option<Expr>,
+    /// DISTINCT: `Some(vec![])` over all visible targets, else DISTINCT ON these targets (indexes).
+    pub distinct: Option<Vec<usize>>,
+    /// ORDER BY.
+    pub order_by: Vec<SortKey>,
+    /// LIMIT (bigint); NULL is no limit.
+    pub limit: Option<Expr>,
+    /// OFFSET (bigint).
+    pub offset: Option<Expr>,
+    /// Set operation or VALUES instead of FROM/WHERE; `order_by`, `limit`, `offset` still apply to its result.
+    pub body: Body,
+    /// FOR UPDATE and kin.
+    pub locking: Vec<Locking>,
+}
+
+/// What produces the rows of a query.
+#[derive(Clone, Debug, Default)]
+pub enum Body {
+    /// FROM/WHERE/GROUP BY.
+    #[default]
+    Select,
+    /// VALUES lists, all of one width; `targets` are `Column`s of a virtual rel 0 of kind `RelKind::Values`.
+    Values(Vec<Vec<Expr>>),
+    /// UNION, INTERSECT, EXCEPT; operands have equal column types. `targets` are `Column`s of virtual rel 0.
+    SetOp {
+        /// Which.
+        op: SetOp,
+        /// ALL
+        all: bool,
+        /// Left operand.
+        left: Box<Query>,
+        /// Right operand.
+        right: Box<Query>,
+    },
+}
+
+/// Set operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOp {
+    /// UNION
+    Union,
+    /// INTERSECT
+    Intersect,
+    /// EXCEPT
+    Except,
+}
+
+/// A range-table entry.
+#[derive(Clone, Debug)]
+pub struct Rel {
+    /// Alias or name, as error messages and EXPLAIN show it.
+    pub alias: String,
+    /// What it is.
+    pub kind: RelKind,
+    /// Its columns (for tables: by attribute number - 1, dropped ones included, so that `Column::column` = attnum - 1).
+    pub columns: Vec<RelColumn>,
+}
+
+/// A column of a range-table entry.
+#[derive(Clone, Debug)]
+pub struct RelColumn {
+    /// Name; empty for dropped.
+    pub name: String,
+    /// Type.
+    pub ty: Ty,
+}
+
+/// What a range-table entry is.
+#[derive(Clone, Debug)]
+pub enum RelKind {
+    /// A stored table.
+    Table(Arc<TableInfo>),
+    /// A relation computed from the catalog.
+    System(&'static SystemRelation),
+    /// A subquery in FROM.
+    Subquery {
+        /// It.
+        query: Box<Query>,
+        /// May refer to earlier FROM items.
+        lateral: bool,
+    },
+    /// A set-returning function in FROM.
+    Function {
+        /// Function.
+        function: &'static SetFunction,
+        /// Arguments.
+        args: Vec<Expr>,
+        /// WITH ORDINALITY
+        ordinality: bool,
+    },
+    /// The virtual rel of a VALUES list or set operation.
+    Values,
+    /// A join with its own column list (USING merges, alias on a join): each column is an expression over earlier rels.
+    /// The binder resolves references to the expression, so the planner never meets a `Column` of such a rel.
+    Join,
+}
+
+/// Everything a plan needs of a stored table: its descriptor and its indexes, of one catalog version.
+#[derive(Clone, Debug)]
+pub struct TableInfo {
+    /// The table.
+    pub desc: TableDesc,
+    /// Its indexes.
+    pub indexes: Vec<IndexDesc>,
+}
+
+/// A FROM item.
+#[derive(Clone, Debug)]
+pub enum From {
+    /// A range-table entry.
+    Rel(usize),
+    /// A join.
+    Join {
+        /// Kind.
+        kind: JoinKind,
+        /// Left side.
+        left: Box<From>,
+        /// Right side.
+        right: Box<From>,
+        /// ON (USING and NATURAL included).
+        on: Option<Expr>,
+    },
+}
+
+/// Kinds of joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    /// INNER, CROSS
+    Inner,
+    /// LEFT
+    Left,
+    /// RIGHT
+    Right,
+    /// FULL
+    Full,
+}
+
+/// An output column.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Value.
+    pub expr: Expr,
+    /// Column name.
+    pub name: String,
+    /// Only for sorting or grouping; not returned.
+    pub junk: bool,
+}
+
+/// One ORDER BY key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    /// Index into the targets.
+    pub target: usize,
+    /// DESC
+    pub descending: bool,
+    /// NULLS FIRST
+    pub nulls_first: bool,
+}
+
+/// FOR UPDATE/SHARE on one range-table entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Locking {
+    /// The entry (a table).
+    pub rel: usize,
+    /// Strength.
+    pub mode: engine_api::RowLockMode,
+    /// NOWAIT, SKIP LOCKED.
+    pub policy: engine_api::WaitPolicy,
+}
+
+/// An aggregate call.
+#[derive(Clone, Debug)]
+pub struct AggCall {
+    /// Which.
+    pub aggregate: &'static Aggregate,
+    /// Arguments; empty for `count(*)`.
+    pub args: Vec<Expr>,
+    /// DISTINCT
+    pub distinct: bool,
+    /// ORDER BY inside the call: expression, descending, nulls first.
+    pub order_by: Vec<(Expr, bool, bool)>,
+    /// FILTER (WHERE …)
+    pub filter: Option<Expr>,
+    /// Result type.
+    pub ty: Ty,
+}
+
+/// A column reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Column {
+    /// 0 = this query, 1 = the one around it, …
+    pub level: usize,
+    /// Range-table entry at that level.
+    pub rel: usize,
+    /// Column of it.
+    pub column: usize,
+    /// Type.
+    pub ty: Ty,
+}
+
+/// A bound expression.
+#[derive(Clone, Debug)]
+pub enum Expr {
+    /// A constant.
+    Const(Datum, Ty),
+    /// `$n`, from 0.
+    Param(usize, Ty),
+    /// A column.
+    Column(Column),
+    /// A whole row of a rel as a record.
+    WholeRow {
+        /// Levels up.
+        level: usize,
+        /// Range-table entry.
+        rel: usize,
+    },
+    /// The `i`th aggregate of query `level` levels up (0 = this).
+    Agg {
+        /// Levels up.
+        level: usize,
+        /// Index into [`Query::aggs`].
+        index: usize,
+        /// Type.
+        ty: Ty,
+    },
+    /// A function, an operator or a cast function.
+    Call {
+        /// It.
+        function: &'static Function,
+        /// Arguments, already of its argument types.
+        args: Vec<Expr>,
+        /// Result type (polymorphic functions decided).
+        ty: Ty,
+        /// Byte offset in the statement, -1 unknown; for error positions.
+        location: i32,
+    },
+    /// A cast through the text form (I/O conversion) or of array elements.
+    Cast {
+        /// What.
+        arg: Box<Expr>,
+        /// To which type.
+        ty: Ty,
+        /// How.
+        kind: CastKind,
+        /// Explicit casts truncate silently where assignment raises.
+        explicit: bool,
+        /// Byte offset in the statement.
+        location: i32,
+    },
+    /// AND
+    And(Vec<Expr>),
+    /// OR
+    Or(Vec<Expr>),
+    /// NOT
+    Not(Box<Expr>),
+    /// IS [NOT] NULL
+    IsNull {
+        /// What.
+        arg: Box<Expr>,
+        /// NOT
+        negated: bool,
+    },
+    /// IS [NOT] TRUE / FALSE / UNKNOWN: `want` None is UNKNOWN.
+    BooleanTest {
+        /// What.
+        arg: Box<Expr>,
+        /// Compared with.
+        want: Option<bool>,
+        /// NOT
+        negated: bool,
+    },
+    /// IS [NOT] DISTINCT FROM, with the equality function.
+    Distinct {
+        /// Equality.
+        equal: &'static Function,
+        /// Left and right.
+        args: Box<[Expr; 2]>,
+        /// NOT DISTINCT
+        negated: bool,
+    },
+    /// CASE; with `operand` already folded into the conditions by the binder.
+    Case {
+        /// (condition, result)
+        branches: Vec<(Expr, Expr)>,
+        /// ELSE
+        otherwise: Option<Box<Expr>>,
+        /// Type.
+        ty: Ty,
+    },
+    /// COALESCE
+    Coalesce(Vec<Expr>, Ty),
+    /// NULLIF, with the equality function.
+    NullIf {
+        /// Equality.
+        equal: &'static Function,
+        /// Compared, and the value (args.0 is returned).
+        args: Box<[Expr; 2]>,
+        /// Type.
+        ty: Ty,
+    },
+    /// GREATEST (true) / LEAST
+    MinMax {
+        /// GREATEST
+        greatest: bool,
+        /// Arguments of one type.
+        args: Vec<Expr>,
+        /// Type.
+        ty: Ty,
+    },
+    /// `x op ANY/ALL (array)`; also `IN (list)` as `= ANY` over the list.
+    AnyAll {
+        /// ALL
+        all: bool,
+        /// Operator, returning boolean.
+        function: &'static Function,
+        /// Left side.
+        left: Box<Expr>,
+        /// Right side.
+        right: AnyAllSource,
+    },
+    /// ROW(…)
+    Row(Vec<Expr>, Ty),
+    /// Row-wise comparison `(a, b) < (c, d)`.
+    RowCompare {
+        /// The comparison.
+        op: CompareOp,
+        /// Pairs with their equality and less-than functions (equal, less).
+        pairs: Vec<(Expr, Expr, &'static Function, &'static Function)>,
+    },
+    /// ARRAY[…]
+    Array {
+        /// Elements of the element type (or arrays, when nested).
+        elements: Vec<Expr>,
+        /// Element type.
+        element: Oid,
+        /// Nested: elements are arrays of the same type.
+        nested: bool,
+        /// Array type.
+        ty: Ty,
+    },
+    /// `a[i]`, one subscript per dimension.
+    Subscript {
+        /// Array.
+        array: Box<Expr>,
+        /// Subscripts (int4).
+        indexes: Vec<Expr>,
+        /// Element type.
+        ty: Ty,
+    },
+    /// A subquery in an expression.
+    Subquery {
+        /// How it is used.
+        kind: SubqueryKind,
+        /// It; its `Column`s of level ≥ 1 reach out.
+        query: Box<Query>,
+        /// Type of the expression.
+        ty: Ty,
+    },
+    /// CURRENT_TIMESTAMP, nextval… : functions that need the session are ordinary `Call`s; this is the
+    /// DEFAULT keyword in INSERT/UPDATE before it is replaced, never seen by the planner.
+    Default,
+}
+
+/// How an `Expr::Cast` converts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CastKind {
+    /// Through the text form.
+    InOut,
+    /// Binary compatible; nothing happens.
+    Relabel,
+    /// Array elements one by one, each as `element`: a cast function or through text.
+    ArrayElements(Option<&'static Function>),
+    /// Applies the target's type modifier (length, precision) to a value of the right type.
+    Typmod,
+}
+
+/// Right side of ANY/ALL.
+#[derive(Clone, Debug)]
+pub enum AnyAllSource {
+    /// An array expression.
+    Array(Box<Expr>),
+    /// A list of expressions (`IN`).
+    List(Vec<Expr>),
+}
+
+/// Comparison of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompareOp {
+    /// =
+    Eq,
+    /// <>
+    Ne,
+    /// <
+    Lt,
+    /// <=
+    Le,
+    /// >
+    Gt,
+    /// >=
+    Ge,
+}
+
+/// How a subquery in an expression is used.
+#[derive(Clone, Debug)]
+pub enum SubqueryKind {
+    /// EXISTS
+    Exists,
+    /// One value; 21000 for more than one row.
+    Scalar,
+    /// `left op ANY (subquery)`; IN is `= ANY`. One function per column; more than one column only for = and <>.
+    Any {
+        /// Left side(s).
+        left: Vec<Expr>,
+        /// Operators, one per column.
+        functions: Vec<&'static Function>,
+    },
+    /// `left op ALL (subquery)`; NOT IN is `<> ALL`.
+    All {
+        /// Left side(s).
+        left: Vec<Expr>,
+        /// Operators, one per column.
+        functions: Vec<&'static Function>,
+    },
+    /// ARRAY(subquery)
+    Array,
+}
+
+/// A bound INSERT.
+#[derive(Clone, Debug)]
+pub struct Insert {
+    /// The table; it is rel 0 in `returning` and in `on_conflict`'s expressions, `excluded` is rel 1.
+    pub table: Arc<TableInfo>,
+    /// Where rows come from. Its visible targets are assigned to `columns` in order, already of the column types.
+    pub source: InsertSource,
+    /// For every column of the table by attnum - 1: where its value comes from.
+    pub columns: Vec<ColumnSource>,
+    /// ON CONFLICT.
+    pub on_conflict: Option<OnConflict>,
+    /// RETURNING, over rels [table].
+    pub returning: Vec<Target>,
+    /// Range table for `returning` and `on_conflict`: [table, excluded].
+    pub rels: Vec<Rel>,
+    /// CHECK constraints to test on each new row: (name, expression over rel 0).
+    pub checks: Vec<(String, Expr)>,
+}
+
+/// Rows of an INSERT.
+#[derive(Clone, Debug)]
+pub enum InsertSource {
+    /// VALUES: the common case, kept apart so that the planner can go straight to the rows.
+    Values(Vec<Vec<Expr>>),
+    /// SELECT
+    Query(Box<Query>),
+}
+
+/// Where one column of a new row comes from.
+#[derive(Clone, Debug)]
+pub enum ColumnSource {
+    /// The nth column of the source.
+    Source(usize),
+    /// The default expression (or NULL). Dropped columns are `Default(Expr::Const(Null))`.
+    Default(Expr),
+}
+
+/// ON CONFLICT.
+#[derive(Clone, Debug)]
+pub struct OnConflict {
+    /// Inferred unique index; `None` only for DO NOTHING without a target.
+    pub arbiter: Option<Oid>,
+    /// DO UPDATE; `None` is DO NOTHING.
+    pub update: Option<ConflictUpdate>,
+}
+
+/// DO UPDATE SET.
+#[derive(Clone, Debug)]
+pub struct ConflictUpdate {
+    /// (attnum - 1, value) over rels [table, excluded].
+    pub set: Vec<(usize, Expr)>,
+    /// WHERE
+    pub filter: Option<Expr>,
+}
+
+/// A bound UPDATE. `query` yields the joined rows: rel `target` is the table.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// The table.
+    pub table: Arc<TableInfo>,
+    /// FROM … WHERE; rel 0 is the target table; no targets.
+    pub query: Query,
+    /// (attnum - 1, value) over the query's rels.
+    pub set: Vec<(usize, Expr)>,
+    /// CHECK constraints over the *new* row as rel 0.
+    pub checks: Vec<(String, Expr)>,
+    /// RETURNING over the query's rels, rel 0 being the new row.
+    pub returning: Vec<Target>,
+}
+
+/// A bound DELETE.
+#[derive(Clone, Debug)]
+pub struct Delete {
+    /// The table.
+    pub table: Arc<TableInfo>,
+    /// USING … WHERE; rel 0 is the target table; no targets.
+    pub query: Query,
+    /// RETURNING over the query's rels, rel 0 being the old row.
+    pub returning: Vec<Target>,
+}
+
+impl Expr {
+    /// The type of the expression.
+    pub fn ty(&self) -> Ty {
+        use types::oid;
+        const BOOL: Ty = Ty::of(oid::BOOL);
+        match self {
+            Expr::Const(_, ty) | Expr::Param(_, ty) | Expr::Coalesce(_, ty) | Expr::Row(_, ty) => *ty,
+            Expr::Column(c) => c.ty,
+            Expr::WholeRow { .. } => Ty::of(oid::RECORD),
+            Expr::Agg { ty, .. }
+            | Expr::Call { ty, .. }
+            | Expr::Cast { ty, .. }
+            | Expr::Case { ty, .. }
+            | Expr::NullIf { ty, .. }
+            | Expr::MinMax { ty, .. }
+            | Expr::Array { ty, .. }
+            | Expr::Subscript { ty, .. }
+            | Expr::Subquery { ty, .. } => *ty,
+            Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::IsNull { .. }
+            | Expr::BooleanTest { .. }
+            | Expr::Distinct { .. }
+            | Expr::AnyAll { .. }
+            | Expr::RowCompare { .. } => BOOL,
+            Expr::Default => Ty::of(oid::UNKNOWN),
+        }
+    }
+}
