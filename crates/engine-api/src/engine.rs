@@ -33,7 +33,7 @@ pub trait Engine: Send + Sync + 'static {
     fn sequence_get(&self, sequence: Oid) -> Result<SequenceState>;
 
     /// Rows of a table, roughly, for the planner. Cheap.
-    fn row_count(&self, table: &TableRef) -> u64;
+    fn row_count(&self, table: Oid) -> u64;
 
     /// Memory held, by kind (rule R18).
     fn memory(&self) -> MemoryUse;
@@ -253,6 +253,9 @@ pub trait Txn: Send {
 
     /// Its isolation level.
     fn isolation(&self) -> Isolation;
+
+    /// Whether it has taken a view that outlives the command (REPEATABLE READ after its first command).
+    fn has_view(&self) -> bool;
 
     /// The newest committed catalog plus its own DDL (rule R10).
     fn catalog(&self) -> Arc<Catalog>;
