@@ -1,0 +1,374 @@
+//! ALTER TABLE.
+
+use std::collections::BTreeSet;
+
+use base::{Error, LayoutId, Result, SqlState};
+use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableLockMode};
+use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType};
+
+use super::constraint::{Pending, add_constraints, require_no_nulls};
+use super::create_table::{check_defaults, layout_of, new_column, serial_sequence, storage_options};
+use super::names::{expression_after, leftmost, quote};
+use super::rewrite::{constant_default, rewrite_table};
+use super::{Cx, drop};
+use crate::bind;
+use crate::ir::Ty;
+
+pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
+    let tag = match stmt.objtype {
+        ObjectType::OBJECT_TABLE => "ALTER TABLE",
+        ObjectType::OBJECT_INDEX => "ALTER INDEX",
+        ObjectType::OBJECT_SEQUENCE => "ALTER SEQUENCE",
+        _ => return Err(Error::unsupported("this kind of ALTER is not supported")),
+    };
+    let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("ALTER TABLE without a name"))?;
+    let found = cx.find_relation(name)?;
+    if found.is_none() && stmt.missing_ok {
+        cx.notice(
+            SqlState::SUCCESSFUL_COMPLETION,
+            format!("relation \"{}\" does not exist, skipping", super::names::display(name)),
+        );
+        return Ok(tag);
+    }
+    if let Some(object) = found.filter(|o| !matches!(**o, CatalogObject::Table(_))) {
+        // Ownership and storage parameters are all that is altered on other relations.
+        for cmd in commands(stmt) {
+            if !is_ignored(cmd.subtype) {
+                return Err(Error::unsupported(format!("this ALTER of \"{}\" is not supported", object.name())));
+            }
+        }
+        return Ok(tag);
+    }
+    let table = cx.table_named(name)?;
+    cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
+    let table = cx.table_named(name)?;
+    let mut constraints = Vec::new();
+    for cmd in commands(stmt) {
+        // Every command starts from what the one before it left.
+        let table = cx.catalog().table(table.oid).cloned().ok_or_else(|| Error::internal("the table went away"))?;
+        match alter(cx, table, cmd).await? {
+            Some(pending) => constraints.extend(pending),
+            None => {}
+        }
+    }
+    add_constraints(cx, table.oid, constraints, false).await?;
+    Ok(tag)
+}
+
+fn commands(stmt: &AlterTableStmt) -> impl Iterator<Item = &AlterTableCmd> {
+    stmt.cmds.iter().flatten().filter_map(|node| match node {
+        Node::AlterTableCmd(cmd) => Some(&**cmd),
+        _ => None,
+    })
+}
+
+/// Commands that mean nothing for tables kept in memory.
+fn is_ignored(kind: AlterTableType) -> bool {
+    use AlterTableType as T;
+    [
+        T::AT_SetStatistics,
+        T::AT_SetStorage,
+        T::AT_SetCompression,
+        T::AT_ChangeOwner,
+        T::AT_ClusterOn,
+        T::AT_DropCluster,
+        T::AT_SetLogged,
+        T::AT_SetUnLogged,
+        T::AT_SetTableSpace,
+        T::AT_ReplicaIdentity,
+        T::AT_SetOptions,
+        T::AT_ResetOptions,
+        T::AT_ResetRelOptions,
+    ]
+    .contains(&kind)
+}
+
+fn column_number(table: &TableDesc, name: &str) -> Result<i16> {
+    table.column(name).map(|c| c.number).ok_or_else(|| {
+        Error::new(
+            SqlState::UNDEFINED_COLUMN,
+            format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
+        )
+    })
+}
+
+/// One command. Constraints to add are returned and added after all other commands.
+async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Result<Option<Vec<Pending>>> {
+    use AlterTableType as T;
+    let name = cmd.name.as_deref().unwrap_or_default();
+    match cmd.subtype {
+        T::AT_AddColumn => return add_column(cx, table, cmd).await.map(Some),
+        T::AT_DropColumn => drop_column(cx, table, cmd, name).await?,
+        T::AT_ColumnDefault => {
+            let number = column_number(&table, name)?;
+            let text = match &cmd.def {
+                Some(node) => Some(default_text(cx.sql, node)?),
+                None => None,
+            };
+            table.columns[number as usize - 1].default = text;
+            check_defaults(cx, &table)?;
+            cx.put(CatalogObject::Table(table)).await?;
+        }
+        T::AT_SetNotNull => {
+            let number = column_number(&table, name)?;
+            require_no_nulls(cx, &table, number).await?;
+            table.columns[number as usize - 1].not_null = true;
+            cx.put(CatalogObject::Table(table)).await?;
+        }
+        T::AT_DropNotNull => {
+            let number = column_number(&table, name)?;
+            let in_primary = table
+                .constraints
+                .iter()
+                .any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. }) && c.columns.contains(&number));
+            if in_primary {
+                return Err(Error::new(
+                    SqlState::INVALID_TABLE_DEFINITION,
+                    format!("column \"{name}\" is in a primary key"),
+                ));
+            }
+            table.columns[number as usize - 1].not_null = false;
+            cx.put(CatalogObject::Table(table)).await?;
+        }
+        T::AT_AddConstraint => {
+            let Some(Node::Constraint(constraint)) = &cmd.def else {
+                return Err(Error::internal("ADD CONSTRAINT without one"));
+            };
+            return Ok(Some(vec![Pending { definition: (**constraint).clone(), column: None }]));
+        }
+        T::AT_DropConstraint => drop_constraint(cx, table, cmd, name).await?,
+        T::AT_ValidateConstraint => {}
+        T::AT_AlterColumnType => alter_type(cx, table, cmd, name).await?,
+        T::AT_SetRelOptions => {
+            if let Some(Node::List(list)) = &cmd.def {
+                for (key, value) in storage_options(list) {
+                    table.options.retain(|(k, _)| *k != key);
+                    table.options.push((key, value));
+                }
+            }
+            cx.put(CatalogObject::Table(table)).await?;
+        }
+        kind if is_ignored(kind) => {}
+        _ => return Err(Error::unsupported("this form of ALTER TABLE is not supported")),
+    }
+    Ok(None)
+}
+
+/// The text of a SET DEFAULT expression: what stands after the word DEFAULT before its first position.
+fn default_text(sql: &str, node: &Node) -> Result<String> {
+    let at = leftmost(node);
+    let before = sql.get(..at.max(0) as usize).unwrap_or_default().to_ascii_lowercase();
+    let from = before.rfind("default").ok_or_else(|| Error::internal("a default without its text"))?;
+    let text = expression_after(sql, from as i32, "default", false);
+    text.map(str::to_string).ok_or_else(|| Error::internal("a default without its text"))
+}
+
+async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Result<Vec<Pending>> {
+    let Some(Node::ColumnDef(def)) = &cmd.def else {
+        return Err(Error::internal("ADD COLUMN without a column"));
+    };
+    let name = def.colname.as_deref().unwrap_or_default();
+    if table.column(name).is_some() {
+        let message = format!("column \"{name}\" of relation \"{}\" already exists", table.name);
+        if cmd.missing_ok {
+            cx.notice(SqlState::DUPLICATE_COLUMN, format!("{message}, skipping"));
+            return Ok(Vec::new());
+        }
+        return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+    }
+    let column = new_column(cx, &table, def)?;
+    let number = column.desc.number;
+    let ty = Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
+    table.columns.push(column.desc);
+    if let Some(serial) = column.serial {
+        let sequence = serial_sequence(cx, &mut table, number, serial)?;
+        cx.put(CatalogObject::Sequence(sequence)).await?;
+    }
+    let at = number as usize - 1;
+    let primary = column.constraints.iter().any(|c| c.contype == rupg_sql::nodes::ConstrType::CONSTR_PRIMARY);
+    table.columns[at].not_null |= primary;
+    check_defaults(cx, &table)?;
+    let default = table.columns[at].default.clone();
+    // A default that is the same for every row is kept in the catalog; another one is computed row by row now.
+    let same_for_all = match &default {
+        None => Some(None),
+        Some(text) => constant_default(cx, text, ty)?,
+    };
+    match same_for_all {
+        Some(missing) => {
+            if missing.is_none() && table.columns[at].not_null {
+                require_empty(cx, &table, name).await?;
+            }
+            table.columns[at].missing = missing;
+            let next = LayoutId(table.newest_layout().id.0 + 1);
+            table.layouts.push(layout_of(&table, next));
+            cx.put(CatalogObject::Table(table)).await?;
+        }
+        None => {
+            let text = default.unwrap_or_default();
+            let next = LayoutId(table.newest_layout().id.0 + 1);
+            let layout = layout_of(&table, next);
+            rewrite_table(cx, table, layout, &[(number, text)]).await?;
+        }
+    }
+    Ok(column.constraints.into_iter().map(|definition| Pending { definition, column: Some(number) }).collect())
+}
+
+/// ADD COLUMN … NOT NULL without a default needs a table without rows.
+async fn require_empty(cx: &mut Cx<'_>, table: &TableDesc, column: &str) -> Result<()> {
+    let query = format!("SELECT 1 FROM {} LIMIT 1", super::constraint::qualified(&cx.catalog(), table));
+    if cx.session.internal_query(&query).await?.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        SqlState::NOT_NULL_VIOLATION,
+        format!("column \"{column}\" of relation \"{}\" contains null values", table.name),
+    ))
+}
+
+async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
+    if table.column(name).is_none() && cmd.missing_ok {
+        cx.notice(
+            SqlState::SUCCESSFUL_COMPLETION,
+            format!("column \"{name}\" of relation \"{}\" does not exist, skipping", table.name),
+        );
+        return Ok(());
+    }
+    let number = column_number(&table, name)?;
+    let catalog = cx.catalog();
+    let cascade = cmd.behavior == DropBehavior::DROP_CASCADE;
+    let doomed: Vec<_> = table.constraints.iter().filter(|c| c.columns.contains(&number)).cloned().collect();
+    for constraint in &doomed {
+        if let ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } = constraint.kind {
+            drop_references(cx, index, &format!("column {name} of table {}", table.name), cascade).await?;
+        }
+    }
+    table = cx.catalog().table(table.oid).cloned().unwrap_or(table);
+    table.constraints.retain(|c| !c.columns.contains(&number));
+    let indexes: Vec<_> = catalog
+        .indexes(table.oid)
+        .filter(|i| i.keys.iter().any(|k| k.column == number))
+        .map(|i| i.oid)
+        .collect();
+    for index in indexes {
+        cx.drop_one(index)?;
+    }
+    let owned: BTreeSet<_> = catalog
+        .objects()
+        .filter_map(|o| catalog.sequence(o.oid()))
+        .filter(|s| s.owned_by == Some((table.oid, number)))
+        .map(|s| s.oid)
+        .collect();
+    let column = &mut table.columns[number as usize - 1];
+    column.dropped = true;
+    column.default = None;
+    column.not_null = false;
+    column.name = format!("........pg.dropped.{number}........");
+    let next = LayoutId(table.newest_layout().id.0 + 1);
+    table.layouts.push(layout_of(&table, next));
+    cx.put(CatalogObject::Table(table)).await?;
+    drop::drop_all(cx, owned, cascade).await
+}
+
+/// Foreign keys that need a unique index: refused, or dropped with CASCADE.
+async fn drop_references(cx: &mut Cx<'_>, index: base::Oid, what: &str, cascade: bool) -> Result<()> {
+    let catalog = cx.catalog();
+    for object in catalog.objects() {
+        let Some(table) = catalog.table(object.oid()) else { continue };
+        let needs = |c: &engine_api::ConstraintDesc| {
+            matches!(c.kind, ConstraintKind::ForeignKey { index: used, .. } if used == index)
+        };
+        for constraint in table.constraints.iter().filter(|c| needs(c)) {
+            if !cascade {
+                let own = catalog.index(index).map(|i| i.name.clone()).unwrap_or_default();
+                return Err(Error::new(
+                    SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+                    format!("cannot drop {what} because other objects depend on it"),
+                )
+                .detail(format!("constraint {} on table {} depends on index {own}", constraint.name, table.name))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+            }
+            cx.notice(
+                SqlState::SUCCESSFUL_COMPLETION,
+                format!("drop cascades to constraint {} on table {}", constraint.name, table.name),
+            );
+        }
+        if table.constraints.iter().any(needs) {
+            cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
+            let mut desc = table.clone();
+            desc.constraints.retain(|c| !needs(c));
+            cx.put(CatalogObject::Table(desc)).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn drop_constraint(cx: &mut Cx<'_>, table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
+    let Some(constraint) = table.constraints.iter().find(|c| c.name == name).cloned() else {
+        let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+        if cmd.missing_ok {
+            cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+            return Ok(());
+        }
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    };
+    let index = match constraint.kind {
+        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
+        _ => None,
+    };
+    if let Some(index) = index {
+        let cascade = cmd.behavior == DropBehavior::DROP_CASCADE;
+        drop_references(cx, index, &format!("constraint {name} on table {}", table.name), cascade).await?;
+    }
+    let mut table = cx.catalog().table(table.oid).cloned().unwrap_or(table);
+    table.constraints.retain(|c| c.oid != constraint.oid);
+    cx.put(CatalogObject::Table(table)).await?;
+    match index {
+        Some(index) => cx.drop_one(index),
+        None => Ok(()),
+    }
+}
+
+async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
+    let Some(Node::ColumnDef(def)) = &cmd.def else {
+        return Err(Error::internal("ALTER TYPE without a type"));
+    };
+    let number = column_number(&table, name)?;
+    let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
+    let ty = bind::bind_column_type(type_name, cx.sql)?.ty;
+    let using = match &def.raw_default {
+        Some(node) => {
+            let at = leftmost(node);
+            let before = cx.sql.get(..at.max(0) as usize).unwrap_or_default().to_ascii_lowercase();
+            let from = before.rfind("using").ok_or_else(|| Error::internal("USING without its text"))?;
+            expression_after(cx.sql, from as i32, "using", false).unwrap_or_default().to_string()
+        }
+        None => {
+            let old = &table.columns[number as usize - 1];
+            if !cx.session.assignable(old.type_oid, ty.oid) {
+                return Err(Error::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!(
+                        "column \"{name}\" cannot be cast automatically to type {}",
+                        types::format_type(ty.oid, -1)
+                    ),
+                )
+                .hint(format!(
+                    "You might need to specify \"USING {}::{}\".",
+                    quote(name),
+                    types::format_type(ty.oid, ty.typmod)
+                )));
+            }
+            quote(name)
+        }
+    };
+    let expression = format!("({using})::{}", types::format_type(ty.oid, ty.typmod));
+    let column = &mut table.columns[number as usize - 1];
+    column.type_oid = ty.oid;
+    column.typmod = ty.typmod;
+    column.missing = None;
+    check_defaults(cx, &table)?;
+    let next = LayoutId(table.newest_layout().id.0 + 1);
+    let layout = layout_of(&table, next);
+    rewrite_table(cx, table, layout, &[(number, expression)]).await
+}

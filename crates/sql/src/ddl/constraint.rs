@@ -1,0 +1,351 @@
+//! Constraints: PRIMARY KEY, UNIQUE, CHECK, FOREIGN KEY, and checking the rows that are there already.
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{
+    Catalog, CatalogObject, ConstraintDesc, ConstraintKind, ForeignKeyAction, IndexDesc, IndexKey, TableDesc,
+    TableLockMode,
+};
+use rupg_sql::nodes::{ConstrType, Constraint};
+
+use super::Cx;
+use super::names::{free_constraint_name, free_relation_name, parenthesised_after, quote, strings};
+
+/// A constraint still to be added; `column` for one written with a column.
+pub(super) struct Pending {
+    pub definition: Constraint,
+    pub column: Option<i16>,
+}
+
+/// Adds constraints to a table: keys first, then checks, then foreign keys. `fresh`: the table has no rows yet.
+pub(super) async fn add_constraints(cx: &mut Cx<'_>, table: Oid, pending: Vec<Pending>, fresh: bool) -> Result<()> {
+    use ConstrType as K;
+    let rank = |p: &Pending| match p.definition.contype {
+        K::CONSTR_PRIMARY => 0,
+        K::CONSTR_UNIQUE => 1,
+        K::CONSTR_CHECK => 2,
+        _ => 3,
+    };
+    let mut pending = pending;
+    pending.sort_by_key(rank);
+    for p in pending {
+        let desc = cx.catalog().table(table).cloned().ok_or_else(|| Error::internal("the table went away"))?;
+        let definition = &p.definition;
+        if definition.deferrable || definition.initdeferred {
+            return Err(Error::unsupported("deferrable constraints are not supported"));
+        }
+        match definition.contype {
+            K::CONSTR_PRIMARY | K::CONSTR_UNIQUE => add_key(cx, desc, &p).await?,
+            K::CONSTR_CHECK => add_check(cx, desc, &p, fresh).await?,
+            K::CONSTR_FOREIGN => add_foreign_key(cx, desc, &p, fresh).await?,
+            K::CONSTR_EXCLUSION => return Err(Error::unsupported("exclusion constraints are not supported")),
+            _ => return Err(Error::unsupported("this constraint is not supported")),
+        }
+    }
+    Ok(())
+}
+
+fn taken_names(table: &TableDesc) -> Vec<String> {
+    table.constraints.iter().map(|c| c.name.clone()).collect()
+}
+
+fn check_name_free(table: &TableDesc, name: &str) -> Result<()> {
+    if table.constraints.iter().any(|c| c.name == name) {
+        return Err(Error::new(
+            SqlState::DUPLICATE_OBJECT,
+            format!("constraint \"{name}\" for relation \"{}\" already exists", table.name),
+        ));
+    }
+    Ok(())
+}
+
+/// Attribute numbers of key columns.
+pub(super) fn column_numbers(table: &TableDesc, names: &[String], what: &str) -> Result<Vec<i16>> {
+    let mut numbers = Vec::with_capacity(names.len());
+    for name in names {
+        let column = table.column(name).ok_or_else(|| {
+            Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" {what} does not exist"))
+        })?;
+        if numbers.contains(&column.number) {
+            return Err(Error::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{name}\" appears twice in {}", what.trim_start_matches("named in ").replace("key", "primary key constraint")),
+            ));
+        }
+        numbers.push(column.number);
+    }
+    Ok(numbers)
+}
+
+async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending) -> Result<()> {
+    let definition = &p.definition;
+    let primary = definition.contype == ConstrType::CONSTR_PRIMARY;
+    if definition.indexname.is_some() {
+        return Err(Error::unsupported("ADD CONSTRAINT USING INDEX is not supported"));
+    }
+    if definition.nulls_not_distinct {
+        return Err(Error::unsupported("NULLS NOT DISTINCT is not supported"));
+    }
+    if !definition.including.is_empty() {
+        return Err(Error::unsupported("INCLUDE columns are not supported"));
+    }
+    if primary && table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. })) {
+        return Err(Error::new(
+            SqlState::INVALID_TABLE_DEFINITION,
+            format!("multiple primary keys for table \"{}\" are not allowed", table.name),
+        )
+        .at_byte(cx.sql, definition.location));
+    }
+    let columns = match p.column {
+        Some(number) => vec![number],
+        None => column_numbers(&table, &strings(&definition.keys), "named in key")?,
+    };
+    let names: Vec<String> = columns.iter().map(|&n| table.columns[n as usize - 1].name.clone()).collect();
+    let catalog = cx.catalog();
+    let name = match &definition.conname {
+        Some(name) => {
+            check_name_free(&table, name)?;
+            if catalog.relation(table.schema, name).is_some() {
+                return Err(Error::new(SqlState::DUPLICATE_TABLE, format!("relation \"{name}\" already exists")));
+            }
+            name.to_string()
+        }
+        None if primary => free_relation_name(&catalog, table.schema, &table.name, "", "pkey", &taken_names(&table)),
+        None => {
+            free_relation_name(&catalog, table.schema, &table.name, &names.join("_"), "key", &taken_names(&table))
+        }
+    };
+    if primary {
+        let nullable: Vec<i16> =
+            columns.iter().copied().filter(|&n| !table.columns[n as usize - 1].not_null).collect();
+        for number in nullable {
+            require_no_nulls(cx, &table, number).await?;
+            table.columns[number as usize - 1].not_null = true;
+        }
+    }
+    let index = IndexDesc {
+        oid: cx.allocate(),
+        schema: table.schema,
+        name: name.clone(),
+        table: table.oid,
+        keys: columns.iter().map(|&column| IndexKey { column, descending: false, nulls_first: false }).collect(),
+        unique: true,
+        primary,
+    };
+    let kind = match primary {
+        true => ConstraintKind::PrimaryKey { index: index.oid },
+        false => ConstraintKind::Unique { index: index.oid },
+    };
+    table.constraints.push(ConstraintDesc { oid: cx.allocate(), name, columns, kind });
+    cx.put(CatalogObject::Table(table)).await?;
+    cx.put(CatalogObject::Index(index)).await
+}
+
+/// Refuses NULLs that are there already.
+pub(super) async fn require_no_nulls(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
+    let column = &table.columns[number as usize - 1].name;
+    let query = format!(
+        "SELECT 1 FROM {} WHERE {} IS NULL LIMIT 1",
+        qualified(&cx.catalog(), table),
+        quote(column)
+    );
+    if cx.session.internal_query(&query).await?.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        SqlState::NOT_NULL_VIOLATION,
+        format!("column \"{column}\" of relation \"{}\" contains null values", table.name),
+    )
+    .table(&table.name)
+    .column(column))
+}
+
+/// `schema.table`, quoted.
+pub(super) fn qualified(catalog: &Catalog, table: &TableDesc) -> String {
+    let schema = catalog.get(table.schema).map(|s| s.name().to_string()).unwrap_or_default();
+    format!("{}.{}", quote(&schema), quote(&table.name))
+}
+
+async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool) -> Result<()> {
+    let definition = &p.definition;
+    let expression = parenthesised_after(cx.sql, definition.location, "check")
+        .ok_or_else(|| Error::internal("a check without its text"))?
+        .to_string();
+    let columns = cx.session.check_condition(&expression, &table)?;
+    let name = match &definition.conname {
+        Some(name) => {
+            check_name_free(&table, name)?;
+            name.to_string()
+        }
+        None => {
+            // PostgreSQL names a check after its column if it is about exactly one.
+            let column = match columns.as_slice() {
+                [one] => table.columns[*one as usize - 1].name.clone(),
+                _ => String::new(),
+            };
+            free_constraint_name(&taken_names(&table), &table.name, &column, "check")
+        }
+    };
+    if !fresh && !definition.skip_validation {
+        let query = format!("SELECT 1 FROM {} WHERE NOT ({expression}) LIMIT 1", qualified(&cx.catalog(), &table));
+        if !cx.session.internal_query(&query).await?.is_empty() {
+            return Err(Error::new(
+                SqlState::CHECK_VIOLATION,
+                format!("check constraint \"{name}\" of relation \"{}\" is violated by some row", table.name),
+            )
+            .table(&table.name)
+            .constraint(name));
+        }
+    }
+    let kind = ConstraintKind::Check { expression };
+    table.constraints.push(ConstraintDesc { oid: cx.allocate(), name, columns, kind });
+    cx.put(CatalogObject::Table(table)).await
+}
+
+fn action(code: u8) -> ForeignKeyAction {
+    match code {
+        b'r' => ForeignKeyAction::Restrict,
+        b'c' => ForeignKeyAction::Cascade,
+        b'n' => ForeignKeyAction::SetNull,
+        b'd' => ForeignKeyAction::SetDefault,
+        _ => ForeignKeyAction::NoAction,
+    }
+}
+
+async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool) -> Result<()> {
+    let definition = &p.definition;
+    if definition.fk_matchtype == b'p' {
+        return Err(Error::unsupported("MATCH PARTIAL not yet implemented"));
+    }
+    if !definition.fk_del_set_cols.is_empty() {
+        return Err(Error::unsupported("column lists of ON DELETE SET are not supported"));
+    }
+    let target = definition.pktable.as_deref().ok_or_else(|| Error::internal("a foreign key without a table"))?;
+    let referenced = cx.table_named(target)?;
+    cx.lock(referenced.oid, TableLockMode::ShareRowExclusive).await?;
+    let referenced = cx.catalog().table(referenced.oid).cloned().unwrap_or(referenced);
+    let columns = match p.column {
+        Some(number) => vec![number],
+        None => column_numbers(&table, &strings(&definition.fk_attrs), "referenced in foreign key constraint")?,
+    };
+    let wanted = strings(&definition.pk_attrs);
+    let (target_columns, index) = referenced_key(&cx.catalog(), &referenced, &wanted)?;
+    if columns.len() != target_columns.len() {
+        return Err(Error::new(
+            SqlState::INVALID_FOREIGN_KEY,
+            "number of referencing and referenced columns for foreign key disagree",
+        ));
+    }
+    let names: Vec<&str> = columns.iter().map(|&n| table.columns[n as usize - 1].name.as_str()).collect();
+    let name = match &definition.conname {
+        Some(name) => {
+            check_name_free(&table, name)?;
+            name.to_string()
+        }
+        None => free_constraint_name(&taken_names(&table), &table.name, &names.join("_"), "fkey"),
+    };
+    for (&from, &to) in columns.iter().zip(&target_columns) {
+        let (from, to) = (&table.columns[from as usize - 1], &referenced.columns[to as usize - 1]);
+        if !cx.session.comparable(from.type_oid, to.type_oid) {
+            return Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!("foreign key constraint \"{name}\" cannot be implemented"),
+            )
+            .detail(format!(
+                "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                from.name,
+                to.name,
+                types::format_type(from.type_oid, -1),
+                types::format_type(to.type_oid, -1)
+            )));
+        }
+    }
+    if !fresh && !definition.skip_validation {
+        validate_foreign_key(cx, &table, &referenced, &columns, &target_columns, &name).await?;
+    }
+    table.constraints.push(ConstraintDesc {
+        oid: cx.allocate(),
+        name,
+        columns,
+        kind: ConstraintKind::ForeignKey {
+            table: referenced.oid,
+            columns: target_columns,
+            index,
+            on_delete: action(definition.fk_del_action),
+            on_update: action(definition.fk_upd_action),
+            match_full: definition.fk_matchtype == b'f',
+        },
+    });
+    cx.put(CatalogObject::Table(table)).await?;
+    // The referenced table's plans must learn that they are referenced now: its version rises with it.
+    if let Some(referenced) = cx.catalog().table(referenced.oid).cloned() {
+        cx.put(CatalogObject::Table(referenced)).await?;
+    }
+    Ok(())
+}
+
+/// The columns a foreign key points at and the unique index over them.
+fn referenced_key(catalog: &Catalog, table: &TableDesc, wanted: &[String]) -> Result<(Vec<i16>, Oid)> {
+    if wanted.is_empty() {
+        let primary = catalog.indexes(table.oid).find(|i| i.primary).ok_or_else(|| {
+            Error::new(
+                SqlState::UNDEFINED_OBJECT,
+                format!("there is no primary key for referenced table \"{}\"", table.name),
+            )
+        })?;
+        return Ok((primary.keys.iter().map(|k| k.column).collect(), primary.oid));
+    }
+    let columns = column_numbers(table, wanted, "referenced in foreign key constraint")?;
+    let same_set = |index: &&IndexDesc| {
+        index.unique && index.keys.len() == columns.len() && index.keys.iter().all(|k| columns.contains(&k.column))
+    };
+    match catalog.indexes(table.oid).find(same_set) {
+        Some(index) => Ok((columns, index.oid)),
+        None => Err(Error::new(
+            SqlState::INVALID_FOREIGN_KEY,
+            format!("there is no unique constraint matching given keys for referenced table \"{}\"", table.name),
+        )),
+    }
+}
+
+async fn validate_foreign_key(
+    cx: &mut Cx<'_>,
+    table: &TableDesc,
+    referenced: &TableDesc,
+    columns: &[i16],
+    targets: &[i16],
+    name: &str,
+) -> Result<()> {
+    let catalog = cx.catalog();
+    let column = |t: &TableDesc, n: i16| quote(&t.columns[n as usize - 1].name);
+    let on: Vec<String> = columns
+        .iter()
+        .zip(targets)
+        .map(|(&a, &b)| format!("a.{} = b.{}", column(table, a), column(referenced, b)))
+        .collect();
+    let present: Vec<String> = columns.iter().map(|&a| format!("a.{} IS NOT NULL", column(table, a))).collect();
+    let shown: Vec<String> = columns.iter().map(|&a| format!("a.{}::text", column(table, a))).collect();
+    let query = format!(
+        "SELECT {} FROM {} a WHERE {} AND NOT EXISTS (SELECT 1 FROM {} b WHERE {}) LIMIT 1",
+        shown.join(", "),
+        qualified(&catalog, table),
+        present.join(" AND "),
+        qualified(&catalog, referenced),
+        on.join(" AND ")
+    );
+    let rows = cx.session.internal_query(&query).await?;
+    let Some(row) = rows.first() else { return Ok(()) };
+    let names: Vec<&str> = columns.iter().map(|&n| table.columns[n as usize - 1].name.as_str()).collect();
+    let values: Vec<String> = row.iter().map(|d| format!("{}", crate::session::TextOf(d))).collect();
+    Err(Error::new(
+        SqlState::FOREIGN_KEY_VIOLATION,
+        format!("insert or update on table \"{}\" violates foreign key constraint \"{name}\"", table.name),
+    )
+    .detail(format!(
+        "Key ({})=({}) is not present in table \"{}\".",
+        names.join(", "),
+        values.join(", "),
+        referenced.name
+    ))
+    .table(&table.name)
+    .constraint(name))
+}

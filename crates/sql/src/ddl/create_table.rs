@@ -1,0 +1,254 @@
+//! CREATE TABLE.
+
+use base::{Error, LayoutId, Result, SqlState};
+use engine_api::{CatalogObject, ColumnDesc, LayoutDesc, LayoutField, TableDesc, TableKind};
+use rupg_sql::nodes::{ColumnDef, Constraint, ConstrType, CreateStmt, Node, OnCommitAction};
+
+use super::constraint::{Pending, add_constraints};
+use super::names::{expression_after, free_relation_name, quote};
+use super::{Cx, sequence};
+use crate::bind::{self, ColumnType};
+use crate::session::text_of;
+
+/// PostgreSQL's limit of columns in a table.
+const COLUMNS_MAX: usize = 1600;
+
+/// A column definition, and what of it becomes an object of its own.
+pub(super) struct NewColumn {
+    pub desc: ColumnDesc,
+    /// A serial column's sequence type.
+    pub serial: Option<base::Oid>,
+    pub constraints: Vec<Constraint>,
+}
+
+pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&'static str> {
+    refuse_unsupported(stmt)?;
+    let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE TABLE without a name"))?;
+    let schema = cx.creation_schema(name)?;
+    let relname = name.relname.as_deref().unwrap_or_default().to_string();
+    if !cx.check_free(schema, &relname, stmt.if_not_exists)? {
+        return Ok("CREATE TABLE");
+    }
+    let mut table = TableDesc {
+        oid: cx.allocate(),
+        schema,
+        name: relname,
+        owner: cx.owner(),
+        kind: TableKind::Table,
+        columns: Vec::new(),
+        layouts: Vec::new(),
+        constraints: Vec::new(),
+        options: storage_options(&stmt.options),
+        storage: 1,
+    };
+    let mut pending: Vec<Pending> = Vec::new();
+    let mut serials = Vec::new();
+    for element in stmt.tableElts.iter().flatten() {
+        match element {
+            Node::ColumnDef(def) => {
+                let column = new_column(cx, &table, def)?;
+                let number = column.desc.number;
+                if let Some(ty) = column.serial {
+                    serials.push((number, ty));
+                }
+                pending.extend(column.constraints.into_iter().map(|c| Pending { definition: c, column: Some(number) }));
+                table.columns.push(column.desc);
+            }
+            Node::Constraint(constraint) => {
+                pending.push(Pending { definition: (**constraint).clone(), column: None });
+            }
+            _ => return Err(Error::unsupported("LIKE in CREATE TABLE is not supported")),
+        }
+    }
+    if table.columns.len() > COLUMNS_MAX {
+        return Err(Error::new(SqlState::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
+    }
+    mark_primary_not_null(&mut table, &pending);
+    table.layouts.push(layout_of(&table, LayoutId(1)));
+    let mut sequences = Vec::new();
+    for (number, ty) in serials {
+        sequences.push(serial_sequence(cx, &mut table, number, ty)?);
+    }
+    for sequence in sequences {
+        cx.put(CatalogObject::Sequence(sequence)).await?;
+    }
+    cx.put(CatalogObject::Table(table.clone())).await?;
+    check_defaults(cx, &table)?;
+    add_constraints(cx, table.oid, pending, true).await?;
+    Ok("CREATE TABLE")
+}
+
+fn refuse_unsupported(stmt: &CreateStmt) -> Result<()> {
+    let what = if !stmt.inhRelations.is_empty() || stmt.partbound.is_some() {
+        "table inheritance is"
+    } else if stmt.partspec.is_some() {
+        "partitioned tables are"
+    } else if stmt.ofTypename.is_some() {
+        "typed tables are"
+    } else if stmt.oncommit != OnCommitAction::ONCOMMIT_NOOP {
+        "ON COMMIT is"
+    } else {
+        return Ok(());
+    };
+    Err(Error::unsupported(format!("{what} not supported")))
+}
+
+/// `WITH (…)`: kept and shown.
+pub(super) fn storage_options(options: &[Option<Node>]) -> Vec<(String, String)> {
+    options
+        .iter()
+        .flatten()
+        .filter_map(|node| match node {
+            Node::DefElem(option) => {
+                let name = option.defname.as_deref()?.to_string();
+                let value = option.arg.as_ref().and_then(text_of).unwrap_or_else(|| "true".to_string());
+                Some((name, value))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// The layout that stores the live columns of `table`.
+pub(super) fn layout_of(table: &TableDesc, id: LayoutId) -> LayoutDesc {
+    let fields = table
+        .live_columns()
+        .map(|c| LayoutField { column: c.number, type_oid: c.type_oid, typmod: c.typmod })
+        .collect();
+    LayoutDesc { id, fields }
+}
+
+/// A column definition of CREATE TABLE or ADD COLUMN.
+pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef) -> Result<NewColumn> {
+    let name = def.colname.as_deref().unwrap_or_default().to_string();
+    if table.column(&name).is_some() {
+        return Err(Error::new(
+            SqlState::DUPLICATE_COLUMN,
+            format!("column \"{name}\" specified more than once"),
+        ));
+    }
+    if ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"].contains(&name.as_str()) {
+        return Err(Error::new(
+            SqlState::DUPLICATE_COLUMN,
+            format!("column name \"{name}\" conflicts with a system column name"),
+        ));
+    }
+    if let Some(collation) = &def.collClause {
+        let collation = super::names::strings(&collation.collname).pop().unwrap_or_default();
+        if !["C", "POSIX", "default", "C.UTF-8", "ucs_basic"].contains(&collation.as_str()) {
+            return Err(Error::unsupported(format!("collation \"{collation}\" is not supported")));
+        }
+    }
+    let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("a column without a type"))?;
+    let ColumnType { ty, serial } = bind::bind_column_type(type_name, cx.sql)?;
+    let mut column = NewColumn {
+        desc: ColumnDesc {
+            number: table.columns.len() as i16 + 1,
+            name,
+            type_oid: ty.oid,
+            typmod: ty.typmod,
+            not_null: serial || def.is_not_null,
+            default: None,
+            dropped: false,
+            missing: None,
+        },
+        serial: serial.then_some(ty.oid),
+        constraints: Vec::new(),
+    };
+    for constraint in def.constraints.iter().flatten() {
+        let Node::Constraint(constraint) = constraint else { continue };
+        column_constraint(cx, table, &mut column, constraint)?;
+    }
+    Ok(column)
+}
+
+fn column_constraint(
+    cx: &mut Cx<'_>,
+    table: &TableDesc,
+    column: &mut NewColumn,
+    constraint: &Constraint,
+) -> Result<()> {
+    use ConstrType as K;
+    match constraint.contype {
+        K::CONSTR_NULL => {
+            if column.serial.is_some() {
+                return Err(conflicting_null(&column.desc.name, &table.name));
+            }
+        }
+        K::CONSTR_NOTNULL => column.desc.not_null = true,
+        K::CONSTR_DEFAULT => {
+            if column.serial.is_some() || column.desc.default.is_some() {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    format!(
+                        "multiple default values specified for column \"{}\" of table \"{}\"",
+                        column.desc.name, table.name
+                    ),
+                )
+                .at_byte(cx.sql, constraint.location));
+            }
+            let text = expression_after(cx.sql, constraint.location, "default", true)
+                .ok_or_else(|| Error::internal("a default without its text"))?;
+            column.desc.default = Some(text.to_string());
+        }
+        K::CONSTR_IDENTITY => return Err(Error::unsupported("identity columns are not supported")),
+        K::CONSTR_GENERATED => return Err(Error::unsupported("generated columns are not supported")),
+        K::CONSTR_PRIMARY | K::CONSTR_UNIQUE | K::CONSTR_CHECK | K::CONSTR_FOREIGN => {
+            column.constraints.push(constraint.clone());
+        }
+        K::CONSTR_ATTR_DEFERRABLE | K::CONSTR_ATTR_DEFERRED => {
+            return Err(Error::unsupported("deferrable constraints are not supported"));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn conflicting_null(column: &str, table: &str) -> Error {
+    Error::new(
+        SqlState::SYNTAX_ERROR,
+        format!("conflicting NULL/NOT NULL declarations for column \"{column}\" of table \"{table}\""),
+    )
+}
+
+fn mark_primary_not_null(table: &mut TableDesc, pending: &[Pending]) {
+    for p in pending.iter().filter(|p| p.definition.contype == ConstrType::CONSTR_PRIMARY) {
+        let names = super::names::strings(&p.definition.keys);
+        for column in &mut table.columns {
+            if p.column == Some(column.number) || names.contains(&column.name) {
+                column.not_null = true;
+            }
+        }
+    }
+}
+
+/// The sequence of a serial column, owned by it; the column's default becomes its `nextval`.
+pub(super) fn serial_sequence(
+    cx: &mut Cx<'_>,
+    table: &mut TableDesc,
+    number: i16,
+    ty: base::Oid,
+) -> Result<engine_api::SequenceDesc> {
+    let catalog = cx.catalog();
+    let at = number as usize - 1;
+    let column = table.columns[at].name.clone();
+    let name = free_relation_name(&catalog, table.schema, &table.name, &column, "seq", &[]);
+    let mut desc = sequence::default_sequence(cx.allocate(), table.schema, &name, table.owner, ty);
+    desc.owned_by = Some((table.oid, number));
+    let schema = catalog.get(table.schema).map(|s| s.name().to_string()).unwrap_or_default();
+    let visible = cx.session.search_path(&catalog).contains(&table.schema);
+    let path = if visible { quote(&name) } else { format!("{}.{}", quote(&schema), quote(&name)) };
+    table.columns[at].default = Some(format!("nextval('{}'::regclass)", path.replace('\'', "''")));
+    Ok(desc)
+}
+
+/// Binds every default, so that a bad one is refused now and not at the first INSERT.
+pub(super) fn check_defaults(cx: &mut Cx<'_>, table: &TableDesc) -> Result<()> {
+    for column in table.live_columns() {
+        if let Some(text) = &column.default {
+            let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
+            cx.session.check_default(text, ty, &column.name)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! CREATE DATABASE, DROP DATABASE, CREATE SCHEMA.
+
+use std::collections::BTreeSet;
+
+use base::{Error, Result, SqlState};
+use engine_api::{CatalogObject, DatabaseDesc, SchemaDesc};
+use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DropdbStmt};
+
+use super::{Cx, drop};
+
+pub(super) async fn create_database(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<&'static str> {
+    let name = stmt.dbname.as_deref().unwrap_or_default();
+    if cx.catalog().database(name).is_some() {
+        return Err(Error::new(SqlState::DUPLICATE_DATABASE, format!("database \"{name}\" already exists")));
+    }
+    let database = DatabaseDesc { oid: cx.allocate(), name: name.to_string(), owner: cx.owner() };
+    let public =
+        SchemaDesc { oid: cx.allocate(), database: database.oid, name: "public".to_string(), owner: database.owner };
+    cx.put(CatalogObject::Database(database)).await?;
+    cx.put(CatalogObject::Schema(public)).await?;
+    Ok("CREATE DATABASE")
+}
+
+pub(super) async fn drop_database(cx: &mut Cx<'_>, stmt: &DropdbStmt) -> Result<&'static str> {
+    let name = stmt.dbname.as_deref().unwrap_or_default();
+    let catalog = cx.catalog();
+    let Some(database) = catalog.database(name) else {
+        let message = format!("database \"{name}\" does not exist");
+        if stmt.missing_ok {
+            cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+            return Ok("DROP DATABASE");
+        }
+        return Err(Error::new(SqlState::INVALID_CATALOG_NAME, message));
+    };
+    if database.oid == cx.database() {
+        return Err(Error::new(SqlState::OBJECT_IN_USE, "cannot drop the currently open database"));
+    }
+    let schemas: BTreeSet<_> = catalog
+        .objects()
+        .filter(|o| matches!(&***o, CatalogObject::Schema(s) if s.database == database.oid))
+        .map(|o| o.oid())
+        .collect();
+    for schema in schemas {
+        let inside: BTreeSet<_> = catalog
+            .objects()
+            .filter(|o| o.namespace() == (3, schema) && !matches!(***o, CatalogObject::Index(_)))
+            .map(|o| o.oid())
+            .collect();
+        drop::drop_all(cx, inside, true).await?;
+        cx.drop_one(schema)?;
+    }
+    let oid = database.oid;
+    cx.drop_one(oid)?;
+    // What went with the database is not news to anyone.
+    cx.session.forget_notices();
+    Ok("DROP DATABASE")
+}
+
+pub(super) async fn create_schema(cx: &mut Cx<'_>, stmt: &CreateSchemaStmt) -> Result<&'static str> {
+    if !stmt.schemaElts.is_empty() {
+        return Err(Error::unsupported("CREATE SCHEMA with elements is not supported"));
+    }
+    let role = stmt.authrole.as_deref().and_then(|r| r.rolename.as_deref());
+    let name = stmt.schemaname.as_deref().or(role).unwrap_or_default();
+    let database = cx.database();
+    let catalog = cx.catalog();
+    if catalog.schema(database, name).is_some() {
+        let message = format!("schema \"{name}\" already exists");
+        if stmt.if_not_exists {
+            cx.notice(SqlState::DUPLICATE_SCHEMA, format!("{message}, skipping"));
+            return Ok("CREATE SCHEMA");
+        }
+        return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
+    }
+    if name.starts_with("pg_") {
+        return Err(Error::new(SqlState::RESERVED_NAME, format!("unacceptable schema name \"{name}\""))
+            .detail("The prefix \"pg_\" is reserved for system schemas."));
+    }
+    let owner = match role {
+        Some(role) => catalog.role(role).map(|r| r.oid).ok_or_else(|| super::role::unknown_role(role))?,
+        None => cx.owner(),
+    };
+    let schema = SchemaDesc { oid: cx.allocate(), database, name: name.to_string(), owner };
+    cx.put(CatalogObject::Schema(schema)).await?;
+    Ok("CREATE SCHEMA")
+}

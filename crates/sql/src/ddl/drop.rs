@@ -1,0 +1,344 @@
+//! DROP TABLE, INDEX, SEQUENCE, SCHEMA: what depends on what.
+
+use std::collections::BTreeSet;
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{Catalog, CatalogObject, ConstraintKind, TableLockMode, oids};
+use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
+
+use super::Cx;
+use super::names::{display, strings};
+
+pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'static str> {
+    use ObjectType as T;
+    let (kind, tag) = match stmt.removeType {
+        T::OBJECT_TABLE => ("table", "DROP TABLE"),
+        T::OBJECT_INDEX => ("index", "DROP INDEX"),
+        T::OBJECT_SEQUENCE => ("sequence", "DROP SEQUENCE"),
+        T::OBJECT_SCHEMA => ("schema", "DROP SCHEMA"),
+        T::OBJECT_VIEW => return missing_kind(cx, stmt, "view", "DROP VIEW"),
+        T::OBJECT_MATVIEW => return missing_kind(cx, stmt, "materialized view", "DROP MATERIALIZED VIEW"),
+        T::OBJECT_TYPE => return missing_kind(cx, stmt, "type", "DROP TYPE"),
+        T::OBJECT_DOMAIN => return missing_kind(cx, stmt, "type", "DROP DOMAIN"),
+        T::OBJECT_EXTENSION => return missing_kind(cx, stmt, "extension", "DROP EXTENSION"),
+        T::OBJECT_FUNCTION | T::OBJECT_PROCEDURE | T::OBJECT_AGGREGATE if stmt.missing_ok => {
+            return Ok("DROP FUNCTION");
+        }
+        _ => return Err(Error::unsupported("this kind of DROP is not supported")),
+    };
+    let mut targets = BTreeSet::new();
+    for node in stmt.objects.iter().flatten() {
+        match find(cx, stmt, node, kind)? {
+            Some(oid) => {
+                targets.insert(oid);
+            }
+            None => continue,
+        }
+    }
+    let cascade = stmt.behavior == DropBehavior::DROP_CASCADE;
+    for &oid in &targets {
+        lock_for_drop(cx, oid).await?;
+    }
+    drop_all(cx, targets, cascade).await?;
+    Ok(tag)
+}
+
+/// DROP of a kind of object that cannot exist yet.
+fn missing_kind(cx: &mut Cx<'_>, stmt: &DropStmt, kind: &str, tag: &'static str) -> Result<&'static str> {
+    for node in stmt.objects.iter().flatten() {
+        let name = match node {
+            Node::List(list) => strings(list).join("."),
+            Node::String(name) => name.to_string(),
+            Node::TypeName(name) => strings(&name.names).join("."),
+            _ => String::new(),
+        };
+        let message = format!("{kind} \"{name}\" does not exist");
+        if !stmt.missing_ok {
+            let code = if kind.ends_with("view") { SqlState::UNDEFINED_TABLE } else { SqlState::UNDEFINED_OBJECT };
+            return Err(Error::new(code, message));
+        }
+        cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+    }
+    Ok(tag)
+}
+
+fn find(cx: &mut Cx<'_>, stmt: &DropStmt, node: &Node, kind: &str) -> Result<Option<Oid>> {
+    if kind == "schema" {
+        let Node::String(name) = node else { return Ok(None) };
+        let database = cx.database();
+        let found = cx.catalog().schema(database, name).map(|s| s.oid);
+        return found_or_skip(cx, stmt, found, kind, name, SqlState::INVALID_SCHEMA_NAME);
+    }
+    let Node::List(list) = node else { return Ok(None) };
+    let mut names = strings(list);
+    let range = RangeVar {
+        relname: names.pop().map(Into::into),
+        schemaname: names.pop().map(Into::into),
+        location: -1,
+        ..Default::default()
+    };
+    if let Some(schema) = &range.schemaname {
+        let database = cx.database();
+        if stmt.missing_ok && cx.catalog().schema(database, schema).is_none() {
+            cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("schema \"{schema}\" does not exist, skipping"));
+            return Ok(None);
+        }
+    }
+    let found = cx.find_relation(&range)?;
+    if let Some(object) = &found {
+        let actual = match &**object {
+            CatalogObject::Table(_) => "table",
+            CatalogObject::Index(_) => "index",
+            _ => "sequence",
+        };
+        if actual != kind {
+            let article = if kind == "index" { "an" } else { "a" };
+            return Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not {article} {kind}", object.name()),
+            )
+            .hint(format!("Use DROP {} to remove {} {actual}.", actual.to_uppercase(), if actual == "index" { "an" } else { "a" })));
+        }
+    }
+    let oid = found.map(|o| o.oid());
+    let code = if kind == "index" { SqlState::UNDEFINED_OBJECT } else { SqlState::UNDEFINED_TABLE };
+    found_or_skip(cx, stmt, oid, kind, &display(&range), code)
+}
+
+fn found_or_skip(
+    cx: &mut Cx<'_>,
+    stmt: &DropStmt,
+    found: Option<Oid>,
+    kind: &str,
+    name: &str,
+    code: SqlState,
+) -> Result<Option<Oid>> {
+    if found.is_some() {
+        return Ok(found);
+    }
+    let message = format!("{kind} \"{name}\" does not exist");
+    if stmt.missing_ok {
+        cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+        return Ok(None);
+    }
+    Err(Error::new(code, message))
+}
+
+async fn lock_for_drop(cx: &mut Cx<'_>, oid: Oid) -> Result<()> {
+    let table = match cx.catalog().get(oid).map(|o| (**o).clone()) {
+        Some(CatalogObject::Table(table)) => table.oid,
+        Some(CatalogObject::Index(index)) => index.table,
+        _ => return Ok(()),
+    };
+    cx.lock(table, TableLockMode::AccessExclusive).await
+}
+
+/// Something that depends on what is to go.
+enum Dependent {
+    /// An object that goes too.
+    Object(Oid),
+    /// A foreign key of another table.
+    ForeignKey { table: Oid, constraint: Oid },
+    /// A default that calls a sequence.
+    Default { table: Oid, column: i16 },
+}
+
+fn describe(catalog: &Catalog, oid: Oid) -> String {
+    match catalog.get(oid).map(|o| &**o) {
+        Some(CatalogObject::Table(t)) => format!("table {}", t.name),
+        Some(CatalogObject::Index(i)) => format!("index {}", i.name),
+        Some(CatalogObject::Sequence(s)) => format!("sequence {}", s.name),
+        Some(CatalogObject::Schema(s)) => format!("schema {}", s.name),
+        Some(other) => other.name().to_string(),
+        None => oid.to_string(),
+    }
+}
+
+/// What is part of an object and goes with it without asking.
+fn parts(catalog: &Catalog, oid: Oid) -> Vec<Oid> {
+    let mut parts: Vec<Oid> = catalog.indexes(oid).map(|i| i.oid).collect();
+    parts.extend(
+        catalog
+            .objects()
+            .filter_map(|o| catalog.sequence(o.oid()))
+            .filter(|s| s.owned_by.is_some_and(|(table, _)| table == oid))
+            .map(|s| s.oid),
+    );
+    parts
+}
+
+fn dependents(catalog: &Catalog, oid: Oid) -> Vec<(Dependent, String)> {
+    let mut found = Vec::new();
+    let this = describe(catalog, oid);
+    for object in catalog.objects() {
+        let Some(table) = catalog.table(object.oid()) else { continue };
+        for constraint in &table.constraints {
+            if let ConstraintKind::ForeignKey { table: referenced, .. } = &constraint.kind {
+                if *referenced == oid && table.oid != oid {
+                    let dependent = Dependent::ForeignKey { table: table.oid, constraint: constraint.oid };
+                    let what = format!("constraint {} on table {} depends on {this}", constraint.name, table.name);
+                    found.push((dependent, what));
+                }
+            }
+        }
+        if let Some(sequence) = catalog.sequence(oid) {
+            for column in table.live_columns() {
+                let calls = column.default.as_deref().is_some_and(|d| calls_sequence(d, &sequence.name));
+                if calls {
+                    let dependent = Dependent::Default { table: table.oid, column: column.number };
+                    let what =
+                        format!("default value for column {} of table {} depends on {this}", column.name, table.name);
+                    found.push((dependent, what));
+                }
+            }
+        }
+    }
+    if let Some(CatalogObject::Schema(_)) = catalog.get(oid).map(|o| &**o) {
+        for object in catalog.objects() {
+            let inside = matches!(&**object,
+                CatalogObject::Table(t) if t.schema == oid)
+                || matches!(&**object, CatalogObject::Sequence(s) if s.schema == oid && s.owned_by.is_none());
+            if inside {
+                let what = format!("{} depends on {this}", describe(catalog, object.oid()));
+                found.push((Dependent::Object(object.oid()), what));
+            }
+        }
+    }
+    found
+}
+
+fn calls_sequence(default: &str, sequence: &str) -> bool {
+    default.contains("nextval") && default.contains(&super::names::quote(sequence))
+}
+
+/// Drops a set of objects with their parts and – CASCADE – what depends on them.
+pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: bool) -> Result<()> {
+    let catalog = cx.catalog();
+    for &oid in &targets {
+        refuse_needed(&catalog, oid)?;
+    }
+    let mut doomed = targets.clone();
+    let mut queue: Vec<Oid> = targets.iter().copied().collect();
+    let mut constraints = Vec::new();
+    let mut defaults = Vec::new();
+    let mut messages = Vec::new();
+    while let Some(oid) = queue.pop() {
+        for part in parts(&catalog, oid) {
+            if doomed.insert(part) {
+                queue.push(part);
+            }
+        }
+        for (dependent, message) in dependents(&catalog, oid) {
+            match dependent {
+                Dependent::Object(other) => {
+                    if doomed.insert(other) {
+                        messages.push((message, describe(&catalog, other)));
+                        queue.push(other);
+                    }
+                }
+                Dependent::ForeignKey { table, constraint } if !doomed.contains(&table) => {
+                    let short = message.split(" depends on ").next().unwrap_or_default().to_string();
+                    messages.push((message, short));
+                    constraints.push((table, constraint));
+                }
+                Dependent::Default { table, column } if !doomed.contains(&table) => {
+                    let short = message.split(" depends on ").next().unwrap_or_default().to_string();
+                    messages.push((message, short));
+                    defaults.push((table, column));
+                }
+                _ => {}
+            }
+        }
+    }
+    report(cx, &catalog, &targets, messages, cascade)?;
+    for (table, constraint) in constraints {
+        cx.lock(table, TableLockMode::AccessExclusive).await?;
+        if let Some(mut desc) = cx.catalog().table(table).cloned() {
+            desc.constraints.retain(|c| c.oid != constraint);
+            cx.put(CatalogObject::Table(desc)).await?;
+        }
+    }
+    for (table, column) in defaults {
+        cx.lock(table, TableLockMode::AccessExclusive).await?;
+        if let Some(mut desc) = cx.catalog().table(table).cloned() {
+            desc.columns[column as usize - 1].default = None;
+            cx.put(CatalogObject::Table(desc)).await?;
+        }
+    }
+    // Parts before wholes: an index goes before its table.
+    let rank = |oid: &Oid| match catalog.get(*oid).map(|o| &**o) {
+        Some(CatalogObject::Index(_)) => 0,
+        Some(CatalogObject::Sequence(_)) => 1,
+        Some(CatalogObject::Table(_)) => 2,
+        _ => 3,
+    };
+    let mut order: Vec<Oid> = doomed.into_iter().collect();
+    order.sort_by_key(rank);
+    for oid in order {
+        lock_for_drop(cx, oid).await?;
+        cx.drop_one(oid)?;
+    }
+    Ok(())
+}
+
+/// Objects that go only with what they belong to.
+fn refuse_needed(catalog: &Catalog, oid: Oid) -> Result<()> {
+    if [oids::SCHEMA_PG_CATALOG, oids::SCHEMA_INFORMATION_SCHEMA].contains(&oid) {
+        return Err(Error::new(
+            SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+            format!("cannot drop {} because it is required by the database system", describe(catalog, oid)),
+        ));
+    }
+    let Some(index) = catalog.index(oid) else { return Ok(()) };
+    let Some(table) = catalog.table(index.table) else { return Ok(()) };
+    for constraint in &table.constraints {
+        let own = matches!(constraint.kind,
+            ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } if index == oid);
+        if own {
+            let what = format!("constraint {} on table {}", constraint.name, table.name);
+            return Err(Error::new(
+                SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+                format!("cannot drop index {} because {what} requires it", index.name),
+            )
+            .hint(format!("You can drop {what} instead.")));
+        }
+    }
+    Ok(())
+}
+
+fn report(
+    cx: &mut Cx<'_>,
+    catalog: &Catalog,
+    targets: &BTreeSet<Oid>,
+    messages: Vec<(String, String)>,
+    cascade: bool,
+) -> Result<()> {
+    if messages.is_empty() {
+        return Ok(());
+    }
+    if !cascade {
+        let what = match targets.len() {
+            1 => format!("cannot drop {} because other objects depend on it", describe(catalog, *targets.first().expect("one"))),
+            _ => "cannot drop desired object(s) because other objects depend on them".to_string(),
+        };
+        let detail: Vec<String> = messages.into_iter().map(|(m, _)| m).collect();
+        return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, what)
+            .detail(detail.join("\n"))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+    }
+    match messages.as_slice() {
+        [(_, one)] => cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("drop cascades to {one}")),
+        many => {
+            let detail: Vec<String> = many.iter().map(|(_, short)| format!("drop cascades to {short}")).collect();
+            cx.session.push_notice(
+                Error::with_severity(
+                    base::Severity::Notice,
+                    SqlState::SUCCESSFUL_COMPLETION,
+                    format!("drop cascades to {} other objects", many.len()),
+                )
+                .detail(detail.join("\n")),
+            );
+        }
+    }
+    Ok(())
+}

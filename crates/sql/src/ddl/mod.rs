@@ -1,0 +1,222 @@
+//! Statements that change the catalog.
+//!
+//! Responsible for: turning definitions into catalog objects, names and their conflicts, dependencies (CASCADE/RESTRICT),
+//! checking existing rows against new constraints, rewriting tables whose stored form changes.
+//! Not responsible for: how objects are stored, logged and undone – the engine does that in the same transaction (R10).
+//! Invariants: a table is locked as PostgreSQL locks it before its descriptor is read for change; every object is written
+//! through [`Cx::put`], so an error anywhere leaves nothing behind once the transaction is rolled back.
+
+mod alter_table;
+mod constraint;
+mod create_table;
+mod database;
+mod drop;
+mod index;
+mod names;
+mod rename;
+mod rewrite;
+mod role;
+mod sequence;
+mod truncate;
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, Severity, SqlState};
+use engine_api::{Catalog, CatalogObject, SchemaDesc, Step, TableDesc, TableLockMode, Txn, WaitPolicy, oids};
+use rupg_sql::nodes::{Node, RangeVar};
+
+use crate::session::Session;
+
+pub(crate) use names::source_expression;
+
+/// What a DDL statement works with.
+pub(crate) struct Cx<'a> {
+    /// The session; its transaction is open.
+    pub session: &'a mut Session,
+    /// The statement's text.
+    pub sql: &'a str,
+}
+
+/// Runs a DDL statement; `None` if it is none. Answers the completion tag.
+pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result<Option<&'static str>> {
+    let mut cx = Cx { session, sql };
+    Ok(Some(match node {
+        Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
+        Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,
+        Node::DropStmt(stmt) => drop::drop_objects(&mut cx, stmt).await?,
+        Node::AlterTableStmt(stmt) => alter_table::alter_table(&mut cx, stmt).await?,
+        Node::RenameStmt(stmt) => rename::rename(&mut cx, stmt).await?,
+        Node::TruncateStmt(stmt) => truncate::truncate(&mut cx, stmt).await?,
+        Node::CreateSeqStmt(stmt) => sequence::create_sequence(&mut cx, stmt).await?,
+        Node::AlterSeqStmt(stmt) => sequence::alter_sequence(&mut cx, stmt).await?,
+        Node::CreateSchemaStmt(stmt) => database::create_schema(&mut cx, stmt).await?,
+        Node::CreatedbStmt(stmt) => database::create_database(&mut cx, stmt).await?,
+        Node::DropdbStmt(stmt) => database::drop_database(&mut cx, stmt).await?,
+        Node::CreateRoleStmt(stmt) => role::create_role(&mut cx, stmt).await?,
+        Node::AlterRoleStmt(stmt) => role::alter_role(&mut cx, stmt).await?,
+        Node::DropRoleStmt(stmt) => role::drop_roles(&mut cx, stmt).await?,
+        _ => return Ok(None),
+    }))
+}
+
+impl Cx<'_> {
+    /// The transaction.
+    pub fn txn(&mut self) -> &mut dyn Txn {
+        self.session.transaction()
+    }
+
+    /// The catalog with this transaction's changes.
+    pub fn catalog(&mut self) -> Arc<Catalog> {
+        self.txn().catalog()
+    }
+
+    /// A fresh OID.
+    pub fn allocate(&mut self) -> Oid {
+        self.session.engine().allocate_oid()
+    }
+
+    /// The role that will own what is created.
+    pub fn owner(&mut self) -> Oid {
+        let user = self.session.identity().current_user;
+        self.catalog().role(&user).map_or(oids::ROLE_POSTGRES, |r| r.oid)
+    }
+
+    /// The session's database.
+    pub fn database(&self) -> Oid {
+        self.session.identity().database_oid
+    }
+
+    /// Sends a NOTICE.
+    pub fn notice(&self, code: SqlState, message: impl Into<String>) {
+        self.session.push_notice(Error::with_severity(Severity::Notice, code, message));
+    }
+
+    /// Writes an object, waiting for index builds.
+    pub async fn put(&mut self, object: CatalogObject) -> Result<()> {
+        loop {
+            match self.txn().put_object(object.clone())? {
+                Step::Ready(()) => return Ok(()),
+                Step::Wait(wait) => self.session.wait_in_transaction(wait).await?,
+            }
+        }
+    }
+
+    /// Drops one object.
+    pub fn drop_one(&mut self, oid: Oid) -> Result<()> {
+        self.txn().drop_object(oid)
+    }
+
+    /// Locks a table until the end of the transaction.
+    pub async fn lock(&mut self, table: Oid, mode: TableLockMode) -> Result<()> {
+        loop {
+            match self.txn().lock_table(table, mode, WaitPolicy::Block)? {
+                Step::Ready(()) => return Ok(()),
+                Step::Wait(wait) => self.session.wait_in_transaction(wait).await?,
+            }
+        }
+    }
+
+    /// The relation a name means, if there is one.
+    pub fn find_relation(&mut self, name: &RangeVar) -> Result<Option<Arc<CatalogObject>>> {
+        let catalog = self.catalog();
+        let relname = name.relname.as_deref().unwrap_or_default();
+        if let Some(schema) = &name.schemaname {
+            let schema = self.schema_named(&catalog, schema)?;
+            return Ok(catalog.relation(schema.oid, relname).cloned());
+        }
+        let path = self.session.search_path(&catalog);
+        Ok(path.iter().find_map(|&schema| catalog.relation(schema, relname)).cloned())
+    }
+
+    /// The table a name means.
+    ///
+    /// # Errors
+    /// 42P01; 42809 if it is another kind of relation.
+    pub fn table_named(&mut self, name: &RangeVar) -> Result<TableDesc> {
+        match self.find_relation(name)?.as_deref() {
+            Some(CatalogObject::Table(table)) => Ok(table.clone()),
+            Some(other) => Err(Error::new(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not a table", other.name()),
+            )),
+            None => Err(Error::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{}\" does not exist", names::display(name)),
+            )
+            .at_byte(self.sql, name.location)),
+        }
+    }
+
+    fn schema_named(&self, catalog: &Catalog, name: &str) -> Result<SchemaDesc> {
+        catalog.schema(self.database(), name).cloned().ok_or_else(|| {
+            Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
+        })
+    }
+
+    /// The schema in which a new relation of this name is made.
+    ///
+    /// # Errors
+    /// 3F000 without a usable schema; 42501 for the system schemas; 0A000 for temporary relations.
+    pub fn creation_schema(&mut self, name: &RangeVar) -> Result<Oid> {
+        if name.relpersistence == b't' {
+            return Err(Error::unsupported("temporary tables are not supported"));
+        }
+        let catalog = self.catalog();
+        let schema = match &name.schemaname {
+            Some(schema) => self.schema_named(&catalog, schema)?.oid,
+            None => {
+                let path = self.session.search_path(&catalog);
+                let system = [oids::SCHEMA_PG_CATALOG, oids::SCHEMA_INFORMATION_SCHEMA];
+                path.into_iter().find(|s| !system.contains(s)).ok_or_else(|| {
+                    Error::new(SqlState::INVALID_SCHEMA_NAME, "no schema has been selected to create in")
+                })?
+            }
+        };
+        if schema == oids::SCHEMA_PG_CATALOG {
+            let relname = name.relname.as_deref().unwrap_or_default();
+            return Err(Error::new(
+                SqlState::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied to create \"pg_catalog.{relname}\""),
+            )
+            .detail("System catalog modifications are currently disallowed."));
+        }
+        Ok(schema)
+    }
+
+    /// Whether a new relation may take the name. `false` with IF NOT EXISTS and a notice when it is taken.
+    ///
+    /// # Errors
+    /// 42P07.
+    pub fn check_free(&mut self, schema: Oid, name: &str, if_not_exists: bool) -> Result<bool> {
+        if self.catalog().relation(schema, name).is_none() {
+            return Ok(true);
+        }
+        let message = format!("relation \"{name}\" already exists");
+        if if_not_exists {
+            self.notice(SqlState::DUPLICATE_TABLE, format!("{message}, skipping"));
+            return Ok(false);
+        }
+        Err(Error::new(SqlState::DUPLICATE_TABLE, message))
+    }
+}
+
+/// An identifier, quoted if it must be.
+pub(crate) fn quote_name(name: &str) -> String {
+    names::quote(name)
+}
+
+/// The OID of the table a name means.
+pub(crate) fn find_table(session: &mut Session, name: &RangeVar, sql: &str) -> Result<Oid> {
+    Cx { session, sql }.table_named(name).map(|t| t.oid)
+}
+
+/// The descriptor of the table a name means.
+pub(crate) fn table_desc(session: &mut Session, name: &RangeVar, sql: &str) -> Result<TableDesc> {
+    Cx { session, sql }.table_named(name)
+}
+
+/// `schema.table`, quoted.
+pub(crate) fn qualified_name(session: &mut Session, table: &TableDesc) -> String {
+    let catalog = Cx { session, sql: "" }.catalog();
+    constraint::qualified(&catalog, table)
+}

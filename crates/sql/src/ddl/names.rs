@@ -1,0 +1,226 @@
+//! Names that definitions leave out, and the text of expressions that the catalog keeps as text.
+
+use base::Oid;
+use engine_api::Catalog;
+use rupg_sql::nodes::{Node, RangeVar};
+
+/// PostgreSQL's limit on identifiers, in bytes.
+pub(super) const IDENTIFIER_BYTES_MAX: usize = 63;
+
+/// The name as it was written: with its schema if it had one.
+pub(super) fn display(name: &RangeVar) -> String {
+    let relname = name.relname.as_deref().unwrap_or_default();
+    match &name.schemaname {
+        Some(schema) => format!("{schema}.{relname}"),
+        None => relname.to_string(),
+    }
+}
+
+/// The strings of a list of names.
+pub(super) fn strings(list: &[Option<Node>]) -> Vec<String> {
+    list.iter()
+        .flatten()
+        .filter_map(|node| match node {
+            Node::String(s) => Some(s.to_string()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn clip(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// `name1_name2_label`, shortened to an identifier's length as PostgreSQL does (`makeObjectName`).
+pub(super) fn object_name(name1: &str, name2: &str, label: &str) -> String {
+    let mut overhead = 0;
+    if !name2.is_empty() {
+        overhead += 1;
+    }
+    if !label.is_empty() {
+        overhead += 1 + label.len();
+    }
+    let room = IDENTIFIER_BYTES_MAX - overhead;
+    let (mut len1, mut len2) = (name1.len(), name2.len());
+    while len1 + len2 > room {
+        if len1 > len2 { len1 -= 1 } else { len2 -= 1 }
+    }
+    let mut name = clip(name1, len1).to_string();
+    for part in [clip(name2, len2), label] {
+        if !part.is_empty() {
+            name.push('_');
+            name.push_str(part);
+        }
+    }
+    name
+}
+
+/// A relation name that is free in `schema`: the plain one, else with a number (`ChooseRelationName`).
+pub(super) fn free_relation_name(
+    catalog: &Catalog,
+    schema: Oid,
+    name1: &str,
+    name2: &str,
+    label: &str,
+    also_taken: &[String],
+) -> String {
+    for n in 0.. {
+        let label = if n == 0 { label.to_string() } else { format!("{label}{n}") };
+        let name = object_name(name1, name2, &label);
+        if catalog.relation(schema, &name).is_none() && !also_taken.contains(&name) {
+            return name;
+        }
+    }
+    unreachable!("the natural numbers do not end")
+}
+
+/// A constraint name that is free among `taken` (`ChooseConstraintName`).
+pub(super) fn free_constraint_name(taken: &[String], name1: &str, name2: &str, label: &str) -> String {
+    for n in 0.. {
+        let label = if n == 0 { label.to_string() } else { format!("{label}{n}") };
+        let name = object_name(name1, name2, &label);
+        if !taken.contains(&name) {
+            return name;
+        }
+    }
+    unreachable!("the natural numbers do not end")
+}
+
+/// An identifier, quoted if it must be.
+pub(crate) fn quote(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && rupg_sql::keyword(name).is_none_or(|k| k.category == rupg_sql::Category::Unreserved);
+    if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+/// Words after which a column's DEFAULT expression cannot go on.
+const AFTER_DEFAULT: &[&str] = &[
+    "constraint", "not", "null", "check", "primary", "unique", "references", "generated", "deferrable", "initially",
+    "default", "using", "collate",
+];
+
+/// The text of the expression that begins at byte `from`: up to a comma, closing parenthesis, semicolon or – for
+/// `in_column` – the next column constraint, outside any parentheses of its own.
+pub(crate) fn source_expression(sql: &str, from: usize, in_column: bool) -> &str {
+    let bytes = sql.as_bytes();
+    let mut depth = 0usize;
+    let mut i = from;
+    let mut seen_token = false;
+    while i < bytes.len() {
+        match bytes[i] {
+            b'\'' | b'"' => i = skip_quoted(bytes, i),
+            b'-' if bytes.get(i + 1) == Some(&b'-') => i = skip_line(bytes, i),
+            b'(' | b'[' => depth += 1,
+            b')' | b']' if depth == 0 => break,
+            b')' | b']' => depth -= 1,
+            b',' | b';' if depth == 0 => break,
+            b'$' if bytes.get(i + 1).is_some_and(|b| *b == b'$' || b.is_ascii_alphabetic()) => {
+                i = skip_dollar(sql, i);
+            }
+            b if b.is_ascii_alphabetic() || b == b'_' => {
+                let start = i;
+                while i + 1 < bytes.len() && (bytes[i + 1].is_ascii_alphanumeric() || bytes[i + 1] == b'_') {
+                    i += 1;
+                }
+                let word = sql[start..=i].to_ascii_lowercase();
+                if in_column && depth == 0 && seen_token && AFTER_DEFAULT.contains(&word.as_str()) {
+                    return sql[from..start].trim();
+                }
+            }
+            _ => {}
+        }
+        seen_token |= !bytes[i.min(bytes.len() - 1)].is_ascii_whitespace();
+        i += 1;
+    }
+    sql[from..i.min(sql.len())].trim()
+}
+
+fn skip_quoted(bytes: &[u8], start: usize) -> usize {
+    let quote = bytes[start];
+    let escapes = start > 0 && matches!(bytes[start - 1], b'e' | b'E') && quote == b'\'';
+    let mut i = start + 1;
+    while i < bytes.len() {
+        match bytes[i] {
+            b'\\' if escapes => i += 1,
+            b if b == quote && bytes.get(i + 1) == Some(&quote) => i += 1,
+            b if b == quote => return i,
+            _ => {}
+        }
+        i += 1;
+    }
+    bytes.len()
+}
+
+fn skip_line(bytes: &[u8], start: usize) -> usize {
+    bytes[start..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |n| start + n)
+}
+
+fn skip_dollar(sql: &str, start: usize) -> usize {
+    let Some(len) = sql[start + 1..].find('$') else { return start };
+    let tag = &sql[start..start + len + 2];
+    match sql[start + tag.len()..].find(tag) {
+        Some(end) => start + tag.len() + end + tag.len() - 1,
+        None => start,
+    }
+}
+
+/// The expression after the first word `keyword` at or after byte `from`.
+pub(super) fn expression_after<'a>(sql: &'a str, from: i32, keyword: &str, in_column: bool) -> Option<&'a str> {
+    let from = usize::try_from(from).ok()?;
+    let lower = sql.get(from..)?.to_ascii_lowercase();
+    let at = from + lower.find(keyword)? + keyword.len();
+    Some(source_expression(sql, at, in_column))
+}
+
+/// The text between the parentheses that follow the first word `keyword` at or after byte `from`.
+pub(super) fn parenthesised_after<'a>(sql: &'a str, from: i32, keyword: &str) -> Option<&'a str> {
+    let from = usize::try_from(from).ok()?;
+    let lower = sql.get(from..)?.to_ascii_lowercase();
+    let at = from + lower.find(keyword)? + keyword.len();
+    let open = at + sql.get(at..)?.find('(')?;
+    Some(source_expression(sql, open + 1, false))
+}
+
+/// The leftmost position in a parse tree, in bytes.
+pub(super) fn leftmost(node: &Node) -> i32 {
+    let text = node.to_text();
+    let mut least = i32::MAX;
+    for part in text.split(":location ").skip(1) {
+        let end = part.find(|c: char| !(c.is_ascii_digit() || c == '-')).unwrap_or(part.len());
+        if let Ok(location) = part[..end].parse::<i32>() {
+            if location >= 0 {
+                least = least.min(location);
+            }
+        }
+    }
+    if least == i32::MAX { -1 } else { least }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shortened_as_postgresql_does() {
+        assert_eq!(object_name("t", "a", "key"), "t_a_key");
+        assert_eq!(object_name("t", "", "pkey"), "t_pkey");
+        let long = "x".repeat(60);
+        assert_eq!(object_name(&long, &long, "fkey").len(), 63);
+    }
+
+    #[test]
+    fn expressions_end_where_the_grammar_ends_them() {
+        let check = |sql: &str, expect: &str| assert_eq!(expression_after(sql, 0, "default", true), Some(expect));
+        check("a int default 1 + f(2, 3) not null, b int", "1 + f(2, 3)");
+        check("a text default 'x, y)' check (a > 1)", "'x, y)'");
+        check("a text default null)", "null");
+        check("a int default (1)) ", "(1)");
+        check("a timestamp default now()", "now()");
+        assert_eq!(parenthesised_after("check (a > (1)) , x", 0, "check"), Some("a > (1)"));
+    }
+}

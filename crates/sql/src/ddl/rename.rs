@@ -1,0 +1,148 @@
+//! ALTER … RENAME.
+
+use base::{Error, Result, SqlState};
+use engine_api::{CatalogObject, ConstraintKind, TableLockMode};
+use rupg_sql::nodes::{ObjectType, RenameStmt};
+
+use super::Cx;
+use super::names::display;
+
+pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'static str> {
+    use ObjectType as T;
+    let new_name = stmt.newname.as_deref().unwrap_or_default();
+    match stmt.renameType {
+        T::OBJECT_SCHEMA => return rename_schema(cx, stmt, new_name).await,
+        T::OBJECT_TABLE | T::OBJECT_INDEX | T::OBJECT_SEQUENCE | T::OBJECT_COLUMN | T::OBJECT_TABCONSTRAINT => {}
+        _ => return Err(Error::unsupported("this kind of RENAME is not supported")),
+    }
+    let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
+    let Some(object) = cx.find_relation(name)? else {
+        let message = format!("relation \"{}\" does not exist", display(name));
+        if stmt.missing_ok {
+            cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+            return Ok("ALTER TABLE");
+        }
+        return Err(Error::new(SqlState::UNDEFINED_TABLE, message).at_byte(cx.sql, name.location));
+    };
+    let table_oid = match &*object {
+        CatalogObject::Table(table) => Some(table.oid),
+        CatalogObject::Index(index) => Some(index.table),
+        _ => None,
+    };
+    if let Some(table) = table_oid {
+        cx.lock(table, TableLockMode::AccessExclusive).await?;
+    }
+    match stmt.renameType {
+        T::OBJECT_COLUMN => rename_column(cx, stmt, new_name).await,
+        T::OBJECT_TABCONSTRAINT => rename_constraint(cx, stmt, new_name).await,
+        _ => rename_relation(cx, stmt, new_name).await,
+    }
+}
+
+async fn rename_relation(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {
+    let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
+    let object = cx.find_relation(name)?.ok_or_else(|| Error::internal("the relation went away"))?;
+    let schema = object.namespace().1;
+    cx.check_free(schema, new_name, false)?;
+    let mut object = (*object).clone();
+    let tag = match &mut object {
+        CatalogObject::Table(table) => {
+            table.name = new_name.to_string();
+            "ALTER TABLE"
+        }
+        CatalogObject::Index(index) => {
+            index.name = new_name.to_string();
+            rename_constraint_of_index(cx, index.table, index.oid, new_name).await?;
+            "ALTER INDEX"
+        }
+        CatalogObject::Sequence(sequence) => {
+            sequence.name = new_name.to_string();
+            "ALTER SEQUENCE"
+        }
+        _ => return Err(Error::internal("a relation of another kind")),
+    };
+    cx.put(object).await?;
+    Ok(if stmt.renameType == ObjectType::OBJECT_TABLE { "ALTER TABLE" } else { tag })
+}
+
+/// A constraint and its index share their name.
+async fn rename_constraint_of_index(cx: &mut Cx<'_>, table: base::Oid, index: base::Oid, name: &str) -> Result<()> {
+    let Some(mut desc) = cx.catalog().table(table).cloned() else { return Ok(()) };
+    for constraint in &mut desc.constraints {
+        if let ConstraintKind::PrimaryKey { index: own } | ConstraintKind::Unique { index: own } = constraint.kind {
+            if own == index {
+                constraint.name = name.to_string();
+            }
+        }
+    }
+    cx.put(CatalogObject::Table(desc)).await
+}
+
+async fn rename_column(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {
+    let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
+    let mut table = cx.table_named(name)?;
+    let old = stmt.subname.as_deref().unwrap_or_default();
+    let Some(number) = table.column(old).map(|c| c.number) else {
+        return Err(Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist")));
+    };
+    if table.column(new_name).is_some() {
+        return Err(Error::new(
+            SqlState::DUPLICATE_COLUMN,
+            format!("column \"{new_name}\" of relation \"{}\" already exists", table.name),
+        ));
+    }
+    let in_check = table
+        .constraints
+        .iter()
+        .any(|c| matches!(c.kind, ConstraintKind::Check { .. }) && c.columns.contains(&number));
+    if in_check {
+        return Err(Error::unsupported("renaming a column that a check constraint uses is not supported"));
+    }
+    table.columns[number as usize - 1].name = new_name.to_string();
+    cx.put(CatalogObject::Table(table)).await?;
+    Ok("ALTER TABLE")
+}
+
+async fn rename_constraint(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {
+    let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
+    let mut table = cx.table_named(name)?;
+    let old = stmt.subname.as_deref().unwrap_or_default();
+    if table.constraints.iter().any(|c| c.name == new_name) {
+        return Err(Error::new(
+            SqlState::DUPLICATE_OBJECT,
+            format!("constraint \"{new_name}\" for relation \"{}\" already exists", table.name),
+        ));
+    }
+    let Some(constraint) = table.constraints.iter_mut().find(|c| c.name == old) else {
+        return Err(Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("constraint \"{old}\" for table \"{}\" does not exist", table.name),
+        ));
+    };
+    constraint.name = new_name.to_string();
+    let index = match constraint.kind {
+        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
+        _ => None,
+    };
+    cx.put(CatalogObject::Table(table)).await?;
+    if let Some(mut index) = index.and_then(|oid| cx.catalog().index(oid).cloned()) {
+        index.name = new_name.to_string();
+        cx.put(CatalogObject::Index(index)).await?;
+    }
+    Ok("ALTER TABLE")
+}
+
+async fn rename_schema(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {
+    let old = stmt.subname.as_deref().unwrap_or_default();
+    let database = cx.database();
+    let catalog = cx.catalog();
+    let mut schema = catalog.schema(database, old).cloned().ok_or_else(|| {
+        Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{old}\" does not exist"))
+    })?;
+    if catalog.schema(database, new_name).is_some() {
+        return Err(Error::new(SqlState::DUPLICATE_SCHEMA, format!("schema \"{new_name}\" already exists")));
+    }
+    schema.name = new_name.to_string();
+    cx.put(CatalogObject::Schema(schema)).await?;
+    Ok("ALTER SCHEMA")
+}

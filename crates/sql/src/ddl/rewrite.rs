@@ -1,0 +1,89 @@
+//! Giving every row of a table a new stored form.
+
+use base::{Error, Result};
+use engine_api::{CatalogObject, ConflictArbiter, InsertOutcome, LayoutDesc, Step, TableDesc};
+use types::{ColumnType, Datum, RowLayout};
+
+use super::Cx;
+use super::constraint::qualified;
+use super::names::quote;
+use crate::ir::Ty;
+
+/// Rows inserted between two turns for other connections.
+const ROWS_PER_TURN: usize = 256;
+
+/// The value of a default that is the same for every row, in text form; `None` if it has to be computed per row.
+pub(super) fn constant_default(cx: &mut Cx<'_>, text: &str, ty: Ty) -> Result<Option<Option<String>>> {
+    cx.session.constant_text(text, ty)
+}
+
+/// Writes every row again in `layout`, with `computed` columns given by expressions over the old row, into fresh storage.
+pub(super) async fn rewrite_table(
+    cx: &mut Cx<'_>,
+    mut table: TableDesc,
+    layout: LayoutDesc,
+    computed: &[(i16, String)],
+) -> Result<()> {
+    let old = cx.catalog().table(table.oid).cloned().ok_or_else(|| Error::internal("the table went away"))?;
+    let values: Vec<String> = layout
+        .fields
+        .iter()
+        .map(|field| match computed.iter().find(|(number, _)| *number == field.column) {
+            Some((_, expression)) => expression.clone(),
+            None => quote(&old.columns[field.column as usize - 1].name),
+        })
+        .collect();
+    let query = format!("SELECT {} FROM {}", values.join(", "), qualified(&cx.catalog(), &old));
+    let rows = cx.session.internal_query(&query).await?;
+    let codec = RowLayout::new(
+        &layout
+            .fields
+            .iter()
+            .map(|f| ColumnType { oid: f.type_oid, typmod: f.typmod })
+            .collect::<Vec<_>>(),
+    );
+    check_not_null(&table, &layout, &rows)?;
+    for column in &mut table.columns {
+        column.missing = None;
+    }
+    table.layouts = vec![layout];
+    table.storage += 1;
+    let oid = table.oid;
+    let indexes: Vec<_> = cx.catalog().indexes(oid).cloned().collect();
+    cx.put(CatalogObject::Table(table)).await?;
+    for index in indexes {
+        // Indexes of fresh storage start empty and fill with the inserts below.
+        cx.put(CatalogObject::Index(index)).await?;
+    }
+    cx.txn().begin_command();
+    let target = cx.txn().open_table(oid)?;
+    let mut tuple = Vec::new();
+    for (n, row) in rows.iter().enumerate() {
+        tuple.clear();
+        codec.encode(row, &mut tuple)?;
+        loop {
+            match cx.txn().insert(&target, &tuple, ConflictArbiter::None)? {
+                Step::Ready(InsertOutcome::Inserted(_)) => break,
+                Step::Ready(InsertOutcome::Conflict(_)) => return Err(Error::internal("a conflict without arbiter")),
+                Step::Wait(wait) => cx.session.wait_in_transaction(wait).await?,
+            }
+        }
+        if n % ROWS_PER_TURN == ROWS_PER_TURN - 1 {
+            cx.session.wait_in_transaction(engine_api::Wait::yield_now()).await?;
+        }
+    }
+    Ok(())
+}
+
+fn check_not_null(table: &TableDesc, layout: &LayoutDesc, rows: &[Vec<Datum>]) -> Result<()> {
+    for (i, field) in layout.fields.iter().enumerate() {
+        let column = &table.columns[field.column as usize - 1];
+        if column.not_null && rows.iter().any(|row| matches!(row[i], Datum::Null)) {
+            return Err(Error::new(
+                base::SqlState::NOT_NULL_VIOLATION,
+                format!("column \"{}\" of relation \"{}\" contains null values", column.name, table.name),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! TRUNCATE.
+
+use std::collections::BTreeSet;
+
+use base::{Error, Oid, Result};
+use engine_api::{Catalog, ConstraintKind, SequenceState, TableDesc, TableLockMode};
+use rupg_sql::nodes::{DropBehavior, Node, TruncateStmt};
+
+use base::SqlState;
+
+use super::Cx;
+
+pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'static str> {
+    let mut tables: BTreeSet<Oid> = BTreeSet::new();
+    for node in stmt.relations.iter().flatten() {
+        let Node::RangeVar(name) = node else { continue };
+        let table = cx.table_named(name)?;
+        cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
+        tables.insert(table.oid);
+    }
+    let cascade = stmt.behavior == DropBehavior::DROP_CASCADE;
+    loop {
+        let catalog = cx.catalog();
+        let Some((referencing, referenced)) = outside_reference(&catalog, &tables) else { break };
+        if !cascade {
+            return Err(Error::unsupported("cannot truncate a table referenced in a foreign key constraint")
+                .detail(format!("Table \"{}\" references \"{}\".", referencing.name, referenced))
+                .hint(format!(
+                    "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
+                    referencing.name
+                )));
+        }
+        cx.notice(
+            SqlState::SUCCESSFUL_COMPLETION,
+            format!("truncate cascades to table \"{}\"", referencing.name),
+        );
+        let oid = referencing.oid;
+        cx.lock(oid, TableLockMode::AccessExclusive).await?;
+        tables.insert(oid);
+    }
+    for &table in &tables {
+        cx.txn().truncate(table)?;
+    }
+    if stmt.restart_seqs {
+        restart_sequences(cx, &tables)?;
+    }
+    Ok("TRUNCATE TABLE")
+}
+
+/// A table outside the set with a foreign key into it.
+fn outside_reference(catalog: &Catalog, tables: &BTreeSet<Oid>) -> Option<(TableDesc, String)> {
+    catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| !tables.contains(&t.oid)).find_map(|t| {
+        t.constraints.iter().find_map(|c| match &c.kind {
+            ConstraintKind::ForeignKey { table, .. } if tables.contains(table) => {
+                let name = catalog.table(*table).map(|t| t.name.clone()).unwrap_or_default();
+                Some((t.clone(), name))
+            }
+            _ => None,
+        })
+    })
+}
+
+fn restart_sequences(cx: &mut Cx<'_>, tables: &BTreeSet<Oid>) -> Result<()> {
+    let catalog = cx.catalog();
+    for object in catalog.objects() {
+        if let Some(sequence) = catalog.sequence(object.oid()) {
+            if sequence.owned_by.is_some_and(|(table, _)| tables.contains(&table)) {
+                let state = SequenceState { last_value: sequence.start, is_called: false };
+                cx.session.engine().sequence_set(sequence.oid, state)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,391 @@
+//! Transaction blocks: BEGIN, COMMIT, ROLLBACK, savepoints, and what an error does to them.
+//!
+//! The rules are PostgreSQL's (`xact.c`): a statement outside a block runs in a transaction of its own; a multi-statement
+//! simple query is one implicit block; a pipeline of extended-protocol messages is one up to Sync.
+
+use base::{Error, Notice, Result, Severity, SqlState};
+use engine_api::{Isolation, Step, TxnOptions};
+use rupg_sql::nodes::{Node, TransactionStmt, TransactionStmtKind};
+
+use super::settings::isolation_of;
+use super::{Block, NamedSavepoint, Output, Session};
+
+/// Characteristics given with BEGIN or SET TRANSACTION.
+#[derive(Default)]
+pub(super) struct Modes {
+    pub isolation: Option<Isolation>,
+    pub read_only: Option<bool>,
+}
+
+/// Reads the option list of BEGIN / SET TRANSACTION.
+pub(super) fn modes(options: &[Option<Node>]) -> Result<Modes> {
+    let mut modes = Modes::default();
+    for option in options.iter().flatten() {
+        let Node::DefElem(option) = option else { continue };
+        let arg = option.arg.as_ref();
+        match option.defname.as_deref() {
+            Some("transaction_isolation") => {
+                let level = arg.and_then(text_of).unwrap_or_default();
+                modes.isolation = Some(supported_isolation(isolation_of(&level))?);
+            }
+            Some("transaction_read_only") => modes.read_only = Some(arg.and_then(number_of) == Some(1)),
+            _ => {}
+        }
+    }
+    Ok(modes)
+}
+
+/// SERIALIZABLE is refused rather than given a weaker meaning.
+pub(super) fn supported_isolation(level: Isolation) -> Result<Isolation> {
+    match level {
+        Isolation::Serializable => {
+            Err(Error::unsupported("isolation level SERIALIZABLE is not supported").hint("Use REPEATABLE READ."))
+        }
+        level => Ok(level),
+    }
+}
+
+/// The text of a string constant or name.
+pub(crate) fn text_of(node: &Node) -> Option<String> {
+    match node {
+        Node::A_Const(c) => c.val.as_ref().and_then(text_of),
+        Node::String(s) => Some(s.to_string()),
+        Node::Float(s) => Some(s.to_string()),
+        Node::Integer(i) => Some(i.to_string()),
+        Node::Boolean(b) => Some(if *b { "on" } else { "off" }.to_string()),
+        Node::TypeCast(cast) => cast.arg.as_ref().and_then(text_of),
+        Node::TypeName(name) => name.names.last().and_then(|n| n.as_ref()).and_then(text_of),
+        _ => None,
+    }
+}
+
+/// The value of an integer or boolean constant.
+pub(crate) fn number_of(node: &Node) -> Option<i64> {
+    match node {
+        Node::A_Const(c) => c.val.as_ref().and_then(number_of),
+        Node::Integer(i) => Some(*i as i64),
+        Node::Float(s) => s.parse().ok(),
+        Node::Boolean(b) => Some(*b as i64),
+        _ => None,
+    }
+}
+
+fn no_transaction() -> Notice {
+    Error::with_severity(Severity::Warning, SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
+}
+
+impl Session {
+    /// The error for anything but the end of a failed block.
+    pub(super) fn check_not_failed(&self) -> Result<()> {
+        if self.block == Block::Failed {
+            return Err(Error::new(
+                SqlState::IN_FAILED_SQL_TRANSACTION,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The error of statements that cannot run inside a block (CREATE DATABASE, VACUUM).
+    pub(super) fn check_no_block(&self, what: &str) -> Result<()> {
+        if self.block != Block::None {
+            return Err(Error::new(
+                SqlState::ACTIVE_SQL_TRANSACTION,
+                format!("{what} cannot run inside a transaction block"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Opens a transaction if none is open.
+    pub(super) fn ensure_transaction(&mut self) -> Result<()> {
+        if self.txn.is_some() {
+            return Ok(());
+        }
+        let (isolation, read_only) = {
+            let settings = self.environment.settings.borrow();
+            (settings.default_isolation(), settings.default_read_only())
+        };
+        let isolation = supported_isolation(isolation)?;
+        self.read_only = read_only;
+        self.environment.transaction_start.set(self.environment.statement_start.get());
+        self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only }));
+        Ok(())
+    }
+
+    /// Commits the open transaction, if any. The gate rises to it.
+    pub(super) async fn commit_transaction(&mut self, out: &mut dyn Output) -> Result<()> {
+        let Some(mut txn) = self.txn.take() else {
+            return Ok(());
+        };
+        let durability = self.environment.settings.borrow().durability();
+        let outcome = loop {
+            match txn.commit(durability) {
+                Ok(Step::Ready(outcome)) => break Ok(outcome),
+                Ok(Step::Wait(wait)) => {
+                    if let Err(error) = self.wait(wait).await {
+                        txn.cancel_wait();
+                        break Err(error);
+                    }
+                }
+                Err(error) => break Err(error),
+            }
+        };
+        self.end_block();
+        match outcome {
+            Ok(outcome) => {
+                self.gate = self.gate.max(outcome.gate);
+                out.gate(self.gate);
+                self.environment.settings.borrow_mut().commit();
+                self.send_parameters(out);
+                Ok(())
+            }
+            Err(error) => {
+                txn.rollback();
+                self.gate = self.gate.max(txn.gate());
+                self.environment.settings.borrow_mut().rollback();
+                Err(error)
+            }
+        }
+    }
+
+    /// Rolls back whatever is open and leaves the block.
+    pub(super) fn abort_transaction(&mut self) {
+        if let Some(mut txn) = self.txn.take() {
+            txn.rollback();
+            self.gate = self.gate.max(txn.gate());
+        }
+        self.environment.settings.borrow_mut().rollback();
+        self.end_block();
+    }
+
+    fn end_block(&mut self) {
+        self.block = Block::None;
+        self.savepoints.clear();
+        self.portals.clear();
+        self.read_only = false;
+    }
+
+    /// What an error does: outside a block everything is undone; inside, the block has failed and releases what it held
+    /// since its innermost savepoint.
+    pub fn fail(&mut self) {
+        match (self.block, self.savepoints.last()) {
+            (Block::None, _) => self.abort_transaction(),
+            (_, Some(savepoint)) => {
+                if let Some(txn) = &mut self.txn {
+                    txn.rollback_to(savepoint.point);
+                    txn.end_command();
+                }
+                self.block = Block::Failed;
+                self.portals.clear();
+            }
+            (_, None) => {
+                if let Some(mut txn) = self.txn.take() {
+                    txn.rollback();
+                    self.gate = self.gate.max(txn.gate());
+                }
+                self.block = Block::Failed;
+                self.portals.clear();
+            }
+        }
+    }
+
+    /// A transaction-control statement. Answers its completion tag.
+    pub(super) async fn transaction_statement(
+        &mut self,
+        stmt: &TransactionStmt,
+        out: &mut dyn Output,
+    ) -> Result<&'static str> {
+        use TransactionStmtKind as K;
+        let name = || stmt.savepoint_name.as_deref().unwrap_or_default();
+        match stmt.kind {
+            K::TRANS_STMT_BEGIN | K::TRANS_STMT_START => {
+                self.begin_block(&stmt.options)?;
+                Ok(if stmt.kind == K::TRANS_STMT_BEGIN { "BEGIN" } else { "START TRANSACTION" })
+            }
+            K::TRANS_STMT_COMMIT => self.commit_block(stmt.chain, out).await,
+            K::TRANS_STMT_ROLLBACK => self.rollback_block(stmt.chain),
+            K::TRANS_STMT_SAVEPOINT => {
+                self.check_not_failed()?;
+                self.savepoint(name())?;
+                Ok("SAVEPOINT")
+            }
+            K::TRANS_STMT_RELEASE => {
+                self.check_not_failed()?;
+                self.release(name())?;
+                Ok("RELEASE")
+            }
+            K::TRANS_STMT_ROLLBACK_TO => {
+                self.rollback_to_savepoint(name())?;
+                Ok("ROLLBACK")
+            }
+            _ => Err(Error::unsupported("prepared transactions are not supported")),
+        }
+    }
+
+    fn begin_block(&mut self, options: &[Option<Node>]) -> Result<()> {
+        self.check_not_failed()?;
+        if self.block == Block::Open {
+            self.environment.notices.borrow_mut().push(Error::with_severity(
+                Severity::Warning,
+                SqlState::ACTIVE_SQL_TRANSACTION,
+                "there is already a transaction in progress",
+            ));
+            return Ok(());
+        }
+        let modes = modes(options)?;
+        if self.txn.is_none() {
+            let defaults = {
+                let settings = self.environment.settings.borrow();
+                (settings.default_isolation(), settings.default_read_only())
+            };
+            let isolation = match modes.isolation {
+                Some(level) => level,
+                None => supported_isolation(defaults.0)?,
+            };
+            self.read_only = modes.read_only.unwrap_or(defaults.1);
+            self.environment.transaction_start.set(self.environment.statement_start.get());
+            self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only: self.read_only }));
+        }
+        self.show_modes();
+        self.block = Block::Open;
+        Ok(())
+    }
+
+    /// `SET TRANSACTION`: only before the first query of the transaction.
+    pub(super) fn set_transaction(&mut self, modes: Modes) -> Result<()> {
+        let Some(txn) = &self.txn else {
+            return Ok(());
+        };
+        if let Some(isolation) = modes.isolation.filter(|level| *level != txn.isolation()) {
+            if txn.id().is_some() || txn.has_view() {
+                return Err(Error::new(
+                    SqlState::ACTIVE_SQL_TRANSACTION,
+                    "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+                ));
+            }
+            let read_only = modes.read_only.unwrap_or(self.read_only);
+            self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only }));
+        }
+        if let Some(read_only) = modes.read_only {
+            self.read_only = read_only;
+        }
+        self.show_modes();
+        Ok(())
+    }
+
+    /// `SHOW transaction_isolation` and `transaction_read_only` tell the truth inside the block.
+    fn show_modes(&mut self) {
+        let Some(txn) = &self.txn else { return };
+        let level = match txn.isolation() {
+            Isolation::ReadCommitted => "read committed",
+            Isolation::RepeatableRead => "repeatable read",
+            Isolation::Serializable => "serializable",
+        };
+        let mut settings = self.environment.settings.borrow_mut();
+        let read_only = if self.read_only { "on" } else { "off" };
+        for (name, value) in [("transaction_isolation", level), ("transaction_read_only", read_only)] {
+            if settings.show(name).as_deref() != Some(value) {
+                // Both values come from the table of words these settings accept.
+                let _ = settings.set(name, value, true, 0);
+            }
+        }
+    }
+
+    async fn commit_block(&mut self, chain: bool, out: &mut dyn Output) -> Result<&'static str> {
+        match self.block {
+            Block::Failed => {
+                self.abort_transaction();
+                return Ok("ROLLBACK");
+            }
+            Block::None if chain => return Err(chain_outside_block("COMMIT AND CHAIN")),
+            Block::None => self.environment.notices.borrow_mut().push(no_transaction()),
+            Block::Open => {}
+        }
+        let isolation = self.txn.as_ref().map(|txn| txn.isolation());
+        let read_only = self.read_only;
+        self.commit_transaction(out).await?;
+        if chain {
+            self.chain_block(isolation, read_only);
+        }
+        Ok("COMMIT")
+    }
+
+    fn rollback_block(&mut self, chain: bool) -> Result<&'static str> {
+        if self.block == Block::None {
+            if chain {
+                return Err(chain_outside_block("ROLLBACK AND CHAIN"));
+            }
+            self.environment.notices.borrow_mut().push(no_transaction());
+        }
+        let isolation = self.txn.as_ref().map(|txn| txn.isolation());
+        let read_only = self.read_only;
+        self.abort_transaction();
+        if chain {
+            self.chain_block(isolation, read_only);
+        }
+        Ok("ROLLBACK")
+    }
+
+    fn chain_block(&mut self, isolation: Option<Isolation>, read_only: bool) {
+        let isolation = isolation.unwrap_or_default();
+        self.read_only = read_only;
+        self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only }));
+        self.show_modes();
+        self.block = Block::Open;
+    }
+
+    fn require_block(&self, what: &str) -> Result<()> {
+        if self.block == Block::None {
+            return Err(Error::new(
+                SqlState::NO_ACTIVE_SQL_TRANSACTION,
+                format!("{what} can only be used in transaction blocks"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn savepoint(&mut self, name: &str) -> Result<()> {
+        self.require_block("SAVEPOINT")?;
+        self.ensure_transaction()?;
+        let txn = self.txn.as_mut().expect("just ensured");
+        let point = txn.savepoint();
+        self.savepoints.push(NamedSavepoint { name: name.to_string(), point });
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        self.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
+            Error::new(SqlState::INVALID_SAVEPOINT_SPECIFICATION, format!("savepoint \"{name}\" does not exist"))
+        })
+    }
+
+    fn release(&mut self, name: &str) -> Result<()> {
+        self.require_block("RELEASE SAVEPOINT")?;
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    fn rollback_to_savepoint(&mut self, name: &str) -> Result<()> {
+        self.require_block("ROLLBACK TO SAVEPOINT")?;
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at + 1);
+        let point = self.savepoints[at].point;
+        let txn = self.txn.as_mut().expect("a block with savepoints keeps its transaction");
+        txn.rollback_to(point);
+        self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);
+        self.portals.clear();
+        self.block = Block::Open;
+        Ok(())
+    }
+
+    /// Savepoint depth, for settings changed inside.
+    pub(super) fn savepoint_level(&self) -> u32 {
+        self.savepoints.len() as u32
+    }
+}
+
+fn chain_outside_block(what: &str) -> Error {
+    Error::new(SqlState::NO_ACTIVE_SQL_TRANSACTION, format!("{what} can only be used in transaction blocks"))
+}

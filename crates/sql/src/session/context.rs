@@ -1,0 +1,185 @@
+//! What expressions may see of their session: settings, times, sequences, identity ([`EvalContext`]).
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use base::{Error, Notice, Oid, Result, SqlState};
+use engine_api::{Catalog, Engine, SequenceState};
+use rustc_hash::FxHashMap;
+use types::OutputSettings;
+
+use super::settings::Settings;
+use crate::functions::{EvalContext, Identity};
+
+/// The part of a session that lives as long as the connection and that statements read.
+pub struct Environment {
+    /// The engine, for sequences.
+    pub engine: Arc<dyn Engine>,
+    /// Settings.
+    pub settings: RefCell<Settings>,
+    /// Who and where.
+    pub identity: RefCell<Identity>,
+    /// The clock and randomness of the host.
+    pub host: Arc<dyn Host>,
+    /// Notices not sent yet.
+    pub notices: RefCell<Vec<Notice>>,
+    /// `currval` by sequence, and the last one used.
+    pub sequences: RefCell<(FxHashMap<Oid, i64>, Option<Oid>)>,
+    /// State of `random()`.
+    pub random: Cell<u64>,
+    /// Process number of the session, as `pg_backend_pid()` shows it.
+    pub pid: i32,
+    /// Start of the transaction.
+    pub transaction_start: Cell<i64>,
+    /// Start of the statement.
+    pub statement_start: Cell<i64>,
+}
+
+/// What the process lends to sessions. `sql` itself reads no clock.
+pub trait Host: Send + Sync + 'static {
+    /// Microseconds since 2000-01-01 00:00 UTC.
+    fn now(&self) -> i64;
+    /// Nanoseconds of a clock that never steps back.
+    fn monotonic_nanos(&self) -> u64;
+    /// A random seed.
+    fn random(&self) -> u64;
+    /// A future that completes after `ms` milliseconds, for timeouts.
+    fn sleep(&self, ms: u64) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
+    /// The SCRAM-SHA-256 verifier of a password; a verifier passes unchanged.
+    ///
+    /// # Errors
+    /// 22023 for a password that cannot be prepared.
+    fn password_verifier(&self, password: &str) -> Result<String>;
+}
+
+/// One statement's view of its session: the environment and the catalog the statement is bound to.
+pub struct StatementContext<'a> {
+    /// The session's part.
+    pub environment: &'a Environment,
+    /// Settings as they were when the statement began.
+    pub output: OutputSettings,
+    /// The catalog.
+    pub catalog: Arc<Catalog>,
+}
+
+impl<'a> StatementContext<'a> {
+    /// The context of a statement that starts now.
+    pub fn new(environment: &'a Environment, catalog: Arc<Catalog>) -> StatementContext<'a> {
+        let output = environment.settings.borrow().output().clone();
+        StatementContext { environment, output, catalog }
+    }
+
+    fn remember(&self, sequence: Oid, value: i64) {
+        let mut sequences = self.environment.sequences.borrow_mut();
+        sequences.0.insert(sequence, value);
+        sequences.1 = Some(sequence);
+    }
+
+    fn sequence_name(&self, sequence: Oid) -> String {
+        self.catalog.get(sequence).map_or_else(|| sequence.to_string(), |o| o.name().to_string())
+    }
+
+    fn not_defined(&self, sequence: Oid) -> Error {
+        Error::new(
+            SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("currval of sequence \"{}\" is not yet defined in this session", self.sequence_name(sequence)),
+        )
+    }
+}
+
+impl EvalContext for StatementContext<'_> {
+    fn settings(&self) -> &OutputSettings {
+        &self.output
+    }
+
+    fn transaction_timestamp(&self) -> i64 {
+        self.environment.transaction_start.get()
+    }
+
+    fn statement_timestamp(&self) -> i64 {
+        self.environment.statement_start.get()
+    }
+
+    fn clock_timestamp(&self) -> i64 {
+        self.environment.host.now()
+    }
+
+    fn random(&self) -> f64 {
+        // xorshift64*: fast and uniform enough for SQL's random(); not for secrets.
+        let mut x = self.environment.random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.environment.random.set(x);
+        (x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn set_seed(&self, seed: f64) {
+        self.environment.random.set(seed.to_bits() ^ 0x9e37_79b9_7f4a_7c15 | 1);
+    }
+
+    fn next_value(&self, sequence: Oid) -> Result<i64> {
+        let value = self.environment.engine.sequence_next(sequence)?;
+        self.remember(sequence, value);
+        Ok(value)
+    }
+
+    fn current_value(&self, sequence: Oid) -> Result<i64> {
+        let value = self.environment.sequences.borrow().0.get(&sequence).copied();
+        value.ok_or_else(|| self.not_defined(sequence))
+    }
+
+    fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()> {
+        if let Some(desc) = self.catalog.sequence(sequence) {
+            if value < desc.min || value > desc.max {
+                return Err(Error::new(
+                    SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+                    format!(
+                        "setval: value {value} is out of bounds for sequence \"{}\" ({}..{})",
+                        desc.name, desc.min, desc.max
+                    ),
+                ));
+            }
+        }
+        self.environment.engine.sequence_set(sequence, SequenceState { last_value: value, is_called })?;
+        if is_called {
+            self.remember(sequence, value);
+        }
+        Ok(())
+    }
+
+    fn last_value(&self) -> Result<i64> {
+        let last = self.environment.sequences.borrow().1;
+        match last {
+            Some(sequence) => self.current_value(sequence),
+            None => Err(Error::new(
+                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "lastval is not yet defined in this session",
+            )),
+        }
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        self.environment.settings.borrow().show(name)
+    }
+
+    fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()> {
+        self.environment.settings.borrow_mut().set(name, value, local, 0)
+    }
+
+    fn identity(&self) -> Identity {
+        self.environment.identity.borrow().clone()
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog)
+    }
+
+    fn notice(&self, notice: Notice) {
+        self.environment.notices.borrow_mut().push(notice);
+    }
+
+    fn backend_pid(&self) -> i32 {
+        self.environment.pid
+    }
+}

@@ -1,0 +1,598 @@
+//! COPY FROM STDIN and COPY TO STDOUT, in text and CSV format.
+//!
+//! Responsible for: options, splitting the stream into rows and fields, escapes, error context (`COPY t, line 3`).
+//! Not responsible for: storing rows – they go through the plan of `INSERT INTO t (…) VALUES ($1, …)`, so that defaults,
+//! constraints and foreign keys are those of any INSERT.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use engine_api::{TableDesc, Wait};
+use rupg_sql::nodes::{CopyStmt, Node};
+use types::{Datum, OutputSettings};
+
+use super::block::{number_of, text_of};
+use super::internal::NoRows;
+use super::query::{read_only_error, utf8};
+use super::statement::Kind;
+use super::{Output, ResultColumn, Session};
+use crate::ddl::{self, quote_name};
+use crate::exec::Execution;
+use crate::ir::Ty;
+use crate::parse;
+
+/// Rows between two turns for other connections of the core.
+const ROWS_PER_TURN: u64 = 200;
+
+/// The longest line that is accepted: PostgreSQL's limit of a string.
+const LINE_BYTES_MAX: usize = 1 << 30;
+
+#[derive(Clone, Debug, PartialEq)]
+struct Format {
+    csv: bool,
+    header: bool,
+    delimiter: u8,
+    null: String,
+    quote: u8,
+    escape: u8,
+    force_quote_all: bool,
+}
+
+impl Format {
+    fn parse(options: &[Option<Node>]) -> Result<Format> {
+        let mut csv = false;
+        let (mut header, mut force_quote_all) = (false, false);
+        let (mut delimiter, mut null, mut quote, mut escape) = (None, None, None, None);
+        for node in options.iter().flatten() {
+            let Node::DefElem(option) = node else { continue };
+            let text = || option.arg.as_ref().and_then(text_of).unwrap_or_default();
+            let on = || option.arg.as_ref().is_none_or(|a| number_of(a) != Some(0) && text() != "off" && text() != "false");
+            match option.defname.as_deref().unwrap_or_default() {
+                "format" => match text().as_str() {
+                    "text" => csv = false,
+                    "csv" => csv = true,
+                    "binary" => return Err(Error::unsupported("COPY in binary format is not supported")),
+                    other => {
+                        return Err(Error::new(
+                            SqlState::INVALID_PARAMETER_VALUE,
+                            format!("COPY format \"{other}\" not recognized"),
+                        ));
+                    }
+                },
+                "header" => header = on(),
+                "delimiter" => delimiter = Some(text()),
+                "null" => null = Some(text()),
+                "quote" => quote = Some(text()),
+                "escape" => escape = Some(text()),
+                "force_quote" if matches!(option.arg, Some(Node::A_Star(_))) => force_quote_all = true,
+                // Rows are visible to nobody else before commit whatever this says.
+                "freeze" => {}
+                "encoding" if text().eq_ignore_ascii_case("utf8") || text().eq_ignore_ascii_case("utf-8") => {}
+                other => return Err(Error::unsupported(format!("COPY option \"{other}\" is not supported"))),
+            }
+        }
+        let byte = |text: Option<String>, default: u8, what: &str| match text {
+            None => Ok(default),
+            Some(t) if t.len() == 1 => Ok(t.as_bytes()[0]),
+            Some(_) => Err(Error::unsupported(format!("COPY {what} must be a single one-byte character"))),
+        };
+        if !csv && (quote.is_some() || escape.is_some() || force_quote_all) {
+            return Err(Error::unsupported(format!(
+                "COPY {} available only in CSV mode",
+                if quote.is_some() { "quote" } else { "escape" }
+            )));
+        }
+        let quote = byte(quote, b'"', "quote")?;
+        Ok(Format {
+            csv,
+            header,
+            delimiter: byte(delimiter, if csv { b',' } else { b'\t' }, "delimiter")?,
+            null: null.unwrap_or_else(|| if csv { String::new() } else { "\\N".to_string() }),
+            quote,
+            escape: byte(escape, quote, "escape")?,
+            force_quote_all,
+        })
+    }
+}
+
+pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out: &mut dyn Output) -> Result<String> {
+    if stmt.filename.is_some() || stmt.is_program {
+        return Err(Error::unsupported("COPY to or from a file on the server is not supported")
+            .hint("Use COPY FROM STDIN or COPY TO STDOUT; psql's \\copy does."));
+    }
+    if stmt.whereClause.is_some() {
+        return Err(Error::unsupported("COPY FROM with WHERE is not supported"));
+    }
+    let format = Format::parse(&stmt.options)?;
+    session.ensure_transaction()?;
+    if stmt.is_from { copy_from(session, stmt, sql, format, out).await } else { copy_to(session, stmt, sql, format, out).await }
+}
+
+/// The columns a COPY is about: those named, or all.
+fn columns_of(table: &TableDesc, stmt: &CopyStmt) -> Result<Vec<usize>> {
+    if stmt.attlist.is_empty() {
+        return Ok(table.live_columns().map(|c| c.number as usize - 1).collect());
+    }
+    let mut columns = Vec::new();
+    for node in stmt.attlist.iter().flatten() {
+        let name = text_of(node).unwrap_or_default();
+        let column = table.column(&name).ok_or_else(|| {
+            Error::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
+            )
+        })?;
+        let at = column.number as usize - 1;
+        if columns.contains(&at) {
+            return Err(Error::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        columns.push(at);
+    }
+    Ok(columns)
+}
+
+fn names(table: &TableDesc, columns: &[usize]) -> String {
+    columns.iter().map(|&c| quote_name(&table.columns[c].name)).collect::<Vec<_>>().join(", ")
+}
+
+async fn copy_from(
+    session: &mut Session,
+    stmt: &CopyStmt,
+    sql: &str,
+    format: Format,
+    out: &mut dyn Output,
+) -> Result<String> {
+    let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
+    let table = ddl::table_desc(session, name, sql)?;
+    if session.is_read_only() {
+        return Err(read_only_error("COPY FROM"));
+    }
+    let columns = columns_of(&table, stmt)?;
+    let mut insert = format!("INSERT INTO {} ({}) VALUES (", ddl::qualified_name(session, &table), names(&table, &columns));
+    for i in 0..columns.len() {
+        let _ = write!(insert, "{}${}", if i > 0 { ", " } else { "" }, i + 1);
+    }
+    insert.push(')');
+    let types: Vec<_> = columns.iter().map(|&c| table.columns[c].type_oid).collect();
+    let mut parsed = parse::parse(&insert)?;
+    let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
+    let statement = Arc::new(session.bind_query(&node, &insert, &types)?);
+    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    session.begin_query(query).await?;
+    out.copy_in(false, columns.len());
+    out.flush().await?;
+    let mut loader = Loader {
+        execution: Execution::new(Arc::clone(&query.plan), Vec::new()),
+        tys: columns.iter().map(|&c| Ty { oid: table.columns[c].type_oid, typmod: table.columns[c].typmod }).collect(),
+        names: columns.iter().map(|&c| table.columns[c].name.clone()).collect(),
+        table: table.name.clone(),
+        format,
+        line: 0,
+        rows: 0,
+        ended: false,
+    };
+    let mut pending: Vec<u8> = Vec::new();
+    let mut chunk = Vec::new();
+    loop {
+        let more = out.next_copy(&mut chunk).await?;
+        pending.extend_from_slice(&chunk);
+        let used = loader.load(session, &pending, !more).await?;
+        pending.drain(..used);
+        if pending.len() > LINE_BYTES_MAX {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a line of COPY data is too long"));
+        }
+        if !more {
+            break;
+        }
+    }
+    session.end_query(out);
+    Ok(format!("COPY {}", loader.rows))
+}
+
+/// Turns bytes into rows.
+struct Loader {
+    execution: Execution,
+    tys: Vec<Ty>,
+    names: Vec<String>,
+    table: String,
+    format: Format,
+    line: u64,
+    rows: u64,
+    /// `\.` was seen: the rest is ignored.
+    ended: bool,
+}
+
+impl Loader {
+    /// Loads every complete line of `data` (and the last one without a newline if `last`). Answers the bytes used.
+    async fn load(&mut self, session: &mut Session, data: &[u8], last: bool) -> Result<usize> {
+        let mut at = 0;
+        while at < data.len() {
+            if self.ended {
+                return Ok(data.len());
+            }
+            let Some((line, used)) = self.next_line(&data[at..], last)? else { break };
+            at += used;
+            self.line += 1;
+            if line == b"\\." {
+                self.ended = true;
+                continue;
+            }
+            if self.line == 1 && self.format.header {
+                continue;
+            }
+            self.row(session, line).await?;
+            if self.rows % ROWS_PER_TURN == 0 {
+                session.wait_in_transaction(Wait::yield_now()).await?;
+            }
+        }
+        Ok(at)
+    }
+
+    /// The next line without its end, and the bytes it takes with it; `None` if it is not complete.
+    fn next_line<'a>(&self, data: &'a [u8], last: bool) -> Result<Option<(&'a [u8], usize)>> {
+        let end = match self.format.csv {
+            false => memchr::memchr(b'\n', data),
+            true => self.csv_line_end(data),
+        };
+        let (line, used) = match end {
+            Some(end) => (&data[..end], end + 1),
+            None if last => (data, data.len()),
+            None => return Ok(None),
+        };
+        if end.is_none() && self.format.csv && self.in_quotes(line) {
+            return Err(self.error(SqlState::BAD_COPY_FILE_FORMAT, "unterminated CSV quoted field"));
+        }
+        Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), used)))
+    }
+
+    fn csv_line_end(&self, data: &[u8]) -> Option<usize> {
+        let mut quoted = false;
+        let mut i = 0;
+        while i < data.len() {
+            match data[i] {
+                b if quoted && b == self.format.escape && self.format.escape != self.format.quote => i += 1,
+                b if b == self.format.quote => quoted = !quoted,
+                b'\n' if !quoted => return Some(i),
+                _ => {}
+            }
+            i += 1;
+        }
+        None
+    }
+
+    fn in_quotes(&self, line: &[u8]) -> bool {
+        line.iter().filter(|&&b| b == self.format.quote).count() % 2 == 1
+    }
+
+    fn error(&self, code: SqlState, message: impl Into<String>) -> Error {
+        let line = if self.line == 0 { 1 } else { self.line };
+        Error::new(code, message).context(format!("COPY {}, line {line}", self.table))
+    }
+
+    async fn row(&mut self, session: &mut Session, line: &[u8]) -> Result<()> {
+        let text = utf8(line).map_err(|e| e.context(format!("COPY {}, line {}", self.table, self.line)))?;
+        let fields = if self.format.csv { self.csv_fields(text)? } else { self.text_fields(text)? };
+        let shown = || if text.len() > 100 { format!("{}...", clip(text, 100)) } else { text.to_string() };
+        let in_line = |e: Error| e.context(format!("COPY {}, line {}: \"{}\"", self.table, self.line, shown()));
+        if fields.len() > self.tys.len() {
+            return Err(in_line(Error::new(
+                SqlState::BAD_COPY_FILE_FORMAT,
+                "extra data after last expected column",
+            )));
+        }
+        if fields.len() < self.tys.len() {
+            let missing = &self.names[fields.len()];
+            return Err(in_line(Error::new(
+                SqlState::BAD_COPY_FILE_FORMAT,
+                format!("missing data for column \"{missing}\""),
+            )));
+        }
+        let mut params = Vec::with_capacity(fields.len());
+        for (i, field) in fields.iter().enumerate() {
+            let value = match field {
+                None => Datum::Null,
+                Some(text) => session.parse_value(self.tys[i], text).map_err(|e| {
+                    e.context(format!(
+                        "COPY {}, line {}, column {}: \"{}\"",
+                        self.table,
+                        self.line,
+                        self.names[i],
+                        clip(text, 100)
+                    ))
+                })?,
+            };
+            params.push(value);
+        }
+        self.execution.reset(params);
+        if let Err(error) = session.drive_into(&mut self.execution, &mut NoRows).await {
+            return Err(if error.fields().context.is_some() { error } else { in_line(error) });
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn text_fields(&self, line: &str) -> Result<Vec<Option<String>>> {
+        let mut fields = Vec::with_capacity(self.tys.len());
+        if self.tys.is_empty() && line.is_empty() {
+            return Ok(fields);
+        }
+        let bytes = line.as_bytes();
+        let mut start = 0;
+        loop {
+            let mut end = start;
+            let mut escaped = false;
+            while end < bytes.len() && bytes[end] != self.format.delimiter {
+                if bytes[end] == b'\\' {
+                    escaped = true;
+                    end += 1;
+                }
+                end += 1;
+            }
+            let end = end.min(bytes.len());
+            let raw = &line[start..end];
+            fields.push(if raw == self.format.null {
+                None
+            } else if escaped {
+                let plain = unescape(raw.as_bytes());
+                Some(utf8(&plain)?.to_string())
+            } else {
+                Some(raw.to_string())
+            });
+            if end >= bytes.len() {
+                return Ok(fields);
+            }
+            start = end + 1;
+        }
+    }
+
+    fn csv_fields(&self, line: &str) -> Result<Vec<Option<String>>> {
+        let bytes = line.as_bytes();
+        let mut fields = Vec::with_capacity(self.tys.len());
+        let mut field: Vec<u8> = Vec::new();
+        let (mut quoted, mut was_quoted) = (false, false);
+        let mut i = 0;
+        loop {
+            let byte = bytes.get(i).copied();
+            match byte {
+                Some(b) if quoted => {
+                    let next = bytes.get(i + 1).copied();
+                    if b == self.format.escape && (next == Some(self.format.quote) || next == Some(self.format.escape)) {
+                        field.push(next.expect("just seen"));
+                        i += 1;
+                    } else if b == self.format.quote {
+                        quoted = false;
+                    } else {
+                        field.push(b);
+                    }
+                }
+                Some(b) if b == self.format.quote => {
+                    quoted = true;
+                    was_quoted = true;
+                }
+                Some(b) if b != self.format.delimiter => field.push(b),
+                _ => {
+                    let text = utf8(&field)?.to_string();
+                    fields.push(if !was_quoted && text == self.format.null { None } else { Some(text) });
+                    field.clear();
+                    was_quoted = false;
+                    if byte.is_none() {
+                        return Ok(fields);
+                    }
+                }
+            }
+            i += 1;
+        }
+    }
+}
+
+fn clip(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Backslash sequences of COPY's text format.
+fn unescape(raw: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(raw.len());
+    let mut i = 0;
+    while i < raw.len() {
+        if raw[i] != b'\\' || i + 1 == raw.len() {
+            out.push(raw[i]);
+            i += 1;
+            continue;
+        }
+        i += 1;
+        let digits = |from: usize, most: usize, hex: bool| {
+            let is = |b: &u8| if hex { b.is_ascii_hexdigit() } else { (b'0'..=b'7').contains(b) };
+            raw[from..].iter().take(most).take_while(|b| is(b)).count()
+        };
+        match raw[i] {
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'n' => out.push(b'\n'),
+            b'r' => out.push(b'\r'),
+            b't' => out.push(b'\t'),
+            b'v' => out.push(11),
+            b'0'..=b'7' => {
+                let n = digits(i, 3, false);
+                let value = raw[i..i + n].iter().fold(0u32, |v, b| v * 8 + (b - b'0') as u32);
+                out.push(value as u8);
+                i += n - 1;
+            }
+            b'x' if digits(i + 1, 2, true) > 0 => {
+                let n = digits(i + 1, 2, true);
+                let text = std::str::from_utf8(&raw[i + 1..i + 1 + n]).unwrap_or("0");
+                out.push(u8::from_str_radix(text, 16).unwrap_or(0));
+                i += n;
+            }
+            other => out.push(other),
+        }
+        i += 1;
+    }
+    out
+}
+
+async fn copy_to(
+    session: &mut Session,
+    stmt: &CopyStmt,
+    sql: &str,
+    format: Format,
+    out: &mut dyn Output,
+) -> Result<String> {
+    let statement = match &stmt.query {
+        Some(node) => Arc::new(session.bind_query(node, sql, &[])?),
+        None => {
+            let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY TO without a table"))?;
+            let table = ddl::table_desc(session, name, sql)?;
+            let columns = columns_of(&table, stmt)?;
+            let select = format!("SELECT {} FROM {}", names(&table, &columns), ddl::qualified_name(session, &table));
+            let mut parsed = parse::parse(&select)?;
+            let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;
+            Arc::new(session.bind_query(&node, &select, &[])?)
+        }
+    };
+    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    session.begin_query(query).await?;
+    out.copy_out(false, query.columns.len());
+    if format.header {
+        let names: Vec<Vec<u8>> = query.columns.iter().map(|c| c.name.clone().into_bytes()).collect();
+        let mut line = Vec::new();
+        write_line(&format, names.iter().map(|n| Some(n.as_slice())), &mut line);
+        out.copy_data(&line);
+    }
+    let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
+    let mut rows = 0;
+    loop {
+        let mut lines = Lines { format: &format, columns: &query.columns, settings: session.output_settings(), out: Vec::new(), rows: 0, scratch: Vec::new() };
+        let done = session.drive_batch(&mut execution, &mut lines).await?;
+        rows += lines.rows;
+        if !lines.out.is_empty() {
+            out.copy_data(&lines.out);
+        }
+        if done {
+            break;
+        }
+        let gate = session.current_gate();
+        out.gate(gate);
+        if out.is_full() {
+            out.flush().await?;
+        }
+    }
+    out.copy_done();
+    session.end_query(out);
+    Ok(format!("COPY {rows}"))
+}
+
+/// Bytes of COPY TO that are collected before they are handed to the connection.
+const COPY_OUT_BYTES: usize = 64 << 10;
+
+struct Lines<'a> {
+    format: &'a Format,
+    columns: &'a [ResultColumn],
+    settings: OutputSettings,
+    out: Vec<u8>,
+    rows: u64,
+    scratch: Vec<u8>,
+}
+
+impl crate::exec::RowSink for Lines<'_> {
+    fn row(&mut self, values: &[Datum]) -> Result<bool> {
+        self.scratch.clear();
+        let mut ends = Vec::with_capacity(values.len());
+        for (value, column) in values.iter().zip(self.columns) {
+            if matches!(value, Datum::Null) {
+                ends.push(None);
+            } else {
+                let start = self.scratch.len();
+                types::write_text(value.as_ref(), column.ty.oid, &self.settings, &mut self.scratch)?;
+                ends.push(Some((start, self.scratch.len())));
+            }
+        }
+        let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
+        write_line(self.format, fields, &mut self.out);
+        self.rows += 1;
+        Ok(self.out.len() >= COPY_OUT_BYTES)
+    }
+}
+
+fn write_line<'a>(format: &Format, fields: impl Iterator<Item = Option<&'a [u8]>>, out: &mut Vec<u8>) {
+    for (i, field) in fields.enumerate() {
+        if i > 0 {
+            out.push(format.delimiter);
+        }
+        match field {
+            None => out.extend_from_slice(format.null.as_bytes()),
+            Some(text) if format.csv => write_csv(format, text, out),
+            Some(text) => write_escaped(format, text, out),
+        }
+    }
+    out.push(b'\n');
+}
+
+fn write_csv(format: &Format, text: &[u8], out: &mut Vec<u8>) {
+    let special = |b: &u8| [format.delimiter, format.quote, b'\n', b'\r'].contains(b);
+    let needs = format.force_quote_all
+        || text == format.null.as_bytes()
+        || text == b"\\."
+        || text.iter().any(special);
+    if !needs {
+        return out.extend_from_slice(text);
+    }
+    out.push(format.quote);
+    for &b in text {
+        if b == format.quote || b == format.escape {
+            out.push(format.escape);
+        }
+        out.push(b);
+    }
+    out.push(format.quote);
+}
+
+fn write_escaped(format: &Format, text: &[u8], out: &mut Vec<u8>) {
+    for &b in text {
+        let code = match b {
+            8 => b'b',
+            12 => b'f',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            11 => b'v',
+            b'\\' => b'\\',
+            b if b == format.delimiter => b,
+            b => {
+                out.push(b);
+                continue;
+            }
+        };
+        out.extend_from_slice(&[b'\\', code]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_round_trip() {
+        let format = Format::parse(&[]).unwrap();
+        let text = b"a\tb\nc\\d\x08\x0b";
+        let mut out = Vec::new();
+        write_escaped(&format, text, &mut out);
+        assert_eq!(unescape(&out), text);
+        assert_eq!(unescape(b"\\101\\x42\\q\\"), b"ABq\\");
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        let format = Format { csv: true, delimiter: b',', null: String::new(), ..Format::parse(&[]).unwrap() };
+        let mut out = Vec::new();
+        write_line(&format, [Some(&b"a,b"[..]), None, Some(b""), Some(b"x\"y")].into_iter(), &mut out);
+        assert_eq!(out, b"\"a,b\",,\"\",\"x\"\"y\"\n");
+    }
+}

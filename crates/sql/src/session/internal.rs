@@ -1,0 +1,221 @@
+//! What DDL asks of its session: running helper queries in the same transaction, binding stored expressions.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base::{Notice, Oid, Result};
+use engine_api::{Catalog, Engine, TableDesc, Txn, Wait};
+use types::{Datum, InputContext, OutputSettings};
+
+use super::context::StatementContext;
+use super::statement::Kind;
+use super::Session;
+use crate::bind::{self, BindContext};
+use crate::exec::{ExecCx, Execution, Progress, RowSink};
+use crate::functions::{CastContext, Identity};
+use crate::ir::{Expr, Ty};
+use crate::parse;
+
+/// Collects rows.
+struct Rows(Vec<Vec<Datum>>);
+
+impl RowSink for Rows {
+    fn row(&mut self, values: &[Datum]) -> Result<bool> {
+        self.0.push(values.to_vec());
+        Ok(false)
+    }
+}
+
+/// Takes no rows.
+pub(crate) struct NoRows;
+
+impl RowSink for NoRows {
+    fn row(&mut self, _: &[Datum]) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+/// A text datum, shown as it is.
+pub(crate) struct TextOf<'a>(pub &'a Datum);
+
+impl fmt::Display for TextOf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Datum::Text(text) => f.write_str(text),
+            Datum::Null => f.write_str("null"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Session {
+    /// The open transaction. REQUIRES one.
+    pub(crate) fn transaction(&mut self) -> &mut dyn Txn {
+        &mut **self.txn.as_mut().expect("DDL runs inside a transaction")
+    }
+
+    /// The engine.
+    pub(crate) fn engine(&self) -> &dyn Engine {
+        &*self.shared.engine
+    }
+
+    /// Who and where.
+    pub(crate) fn identity(&self) -> Identity {
+        self.environment.identity.borrow().clone()
+    }
+
+    /// Queues a notice.
+    pub(crate) fn push_notice(&self, notice: Notice) {
+        self.environment.notices.borrow_mut().push(notice);
+    }
+
+    /// Drops notices that were queued and not sent.
+    pub(crate) fn forget_notices(&self) {
+        self.environment.notices.borrow_mut().clear();
+    }
+
+    /// The schemas of the search path that exist, as name resolution sees them.
+    pub(crate) fn search_path(&mut self, catalog: &Catalog) -> Vec<Oid> {
+        self.resolve_search_path(catalog)
+    }
+
+    /// Waits inside the transaction of a DDL statement.
+    pub(crate) async fn wait_in_transaction(&mut self, wait: Wait) -> Result<()> {
+        self.wait_for_lock(wait).await
+    }
+
+    /// A SCRAM verifier for a password, or the verifier itself if one is given.
+    pub(crate) fn password_verifier(&self, password: &str) -> Result<String> {
+        self.environment.host.password_verifier(password)
+    }
+
+    /// Runs a query of our own in the open transaction and collects its rows.
+    pub(crate) async fn internal_query(&mut self, sql: &str) -> Result<Vec<Vec<Datum>>> {
+        let parsed = parse::parse(sql)?;
+        let catalog = self.catalog();
+        self.binding = None;
+        self.refresh_binding(&catalog);
+        let node = &parsed.first().ok_or_else(|| base::Error::internal("an empty query of our own"))?.node;
+        let statement = self.bind_query(node, sql, &[])?;
+        let Kind::Query(query) = &statement.kind else {
+            return Err(base::Error::internal("not a query"));
+        };
+        self.begin_query(query).await?;
+        let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
+        let mut rows = Rows(Vec::new());
+        self.drive_into(&mut execution, &mut rows).await?;
+        Ok(rows.0)
+    }
+
+    /// Runs an execution to its end, rows into `sink`.
+    pub(crate) async fn drive_into(&mut self, execution: &mut Execution, sink: &mut dyn RowSink) -> Result<()> {
+        while !self.drive_batch(execution, sink).await? {}
+        Ok(())
+    }
+
+    /// Runs an execution until it is done (`true`) or the sink is full.
+    pub(crate) async fn drive_batch(&mut self, execution: &mut Execution, sink: &mut dyn RowSink) -> Result<bool> {
+        let catalog = self.catalog();
+        loop {
+            let progress = {
+                let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
+                let host = &self.environment.host;
+                let mut cx = ExecCx {
+                    txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
+                    eval: &eval,
+                    cancel: self.cancel.flag(),
+                    now: &|| host.monotonic_nanos(),
+                    deadline: self.deadline.get(),
+                };
+                execution.run(&mut cx, sink, 0)?
+            };
+            match progress {
+                Progress::Wait(wait) => self.wait_for_lock(wait).await?,
+                Progress::SinkFull => return Ok(false),
+                Progress::Done { .. } | Progress::MaxRows { .. } => return Ok(true),
+            }
+        }
+    }
+
+    /// Runs an execution for its effects and its counts (EXPLAIN ANALYZE).
+    pub(crate) async fn drive_silently(&mut self, execution: &mut Execution) -> Result<()> {
+        self.drive_into(execution, &mut NoRows).await
+    }
+
+    /// What replies that rest on the open transaction must wait for.
+    pub(crate) fn current_gate(&self) -> base::Lsn {
+        self.txn.as_ref().map_or(self.gate, |txn| txn.gate().max(self.gate))
+    }
+
+    /// Whether the transaction is read-only.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Evaluates an argument of EXECUTE as a value of type `ty`.
+    pub(crate) fn evaluate(&mut self, node: &rupg_sql::nodes::Node, ty: Oid) -> Result<Datum> {
+        let expr = self.with_binder(|cx| bind::bind_argument(node, Ty::of(ty), cx))?;
+        let catalog = self.catalog();
+        let eval = StatementContext::new(&self.environment, catalog);
+        crate::expr::evaluate(&expr, &eval)
+    }
+
+    fn with_binder<T>(&mut self, run: impl FnOnce(&mut BindContext<'_>) -> Result<T>) -> Result<T> {
+        let catalog = self.catalog();
+        self.binding = None;
+        self.refresh_binding(&catalog);
+        let identity = self.identity();
+        let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
+        let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, &[]);
+        run(&mut cx)
+    }
+
+    /// Binds a column default, to see that it is one.
+    pub(crate) fn check_default(&mut self, text: &str, ty: Ty, column: &str) -> Result<()> {
+        self.with_binder(|cx| bind::bind_default(text, ty, column, cx)).map(|_| ())
+    }
+
+    /// Binds a CHECK condition over a table. Answers the columns it is about.
+    pub(crate) fn check_condition(&mut self, text: &str, table: &TableDesc) -> Result<Vec<i16>> {
+        let expr = self.with_binder(|cx| bind::bind_check(text, table, cx))?;
+        let mut columns = Vec::new();
+        bind::visit_columns(&expr, &mut |column| {
+            let number = column.column as i16 + 1;
+            if column.level == 0 && !columns.contains(&number) {
+                columns.push(number);
+            }
+        });
+        Ok(columns)
+    }
+
+    /// The text form of a default that folds to a constant (`Some(None)` for NULL); `None` if it does not fold.
+    pub(crate) fn constant_text(&mut self, text: &str, ty: Ty) -> Result<Option<Option<String>>> {
+        let expr = self.with_binder(|cx| bind::bind_default(text, ty, "", cx))?;
+        let Expr::Const(value, ty) = expr else { return Ok(None) };
+        if matches!(value, Datum::Null) {
+            return Ok(Some(None));
+        }
+        let mut out = Vec::new();
+        types::write_text(value.as_ref(), ty.oid, &OutputSettings::default(), &mut out)?;
+        let text = String::from_utf8(out).map_err(|_| base::Error::internal("text output is not UTF-8"))?;
+        Ok(Some(Some(text)))
+    }
+
+    /// Whether values of two types can be compared for equality, as a foreign key needs.
+    pub(crate) fn comparable(&self, left: Oid, right: Oid) -> bool {
+        bind::equality_operator(left, right).is_some()
+    }
+
+    /// Whether a value of one type can be assigned to a column of another.
+    pub(crate) fn assignable(&self, from: Oid, to: Oid) -> bool {
+        bind::can_cast(from, to, CastContext::Assignment)
+    }
+
+    /// Parses a value in the text form of a type, with the session's settings.
+    pub(crate) fn parse_value(&self, ty: Ty, text: &str) -> Result<Datum> {
+        let settings = self.environment.settings.borrow();
+        let input = InputContext { settings: settings.output(), now_micros: self.environment.transaction_start.get() };
+        let value = types::parse_text(ty.oid, ty.typmod, text, &input)?;
+        types::apply_typmod(value, ty.oid, ty.typmod, false)
+    }
+}

@@ -1,0 +1,342 @@
+//! One client's session: transaction blocks, prepared statements, portals, settings, and the loop that drives statements.
+//!
+//! Responsible for: PostgreSQL's rules of what a statement does to the transaction block (implicit blocks, the failed
+//! state, savepoints), running queries and utilities, timeouts and cancellation, the statement cache.
+//! Not responsible for: bytes on the wire; which thread it runs on.
+//! Invariants:
+//! - After an error in a transaction block nothing but its end (or ROLLBACK TO) runs: 25P02.
+//! - A reply is queued only after [`Output::gate`] was raised to what it rests on (rule R1).
+//! - The futures here suspend only on [`Wait`]s, timers and [`Output::flush`].
+//!
+//! Start at [`Session::simple_query`] and [`Session::execute`].
+
+mod block;
+mod cache;
+mod cancel;
+mod context;
+mod copy;
+mod internal;
+mod query;
+mod settings;
+mod statement;
+mod utility;
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use base::{Error, Lsn, Notice, Oid, Result, SqlState};
+use engine_api::{Catalog, Engine, Savepoint, Txn};
+use rustc_hash::FxHashMap;
+use types::{Datum, OutputSettings};
+
+pub use crate::bind::ResultColumn;
+pub(crate) use block::{number_of, text_of};
+pub use cancel::CancelToken;
+pub use context::{Environment, Host, StatementContext};
+pub use query::{BoundValue, ExecuteEnd};
+pub(crate) use internal::TextOf;
+pub use settings::{SERVER_VERSION, Settings, parse_bool};
+pub use statement::{Kind, Query, Statement, Verb};
+
+use crate::functions::Identity;
+use cache::{BindingKey, StatementCache};
+
+/// Default bound of the statement cache.
+const STATEMENT_CACHE_BYTES: usize = 64 << 20;
+
+/// Where a session's replies go. One per connection; calls are in the order of the protocol.
+pub trait Output {
+    /// A result follows with these columns (simple protocol: RowDescription).
+    fn columns(&mut self, columns: &[ResultColumn]);
+    /// One row.
+    fn row(&mut self, values: &[Datum], columns: &[ResultColumn], settings: &OutputSettings);
+    /// A statement is complete.
+    fn complete(&mut self, tag: &str);
+    /// The statement was empty.
+    fn empty(&mut self);
+    /// The portal has more rows.
+    fn suspended(&mut self);
+    /// A notice or warning.
+    fn notice(&mut self, notice: &Notice);
+    /// A setting changed that the client is told about.
+    fn parameter(&mut self, name: &str, value: &str);
+    /// What is queued from now on (and before) leaves only when the log is durable up to here (rule R1).
+    fn gate(&mut self, gate: Lsn);
+    /// Enough is queued that it should be written before more is produced.
+    fn is_full(&self) -> bool;
+    /// Writes what may leave and waits until there is room.
+    fn flush<'a>(&'a mut self) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+    /// COPY FROM STDIN begins: the client sends rows of `columns` columns.
+    fn copy_in(&mut self, binary: bool, columns: usize);
+    /// Waits for COPY data and puts it into `chunk` (cleared first); `false` at CopyDone.
+    ///
+    /// # Errors
+    /// 57014 if the client gives up (CopyFail).
+    fn next_copy<'a>(&'a mut self, chunk: &'a mut Vec<u8>) -> Pin<Box<dyn Future<Output = Result<bool>> + 'a>>;
+    /// COPY TO STDOUT begins.
+    fn copy_out(&mut self, binary: bool, columns: usize);
+    /// Bytes of COPY TO STDOUT.
+    fn copy_data(&mut self, bytes: &[u8]);
+    /// COPY TO STDOUT ends.
+    fn copy_done(&mut self);
+}
+
+/// What the sessions of a server share.
+pub struct Shared {
+    /// The engine.
+    pub engine: Arc<dyn Engine>,
+    /// Clock, timers, randomness.
+    pub host: Arc<dyn Host>,
+    /// `max_connections`, for SHOW.
+    pub max_connections: usize,
+    cache: StatementCache,
+}
+
+impl Shared {
+    /// The shared part of a server over `engine`.
+    pub fn new(engine: Arc<dyn Engine>, host: Arc<dyn Host>, max_connections: usize) -> Arc<Shared> {
+        Arc::new(Shared {
+            engine,
+            host,
+            max_connections,
+            cache: StatementCache::new(STATEMENT_CACHE_BYTES),
+        })
+    }
+}
+
+/// State of the transaction block, as ReadyForQuery reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    /// No block; a transaction may be open for the statement or the pipeline (`implicit`).
+    None,
+    /// BEGIN was given.
+    Open,
+    /// BEGIN was given and something failed.
+    Failed,
+}
+
+struct NamedSavepoint {
+    name: String,
+    point: Savepoint,
+}
+
+struct Portal {
+    statement: Arc<Statement>,
+    params: Vec<Datum>,
+    /// Kept between Executes with a row limit.
+    execution: Option<crate::exec::Execution>,
+    finished: bool,
+}
+
+/// One session.
+pub struct Session {
+    shared: Arc<Shared>,
+    environment: Environment,
+    cancel: Arc<CancelToken>,
+    txn: Option<Box<dyn Txn>>,
+    block: Block,
+    read_only: bool,
+    savepoints: Vec<NamedSavepoint>,
+    statements: FxHashMap<String, Arc<Statement>>,
+    portals: FxHashMap<String, Portal>,
+    binding: Option<Binding>,
+    /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
+    deadline: Cell<u64>,
+    /// The newest commit of this session; replies wait for it (a client may act on what it was told).
+    gate: Lsn,
+}
+
+/// The binding key of the session, remade when search path, role or settings change.
+struct Binding {
+    key: Arc<BindingKey>,
+    hash: u64,
+    generation: u64,
+    catalog_version: u64,
+}
+
+impl Session {
+    /// A session for a client that has been authenticated as `user`.
+    ///
+    /// # Errors
+    /// FATAL 3D000 for an unknown database, 28000 for an unknown role, 22023 and kin for bad start-up parameters.
+    pub fn new(
+        shared: &Arc<Shared>,
+        user: &str,
+        database: &str,
+        startup: &[(String, String)],
+        client_addr: Option<String>,
+        pid: i32,
+    ) -> Result<Session> {
+        let catalog = shared.engine.catalog();
+        let fatal = |code, message| Error::fatal(code, message);
+        let role = catalog.role(user).ok_or_else(|| {
+            fatal(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, format!("role \"{user}\" does not exist"))
+        })?;
+        if !role.login {
+            return Err(fatal(
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                format!("role \"{user}\" is not permitted to log in"),
+            ));
+        }
+        let superuser = role.superuser;
+        let database = catalog.database(database).ok_or_else(|| {
+            fatal(SqlState::INVALID_CATALOG_NAME, format!("database \"{database}\" does not exist"))
+        })?;
+        let identity = Identity {
+            current_user: user.to_string(),
+            session_user: user.to_string(),
+            database: database.name.clone(),
+            database_oid: database.oid,
+            search_path: Vec::new(),
+            client_addr,
+        };
+        let settings = Settings::new(startup, user, superuser, shared.max_connections)
+            .map_err(|e| e.severity(base::Severity::Fatal))?;
+        let random = shared.host.random();
+        let cancel = Arc::new(CancelToken::default());
+        let now = shared.host.now();
+        Ok(Session {
+            environment: Environment {
+                engine: Arc::clone(&shared.engine),
+                settings: RefCell::new(settings),
+                identity: RefCell::new(identity),
+                host: Arc::clone(&shared.host),
+                notices: RefCell::default(),
+                sequences: RefCell::default(),
+                random: Cell::new(random | 1),
+                pid,
+                transaction_start: Cell::new(now),
+                statement_start: Cell::new(now),
+            },
+            shared: Arc::clone(shared),
+            cancel,
+            txn: None,
+            block: Block::None,
+            read_only: false,
+            savepoints: Vec::new(),
+            statements: FxHashMap::default(),
+            portals: FxHashMap::default(),
+            binding: None,
+            deadline: Cell::new(0),
+            gate: Lsn(0),
+        })
+    }
+
+    /// What cancels a running statement of this session.
+    pub fn cancel_token(&self) -> Arc<CancelToken> {
+        Arc::clone(&self.cancel)
+    }
+
+    /// Settings announced at start-up.
+    pub fn announced_settings(&self) -> Vec<(&'static str, String)> {
+        self.environment.settings.borrow().reported().map(|(n, v)| (n, v.to_string())).collect()
+    }
+
+    /// `I`, `T` or `E`, as ReadyForQuery reports it.
+    pub fn transaction_status(&self) -> u8 {
+        match self.block {
+            Block::None => b'I',
+            Block::Open => b'T',
+            Block::Failed => b'E',
+        }
+    }
+
+    /// `idle_in_transaction_session_timeout` in milliseconds while it applies.
+    pub fn idle_timeout_ms(&self) -> Option<u64> {
+        let ms = self.environment.settings.borrow().idle_in_transaction_timeout_ms;
+        (self.block != Block::None && ms > 0).then_some(ms)
+    }
+
+    /// A copy of the output settings, for encoding replies.
+    pub fn output_settings(&self) -> OutputSettings {
+        self.environment.settings.borrow().output().clone()
+    }
+
+    /// The catalog that statements of this session bind to now.
+    fn catalog(&self) -> Arc<Catalog> {
+        match &self.txn {
+            Some(txn) => txn.catalog(),
+            None => self.shared.engine.catalog(),
+        }
+    }
+
+    /// Resolves `search_path` to the schemas that exist.
+    fn resolve_search_path(&self, catalog: &Catalog) -> Vec<Oid> {
+        let identity = self.environment.identity.borrow();
+        let mut path = Vec::new();
+        for name in self.environment.settings.borrow().search_path() {
+            let name = if name == "$user" { identity.current_user.clone() } else { name };
+            if let Some(schema) = catalog.schema(identity.database_oid, &name) {
+                if !path.contains(&schema.oid) {
+                    path.push(schema.oid);
+                }
+            }
+        }
+        if !path.contains(&engine_api::oids::SCHEMA_PG_CATALOG) {
+            path.insert(0, engine_api::oids::SCHEMA_PG_CATALOG);
+        }
+        path
+    }
+
+    /// Brings search path and binding key up to date; cheap when nothing changed.
+    fn refresh_binding(&mut self, catalog: &Catalog) {
+        let generation = self.environment.settings.borrow().binding_generation;
+        if let Some(binding) = &self.binding {
+            if binding.generation == generation && binding.catalog_version == catalog.version && !self.has_own_ddl() {
+                return;
+            }
+        }
+        let search_path = self.resolve_search_path(catalog);
+        let key = {
+            let mut identity = self.environment.identity.borrow_mut();
+            identity.search_path = search_path.clone();
+            let settings = self.environment.settings.borrow();
+            let shown = |name| settings.show(name).unwrap_or_default();
+            BindingKey {
+                database: identity.database_oid,
+                role: identity.current_user.clone(),
+                search_path,
+                settings: format!("{}|{}|{}", shown("TimeZone"), shown("DateStyle"), shown("IntervalStyle")),
+            }
+        };
+        let hash = key.hash64();
+        self.binding =
+            Some(Binding { key: Arc::new(key), hash, generation, catalog_version: catalog.version });
+    }
+
+    fn has_own_ddl(&self) -> bool {
+        self.txn.as_ref().is_some_and(|txn| !Arc::ptr_eq(&txn.catalog(), &self.shared.engine.catalog()))
+    }
+
+    fn send_notices(&self, out: &mut dyn Output) {
+        if self.environment.notices.borrow().is_empty() {
+            return;
+        }
+        for notice in self.environment.notices.take() {
+            if self.environment.settings.borrow().wants(&notice) {
+                out.notice(&notice);
+            }
+        }
+    }
+
+    fn send_parameters(&self, out: &mut dyn Output) {
+        if self.environment.settings.borrow().has_reports() {
+            for (name, value) in self.environment.settings.borrow_mut().take_reports() {
+                out.parameter(name, &value);
+            }
+        }
+    }
+
+    /// The client is gone or says goodbye: everything open is rolled back.
+    pub fn terminate(&mut self) {
+        self.abort_transaction();
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.terminate();
+    }
+}

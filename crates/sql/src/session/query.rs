@@ -1,0 +1,632 @@
+//! Running statements: the simple and the extended protocol's verbs, and the loop that drives an execution.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{Step, Wait, WaitPolicy};
+use rupg_sql::nodes::Node;
+use types::{Datum, InputContext, OutputSettings};
+
+use super::context::StatementContext;
+use super::statement::{Kind, Query, Statement, Verb, is_query};
+use super::{Block, Output, Portal, ResultColumn, Session, utility};
+use crate::bind::{self, BindContext};
+use crate::exec::{ExecCx, Execution, Progress, RowSink};
+use crate::{ir, parse, plan};
+
+/// How an Execute ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ExecuteEnd {
+    /// The statement is complete (its tag is queued).
+    Complete,
+    /// The row limit was reached.
+    Suspended,
+}
+
+/// A value of a Bind message.
+pub enum BoundValue<'a> {
+    /// NULL
+    Null,
+    /// Text form.
+    Text(&'a [u8]),
+    /// Binary form.
+    Binary(&'a [u8]),
+}
+
+/// Hands rows to the connection.
+struct RowsOut<'a> {
+    out: &'a mut dyn Output,
+    columns: &'a [ResultColumn],
+    settings: &'a OutputSettings,
+}
+
+impl RowSink for RowsOut<'_> {
+    fn row(&mut self, values: &[Datum]) -> Result<bool> {
+        self.out.row(values, self.columns, self.settings);
+        Ok(self.out.is_full())
+    }
+}
+
+impl Session {
+    /// Runs every statement of a simple query. An error has been applied to the transaction block when it is returned.
+    pub async fn simple_query(&mut self, sql: &str, out: &mut dyn Output) -> Result<()> {
+        let result = self.simple_query_inner(sql, out).await;
+        self.finish_message(result, out)
+    }
+
+    fn finish_message(&mut self, result: Result<()>, out: &mut dyn Output) -> Result<()> {
+        if result.is_err() {
+            self.fail();
+        }
+        self.send_notices(out);
+        self.send_parameters(out);
+        out.gate(self.gate);
+        result
+    }
+
+    async fn simple_query_inner(&mut self, sql: &str, out: &mut dyn Output) -> Result<()> {
+        self.start_statement();
+        self.portals.remove("");
+        if let Some((statement, params)) = self.cached_simple(sql)? {
+            self.run_statement(&statement, params, out).await?;
+            return if self.block == Block::None { self.commit_transaction(out).await } else { Ok(()) };
+        }
+        let parsed = parse::parse(sql)?;
+        if parsed.is_empty() {
+            out.empty();
+            return Ok(());
+        }
+        let several = parsed.len() > 1;
+        for (i, one) in parsed.into_iter().enumerate() {
+            if i > 0 {
+                self.start_statement();
+            }
+            let last_of_block = !several;
+            let statement = self.prepare_parsed(one, sql, &[], last_of_block)?;
+            if several && !matches!(self.block, Block::Failed) {
+                // All statements of one message are one implicit block until something ends it.
+                self.ensure_transaction()?;
+            }
+            self.run_statement(&statement, Vec::new(), out).await?;
+        }
+        if self.block == Block::None { self.commit_transaction(out).await } else { Ok(()) }
+    }
+
+    /// A statement that was bound before, for this text or for one that differs only in literals.
+    fn cached_simple(&mut self, sql: &str) -> Result<Option<(Arc<Statement>, Vec<Datum>)>> {
+        if self.has_own_ddl() {
+            return Ok(None);
+        }
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        let Some(binding) = &self.binding else { return Ok(None) };
+        let get = |text: &str, types: &[Oid]| {
+            self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version)
+        };
+        if let Some(statement) = get(sql, &[]) {
+            return Ok(Some((statement, Vec::new())));
+        }
+        let Some(print) = parse::fingerprint::fingerprint(sql) else { return Ok(None) };
+        let types = print.literal_types();
+        let statement = match get(&print.text, &types) {
+            Some(statement) => statement,
+            None => match self.prepare_fingerprint(&print, &types) {
+                Some(statement) => statement,
+                None => return Ok(None),
+            },
+        };
+        let settings = self.output_settings();
+        let input = InputContext { settings: &settings, now_micros: self.environment.transaction_start.get() };
+        // A literal that does not fit its parameter is reported by binding the text itself, with its position.
+        match print.values(&statement.param_types, &input) {
+            Ok(params) => Ok(Some((statement, params))),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Binds a fingerprint as if it were a statement with parameters; `None` if only the original text will do.
+    fn prepare_fingerprint(&mut self, print: &parse::fingerprint::Fingerprint, types: &[Oid]) -> Option<Arc<Statement>> {
+        let mut parsed = parse::parse(&print.text).ok()?;
+        if parsed.len() != 1 || !is_query(&parsed[0].node) {
+            return None;
+        }
+        self.prepare_parsed(parsed.remove(0), &print.text, types, true).ok()
+    }
+
+    /// Binds and plans one parsed statement; shared with all sessions when `cacheable`.
+    fn prepare_parsed(
+        &mut self,
+        parsed: parse::ParsedStatement,
+        sql: &str,
+        types: &[Oid],
+        cacheable: bool,
+    ) -> Result<Arc<Statement>> {
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        let statement = Arc::new(if is_query(&parsed.node) {
+            self.check_not_failed()?;
+            self.bind_query(&parsed.node, sql, types)?
+        } else {
+            Statement {
+                text: sql.into(),
+                param_types: types.to_vec(),
+                kind: Kind::Utility(Arc::new(parsed.node)),
+                catalog_version: catalog.version,
+            }
+        });
+        let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
+        if cacheable && short && !self.has_own_ddl() {
+            if let Some(binding) = &self.binding {
+                let text = Arc::clone(&statement.text);
+                self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(&statement));
+            }
+        }
+        Ok(statement)
+    }
+
+    /// Binds and plans a query.
+    pub(super) fn bind_query(&mut self, node: &Node, sql: &str, types: &[Oid]) -> Result<Statement> {
+        let catalog = self.catalog();
+        let identity = self.environment.identity.borrow().clone();
+        let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
+        let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, types);
+        let bound = bind::bind(node, sql, &mut cx)?;
+        let verb = match &bound.statement {
+            ir::Statement::Select(_) => Verb::Select,
+            ir::Statement::Insert(_) => Verb::Insert,
+            ir::Statement::Update(_) => Verb::Update,
+            ir::Statement::Delete(_) => Verb::Delete,
+        };
+        let writes = verb != Verb::Select
+            || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
+        let stats = EngineStats { engine: &*self.shared.engine };
+        let plan = plan::plan(&bound.statement, &catalog, &stats)?;
+        Ok(Statement {
+            text: sql.into(),
+            param_types: bound.param_types,
+            kind: Kind::Query(Query { plan, columns: bound.columns.into(), locks: bound.tables, verb, writes }),
+            catalog_version: catalog.version,
+        })
+    }
+
+    /// Runs one statement to its end and queues its rows and tag.
+    pub(super) async fn run_statement(
+        &mut self,
+        statement: &Arc<Statement>,
+        params: Vec<Datum>,
+        out: &mut dyn Output,
+    ) -> Result<()> {
+        match &statement.kind {
+            Kind::Empty => out.empty(),
+            Kind::Query(query) => {
+                self.begin_query(query).await?;
+                if !query.columns.is_empty() || query.verb == Verb::Select {
+                    out.columns(&query.columns);
+                }
+                let mut execution = Execution::new(Arc::clone(&query.plan), params);
+                let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
+                self.end_query(out);
+                out.complete(&query.verb.tag(rows));
+            }
+            Kind::Utility(node) => {
+                let tag = utility::run(self, node, &statement.text, out).await?;
+                self.send_notices(out);
+                self.send_parameters(out);
+                if let Some(tag) = tag {
+                    out.complete(&tag);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the block, opens a transaction, locks the tables, starts the command.
+    pub(super) async fn begin_query(&mut self, query: &Query) -> Result<()> {
+        self.check_not_failed()?;
+        self.ensure_transaction()?;
+        if query.writes && self.read_only {
+            let what = match query.verb {
+                Verb::Select => "SELECT FOR UPDATE",
+                verb => verb.word(),
+            };
+            return Err(read_only_error(what));
+        }
+        for &(table, mode) in &query.locks {
+            loop {
+                let txn = self.txn.as_mut().expect("ensured above");
+                match txn.lock_table(table, mode, WaitPolicy::Block)? {
+                    Step::Ready(()) => break,
+                    Step::Wait(wait) => self.wait_for_lock(wait).await?,
+                }
+            }
+        }
+        self.txn.as_mut().expect("ensured above").begin_command();
+        Ok(())
+    }
+
+    /// Ends the command: notices and the gate of what it saw.
+    pub(super) fn end_query(&mut self, out: &mut dyn Output) {
+        if let Some(txn) = &mut self.txn {
+            txn.end_command();
+            self.gate = self.gate.max(txn.gate());
+        }
+        out.gate(self.gate);
+        self.send_notices(out);
+    }
+
+    /// Runs an execution until it is done or `max_rows` (0 = all) rows are out. Answers rows and whether it is done.
+    pub(super) async fn drive(
+        &mut self,
+        execution: &mut Execution,
+        query: &Query,
+        max_rows: u64,
+        out: &mut dyn Output,
+    ) -> Result<(u64, bool)> {
+        let catalog = self.catalog();
+        loop {
+            let progress = {
+                let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
+                let mut sink = RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output };
+                let host = &self.environment.host;
+                let mut cx = ExecCx {
+                    txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
+                    eval: &eval,
+                    cancel: self.cancel.flag(),
+                    now: &|| host.monotonic_nanos(),
+                    deadline: self.deadline.get(),
+                };
+                execution.run(&mut cx, &mut sink, max_rows)?
+            };
+            match progress {
+                Progress::Done { rows } => return Ok((rows, true)),
+                Progress::MaxRows { rows } => return Ok((rows, false)),
+                Progress::SinkFull => {
+                    let gate = self.txn.as_ref().map_or(self.gate, |txn| txn.gate());
+                    out.gate(gate);
+                    out.flush().await?;
+                }
+                Progress::Wait(wait) => self.wait_for_lock(wait).await?,
+            }
+        }
+    }
+
+    /// Marks the start of a statement: its time, its timeout, no cancellation yet.
+    pub(super) fn start_statement(&mut self) {
+        let environment = &self.environment;
+        environment.statement_start.set(environment.host.now());
+        self.cancel.clear();
+        let timeout = environment.settings.borrow().statement_timeout_ms;
+        let deadline = if timeout == 0 { 0 } else { environment.host.monotonic_nanos() + timeout * 1_000_000 };
+        self.deadline.set(deadline);
+    }
+
+    /// Waits inside the open transaction; its wait is given up on timeout or cancel.
+    pub(super) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
+        let result = self.wait(wait).await;
+        if result.is_err() {
+            if let Some(txn) = &mut self.txn {
+                txn.cancel_wait();
+            }
+        }
+        result
+    }
+
+    /// Awaits `wait`, unless the statement is cancelled or times out first.
+    pub(super) async fn wait(&self, mut wait: Wait) -> Result<()> {
+        if wait.is_over() {
+            // A turn for other connections of this core, not a wait for anything.
+            let mut yielded = false;
+            poll_fn(|cx| {
+                if yielded {
+                    return Poll::Ready(());
+                }
+                yielded = true;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+            return Ok(());
+        }
+        let lock_ms = self.environment.settings.borrow().lock_timeout_ms;
+        let statement_ms = match self.deadline.get() {
+            0 => None,
+            deadline => Some(deadline.saturating_sub(self.environment.host.monotonic_nanos()).div_ceil(1_000_000)),
+        };
+        let (ms, error): (Option<u64>, fn() -> Error) = match (lock_ms, statement_ms) {
+            (0, None) => (None, lock_timeout),
+            (0, Some(statement)) => (Some(statement), statement_timeout),
+            (lock, Some(statement)) if statement < lock => (Some(statement), statement_timeout),
+            (lock, _) => (Some(lock), lock_timeout),
+        };
+        let mut timer = ms.map(|ms| self.environment.host.sleep(ms));
+        poll_fn(|cx| {
+            if Pin::new(&mut wait).poll(cx).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            if self.cancel.poll(cx.waker()) {
+                return Poll::Ready(Err(canceled()));
+            }
+            match &mut timer {
+                Some(timer) if timer.as_mut().poll(cx).is_ready() => Poll::Ready(Err(error())),
+                _ => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Parse: names a statement.
+    pub async fn parse(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
+        let result = self.parse_inner(name, sql, types);
+        if result.is_err() {
+            self.fail();
+        }
+        result
+    }
+
+    fn parse_inner(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
+        if !name.is_empty() && self.statements.contains_key(name) {
+            return Err(Error::new(
+                SqlState::DUPLICATE_PREPARED_STATEMENT,
+                format!("prepared statement \"{name}\" already exists"),
+            ));
+        }
+        let statement = self.prepare(sql, types)?;
+        self.statements.insert(name.to_string(), statement);
+        Ok(())
+    }
+
+    /// A statement of the extended protocol or PREPARE, from the cache if it is there.
+    pub(super) fn prepare(&mut self, sql: &str, types: &[Oid]) -> Result<Arc<Statement>> {
+        self.environment.statement_start.set(self.environment.host.now());
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
+            let cache = &self.shared.cache;
+            if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, catalog.version) {
+                if !matches!(statement.kind, Kind::Utility(_)) {
+                    self.check_not_failed()?;
+                }
+                return Ok(statement);
+            }
+        }
+        let mut parsed = parse::parse(sql)?;
+        match parsed.len() {
+            0 => Ok(Arc::new(Statement {
+                text: sql.into(),
+                param_types: types.to_vec(),
+                kind: Kind::Empty,
+                catalog_version: catalog.version,
+            })),
+            1 => self.prepare_parsed(parsed.remove(0), sql, types, true),
+            _ => Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "cannot insert multiple commands into a prepared statement",
+            )),
+        }
+    }
+
+    /// A prepared statement by name.
+    pub(super) fn statement(&self, name: &str) -> Result<Arc<Statement>> {
+        self.statements.get(name).cloned().ok_or_else(|| {
+            let message = match name {
+                "" => "unnamed prepared statement does not exist".to_string(),
+                name => format!("prepared statement \"{name}\" does not exist"),
+            };
+            Error::new(SqlState::INVALID_SQL_STATEMENT_NAME, message)
+        })
+    }
+
+    /// The statement, bound again if the catalog has moved on.
+    pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
+        let statement = self.statement(name)?;
+        let valid = !matches!(statement.kind, Kind::Query(_))
+            || (statement.is_valid_for(self.catalog().version) && !self.has_own_ddl());
+        if valid {
+            return Ok(statement);
+        }
+        let fresh = self.prepare(&Arc::clone(&statement.text), &statement.param_types)?;
+        let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
+        if types(&statement) != types(&fresh) {
+            return Err(Error::unsupported("cached plan must not change result type"));
+        }
+        self.statements.insert(name.to_string(), Arc::clone(&fresh));
+        Ok(fresh)
+    }
+
+    /// Bind: makes a portal.
+    pub fn bind(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>]) -> Result<()> {
+        let result = self.bind_inner(portal, name, values);
+        if result.is_err() {
+            self.fail();
+        }
+        result
+    }
+
+    fn bind_inner(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>]) -> Result<()> {
+        self.start_statement();
+        let statement = self.statement(name)?;
+        if self.block == Block::Failed && !utility::ends_block(&statement.kind) {
+            self.check_not_failed()?;
+        }
+        let statement = if self.block == Block::Failed { statement } else { self.revalidated(name)? };
+        if values.len() != statement.param_types.len() {
+            return Err(Error::new(
+                SqlState::PROTOCOL_VIOLATION,
+                format!(
+                    "bind message supplies {} parameters, but prepared statement \"{name}\" requires {}",
+                    values.len(),
+                    statement.param_types.len()
+                ),
+            ));
+        }
+        if !portal.is_empty() && self.portals.contains_key(portal) {
+            return Err(Error::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{portal}\" already exists")));
+        }
+        let mut params = Vec::with_capacity(values.len());
+        {
+            let settings = self.environment.settings.borrow();
+            let input =
+                InputContext { settings: settings.output(), now_micros: self.environment.transaction_start.get() };
+            for (value, &ty) in values.iter().zip(&statement.param_types) {
+                params.push(match value {
+                    BoundValue::Null => Datum::Null,
+                    BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input)?,
+                    BoundValue::Binary(bytes) => types::read_binary(ty, -1, bytes)?,
+                });
+            }
+        }
+        let portal_state = Portal { statement, params, execution: None, finished: false };
+        self.portals.insert(portal.to_string(), portal_state);
+        Ok(())
+    }
+
+    /// Describe of a statement: parameter types and result columns.
+    pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<Oid>, Option<Arc<[ResultColumn]>>)> {
+        let result = self.statement(name).map(|s| (s.param_types.clone(), s.columns()));
+        if result.is_err() {
+            self.fail();
+        }
+        result
+    }
+
+    /// Describe of a portal: result columns.
+    pub fn describe_portal(&mut self, name: &str) -> Result<Option<Arc<[ResultColumn]>>> {
+        match self.portals.get(name) {
+            Some(portal) => Ok(portal.statement.columns()),
+            None => {
+                self.fail();
+                Err(no_portal(name))
+            }
+        }
+    }
+
+    /// Execute: runs a portal, at most `max_rows` rows (0 = all).
+    pub async fn execute(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
+        let result = self.execute_inner(name, max_rows, out).await;
+        if result.is_err() {
+            self.fail();
+            self.send_notices(out);
+            out.gate(self.gate);
+        }
+        result
+    }
+
+    async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
+        let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
+        let statement = Arc::clone(&portal.statement);
+        let query = match &statement.kind {
+            Kind::Query(query) => query,
+            Kind::Empty => {
+                out.empty();
+                return Ok(ExecuteEnd::Complete);
+            }
+            Kind::Utility(_) => {
+                self.run_statement(&statement, Vec::new(), out).await?;
+                return Ok(ExecuteEnd::Complete);
+            }
+        };
+        if portal.finished {
+            out.complete(&query.verb.tag(0));
+            self.portals.insert(name.to_string(), portal);
+            return Ok(ExecuteEnd::Complete);
+        }
+        let mut execution = match portal.execution.take() {
+            Some(execution) => execution,
+            None => {
+                self.begin_query(query).await?;
+                Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params))
+            }
+        };
+        let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
+        let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
+        if done {
+            self.end_query(out);
+            portal.finished = true;
+            out.complete(&query.verb.tag(rows));
+            self.portals.insert(name.to_string(), portal);
+            return Ok(ExecuteEnd::Complete);
+        }
+        self.gate = self.gate.max(self.txn.as_ref().map_or(self.gate, |txn| txn.gate()));
+        out.gate(self.gate);
+        portal.execution = Some(execution);
+        self.portals.insert(name.to_string(), portal);
+        out.suspended();
+        Ok(ExecuteEnd::Suspended)
+    }
+
+    /// Close of a statement; unknown names are fine.
+    pub fn close_statement(&mut self, name: &str) {
+        self.statements.remove(name);
+    }
+
+    /// Close of a portal; unknown names are fine.
+    pub fn close_portal(&mut self, name: &str) {
+        self.portals.remove(name);
+    }
+
+    /// Sync: ends the implicit transaction of the pipeline.
+    pub async fn sync(&mut self, out: &mut dyn Output) -> Result<()> {
+        if self.block != Block::None {
+            return Ok(());
+        }
+        let result = self.commit_transaction(out).await;
+        self.finish_message(result, out)
+    }
+}
+
+/// What the planner asks about tables.
+struct EngineStats<'a> {
+    engine: &'a dyn engine_api::Engine,
+}
+
+impl plan::PlannerStats for EngineStats<'_> {
+    fn row_count(&self, table: Oid) -> u64 {
+        self.engine.row_count(table)
+    }
+}
+
+/// Text of a client: must be UTF-8.
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str> {
+    let text = std::str::from_utf8(bytes).map_err(|e| {
+        let bad = &bytes[e.valid_up_to()..];
+        let len = e.error_len().unwrap_or(bad.len()).min(4);
+        let shown: Vec<String> = bad[..len].iter().map(|b| format!("0x{b:02x}")).collect();
+        Error::new(
+            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+            format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
+        )
+    })?;
+    if text.as_bytes().contains(&0) {
+        return Err(Error::new(
+            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+            "invalid byte sequence for encoding \"UTF8\": 0x00",
+        ));
+    }
+    Ok(text)
+}
+
+pub(super) fn read_only_error(what: &str) -> Error {
+    Error::new(
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        format!("cannot execute {what} in a read-only transaction"),
+    )
+}
+
+fn no_portal(name: &str) -> Error {
+    Error::new(SqlState::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+}
+
+fn canceled() -> Error {
+    Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request")
+}
+
+fn lock_timeout() -> Error {
+    Error::new(SqlState::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
+}
+
+fn statement_timeout() -> Error {
+    Error::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout")
+}

@@ -1,0 +1,105 @@
+//! A statement after parsing and, for queries, binding and planning: what caches, prepared statements and portals share.
+
+use std::sync::Arc;
+
+use base::{Oid, Result};
+use engine_api::TableLockMode;
+use rupg_sql::nodes::Node;
+
+use crate::bind::ResultColumn;
+use crate::plan::Plan;
+
+/// A statement ready to run, shared between sessions.
+pub struct Statement {
+    /// Its text, for error positions and as the prepared statement's definition.
+    pub text: Arc<str>,
+    /// Parameter types.
+    pub param_types: Vec<Oid>,
+    /// What it is.
+    pub kind: Kind,
+    /// Catalog version it was bound to.
+    pub catalog_version: u64,
+}
+
+/// Kinds of statements by how they run.
+pub enum Kind {
+    /// No statement at all.
+    Empty,
+    /// A planned query.
+    Query(Query),
+    /// Anything else: run from its parse tree.
+    Utility(Arc<Node>),
+}
+
+/// A planned query.
+pub struct Query {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Result columns; empty for a statement that returns no rows.
+    pub columns: Arc<[ResultColumn]>,
+    /// Tables it uses and how they are locked.
+    pub locks: Vec<(Oid, TableLockMode)>,
+    /// First word of the completion tag.
+    pub verb: Verb,
+    /// Changes data or locks rows: refused in a read-only transaction.
+    pub writes: bool,
+}
+
+/// Completion tags of queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// SELECT n
+    Select,
+    /// INSERT 0 n
+    Insert,
+    /// UPDATE n
+    Update,
+    /// DELETE n
+    Delete,
+}
+
+impl Verb {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verb::Select => "SELECT",
+            Verb::Insert => "INSERT",
+            Verb::Update => "UPDATE",
+            Verb::Delete => "DELETE",
+        }
+    }
+
+    /// The completion tag for `rows` rows.
+    pub fn tag(self, rows: u64) -> String {
+        match self {
+            Verb::Insert => format!("INSERT 0 {rows}"),
+            verb => format!("{} {rows}", verb.word()),
+        }
+    }
+}
+
+impl Statement {
+    /// Whether the statement may run under this catalog version without being bound again.
+    pub fn is_valid_for(&self, catalog_version: u64) -> bool {
+        !matches!(self.kind, Kind::Query(_)) || self.catalog_version == catalog_version
+    }
+
+    /// Result columns, if it returns rows. Utilities that do are asked by name.
+    pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
+        match &self.kind {
+            Kind::Query(query) if !query.columns.is_empty() || query.verb == Verb::Select => {
+                Some(Arc::clone(&query.columns))
+            }
+            Kind::Utility(node) => super::utility::result_columns(node),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a parse tree is one that is bound and planned.
+pub fn is_query(node: &Node) -> bool {
+    matches!(node, Node::SelectStmt(_) | Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
+}
+
+/// Result of something that may return nothing more than its tag.
+pub type Tag = Result<String>;

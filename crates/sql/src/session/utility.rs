@@ -1,0 +1,459 @@
+//! Statements that are not planned: transaction control, settings, PREPARE, EXPLAIN, COPY, maintenance, and – through
+//! `ddl` – definitions.
+
+use std::sync::Arc;
+
+use base::{Error, Result, Severity, SqlState};
+use engine_api::{Step, TableLockMode, WaitPolicy};
+use rupg_sql::nodes::*;
+use types::{Datum, OutputSettings, oid};
+
+use super::block::{modes, number_of, supported_isolation, text_of};
+use super::query::read_only_error;
+use super::settings::isolation_of;
+use super::statement::{Kind, Statement, is_query};
+use super::{Block, Output, ResultColumn, Session, copy};
+use crate::ddl;
+use crate::exec::Execution;
+use crate::ir::Ty;
+
+/// Result columns of the utilities that return rows.
+pub(super) fn result_columns(node: &Node) -> Option<Arc<[ResultColumn]>> {
+    let text = |name: &str| ResultColumn::new(name, Ty::of(oid::TEXT));
+    match node {
+        Node::VariableShowStmt(stmt) if is_all(stmt) => {
+            Some(vec![text("name"), text("setting"), text("description")].into())
+        }
+        Node::VariableShowStmt(stmt) => Some(vec![text(show_name(stmt))].into()),
+        Node::ExplainStmt(_) => Some(vec![text("QUERY PLAN")].into()),
+        _ => None,
+    }
+}
+
+fn is_all(stmt: &VariableShowStmt) -> bool {
+    stmt.name.as_deref().is_some_and(|n| n.eq_ignore_ascii_case("all"))
+}
+
+/// The column name of SHOW: the setting's own spelling.
+fn show_name(stmt: &VariableShowStmt) -> &str {
+    match stmt.name.as_deref().unwrap_or_default() {
+        n if n.eq_ignore_ascii_case("timezone") => "TimeZone",
+        n if n.eq_ignore_ascii_case("datestyle") => "DateStyle",
+        n if n.eq_ignore_ascii_case("intervalstyle") => "IntervalStyle",
+        n => n,
+    }
+}
+
+/// Whether a statement may run in a failed block.
+pub(super) fn ends_block(kind: &Kind) -> bool {
+    use TransactionStmtKind as K;
+    match kind {
+        Kind::Utility(node) => match &**node {
+            Node::TransactionStmt(stmt) => {
+                [K::TRANS_STMT_COMMIT, K::TRANS_STMT_ROLLBACK, K::TRANS_STMT_ROLLBACK_TO].contains(&stmt.kind)
+            }
+            _ => false,
+        },
+        Kind::Empty => true,
+        Kind::Query(_) => false,
+    }
+}
+
+/// Runs a utility statement. Answers its completion tag, or `None` if it queued one itself.
+pub(super) async fn run(
+    session: &mut Session,
+    node: &Arc<Node>,
+    sql: &str,
+    out: &mut dyn Output,
+) -> Result<Option<String>> {
+    if let Node::TransactionStmt(stmt) = &**node {
+        return Ok(Some(session.transaction_statement(stmt, out).await?.to_string()));
+    }
+    session.check_not_failed()?;
+    let tag = match &**node {
+        Node::VariableSetStmt(stmt) => set(session, stmt)?,
+        Node::VariableShowStmt(stmt) => show(session, stmt, out)?,
+        Node::PrepareStmt(stmt) => prepare(session, stmt, sql)?,
+        Node::ExecuteStmt(stmt) => return execute(session, stmt, out).await.map(Some),
+        Node::DeallocateStmt(stmt) => deallocate(session, stmt)?,
+        Node::DiscardStmt(stmt) => discard(session, stmt)?,
+        Node::ExplainStmt(stmt) => explain(session, stmt, sql, out).await?,
+        Node::CopyStmt(stmt) => return copy::copy(session, stmt, sql, out).await.map(Some),
+        Node::LockStmt(stmt) => lock(session, stmt).await?,
+        Node::VacuumStmt(stmt) => vacuum(session, stmt, sql)?,
+        // Checkpoints are not taken; the log is all there is, and it is always up to date.
+        Node::CheckPointStmt(_) => "CHECKPOINT",
+        Node::CommentStmt(_) => "COMMENT",
+        Node::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
+        // Every role may do everything until privileges exist; a superuser's GRANT changes nothing.
+        Node::GrantStmt(stmt) if stmt.is_grant => "GRANT",
+        Node::AlterOwnerStmt(_) => "ALTER",
+        _ => return define(session, node, sql).await.map(Some),
+    };
+    Ok(Some(tag.to_string()))
+}
+
+/// DDL: in a transaction of its own or in the block; refused when read-only.
+async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String> {
+    match node {
+        Node::CreatedbStmt(_) => session.check_no_block("CREATE DATABASE")?,
+        Node::DropdbStmt(_) => session.check_no_block("DROP DATABASE")?,
+        _ => {}
+    }
+    session.ensure_transaction()?;
+    if session.read_only {
+        return Err(read_only_error(&command_name(node)));
+    }
+    session.transaction().begin_command();
+    let result = ddl::run(session, node, sql).await;
+    if let Some(txn) = &mut session.txn {
+        txn.end_command();
+        session.gate = session.gate.max(txn.gate());
+    }
+    session.binding = None;
+    match result? {
+        Some(tag) => Ok(tag.to_string()),
+        None => Err(Error::unsupported(format!("{} is not supported", command_name(node)))),
+    }
+}
+
+/// The command's name as PostgreSQL spells it, from the node's: `CreateViewStmt` → `CREATE VIEW`.
+fn command_name(node: &Node) -> String {
+    let name = match node {
+        Node::ViewStmt(_) => return "CREATE VIEW".to_string(),
+        Node::CreateTableAsStmt(_) => return "CREATE TABLE AS".to_string(),
+        Node::CreateTrigStmt(_) => return "CREATE TRIGGER".to_string(),
+        Node::CreateStmt(_) => return "CREATE TABLE".to_string(),
+        Node::IndexStmt(_) => return "CREATE INDEX".to_string(),
+        Node::CreatedbStmt(_) => return "CREATE DATABASE".to_string(),
+        Node::DropdbStmt(_) => return "DROP DATABASE".to_string(),
+        Node::CreateSeqStmt(_) => return "CREATE SEQUENCE".to_string(),
+        Node::AlterSeqStmt(_) => return "ALTER SEQUENCE".to_string(),
+        node => {
+            let debug = format!("{node:?}");
+            debug.split(['(', ' ', '{']).next().unwrap_or_default().to_string()
+        }
+    };
+    let mut words = String::new();
+    for c in name.trim_end_matches("Stmt").chars() {
+        if c.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_uppercase());
+    }
+    words
+}
+
+fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
+    use VariableSetKind as K;
+    let name = stmt.name.as_deref().unwrap_or_default();
+    let level = session.savepoint_level();
+    if stmt.is_local && session.block == Block::None {
+        session.push_notice(Error::with_severity(
+            Severity::Warning,
+            SqlState::NO_ACTIVE_SQL_TRANSACTION,
+            "SET LOCAL can only be used in transaction blocks",
+        ));
+    }
+    match stmt.kind {
+        K::VAR_SET_MULTI => return set_transaction(session, stmt, name),
+        K::VAR_RESET_ALL => {
+            session.environment.settings.borrow_mut().reset_all(level)?;
+            return Ok("RESET");
+        }
+        K::VAR_SET_VALUE => {
+            let value = setting_text(session, name, &stmt.args)?;
+            if name.eq_ignore_ascii_case("transaction_isolation") {
+                let isolation = Some(supported_isolation(isolation_of(&value.to_ascii_lowercase()))?);
+                session.set_transaction(super::block::Modes { isolation, read_only: None })?;
+                return Ok("SET");
+            }
+            session.environment.settings.borrow_mut().set(name, &value, stmt.is_local, level)?;
+        }
+        _ => session.environment.settings.borrow_mut().reset(name, stmt.is_local, level)?,
+    }
+    if session.block == Block::None && session.txn.is_none() {
+        session.environment.settings.borrow_mut().commit();
+    }
+    Ok(if stmt.kind == K::VAR_RESET { "RESET" } else { "SET" })
+}
+
+fn setting_text(session: &Session, name: &str, args: &List) -> Result<String> {
+    let list = ["search_path", "datestyle"].iter().any(|n| name.eq_ignore_ascii_case(n));
+    let mut parts = Vec::new();
+    for node in args.iter().flatten() {
+        if let Node::TypeCast(cast) = node {
+            // SET TIME ZONE INTERVAL '…': a fixed offset.
+            let text = cast.arg.as_ref().and_then(text_of).unwrap_or_default();
+            let interval = session.parse_value(Ty::of(oid::INTERVAL), &text)?;
+            if let Datum::Interval(interval) = interval {
+                return Ok(format!("{}", interval.micros as f64 / 3.6e9));
+            }
+        }
+        let part = text_of(node).unwrap_or_default();
+        let quoted = list && name.eq_ignore_ascii_case("search_path");
+        parts.push(if quoted { ddl::quote_name(&part) } else { part });
+    }
+    Ok(parts.join(", "))
+}
+
+fn set_transaction(session: &mut Session, stmt: &VariableSetStmt, name: &str) -> Result<&'static str> {
+    let modes = modes(&stmt.args)?;
+    match name {
+        "TRANSACTION" if session.block == Block::None => {
+            session.push_notice(Error::with_severity(
+                Severity::Warning,
+                SqlState::NO_ACTIVE_SQL_TRANSACTION,
+                "SET TRANSACTION can only be used in transaction blocks",
+            ));
+        }
+        "TRANSACTION" => session.set_transaction(modes)?,
+        "SESSION CHARACTERISTICS" => {
+            let level = session.savepoint_level();
+            let mut settings = session.environment.settings.borrow_mut();
+            for option in stmt.args.iter().flatten() {
+                let Node::DefElem(option) = option else { continue };
+                let name = option.defname.as_deref().unwrap_or_default();
+                let value = option.arg.as_ref().and_then(text_of).unwrap_or_default();
+                let value = if name.ends_with("isolation") { value } else { flag(&value).to_string() };
+                settings.set(&format!("default_{name}"), &value, false, level)?;
+            }
+            if session.block == Block::None && session.txn.is_none() {
+                settings.commit();
+            }
+        }
+        other => return Err(Error::unsupported(format!("SET {other} is not supported"))),
+    }
+    Ok("SET")
+}
+
+fn flag(value: &str) -> &'static str {
+    if matches!(value, "1" | "on" | "true") { "on" } else { "off" }
+}
+
+fn show(session: &mut Session, stmt: &VariableShowStmt, out: &mut dyn Output) -> Result<&'static str> {
+    let node = Node::VariableShowStmt(Box::new(stmt.clone()));
+    let columns = result_columns(&node).unwrap_or_default();
+    let name = stmt.name.as_deref().unwrap_or_default();
+    let settings = session.environment.settings.borrow();
+    let text = |s: &str| Datum::Text(s.into());
+    let output = OutputSettings::default();
+    if is_all(stmt) {
+        out.columns(&columns);
+        for (name, value, about) in settings.all() {
+            out.row(&[text(name), text(&value), text(about)], &columns, &output);
+        }
+    } else {
+        let value = settings.show(name).ok_or_else(|| {
+            Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+        })?;
+        out.columns(&columns);
+        out.row(&[text(&value)], &columns, &output);
+    }
+    Ok("SHOW")
+}
+
+fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'static str> {
+    let name = stmt.name.as_deref().unwrap_or_default().to_string();
+    if session.statements.contains_key(&name) {
+        return Err(Error::new(
+            SqlState::DUPLICATE_PREPARED_STATEMENT,
+            format!("prepared statement \"{name}\" already exists"),
+        ));
+    }
+    let mut types = Vec::new();
+    for node in stmt.argtypes.iter().flatten() {
+        if let Node::TypeName(type_name) = node {
+            types.push(crate::bind::bind_column_type(type_name, sql)?.ty.oid);
+        }
+    }
+    let node = stmt.query.as_ref().ok_or_else(|| Error::internal("PREPARE without a statement"))?;
+    let catalog = session.catalog();
+    session.refresh_binding(&catalog);
+    let statement = if is_query(node) {
+        session.bind_query(node, sql, &types)?
+    } else {
+        Statement {
+            text: sql.into(),
+            param_types: types,
+            kind: Kind::Utility(Arc::new(node.clone())),
+            catalog_version: catalog.version,
+        }
+    };
+    session.statements.insert(name, Arc::new(statement));
+    Ok("PREPARE")
+}
+
+async fn execute(session: &mut Session, stmt: &ExecuteStmt, out: &mut dyn Output) -> Result<String> {
+    let name = stmt.name.as_deref().unwrap_or_default();
+    let mut statement = session.statement(name)?;
+    let stale = matches!(statement.kind, Kind::Query(_)) && !statement.is_valid_for(session.catalog().version);
+    if stale {
+        // The text of a PREPARE is bound again through its own statement.
+        let mut parsed = crate::parse::parse(&statement.text)?;
+        let node = parsed.pop().map(|p| p.node);
+        let inner = match node {
+            Some(Node::PrepareStmt(stmt)) => stmt.query,
+            other => other,
+        };
+        let inner = inner.ok_or_else(|| Error::internal("a prepared statement without text"))?;
+        let text = Arc::clone(&statement.text);
+        let types = statement.param_types.clone();
+        statement = Arc::new(session.bind_query(&inner, &text, &types)?);
+        session.statements.insert(name.to_string(), Arc::clone(&statement));
+    }
+    if stmt.params.len() != statement.param_types.len() {
+        return Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!("wrong number of parameters for prepared statement \"{name}\""),
+        )
+        .detail(format!("Expected {} parameters but got {}.", statement.param_types.len(), stmt.params.len())));
+    }
+    session.ensure_transaction()?;
+    let mut params = Vec::new();
+    for (node, &ty) in stmt.params.iter().flatten().zip(&statement.param_types) {
+        params.push(session.evaluate(node, ty)?);
+    }
+    let Kind::Query(query) = &statement.kind else {
+        let Kind::Utility(node) = &statement.kind else { return Ok(String::new()) };
+        let tag = Box::pin(run(session, node, &statement.text, out)).await?;
+        return Ok(tag.unwrap_or_default());
+    };
+    session.begin_query(query).await?;
+    if !query.columns.is_empty() {
+        out.columns(&query.columns);
+    }
+    let mut execution = Execution::new(Arc::clone(&query.plan), params);
+    let (rows, _) = session.drive(&mut execution, query, 0, out).await?;
+    session.end_query(out);
+    Ok(query.verb.tag(rows))
+}
+
+fn deallocate(session: &mut Session, stmt: &DeallocateStmt) -> Result<&'static str> {
+    match stmt.name.as_deref() {
+        None => {
+            session.statements.clear();
+            Ok("DEALLOCATE ALL")
+        }
+        Some(name) => {
+            session.statement(name)?;
+            session.statements.remove(name);
+            Ok("DEALLOCATE")
+        }
+    }
+}
+
+fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
+    match stmt.target {
+        DiscardMode::DISCARD_ALL => {
+            session.check_no_block("DISCARD ALL")?;
+            session.statements.clear();
+            session.portals.clear();
+            session.environment.sequences.take();
+            let mut settings = session.environment.settings.borrow_mut();
+            settings.reset_all(0)?;
+            settings.commit();
+            Ok("DISCARD ALL")
+        }
+        DiscardMode::DISCARD_PLANS => Ok("DISCARD PLANS"),
+        DiscardMode::DISCARD_SEQUENCES => {
+            session.environment.sequences.take();
+            Ok("DISCARD SEQUENCES")
+        }
+        _ => Ok("DISCARD TEMP"),
+    }
+}
+
+async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut dyn Output) -> Result<&'static str> {
+    let mut analyze = false;
+    for node in stmt.options.iter().flatten() {
+        let Node::DefElem(option) = node else { continue };
+        let on = || option.arg.as_ref().is_none_or(|a| number_of(a) != Some(0) && text_of(a).as_deref() != Some("off"));
+        match option.defname.as_deref().unwrap_or_default() {
+            "analyze" => analyze = on(),
+            "format" if option.arg.as_ref().and_then(text_of).as_deref() != Some("text") => {
+                return Err(Error::unsupported("EXPLAIN formats other than text are not supported"));
+            }
+            "format" | "costs" | "verbose" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
+            other => {
+                return Err(Error::new(
+                    SqlState::SYNTAX_ERROR,
+                    format!("unrecognized EXPLAIN option \"{other}\""),
+                ));
+            }
+        }
+    }
+    let node = stmt.query.as_ref().ok_or_else(|| Error::internal("EXPLAIN without a statement"))?;
+    if !is_query(node) {
+        return Err(Error::unsupported("EXPLAIN of this statement is not supported"));
+    }
+    session.ensure_transaction()?;
+    let catalog = session.catalog();
+    session.refresh_binding(&catalog);
+    let statement = session.bind_query(node, sql, &[])?;
+    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    let lines = if analyze {
+        session.begin_query(query).await?;
+        let mut execution = Execution::analyzed(Arc::clone(&query.plan), Vec::new());
+        session.drive_silently(&mut execution).await?;
+        session.end_query(out);
+        execution.explain()
+    } else {
+        query.plan.explain()
+    };
+    let columns = vec![ResultColumn::new("QUERY PLAN", Ty::of(oid::TEXT))];
+    out.columns(&columns);
+    for line in lines {
+        out.row(&[Datum::Text(line.as_str().into())], &columns, &OutputSettings::default());
+    }
+    Ok("EXPLAIN")
+}
+
+async fn lock(session: &mut Session, stmt: &LockStmt) -> Result<&'static str> {
+    if session.block == Block::None {
+        return Err(Error::new(
+            SqlState::NO_ACTIVE_SQL_TRANSACTION,
+            "LOCK TABLE can only be used in transaction blocks",
+        ));
+    }
+    use TableLockMode as M;
+    const MODES: [TableLockMode; 8] = [
+        M::AccessShare,
+        M::RowShare,
+        M::RowExclusive,
+        M::ShareUpdateExclusive,
+        M::Share,
+        M::ShareRowExclusive,
+        M::Exclusive,
+        M::AccessExclusive,
+    ];
+    let mode = MODES[(stmt.mode.clamp(1, 8) - 1) as usize];
+    let policy = if stmt.nowait { WaitPolicy::Error } else { WaitPolicy::Block };
+    session.ensure_transaction()?;
+    for node in stmt.relations.iter().flatten() {
+        let Node::RangeVar(name) = node else { continue };
+        let table = ddl::find_table(session, name, "")?;
+        loop {
+            match session.transaction().lock_table(table, mode, policy)? {
+                Step::Ready(()) => break,
+                Step::Wait(wait) => session.wait_for_lock(wait).await?,
+            }
+        }
+    }
+    Ok("LOCK TABLE")
+}
+
+/// Garbage is collected all the time and statistics are read from the storage itself; the tables must exist.
+fn vacuum(session: &mut Session, stmt: &VacuumStmt, sql: &str) -> Result<&'static str> {
+    if stmt.is_vacuumcmd {
+        session.check_no_block("VACUUM")?;
+    }
+    for node in stmt.rels.iter().flatten() {
+        let Node::VacuumRelation(rel) = node else { continue };
+        if let Some(name) = &rel.relation {
+            session.ensure_transaction()?;
+            ddl::find_table(session, name, sql)?;
+        }
+    }
+    Ok(if stmt.is_vacuumcmd { "VACUUM" } else { "ANALYZE" })
+}
