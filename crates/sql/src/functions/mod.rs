@@ -44,6 +44,10 @@ pub trait EvalContext {
     fn last_value(&self) -> Result<i64>;
     /// `current_setting(name, missing_ok)`
     fn setting(&self, name: &str) -> Option<String>;
+    /// All settings: name, value, description.
+    fn all_settings(&self) -> Vec<(&'static str, String, &'static str)>;
+    /// A sequence's `last_value` and `is_called`.
+    fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)>;
     /// `set_config`
     fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()>;
     /// Current and session user, database, schemas.

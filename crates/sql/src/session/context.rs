@@ -163,6 +163,15 @@ impl EvalContext for StatementContext<'_> {
         self.environment.settings.borrow().show(name)
     }
 
+    fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
+        self.environment.settings.borrow().all().collect()
+    }
+
+    fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)> {
+        let state = self.environment.engine.sequence_get(sequence)?;
+        Ok((state.last_value, state.is_called))
+    }
+
     fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()> {
         self.environment.settings.borrow_mut().set(name, value, local, 0)
     }

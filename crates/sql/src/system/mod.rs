@@ -1,9 +1,24 @@
 //! `pg_catalog` and `information_schema`: relations computed from the catalog, row by row, when a query reads them.
+//!
+//! Responsible for: their columns ([`schema`]) and rows (one module per group of relations).
+//! Not responsible for: reading them – to the planner they are relations like any other, without indexes.
+//! Invariant: a row function sets columns by name, so that a column it does not know is NULL and none is misplaced.
+
+mod constraints;
+mod definitions;
+mod information;
+mod kinds;
+mod names;
+mod relations;
+mod schema;
+mod views;
 
 use base::{Oid, Result};
 use types::Datum;
 
 use crate::functions::EvalContext;
+
+pub use definitions::{constraint_definition, index_definition};
 
 /// A relation computed from the catalog.
 pub struct SystemRelation {
@@ -16,11 +31,54 @@ pub struct SystemRelation {
     /// Columns: name and type.
     pub columns: &'static [(&'static str, Oid)],
     /// Its rows now.
-    pub rows: fn(&dyn EvalContext) -> Result<Vec<Vec<Datum>>>,
+    pub rows: fn(&SystemRelation, &dyn EvalContext) -> Result<Vec<Vec<Datum>>>,
 }
 
 impl std::fmt::Debug for SystemRelation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.schema, self.name)
     }
+}
+
+/// A system relation by schema and name.
+pub fn relation(schema: &str, name: &str) -> Option<&'static SystemRelation> {
+    schema::RELATIONS.iter().find(|r| r.name == name && r.schema == schema)
+}
+
+/// A system relation by OID.
+pub fn relation_by_oid(oid: Oid) -> Option<&'static SystemRelation> {
+    schema::RELATIONS.iter().find(|r| r.oid == oid)
+}
+
+/// All system relations.
+pub fn all() -> &'static [SystemRelation] {
+    schema::RELATIONS
+}
+
+type Rows = Result<Vec<Vec<Datum>>>;
+
+/// Relations about things that Nyala does not have.
+fn empty(_: &SystemRelation, _: &dyn EvalContext) -> Rows {
+    Ok(Vec::new())
+}
+
+/// A row of `relation` from its columns by name; the rest is NULL.
+fn row(relation: &SystemRelation, values: Vec<(&str, Datum)>) -> Vec<Datum> {
+    let mut row = vec![Datum::Null; relation.columns.len()];
+    for (name, value) in values {
+        let at = relation.columns.iter().position(|(n, _)| *n == name);
+        debug_assert!(at.is_some(), "{relation:?} has no column {name}");
+        if let Some(at) = at {
+            row[at] = value;
+        }
+    }
+    row
+}
+
+fn text(s: impl AsRef<str>) -> Datum {
+    Datum::Text(s.as_ref().into())
+}
+
+fn oid(o: Oid) -> Datum {
+    Datum::Oid(o.0)
 }

@@ -1,0 +1,73 @@
+//! pg_constraint.
+
+use engine_api::{ConstraintKind, ForeignKeyAction};
+use types::Datum;
+
+use super::relations::{int2_array, tables_of};
+use super::{Rows, SystemRelation, oid, row, text};
+use crate::functions::EvalContext;
+
+fn action(action: ForeignKeyAction) -> &'static str {
+    match action {
+        ForeignKeyAction::NoAction => "a",
+        ForeignKeyAction::Restrict => "r",
+        ForeignKeyAction::Cascade => "c",
+        ForeignKeyAction::SetNull => "n",
+        ForeignKeyAction::SetDefault => "d",
+    }
+}
+
+pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        for c in &table.constraints {
+            let mut values = vec![
+                ("oid", oid(c.oid)),
+                ("conname", text(&c.name)),
+                ("connamespace", oid(table.schema)),
+                ("condeferrable", Datum::Bool(false)),
+                ("condeferred", Datum::Bool(false)),
+                ("convalidated", Datum::Bool(true)),
+                ("conrelid", oid(table.oid)),
+                ("contypid", Datum::Oid(0)),
+                ("conparentid", Datum::Oid(0)),
+                ("conislocal", Datum::Bool(true)),
+                ("coninhcount", Datum::Int4(0)),
+                ("connoinherit", Datum::Bool(!matches!(c.kind, ConstraintKind::Check { .. }))),
+                ("conkey", int2_array(&c.columns, 1)),
+            ];
+            match &c.kind {
+                ConstraintKind::Check { expression } => {
+                    values.extend([
+                        ("contype", text("c")),
+                        ("conindid", Datum::Oid(0)),
+                        ("confrelid", Datum::Oid(0)),
+                        ("conbin", text(expression)),
+                    ]);
+                }
+                ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
+                    let primary = matches!(c.kind, ConstraintKind::PrimaryKey { .. });
+                    values.extend([
+                        ("contype", text(if primary { "p" } else { "u" })),
+                        ("conindid", oid(*index)),
+                        ("confrelid", Datum::Oid(0)),
+                    ]);
+                }
+                ConstraintKind::ForeignKey { table: other, columns, index, on_delete, on_update, match_full } => {
+                    values.extend([
+                        ("contype", text("f")),
+                        ("conindid", oid(*index)),
+                        ("confrelid", oid(*other)),
+                        ("confupdtype", text(action(*on_update))),
+                        ("confdeltype", text(action(*on_delete))),
+                        ("confmatchtype", text(if *match_full { "f" } else { "s" })),
+                        ("confkey", int2_array(columns, 1)),
+                    ]);
+                }
+            }
+            rows.push(row(rel, values));
+        }
+    }
+    Ok(rows)
+}

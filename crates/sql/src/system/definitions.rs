@@ -1,0 +1,91 @@
+//! The SQL text of indexes and constraints (`pg_get_indexdef`, `pg_get_constraintdef`).
+
+use base::Oid;
+use engine_api::{Catalog, ConstraintDesc, ConstraintKind, ForeignKeyAction, IndexDesc, TableDesc};
+
+use crate::ddl::quote_name;
+
+fn columns(table: &TableDesc, numbers: &[i16]) -> String {
+    let names: Vec<String> = numbers
+        .iter()
+        .filter_map(|&n| table.columns.get(n as usize - 1))
+        .map(|c| quote_name(&c.name))
+        .collect();
+    names.join(", ")
+}
+
+/// A table's name as a session with this search path writes it.
+pub(super) fn table_name(catalog: &Catalog, table: &TableDesc, search_path: &[Oid]) -> String {
+    let visible = search_path.iter().find_map(|&s| catalog.relation(s, &table.name)).map(|o| o.oid()) == Some(table.oid);
+    match catalog.get(table.schema) {
+        Some(schema) if !visible => format!("{}.{}", quote_name(schema.name()), quote_name(&table.name)),
+        _ => quote_name(&table.name),
+    }
+}
+
+/// One key column of an index with its ordering.
+fn key(table: &TableDesc, key: &engine_api::IndexKey) -> String {
+    let mut text = table.columns.get(key.column as usize - 1).map(|c| quote_name(&c.name)).unwrap_or_default();
+    if key.descending {
+        text.push_str(" DESC");
+    }
+    if key.nulls_first != key.descending {
+        text.push_str(if key.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
+    }
+    text
+}
+
+/// `CREATE INDEX …` of an index; `column` 0 is the whole text, n the nth column alone.
+pub fn index_definition(catalog: &Catalog, index: &IndexDesc, column: i32) -> Option<String> {
+    let table = catalog.table(index.table)?;
+    if column > 0 {
+        let key = index.keys.get(column as usize - 1)?;
+        return table.columns.get(key.column as usize - 1).map(|c| quote_name(&c.name));
+    }
+    let schema = catalog.get(table.schema).map(|s| quote_name(s.name())).unwrap_or_default();
+    let keys: Vec<String> = index.keys.iter().map(|k| key(table, k)).collect();
+    Some(format!(
+        "CREATE {}INDEX {} ON {schema}.{} USING btree ({})",
+        if index.unique { "UNIQUE " } else { "" },
+        quote_name(&index.name),
+        quote_name(&table.name),
+        keys.join(", ")
+    ))
+}
+
+fn action(clause: &str, action: ForeignKeyAction) -> String {
+    let word = match action {
+        ForeignKeyAction::NoAction => return String::new(),
+        ForeignKeyAction::Restrict => "RESTRICT",
+        ForeignKeyAction::Cascade => "CASCADE",
+        ForeignKeyAction::SetNull => "SET NULL",
+        ForeignKeyAction::SetDefault => "SET DEFAULT",
+    };
+    format!(" {clause} {word}")
+}
+
+/// The definition of a constraint as ALTER TABLE ADD CONSTRAINT takes it.
+pub fn constraint_definition(
+    catalog: &Catalog,
+    table: &TableDesc,
+    constraint: &ConstraintDesc,
+    search_path: &[Oid],
+) -> String {
+    let own = columns(table, &constraint.columns);
+    match &constraint.kind {
+        ConstraintKind::PrimaryKey { .. } => format!("PRIMARY KEY ({own})"),
+        ConstraintKind::Unique { .. } => format!("UNIQUE ({own})"),
+        ConstraintKind::Check { expression } => format!("CHECK (({expression}))"),
+        ConstraintKind::ForeignKey { table: other, columns: targets, on_delete, on_update, match_full, .. } => {
+            let Some(other) = catalog.table(*other) else { return String::new() };
+            format!(
+                "FOREIGN KEY ({own}) REFERENCES {}({}){}{}{}",
+                table_name(catalog, other, search_path),
+                columns(other, targets),
+                if *match_full { " MATCH FULL" } else { "" },
+                action("ON UPDATE", *on_update),
+                action("ON DELETE", *on_delete)
+            )
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! information_schema.
+
+use engine_api::{Catalog, CatalogObject, ConstraintKind, ForeignKeyAction, TableDesc};
+use types::{Datum, format_type, oid as type_oid, type_info};
+
+use super::relations::{in_database, tables_of};
+use super::views::name_of;
+use super::{Rows, SystemRelation, row, text};
+use crate::functions::EvalContext;
+
+pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let database = cx.identity().database;
+    let one = |schema: &str, name: &str, kind: &str| {
+        row(
+            rel,
+            vec![
+                ("table_catalog", text(&database)),
+                ("table_schema", text(schema)),
+                ("table_name", text(name)),
+                ("table_type", text(kind)),
+                ("is_insertable_into", text(if kind == "VIEW" { "NO" } else { "YES" })),
+                ("is_typed", text("NO")),
+            ],
+        )
+    };
+    let mut rows: Vec<_> = tables_of(&catalog, cx)
+        .iter()
+        .map(|t| one(&name_of(&catalog, t.schema), &t.name, "BASE TABLE"))
+        .collect();
+    for system in super::all() {
+        let kind = if system.schema == "pg_catalog" { "BASE TABLE" } else { "VIEW" };
+        rows.push(one(system.schema, system.name, kind));
+    }
+    Ok(rows)
+}
+
+fn sql_name(ty: base::Oid) -> String {
+    match type_info(ty) {
+        Some(info) if info.category == 'A' => "ARRAY".to_string(),
+        _ => format_type(ty, -1),
+    }
+}
+
+pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let database = cx.identity().database;
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        for (position, column) in table.live_columns().enumerate() {
+            let ty = column.type_oid;
+            let length = [type_oid::VARCHAR, type_oid::BPCHAR].contains(&ty) && column.typmod >= 4;
+            let (precision, radix, scale) = match ty {
+                type_oid::INT2 => (Some(16), Some(2), Some(0)),
+                type_oid::INT4 => (Some(32), Some(2), Some(0)),
+                type_oid::INT8 => (Some(64), Some(2), Some(0)),
+                type_oid::FLOAT4 => (Some(24), Some(2), None),
+                type_oid::FLOAT8 => (Some(53), Some(2), None),
+                type_oid::NUMERIC if column.typmod >= 4 => {
+                    let m = column.typmod - 4;
+                    (Some(m >> 16), Some(10), Some(m & 0x7ff))
+                }
+                type_oid::NUMERIC => (None, Some(10), None),
+                _ => (None, None, None),
+            };
+            let time = [
+                type_oid::TIME,
+                type_oid::TIMETZ,
+                type_oid::TIMESTAMP,
+                type_oid::TIMESTAMPTZ,
+                type_oid::INTERVAL,
+            ];
+            let datetime = match ty {
+                type_oid::DATE => Some(0),
+                t if time.contains(&t) => Some(if (0..=6).contains(&column.typmod) { column.typmod } else { 6 }),
+                _ => None,
+            };
+            let int = |value: Option<i32>| value.map_or(Datum::Null, Datum::Int4);
+            let info = type_info(ty);
+            let octets = match info {
+                Some(i) if i.category == 'S' && length => Some((column.typmod - 4) * 4),
+                Some(i) if i.category == 'S' => Some(1 << 30),
+                _ => None,
+            };
+            rows.push(row(
+                rel,
+                vec![
+                    ("table_catalog", text(&database)),
+                    ("table_schema", text(name_of(&catalog, table.schema))),
+                    ("table_name", text(&table.name)),
+                    ("column_name", text(&column.name)),
+                    ("ordinal_position", Datum::Int4(position as i32 + 1)),
+                    ("column_default", column.default.as_ref().map_or(Datum::Null, text)),
+                    ("is_nullable", text(if column.not_null { "NO" } else { "YES" })),
+                    ("data_type", text(sql_name(ty))),
+                    ("character_maximum_length", int(length.then_some(column.typmod - 4))),
+                    ("character_octet_length", int(octets)),
+                    ("numeric_precision", int(precision)),
+                    ("numeric_precision_radix", int(radix)),
+                    ("numeric_scale", int(scale)),
+                    ("datetime_precision", int(datetime)),
+                    ("udt_catalog", text(&database)),
+                    ("udt_schema", text("pg_catalog")),
+                    ("udt_name", text(info.map_or("", |i| i.name))),
+                    ("dtd_identifier", text((position + 1).to_string())),
+                    ("is_self_referencing", text("NO")),
+                    ("is_identity", text("NO")),
+                    ("identity_cycle", text("NO")),
+                    ("is_generated", text("NEVER")),
+                    ("is_updatable", text("YES")),
+                ],
+            ));
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn schemata(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let identity = cx.identity();
+    let mut rows = Vec::new();
+    for object in catalog.objects() {
+        if let CatalogObject::Schema(s) = &**object {
+            if !s.database.is_valid() || s.database == identity.database_oid {
+                rows.push(row(
+                    rel,
+                    vec![
+                        ("catalog_name", text(&identity.database)),
+                        ("schema_name", text(&s.name)),
+                        ("schema_owner", text(name_of(&catalog, s.owner))),
+                    ],
+                ));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Calls `make` for every constraint, with the columns that name it and its table.
+fn each_constraint(
+    cx: &dyn EvalContext,
+    mut make: impl FnMut(&Catalog, &TableDesc, &engine_api::ConstraintDesc, Vec<(&'static str, Datum)>),
+) {
+    let catalog = cx.catalog();
+    let database = cx.identity().database;
+    for table in tables_of(&catalog, cx) {
+        let schema = name_of(&catalog, table.schema);
+        for c in &table.constraints {
+            let names = vec![
+                ("constraint_catalog", text(&database)),
+                ("constraint_schema", text(&schema)),
+                ("constraint_name", text(&c.name)),
+            ];
+            make(&catalog, &table, c, names);
+        }
+    }
+}
+
+pub(super) fn table_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let mut rows = Vec::new();
+    let database = cx.identity().database;
+    each_constraint(cx, |catalog, table, c, mut values| {
+        let kind = match c.kind {
+            ConstraintKind::PrimaryKey { .. } => "PRIMARY KEY",
+            ConstraintKind::Unique { .. } => "UNIQUE",
+            ConstraintKind::Check { .. } => "CHECK",
+            ConstraintKind::ForeignKey { .. } => "FOREIGN KEY",
+        };
+        values.extend([
+            ("table_catalog", text(&database)),
+            ("table_schema", text(name_of(catalog, table.schema))),
+            ("table_name", text(&table.name)),
+            ("constraint_type", text(kind)),
+            ("is_deferrable", text("NO")),
+            ("initially_deferred", text("NO")),
+            ("enforced", text("YES")),
+        ]);
+        rows.push(row(rel, values));
+    });
+    Ok(rows)
+}
+
+pub(super) fn key_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let mut rows = Vec::new();
+    let database = cx.identity().database;
+    each_constraint(cx, |catalog, table, c, values| {
+        if matches!(c.kind, ConstraintKind::Check { .. }) {
+            return;
+        }
+        for (i, &number) in c.columns.iter().enumerate() {
+            let mut values = values.clone();
+            let position = match &c.kind {
+                ConstraintKind::ForeignKey { columns, index, .. } => catalog
+                    .index(*index)
+                    .and_then(|x| x.keys.iter().position(|k| k.column == columns[i]))
+                    .map_or(Datum::Null, |p| Datum::Int4(p as i32 + 1)),
+                _ => Datum::Null,
+            };
+            values.extend([
+                ("table_catalog", text(&database)),
+                ("table_schema", text(name_of(catalog, table.schema))),
+                ("table_name", text(&table.name)),
+                ("column_name", text(&table.columns[number as usize - 1].name)),
+                ("ordinal_position", Datum::Int4(i as i32 + 1)),
+                ("position_in_unique_constraint", position),
+            ]);
+            rows.push(row(rel, values));
+        }
+    });
+    Ok(rows)
+}
+
+fn rule(action: ForeignKeyAction) -> &'static str {
+    match action {
+        ForeignKeyAction::NoAction => "NO ACTION",
+        ForeignKeyAction::Restrict => "RESTRICT",
+        ForeignKeyAction::Cascade => "CASCADE",
+        ForeignKeyAction::SetNull => "SET NULL",
+        ForeignKeyAction::SetDefault => "SET DEFAULT",
+    }
+}
+
+pub(super) fn referential_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let mut rows = Vec::new();
+    let database = cx.identity().database;
+    each_constraint(cx, |catalog, _, c, mut values| {
+        let ConstraintKind::ForeignKey { table, index, on_delete, on_update, match_full, .. } = &c.kind else { return };
+        let schema = catalog.table(*table).map(|t| name_of(catalog, t.schema)).unwrap_or_default();
+        values.extend([
+            ("unique_constraint_catalog", text(&database)),
+            ("unique_constraint_schema", text(schema)),
+            ("unique_constraint_name", text(name_of(catalog, *index))),
+            ("match_option", text(if *match_full { "FULL" } else { "NONE" })),
+            ("update_rule", text(rule(*on_update))),
+            ("delete_rule", text(rule(*on_delete))),
+        ]);
+        rows.push(row(rel, values));
+    });
+    Ok(rows)
+}
+
+pub(super) fn constraint_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let mut rows = Vec::new();
+    let database = cx.identity().database;
+    each_constraint(cx, |catalog, table, c, values| {
+        let (target, columns) = match &c.kind {
+            ConstraintKind::ForeignKey { table, columns, .. } => (catalog.table(*table).cloned(), columns.clone()),
+            _ => (Some(table.clone()), c.columns.clone()),
+        };
+        let Some(target) = target else { return };
+        for number in columns {
+            let mut values = values.clone();
+            values.extend([
+                ("table_catalog", text(&database)),
+                ("table_schema", text(name_of(catalog, target.schema))),
+                ("table_name", text(&target.name)),
+                ("column_name", text(&target.columns[number as usize - 1].name)),
+            ]);
+            rows.push(row(rel, values));
+        }
+    });
+    Ok(rows)
+}
+
+pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let database = cx.identity().database;
+    let all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
+    Ok(all
+        .filter(|s| in_database(&catalog, s.schema, cx))
+        .map(|s| {
+            let bits = match s.type_oid {
+                type_oid::INT2 => 16,
+                type_oid::INT4 => 32,
+                _ => 64,
+            };
+            row(
+                rel,
+                vec![
+                    ("sequence_catalog", text(&database)),
+                    ("sequence_schema", text(name_of(&catalog, s.schema))),
+                    ("sequence_name", text(&s.name)),
+                    ("data_type", text(format_type(s.type_oid, -1))),
+                    ("numeric_precision", Datum::Int4(bits)),
+                    ("numeric_precision_radix", Datum::Int4(2)),
+                    ("numeric_scale", Datum::Int4(0)),
+                    ("start_value", text(s.start.to_string())),
+                    ("minimum_value", text(s.min.to_string())),
+                    ("maximum_value", text(s.max.to_string())),
+                    ("increment", text(s.increment.to_string())),
+                    ("cycle_option", text(if s.cycle { "YES" } else { "NO" })),
+                ],
+            )
+        })
+        .collect())
+}

@@ -1,0 +1,140 @@
+//! Databases, schemas, roles, tablespaces, settings.
+
+use engine_api::{CatalogObject, RoleDesc, oids};
+use types::Datum;
+
+use super::{Rows, SystemRelation, oid, row, text};
+use crate::functions::EvalContext;
+
+pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let database = cx.identity().database_oid;
+    let mut rows = Vec::new();
+    for object in catalog.objects() {
+        if let CatalogObject::Schema(s) = &**object {
+            if !s.database.is_valid() || s.database == database {
+                rows.push(row(
+                    rel,
+                    vec![("oid", oid(s.oid)), ("nspname", text(&s.name)), ("nspowner", oid(s.owner))],
+                ));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for object in catalog.objects() {
+        if let CatalogObject::Database(d) = &**object {
+            rows.push(row(
+                rel,
+                vec![
+                    ("oid", oid(d.oid)),
+                    ("datname", text(&d.name)),
+                    ("datdba", oid(d.owner)),
+                    ("encoding", Datum::Int4(6)),
+                    ("datlocprovider", text("c")),
+                    ("datistemplate", Datum::Bool(false)),
+                    ("datallowconn", Datum::Bool(true)),
+                    ("datconnlimit", Datum::Int4(-1)),
+                    ("datfrozenxid", Datum::Oid(0)),
+                    ("datminmxid", Datum::Oid(0)),
+                    ("dattablespace", Datum::Oid(1663)),
+                    ("datcollate", text("C.UTF-8")),
+                    ("datctype", text("C.UTF-8")),
+                ],
+            ));
+        }
+    }
+    Ok(rows)
+}
+
+fn each_role(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for object in catalog.objects() {
+        if let CatalogObject::Role(role) = &**object {
+            rows.push(make(role));
+        }
+    }
+    Ok(rows)
+}
+
+fn role_columns(role: &RoleDesc) -> Vec<(&'static str, Datum)> {
+    vec![
+        ("oid", oid(role.oid)),
+        ("rolname", text(&role.name)),
+        ("rolsuper", Datum::Bool(role.superuser)),
+        ("rolinherit", Datum::Bool(true)),
+        ("rolcreaterole", Datum::Bool(role.superuser)),
+        ("rolcreatedb", Datum::Bool(role.superuser)),
+        ("rolcanlogin", Datum::Bool(role.login)),
+        ("rolreplication", Datum::Bool(role.superuser)),
+        ("rolconnlimit", Datum::Int4(-1)),
+        ("rolbypassrls", Datum::Bool(role.superuser)),
+    ]
+}
+
+pub(super) fn roles(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    each_role(cx, |role| {
+        let mut columns = role_columns(role);
+        columns.push(("rolpassword", text("********")));
+        row(rel, columns)
+    })
+}
+
+pub(super) fn authids(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    each_role(cx, |role| {
+        let mut columns = role_columns(role);
+        columns.push(("rolpassword", role.password.as_ref().map_or(Datum::Null, text)));
+        row(rel, columns)
+    })
+}
+
+pub(super) fn users(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    each_role(cx, |role| {
+        row(
+            rel,
+            vec![
+                ("usename", text(&role.name)),
+                ("usesysid", oid(role.oid)),
+                ("usecreatedb", Datum::Bool(role.superuser)),
+                ("usesuper", Datum::Bool(role.superuser)),
+                ("userepl", Datum::Bool(role.superuser)),
+                ("usebypassrls", Datum::Bool(role.superuser)),
+                ("passwd", text("********")),
+            ],
+        )
+    })
+}
+
+pub(super) fn tablespaces(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+    let one = |id: u32, name: &str| {
+        row(rel, vec![("oid", Datum::Oid(id)), ("spcname", text(name)), ("spcowner", oid(oids::ROLE_POSTGRES))])
+    };
+    Ok(vec![one(1663, "pg_default"), one(1664, "pg_global")])
+}
+
+pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    Ok(cx
+        .all_settings()
+        .into_iter()
+        .map(|(name, value, about)| {
+            row(
+                rel,
+                vec![
+                    ("name", text(name)),
+                    ("setting", text(&value)),
+                    ("short_desc", text(about)),
+                    ("context", text("user")),
+                    ("vartype", text("string")),
+                    ("source", text("default")),
+                    ("reset_val", text(&value)),
+                    ("pending_restart", Datum::Bool(false)),
+                ],
+            )
+        })
+        .collect())
+}

@@ -1,0 +1,388 @@
+//! pg_class, pg_attribute, pg_index, pg_attrdef, pg_sequence.
+
+use base::Oid;
+use engine_api::{Catalog, CatalogObject, TableDesc, oids};
+use types::{Array, Datum, type_info};
+
+use super::{Rows, SystemRelation, oid, row, text};
+use crate::functions::EvalContext;
+
+/// Whether an object belongs to the session's database.
+pub(super) fn in_database(catalog: &Catalog, schema: Oid, cx: &dyn EvalContext) -> bool {
+    match catalog.get(schema).map(|o| &**o) {
+        Some(CatalogObject::Schema(s)) => !s.database.is_valid() || s.database == cx.identity().database_oid,
+        _ => false,
+    }
+}
+
+/// The tables of the session's database.
+pub(super) fn tables_of(catalog: &Catalog, cx: &dyn EvalContext) -> Vec<TableDesc> {
+    let database = cx.identity().database_oid;
+    let here = |schema: Oid| match catalog.get(schema).map(|o| &**o) {
+        Some(CatalogObject::Schema(s)) => s.database == database,
+        _ => false,
+    };
+    catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| here(t.schema)).cloned().collect()
+}
+
+struct Class<'a> {
+    oid: Oid,
+    name: &'a str,
+    schema: Oid,
+    owner: Oid,
+    kind: &'a str,
+    columns: usize,
+    checks: usize,
+    has_index: bool,
+    has_triggers: bool,
+    options: &'a [(String, String)],
+    access_method: u32,
+}
+
+fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
+    let options = if c.options.is_empty() {
+        Datum::Null
+    } else {
+        let values: Vec<Datum> = c.options.iter().map(|(k, v)| text(format!("{k}={v}"))).collect();
+        text_array(values)
+    };
+    row(
+        rel,
+        vec![
+            ("oid", oid(c.oid)),
+            ("relname", text(c.name)),
+            ("relnamespace", oid(c.schema)),
+            ("reltype", Datum::Oid(0)),
+            ("reloftype", Datum::Oid(0)),
+            ("relowner", oid(c.owner)),
+            ("relam", Datum::Oid(c.access_method)),
+            ("relfilenode", oid(c.oid)),
+            ("reltablespace", Datum::Oid(0)),
+            ("relpages", Datum::Int4(0)),
+            ("reltuples", Datum::Float4(-1.0)),
+            ("relallvisible", Datum::Int4(0)),
+            ("reltoastrelid", Datum::Oid(0)),
+            ("relhasindex", Datum::Bool(c.has_index)),
+            ("relisshared", Datum::Bool(false)),
+            ("relpersistence", text("p")),
+            ("relkind", text(c.kind)),
+            ("relnatts", Datum::Int2(c.columns as i16)),
+            ("relchecks", Datum::Int2(c.checks as i16)),
+            ("relhasrules", Datum::Bool(false)),
+            ("relhastriggers", Datum::Bool(c.has_triggers)),
+            ("relhassubclass", Datum::Bool(false)),
+            ("relrowsecurity", Datum::Bool(false)),
+            ("relforcerowsecurity", Datum::Bool(false)),
+            ("relispopulated", Datum::Bool(true)),
+            ("relreplident", text("d")),
+            ("relispartition", Datum::Bool(false)),
+            ("relrewrite", Datum::Oid(0)),
+            ("relfrozenxid", Datum::Oid(0)),
+            ("relminmxid", Datum::Oid(0)),
+            ("reloptions", options),
+        ],
+    )
+}
+
+pub(super) fn text_array(values: Vec<Datum>) -> Datum {
+    let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+    Datum::Array(std::sync::Arc::new(Array { element: types::oid::TEXT, dims, values }))
+}
+
+pub(super) fn int2_array(values: &[i16], lower: i32) -> Datum {
+    let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, lower)] };
+    let values = values.iter().map(|&v| Datum::Int2(v)).collect();
+    Datum::Array(std::sync::Arc::new(Array { element: types::oid::INT2, dims, values }))
+}
+
+pub(super) fn oid_array(values: &[u32], lower: i32) -> Datum {
+    let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, lower)] };
+    let values = values.iter().map(|&v| Datum::Oid(v)).collect();
+    Datum::Array(std::sync::Arc::new(Array { element: types::oid::OID, dims, values }))
+}
+
+pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for object in catalog.objects() {
+        let entry = match &**object {
+            CatalogObject::Table(t) => Class {
+                oid: t.oid,
+                name: &t.name,
+                schema: t.schema,
+                owner: t.owner,
+                kind: "r",
+                columns: t.columns.len(),
+                checks: t.constraints.iter().filter(|c| is_check(c)).count(),
+                has_index: catalog.indexes(t.oid).next().is_some(),
+                // psql looks for foreign keys where the table has triggers.
+                has_triggers: t.constraints.iter().any(is_foreign_key) || is_referenced(&catalog, t.oid),
+                options: &t.options,
+                access_method: 2,
+            },
+            CatalogObject::Index(i) => Class {
+                oid: i.oid,
+                name: &i.name,
+                schema: i.schema,
+                owner: catalog.table(i.table).map_or(oids::ROLE_POSTGRES, |t| t.owner),
+                kind: "i",
+                columns: i.keys.len(),
+                checks: 0,
+                has_index: false,
+                has_triggers: false,
+                options: &[],
+                access_method: 403,
+            },
+            CatalogObject::Sequence(s) => Class {
+                oid: s.oid,
+                name: &s.name,
+                schema: s.schema,
+                owner: s.owner,
+                kind: "S",
+                columns: 3,
+                checks: 0,
+                has_index: false,
+                has_triggers: false,
+                options: &[],
+                access_method: 0,
+            },
+            _ => continue,
+        };
+        if in_database(&catalog, entry.schema, cx) {
+            rows.push(class(rel, entry));
+        }
+    }
+    for system in super::all() {
+        let pg = system.schema == "pg_catalog";
+        rows.push(class(
+            rel,
+            Class {
+                oid: system.oid,
+                name: system.name,
+                schema: if pg { oids::SCHEMA_PG_CATALOG } else { oids::SCHEMA_INFORMATION_SCHEMA },
+                owner: oids::ROLE_POSTGRES,
+                kind: if pg { "r" } else { "v" },
+                columns: system.columns.len(),
+                checks: 0,
+                has_index: false,
+                has_triggers: false,
+                options: &[],
+                access_method: if pg { 2 } else { 0 },
+            },
+        ));
+    }
+    Ok(rows)
+}
+
+fn is_check(c: &engine_api::ConstraintDesc) -> bool {
+    matches!(c.kind, engine_api::ConstraintKind::Check { .. })
+}
+
+fn is_foreign_key(c: &engine_api::ConstraintDesc) -> bool {
+    matches!(c.kind, engine_api::ConstraintKind::ForeignKey { .. })
+}
+
+fn is_referenced(catalog: &Catalog, table: Oid) -> bool {
+    let points = |c: &engine_api::ConstraintDesc| {
+        matches!(c.kind, engine_api::ConstraintKind::ForeignKey { table: t, .. } if t == table)
+    };
+    catalog.objects().filter_map(|o| catalog.table(o.oid())).any(|t| t.constraints.iter().any(points))
+}
+
+struct Attribute<'a> {
+    relation: Oid,
+    name: &'a str,
+    type_oid: Oid,
+    typmod: i32,
+    number: i16,
+    not_null: bool,
+    has_default: bool,
+    has_missing: bool,
+    dropped: bool,
+}
+
+fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
+    let info = type_info(a.type_oid);
+    row(
+        rel,
+        vec![
+            ("attrelid", oid(a.relation)),
+            ("attname", text(a.name)),
+            ("atttypid", oid(if a.dropped { Oid(0) } else { a.type_oid })),
+            ("attstattarget", Datum::Int4(-1)),
+            ("attlen", Datum::Int2(info.map_or(-1, |i| i.len))),
+            ("attnum", Datum::Int2(a.number)),
+            ("attndims", Datum::Int4(info.is_some_and(|i| i.category == 'A') as i32)),
+            ("attcacheoff", Datum::Int4(-1)),
+            ("atttypmod", Datum::Int4(a.typmod)),
+            ("attbyval", Datum::Bool(info.is_some_and(|i| i.by_val))),
+            ("attalign", text("i")),
+            ("attstorage", text(if info.is_some_and(|i| i.len < 0) { "x" } else { "p" })),
+            ("attcompression", text("")),
+            ("attnotnull", Datum::Bool(a.not_null)),
+            ("atthasdef", Datum::Bool(a.has_default)),
+            ("atthasmissing", Datum::Bool(a.has_missing)),
+            ("attidentity", text("")),
+            ("attgenerated", text("")),
+            ("attisdropped", Datum::Bool(a.dropped)),
+            ("attislocal", Datum::Bool(true)),
+            ("attinhcount", Datum::Int4(0)),
+            ("attcollation", Datum::Oid(collation_of(a.type_oid))),
+        ],
+    )
+}
+
+/// The default collation for text types, as PostgreSQL numbers it.
+pub(super) fn collation_of(ty: Oid) -> u32 {
+    match type_info(ty) {
+        Some(info) if info.category == 'S' && info.name == "name" => 950,
+        Some(info) if info.category == 'S' => 100,
+        _ => 0,
+    }
+}
+
+pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        for column in &table.columns {
+            rows.push(attribute(
+                rel,
+                Attribute {
+                    relation: table.oid,
+                    name: &column.name,
+                    type_oid: column.type_oid,
+                    typmod: column.typmod,
+                    number: column.number,
+                    not_null: column.not_null,
+                    has_default: column.default.is_some(),
+                    has_missing: column.missing.is_some(),
+                    dropped: column.dropped,
+                },
+            ));
+        }
+        for index in catalog.indexes(table.oid) {
+            for (i, key) in index.keys.iter().enumerate() {
+                let column = &table.columns[key.column as usize - 1];
+                rows.push(plain(rel, index.oid, &column.name, column.type_oid, column.typmod, i));
+            }
+        }
+    }
+    for object in catalog.objects() {
+        if let Some(sequence) = catalog.sequence(object.oid()) {
+            use types::oid::{BOOL, INT8};
+            for (i, (name, ty)) in [("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)].iter().enumerate() {
+                rows.push(plain(rel, sequence.oid, name, *ty, -1, i));
+            }
+        }
+    }
+    for system in super::all() {
+        for (i, (name, ty)) in system.columns.iter().enumerate() {
+            rows.push(plain(rel, system.oid, name, *ty, -1, i));
+        }
+    }
+    Ok(rows)
+}
+
+fn plain(rel: &SystemRelation, relation: Oid, name: &str, type_oid: Oid, typmod: i32, at: usize) -> Vec<Datum> {
+    attribute(
+        rel,
+        Attribute {
+            relation,
+            name,
+            type_oid,
+            typmod,
+            number: at as i16 + 1,
+            not_null: false,
+            has_default: false,
+            has_missing: false,
+            dropped: false,
+        },
+    )
+}
+
+pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        for index in catalog.indexes(table.oid) {
+            let numbers: Vec<i16> = index.keys.iter().map(|k| k.column).collect();
+            let options: Vec<i16> =
+                index.keys.iter().map(|k| k.descending as i16 | (k.nulls_first as i16) << 1).collect();
+            let collations: Vec<u32> =
+                numbers.iter().map(|&n| collation_of(table.columns[n as usize - 1].type_oid)).collect();
+            let count = Datum::Int2(numbers.len() as i16);
+            rows.push(row(
+                rel,
+                vec![
+                    ("indexrelid", oid(index.oid)),
+                    ("indrelid", oid(table.oid)),
+                    ("indnatts", count.clone()),
+                    ("indnkeyatts", count),
+                    ("indisunique", Datum::Bool(index.unique)),
+                    ("indnullsnotdistinct", Datum::Bool(false)),
+                    ("indisprimary", Datum::Bool(index.primary)),
+                    ("indisexclusion", Datum::Bool(false)),
+                    ("indimmediate", Datum::Bool(true)),
+                    ("indisclustered", Datum::Bool(false)),
+                    ("indisvalid", Datum::Bool(true)),
+                    ("indcheckxmin", Datum::Bool(false)),
+                    ("indisready", Datum::Bool(true)),
+                    ("indislive", Datum::Bool(true)),
+                    ("indisreplident", Datum::Bool(false)),
+                    ("indkey", int2_array(&numbers, 0)),
+                    ("indcollation", oid_array(&collations, 0)),
+                    ("indclass", oid_array(&vec![1978; numbers.len()], 0)),
+                    ("indoption", int2_array(&options, 0)),
+                ],
+            ));
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        for column in table.live_columns() {
+            if let Some(default) = &column.default {
+                // The OID of a default is made from its place: stable, and apart from those of objects.
+                let own = table.oid.0.wrapping_mul(2048).wrapping_add(column.number as u32) | 1 << 31;
+                rows.push(row(
+                    rel,
+                    vec![
+                        ("oid", Datum::Oid(own)),
+                        ("adrelid", oid(table.oid)),
+                        ("adnum", Datum::Int2(column.number)),
+                        ("adbin", text(default)),
+                    ],
+                ));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
+    Ok(all
+        .filter(|s| in_database(&catalog, s.schema, cx))
+        .map(|s| {
+            row(
+                rel,
+                vec![
+                    ("seqrelid", oid(s.oid)),
+                    ("seqtypid", oid(s.type_oid)),
+                    ("seqstart", Datum::Int8(s.start)),
+                    ("seqincrement", Datum::Int8(s.increment)),
+                    ("seqmax", Datum::Int8(s.max)),
+                    ("seqmin", Datum::Int8(s.min)),
+                    ("seqcache", Datum::Int8(1)),
+                    ("seqcycle", Datum::Bool(s.cycle)),
+                ],
+            )
+        })
+        .collect())
+}

@@ -1,0 +1,100 @@
+//! pg_tables, pg_indexes, pg_sequences.
+
+use engine_api::Catalog;
+use types::Datum;
+
+use super::relations::{in_database, tables_of};
+use super::{Rows, SystemRelation, definitions, oid, row, text};
+use crate::functions::EvalContext;
+
+pub(super) fn name_of(catalog: &Catalog, object: base::Oid) -> String {
+    catalog.get(object).map(|o| o.name().to_string()).unwrap_or_default()
+}
+
+pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows: Vec<Vec<Datum>> = tables_of(&catalog, cx)
+        .iter()
+        .map(|t| {
+            row(
+                rel,
+                vec![
+                    ("schemaname", text(name_of(&catalog, t.schema))),
+                    ("tablename", text(&t.name)),
+                    ("tableowner", text(name_of(&catalog, t.owner))),
+                    ("hasindexes", Datum::Bool(catalog.indexes(t.oid).next().is_some())),
+                    ("hasrules", Datum::Bool(false)),
+                    ("hastriggers", Datum::Bool(false)),
+                    ("rowsecurity", Datum::Bool(false)),
+                ],
+            )
+        })
+        .collect();
+    for system in super::all().iter().filter(|s| s.schema == "pg_catalog") {
+        rows.push(row(
+            rel,
+            vec![
+                ("schemaname", text(system.schema)),
+                ("tablename", text(system.name)),
+                ("tableowner", text("postgres")),
+                ("hasindexes", Datum::Bool(false)),
+                ("hasrules", Datum::Bool(false)),
+                ("hastriggers", Datum::Bool(false)),
+                ("rowsecurity", Datum::Bool(false)),
+            ],
+        ));
+    }
+    Ok(rows)
+}
+
+pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        for index in catalog.indexes(table.oid) {
+            rows.push(row(
+                rel,
+                vec![
+                    ("schemaname", text(name_of(&catalog, table.schema))),
+                    ("tablename", text(&table.name)),
+                    ("indexname", text(&index.name)),
+                    (
+                        "indexdef",
+                        definitions::index_definition(&catalog, index, 0).map_or(Datum::Null, text),
+                    ),
+                ],
+            ));
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for sequence in catalog.objects().filter_map(|o| catalog.sequence(o.oid())) {
+        if in_database(&catalog, sequence.schema, cx) {
+            let last = match cx.sequence_state(sequence.oid)? {
+                (value, true) => Datum::Int8(value),
+                _ => Datum::Null,
+            };
+            rows.push(row(
+                rel,
+                vec![
+                    ("schemaname", text(name_of(&catalog, sequence.schema))),
+                    ("sequencename", text(&sequence.name)),
+                    ("sequenceowner", text(name_of(&catalog, sequence.owner))),
+                    ("data_type", oid(sequence.type_oid)),
+                    ("start_value", Datum::Int8(sequence.start)),
+                    ("min_value", Datum::Int8(sequence.min)),
+                    ("max_value", Datum::Int8(sequence.max)),
+                    ("increment_by", Datum::Int8(sequence.increment)),
+                    ("cycle", Datum::Bool(sequence.cycle)),
+                    ("cache_size", Datum::Int8(1)),
+                    ("last_value", last),
+                ],
+            ));
+        }
+    }
+    Ok(rows)
+}
