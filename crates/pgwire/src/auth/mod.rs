@@ -1,0 +1,3 @@
+//! Proof of identity.
+
+pub mod scram;

@@ -1,0 +1,360 @@
+//! A connection's socket and queue, and how a session's future is driven between them.
+//!
+//! Everything here runs on the connection's one task. [`Link::drive`] polls the session; whenever it is Pending, replies
+//! whose gate is open are written, COPY data is fetched if it is waited for, and the socket is watched for its end.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use base::{Error, Result, SqlState};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::Options;
+use crate::proto::{self, Body, fatal_violation};
+use crate::registry::Control;
+use crate::{DurableHorizon, Out};
+
+/// Room made for each read, and capacity an idle connection keeps.
+const READ_CHUNK: usize = 8 << 10;
+/// Capacity above which an idle connection gives memory back.
+const LARGE_CAPACITY: usize = 32 << 10;
+/// Bytes read while a statement runs, to notice the end of the connection.
+const READ_AHEAD: usize = 64 << 10;
+/// How long a connection is idle before large buffers are given back: a busy one would only get them anew.
+const SHRINK_AFTER: Duration = Duration::from_secs(1);
+
+/// Why a connection ends.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// In order: what is queued is still delivered.
+    Closed,
+    /// With this error as the last message.
+    Fatal(Error),
+    /// The socket is gone.
+    Lost,
+}
+
+/// The socket, shared by the reader and the writer; borrowed only within one poll.
+pub(super) struct Io<S>(RefCell<S>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
+    pub(super) fn new(stream: S) -> Io<S> {
+        Io(RefCell::new(stream))
+    }
+
+    /// Reads once into the spare capacity of `buf`; 0 is the end.
+    fn poll_read(&self, cx: &mut Context<'_>, buf: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+        pin!(self.0.borrow_mut().read_buf(buf)).poll(cx)
+    }
+
+    fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_write(cx, bytes)
+    }
+
+    pub(super) async fn shutdown(&self) {
+        // The peer may be gone already; nothing is left to tell it.
+        let _ = poll_fn(|cx| Pin::new(&mut *self.0.borrow_mut()).poll_shutdown(cx)).await;
+    }
+}
+
+/// Writes what may leave, for ever; completes only when the socket fails. Polled by whoever has queued something.
+pub(super) async fn write_loop<S, H>(io: &Io<S>, out: &Out, horizon: &H) -> io::Error
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    H: DurableHorizon,
+{
+    loop {
+        let waits = poll_fn(|cx| {
+            let gate = if out.unsent() == 0 { None } else { out.release(horizon.current()) };
+            loop {
+                let wrote = out.write_with(|bytes| match io.poll_write(cx, bytes) {
+                    Poll::Ready(Ok(0)) => (Poll::Ready(Err(io::ErrorKind::WriteZero.into())), 0),
+                    Poll::Ready(Ok(n)) => (Poll::Ready(Ok(())), n),
+                    Poll::Ready(Err(e)) => (Poll::Ready(Err(e)), 0),
+                    Poll::Pending => (Poll::Pending, 0),
+                });
+                match wrote {
+                    Some(result) => ready!(result)?,
+                    None => break,
+                }
+            }
+            match gate {
+                Some(gate) => Poll::Ready(io::Result::Ok(gate)),
+                // Nothing wakes this: the next one to queue bytes polls it.
+                None => Poll::Pending,
+            }
+        });
+        match waits.await {
+            Ok(gate) => horizon.wait(gate).await,
+            Err(e) => return e,
+        }
+    }
+}
+
+/// Input that arrives while a message is being executed, whose bytes are borrowed from the main buffer.
+#[derive(Default)]
+pub(super) struct Ahead {
+    buf: Vec<u8>,
+    pos: usize,
+    /// What followed the message in the main buffer has been moved here.
+    took_rest: bool,
+    eof: bool,
+    /// Runs since the end was seen.
+    grace: Option<Pin<Box<Sleep>>>,
+}
+
+impl Ahead {
+    /// Makes room at the end for another read.
+    fn reserve(&mut self) {
+        if self.pos == self.buf.len() {
+            self.buf.clear();
+            self.pos = 0;
+        } else if self.pos > READ_AHEAD {
+            self.buf.drain(..self.pos);
+            self.pos = 0;
+        }
+        if self.buf.len() == self.buf.capacity() {
+            self.buf.reserve(READ_CHUNK);
+        }
+    }
+}
+
+/// The unread input of a connection.
+#[derive(Default)]
+pub(super) struct Input {
+    pub(super) buf: Vec<u8>,
+    pub(super) pos: usize,
+}
+
+impl Input {
+    /// Steps over a message that has been executed, and takes in what came meanwhile.
+    pub(super) fn consume(&mut self, total: usize, ahead: &mut Ahead) {
+        self.pos += total;
+        if std::mem::take(&mut ahead.took_rest) {
+            self.pos = self.buf.len();
+        }
+        if ahead.pos == ahead.buf.len() {
+            return;
+        }
+        if self.pos == self.buf.len() {
+            std::mem::swap(&mut self.buf, &mut ahead.buf);
+            self.pos = std::mem::take(&mut ahead.pos);
+        } else {
+            self.buf.extend_from_slice(&ahead.buf[ahead.pos..]);
+        }
+        ahead.buf.clear();
+        ahead.pos = 0;
+    }
+
+    /// Makes room to read the rest of a message of `need` bytes. A long message gets its room as its bytes arrive: a
+    /// length alone costs the server nothing.
+    pub(super) fn reserve(&mut self, need: usize) {
+        if self.pos == self.buf.len() {
+            self.buf.clear();
+        } else {
+            self.buf.drain(..self.pos);
+        }
+        self.pos = 0;
+        let missing = need.saturating_sub(self.buf.len());
+        self.buf.reserve(missing.min(self.buf.len().max(READ_CHUNK)).max(READ_CHUNK / 2));
+    }
+}
+
+/// What the parts of a connection share.
+pub(super) struct Link<'a, S, W> {
+    pub(super) io: &'a Io<S>,
+    pub(super) out: &'a Out,
+    pub(super) control: &'a Control,
+    pub(super) writer: Pin<&'a mut W>,
+    pub(super) options: &'a Options,
+    pub(super) ahead: Ahead,
+    pub(super) shrink: Option<Pin<Box<Sleep>>>,
+}
+
+/// The error every connection gets at shutdown.
+#[cold]
+fn admin_shutdown() -> Ended {
+    Ended::Fatal(Error::fatal(SqlState::ADMIN_SHUTDOWN, "terminating connection due to administrator command"))
+}
+
+impl<S, W> Link<'_, S, W>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+{
+    fn poll_writer(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
+        match self.writer.as_mut().poll(cx) {
+            Poll::Ready(_) => Err(Ended::Lost),
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    /// Writes what may leave, then waits for input into `buf`; `Ok(0)` is the end. Meanwhile `idle` runs; what it
+    /// returns ends the connection.
+    pub(super) async fn read(&mut self, buf: &mut Vec<u8>, idle: impl Future<Output = Error>) -> Result<usize, Ended> {
+        let mut idle = pin!(idle);
+        let mut shrinking = false;
+        if self.ahead.eof {
+            return Ok(0);
+        }
+        poll_fn(|cx| {
+            if self.control.is_ended() {
+                return Poll::Ready(Err(admin_shutdown()));
+            }
+            self.poll_writer(cx)?;
+            if let Poll::Ready(read) = self.io.poll_read(cx, buf) {
+                return Poll::Ready(read.map_err(|_| Ended::Lost));
+            }
+            if let Poll::Ready(error) = idle.as_mut().poll(cx) {
+                return Poll::Ready(Err(Ended::Fatal(error)));
+            }
+            self.poll_writer(cx)?;
+            self.give_memory_back(cx, buf, &mut shrinking);
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn give_memory_back(&mut self, cx: &mut Context<'_>, buf: &mut Vec<u8>, armed: &mut bool) {
+        if !*armed {
+            if buf.capacity() + self.ahead.buf.capacity() <= LARGE_CAPACITY && !self.out.is_large() {
+                return;
+            }
+            *armed = true;
+            let timer = self.shrink.get_or_insert_with(|| Box::pin(sleep(SHRINK_AFTER)));
+            timer.as_mut().reset(Instant::now() + SHRINK_AFTER);
+        }
+        if let Some(timer) = &mut self.shrink
+            && timer.as_mut().poll(cx).is_ready()
+        {
+            self.shrink = None;
+            self.out.shrink();
+            self.ahead.buf.shrink_to(0);
+            // A read needs room: an empty buffer would be taken for the end of the stream.
+            buf.shrink_to(READ_CHUNK.max(buf.len() + 1));
+            let spare = buf.capacity() == buf.len();
+            buf.reserve(if spare { READ_CHUNK } else { 0 });
+        }
+    }
+
+    /// Runs a session's future to its end. `rest` is what follows the message in the main buffer.
+    pub(super) async fn drive<F: Future>(&mut self, future: F, rest: &[u8]) -> Result<F::Output, Ended> {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            loop {
+                if self.control.is_ended() {
+                    return Poll::Ready(Err(admin_shutdown()));
+                }
+                if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                    return Poll::Ready(Ok(output));
+                }
+                self.poll_writer(cx)?;
+                if self.out.flush_can_end() {
+                    continue;
+                }
+                if self.out.copy_wanted() {
+                    if self.poll_copy(cx, rest)?.is_ready() {
+                        continue;
+                    }
+                } else {
+                    self.poll_ahead(cx)?;
+                }
+                return Poll::Pending;
+            }
+        })
+        .await
+    }
+
+    /// Reads a little ahead, so that the end of a connection is seen while its statement waits.
+    fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
+        let ahead = &mut self.ahead;
+        while !ahead.eof && ahead.buf.len() - ahead.pos < READ_AHEAD {
+            ahead.reserve();
+            match self.io.poll_read(cx, &mut ahead.buf) {
+                Poll::Ready(Ok(0)) => {
+                    ahead.eof = true;
+                    ahead.grace = Some(Box::pin(sleep(self.options.disconnect_grace)));
+                }
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(_)) => return Err(Ended::Lost),
+                Poll::Pending => break,
+            }
+        }
+        match ahead.grace.as_mut().map(|grace| grace.as_mut().poll(cx)) {
+            Some(Poll::Ready(())) => Err(Ended::Lost),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fetches COPY data; ready when the session can go on.
+    fn poll_copy(&mut self, cx: &mut Context<'_>, rest: &[u8]) -> Result<Poll<()>, Ended> {
+        if !self.ahead.took_rest {
+            // Bytes already read ahead come after the rest of the main buffer.
+            self.ahead.took_rest = true;
+            drop(self.ahead.buf.splice(..self.ahead.pos, rest.iter().copied()));
+            self.ahead.pos = 0;
+        }
+        loop {
+            let need = match self.take_copy_messages() {
+                Ok(need) => need,
+                Err(error) => {
+                    self.out.copy_end(Err(error));
+                    0
+                }
+            };
+            if self.out.copy_ready() {
+                return Ok(Poll::Ready(()));
+            }
+            self.ahead.reserve();
+            let missing = need.saturating_sub(self.ahead.buf.len() - self.ahead.pos);
+            self.ahead.buf.reserve(missing.min(self.ahead.buf.len().max(READ_CHUNK)));
+            match self.io.poll_read(cx, &mut self.ahead.buf) {
+                Poll::Ready(Ok(0)) => {
+                    self.ahead.eof = true;
+                    let message = "unexpected EOF on client connection with an open transaction";
+                    self.out.copy_end(Err(Error::fatal(SqlState::CONNECTION_FAILURE, message)));
+                }
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(_)) => return Err(Ended::Lost),
+                Poll::Pending => return Ok(Poll::Pending),
+            }
+        }
+    }
+
+    /// Moves complete COPY messages to the session; the bytes needed in all for the next one.
+    fn take_copy_messages(&mut self) -> Result<usize> {
+        loop {
+            let input = &self.ahead.buf[self.ahead.pos..];
+            if let Some(tag) = input.first().filter(|tag| !b"dcfHS".contains(tag)) {
+                return Err(fatal_violation(format!("unexpected message type 0x{tag:02X} during COPY from stdin")));
+            }
+            let frame = match proto::frame(input)? {
+                Ok(frame) => frame,
+                Err(need) => return Ok(need),
+            };
+            self.ahead.pos += frame.total();
+            let more = match frame.tag {
+                b'd' => self.out.copy_push(frame.body),
+                b'c' => {
+                    self.out.copy_end(Body::new(frame.body).end());
+                    false
+                }
+                b'f' => {
+                    let reason = Body::new(frame.body).text()?;
+                    let message = format!("COPY from stdin failed: {reason}");
+                    return Err(Error::new(SqlState::QUERY_CANCELED, message));
+                }
+                // Flush and Sync: a client of the extended protocol may send them before it learns of the COPY.
+                _ => true,
+            };
+            if !more {
+                return Ok(0);
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! From the first byte to the first ReadyForQuery.
+
+use std::future::{Future, pending};
+use std::io;
+
+use base::{Error, Result, Severity, SqlState};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::link::{Ended, Input, Link};
+use crate::auth::scram::{self, Exchange, MECHANISM, Verifier};
+use crate::proto::{self, Body, Initial, Startup, backend, fatal_violation};
+use crate::registry::{BackendKey, Registry, Ticket};
+use crate::{AuthPlan, Backend, Peer, Session};
+
+/// Longest SASL message, as in PostgreSQL.
+const MAX_SASL: usize = 1024;
+
+/// AuthenticationOk, and the SASL requests.
+const OK: i32 = 0;
+const SASL: i32 = 10;
+const SASL_CONTINUE: i32 = 11;
+const SASL_FINAL: i32 = 12;
+
+/// Logs a client in and starts its session.
+pub(super) async fn login<S, W, B>(
+    link: &mut Link<'_, S, W>,
+    input: &mut Input,
+    backend: &B,
+    registry: &Registry,
+    ticket: &Ticket<'_>,
+    peer: &Peer,
+    refuse: Option<Error>,
+) -> Result<B::Session, Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+    B: Backend,
+{
+    let startup = startup(link, input, registry).await?;
+    if let Some(error) = refuse {
+        return Err(Ended::Fatal(error));
+    }
+    if startup.get("replication").is_some_and(|v| !matches!(v, "false" | "off" | "no" | "0")) {
+        return Err(fatal(Error::unsupported("replication connections are not supported")));
+    }
+    if startup.needs_negotiation() {
+        link.out.append(|buf| backend::negotiate_protocol_version(buf, &startup.unknown_options));
+    }
+    match link.drive(backend.authenticate(&startup, peer), &[]).await? {
+        AuthPlan::Trust => {}
+        AuthPlan::Reject(error) => return Err(fatal(error)),
+        AuthPlan::Scram(verifier) => authenticate(link, input, registry, &startup.user, verifier).await?,
+    }
+    link.out.append(|buf| backend::authentication(buf, OK, b""));
+    let session = link.drive(backend.start(&startup, peer, ticket.key, link.out), &[]).await?.map_err(fatal)?;
+    ticket.set_cancel(session.cancel_handle());
+    let BackendKey { pid, secret } = ticket.key;
+    link.out.append(|buf| {
+        backend::backend_key_data(buf, pid, secret);
+        backend::ready_for_query(buf, session.transaction_status() as u8);
+    });
+    Ok(session)
+}
+
+/// Before there is a session, every error is FATAL.
+fn fatal(error: Error) -> Ended {
+    Ended::Fatal(error.severity(Severity::Fatal))
+}
+
+/// Reads the start-up packet, answering what may come before it.
+async fn startup<S, W>(link: &mut Link<'_, S, W>, input: &mut Input, registry: &Registry) -> Result<Startup, Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+{
+    let (mut ssl, mut gss) = (false, false);
+    loop {
+        let Some((packet, n)) = proto::initial(&input.buf[input.pos..]).map_err(fatal)? else {
+            more(link, input).await?;
+            continue;
+        };
+        input.pos += n;
+        match packet {
+            Initial::Ssl if !ssl => ssl = true,
+            Initial::GssEnc if !gss => gss = true,
+            Initial::Ssl => return Err(fatal(proto::repeated_request(true))),
+            Initial::GssEnc => return Err(fatal(proto::repeated_request(false))),
+            Initial::Cancel { pid, secret } => {
+                registry.cancel_with_secret(BackendKey { pid, secret });
+                return Err(Ended::Closed);
+            }
+            Initial::Startup(startup) => return Ok(startup),
+        }
+        link.out.append(|buf| buf.push(b'N'));
+    }
+}
+
+async fn more<S, W>(link: &mut Link<'_, S, W>, input: &mut Input) -> Result<(), Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+{
+    input.reserve(0);
+    match link.read(&mut input.buf, pending()).await? {
+        0 => Err(Ended::Closed),
+        _ => Ok(()),
+    }
+}
+
+async fn authenticate<S, W>(
+    link: &mut Link<'_, S, W>,
+    input: &mut Input,
+    registry: &Registry,
+    user: &str,
+    verifier: Option<Verifier>,
+) -> Result<(), Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+{
+    link.out.append(|buf| backend::authentication(buf, SASL, format!("{MECHANISM}\0\0").as_bytes()));
+    let n = response(link, input).await?;
+    let body = &input.buf[input.pos + 5..input.pos + n];
+    let (salt, random) = (registry.mock_salt(user), registry.random("nonce"));
+    let exchange = client_first(body).and_then(|m| Exchange::start(m, verifier, &salt, &random)).map_err(fatal)?;
+    input.pos += n;
+    link.out.append(|buf| backend::authentication(buf, SASL_CONTINUE, exchange.server_first().as_bytes()));
+    let n = response(link, input).await?;
+    let last = exchange.finish(&input.buf[input.pos + 5..input.pos + n]).map_err(fatal)?;
+    input.pos += n;
+    let last = last.ok_or_else(|| Ended::Fatal(scram::refused(user)))?;
+    link.out.append(|buf| backend::authentication(buf, SASL_FINAL, last.as_bytes()));
+    Ok(())
+}
+
+/// The mechanism is checked; what remains is the SCRAM message.
+fn client_first(body: &[u8]) -> Result<&[u8]> {
+    let mut body = Body::new(body);
+    if body.cstr()? != MECHANISM.as_bytes() {
+        return Err(fatal_violation("client selected an invalid SASL authentication mechanism"));
+    }
+    let length = body.i32()?;
+    let message = body.bytes(usize::try_from(length).unwrap_or(0))?;
+    body.end()?;
+    Ok(message)
+}
+
+/// Waits for a SASL response at the read position; its length with the header.
+async fn response<S, W>(link: &mut Link<'_, S, W>, input: &mut Input) -> Result<usize, Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+{
+    loop {
+        let unread = &input.buf[input.pos..];
+        if let Some(tag) = unread.first().filter(|tag| **tag != b'p') {
+            return Err(Ended::Fatal(fatal_violation(format!("expected SASL response, got message type {tag}"))));
+        }
+        match proto::frame_within(unread, MAX_SASL).map_err(fatal)? {
+            Ok(frame) => return Ok(frame.total()),
+            Err(_) => more(link, input).await?,
+        }
+    }
+}
+
+/// The refusal of a client that takes too long.
+#[cold]
+pub(super) fn timed_out() -> Error {
+    Error::fatal(SqlState::QUERY_CANCELED, "canceling authentication due to timeout")
+}

@@ -1,0 +1,254 @@
+//! The life of one connection.
+//!
+//! ```text
+//!   login ─► read ─► execute every complete message ─► write once ─► read …
+//!             ▲         │ session Pending: write what may leave
+//!             └─────────┘
+//! ```
+
+mod link;
+mod login;
+
+use std::future::{Future, pending, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use base::{Error, Result, Severity};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+use self::link::{Ahead, Ended, Input, Io, Link};
+use crate::proto::{self, Frame, Frontend, Target, backend};
+use crate::registry::Registry;
+use crate::{Backend, Out, Peer, Session};
+
+/// Queued bytes above which no further pipelined message is executed: a client that sends without reading stops here.
+const PIPELINE_LIMIT: usize = 512 << 10;
+/// Messages executed in a row before other connections of the core get their turn.
+const TURN: u32 = 1024;
+
+/// Time limits of a connection.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// From the first byte to ReadyForQuery (`authentication_timeout`).
+    pub login_timeout: Duration,
+    /// How long the last replies may take to be delivered.
+    pub linger: Duration,
+    /// How long a statement may go on after its client has closed the connection.
+    pub disconnect_grace: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            login_timeout: Duration::from_secs(60),
+            linger: Duration::from_secs(5),
+            disconnect_grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Serves a connection to its end. `refuse` is told to a client that says who it is, instead of logging it in.
+pub async fn serve<S, B>(
+    stream: S,
+    peer: &Peer,
+    backend: &B,
+    registry: &Registry,
+    options: &Options,
+    refuse: Option<Error>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin,
+    B: Backend,
+{
+    let (io, out, ticket) = (Io::new(stream), Out::new(), registry.register());
+    poll_fn(|cx| {
+        ticket.control.listen(cx.waker());
+        Poll::Ready(())
+    })
+    .await;
+    let writer = pin!(link::write_loop(&io, &out, backend.horizon()));
+    let control = &*ticket.control;
+    let ahead = Ahead::default();
+    let mut link = Link { io: &io, out: &out, control, writer, options, ahead, shrink: None };
+    let mut input = Input::default();
+    let login = login::login(&mut link, &mut input, backend, registry, &ticket, peer, refuse);
+    let ended = match timeout(options.login_timeout, login).await {
+        // The session is dropped inside: what it holds is not held for a client that reads slowly.
+        Ok(Ok(session)) => run(&mut link, &mut input, session).await,
+        Ok(Err(ended)) => ended,
+        Err(_) => Ended::Fatal(login::timed_out()),
+    };
+    match ended {
+        Ended::Lost => return,
+        Ended::Closed => {}
+        Ended::Fatal(error) => out.error(&error.severity(Severity::Fatal)),
+    }
+    drop(input);
+    let drained = poll_fn(|cx| match link.writer.as_mut().poll(cx) {
+        Poll::Pending if out.unsent() > 0 => Poll::Pending,
+        _ => Poll::Ready(()),
+    });
+    let _ = timeout(options.linger, async {
+        drained.await;
+        io.shutdown().await;
+    })
+    .await;
+}
+
+/// Executes messages until the connection ends.
+async fn run<S, W, Se>(link: &mut Link<'_, S, W>, input: &mut Input, mut session: Se) -> Ended
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+    Se: Session,
+{
+    let mut skip_to_sync = false;
+    loop {
+        let need = match run_buffered(link, input, &mut session, &mut skip_to_sync).await {
+            Ok(need) => need,
+            Err(ended) => return ended,
+        };
+        input.reserve(need);
+        let out = link.out;
+        let idle = async {
+            match session.idle(out).await {
+                Ok(()) => pending().await,
+                Err(error) => error,
+            }
+        };
+        match link.read(&mut input.buf, idle).await {
+            Ok(0) => {
+                session.terminate().await;
+                return Ended::Closed;
+            }
+            Ok(_) => {}
+            Err(ended) => return ended,
+        }
+    }
+}
+
+/// Executes all complete messages of the buffer; the length the next one needs.
+async fn run_buffered<S, W, Se>(
+    link: &mut Link<'_, S, W>,
+    input: &mut Input,
+    session: &mut Se,
+    skip_to_sync: &mut bool,
+) -> Result<usize, Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+    Se: Session,
+{
+    let mut turn = 0;
+    loop {
+        let unread = &input.buf[input.pos..];
+        let frame = match proto::frame(unread).map_err(Ended::Fatal)? {
+            Ok(frame) => frame,
+            Err(need) => return Ok(need),
+        };
+        let (total, rest) = (frame.total(), &unread[frame.total()..]);
+        turn += 1;
+        if turn % TURN == 0 {
+            link.drive(tokio::task::yield_now(), rest).await?;
+        }
+        if link.out.unsent() > PIPELINE_LIMIT {
+            link.drive(link.out.flush(), rest).await?;
+        }
+        if !*skip_to_sync || matches!(frame.tag, b'S' | b'X') {
+            execute(link, frame, rest, session, skip_to_sync).await?;
+        }
+        input.consume(total, &mut link.ahead);
+    }
+}
+
+/// Executes one message, with what its kind adds: the answer, the error, skipping to Sync, ReadyForQuery.
+async fn execute<S, W, Se>(
+    link: &mut Link<'_, S, W>,
+    frame: Frame<'_>,
+    rest: &[u8],
+    session: &mut Se,
+    skip_to_sync: &mut bool,
+) -> Result<(), Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+    Se: Session,
+{
+    let out = link.out;
+    // COPY data outside a COPY is what a client sent before it learned that its COPY had failed: ignored, not even read.
+    if matches!(frame.tag, b'd' | b'c' | b'f') {
+        return Ok(());
+    }
+    *skip_to_sync &= frame.tag != b'S';
+    let result = match proto::parse(frame) {
+        Ok(Frontend::FunctionCall) => {
+            Err(Error::unsupported("function calls by the fast-path interface are not supported"))
+        }
+        Ok(message) => {
+            let result = match message {
+                // The hot ones are driven one by one, so that each future is only as large as it must be.
+                Frontend::Query(sql) => link.drive(session.simple_query(sql, out), rest).await?,
+                Frontend::Parse(parse) => answered(out, b'1', link.drive(session.parse(parse, out), rest).await?),
+                Frontend::Bind(bind) => answered(out, b'2', link.drive(session.bind(bind, out), rest).await?),
+                Frontend::Execute(portal, rows) => link.drive(session.execute(portal, rows, out), rest).await?,
+                Frontend::Sync => link.drive(session.sync(out), rest).await?,
+                Frontend::Describe(Target::Statement(name)) => {
+                    link.drive(session.describe_statement(name, out), rest).await?
+                }
+                Frontend::Describe(Target::Portal(name)) => {
+                    link.drive(session.describe_portal(name, out), rest).await?
+                }
+                Frontend::Close(Target::Statement(name)) => {
+                    answered(out, b'3', link.drive(session.close_statement(name, out), rest).await?)
+                }
+                Frontend::Close(Target::Portal(name)) => {
+                    answered(out, b'3', link.drive(session.close_portal(name, out), rest).await?)
+                }
+                Frontend::Terminate => {
+                    link.drive(session.terminate(), rest).await?;
+                    return Err(Ended::Closed);
+                }
+                // Flush asks for what the end of the batch does anyway.
+                _ => return Ok(()),
+            };
+            return conclude(link, frame.tag, result, session, skip_to_sync);
+        }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = &result {
+        link.drive(session.fail(error), rest).await?;
+    }
+    conclude(link, frame.tag, result, session, skip_to_sync)
+}
+
+/// Queues the answer of a message that succeeded.
+fn answered(out: &Out, tag: u8, result: Result<()>) -> Result<()> {
+    result.inspect(|()| out.append(|buf| backend::empty(buf, tag)))
+}
+
+/// Reports an error, and says ReadyForQuery where the protocol wants it.
+fn conclude<S, W, Se: Session>(
+    link: &Link<'_, S, W>,
+    tag: u8,
+    result: Result<()>,
+    session: &Se,
+    skip_to_sync: &mut bool,
+) -> Result<(), Ended> {
+    let extended = matches!(tag, b'P' | b'B' | b'D' | b'C' | b'E' | b'H');
+    if let Err(error) = result {
+        if matches!(error.fields().severity, Severity::Fatal | Severity::Panic) {
+            return Err(Ended::Fatal(error));
+        }
+        link.out.error(&error);
+        if extended {
+            *skip_to_sync = true;
+            return Ok(());
+        }
+    }
+    if !extended {
+        link.out.append(|buf| backend::ready_for_query(buf, session.transaction_status() as u8));
+    }
+    Ok(())
+}

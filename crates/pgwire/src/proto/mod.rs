@@ -1,0 +1,32 @@
+//! Messages to and from bytes. Pure: no socket, no state beyond the buffers handed in.
+//!
+//! Lengths are checked as PostgreSQL does: a frame that cannot be trusted is FATAL, a body that does not add up is an
+//! ERROR of that message only, because the next frame is still where it should be.
+
+pub mod backend;
+mod body;
+mod frontend;
+mod startup;
+mod utf8;
+
+pub use backend::Column;
+pub use body::Body;
+pub(crate) use frontend::frame_within;
+pub use frontend::{Bind, Format, Formats, Frame, Frontend, ParamTypes, Parse, Target, Values, frame, parse};
+pub(crate) use startup::repeated_request;
+pub use startup::{Initial, MAX_STARTUP_LEN, Startup, initial};
+pub use utf8::text;
+
+use base::{Error, SqlState};
+
+/// An `08P01` error with PostgreSQL's message.
+#[cold]
+pub(crate) fn violation(message: impl Into<String>) -> Error {
+    Error::new(SqlState::PROTOCOL_VIOLATION, message)
+}
+
+/// An `08P01` error after which the connection cannot go on.
+#[cold]
+pub(crate) fn fatal_violation(message: impl Into<String>) -> Error {
+    Error::fatal(SqlState::PROTOCOL_VIOLATION, message)
+}

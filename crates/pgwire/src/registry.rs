@@ -1,0 +1,232 @@
+//! All connections of the process: their keys, how to cancel their statements, how to end them.
+//!
+//! Touched when a connection comes, goes, is cancelled or ended; never while statements run, but for one atomic load.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+
+use crate::auth::scram::same;
+
+/// Stops the statement a session is running, if any. Called from any thread.
+pub trait CancelHandle: Send + Sync {
+    /// Asks for it.
+    fn cancel(&self);
+}
+
+/// What BackendKeyData tells a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackendKey {
+    /// Process number: `pg_backend_pid()`. Positive, unique among live connections.
+    pub pid: i32,
+    /// Proof that a CancelRequest comes from the connection's owner.
+    pub secret: i32,
+}
+
+/// The connections of the process.
+pub struct Registry {
+    seed: [u8; 32],
+    draws: AtomicU64,
+    connections: Mutex<Connections>,
+}
+
+#[derive(Default)]
+struct Connections {
+    last_pid: i32,
+    by_pid: BTreeMap<i32, Entry>,
+    closing: bool,
+}
+
+struct Entry {
+    secret: i32,
+    control: Arc<Control>,
+    cancel: Option<Arc<dyn CancelHandle>>,
+}
+
+/// The handle by which a connection is ended from outside.
+#[derive(Default)]
+pub(crate) struct Control {
+    /// Set once (Release) by `end`, read (Acquire) by the connection whenever it is polled.
+    ended: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Control {
+    fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(waker) = lock(&self.waker).take() {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// The task to wake. A connection is one task for all its life and says so once.
+    pub(crate) fn listen(&self, waker: &Waker) {
+        *lock(&self.waker) = Some(waker.clone());
+    }
+}
+
+/// A connection's place in the registry, given up when it is dropped.
+pub(crate) struct Ticket<'a> {
+    registry: &'a Registry,
+    pub(crate) key: BackendKey,
+    pub(crate) control: Arc<Control>,
+}
+
+impl Ticket<'_> {
+    pub(crate) fn set_cancel(&self, handle: Arc<dyn CancelHandle>) {
+        if let Some(entry) = self.registry.lock().by_pid.get_mut(&self.key.pid) {
+            entry.cancel = Some(handle);
+        }
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.registry.lock().by_pid.remove(&self.key.pid);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Registry {
+    /// An empty registry. `seed` must come from the system's random source: cancel secrets and SCRAM nonces are drawn
+    /// from it.
+    pub fn new(seed: [u8; 32]) -> Registry {
+        Registry { seed, draws: AtomicU64::new(0), connections: Mutex::default() }
+    }
+
+    /// Cancels the statement of connection `pid` (`pg_cancel_backend`); whether there is such a connection.
+    pub fn cancel(&self, pid: i32) -> bool {
+        let handle = self.lock().by_pid.get(&pid).map(|e| e.cancel.clone());
+        if let Some(Some(handle)) = &handle {
+            handle.cancel();
+        }
+        handle.is_some()
+    }
+
+    /// Ends connection `pid` with `57P01` (`pg_terminate_backend`); whether there is such a connection.
+    pub fn terminate(&self, pid: i32) -> bool {
+        let control = self.lock().by_pid.get(&pid).map(|e| Arc::clone(&e.control));
+        if let Some(control) = &control {
+            control.end();
+        }
+        control.is_some()
+    }
+
+    /// Ends all connections, and every one that still comes, with `57P01`.
+    pub fn terminate_all(&self) {
+        let mut connections = self.lock();
+        connections.closing = true;
+        connections.by_pid.values().for_each(|e| e.control.end());
+    }
+
+    /// Number of connections, those that are still logging in included.
+    pub fn len(&self) -> usize {
+        self.lock().by_pid.len()
+    }
+
+    /// A CancelRequest from the wire: does nothing unless the secret is right, and never tells.
+    pub(crate) fn cancel_with_secret(&self, key: BackendKey) {
+        let handle = match self.lock().by_pid.get(&key.pid) {
+            Some(e) if same(&e.secret.to_be_bytes(), &key.secret.to_be_bytes()) => e.cancel.clone(),
+            _ => None,
+        };
+        // Outside the lock: the handle may wake a task that ends and takes it.
+        if let Some(handle) = handle {
+            handle.cancel();
+        }
+    }
+
+    pub(crate) fn register(&self) -> Ticket<'_> {
+        let random = self.random("cancel");
+        let secret = i32::from_be_bytes([random[0], random[1], random[2], random[3]]);
+        let control = Arc::new(Control::default());
+        let mut connections = self.lock();
+        if connections.closing {
+            control.end();
+        }
+        let mut pid = connections.last_pid;
+        loop {
+            pid = if pid == i32::MAX { 1 } else { pid + 1 };
+            if !connections.by_pid.contains_key(&pid) {
+                break;
+            }
+        }
+        connections.last_pid = pid;
+        connections.by_pid.insert(pid, Entry { secret, control: Arc::clone(&control), cancel: None });
+        Ticket { registry: self, key: BackendKey { pid, secret }, control }
+    }
+
+    /// 32 bytes that nobody without the seed can foretell, never the same twice.
+    pub(crate) fn random(&self, purpose: &str) -> [u8; 32] {
+        let draw = self.draws.fetch_add(1, Ordering::Relaxed);
+        self.keyed(&[purpose.as_bytes(), &draw.to_be_bytes()])
+    }
+
+    /// 32 bytes that are always the same for `name`, and look random to anybody without the seed.
+    pub(crate) fn mock_salt(&self, name: &str) -> [u8; 32] {
+        self.keyed(&[b"mock salt", name.as_bytes()])
+    }
+
+    fn keyed(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.seed).expect("HMAC takes keys of any length");
+        for part in parts {
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().into()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connections> {
+        lock(&self.connections)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Count(AtomicU64);
+
+    impl CancelHandle for Count {
+        fn cancel(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn only_the_right_secret_cancels() {
+        let registry = Registry::new([7; 32]);
+        let ticket = registry.register();
+        let count = Arc::new(Count(AtomicU64::new(0)));
+        ticket.set_cancel(count.clone());
+        let key = ticket.key;
+        registry.cancel_with_secret(BackendKey { secret: key.secret ^ 1, ..key });
+        registry.cancel_with_secret(BackendKey { pid: key.pid + 1, ..key });
+        assert_eq!(count.0.load(Ordering::Relaxed), 0);
+        registry.cancel_with_secret(key);
+        assert!(registry.cancel(key.pid));
+        assert_eq!(count.0.load(Ordering::Relaxed), 2);
+        drop(ticket);
+        assert!(!registry.cancel(key.pid));
+        assert_eq!(registry.len(), 0);
+    }
+
+    #[test]
+    fn shutdown_reaches_connections_that_come_late() {
+        let registry = Registry::new([7; 32]);
+        let early = registry.register();
+        registry.terminate_all();
+        assert!(early.control.is_ended() && registry.register().control.is_ended());
+    }
+}

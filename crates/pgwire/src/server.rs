@@ -1,0 +1,299 @@
+//! Listeners, one acceptor, and one thread per core that serves connections.
+//!
+//! The acceptor hands a new connection to the core with the fewest; there it stays, and all it does runs there.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base::{Error, SqlState};
+use rustix::net::sockopt;
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::LocalSet;
+
+use crate::conn::{self, Options};
+use crate::registry::Registry;
+use crate::{Backend, Peer};
+
+/// Connections waiting to be accepted.
+const BACKLOG: u32 = 1024;
+/// A silent peer is asked for a sign of life after this long, …
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
+/// … again so often, …
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// … and is gone after so many unanswered questions, …
+const KEEPALIVE_PROBES: u32 = 6;
+/// … or when it has not taken what was sent to it for so long.
+const UNACKNOWLEDGED_MS: u32 = 120_000;
+
+/// What to listen on and how much to take.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// TCP addresses.
+    pub listen: Vec<SocketAddr>,
+    /// Directories for a Unix socket `.s.PGSQL.<port>`.
+    pub unix_directories: Vec<PathBuf>,
+    /// The port in the name of Unix sockets.
+    pub port: u16,
+    /// Connections beyond this are refused with `53300`.
+    pub max_connections: usize,
+    /// Threads that serve connections.
+    pub cores: usize,
+    /// Time limits of each connection.
+    pub connection: Options,
+}
+
+impl Default for ServerConfig {
+    fn default() -> ServerConfig {
+        ServerConfig {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 5432))],
+            unix_directories: Vec::new(),
+            port: 5432,
+            max_connections: 1000,
+            cores: 1,
+            connection: Options::default(),
+        }
+    }
+}
+
+/// Bound listeners, ready to [`run`](Server::run).
+pub struct Server {
+    config: ServerConfig,
+    listeners: Vec<Listener>,
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, #[expect(dead_code, reason = "held for its Drop")] SocketFile),
+}
+
+/// Removes the socket's file when dropped.
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Nobody is left to tell; the next start removes a stale file.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// An accepted connection on its way to a core, detached from the acceptor's reactor.
+enum Incoming {
+    Tcp(std::net::TcpStream, SocketAddr),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+/// The acceptor's view of a core.
+struct Core {
+    queue: mpsc::UnboundedSender<(Incoming, Option<Error>)>,
+    /// Connections given to the core and not ended yet: raised by the acceptor, lowered by the core.
+    load: Arc<AtomicUsize>,
+    done: oneshot::Receiver<()>,
+}
+
+impl Server {
+    /// Binds all listeners. Must be called on a tokio runtime, the one that [`run`](Server::run) will be on.
+    pub fn bind(config: ServerConfig) -> io::Result<Server> {
+        let mut listeners = Vec::new();
+        for &address in &config.listen {
+            listeners.push(Listener::Tcp(bind_tcp(address)?));
+        }
+        for directory in &config.unix_directories {
+            let path = directory.join(format!(".s.PGSQL.{}", config.port));
+            listeners.push(bind_unix(&path)?);
+        }
+        Ok(Server { config, listeners })
+    }
+
+    /// The TCP addresses bound, with the ports the system chose for port 0.
+    pub fn local_addresses(&self) -> Vec<SocketAddr> {
+        let address = |l: &Listener| match l {
+            Listener::Tcp(tcp) => tcp.local_addr().ok(),
+            Listener::Unix(..) => None,
+        };
+        self.listeners.iter().filter_map(address).collect()
+    }
+
+    /// Serves until `shutdown` completes; then ends all connections (`57P01`) and returns when they are gone.
+    ///
+    /// `backend` is called once on each core's thread, inside its runtime and `LocalSet`, with the core's number.
+    pub async fn run<B, F>(
+        self,
+        registry: Arc<Registry>,
+        backend: F,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()>
+    where
+        B: Backend + 'static,
+        F: Fn(usize) -> B + Send + Sync + 'static,
+    {
+        let Server { config, listeners } = self;
+        let backend = Arc::new(backend);
+        let start = |index| start_core(index, Arc::clone(&registry), Arc::clone(&backend), config.connection.clone());
+        let cores = (0..config.cores.max(1)).map(start).collect::<io::Result<Vec<Core>>>()?;
+        tokio::select! {
+            _ = shutdown => {}
+            _ = accept(&listeners, &cores, config.max_connections) => {}
+        }
+        drop(listeners);
+        registry.terminate_all();
+        for core in cores {
+            drop(core.queue);
+            // An error means that the core's thread is gone, which is as good.
+            let _ = core.done.await;
+        }
+        Ok(())
+    }
+}
+
+fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+fn bind_unix(path: &Path) -> io::Result<Listener> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket());
+    // A socket nobody listens on is left from a process that was killed.
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    let file = SocketFile(path.to_owned());
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777))?;
+    Ok(Listener::Unix(listener, file))
+}
+
+impl Listener {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Incoming>> {
+        match self {
+            Listener::Tcp(tcp) => tcp.poll_accept(cx).map(|accepted| {
+                let (stream, peer) = accepted?;
+                prepare(&stream)?;
+                Ok(Incoming::Tcp(stream.into_std()?, peer))
+            }),
+            Listener::Unix(unix, _) => unix.poll_accept(cx).map(|accepted| Ok(Incoming::Unix(accepted?.0.into_std()?))),
+        }
+    }
+}
+
+/// Replies leave at once, and a peer that has vanished is found out.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
+    sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES)?;
+    sockopt::set_tcp_user_timeout(stream, UNACKNOWLEDGED_MS)?;
+    Ok(())
+}
+
+/// Accepts for ever.
+async fn accept(listeners: &[Listener], cores: &[Core], max_connections: usize) {
+    loop {
+        let next = poll_fn(|cx| {
+            for listener in listeners {
+                if let Poll::Ready(accepted) = listener.poll_accept(cx) {
+                    return Poll::Ready(accepted);
+                }
+            }
+            Poll::Pending
+        });
+        match next.await {
+            Ok(incoming) => hand_over(incoming, cores, max_connections),
+            // Out of descriptors, or the client has gone again. A short rest keeps the first from spinning.
+            Err(error) => {
+                tracing::warn!(%error, "could not accept a connection");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    }
+}
+
+fn hand_over(incoming: Incoming, cores: &[Core], max_connections: usize) {
+    let total: usize = cores.iter().map(|c| c.load.load(Ordering::Relaxed)).sum();
+    let refuse = (total >= max_connections)
+        .then(|| Error::fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
+    // A refusal takes a place, too, until it is read: beyond twice the limit there is not even that.
+    if total >= max_connections.saturating_mul(2).saturating_add(16) {
+        return;
+    }
+    let Some(core) = cores.iter().min_by_key(|c| c.load.load(Ordering::Relaxed)) else { return };
+    core.load.fetch_add(1, Ordering::Relaxed);
+    if core.queue.send((incoming, refuse)).is_err() {
+        core.load.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn start_core<B, F>(index: usize, registry: Arc<Registry>, backend: Arc<F>, options: Options) -> io::Result<Core>
+where
+    B: Backend + 'static,
+    F: Fn(usize) -> B + Send + Sync + 'static,
+{
+    let (queue, incoming) = mpsc::unbounded_channel();
+    let (ended, done) = oneshot::channel();
+    let load = Arc::new(AtomicUsize::new(0));
+    let core_load = Arc::clone(&load);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new().name(format!("core-{index}")).spawn(move || {
+        let local = LocalSet::new();
+        local.block_on(&runtime, serve_core(incoming, core_load, registry, || backend(index), options));
+        // Nobody waits if the server's future was dropped.
+        let _ = ended.send(());
+    })?;
+    Ok(Core { queue, load, done })
+}
+
+/// Counts a connection while it lives.
+struct Counted {
+    load: Arc<AtomicUsize>,
+    gone: Rc<Notify>,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.load.fetch_sub(1, Ordering::Relaxed);
+        self.gone.notify_one();
+    }
+}
+
+/// Serves the connections of one core until no more can come and all are gone.
+async fn serve_core<B: Backend + 'static>(
+    mut queue: mpsc::UnboundedReceiver<(Incoming, Option<Error>)>,
+    load: Arc<AtomicUsize>,
+    registry: Arc<Registry>,
+    backend: impl FnOnce() -> B,
+    options: Options,
+) {
+    let (backend, options, gone) = (Rc::new(backend()), Rc::new(options), Rc::new(Notify::new()));
+    while let Some((incoming, refuse)) = queue.recv().await {
+        let counted = Counted { load: Arc::clone(&load), gone: Rc::clone(&gone) };
+        let (backend, options, registry) = (Rc::clone(&backend), Rc::clone(&options), Arc::clone(&registry));
+        tokio::task::spawn_local(async move {
+            let _counted = counted;
+            // Attaching to the core's reactor fails only if the socket is dead already.
+            match incoming {
+                Incoming::Tcp(stream, peer) => {
+                    let Ok(stream) = TcpStream::from_std(stream) else { return };
+                    conn::serve(stream, &Peer::Tcp(peer), &*backend, &registry, &options, refuse).await;
+                }
+                Incoming::Unix(stream) => {
+                    let Ok(stream) = UnixStream::from_std(stream) else { return };
+                    conn::serve(stream, &Peer::Unix, &*backend, &registry, &options, refuse).await;
+                }
+            }
+        });
+    }
+    while load.load(Ordering::Relaxed) > 0 {
+        gone.notified().await;
+    }
+}
