@@ -36,8 +36,8 @@ pub struct Out {
     /// The session's gate. The queue takes it over at the end of each message.
     gate: Cell<Lsn>,
     queue: RefCell<Queue>,
-    /// Set while the session waits in [`Out::flush`].
-    flushing: Cell<bool>,
+    /// While somebody waits in [`Out::flush`]: the queue length he waits for.
+    flushing: Cell<Option<usize>>,
     copy: RefCell<CopyQueue>,
 }
 
@@ -297,9 +297,14 @@ impl Out {
 
     /// Waits until most of the queue has been written, which the gate may delay.
     pub async fn flush(&self) {
+        self.drain_below(FLUSHED_BELOW).await;
+    }
+
+    /// Waits until less than `limit` bytes are queued.
+    pub(crate) async fn drain_below(&self, limit: usize) {
         poll_fn(|_| {
-            let done = self.unsent() < FLUSHED_BELOW;
-            self.flushing.set(!done);
+            let done = self.unsent() < limit;
+            self.flushing.set((!done).then_some(limit));
             if done { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -312,9 +317,13 @@ impl Out {
 
     // --- For the connection loop ----------------------------------------------------------------------------------
 
-    /// Whether a flush waits that could now go on.
+    /// Whether a flush waits that could now go on. Says so once: the waiter may have been dropped.
     pub(crate) fn flush_can_end(&self) -> bool {
-        self.flushing.get() && self.unsent() < FLUSHED_BELOW
+        let can_end = self.flushing.get().is_some_and(|limit| self.unsent() < limit);
+        if can_end {
+            self.flushing.set(None);
+        }
+        can_end
     }
 
     /// Opens gates up to `durable`; the one that still holds bytes back.
@@ -370,10 +379,18 @@ impl Out {
         self.copy.borrow_mut().end = Some(end);
     }
 
-    /// Whether data or an end waits for the session.
+    /// Whether data or an end waits for the session. It is told once: it may have stopped waiting.
     pub(crate) fn copy_ready(&self) -> bool {
-        let copy = self.copy.borrow();
-        !copy.data.is_empty() || copy.end.is_some()
+        let copy = &mut *self.copy.borrow_mut();
+        let ready = !copy.data.is_empty() || copy.end.is_some();
+        copy.wanted &= !ready;
+        ready
+    }
+
+    /// A statement has ended: whatever it waited for, it does no longer.
+    pub(crate) fn forget_waits(&self) {
+        self.flushing.set(None);
+        self.copy.borrow_mut().wanted = false;
     }
 }
 

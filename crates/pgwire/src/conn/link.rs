@@ -251,6 +251,7 @@ where
                     return Poll::Ready(Err(admin_shutdown()));
                 }
                 if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                    self.out.forget_waits();
                     return Poll::Ready(Ok(output));
                 }
                 self.poll_writer(cx)?;

@@ -154,7 +154,7 @@ where
             link.drive(tokio::task::yield_now(), rest).await?;
         }
         if link.out.unsent() > PIPELINE_LIMIT {
-            link.drive(link.out.flush(), rest).await?;
+            link.drive(link.out.drain_below(PIPELINE_LIMIT / 2), rest).await?;
         }
         if !*skip_to_sync || matches!(frame.tag, b'S' | b'X') {
             execute(link, frame, rest, session, skip_to_sync).await?;

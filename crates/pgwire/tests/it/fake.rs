@@ -136,6 +136,25 @@ impl FakeSession {
             "fail" => return Err(Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")),
             "fatal" => return Err(Error::fatal(SqlState::ADMIN_SHUTDOWN, "the end")),
             "copyin" => return self.copy_in(out).await,
+            "giveup" => {
+                // Starts to wait for COPY data and for room, and thinks better of both.
+                out.copy_in_response(Format::Text, 1);
+                let mut chunk = Vec::new();
+                tokio::select! {
+                    biased;
+                    _ = out.next_copy(&mut chunk) => {}
+                    _ = out.flush() => {}
+                    _ = tokio::task::yield_now() => {}
+                }
+                out.data_row(1, |row| row.with(|buf| buf.resize(buf.len() + (100 << 10), b'x')))?;
+                tokio::select! {
+                    biased;
+                    _ = out.flush() => {}
+                    _ = tokio::task::yield_now() => {}
+                }
+                self.world.go.notified().await;
+                return Err(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "gave up"));
+            }
             "copyout" => {
                 out.copy_out_response(Format::Text, 1);
                 for i in 0..number {

@@ -190,6 +190,18 @@ fn copy_in_that_fails() {
 }
 
 #[test]
+fn waits_that_are_given_up_leave_nothing_behind() {
+    with_connection_of(4096, async |client, world, _| {
+        client.login().await;
+        client.send(&[query("giveup"), query("ONE")].concat()).await;
+        settle().await;
+        world.go.notify_one();
+        assert_eq!(client.until('Z').await, "GDE(ERROR 22P04: gave up)Z");
+        assert_eq!(client.until('Z').await, "CZ");
+    });
+}
+
+#[test]
 fn notifications_reach_an_idle_client() {
     with_session(async |client, world, _| {
         settle().await;
