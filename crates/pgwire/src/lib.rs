@@ -7,7 +7,7 @@
 //! ([`Backend::authenticate`] decides), what "durable" is ([`DurableHorizon`] tells).
 //! Invariants: bytes leave a connection in the order they were queued, none before its gate is durable; bytes from a
 //! client never panic and never make a buffer grow past the bytes that client has sent; all messages that are buffered
-//! are executed before one write answers them; nothing is allocated per message once buffers have grown.
+//! are executed before one write answers them, unless one suspends; nothing is allocated per message in a steady state.
 //!
 //! Start at [`conn::serve`]; read the test `gate_holds_replies_back_while_later_statements_run` first.
 

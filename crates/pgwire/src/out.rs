@@ -30,7 +30,7 @@ const IDLE_CAPACITY: usize = 8 << 10;
 /// Bytes of COPY data handed over at once.
 pub(crate) const COPY_CHUNK: usize = 64 << 10;
 
-/// Where a session puts its replies. All methods take `&self`; none may be called from inside a row closure.
+/// Where a session puts its replies. All methods take `&self`; inside a row closure only [`Out::raise_gate`] may be called.
 #[derive(Default)]
 pub struct Out {
     /// The session's gate. The queue takes it over at the end of each message.

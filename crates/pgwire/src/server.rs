@@ -178,7 +178,10 @@ impl Listener {
         match self {
             Listener::Tcp(tcp) => tcp.poll_accept(cx).map(|accepted| {
                 let (stream, peer) = accepted?;
-                prepare(&stream)?;
+                // Fails if the client has gone again, which its core will find out.
+                if let Err(error) = prepare(&stream) {
+                    tracing::debug!(%error, %peer, "could not set the socket's options");
+                }
                 Ok(Incoming::Tcp(stream.into_std()?, peer))
             }),
             Listener::Unix(unix, _) => unix.poll_accept(cx).map(|accepted| Ok(Incoming::Unix(accepted?.0.into_std()?))),
@@ -210,7 +213,8 @@ async fn accept(listeners: &[Listener], cores: &[Core], max_connections: usize) 
         });
         match next.await {
             Ok(incoming) => hand_over(incoming, cores, max_connections),
-            // Out of descriptors, or the client has gone again. A short rest keeps the first from spinning.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            // Out of descriptors, most likely. A short rest keeps this from spinning.
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection");
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -420,7 +420,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     }
 
     /// All that is left until the server closes.
-    pub async fn to_end(&mut self) -> String {
+    pub async fn rest_of_stream(&mut self) -> String {
         self.until('\0').await
     }
 

@@ -49,7 +49,7 @@ fn malformed_messages_fail_the_transaction_and_skip_to_sync() {
         client.send(&message(b'F', b"\0\0\0\x01")).await;
         assert!(client.until('Z').await.starts_with("E(ERROR 0A000"));
         client.send(b"p\0\0\0\x04").await;
-        assert_eq!(client.to_end().await, "E(FATAL 08P01: invalid frontend message type 112)");
+        assert_eq!(client.rest_of_stream().await, "E(FATAL 08P01: invalid frontend message type 112)");
     });
 }
 
@@ -185,7 +185,10 @@ fn copy_in_that_fails() {
         client.send(&[extended("copyin", 0), message(b'd', b"bad"), message(b'c', b""), sync()].concat()).await;
         assert_eq!(client.until('Z').await, "12GE(ERROR 22P04: bad line)Z");
         client.send(&[query("copyin"), query("ONE")].concat()).await;
-        assert_eq!(client.to_end().await, "GE(FATAL 08P01: unexpected message type 0x51 during COPY from stdin)");
+        assert_eq!(
+            client.rest_of_stream().await,
+            "GE(FATAL 08P01: unexpected message type 0x51 during COPY from stdin)"
+        );
     });
 }
 
@@ -198,6 +201,20 @@ fn waits_that_are_given_up_leave_nothing_behind() {
         world.go.notify_one();
         assert_eq!(client.until('Z').await, "GDE(ERROR 22P04: gave up)Z");
         assert_eq!(client.until('Z').await, "CZ");
+    });
+}
+
+#[test]
+fn large_messages_pass_and_their_memory_is_given_back() {
+    with_session(async |client, _, _| {
+        let long = "x".repeat(5 << 20);
+        client.send(&query(&long)).await;
+        assert_eq!(client.next().await.unwrap().1.len(), (5 << 20) + 1);
+        assert_eq!(client.until('Z').await, "Z");
+        // Long enough for the connection to count as idle and to shrink its buffers under the pending read.
+        tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+        client.send(&[query("ONE"), query(&long)].concat()).await;
+        assert_eq!([client.until('Z').await, client.until('Z').await], ["CZ", "CZ"]);
     });
 }
 
@@ -220,7 +237,7 @@ fn shutdown_ends_idle_and_busy_sessions() {
             settle().await;
             registry.terminate_all();
             let message = "E(FATAL 57P01: terminating connection due to administrator command)";
-            assert_eq!(client.to_end().await, message);
+            assert_eq!(client.rest_of_stream().await, message);
             assert!(world.dropped.get());
         });
     }
@@ -230,7 +247,7 @@ fn shutdown_ends_idle_and_busy_sessions() {
 fn a_fatal_error_closes_the_connection() {
     with_session(async |client, _, registry| {
         client.send(&[query("fatal"), query("ONE")].concat()).await;
-        assert_eq!(client.to_end().await, "E(FATAL 57P01: the end)");
+        assert_eq!(client.rest_of_stream().await, "E(FATAL 57P01: the end)");
         settle().await;
         assert_eq!(registry.len(), 0);
     });
@@ -243,7 +260,7 @@ fn terminate_delivers_what_is_owed() {
         settle().await;
         assert!(world.dropped.get(), "the session does not live on with its replies");
         world.make_durable(5);
-        assert_eq!(client.to_end().await, "CZ");
+        assert_eq!(client.rest_of_stream().await, "CZ");
         assert_eq!(world.calls(), "query gate 5; terminate");
     });
 }

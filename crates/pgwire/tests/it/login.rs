@@ -28,7 +28,7 @@ fn a_second_request_for_encryption_is_a_protocol_version() {
         client.send(&[SSL, SSL].concat()).await;
         assert_eq!(client.stream.read_u8().await.unwrap(), b'N');
         let message = "unsupported frontend protocol 1234.5679: server supports 3.0 to 3.0";
-        assert_eq!(client.to_end().await, format!("E(FATAL 0A000: {message})"));
+        assert_eq!(client.rest_of_stream().await, format!("E(FATAL 0A000: {message})"));
     });
 }
 
@@ -54,7 +54,7 @@ fn refusals_are_fatal() {
     ] {
         with_connection_of(1 << 16, async |client, _, _| {
             client.send(&startup(parameters)).await;
-            assert_eq!(client.to_end().await, expected);
+            assert_eq!(client.rest_of_stream().await, expected);
         });
     }
 }
@@ -92,7 +92,7 @@ fn other_messages_during_a_login_are_refused() {
     with_connection_of(1 << 16, async |client, world, _| {
         *world.verifier.borrow_mut() = Some(AuthPlan::Scram(None));
         client.send(&[startup("user\0u\0"), query("SELECT 1")].concat()).await;
-        assert_eq!(client.to_end().await, "RE(FATAL 08P01: expected SASL response, got message type 81)");
+        assert_eq!(client.rest_of_stream().await, "RE(FATAL 08P01: expected SASL response, got message type 81)");
     });
 }
 
@@ -106,12 +106,12 @@ fn too_many_clients_and_slow_clients_are_told() {
         let (mut mine, theirs) = tokio::io::duplex(1 << 16);
         mine.write_all(&startup("user\0u\0")).await.unwrap();
         pgwire::conn::serve(theirs, &Peer::Unix, &backend, &registry, &options, Some(refuse)).await;
-        assert_eq!(Client::new(mine).to_end().await, "E(FATAL 53300: sorry, too many clients already)");
+        assert_eq!(Client::new(mine).rest_of_stream().await, "E(FATAL 53300: sorry, too many clients already)");
 
         options.login_timeout = std::time::Duration::from_millis(20);
         let (mine, theirs) = tokio::io::duplex(1 << 16);
         pgwire::conn::serve(theirs, &Peer::Unix, &backend, &registry, &options, None).await;
         let message = "E(FATAL 57014: canceling authentication due to timeout)";
-        assert_eq!(Client::new(mine).to_end().await, message);
+        assert_eq!(Client::new(mine).rest_of_stream().await, message);
     });
 }

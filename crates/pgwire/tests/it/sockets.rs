@@ -58,12 +58,12 @@ fn queries_cancel_and_shutdown_over_tcp() {
         client.send(&query("cancelled")).await;
         let mut other = connect(address).await;
         other.send(&[&b"\0\0\0\x10\x04\xd2\x16\x2e"[..], &key].concat()).await;
-        assert_eq!(other.to_end().await, "");
+        assert_eq!(other.rest_of_stream().await, "");
         assert_eq!(client.until('Z').await, "E(ERROR 57014: canceling statement due to user request)Z");
         client.send(&query("rows 100000")).await;
         assert_eq!(client.until('Z').await.len(), 100_003);
         registry.terminate_all();
-        assert!(client.to_end().await.starts_with("E(FATAL 57P01"));
+        assert!(client.rest_of_stream().await.starts_with("E(FATAL 57P01"));
     });
 }
 
@@ -71,12 +71,13 @@ fn queries_cancel_and_shutdown_over_tcp() {
 fn connections_beyond_the_limit_are_refused() {
     with_server(None, 2, async |address, registry| {
         let (mut a, mut b) = (connect(address).await, connect(address).await);
-        (a.login().await, b.login().await);
+        a.login().await;
+        b.login().await;
         let mut c = connect(address).await;
         c.send(&startup("user\0u\0")).await;
-        assert_eq!(c.to_end().await, "E(FATAL 53300: sorry, too many clients already)");
+        assert_eq!(c.rest_of_stream().await, "E(FATAL 53300: sorry, too many clients already)");
         a.send(&message(b'X', b"")).await;
-        assert_eq!(a.to_end().await, "");
+        assert_eq!(a.rest_of_stream().await, "");
         while registry.len() > 1 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
