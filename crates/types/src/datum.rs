@@ -1,8 +1,9 @@
 //! One SQL value: owned ([`Datum`]) as expressions pass it, borrowed ([`DatumRef`]) as it lies in a row.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::numeric::Numeric;
+use crate::numeric::{Numeric, NumericRef};
 
 /// An owned SQL value. 24 bytes; cloning allocates nothing (long payloads are shared).
 ///
@@ -72,8 +73,8 @@ pub enum DatumRef<'a> {
     Float4(f32),
     /// See [`Datum::Float8`].
     Float8(f64),
-    /// See [`Datum::Numeric`]; the codec's own bytes.
-    Numeric(crate::numeric::NumericRef<'a>),
+    /// See [`Datum::Numeric`]; either the value or its bytes in a row.
+    Numeric(NumericRef<'a>),
     /// See [`Datum::Text`].
     Text(&'a str),
     /// See [`Datum::Bytea`].
@@ -92,10 +93,29 @@ pub enum DatumRef<'a> {
     Interval(Interval),
     /// See [`Datum::Uuid`].
     Uuid(&'a [u8; 16]),
-    /// See [`Datum::Array`].
-    Array(&'a Array),
+    /// See [`Datum::Array`]; either the value or its bytes in a row.
+    Array(ArrayRef<'a>),
     /// See [`Datum::Record`].
     Record(&'a [Datum]),
+}
+
+/// A borrowed array: a value, or the bytes of its row form.
+#[derive(Clone, Copy, Debug)]
+pub enum ArrayRef<'a> {
+    /// A value.
+    Value(&'a Array),
+    /// Its bytes as [`crate::row`] lays them out.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> ArrayRef<'a> {
+    /// The array; decoded if it lies in a row. Bytes that are none read as an empty array.
+    pub fn get(&self) -> Cow<'a, Array> {
+        match self {
+            ArrayRef::Value(array) => Cow::Borrowed(array),
+            ArrayRef::Bytes(bytes) => Cow::Owned(crate::row::decode_array(bytes)),
+        }
+    }
 }
 
 /// PostgreSQL's `interval`: three fields that do not convert into each other by themselves.
@@ -121,3 +141,104 @@ pub struct Array {
 }
 
 const _: () = assert!(size_of::<Datum>() == 24);
+
+impl Datum {
+    /// NULL?
+    pub fn is_null(&self) -> bool {
+        matches!(self, Datum::Null)
+    }
+
+    /// A borrowed view.
+    pub fn as_ref(&self) -> DatumRef<'_> {
+        match self {
+            Datum::Null => DatumRef::Null,
+            Datum::Bool(v) => DatumRef::Bool(*v),
+            Datum::Int2(v) => DatumRef::Int2(*v),
+            Datum::Int4(v) => DatumRef::Int4(*v),
+            Datum::Int8(v) => DatumRef::Int8(*v),
+            Datum::Oid(v) => DatumRef::Oid(*v),
+            Datum::Float4(v) => DatumRef::Float4(*v),
+            Datum::Float8(v) => DatumRef::Float8(*v),
+            Datum::Numeric(v) => DatumRef::Numeric(NumericRef::of(v)),
+            Datum::Text(v) => DatumRef::Text(v),
+            Datum::Bytea(v) => DatumRef::Bytea(v),
+            Datum::Date(v) => DatumRef::Date(*v),
+            Datum::Time(v) => DatumRef::Time(*v),
+            Datum::TimeTz(v, z) => DatumRef::TimeTz(*v, *z),
+            Datum::Timestamp(v) => DatumRef::Timestamp(*v),
+            Datum::TimestampTz(v) => DatumRef::TimestampTz(*v),
+            Datum::Interval(v) => DatumRef::Interval(*v),
+            Datum::Uuid(v) => DatumRef::Uuid(v),
+            Datum::Array(v) => DatumRef::Array(ArrayRef::Value(v)),
+            Datum::Record(v) => DatumRef::Record(v),
+        }
+    }
+
+    /// A text value.
+    pub fn text(s: &str) -> Datum {
+        Datum::Text(s.into())
+    }
+}
+
+impl DatumRef<'_> {
+    /// NULL?
+    pub fn is_null(&self) -> bool {
+        matches!(self, DatumRef::Null)
+    }
+
+    /// An owned copy.
+    pub fn to_owned(&self) -> Datum {
+        match *self {
+            DatumRef::Null => Datum::Null,
+            DatumRef::Bool(v) => Datum::Bool(v),
+            DatumRef::Int2(v) => Datum::Int2(v),
+            DatumRef::Int4(v) => Datum::Int4(v),
+            DatumRef::Int8(v) => Datum::Int8(v),
+            DatumRef::Oid(v) => Datum::Oid(v),
+            DatumRef::Float4(v) => Datum::Float4(v),
+            DatumRef::Float8(v) => Datum::Float8(v),
+            DatumRef::Numeric(v) => Datum::Numeric(v.get()),
+            DatumRef::Text(v) => Datum::Text(v.into()),
+            DatumRef::Bytea(v) => Datum::Bytea(v.into()),
+            DatumRef::Date(v) => Datum::Date(v),
+            DatumRef::Time(v) => Datum::Time(v),
+            DatumRef::TimeTz(v, z) => Datum::TimeTz(v, z),
+            DatumRef::Timestamp(v) => Datum::Timestamp(v),
+            DatumRef::TimestampTz(v) => Datum::TimestampTz(v),
+            DatumRef::Interval(v) => Datum::Interval(v),
+            DatumRef::Uuid(v) => Datum::Uuid(*v),
+            DatumRef::Array(v) => Datum::Array(Arc::new(v.get().into_owned())),
+            DatumRef::Record(v) => Datum::Record(v.into()),
+        }
+    }
+}
+
+macro_rules! from {
+    ($($t:ty => $variant:ident),+ $(,)?) => {
+        $(impl From<$t> for Datum {
+            fn from(value: $t) -> Datum {
+                Datum::$variant(value.into())
+            }
+        })+
+    };
+}
+
+from! {
+    bool => Bool, i16 => Int2, i32 => Int4, i64 => Int8, f32 => Float4, f64 => Float8,
+    Numeric => Numeric, &str => Text, String => Text, &[u8] => Bytea, Interval => Interval,
+}
+
+impl<T: Into<Datum>> From<Option<T>> for Datum {
+    fn from(value: Option<T>) -> Datum {
+        value.map_or(Datum::Null, Into::into)
+    }
+}
+
+/// Equal as values of one type; NULL equals NULL, as in DISTINCT and GROUP BY.
+impl PartialEq for Datum {
+    fn eq(&self, other: &Datum) -> bool {
+        crate::cmp::compare(&self.as_ref(), &other.as_ref()).is_eq()
+    }
+}
+
+impl Eq for Datum {}

@@ -8,6 +8,24 @@
 
 #![forbid(unsafe_code)]
 
+mod array;
+pub mod cmp;
+pub mod datetime;
 mod datum;
+pub mod io;
+pub mod key;
+pub mod numeric;
+pub mod oid;
+pub mod row;
+mod settings;
+mod typmod;
 
-pub use datum::{Array, Datum, DatumRef, Interval};
+pub use cmp::{compare, hash_datum};
+pub use datum::{Array, ArrayRef, Datum, DatumRef, Interval};
+pub use io::{parse_text, read_binary, write_binary, write_text};
+pub use key::encode_key;
+pub use numeric::{Numeric, NumericRef};
+pub use oid::{TypeInfo, all_types, format_type, type_by_name, type_info};
+pub use row::{ColumnType, RowLayout, RowRef};
+pub use settings::{ByteaOutput, DateOrder, DateStyle, InputContext, IntervalStyle, OutputSettings, TimeZone};
+pub use typmod::apply_typmod;

@@ -1,0 +1,514 @@
+//! Text and binary forms of values: what clients send and see.
+//!
+//! Responsible for: dispatch by type, and the forms of the simple types; numbers are in [`crate::numeric`], dates and times
+//! in [`crate::datetime`], arrays in [`crate::array`].
+//! Invariant: `parse_text(write_text(v)) = v` and `read_binary(write_binary(v)) = v` for every value of every type.
+
+use base::{Error, Oid, Result, SqlState};
+
+use crate::datetime as dt;
+use crate::numeric::Numeric;
+use crate::{ByteaOutput, Datum, DatumRef, InputContext, Interval, OutputSettings, array, oid};
+
+fn invalid_syntax(ty: &str, text: &str) -> Error {
+    Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {ty}: \"{text}\""))
+}
+
+fn out_of_range(text: &str, ty: &str) -> Error {
+    Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("value \"{text}\" is out of range for type {ty}"))
+}
+
+/// Parses PostgreSQL's text form of a type. The modifier is applied by [`crate::apply_typmod`].
+///
+/// # Errors
+/// 22P02, 22003, 22007, 22008 with PostgreSQL's messages; 0A000 for types without an input form here.
+pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Result<Datum> {
+    Ok(match ty {
+        oid::BOOL => Datum::Bool(parse_bool(text)?),
+        oid::INT2 => Datum::Int2(parse_int(text, "smallint")?),
+        oid::INT4 => Datum::Int4(parse_int(text, "integer")?),
+        oid::INT8 => Datum::Int8(parse_int(text, "bigint")?),
+        oid::OID | oid::XID | oid::REGCLASS | oid::REGTYPE | oid::REGNAMESPACE | oid::REGROLE => {
+            Datum::Oid(parse_oid(text)?)
+        }
+        oid::FLOAT4 => Datum::Float4(parse_float4(text)?),
+        oid::FLOAT8 => Datum::Float8(parse_float8(text)?),
+        oid::NUMERIC => Datum::Numeric(Numeric::parse(text)?),
+        oid::BYTEA => Datum::Bytea(parse_bytea(text)?.into()),
+        oid::UUID => Datum::Uuid(parse_uuid(text)?),
+        oid::DATE => Datum::Date(dt::parse_date(text, cx)?),
+        oid::TIME => Datum::Time(dt::parse_time(text, cx)?),
+        oid::TIMETZ => dt::parse_timetz(text, cx).map(|(micros, west)| Datum::TimeTz(micros, west))?,
+        oid::TIMESTAMP => Datum::Timestamp(dt::parse_timestamp(text, cx)?),
+        oid::TIMESTAMPTZ => Datum::TimestampTz(dt::parse_timestamptz(text, cx)?),
+        oid::INTERVAL => Datum::Interval(dt::parse_interval(text, typmod, cx)?),
+        oid::NAME => Datum::Text(clip(text, 63).into()),
+        oid::CHAR => Datum::Text(clip(text, 1).into()),
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING | oid::REGPROC => Datum::Text(text.into()),
+        oid::INT2VECTOR | oid::OIDVECTOR => array::parse_vector(ty, text, cx)?,
+        ty if oid::element_of(ty).is_some() => array::parse(ty, typmod, text, cx)?,
+        ty => {
+            let name = oid::format_type(ty, -1);
+            return Err(Error::unsupported(format!("input of a value of type {name} is not supported")));
+        }
+    })
+}
+
+/// Appends the text form of a value of type `ty`. REQUIRES that it is not NULL (nothing is written for NULL).
+///
+/// # Errors
+/// XX000 if the value is not of the type.
+pub fn write_text(value: DatumRef<'_>, ty: Oid, settings: &OutputSettings, out: &mut Vec<u8>) -> Result<()> {
+    match value {
+        DatumRef::Null => {}
+        DatumRef::Bool(v) => out.push(if v { b't' } else { b'f' }),
+        DatumRef::Int2(v) => write_int(v as i64, out),
+        DatumRef::Int4(v) => write_int(v as i64, out),
+        DatumRef::Int8(v) => write_int(v, out),
+        DatumRef::Oid(v) => write_int(v as i64, out),
+        DatumRef::Float4(v) => write_float4(v, settings.extra_float_digits, out),
+        DatumRef::Float8(v) => write_float8(v, settings.extra_float_digits, out),
+        DatumRef::Numeric(v) => v.get().write(out),
+        DatumRef::Text(v) => out.extend_from_slice(v.as_bytes()),
+        DatumRef::Bytea(v) => write_bytea(v, settings.bytea_output, out),
+        DatumRef::Date(v) => dt::write_date(v, settings, out),
+        DatumRef::Time(v) => dt::write_time(v, out),
+        DatumRef::TimeTz(v, west) => dt::write_timetz(v, west, out),
+        DatumRef::Timestamp(v) => dt::write_timestamp(v, settings, out),
+        DatumRef::TimestampTz(v) => dt::write_timestamptz(v, settings, out),
+        DatumRef::Interval(v) => dt::write_interval(v, settings, out),
+        DatumRef::Uuid(v) => write_uuid(v, out),
+        DatumRef::Array(v) => array::write(&v.get(), ty, settings, out)?,
+        DatumRef::Record(v) => array::write_record(v, settings, out)?,
+    }
+    Ok(())
+}
+
+/// Reads the binary wire form of a type.
+///
+/// # Errors
+/// 22P03 for bytes of the wrong length or content, 22021 for text that is not UTF-8.
+pub fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
+    fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
+        bytes.try_into().map_err(|_| {
+            Error::new(SqlState::INVALID_BINARY_REPRESENTATION, "incorrect binary data format in bind parameter")
+        })
+    }
+    let int4 = || exactly::<4>(bytes).map(i32::from_be_bytes);
+    let int8 = || exactly::<8>(bytes).map(i64::from_be_bytes);
+    Ok(match ty {
+        oid::BOOL => Datum::Bool(exactly::<1>(bytes)?[0] != 0),
+        oid::INT2 => Datum::Int2(i16::from_be_bytes(exactly(bytes)?)),
+        oid::INT4 => Datum::Int4(int4()?),
+        oid::INT8 => Datum::Int8(int8()?),
+        oid::OID | oid::XID | oid::REGCLASS | oid::REGTYPE | oid::REGNAMESPACE | oid::REGROLE => {
+            Datum::Oid(int4()? as u32)
+        }
+        oid::FLOAT4 => Datum::Float4(f32::from_be_bytes(exactly(bytes)?)),
+        oid::FLOAT8 => Datum::Float8(f64::from_be_bytes(exactly(bytes)?)),
+        oid::NUMERIC => Datum::Numeric(Numeric::read_binary(bytes)?),
+        oid::BYTEA => Datum::Bytea(bytes.into()),
+        oid::UUID => Datum::Uuid(exactly(bytes)?),
+        oid::DATE => Datum::Date(int4()?),
+        oid::TIME => match int8()? {
+            micros @ 0..=86_400_000_000 => Datum::Time(micros),
+            _ => return Err(Error::new(SqlState::DATETIME_FIELD_OVERFLOW, "time out of range")),
+        },
+        oid::TIMESTAMP => Datum::Timestamp(int8()?),
+        oid::TIMESTAMPTZ => Datum::TimestampTz(int8()?),
+        oid::TIMETZ => {
+            let b = exactly::<12>(bytes)?;
+            let (micros, west) = b.split_at(8);
+            Datum::TimeTz(i64::from_be_bytes(exactly(micros)?), i32::from_be_bytes(exactly(west)?))
+        }
+        oid::INTERVAL => {
+            let b = exactly::<16>(bytes)?;
+            Datum::Interval(Interval {
+                micros: i64::from_be_bytes(exactly(&b[..8])?),
+                days: i32::from_be_bytes(exactly(&b[8..12])?),
+                months: i32::from_be_bytes(exactly(&b[12..])?),
+            })
+        }
+        ty if oid::element_of(ty).is_some() => array::read_binary(ty, typmod, bytes)?,
+        _ => {
+            let text = std::str::from_utf8(bytes).map_err(|_| {
+                Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"")
+            })?;
+            if text.contains('\0') {
+                let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
+                return Err(Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message));
+            }
+            Datum::Text(text.into())
+        }
+    })
+}
+
+/// Appends the binary wire form of a value. Nothing is written for NULL.
+///
+/// # Errors
+/// 0A000 for types without one here.
+pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<()> {
+    match value {
+        DatumRef::Null => {}
+        DatumRef::Bool(v) => out.push(v as u8),
+        DatumRef::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
+        DatumRef::Int4(v) | DatumRef::Date(v) => out.extend_from_slice(&v.to_be_bytes()),
+        DatumRef::Int8(v) | DatumRef::Time(v) | DatumRef::Timestamp(v) | DatumRef::TimestampTz(v) => {
+            out.extend_from_slice(&v.to_be_bytes());
+        }
+        DatumRef::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
+        DatumRef::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
+        DatumRef::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
+        DatumRef::Numeric(v) => v.get().write_binary(out),
+        DatumRef::Text(v) => out.extend_from_slice(v.as_bytes()),
+        DatumRef::Bytea(v) => out.extend_from_slice(v),
+        DatumRef::TimeTz(v, west) => {
+            out.extend_from_slice(&v.to_be_bytes());
+            out.extend_from_slice(&west.to_be_bytes());
+        }
+        DatumRef::Interval(v) => {
+            out.extend_from_slice(&v.micros.to_be_bytes());
+            out.extend_from_slice(&v.days.to_be_bytes());
+            out.extend_from_slice(&v.months.to_be_bytes());
+        }
+        DatumRef::Uuid(v) => out.extend_from_slice(v),
+        DatumRef::Array(v) => array::write_binary(&v.get(), ty, out)?,
+        DatumRef::Record(_) => return Err(Error::unsupported("binary output of a record is not supported")),
+    }
+    Ok(())
+}
+
+fn clip(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b')
+}
+
+/// Parses a boolean: unambiguous prefixes of true, false, yes, no, on, off; 1, 0.
+pub fn parse_bool(text: &str) -> Result<bool> {
+    let word = trim(text).to_ascii_lowercase();
+    let prefix = |of: &str| !word.is_empty() && of.starts_with(&word);
+    match word.as_str() {
+        "on" | "1" => Ok(true),
+        "of" | "off" | "0" => Ok(false),
+        _ if prefix("true") || prefix("yes") => Ok(true),
+        _ if prefix("false") || prefix("no") => Ok(false),
+        _ => Err(invalid_syntax("boolean", text)),
+    }
+}
+
+fn parse_int<T: TryFrom<i128>>(text: &str, ty: &str) -> Result<T> {
+    let t = trim(text);
+    let digits = t.strip_prefix(['+', '-']).unwrap_or(t);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(invalid_syntax(ty, text));
+    }
+    // More digits than a bigint has are out of range whatever they are.
+    let value = t.parse::<i128>().map_err(|_| out_of_range(text, ty))?;
+    T::try_from(value).map_err(|_| out_of_range(text, ty))
+}
+
+fn parse_oid(text: &str) -> Result<u32> {
+    if trim(text) == "-" {
+        return Ok(0);
+    }
+    match parse_int::<i64>(text, "oid")? {
+        value @ 0..=0xffff_ffff => Ok(value as u32),
+        value if value >= i32::MIN as i64 && value < 0 => Ok(value as i32 as u32),
+        _ => Err(out_of_range(text, "oid")),
+    }
+}
+
+/// The words for special floats; `None` if it is a number.
+fn special_float(text: &str) -> Option<f64> {
+    let (negative, word) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let value = match word.to_ascii_lowercase().as_str() {
+        "nan" => f64::NAN,
+        "inf" | "infinity" => f64::INFINITY,
+        _ => return None,
+    };
+    Some(if negative { -value } else { value })
+}
+
+fn is_float_syntax(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) && text.bytes().any(|b| b.is_ascii_digit())
+}
+
+fn has_nonzero_digit(text: &str) -> bool {
+    text.split(['e', 'E']).next().unwrap_or("").bytes().any(|b| (b'1'..=b'9').contains(&b))
+}
+
+/// Parses `double precision`.
+pub fn parse_float8(text: &str) -> Result<f64> {
+    let t = trim(text);
+    if let Some(value) = special_float(t) {
+        return Ok(value);
+    }
+    if !is_float_syntax(t) {
+        return Err(invalid_syntax("double precision", text));
+    }
+    let value: f64 = t.parse().map_err(|_| invalid_syntax("double precision", text))?;
+    if value.is_infinite() || (value == 0.0 && has_nonzero_digit(t)) {
+        let message = format!("\"{t}\" is out of range for type double precision");
+        return Err(Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
+    }
+    Ok(value)
+}
+
+/// Parses `real`.
+pub fn parse_float4(text: &str) -> Result<f32> {
+    let t = trim(text);
+    if let Some(value) = special_float(t) {
+        return Ok(value as f32);
+    }
+    if !is_float_syntax(t) {
+        return Err(invalid_syntax("real", text));
+    }
+    let value: f32 = t.parse().map_err(|_| invalid_syntax("real", text))?;
+    if value.is_infinite() || (value == 0.0 && has_nonzero_digit(t)) {
+        let message = format!("\"{t}\" is out of range for type real");
+        return Err(Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
+    }
+    Ok(value)
+}
+
+/// Appends an integer in decimal.
+pub fn write_int(value: i64, out: &mut Vec<u8>) {
+    let mut buffer = [0u8; 20];
+    let mut at = buffer.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        at -= 1;
+        buffer[at] = b'-';
+    }
+    out.extend_from_slice(&buffer[at..]);
+}
+
+fn write_special(value: f64, out: &mut Vec<u8>) -> bool {
+    if value.is_nan() {
+        out.extend_from_slice(b"NaN");
+    } else if value.is_infinite() {
+        out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
+    }
+    !value.is_finite()
+}
+
+/// Appends `double precision` as PostgreSQL prints it.
+pub fn write_float8(value: f64, extra_digits: i32, out: &mut Vec<u8>) {
+    if write_special(value, out) {
+    } else if extra_digits > 0 {
+        write_shortest(&format!("{value:e}"), 15, out);
+    } else {
+        write_general(value, (15 + extra_digits).max(1) as usize, out);
+    }
+}
+
+/// Appends `real` as PostgreSQL prints it.
+pub fn write_float4(value: f32, extra_digits: i32, out: &mut Vec<u8>) {
+    if write_special(value as f64, out) {
+    } else if extra_digits > 0 {
+        write_shortest(&format!("{value:e}"), 6, out);
+    } else {
+        write_general(value as f64, (6 + extra_digits).max(1) as usize, out);
+    }
+}
+
+/// The shortest digits that read back the same, given in scientific form: positional unless the exponent is below -4 or
+/// at least `digits_max`.
+fn write_shortest(scientific: &str, digits_max: i32, out: &mut Vec<u8>) {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (negative, mantissa) = match mantissa.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, mantissa),
+    };
+    let digits: Vec<u8> = mantissa.bytes().filter(|b| *b != b'.').collect();
+    if negative {
+        out.push(b'-');
+    }
+    if exponent < -4 || exponent >= digits_max {
+        write_scientific(&digits, exponent, out);
+    } else {
+        write_positional(&digits, exponent, out);
+    }
+}
+
+fn write_scientific(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
+    out.push(digits[0]);
+    if digits.len() > 1 {
+        out.push(b'.');
+        out.extend_from_slice(&digits[1..]);
+    }
+    out.push(b'e');
+    out.push(if exponent < 0 { b'-' } else { b'+' });
+    let exponent = exponent.unsigned_abs();
+    if exponent < 10 {
+        out.push(b'0');
+    }
+    write_int(exponent as i64, out);
+}
+
+fn write_positional(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
+    if exponent < 0 {
+        out.extend_from_slice(b"0.");
+        out.extend(std::iter::repeat_n(b'0', (-exponent - 1) as usize));
+        out.extend_from_slice(digits);
+        return;
+    }
+    let whole = exponent as usize + 1;
+    if digits.len() <= whole {
+        out.extend_from_slice(digits);
+        out.extend(std::iter::repeat_n(b'0', whole - digits.len()));
+    } else {
+        out.extend_from_slice(&digits[..whole]);
+        out.push(b'.');
+        out.extend_from_slice(&digits[whole..]);
+    }
+}
+
+/// C's `%.*g`.
+fn write_general(value: f64, precision: usize, out: &mut Vec<u8>) {
+    let text = format!("{value:.*e}", precision - 1);
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (negative, mantissa) = match mantissa.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, mantissa),
+    };
+    let mut digits: Vec<u8> = mantissa.bytes().filter(|b| *b != b'.').collect();
+    while digits.len() > 1 && digits.last() == Some(&b'0') {
+        digits.pop();
+    }
+    if negative {
+        out.push(b'-');
+    }
+    if exponent < -4 || exponent >= precision as i32 {
+        write_scientific(&digits, exponent, out);
+    } else {
+        write_positional(&digits, exponent, out);
+    }
+}
+
+fn hex_digit(b: u8) -> Option<u8> {
+    (b as char).to_digit(16).map(|d| d as u8)
+}
+
+fn parse_bytea(text: &str) -> Result<Vec<u8>> {
+    if let Some(hex) = text.strip_prefix("\\x") {
+        let bad = |c: &str| {
+            Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid hexadecimal digit: \"{c}\""))
+        };
+        let mut out = Vec::with_capacity(hex.len() / 2);
+        let mut chars = hex.chars().filter(|c| !c.is_ascii_whitespace());
+        while let Some(high) = chars.next() {
+            let digit = |c: char| {
+                let byte = u8::try_from(c).ok().and_then(hex_digit);
+                byte.ok_or_else(|| bad(&c.to_string()))
+            };
+            let high = digit(high)?;
+            let low = chars.next().ok_or_else(|| {
+                Error::new(SqlState::INVALID_PARAMETER_VALUE, "invalid hexadecimal data: odd number of digits")
+            })?;
+            out.push(high << 4 | digit(low)?);
+        }
+        return Ok(out);
+    }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        if bytes[i] != b'\\' {
+            out.push(bytes[i]);
+            i += 1;
+            continue;
+        }
+        match bytes.get(i + 1..i + 4) {
+            Some([a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7']) => {
+                out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                i += 4;
+            }
+            _ if bytes.get(i + 1) == Some(&b'\\') => {
+                out.push(b'\\');
+                i += 2;
+            }
+            _ => return Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, "invalid input syntax for type bytea")),
+        }
+    }
+    Ok(out)
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+fn write_bytea(bytes: &[u8], form: ByteaOutput, out: &mut Vec<u8>) {
+    match form {
+        ByteaOutput::Hex => {
+            out.reserve(2 + 2 * bytes.len());
+            out.extend_from_slice(b"\\x");
+            for b in bytes {
+                out.push(HEX[(b >> 4) as usize]);
+                out.push(HEX[(b & 15) as usize]);
+            }
+        }
+        ByteaOutput::Escape => {
+            for &b in bytes {
+                match b {
+                    b'\\' => out.extend_from_slice(b"\\\\"),
+                    0x20..=0x7e => out.push(b),
+                    _ => out.extend_from_slice(&[b'\\', b'0' + (b >> 6), b'0' + (b >> 3 & 7), b'0' + (b & 7)]),
+                }
+            }
+        }
+    }
+}
+
+fn parse_uuid(text: &str) -> Result<[u8; 16]> {
+    let invalid = || invalid_syntax("uuid", text);
+    let body = match text.strip_prefix('{') {
+        Some(rest) => rest.strip_suffix('}').ok_or_else(invalid)?,
+        None => text,
+    };
+    let bytes = body.as_bytes();
+    let mut uuid = [0u8; 16];
+    let mut at = 0;
+    for (i, byte) in uuid.iter_mut().enumerate() {
+        // A hyphen may stand after every group of four digits.
+        if i > 0 && i % 2 == 0 && bytes.get(at) == Some(&b'-') {
+            at += 1;
+        }
+        let digit = |at: usize| bytes.get(at).copied().and_then(hex_digit).ok_or_else(invalid);
+        *byte = digit(at)? << 4 | digit(at + 1)?;
+        at += 2;
+    }
+    if at == bytes.len() { Ok(uuid) } else { Err(invalid()) }
+}
+
+fn write_uuid(uuid: &[u8; 16], out: &mut Vec<u8>) {
+    for (i, b) in uuid.iter().enumerate() {
+        if [4, 6, 8, 10].contains(&i) {
+            out.push(b'-');
+        }
+        out.push(HEX[(b >> 4) as usize]);
+        out.push(HEX[(b & 15) as usize]);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,892 @@
+//! NUMERIC: exact decimals of any size, with PostgreSQL's display scales, NaN and the infinities.
+//!
+//! A value is a mantissa and a display scale: `mantissa × 10^-scale`. Mantissas of up to 18 digits are held inline and
+//! computed in `i128`; larger ones use a big integer. Which scale a result has follows `numeric.c` (PostgreSQL 15).
+//! Invariant: a mantissa that fits the inline form is never kept in the large one, so equal values of equal scale have
+//! one representation.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use base::{Error, Result, SqlState};
+use num_bigint::{BigInt, Sign};
+use num_traits::{Signed, ToPrimitive, Zero};
+
+/// Largest display scale and largest number of digits before the point, as in PostgreSQL.
+const SCALE_MAX: u32 = 16383;
+const INTEGER_DIGITS_MAX: i64 = 131_072;
+/// Significant digits that division and the transcendental functions keep (`NUMERIC_MIN_SIG_DIGITS`).
+const SIGNIFICANT_DIGITS_MIN: i64 = 16;
+/// `NUMERIC_MAX_DISPLAY_SCALE`
+const RESULT_SCALE_MAX: i64 = 1000;
+
+/// A NUMERIC value. 16 bytes; small values allocate nothing.
+#[derive(Clone, Debug)]
+pub struct Numeric(Repr);
+
+#[derive(Clone, Debug)]
+enum Repr {
+    Small(i64, u16),
+    Large(Box<(BigInt, u16)>),
+    NaN,
+    Infinity,
+    NegInfinity,
+}
+
+/// A borrowed NUMERIC: a value, or the bytes of [`Numeric::encode`] as they lie in a row.
+#[derive(Clone, Copy, Debug)]
+pub struct NumericRef<'a>(Source<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    Value(&'a Numeric),
+    Bytes(&'a [u8]),
+}
+
+fn overflow() -> Error {
+    Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
+}
+
+fn division_by_zero() -> Error {
+    Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")
+}
+
+fn pow10(n: u32) -> BigInt {
+    BigInt::from(10u8).pow(n)
+}
+
+fn pow10_i128(n: u32) -> Option<i128> {
+    10i128.checked_pow(n)
+}
+
+/// `a / b` rounded half away from zero.
+fn div_round(a: &BigInt, b: &BigInt) -> BigInt {
+    let (quotient, remainder) = (a / b, a % b);
+    if remainder.abs() * 2u8 >= b.abs() {
+        if (a.sign() == Sign::Minus) == (b.sign() == Sign::Minus) { quotient + 1u8 } else { quotient - 1u8 }
+    } else {
+        quotient
+    }
+}
+
+fn div_round_i128(a: i128, b: i128) -> i128 {
+    let (quotient, remainder) = (a / b, a % b);
+    if remainder.unsigned_abs() * 2 >= b.unsigned_abs() {
+        if (a < 0) == (b < 0) { quotient + 1 } else { quotient - 1 }
+    } else {
+        quotient
+    }
+}
+
+impl Numeric {
+    /// 0
+    pub const ZERO: Numeric = Numeric(Repr::Small(0, 0));
+    /// Not a number: equal to itself and greater than everything.
+    pub const NAN: Numeric = Numeric(Repr::NaN);
+    /// Infinity
+    pub const INFINITY: Numeric = Numeric(Repr::Infinity);
+    /// -Infinity
+    pub const NEG_INFINITY: Numeric = Numeric(Repr::NegInfinity);
+
+    /// `mantissa × 10^-scale`.
+    pub fn new(mantissa: i64, scale: u16) -> Numeric {
+        Numeric(Repr::Small(mantissa, scale))
+    }
+
+    /// `mantissa × 10^-scale`.
+    pub fn from_i128(mantissa: i128, scale: u16) -> Numeric {
+        match i64::try_from(mantissa) {
+            Ok(small) => Numeric(Repr::Small(small, scale)),
+            Err(_) => Numeric(Repr::Large(Box::new((mantissa.into(), scale)))),
+        }
+    }
+
+    fn from_big(mantissa: BigInt, scale: u32) -> Numeric {
+        let scale = scale.min(SCALE_MAX) as u16;
+        match mantissa.to_i64() {
+            Some(small) => Numeric(Repr::Small(small, scale)),
+            None => Numeric(Repr::Large(Box::new((mantissa, scale)))),
+        }
+    }
+
+    /// From a big mantissa, checked against PostgreSQL's limit of digits.
+    fn checked(mantissa: BigInt, scale: u32) -> Result<Numeric> {
+        // A bit is worth less than 0.302 digits.
+        let digits = mantissa.bits() as i64 * 302 / 1000 - scale as i64;
+        if digits > INTEGER_DIGITS_MAX { Err(overflow()) } else { Ok(Numeric::from_big(mantissa, scale)) }
+    }
+
+    fn parts(&self) -> Option<(BigInt, u32)> {
+        match &self.0 {
+            Repr::Small(m, s) => Some((BigInt::from(*m), *s as u32)),
+            Repr::Large(b) => Some((b.0.clone(), b.1 as u32)),
+            _ => None,
+        }
+    }
+
+    /// Neither NaN nor infinite.
+    pub fn is_finite(&self) -> bool {
+        matches!(self.0, Repr::Small(..) | Repr::Large(_))
+    }
+
+    /// NaN
+    pub fn is_nan(&self) -> bool {
+        matches!(self.0, Repr::NaN)
+    }
+
+    /// Exactly zero.
+    pub fn is_zero(&self) -> bool {
+        matches!(self.0, Repr::Small(0, _))
+    }
+
+    /// -1, 0 or 1; NaN is 0.
+    pub fn signum(&self) -> i32 {
+        match &self.0 {
+            Repr::Small(m, _) => m.signum() as i32,
+            Repr::Large(b) => if b.0.is_negative() { -1 } else { 1 },
+            Repr::NaN => 0,
+            Repr::Infinity => 1,
+            Repr::NegInfinity => -1,
+        }
+    }
+
+    /// The display scale; 0 for the special values.
+    pub fn scale(&self) -> u32 {
+        match &self.0 {
+            Repr::Small(_, s) => *s as u32,
+            Repr::Large(b) => b.1 as u32,
+            _ => 0,
+        }
+    }
+
+    /// The least scale that shows the value exactly.
+    pub fn min_scale(&self) -> u32 {
+        self.trim_scale().scale()
+    }
+
+    /// The value without trailing zeros after the point.
+    pub fn trim_scale(&self) -> Numeric {
+        let Some((mut m, mut s)) = self.parts() else { return self.clone() };
+        if m.is_zero() {
+            return Numeric::ZERO;
+        }
+        let ten = BigInt::from(10u8);
+        while s > 0 && (&m % &ten).is_zero() {
+            m /= &ten;
+            s -= 1;
+        }
+        Numeric::from_big(m, s)
+    }
+
+    /// Parses PostgreSQL's text form.
+    ///
+    /// # Errors
+    /// 22P02 for what is no number, 22003 for one too large.
+    pub fn parse(text: &str) -> Result<Numeric> {
+        let invalid = || {
+            Error::new(
+                SqlState::INVALID_TEXT_REPRESENTATION,
+                format!("invalid input syntax for type numeric: \"{text}\""),
+            )
+        };
+        let t = text.trim_matches(|c: char| c.is_ascii_whitespace());
+        let (negative, body) = match t.as_bytes().first() {
+            Some(b'-') => (true, &t[1..]),
+            Some(b'+') => (false, &t[1..]),
+            _ => (false, t),
+        };
+        let word = body.to_ascii_lowercase();
+        match word.as_str() {
+            "nan" if t.len() == 3 => return Ok(Numeric::NAN),
+            "inf" | "infinity" => return Ok(if negative { Numeric::NEG_INFINITY } else { Numeric::INFINITY }),
+            _ => {}
+        }
+        let (number, exponent) = match body.find(['e', 'E']) {
+            Some(at) => {
+                let e = &body[at + 1..];
+                let digits = e.strip_prefix(['+', '-']).unwrap_or(e);
+                if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+                    return Err(invalid());
+                }
+                (&body[..at], e.parse::<i64>().map_err(|_| overflow())?)
+            }
+            None => (body, 0),
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+        if (whole.is_empty() && fraction.is_empty()) || !all_digits(whole) || !all_digits(fraction) {
+            return Err(invalid());
+        }
+        if exponent.abs() > i32::MAX as i64 / 2 {
+            return Err(overflow());
+        }
+        let scale = fraction.len() as i64 - exponent;
+        if whole.len() as i64 + exponent > INTEGER_DIGITS_MAX && whole.bytes().any(|b| b != b'0') {
+            return Err(overflow());
+        }
+        if whole.len() + fraction.len() <= 18 && (0..=SCALE_MAX as i64).contains(&scale) {
+            let digits = whole.bytes().chain(fraction.bytes());
+            let m = digits.fold(0i64, |m, b| m * 10 + (b - b'0') as i64);
+            return Ok(Numeric::new(if negative { -m } else { m }, scale as u16));
+        }
+        let digits = format!("{whole}{fraction}");
+        let mut m = BigInt::parse_bytes(digits.as_bytes(), 10).ok_or_else(invalid)?;
+        if negative {
+            m = -m;
+        }
+        if scale < 0 {
+            return Numeric::checked(m * pow10((-scale) as u32), 0);
+        }
+        if scale > SCALE_MAX as i64 {
+            let drop = scale - SCALE_MAX as i64;
+            let m = if drop > digits.len() as i64 + 1 { BigInt::zero() } else { div_round(&m, &pow10(drop as u32)) };
+            return Numeric::checked(m, SCALE_MAX);
+        }
+        Numeric::checked(m, scale as u32)
+    }
+
+    /// Appends the text form.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let (digits, negative, scale) = match &self.0 {
+            Repr::NaN => return out.extend_from_slice(b"NaN"),
+            Repr::Infinity => return out.extend_from_slice(b"Infinity"),
+            Repr::NegInfinity => return out.extend_from_slice(b"-Infinity"),
+            Repr::Small(m, s) => {
+                let mut buffer = [0u8; 20];
+                let mut at = buffer.len();
+                let mut rest = m.unsigned_abs();
+                while rest > 0 || at == buffer.len() {
+                    at -= 1;
+                    buffer[at] = b'0' + (rest % 10) as u8;
+                    rest /= 10;
+                }
+                return write_digits(&buffer[at..], *m < 0, *s as usize, out);
+            }
+            Repr::Large(b) => (b.0.magnitude().to_str_radix(10), b.0.is_negative(), b.1 as usize),
+        };
+        write_digits(digits.as_bytes(), negative, scale, out);
+    }
+
+    /// Appends the row form: a tag byte, then for a small value its scale and the fewest bytes of its mantissa.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match &self.0 {
+            Repr::NaN => out.push(0xf0),
+            Repr::Infinity => out.push(0xf1),
+            Repr::NegInfinity => out.push(0xf2),
+            Repr::Small(m, s) if *s < 30 => {
+                // Scales below 30 share the tag byte with the form.
+                out.push(*s as u8);
+                let bytes = m.to_le_bytes();
+                out.extend_from_slice(&bytes[..significant(*m)]);
+            }
+            _ => {
+                let Some((m, s)) = self.parts() else { return };
+                out.push(0xe0);
+                out.extend_from_slice(&(s as u16).to_le_bytes());
+                out.extend_from_slice(&m.to_signed_bytes_le());
+            }
+        }
+    }
+
+    fn align(&self, other: &Numeric) -> Option<(i128, i128, u32)> {
+        let (Repr::Small(a, s), Repr::Small(b, t)) = (&self.0, &other.0) else { return None };
+        let (s, t) = (*s as u32, *t as u32);
+        let scale = s.max(t);
+        if scale - s.min(t) > 18 {
+            return None;
+        }
+        Some((*a as i128 * pow10_i128(scale - s)?, *b as i128 * pow10_i128(scale - t)?, scale))
+    }
+
+    fn big_align(&self, other: &Numeric) -> Option<(BigInt, BigInt, u32)> {
+        let ((a, s), (b, t)) = (self.parts()?, other.parts()?);
+        let scale = s.max(t);
+        Some((a * pow10(scale - s), b * pow10(scale - t), scale))
+    }
+
+    /// Sum.
+    pub fn add(&self, other: &Numeric) -> Result<Numeric> {
+        if let Some((a, b, scale)) = self.align(other) {
+            return Ok(Numeric::from_i128(a + b, scale as u16));
+        }
+        if let Some((a, b, scale)) = self.big_align(other) {
+            return Numeric::checked(a + b, scale);
+        }
+        Ok(match (&self.0, &other.0) {
+            (Repr::NaN, _) | (_, Repr::NaN) => Numeric::NAN,
+            (Repr::Infinity, Repr::NegInfinity) | (Repr::NegInfinity, Repr::Infinity) => Numeric::NAN,
+            (Repr::Infinity, _) | (_, Repr::Infinity) => Numeric::INFINITY,
+            _ => Numeric::NEG_INFINITY,
+        })
+    }
+
+    /// Difference.
+    pub fn sub(&self, other: &Numeric) -> Result<Numeric> {
+        self.add(&other.neg())
+    }
+
+    /// Negation.
+    pub fn neg(&self) -> Numeric {
+        match &self.0 {
+            Repr::Small(m, s) => Numeric::from_i128(-(*m as i128), *s),
+            Repr::Large(b) => Numeric::from_big(-b.0.clone(), b.1 as u32),
+            Repr::NaN => Numeric::NAN,
+            Repr::Infinity => Numeric::NEG_INFINITY,
+            Repr::NegInfinity => Numeric::INFINITY,
+        }
+    }
+
+    /// Absolute value.
+    pub fn abs(&self) -> Numeric {
+        if self.signum() < 0 { self.neg() } else { self.clone() }
+    }
+
+    /// Product.
+    pub fn mul(&self, other: &Numeric) -> Result<Numeric> {
+        if let (Repr::Small(a, s), Repr::Small(b, t)) = (&self.0, &other.0) {
+            if (*s as u32 + *t as u32) <= SCALE_MAX {
+                return Ok(Numeric::from_i128(*a as i128 * *b as i128, s + t));
+            }
+        }
+        if let (Some((a, s)), Some((b, t))) = (self.parts(), other.parts()) {
+            let product = a * b;
+            let scale = s + t;
+            if scale > SCALE_MAX {
+                return Numeric::checked(div_round(&product, &pow10(scale - SCALE_MAX)), SCALE_MAX);
+            }
+            return Numeric::checked(product, scale);
+        }
+        if self.is_nan() || other.is_nan() {
+            return Ok(Numeric::NAN);
+        }
+        Ok(match self.signum() * other.signum() {
+            0 => Numeric::NAN,
+            s if s > 0 => Numeric::INFINITY,
+            _ => Numeric::NEG_INFINITY,
+        })
+    }
+
+    /// Exponent of the leading digit: the value is between 10^e and 10^(e+1). `None` for zero.
+    fn exponent(&self) -> Option<i64> {
+        let (m, s) = self.parts()?;
+        if m.is_zero() {
+            return None;
+        }
+        let digits = m.magnitude().to_str_radix(10).len() as i64;
+        Some(digits - 1 - s as i64)
+    }
+
+    /// Weight and value of the first base-10000 digit, in which `numeric.c` reckons result scales.
+    fn leading(&self) -> (i64, i64) {
+        let Some(e) = self.exponent() else { return (0, 0) };
+        let weight = e.div_euclid(4);
+        let (m, s) = self.parts().expect("finite: it has an exponent");
+        let shift = s as i64 + 4 * weight;
+        let digit = if shift >= 0 { m.abs() / pow10(shift as u32) } else { m.abs() * pow10((-shift) as u32) };
+        (weight, digit.to_i64().unwrap_or(0))
+    }
+
+    /// `select_div_scale`
+    fn division_scale(&self, other: &Numeric) -> u32 {
+        let ((w1, d1), (w2, d2)) = (self.leading(), other.leading());
+        let mut weight = w1 - w2;
+        if d1 <= d2 {
+            weight -= 1;
+        }
+        let scale = SIGNIFICANT_DIGITS_MIN - weight * 4;
+        scale.max(self.scale() as i64).max(other.scale() as i64).clamp(0, RESULT_SCALE_MAX) as u32
+    }
+
+    /// Quotient.
+    ///
+    /// # Errors
+    /// 22012
+    pub fn div(&self, other: &Numeric) -> Result<Numeric> {
+        if self.is_nan() || other.is_nan() {
+            return Ok(Numeric::NAN);
+        }
+        if other.is_zero() {
+            return Err(division_by_zero());
+        }
+        match (self.is_finite(), other.is_finite()) {
+            (false, false) => return Ok(Numeric::NAN),
+            (true, false) => return Ok(Numeric::ZERO),
+            (false, true) => {
+                let positive = self.signum() * other.signum() > 0;
+                return Ok(if positive { Numeric::INFINITY } else { Numeric::NEG_INFINITY });
+            }
+            (true, true) => {}
+        }
+        self.div_to_scale(other, self.division_scale(other))
+    }
+
+    /// Quotient rounded to `scale`. REQUIRES finite operands and a divisor that is not zero.
+    fn div_to_scale(&self, other: &Numeric, scale: u32) -> Result<Numeric> {
+        let ((a, s), (b, t)) = (self.parts().ok_or_else(overflow)?, other.parts().ok_or_else(overflow)?);
+        // a·10^-s / (b·10^-t) · 10^scale
+        let shift = scale as i64 + t as i64 - s as i64;
+        let (a, b) = if shift >= 0 { (a * pow10(shift as u32), b) } else { (a, b * pow10((-shift) as u32)) };
+        Numeric::checked(div_round(&a, &b), scale)
+    }
+
+    /// Quotient without its fraction (`div(a, b)`).
+    ///
+    /// # Errors
+    /// 22012
+    pub fn div_trunc(&self, other: &Numeric) -> Result<Numeric> {
+        if other.is_zero() {
+            return Err(division_by_zero());
+        }
+        match self.big_align(other) {
+            Some((a, b, _)) => Numeric::checked(a / b, 0),
+            None => self.div(other),
+        }
+    }
+
+    /// Remainder, with the sign of the dividend.
+    ///
+    /// # Errors
+    /// 22012
+    pub fn rem(&self, other: &Numeric) -> Result<Numeric> {
+        if self.is_nan() || other.is_nan() || !self.is_finite() {
+            return Ok(Numeric::NAN);
+        }
+        if other.is_zero() {
+            return Err(division_by_zero());
+        }
+        if !other.is_finite() {
+            return Ok(self.clone());
+        }
+        if let Some((a, b, scale)) = self.align(other) {
+            return Ok(Numeric::from_i128(a % b, scale as u16));
+        }
+        let (a, b, scale) = self.big_align(other).ok_or_else(overflow)?;
+        Numeric::checked(a % b, scale)
+    }
+
+    /// Rounded half away from zero to `scale` digits after the point; negative scales round before it.
+    pub fn round(&self, scale: i32) -> Numeric {
+        self.rescale(scale, true)
+    }
+
+    /// Cut off at `scale` digits after the point.
+    pub fn trunc(&self, scale: i32) -> Numeric {
+        self.rescale(scale, false)
+    }
+
+    fn rescale(&self, scale: i32, rounding: bool) -> Numeric {
+        let scale = scale.clamp(-(SCALE_MAX as i32), SCALE_MAX as i32);
+        if let (Repr::Small(m, s), true) = (&self.0, scale >= 0) {
+            let (m, s, target) = (*m as i128, *s as i32, scale);
+            if target <= s {
+                let drop = (s - target) as u32;
+                let result = match pow10_i128(drop.min(38)) {
+                    Some(p) if drop <= 37 => if rounding { div_round_i128(m, p) } else { m / p },
+                    _ => 0,
+                };
+                return Numeric::from_i128(result, scale as u16);
+            }
+            if (target - s) <= 18 {
+                if let Some(p) = pow10_i128((target - s) as u32) {
+                    return Numeric::from_i128(m * p, scale as u16);
+                }
+            }
+        }
+        let Some((m, s)) = self.parts() else { return self.clone() };
+        let drop = s as i64 - scale as i64;
+        if drop <= 0 {
+            return Numeric::from_big(m * pow10((-drop) as u32), scale as u32);
+        }
+        let unit = pow10(drop as u32);
+        let cut = if rounding { div_round(&m, &unit) } else { m / &unit };
+        if scale >= 0 {
+            Numeric::from_big(cut, scale as u32)
+        } else {
+            Numeric::from_big(cut * pow10((-scale) as u32), 0)
+        }
+    }
+
+    /// Smallest whole number not below.
+    pub fn ceil(&self) -> Numeric {
+        self.floor_or_ceil(1)
+    }
+
+    /// Largest whole number not above.
+    pub fn floor(&self) -> Numeric {
+        self.floor_or_ceil(-1)
+    }
+
+    fn floor_or_ceil(&self, direction: i32) -> Numeric {
+        if !self.is_finite() {
+            return self.clone();
+        }
+        let cut = self.trunc(0);
+        if self.signum() == direction && cut != *self {
+            let one = Numeric::new(direction as i64, 0);
+            return cut.add(&one).unwrap_or(cut);
+        }
+        cut
+    }
+
+    /// Square root.
+    ///
+    /// # Errors
+    /// 2201F for negative numbers.
+    pub fn sqrt(&self) -> Result<Numeric> {
+        let negative = || {
+            Error::new(SqlState::INVALID_ARGUMENT_FOR_POWER_FUNCTION, "cannot take square root of a negative number")
+        };
+        match self.0 {
+            Repr::NaN => return Ok(Numeric::NAN),
+            Repr::Infinity => return Ok(Numeric::INFINITY),
+            Repr::NegInfinity => return Err(negative()),
+            _ => {}
+        }
+        if self.signum() < 0 {
+            return Err(negative());
+        }
+        let (weight, _) = self.leading();
+        let sweight = if weight >= 0 { (weight + 1) * 4 / 2 - 1 } else { 1 - (1 - weight) * 4 / 2 };
+        let scale = (SIGNIFICANT_DIGITS_MIN - sweight).max(self.scale() as i64).clamp(0, RESULT_SCALE_MAX) as u32;
+        // One digit more than is shown decides the rounding, as the exact root never ends in a lone 5 there.
+        let (m, s) = self.parts().ok_or_else(overflow)?;
+        let shift = 2 * (scale as i64 + 1) - s as i64;
+        let m = if shift >= 0 { m * pow10(shift as u32) } else { m / pow10((-shift) as u32) };
+        Numeric::checked(div_round(&m.sqrt(), &BigInt::from(10u8)), scale)
+    }
+
+    /// Rounds to a `numeric(precision, scale)` modifier.
+    ///
+    /// # Errors
+    /// 22003 `numeric field overflow`.
+    pub fn apply_typmod(&self, precision: i32, scale: i32) -> Result<Numeric> {
+        let field_overflow = |detail: String| {
+            Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow").detail(detail)
+        };
+        if self.is_nan() {
+            return Ok(Numeric::NAN);
+        }
+        if !self.is_finite() {
+            return Err(field_overflow(format!(
+                "A field with precision {precision}, scale {scale} cannot hold an infinite value."
+            )));
+        }
+        let rounded = self.round(scale);
+        let room = precision - scale;
+        let fits = rounded.exponent().is_none_or(|e| e < room as i64);
+        if fits {
+            return Ok(rounded);
+        }
+        let bound = if room == 0 { "1".to_string() } else { format!("10^{room}") };
+        Err(field_overflow(format!(
+            "A field with precision {precision}, scale {scale} must round to an absolute value less than {bound}."
+        )))
+    }
+
+    /// To a whole number, rounded.
+    fn to_integer(&self, ty: &str) -> Result<i128> {
+        let out_of_range = || Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("{ty} out of range"));
+        match &self.0 {
+            Repr::NaN => Err(Error::unsupported(format!("cannot convert NaN to {ty}"))),
+            Repr::Infinity | Repr::NegInfinity => Err(Error::unsupported(format!("cannot convert infinity to {ty}"))),
+            _ => self.round(0).parts().and_then(|(m, _)| m.to_i128()).ok_or_else(out_of_range),
+        }
+    }
+
+    /// To `smallint`, rounded.
+    ///
+    /// # Errors
+    /// 22003
+    pub fn to_i16(&self) -> Result<i16> {
+        i16::try_from(self.to_integer("smallint")?)
+            .map_err(|_| Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "smallint out of range"))
+    }
+
+    /// To `integer`, rounded.
+    ///
+    /// # Errors
+    /// 22003
+    pub fn to_i32(&self) -> Result<i32> {
+        i32::try_from(self.to_integer("integer")?)
+            .map_err(|_| Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range"))
+    }
+
+    /// To `bigint`, rounded.
+    ///
+    /// # Errors
+    /// 22003
+    pub fn to_i64(&self) -> Result<i64> {
+        i64::try_from(self.to_integer("bigint")?)
+            .map_err(|_| Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range"))
+    }
+
+    /// To `double precision`: through the text form, which rounds correctly.
+    pub fn to_f64(&self) -> f64 {
+        match self.0 {
+            Repr::NaN => f64::NAN,
+            Repr::Infinity => f64::INFINITY,
+            Repr::NegInfinity => f64::NEG_INFINITY,
+            _ => self.to_string().parse().unwrap_or(f64::NAN),
+        }
+    }
+
+    /// From `double precision`: 15 significant digits, as PostgreSQL does.
+    pub fn from_f64(value: f64) -> Numeric {
+        Numeric::from_float(value, 15)
+    }
+
+    /// From `real`: 6 significant digits, as PostgreSQL does.
+    pub fn from_f32(value: f32) -> Numeric {
+        Numeric::from_float(value as f64, 6)
+    }
+
+    fn from_float(value: f64, digits: usize) -> Numeric {
+        if value.is_nan() {
+            return Numeric::NAN;
+        }
+        if value.is_infinite() {
+            return if value > 0.0 { Numeric::INFINITY } else { Numeric::NEG_INFINITY };
+        }
+        let text = format!("{value:.*e}", digits - 1);
+        let parsed = Numeric::parse(&text).unwrap_or(Numeric::NAN);
+        // `%.15g` shows no trailing zeros.
+        parsed.trim_scale()
+    }
+
+    /// Reads the binary wire form: base-10000 digits.
+    ///
+    /// # Errors
+    /// 22P03
+    pub fn read_binary(bytes: &[u8]) -> Result<Numeric> {
+        let invalid =
+            |what: &str| Error::new(SqlState::INVALID_BINARY_REPRESENTATION, format!("invalid {what} in external \"numeric\" value"));
+        let word = |i: usize| bytes.get(2 * i..2 * i + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
+        let count = word(0).ok_or_else(|| invalid("length"))? as usize;
+        let weight = word(1).ok_or_else(|| invalid("length"))? as i16 as i64;
+        let sign = word(2).ok_or_else(|| invalid("length"))?;
+        let scale = word(3).ok_or_else(|| invalid("length"))? as u32;
+        if bytes.len() != 8 + 2 * count {
+            return Err(invalid("length"));
+        }
+        match sign {
+            0x0000 | 0x4000 => {}
+            0xc000 => return Ok(Numeric::NAN),
+            0xd000 => return Ok(Numeric::INFINITY),
+            0xf000 => return Ok(Numeric::NEG_INFINITY),
+            _ => return Err(invalid("sign")),
+        }
+        if scale > SCALE_MAX {
+            return Err(invalid("scale"));
+        }
+        let mut m = BigInt::zero();
+        for i in 0..count {
+            let digit = word(4 + i).filter(|d| *d < 10000).ok_or_else(|| invalid("digit"))?;
+            m = m * 10000u32 + digit;
+        }
+        // The last digit stands at 10000^(weight - count + 1).
+        let exponent = 4 * (weight - count as i64 + 1) + scale as i64;
+        let m = if exponent >= 0 { m * pow10(exponent as u32) } else { m / pow10((-exponent) as u32) };
+        Numeric::checked(if sign == 0x4000 { -m } else { m }, scale)
+    }
+
+    /// Appends the binary wire form.
+    pub fn write_binary(&self, out: &mut Vec<u8>) {
+        let mut header = |count: u16, weight: i16, sign: u16, scale: u16| {
+            for word in [count, weight as u16, sign, scale] {
+                out.extend_from_slice(&word.to_be_bytes());
+            }
+        };
+        let Some((m, s)) = self.parts() else {
+            let sign = match self.0 {
+                Repr::Infinity => 0xd000,
+                Repr::NegInfinity => 0xf000,
+                _ => 0xc000,
+            };
+            return header(0, 0, sign, 0);
+        };
+        // Pad the fraction to whole base-10000 digits.
+        let pad = (4 - s % 4) % 4;
+        let fraction_digits = (s + pad) / 4;
+        let mut rest = m.abs() * pow10(pad);
+        let mut digits = Vec::new();
+        let base = BigInt::from(10000u32);
+        while !rest.is_zero() {
+            digits.push((&rest % &base).to_u16().unwrap_or(0));
+            rest /= &base;
+        }
+        let weight = digits.len() as i64 - fraction_digits as i64 - 1;
+        let trailing = digits.iter().take_while(|d| **d == 0).count();
+        let kept = &digits[trailing..];
+        let weight = if kept.is_empty() { 0 } else { weight as i16 };
+        header(kept.len() as u16, weight, if m.is_negative() { 0x4000 } else { 0 }, s as u16);
+        for digit in kept.iter().rev() {
+            out.extend_from_slice(&digit.to_be_bytes());
+        }
+    }
+
+    /// Appends an order-preserving form without its display scale: sign, exponent, then two decimal digits a byte.
+    pub fn write_key(&self, out: &mut Vec<u8>) {
+        match self.0 {
+            Repr::NegInfinity => return out.push(0),
+            Repr::Infinity => return out.push(4),
+            Repr::NaN => return out.push(5),
+            _ => {}
+        }
+        let Some(exponent) = self.exponent() else { return out.push(2) };
+        let (m, _) = self.parts().expect("finite: it has an exponent");
+        let negative = m.is_negative();
+        let mut digits = m.magnitude().to_str_radix(10).into_bytes();
+        while digits.last() == Some(&b'0') {
+            digits.pop();
+        }
+        out.push(if negative { 1 } else { 3 });
+        let start = out.len();
+        out.extend_from_slice(&((exponent as i32 as u32) ^ 0x8000_0000).to_be_bytes());
+        for pair in digits.chunks(2) {
+            let tens = pair[0] - b'0';
+            let ones = pair.get(1).map_or(0, |d| d - b'0');
+            // Never 0, so that the terminator sorts first.
+            out.push(tens * 10 + ones + 1);
+        }
+        out.push(0);
+        if negative {
+            for byte in &mut out[start..] {
+                *byte = !*byte;
+            }
+        }
+    }
+}
+
+/// Bytes needed to hold a mantissa in two's complement.
+fn significant(m: i64) -> usize {
+    let bits = 65 - (m ^ (m >> 63)).leading_zeros() as usize;
+    bits.div_ceil(8)
+}
+
+fn write_digits(digits: &[u8], negative: bool, scale: usize, out: &mut Vec<u8>) {
+    if negative {
+        out.push(b'-');
+    }
+    if digits.len() > scale {
+        out.extend_from_slice(&digits[..digits.len() - scale]);
+    } else {
+        out.push(b'0');
+    }
+    if scale > 0 {
+        out.push(b'.');
+        out.extend(std::iter::repeat_n(b'0', scale.saturating_sub(digits.len())));
+        out.extend_from_slice(&digits[digits.len().saturating_sub(scale)..]);
+    }
+}
+
+impl<'a> NumericRef<'a> {
+    /// A value.
+    pub fn of(value: &'a Numeric) -> NumericRef<'a> {
+        NumericRef(Source::Value(value))
+    }
+
+    /// The bytes of [`Numeric::encode`]; they may be anything.
+    pub fn from_bytes(bytes: &'a [u8]) -> NumericRef<'a> {
+        NumericRef(Source::Bytes(bytes))
+    }
+
+    /// Appends the row form.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self.0 {
+            Source::Value(value) => value.encode(out),
+            Source::Bytes(bytes) => out.extend_from_slice(bytes),
+        }
+    }
+
+    /// The value. Bytes that are no value read as NaN.
+    pub fn get(&self) -> Numeric {
+        let bytes = match self.0 {
+            Source::Value(value) => return value.clone(),
+            Source::Bytes(bytes) => bytes,
+        };
+        match bytes.split_first() {
+            Some((&scale @ 0..30, rest)) if rest.len() <= 8 => {
+                let fill = if rest.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
+                let mut bytes = [fill; 8];
+                bytes[..rest.len()].copy_from_slice(rest);
+                Numeric::new(i64::from_le_bytes(bytes), scale as u16)
+            }
+            Some((0xe0, rest)) if rest.len() >= 2 => {
+                let scale = u16::from_le_bytes([rest[0], rest[1]]);
+                Numeric::from_big(BigInt::from_signed_bytes_le(&rest[2..]), scale as u32)
+            }
+            Some((0xf1, _)) => Numeric::INFINITY,
+            Some((0xf2, _)) => Numeric::NEG_INFINITY,
+            _ => Numeric::NAN,
+        }
+    }
+}
+
+impl From<i64> for Numeric {
+    fn from(value: i64) -> Numeric {
+        Numeric::new(value, 0)
+    }
+}
+
+impl fmt::Display for Numeric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        f.write_str(std::str::from_utf8(&out).unwrap_or("NaN"))
+    }
+}
+
+impl PartialEq for Numeric {
+    fn eq(&self, other: &Numeric) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Numeric {}
+
+impl PartialOrd for Numeric {
+    fn partial_cmp(&self, other: &Numeric) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Numeric {
+    fn cmp(&self, other: &Numeric) -> Ordering {
+        if let Some((a, b, _)) = self.align(other) {
+            return a.cmp(&b);
+        }
+        let rank = |n: &Numeric| match n.0 {
+            Repr::NegInfinity => 0,
+            Repr::Infinity => 2,
+            Repr::NaN => 3,
+            _ => 1,
+        };
+        match rank(self).cmp(&rank(other)) {
+            Ordering::Equal => match self.big_align(other) {
+                Some((a, b, _)) => a.cmp(&b),
+                None => Ordering::Equal,
+            },
+            unequal => unequal,
+        }
+    }
+}
+
+impl Hash for Numeric {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let trimmed = self.trim_scale();
+        match &trimmed.0 {
+            Repr::Small(m, s) => (0u8, m, s).hash(state),
+            Repr::Large(b) => (1u8, &b.0, b.1).hash(state),
+            Repr::NaN => 2u8.hash(state),
+            Repr::Infinity => 3u8.hash(state),
+            Repr::NegInfinity => 4u8.hash(state),
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Numeric>() == 16);
+
+
+#[cfg(test)]
+mod tests;

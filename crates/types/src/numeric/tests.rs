@@ -1,0 +1,1 @@
+//! NUMERIC, checked against PostgreSQL.

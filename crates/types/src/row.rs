@@ -1,0 +1,483 @@
+//! How a tuple lies in memory and in the log.
+//!
+//! ```text
+//! flags | null bitmap, if any column is NULL | fixed-size columns | end offsets of the others | their bytes
+//! 1       (n + 7) / 8, bit set = NULL          as in the layout     2 or 4 bytes each
+//! ```
+//!
+//! A column of fixed size has its place whether NULL or not, so reading one is one load. End offsets count from the end of
+//! the offset array; they take 2 bytes, or 4 when the bytes are 64 KiB or more (flag). Integers are little-endian.
+//! Reading never trusts the bytes: what does not fit reads as NULL, and [`RowLayout::validate`] tells.
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, SqlState};
+
+use crate::datum::ArrayRef;
+use crate::numeric::NumericRef;
+use crate::{Array, Datum, DatumRef, Interval, oid};
+
+const HAS_NULLS: u8 = 1;
+const WIDE_OFFSETS: u8 = 2;
+
+/// Type of a stored column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnType {
+    /// Type.
+    pub oid: Oid,
+    /// Modifier.
+    pub typmod: i32,
+}
+
+/// How a column's bytes are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Oid,
+    Float4,
+    Float8,
+    Date,
+    Time,
+    TimeTz,
+    Timestamp,
+    TimestampTz,
+    Interval,
+    Uuid,
+    Text,
+    Bytea,
+    Numeric,
+    Array,
+    Record,
+}
+
+impl Kind {
+    fn of(ty: Oid) -> Kind {
+        match ty {
+            oid::BOOL => Kind::Bool,
+            oid::INT2 => Kind::Int2,
+            oid::INT4 => Kind::Int4,
+            oid::INT8 => Kind::Int8,
+            oid::OID | oid::XID | oid::REGCLASS | oid::REGTYPE | oid::REGNAMESPACE | oid::REGROLE => Kind::Oid,
+            oid::FLOAT4 => Kind::Float4,
+            oid::FLOAT8 => Kind::Float8,
+            oid::DATE => Kind::Date,
+            oid::TIME => Kind::Time,
+            oid::TIMETZ => Kind::TimeTz,
+            oid::TIMESTAMP => Kind::Timestamp,
+            oid::TIMESTAMPTZ => Kind::TimestampTz,
+            oid::INTERVAL => Kind::Interval,
+            oid::UUID => Kind::Uuid,
+            oid::BYTEA => Kind::Bytea,
+            oid::NUMERIC => Kind::Numeric,
+            oid::RECORD => Kind::Record,
+            ty if oid::element_of(ty).is_some() => Kind::Array,
+            _ => Kind::Text,
+        }
+    }
+
+    /// Bytes of a value; `None` if they vary.
+    fn size(self) -> Option<usize> {
+        Some(match self {
+            Kind::Bool => 1,
+            Kind::Int2 => 2,
+            Kind::Int4 | Kind::Oid | Kind::Float4 | Kind::Date => 4,
+            Kind::Int8 | Kind::Float8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz => 8,
+            Kind::TimeTz => 12,
+            Kind::Interval | Kind::Uuid => 16,
+            Kind::Text | Kind::Bytea | Kind::Numeric | Kind::Array | Kind::Record => return None,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Field {
+    kind: Kind,
+    /// Offset among the fixed columns, or ordinal among the others.
+    place: u32,
+}
+
+/// The shape of a tuple, with every offset computed once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowLayout {
+    fields: Box<[Field]>,
+    bitmap_len: usize,
+    fixed_len: usize,
+    var_count: usize,
+}
+
+impl RowLayout {
+    /// The layout of tuples with these columns.
+    pub fn new(columns: &[ColumnType]) -> RowLayout {
+        let (mut fixed_len, mut var_count) = (0usize, 0usize);
+        let fields = columns
+            .iter()
+            .map(|column| {
+                let kind = Kind::of(column.oid);
+                let counter = if kind.size().is_some() { &mut fixed_len } else { &mut var_count };
+                let place = *counter as u32;
+                *counter += kind.size().unwrap_or(1);
+                Field { kind, place }
+            })
+            .collect();
+        RowLayout { fields, bitmap_len: columns.len().div_ceil(8), fixed_len, var_count }
+    }
+
+    /// Number of columns.
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Appends a tuple of `values`, one per column.
+    ///
+    /// # Errors
+    /// XX000 if a value is not of its column's type; 54000 if the tuple is larger than 1 GiB.
+    pub fn encode(&self, values: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+        if values.len() != self.fields.len() {
+            return Err(Error::internal(format!("{} values for {} columns", values.len(), self.fields.len())));
+        }
+        let start = out.len();
+        let has_nulls = values.iter().any(Datum::is_null);
+        out.push(if has_nulls { HAS_NULLS } else { 0 });
+        let bitmap = out.len();
+        if has_nulls {
+            out.resize(bitmap + self.bitmap_len, 0);
+            for (i, _) in values.iter().enumerate().filter(|(_, v)| v.is_null()) {
+                out[bitmap + i / 8] |= 1 << (i % 8);
+            }
+        }
+        for (field, value) in self.fields.iter().zip(values).filter(|(f, _)| f.kind.size().is_some()) {
+            write_fixed(field.kind, value, out)?;
+        }
+        let offsets = out.len();
+        out.resize(offsets + 2 * self.var_count, 0);
+        let data = out.len();
+        let mut at = offsets;
+        for (field, value) in self.fields.iter().zip(values).filter(|(f, _)| f.kind.size().is_none()) {
+            write_var(field.kind, value, out)?;
+            let end = (out.len() - data).min(u16::MAX as usize) as u16;
+            out[at..at + 2].copy_from_slice(&end.to_le_bytes());
+            at += 2;
+        }
+        if out.len() - data >= u16::MAX as usize {
+            self.widen(values, start, offsets, out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the variable part again with 4-byte offsets.
+    #[cold]
+    fn widen(&self, values: &[Datum], start: usize, offsets: usize, out: &mut Vec<u8>) -> Result<()> {
+        out[start] |= WIDE_OFFSETS;
+        out.truncate(offsets);
+        out.resize(offsets + 4 * self.var_count, 0);
+        let data = out.len();
+        let mut at = offsets;
+        for (field, value) in self.fields.iter().zip(values).filter(|(f, _)| f.kind.size().is_none()) {
+            write_var(field.kind, value, out)?;
+            let end = out.len() - data;
+            if end > 1 << 30 {
+                return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "row is too big"));
+            }
+            out[at..at + 4].copy_from_slice(&(end as u32).to_le_bytes());
+            at += 4;
+        }
+        Ok(())
+    }
+
+    /// Whether bytes are a tuple of this layout.
+    ///
+    /// # Errors
+    /// XX001
+    pub fn validate(&self, tuple: &[u8]) -> Result<()> {
+        let row = RowRef::new(self, tuple);
+        let whole = (0..self.len()).all(|i| row.is_null(i) || !row.get(i).is_null());
+        let sized = row.data_start().is_some_and(|start| match self.var_count {
+            0 => tuple.len() == start,
+            n => row.var_end(n - 1).is_some_and(|end| start + end == tuple.len()),
+        });
+        if whole && sized {
+            return Ok(());
+        }
+        Err(Error::new(SqlState::DATA_CORRUPTED, "a stored tuple does not have the shape of its table"))
+    }
+}
+
+fn mismatch(kind: Kind, value: &Datum) -> Error {
+    Error::internal(format!("a value {value:?} for a column of kind {kind:?}"))
+}
+
+fn write_fixed(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    match (kind, value) {
+        (kind, Datum::Null) => out.resize(out.len() + kind.size().unwrap_or(0), 0),
+        (Kind::Bool, Datum::Bool(v)) => out.push(*v as u8),
+        (Kind::Int2, Datum::Int2(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Int4, Datum::Int4(v)) | (Kind::Date, Datum::Date(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Int8, Datum::Int8(v))
+        | (Kind::Time, Datum::Time(v))
+        | (Kind::Timestamp, Datum::Timestamp(v))
+        | (Kind::TimestampTz, Datum::TimestampTz(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Oid, Datum::Oid(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Float4, Datum::Float4(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Float8, Datum::Float8(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::TimeTz, Datum::TimeTz(v, west)) => {
+            out.extend_from_slice(&v.to_le_bytes());
+            out.extend_from_slice(&west.to_le_bytes());
+        }
+        (Kind::Interval, Datum::Interval(v)) => {
+            out.extend_from_slice(&v.micros.to_le_bytes());
+            out.extend_from_slice(&v.days.to_le_bytes());
+            out.extend_from_slice(&v.months.to_le_bytes());
+        }
+        (Kind::Uuid, Datum::Uuid(v)) => out.extend_from_slice(v),
+        (kind, value) => return Err(mismatch(kind, value)),
+    }
+    Ok(())
+}
+
+fn write_var(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    match (kind, value) {
+        (_, Datum::Null) => {}
+        (Kind::Text, Datum::Text(v)) => out.extend_from_slice(v.as_bytes()),
+        (Kind::Bytea, Datum::Bytea(v)) => out.extend_from_slice(v),
+        (Kind::Numeric, Datum::Numeric(v)) => v.encode(out),
+        (Kind::Array, Datum::Array(v)) => encode_array(v, out)?,
+        (kind, value) => return Err(mismatch(kind, value)),
+    }
+    Ok(())
+}
+
+/// An array: element type, dimensions, then the elements as a tuple of their own.
+fn encode_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(&array.element.0.to_le_bytes());
+    out.push(array.dims.len() as u8);
+    for (len, lower) in &array.dims {
+        out.extend_from_slice(&len.to_le_bytes());
+        out.extend_from_slice(&lower.to_le_bytes());
+    }
+    let column = ColumnType { oid: array.element, typmod: -1 };
+    RowLayout::new(&vec![column; array.values.len()]).encode(&array.values, out)
+}
+
+/// Reads what [`encode_array`] wrote; anything else is an empty array.
+pub(crate) fn decode_array(bytes: &[u8]) -> Array {
+    try_decode_array(bytes).unwrap_or(Array { element: oid::TEXT, dims: Vec::new(), values: Vec::new() })
+}
+
+fn try_decode_array(bytes: &[u8]) -> Option<Array> {
+    let word = |at: usize| bytes.get(at..at + 4).map(|b| [b[0], b[1], b[2], b[3]]);
+    let element = Oid(u32::from_le_bytes(word(0)?));
+    let count = *bytes.get(4)? as usize;
+    let mut dims = Vec::with_capacity(count);
+    let mut total = if count == 0 { 0usize } else { 1 };
+    for d in 0..count {
+        let (len, lower) = (i32::from_le_bytes(word(5 + 8 * d)?), i32::from_le_bytes(word(9 + 8 * d)?));
+        total = total.checked_mul(usize::try_from(len).ok()?)?;
+        dims.push((len, lower));
+    }
+    let tuple = bytes.get(5 + 8 * count..)?;
+    // Every element takes a bit at least, so a length that lies is caught before anything is allocated.
+    if total > tuple.len().saturating_mul(8) {
+        return None;
+    }
+    let layout = RowLayout::new(&vec![ColumnType { oid: element, typmod: -1 }; total]);
+    let row = RowRef::new(&layout, tuple);
+    let values = (0..total).map(|i| row.get(i).to_owned()).collect();
+    Some(Array { element, dims, values })
+}
+
+/// A tuple to read.
+#[derive(Clone, Copy)]
+pub struct RowRef<'a> {
+    layout: &'a RowLayout,
+    tuple: &'a [u8],
+    /// Where the fixed columns begin.
+    fixed: usize,
+}
+
+impl<'a> RowRef<'a> {
+    /// Reads `tuple` as `layout` has it.
+    #[inline]
+    pub fn new(layout: &'a RowLayout, tuple: &'a [u8]) -> RowRef<'a> {
+        let flags = tuple.first().copied().unwrap_or(0);
+        let fixed = 1 + if flags & HAS_NULLS != 0 { layout.bitmap_len } else { 0 };
+        RowRef { layout, tuple, fixed }
+    }
+
+    /// Whether column `i` is NULL.
+    #[inline]
+    pub fn is_null(&self, i: usize) -> bool {
+        self.fixed > 1 && self.tuple.get(1 + i / 8).is_some_and(|byte| byte & 1 << (i % 8) != 0)
+    }
+
+    fn offset_size(&self) -> usize {
+        if self.tuple.first().is_some_and(|f| f & WIDE_OFFSETS != 0) { 4 } else { 2 }
+    }
+
+    fn data_start(&self) -> Option<usize> {
+        let start = self.fixed + self.layout.fixed_len + self.offset_size() * self.layout.var_count;
+        (start <= self.tuple.len()).then_some(start)
+    }
+
+    #[inline]
+    fn var_end(&self, ordinal: usize) -> Option<usize> {
+        let size = self.offset_size();
+        let at = self.fixed + self.layout.fixed_len + size * ordinal;
+        let bytes = self.tuple.get(at..at + size)?;
+        Some(match size {
+            2 => u16::from_le_bytes([bytes[0], bytes[1]]) as usize,
+            _ => u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize,
+        })
+    }
+
+    #[inline]
+    fn var(&self, ordinal: usize) -> Option<&'a [u8]> {
+        let data = self.data_start()?;
+        let start = if ordinal == 0 { 0 } else { self.var_end(ordinal - 1)? };
+        let end = self.var_end(ordinal)?;
+        self.tuple.get(data + start..data + end)
+    }
+
+    #[inline]
+    fn fixed<const N: usize>(&self, offset: u32) -> Option<&'a [u8; N]> {
+        let at = self.fixed + offset as usize;
+        self.tuple.get(at..at + N)?.try_into().ok()
+    }
+
+    /// Column `i`; NULL if there is no such column in the tuple.
+    #[inline]
+    pub fn get(&self, i: usize) -> DatumRef<'a> {
+        if self.is_null(i) {
+            return DatumRef::Null;
+        }
+        self.value(i).unwrap_or(DatumRef::Null)
+    }
+
+    #[inline]
+    fn value(&self, i: usize) -> Option<DatumRef<'a>> {
+        let Field { kind, place } = *self.layout.fields.get(i)?;
+        let int4 = || self.fixed::<4>(place).map(|b| i32::from_le_bytes(*b));
+        let int8 = || self.fixed::<8>(place).map(|b| i64::from_le_bytes(*b));
+        Some(match kind {
+            Kind::Int4 => DatumRef::Int4(int4()?),
+            Kind::Int8 => DatumRef::Int8(int8()?),
+            // The engine stores only what was UTF-8; bytes that are not read as NULL.
+            Kind::Text => DatumRef::Text(std::str::from_utf8(self.var(place as usize)?).ok()?),
+            Kind::Numeric => DatumRef::Numeric(NumericRef::from_bytes(self.var(place as usize)?)),
+            Kind::Bool => DatumRef::Bool(self.fixed::<1>(place)?[0] != 0),
+            Kind::Int2 => DatumRef::Int2(i16::from_le_bytes(*self.fixed::<2>(place)?)),
+            Kind::Oid => DatumRef::Oid(int4()? as u32),
+            Kind::Float4 => DatumRef::Float4(f32::from_le_bytes(*self.fixed::<4>(place)?)),
+            Kind::Float8 => DatumRef::Float8(f64::from_le_bytes(*self.fixed::<8>(place)?)),
+            Kind::Date => DatumRef::Date(int4()?),
+            Kind::Time => DatumRef::Time(int8()?),
+            Kind::Timestamp => DatumRef::Timestamp(int8()?),
+            Kind::TimestampTz => DatumRef::TimestampTz(int8()?),
+            Kind::TimeTz => {
+                let west = i32::from_le_bytes(*self.fixed::<4>(place + 8)?);
+                DatumRef::TimeTz(int8()?, west)
+            }
+            Kind::Interval => DatumRef::Interval(Interval {
+                micros: int8()?,
+                days: i32::from_le_bytes(*self.fixed::<4>(place + 8)?),
+                months: i32::from_le_bytes(*self.fixed::<4>(place + 12)?),
+            }),
+            Kind::Uuid => DatumRef::Uuid(self.fixed::<16>(place)?),
+            Kind::Bytea => DatumRef::Bytea(self.var(place as usize)?),
+            Kind::Array => DatumRef::Array(ArrayRef::Bytes(self.var(place as usize)?)),
+            Kind::Record => return None,
+        })
+    }
+
+    /// Column `i`, owned.
+    pub fn get_owned(&self, i: usize) -> Datum {
+        match self.get(i) {
+            DatumRef::Array(array) => Datum::Array(Arc::new(array.get().into_owned())),
+            value => value.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Numeric;
+
+    fn layout(types: &[Oid]) -> RowLayout {
+        RowLayout::new(&types.iter().map(|&oid| ColumnType { oid, typmod: -1 }).collect::<Vec<_>>())
+    }
+
+    const TYPES: [Oid; 9] = [
+        oid::INT4, oid::TEXT, oid::NUMERIC, oid::INT8, oid::BOOL, oid::BYTEA, oid::INT4_ARRAY, oid::INTERVAL, oid::UUID,
+    ];
+
+    fn values(text: &str) -> Vec<Datum> {
+        let array = Array { element: oid::INT4, dims: vec![(3, 1)], values: vec![1.into(), Datum::Null, 3.into()] };
+        vec![
+            7.into(),
+            text.into(),
+            Numeric::parse("-12345678901234567890.50").unwrap().into(),
+            (-1i64).into(),
+            true.into(),
+            (&b"\0\xff"[..]).into(),
+            Datum::Array(Arc::new(array)),
+            Interval { micros: -5, days: 3, months: -1 }.into(),
+            Datum::Uuid([9; 16]),
+        ]
+    }
+
+    #[test]
+    fn tuples_round_trip() {
+        let layout = layout(&TYPES);
+        let long = "x".repeat(100_000);
+        for text in ["", "hello", &long] {
+            for nulls in 0..512u32 {
+                let mut values = values(text);
+                for (i, value) in values.iter_mut().enumerate() {
+                    if nulls >> i & 1 == 1 {
+                        *value = Datum::Null;
+                    }
+                }
+                let mut tuple = Vec::new();
+                layout.encode(&values, &mut tuple).unwrap();
+                layout.validate(&tuple).unwrap();
+                let row = RowRef::new(&layout, &tuple);
+                for (i, value) in values.iter().enumerate() {
+                    assert_eq!(row.get_owned(i), *value);
+                }
+                if text.len() > 10 && nulls > 8 {
+                    break;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_row_is_smaller_than_a_heap_tuple() {
+        // PostgreSQL: 4 bytes of line pointer, 24 of header, then the data.
+        let layout = layout(&[oid::INT4, oid::INT4, oid::TEXT]);
+        let mut tuple = Vec::new();
+        layout.encode(&[1.into(), 2.into(), "abc".into()], &mut tuple).unwrap();
+        assert_eq!(tuple.len(), 1 + 8 + 2 + 3);
+    }
+
+    #[test]
+    fn damaged_bytes_are_reported_and_do_not_panic() {
+        let layout = layout(&TYPES);
+        let mut tuple = Vec::new();
+        layout.encode(&values("hello"), &mut tuple).unwrap();
+        for cut in 0..tuple.len() {
+            assert!(layout.validate(&tuple[..cut]).is_err());
+            for bit in 0..8 {
+                let mut flipped = tuple.clone();
+                flipped[cut] ^= 1 << bit;
+                let row = RowRef::new(&layout, &flipped);
+                for i in 0..TYPES.len() {
+                    let _ = row.get_owned(i);
+                }
+            }
+        }
+    }
+}
