@@ -1,1 +1,47 @@
-//! env
+//! The outside world as traits: disk, clock, randomness, threads. Real ones here, simulated ones in [`sim`].
+//!
+//! Responsible for: the only calls of `std::{fs, thread, time}` below the server; faults, in simulation.
+//! Not responsible for: policy. What to do about a full disk or a failed sync is the caller's.
+//! Invariants: every file operation that returned `Ok` without a sync may be undone, torn or reordered by a crash – and the
+//! simulated disk does exactly that; a simulated world behaves the same for the same seed.
+
+#![forbid(unsafe_code)]
+
+mod disk;
+pub mod real;
+pub mod sim;
+
+pub use disk::{Disk, DiskFile, DiskLock};
+
+use std::sync::Arc;
+
+/// Time.
+pub trait Clock: Send + Sync {
+    /// Microseconds since 1970-01-01 00:00 UTC. May step.
+    fn now_micros(&self) -> i64;
+    /// Nanoseconds since some start. Never goes back.
+    fn monotonic_nanos(&self) -> u64;
+}
+
+/// Starts a thread that serves a part of the system until it ends by itself.
+pub trait Spawn: Send + Sync {
+    /// Runs `task` beside the caller. The handle waits for its end.
+    fn spawn(&self, name: &str, task: Box<dyn FnOnce() + Send>) -> Box<dyn Joined>;
+}
+
+/// A started thread.
+pub trait Joined: Send + Sync {
+    /// Waits for the end.
+    fn join(self: Box<Self>);
+}
+
+/// Everything a part needs of the outside.
+#[derive(Clone)]
+pub struct World {
+    /// Files.
+    pub disk: Arc<dyn Disk>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Threads.
+    pub spawn: Arc<dyn Spawn>,
+}

@@ -1,0 +1,67 @@
+//! Files in one directory, as the log and the checkpoints need them.
+
+use std::io;
+use std::sync::Arc;
+
+/// A directory of files. Names have no separators.
+pub trait Disk: Send + Sync {
+    /// Creates a file for writing and reading.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if there is one; `StorageFull`.
+    fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>>;
+
+    /// Opens a file for writing and reading.
+    ///
+    /// # Errors
+    /// `NotFound`
+    fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>>;
+
+    /// Removes a file. Durable after [`Disk::sync_directory`].
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Renames a file, replacing another. Durable after [`Disk::sync_directory`].
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Names of the files, sorted.
+    fn list(&self) -> io::Result<Vec<String>>;
+
+    /// Makes creations, removals and renames durable.
+    fn sync_directory(&self) -> io::Result<()>;
+
+    /// Takes the directory for this process alone, until the lock is dropped.
+    ///
+    /// # Errors
+    /// `WouldBlock` if another process has it.
+    fn lock(&self) -> io::Result<Box<dyn DiskLock>>;
+}
+
+/// Held while a process owns a directory.
+pub trait DiskLock: Send + Sync {}
+
+/// An open file. Calls block; they are made from threads that may.
+pub trait DiskFile: Send + Sync {
+    /// Writes all bytes at an offset, growing the file if need be.
+    ///
+    /// # Errors
+    /// `StorageFull` if space was not allocated before and there is none.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Fills `buffer` from an offset; answers how much there was.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Allocates space, so that writes within it cannot fail for lack of it. The new bytes read as zero.
+    ///
+    /// # Errors
+    /// `StorageFull`
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()>;
+
+    /// Makes written bytes and the length durable (`fdatasync`).
+    fn sync(&self) -> io::Result<()>;
+
+    /// Length in bytes.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Cuts the file.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+}

@@ -1,0 +1,387 @@
+//! A simulated disk: everything that was not synced may be lost, torn, reordered or damaged by a crash.
+//!
+//! Each file has a *live* image, which reads see, and a *durable* one, which syncs bring up to date. Writes since the last
+//! sync are kept apart, so that a crash can let any subset of their 512-byte sectors survive.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::{Disk, DiskFile, DiskLock};
+
+/// What survives a power failure in one piece.
+const SECTOR: usize = 512;
+
+/// How a crash treats what was not synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// All of it is lost.
+    LoseUnsynced,
+    /// All of it is there (the process died, the machine did not).
+    KeepAll,
+    /// Any sectors survive, in no order: lost, torn and reordered writes.
+    AnySectors,
+    /// Like `AnySectors`, and a bit of what was not synced is flipped.
+    FlipBits,
+}
+
+/// A deterministic source of choices.
+#[derive(Clone, Debug)]
+pub struct SimRandom(u64);
+
+impl SimRandom {
+    /// Choices from a seed.
+    pub fn new(seed: u64) -> SimRandom {
+        SimRandom(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// The next 64 bits (xorshift64*).
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        (self.next() >> 11) % n.max(1)
+    }
+}
+
+#[derive(Clone, Default, Debug)]
+struct Image {
+    live: Vec<u8>,
+    durable: Vec<u8>,
+    /// Unsynced writes in order: offset and bytes.
+    pending: Vec<(u64, Vec<u8>)>,
+    /// Bytes for which space is set aside.
+    allocated: u64,
+}
+
+#[derive(Default, Debug)]
+struct State {
+    files: BTreeMap<String, Image>,
+    /// The files that a crash finds: creations and removals count after a directory sync.
+    durable_names: BTreeMap<String, ()>,
+    /// Operations (writes and syncs) done.
+    operations: u64,
+    /// Everything fails from this operation on.
+    frozen_at: Option<u64>,
+    /// The sync that fails, counted from now.
+    failing_syncs: u32,
+    quota: Option<u64>,
+    locked: bool,
+}
+
+/// The simulated disk. Clones are the same disk.
+#[derive(Clone, Default)]
+pub struct SimDisk(Arc<Mutex<State>>);
+
+fn full() -> io::Error {
+    io::Error::from(io::ErrorKind::StorageFull)
+}
+
+impl State {
+    /// Counts an operation.
+    fn step(&mut self) -> io::Result<()> {
+        if self.frozen_at.is_some_and(|at| self.operations >= at) {
+            return Err(io::Error::other("the simulated machine is down"));
+        }
+        self.operations += 1;
+        Ok(())
+    }
+
+    fn used(&self) -> u64 {
+        self.files.values().map(|f| f.allocated.max(f.live.len() as u64)).sum()
+    }
+
+    fn has_room(&self, more: u64) -> io::Result<()> {
+        match self.quota {
+            Some(quota) if self.used() + more > quota => Err(full()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl SimDisk {
+    /// An empty disk.
+    pub fn new() -> SimDisk {
+        SimDisk::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Writes and syncs so far.
+    pub fn operations(&self) -> u64 {
+        self.state().operations
+    }
+
+    /// From the `n`th write or sync on everything fails, as if the machine had stopped there.
+    pub fn freeze_at(&self, n: u64) {
+        self.state().frozen_at = Some(n);
+    }
+
+    /// The next `n` syncs fail with an I/O error.
+    pub fn fail_syncs(&self, n: u32) {
+        self.state().failing_syncs = n;
+    }
+
+    /// Limits the bytes of all files together.
+    pub fn set_quota(&self, bytes: Option<u64>) {
+        self.state().quota = bytes;
+    }
+
+    /// Flips a bit of a file, synced or not.
+    pub fn flip_bit(&self, name: &str, bit: u64) {
+        if let Some(image) = self.state().files.get_mut(name) {
+            let at = (bit / 8) as usize;
+            for bytes in [&mut image.live, &mut image.durable] {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << (bit % 8);
+                }
+            }
+        }
+    }
+
+    /// The disk that a machine finds after a crash now.
+    pub fn after_crash(&self, crash: Crash, random: &mut SimRandom) -> SimDisk {
+        let state = self.state();
+        let mut files = BTreeMap::new();
+        for (name, image) in &state.files {
+            if crash != Crash::KeepAll && !state.durable_names.contains_key(name) {
+                continue;
+            }
+            let mut bytes = image.durable.clone();
+            match crash {
+                Crash::LoseUnsynced => {}
+                Crash::KeepAll => bytes = image.live.clone(),
+                Crash::AnySectors | Crash::FlipBits => {
+                    for (offset, written) in &image.pending {
+                        survive(&mut bytes, *offset, written, crash == Crash::FlipBits, random);
+                    }
+                }
+            }
+            let allocated = bytes.len() as u64;
+            files.insert(name.clone(), Image { live: bytes.clone(), durable: bytes, pending: Vec::new(), allocated });
+        }
+        let durable_names = files.keys().map(|n| (n.clone(), ())).collect();
+        SimDisk(Arc::new(Mutex::new(State { files, durable_names, quota: state.quota, ..State::default() })))
+    }
+}
+
+/// Lets each sector of an unsynced write survive with even odds.
+fn survive(bytes: &mut Vec<u8>, offset: u64, written: &[u8], flip: bool, random: &mut SimRandom) {
+    let mut at = 0;
+    while at < written.len() {
+        let position = offset as usize + at;
+        let len = (SECTOR - position % SECTOR).min(written.len() - at);
+        if random.below(2) == 0 {
+            if bytes.len() < position + len {
+                bytes.resize(position + len, 0);
+            }
+            bytes[position..position + len].copy_from_slice(&written[at..at + len]);
+            if flip && random.below(4) == 0 {
+                let bit = random.below(len as u64 * 8);
+                bytes[position + (bit / 8) as usize] ^= 1 << (bit % 8);
+            }
+        }
+        at += len;
+    }
+}
+
+impl Disk for SimDisk {
+    fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        let mut state = self.state();
+        state.step()?;
+        if state.files.contains_key(name) {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+        }
+        state.files.insert(name.to_string(), Image::default());
+        Ok(Arc::new(SimFile { disk: self.clone(), name: name.to_string() }))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        match self.state().files.contains_key(name) {
+            true => Ok(Arc::new(SimFile { disk: self.clone(), name: name.to_string() })),
+            false => Err(io::Error::from(io::ErrorKind::NotFound)),
+        }
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = self.state();
+        state.step()?;
+        state.files.remove(name).map(|_| ()).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.state();
+        state.step()?;
+        let image = state.files.remove(from).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        state.files.insert(to.to_string(), image);
+        Ok(())
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(self.state().files.keys().cloned().collect())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        let mut state = self.state();
+        state.step()?;
+        state.durable_names = state.files.keys().map(|n| (n.clone(), ())).collect();
+        Ok(())
+    }
+
+    fn lock(&self) -> io::Result<Box<dyn DiskLock>> {
+        let mut state = self.state();
+        if state.locked {
+            return Err(io::Error::from(io::ErrorKind::WouldBlock));
+        }
+        state.locked = true;
+        Ok(Box::new(SimLock(self.clone())))
+    }
+}
+
+struct SimLock(SimDisk);
+
+impl DiskLock for SimLock {}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        self.0.state().locked = false;
+    }
+}
+
+struct SimFile {
+    disk: SimDisk,
+    name: String,
+}
+
+impl SimFile {
+    fn with<T>(&self, run: impl FnOnce(&mut Image) -> T) -> io::Result<T> {
+        let mut state = self.disk.state();
+        state.files.get_mut(&self.name).map(run).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+}
+
+impl DiskFile for SimFile {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        {
+            let mut state = self.disk.state();
+            state.step()?;
+            let end = offset + bytes.len() as u64;
+            let has = state.files.get(&self.name).map_or(0, |f| f.allocated.max(f.live.len() as u64));
+            state.has_room(end.saturating_sub(has))?;
+        }
+        self.with(|image| {
+            let end = offset as usize + bytes.len();
+            if image.live.len() < end {
+                image.live.resize(end, 0);
+            }
+            image.live[offset as usize..end].copy_from_slice(bytes);
+            image.pending.push((offset, bytes.to_vec()));
+        })
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.with(|image| {
+            let from = (offset as usize).min(image.live.len());
+            let n = buffer.len().min(image.live.len() - from);
+            buffer[..n].copy_from_slice(&image.live[from..from + n]);
+            n
+        })
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        let end = offset + len;
+        {
+            let state = self.disk.state();
+            let has = state.files.get(&self.name).map_or(0, |f| f.allocated.max(f.live.len() as u64));
+            state.has_room(end.saturating_sub(has))?;
+        }
+        self.with(|image| {
+            if (image.live.len() as u64) < end {
+                image.live.resize(end as usize, 0);
+            }
+            image.allocated = image.allocated.max(end);
+        })
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        {
+            let mut state = self.disk.state();
+            state.step()?;
+            if state.failing_syncs > 0 {
+                state.failing_syncs -= 1;
+                return Err(io::Error::other("simulated failure of a sync"));
+            }
+        }
+        self.with(|image| {
+            image.durable = image.live.clone();
+            image.pending.clear();
+        })
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.with(|image| image.live.len() as u64)
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.disk.state().step()?;
+        self.with(|image| {
+            image.live.resize(len as usize, 0);
+            image.allocated = len;
+            // A cut is made durable at once: reverting it would be a fault of the file system, not of its user.
+            image.durable.truncate(len as usize);
+            image.pending.retain(|(offset, _)| *offset < len);
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_synced_bytes_survive() {
+        let disk = SimDisk::new();
+        let file = disk.create("a").unwrap();
+        file.write_at(b"old", 0).unwrap();
+        file.sync().unwrap();
+        disk.sync_directory().unwrap();
+        file.write_at(b"new", 0).unwrap();
+        disk.create("b").unwrap();
+        let mut random = SimRandom::new(1);
+        let found = disk.after_crash(Crash::LoseUnsynced, &mut random);
+        assert_eq!(found.list().unwrap(), ["a"]);
+        let mut bytes = [0; 3];
+        found.open("a").unwrap().read_at(&mut bytes, 0).unwrap();
+        assert_eq!(&bytes, b"old");
+        let found = disk.after_crash(Crash::KeepAll, &mut random);
+        found.open("a").unwrap().read_at(&mut bytes, 0).unwrap();
+        assert_eq!(&bytes, b"new");
+    }
+
+    #[test]
+    fn a_quota_is_a_full_disk_and_allocation_guards_against_it() {
+        let disk = SimDisk::new();
+        let file = disk.create("a").unwrap();
+        disk.set_quota(Some(1000));
+        file.allocate(0, 1000).unwrap();
+        file.write_at(&[1; 1000], 0).unwrap();
+        assert_eq!(file.write_at(b"x", 1000).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(file.allocate(1000, 1).unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn a_directory_has_one_owner() {
+        let disk = SimDisk::new();
+        let lock = disk.lock().unwrap();
+        assert!(disk.lock().is_err());
+        drop(lock);
+        assert!(disk.lock().is_ok());
+    }
+}
