@@ -8,189 +8,324 @@ use crate::{Array, Datum, InputContext, OutputSettings, io, oid};
 
 /// PostgreSQL's limit of dimensions.
 const DIMENSIONS_MAX: usize = 6;
+/// PostgreSQL's limit of elements.
+const ELEMENTS_MAX: i32 = 134_217_727;
 
 fn malformed(text: &str, detail: &str) -> Error {
     Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("malformed array literal: \"{text}\"")).detail(detail)
 }
 
-/// Parses an array literal.
+/// Parses an array literal. Like PostgreSQL, first finds the shape and then reads the elements, so that a literal that is
+/// malformed at its end is reported before an element that is no value.
 pub(crate) fn parse(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Result<Datum> {
     let element = oid::element_of(ty).ok_or_else(|| Error::internal("not an array type"))?;
-    let body = text.trim();
-    let (bounds, body) = match body.starts_with('[') {
-        true => {
-            let (dims, rest) = body.split_once('=').ok_or_else(|| malformed(text, "Missing \"=\" after array dimensions."))?;
-            (Some(parse_bounds(dims, text)?), rest.trim())
-        }
-        false => (None, body),
-    };
+    let (bounds, body) = parse_bounds(text)?;
     if !body.starts_with('{') {
-        return Err(malformed(text, "Array value must start with \"{\" or dimension information."));
+        let detail = match bounds.is_empty() {
+            true => "Array value must start with \"{\" or dimension information.",
+            false => "Array contents must start with \"{\".",
+        };
+        return Err(malformed(text, detail));
     }
-    let mut parser = Parser { text, bytes: body.as_bytes(), at: 0, lengths: Vec::new(), values: Vec::new() };
-    parser.list(0, &mut |word| match word {
-        None => Ok(Datum::Null),
-        Some(word) => crate::apply_typmod(io::parse_text(element, typmod, word, cx)?, element, typmod, false),
+    let lengths = Shape::of(body)?;
+    if !bounds.is_empty() && bounds.iter().map(|b| b.0).ne(lengths.iter().copied()) {
+        return Err(malformed(text, "Specified array dimensions do not match array contents."));
+    }
+    let total = lengths.iter().try_fold(1i32, |n, len| n.checked_mul(*len)).filter(|n| *n <= ELEMENTS_MAX);
+    let total = total.ok_or_else(too_large)? as usize;
+    if lengths.is_empty() || total == 0 {
+        return Ok(Datum::Array(Arc::new(Array { element, dims: Vec::new(), values: Vec::new() })));
+    }
+    let mut values = Vec::with_capacity(total.min(body.len()));
+    read_elements(body, |word| {
+        values.push(match word {
+            None => Datum::Null,
+            Some(word) => crate::apply_typmod(io::parse_text(element, typmod, word, cx)?, element, typmod, false)?,
+        });
+        Ok(())
     })?;
-    parser.blanks();
-    if parser.at != parser.bytes.len() {
-        return Err(malformed(text, "Junk after closing right brace."));
+    if values.len() != total {
+        return Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("malformed array literal: \"{text}\"")));
     }
-    let mut dims: Vec<(i32, i32)> = parser.lengths.iter().map(|n| (n.unwrap_or(0), 1)).collect();
-    if parser.values.is_empty() {
-        dims.clear();
-    }
-    if let Some(bounds) = bounds {
-        if bounds.iter().map(|b| b.0).ne(dims.iter().map(|d| d.0)) {
-            return Err(malformed(text, "Specified array dimensions do not match array contents."));
-        }
-        dims = bounds;
-    }
-    Ok(Datum::Array(Arc::new(Array { element, dims, values: parser.values })))
+    let dims = if bounds.is_empty() { lengths.into_iter().map(|len| (len, 1)).collect() } else { bounds };
+    Ok(Datum::Array(Arc::new(Array { element, dims, values })))
 }
 
-fn parse_bounds(dims: &str, text: &str) -> Result<Vec<(i32, i32)>> {
-    let bad = || malformed(text, "Missing array dimension value.");
+fn too_large() -> Error {
+    let message = format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})");
+    Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+}
+
+fn too_many_dimensions(count: usize) -> Error {
+    let message = format!("number of array dimensions ({count}) exceeds the maximum allowed ({DIMENSIONS_MAX})");
+    Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message)
+}
+
+fn is_blank(b: u8) -> bool {
+    b.is_ascii_whitespace() || b == b'\x0b'
+}
+
+fn skip_blanks(text: &str) -> &str {
+    text.trim_start_matches(|c: char| c.is_ascii() && is_blank(c as u8))
+}
+
+/// `atoi` of a run of digits and signs, saturating.
+fn bound(text: &str) -> i32 {
+    let (sign, rest) = match text.as_bytes().first() {
+        Some(b'-') => (-1i64, &text[1..]),
+        Some(b'+') => (1, &text[1..]),
+        _ => (1, text),
+    };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit);
+    let value = digits.fold(0i64, |n, b| (n * 10 + (b - b'0') as i64).min(1 << 40));
+    (sign * value).clamp(i32::MIN as i64, i32::MAX as i64) as i32
+}
+
+/// Reads `[2:3][1]=` before an array's contents: (length, lower bound) of each dimension, and the contents.
+fn parse_bounds(text: &str) -> Result<(Vec<(i32, i32)>, &str)> {
+    let is_number = |c: char| c.is_ascii_digit() || c == '-' || c == '+';
     let mut bounds = Vec::new();
-    for part in dims.trim().split('[').skip(1) {
-        let inner = part.trim().strip_suffix(']').ok_or_else(bad)?;
-        let (lower, upper) = match inner.split_once(':') {
-            Some((l, u)) => (l.trim().parse::<i32>().map_err(|_| bad())?, u.trim().parse::<i32>().map_err(|_| bad())?),
-            None => (1, inner.trim().parse::<i32>().map_err(|_| bad())?),
+    let mut rest = skip_blanks(text);
+    while let Some(inner) = rest.strip_prefix('[') {
+        if bounds.len() >= DIMENSIONS_MAX {
+            return Err(too_many_dimensions(bounds.len() + 1));
+        }
+        let (first, after) = inner.split_at(inner.find(|c| !is_number(c)).unwrap_or(inner.len()));
+        if first.is_empty() {
+            return Err(malformed(text, "\"[\" must introduce explicitly-specified array dimensions."));
+        }
+        let (lower, upper, after) = match after.strip_prefix(':') {
+            None => (1, bound(first), after),
+            Some(after) => {
+                let (second, after) = after.split_at(after.find(|c| !is_number(c)).unwrap_or(after.len()));
+                if second.is_empty() {
+                    return Err(malformed(text, "Missing array dimension value."));
+                }
+                (bound(first), bound(second), after)
+            }
         };
-        let len = upper as i64 - lower as i64 + 1;
-        if len < 0 || len > i32::MAX as i64 {
+        rest = after.strip_prefix(']').ok_or_else(|| malformed(text, "Missing \"]\" after array dimensions."))?;
+        rest = skip_blanks(rest);
+        if upper == i32::MAX {
+            let message = format!("array upper bound is too large: {upper}");
+            return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        if upper < lower {
             return Err(Error::new(SqlState::ARRAY_SUBSCRIPT_ERROR, "upper bound cannot be less than lower bound"));
         }
-        bounds.push((len as i32, lower));
+        let length = i32::try_from(upper as i64 - lower as i64 + 1).map_err(|_| too_large())?;
+        bounds.push((length, lower));
     }
-    Ok(bounds)
+    if !bounds.is_empty() {
+        rest = rest.strip_prefix('=').ok_or_else(|| malformed(text, "Missing \"=\" after array dimensions."))?;
+        rest = skip_blanks(rest);
+    }
+    Ok((bounds, rest))
 }
 
-struct Parser<'a> {
+/// What was read last, as far as it decides what may follow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    Nothing,
+    LevelStart,
+    Element,
+    QuotedStart,
+    QuotedEnd,
+    ElementDelimiter,
+    LevelEnd,
+    LevelDelimiter,
+}
+
+/// The shape of `{…}`, found without looking into the elements (`ArrayCount`).
+struct Shape<'a> {
     text: &'a str,
-    bytes: &'a [u8],
-    at: usize,
-    /// Length of each dimension, once a list of it was read.
-    lengths: Vec<Option<i32>>,
-    values: Vec<Datum>,
+    after: After,
+    depth: usize,
+    dimensions: usize,
+    is_empty: bool,
+    /// Elements or lists counted in each dimension: in the list being read, and in the last one that ended.
+    counts: [i32; DIMENSIONS_MAX],
+    last_counts: [i32; DIMENSIONS_MAX],
+    lengths: [i32; DIMENSIONS_MAX],
 }
 
-impl Parser<'_> {
-    fn blanks(&mut self) {
-        while self.bytes.get(self.at).is_some_and(|b| b.is_ascii_whitespace()) {
-            self.at += 1;
+impl Shape<'_> {
+    /// Lengths of the dimensions; none for an array without elements.
+    fn of(text: &str) -> Result<Vec<i32>> {
+        let mut shape = Shape {
+            text,
+            after: After::Nothing,
+            depth: 0,
+            dimensions: 1,
+            is_empty: true,
+            counts: [1; DIMENSIONS_MAX],
+            last_counts: [0; DIMENSIONS_MAX],
+            lengths: [0; DIMENSIONS_MAX],
+        };
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        loop {
+            shape.is_empty &= !matches!(shape.after, After::Element | After::QuotedStart);
+            let byte = *bytes.get(at).ok_or_else(|| shape.error("Unexpected end of input."))?;
+            at += 1;
+            let quoted = shape.after == After::QuotedStart;
+            match byte {
+                b'\\' => {
+                    shape.escape()?;
+                    if at == bytes.len() {
+                        return Err(shape.error("Unexpected end of input."));
+                    }
+                    at += 1;
+                }
+                b'"' => shape.quote()?,
+                _ if quoted => {}
+                b'{' => shape.open()?,
+                b'}' => {
+                    shape.close()?;
+                    if shape.depth == 0 {
+                        break;
+                    }
+                }
+                b',' => shape.delimiter()?,
+                byte if is_blank(byte) => {}
+                _ => shape.element()?,
+            }
         }
+        if !bytes[at..].iter().copied().all(is_blank) {
+            return Err(shape.error("Junk after closing right brace."));
+        }
+        Ok(if shape.is_empty { Vec::new() } else { shape.lengths[..shape.dimensions].to_vec() })
     }
 
     fn error(&self, detail: &str) -> Error {
         malformed(self.text, detail)
     }
 
-    /// Reads `{…}` at nesting depth `depth`.
-    fn list(&mut self, depth: usize, make: &mut dyn FnMut(Option<&str>) -> Result<Datum>) -> Result<()> {
-        if depth >= DIMENSIONS_MAX {
-            return Err(Error::new(
-                SqlState::PROGRAM_LIMIT_EXCEEDED,
-                format!("number of array dimensions ({}) exceeds the maximum allowed ({DIMENSIONS_MAX})", depth + 1),
-            ));
-        }
-        self.at += 1;
-        if self.lengths.len() == depth {
-            self.lengths.push(None);
-        }
-        let mut count = 0i32;
-        loop {
-            self.blanks();
-            match self.bytes.get(self.at) {
-                None => return Err(self.error("Unexpected end of input.")),
-                Some(b'}') if count == 0 => {
-                    self.at += 1;
-                    break;
-                }
-                Some(b'{') => self.list(depth + 1, make)?,
-                Some(_) => {
-                    if self.lengths.len() > depth + 1 {
-                        return Err(self.error("Unexpected array element."));
-                    }
-                    self.element(make)?;
-                }
-            }
-            count += 1;
-            self.blanks();
-            match self.bytes.get(self.at) {
-                Some(b',') => self.at += 1,
-                Some(b'}') => {
-                    self.at += 1;
-                    break;
-                }
-                None => return Err(self.error("Unexpected end of input.")),
-                Some(_) => return Err(self.error("Unexpected array element.")),
-            }
-        }
-        match self.lengths[depth] {
-            None => self.lengths[depth] = Some(count),
-            Some(known) if known != count => {
-                return Err(self.error("Multidimensional arrays must have sub-arrays with matching dimensions."));
-            }
-            Some(_) => {}
+    fn unexpected(&self, character: char) -> Error {
+        self.error(&format!("Unexpected \"{character}\" character."))
+    }
+
+    fn escape(&mut self) -> Result<()> {
+        match self.after {
+            After::QuotedStart => {}
+            After::LevelStart | After::Element | After::ElementDelimiter => self.after = After::Element,
+            _ => return Err(self.unexpected('\\')),
         }
         Ok(())
     }
 
-    fn element(&mut self, make: &mut dyn FnMut(Option<&str>) -> Result<Datum>) -> Result<()> {
-        let mut word: Vec<u8> = Vec::new();
-        let quoted = self.bytes[self.at] == b'"';
-        let mut escaped = false;
-        if quoted {
-            self.at += 1;
-            loop {
-                match self.bytes.get(self.at) {
-                    None => return Err(self.error("Unexpected end of input.")),
-                    Some(b'"') => break,
-                    Some(b'\\') => {
-                        self.at += 1;
-                        word.push(*self.bytes.get(self.at).ok_or_else(|| self.error("Unexpected end of input."))?);
-                    }
-                    Some(&b) => word.push(b),
-                }
-                self.at += 1;
-            }
-            self.at += 1;
-        } else {
-            while let Some(&b) = self.bytes.get(self.at) {
-                match b {
-                    b',' | b'}' | b'{' | b'"' => break,
-                    b'\\' => {
-                        escaped = true;
-                        self.at += 1;
-                        word.push(*self.bytes.get(self.at).ok_or_else(|| self.error("Unexpected end of input."))?);
-                    }
-                    b => word.push(b),
-                }
-                self.at += 1;
-            }
-            while word.last().is_some_and(|b| b.is_ascii_whitespace()) {
-                word.pop();
-            }
-            if word.is_empty() {
-                let found = self.bytes.get(self.at).map(|b| (*b as char).to_string()).unwrap_or_default();
-                return Err(self.error(&format!("Unexpected \"{found}\" character.")));
-            }
-        }
-        let null = !quoted && !escaped && word.eq_ignore_ascii_case(b"null");
-        // Taken from UTF-8 at ASCII places, so it is UTF-8.
-        let word = String::from_utf8_lossy(&word);
-        let value = make(if null { None } else { Some(&word) })?;
-        self.values.push(value);
+    fn quote(&mut self) -> Result<()> {
+        self.after = match self.after {
+            After::QuotedStart => After::QuotedEnd,
+            After::LevelStart | After::ElementDelimiter => After::QuotedStart,
+            _ => return Err(self.error("Unexpected array element.")),
+        };
         Ok(())
     }
+
+    fn open(&mut self) -> Result<()> {
+        if !matches!(self.after, After::Nothing | After::LevelStart | After::LevelDelimiter) {
+            return Err(self.unexpected('{'));
+        }
+        if self.depth >= DIMENSIONS_MAX {
+            return Err(too_many_dimensions(self.depth + 1));
+        }
+        self.after = After::LevelStart;
+        self.lengths[self.depth] = 0;
+        self.depth += 1;
+        self.dimensions = self.dimensions.max(self.depth);
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let may_end = matches!(self.after, After::Element | After::QuotedEnd | After::LevelEnd);
+        if !may_end && !(self.depth == 1 && self.after == After::LevelStart) {
+            return Err(self.unexpected('}'));
+        }
+        self.after = After::LevelEnd;
+        self.depth -= 1;
+        let depth = self.depth;
+        if self.last_counts[depth] != 0 && self.counts[depth] != self.last_counts[depth] {
+            return Err(self.error("Multidimensional arrays must have sub-arrays with matching dimensions."));
+        }
+        self.last_counts[depth] = self.counts[depth];
+        self.counts[depth] = 1;
+        match depth {
+            0 => self.lengths[self.dimensions - 1] += 1,
+            _ => self.lengths[depth - 1] += 1,
+        }
+        Ok(())
+    }
+
+    fn delimiter(&mut self) -> Result<()> {
+        self.after = match self.after {
+            After::Element | After::QuotedEnd => After::ElementDelimiter,
+            After::LevelEnd => After::LevelDelimiter,
+            _ => return Err(self.unexpected(',')),
+        };
+        self.lengths[self.dimensions - 1] += 1;
+        self.counts[self.depth - 1] += 1;
+        Ok(())
+    }
+
+    fn element(&mut self) -> Result<()> {
+        match self.after {
+            After::LevelStart | After::Element | After::ElementDelimiter => self.after = After::Element,
+            _ => return Err(self.error("Unexpected array element.")),
+        }
+        Ok(())
+    }
+}
+
+/// Hands each element of a well-formed array to `make`, in order; NULL as `None`.
+fn read_elements(text: &str, mut make: impl FnMut(Option<&str>) -> Result<()>) -> Result<()> {
+    let mut word: Vec<u8> = Vec::new();
+    // Where the word ends without its trailing blanks; whether there is an element at all, and one that is not plain.
+    let (mut end, mut present, mut quoting, mut quoted) = (0, false, false, false);
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => {
+                word.extend(bytes.next());
+                end = word.len();
+                (present, quoting) = (true, true);
+            }
+            b'"' => {
+                quoted = !quoted;
+                end = word.len();
+                (present, quoting) = (true, true);
+            }
+            byte if quoted => word.push(byte),
+            b'{' => {}
+            b'}' | b',' => {
+                if present {
+                    // Cut from UTF-8 at ASCII places, so it is UTF-8.
+                    let value = String::from_utf8_lossy(&word[..end]);
+                    let null = !quoting && value.eq_ignore_ascii_case("null");
+                    make(if null { None } else { Some(&value) })?;
+                }
+                word.clear();
+                (end, present, quoting) = (0, false, false);
+            }
+            byte if is_blank(byte) => {
+                if present {
+                    word.push(byte);
+                }
+            }
+            byte => {
+                word.push(byte);
+                end = word.len();
+                present = true;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn needs_quotes(text: &[u8]) -> bool {
     text.is_empty()
         || text.eq_ignore_ascii_case(b"null")
-        || text.iter().any(|b| b.is_ascii_whitespace() || b"{},\"\\\x0b".contains(b))
+        || text.iter().any(|&b| is_blank(b) || b"{},\"\\".contains(&b))
 }
 
 /// Appends the text form.
@@ -216,7 +351,9 @@ pub(crate) fn write(array: &Array, ty: Oid, settings: &OutputSettings, out: &mut
     }
     let mut values = array.values.iter();
     let mut scratch = Vec::new();
-    write_level(&array.dims, &mut values, array.element, settings, &mut scratch, out)
+    let flat = [(array.values.len() as i32, 1)];
+    let dims = if array.dims.is_empty() { &flat[..] } else { &array.dims };
+    write_level(dims, &mut values, array.element, settings, &mut scratch, out)
 }
 
 fn write_level(
@@ -277,7 +414,7 @@ pub(crate) fn write_record(values: &[Datum], settings: &OutputSettings, out: &mu
             _ => oid::TEXT,
         };
         io::write_text(value.as_ref(), ty, settings, &mut scratch)?;
-        let quote = scratch.is_empty() || scratch.iter().any(|b| b.is_ascii_whitespace() || b"(),\"\\".contains(b));
+        let quote = scratch.is_empty() || scratch.iter().any(|&b| is_blank(b) || b"(),\"\\".contains(&b));
         if quote {
             out.push(b'"');
         }

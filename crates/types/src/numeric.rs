@@ -5,13 +5,20 @@
 //! Invariant: a mantissa that fits the inline form is never kept in the large one, so equal values of equal scale have
 //! one representation.
 
+mod bytes;
+mod convert;
+mod math;
+mod sum;
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+pub use sum::NumericSum;
+
 use base::{Error, Result, SqlState};
 use num_bigint::{BigInt, Sign};
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::{Signed, ToPrimitive};
 
 /// Largest display scale and largest number of digits before the point, as in PostgreSQL.
 const SCALE_MAX: u32 = 16383;
@@ -20,6 +27,8 @@ const INTEGER_DIGITS_MAX: i64 = 131_072;
 const SIGNIFICANT_DIGITS_MIN: i64 = 16;
 /// `NUMERIC_MAX_DISPLAY_SCALE`
 const RESULT_SCALE_MAX: i64 = 1000;
+/// Limit of the second argument of round and trunc (`NUMERIC_MAX_RESULT_SCALE`).
+const ROUND_SCALE_MAX: i32 = 2000;
 
 /// A NUMERIC value. 16 bytes; small values allocate nothing.
 #[derive(Clone, Debug)]
@@ -112,9 +121,15 @@ impl Numeric {
 
     /// From a big mantissa, checked against PostgreSQL's limit of digits.
     fn checked(mantissa: BigInt, scale: u32) -> Result<Numeric> {
-        // A bit is worth less than 0.302 digits.
-        let digits = mantissa.bits() as i64 * 302 / 1000 - scale as i64;
-        if digits > INTEGER_DIGITS_MAX { Err(overflow()) } else { Ok(Numeric::from_big(mantissa, scale)) }
+        // A bit is worth between 0.301 and 0.302 digits, which decides all but the numbers near the limit.
+        let limit = INTEGER_DIGITS_MAX + scale as i64;
+        let bits = mantissa.bits() as i64;
+        if bits * 302 / 1000 >= limit
+            && (bits * 301 / 1000 > limit || mantissa.magnitude().to_str_radix(10).len() as i64 > limit)
+        {
+            return Err(overflow());
+        }
+        Ok(Numeric::from_big(mantissa, scale))
     }
 
     fn parts(&self) -> Option<(BigInt, u32)> {
@@ -167,16 +182,24 @@ impl Numeric {
 
     /// The value without trailing zeros after the point.
     pub fn trim_scale(&self) -> Numeric {
-        let Some((mut m, mut s)) = self.parts() else { return self.clone() };
-        if m.is_zero() {
-            return Numeric::ZERO;
+        match &self.0 {
+            Repr::Small(0, _) => Numeric::ZERO,
+            Repr::Small(m, s) => {
+                let (mut m, mut s) = (*m, *s);
+                while s > 0 && m % 10 == 0 {
+                    m /= 10;
+                    s -= 1;
+                }
+                Numeric::new(m, s)
+            }
+            Repr::Large(b) => {
+                let (m, s) = (&b.0, b.1 as u32);
+                let digits = m.magnitude().to_str_radix(10).into_bytes();
+                let zeros = digits.iter().rev().take_while(|d| **d == b'0').count().min(s as usize) as u32;
+                if zeros == 0 { self.clone() } else { Numeric::from_big(m / pow10(zeros), s - zeros) }
+            }
+            _ => self.clone(),
         }
-        let ten = BigInt::from(10u8);
-        while s > 0 && (&m % &ten).is_zero() {
-            m /= &ten;
-            s -= 1;
-        }
-        Numeric::from_big(m, s)
     }
 
     /// Parses PostgreSQL's text form.
@@ -190,17 +213,21 @@ impl Numeric {
                 format!("invalid input syntax for type numeric: \"{text}\""),
             )
         };
-        let t = text.trim_matches(|c: char| c.is_ascii_whitespace());
+        let t = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
         let (negative, body) = match t.as_bytes().first() {
             Some(b'-') => (true, &t[1..]),
             Some(b'+') => (false, &t[1..]),
             _ => (false, t),
         };
-        let word = body.to_ascii_lowercase();
-        match word.as_str() {
-            "nan" if t.len() == 3 => return Ok(Numeric::NAN),
-            "inf" | "infinity" => return Ok(if negative { Numeric::NEG_INFINITY } else { Numeric::INFINITY }),
-            _ => {}
+        if body.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) {
+            let is = |word: &str| body.eq_ignore_ascii_case(word);
+            return match () {
+                () if is("nan") && t.len() == 3 => Ok(Numeric::NAN),
+                () if is("inf") || is("infinity") => {
+                    Ok(if negative { Numeric::NEG_INFINITY } else { Numeric::INFINITY })
+                }
+                () => Err(invalid()),
+            };
         }
         let (number, exponent) = match body.find(['e', 'E']) {
             Some(at) => {
@@ -222,7 +249,11 @@ impl Numeric {
             return Err(overflow());
         }
         let scale = fraction.len() as i64 - exponent;
-        if whole.len() as i64 + exponent > INTEGER_DIGITS_MAX && whole.bytes().any(|b| b != b'0') {
+        let significant = number.trim_start_matches(['0', '.']);
+        if significant.is_empty() && scale <= 0 {
+            return Ok(Numeric::ZERO);
+        }
+        if whole.trim_start_matches('0').len() as i64 + exponent > INTEGER_DIGITS_MAX && !significant.is_empty() {
             return Err(overflow());
         }
         if whole.len() + fraction.len() <= 18 && (0..=SCALE_MAX as i64).contains(&scale) {
@@ -239,9 +270,7 @@ impl Numeric {
             return Numeric::checked(m * pow10((-scale) as u32), 0);
         }
         if scale > SCALE_MAX as i64 {
-            let drop = scale - SCALE_MAX as i64;
-            let m = if drop > digits.len() as i64 + 1 { BigInt::zero() } else { div_round(&m, &pow10(drop as u32)) };
-            return Numeric::checked(m, SCALE_MAX);
+            return Err(overflow());
         }
         Numeric::checked(m, scale as u32)
     }
@@ -254,39 +283,12 @@ impl Numeric {
             Repr::NegInfinity => return out.extend_from_slice(b"-Infinity"),
             Repr::Small(m, s) => {
                 let mut buffer = [0u8; 20];
-                let mut at = buffer.len();
-                let mut rest = m.unsigned_abs();
-                while rest > 0 || at == buffer.len() {
-                    at -= 1;
-                    buffer[at] = b'0' + (rest % 10) as u8;
-                    rest /= 10;
-                }
+                let at = decimal(m.unsigned_abs(), &mut buffer);
                 return write_digits(&buffer[at..], *m < 0, *s as usize, out);
             }
             Repr::Large(b) => (b.0.magnitude().to_str_radix(10), b.0.is_negative(), b.1 as usize),
         };
         write_digits(digits.as_bytes(), negative, scale, out);
-    }
-
-    /// Appends the row form: a tag byte, then for a small value its scale and the fewest bytes of its mantissa.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        match &self.0 {
-            Repr::NaN => out.push(0xf0),
-            Repr::Infinity => out.push(0xf1),
-            Repr::NegInfinity => out.push(0xf2),
-            Repr::Small(m, s) if *s < 30 => {
-                // Scales below 30 share the tag byte with the form.
-                out.push(*s as u8);
-                let bytes = m.to_le_bytes();
-                out.extend_from_slice(&bytes[..significant(*m)]);
-            }
-            _ => {
-                let Some((m, s)) = self.parts() else { return };
-                out.push(0xe0);
-                out.extend_from_slice(&(s as u16).to_le_bytes());
-                out.extend_from_slice(&m.to_signed_bytes_le());
-            }
-        }
     }
 
     fn align(&self, other: &Numeric) -> Option<(i128, i128, u32)> {
@@ -367,24 +369,29 @@ impl Numeric {
         })
     }
 
-    /// Exponent of the leading digit: the value is between 10^e and 10^(e+1). `None` for zero.
+    /// Exponent of the leading digit: the value is between 10^e and 10^(e+1). `None` for zero and the special values.
     fn exponent(&self) -> Option<i64> {
-        let (m, s) = self.parts()?;
-        if m.is_zero() {
-            return None;
+        match &self.0 {
+            Repr::Small(m, s) => m.unsigned_abs().checked_ilog10().map(|e| e as i64 - *s as i64),
+            Repr::Large(b) => Some(b.0.magnitude().to_str_radix(10).len() as i64 - 1 - b.1 as i64),
+            _ => None,
         }
-        let digits = m.magnitude().to_str_radix(10).len() as i64;
-        Some(digits - 1 - s as i64)
     }
 
     /// Weight and value of the first base-10000 digit, in which `numeric.c` reckons result scales.
     fn leading(&self) -> (i64, i64) {
         let Some(e) = self.exponent() else { return (0, 0) };
         let weight = e.div_euclid(4);
-        let (m, s) = self.parts().expect("finite: it has an exponent");
-        let shift = s as i64 + 4 * weight;
-        let digit = if shift >= 0 { m.abs() / pow10(shift as u32) } else { m.abs() * pow10((-shift) as u32) };
-        (weight, digit.to_i64().unwrap_or(0))
+        // The digit is the value over 10000^weight, cut.
+        let shift = self.scale() as i64 + 4 * weight;
+        let digit = match &self.0 {
+            Repr::Small(m, _) if shift >= 0 => m.unsigned_abs() as i64 / 10i64.pow(shift as u32),
+            Repr::Small(m, _) => m.abs() * 10i64.pow(-shift as u32),
+            Repr::Large(b) if shift >= 0 => (b.0.magnitude() / pow10(shift as u32).magnitude()).to_i64().unwrap_or(0),
+            Repr::Large(b) => (b.0.magnitude() * pow10(-shift as u32).magnitude()).to_i64().unwrap_or(0),
+            _ => 0,
+        };
+        (weight, digit)
     }
 
     /// `select_div_scale`
@@ -423,6 +430,15 @@ impl Numeric {
 
     /// Quotient rounded to `scale`. REQUIRES finite operands and a divisor that is not zero.
     fn div_to_scale(&self, other: &Numeric, scale: u32) -> Result<Numeric> {
+        if let (Repr::Small(a, s), Repr::Small(b, t)) = (&self.0, &other.0) {
+            let shift = scale as i64 + *t as i64 - *s as i64;
+            // The dividend must stay in range when its last digit is doubled for rounding.
+            if let Ok(shift @ 0..=19) = u32::try_from(shift) {
+                if let Some(a) = pow10_i128(shift).and_then(|p| p.checked_mul(*a as i128)) {
+                    return Ok(Numeric::from_i128(div_round_i128(a, *b as i128), scale as u16));
+                }
+            }
+        }
         let ((a, s), (b, t)) = (self.parts().ok_or_else(overflow)?, other.parts().ok_or_else(overflow)?);
         // a·10^-s / (b·10^-t) · 10^scale
         let shift = scale as i64 + t as i64 - s as i64;
@@ -435,6 +451,9 @@ impl Numeric {
     /// # Errors
     /// 22012
     pub fn div_trunc(&self, other: &Numeric) -> Result<Numeric> {
+        if self.is_nan() || other.is_nan() {
+            return Ok(Numeric::NAN);
+        }
         if other.is_zero() {
             return Err(division_by_zero());
         }
@@ -449,11 +468,14 @@ impl Numeric {
     /// # Errors
     /// 22012
     pub fn rem(&self, other: &Numeric) -> Result<Numeric> {
-        if self.is_nan() || other.is_nan() || !self.is_finite() {
+        if self.is_nan() || other.is_nan() {
             return Ok(Numeric::NAN);
         }
         if other.is_zero() {
             return Err(division_by_zero());
+        }
+        if !self.is_finite() {
+            return Ok(Numeric::NAN);
         }
         if !other.is_finite() {
             return Ok(self.clone());
@@ -476,7 +498,7 @@ impl Numeric {
     }
 
     fn rescale(&self, scale: i32, rounding: bool) -> Numeric {
-        let scale = scale.clamp(-(SCALE_MAX as i32), SCALE_MAX as i32);
+        let scale = scale.clamp(-ROUND_SCALE_MAX, ROUND_SCALE_MAX);
         if let (Repr::Small(m, s), true) = (&self.0, scale >= 0) {
             let (m, s, target) = (*m as i128, *s as i32, scale);
             if target <= s {
@@ -529,239 +551,17 @@ impl Numeric {
         cut
     }
 
-    /// Square root.
-    ///
-    /// # Errors
-    /// 2201F for negative numbers.
-    pub fn sqrt(&self) -> Result<Numeric> {
-        let negative = || {
-            Error::new(SqlState::INVALID_ARGUMENT_FOR_POWER_FUNCTION, "cannot take square root of a negative number")
-        };
-        match self.0 {
-            Repr::NaN => return Ok(Numeric::NAN),
-            Repr::Infinity => return Ok(Numeric::INFINITY),
-            Repr::NegInfinity => return Err(negative()),
-            _ => {}
-        }
-        if self.signum() < 0 {
-            return Err(negative());
-        }
-        let (weight, _) = self.leading();
-        let sweight = if weight >= 0 { (weight + 1) * 4 / 2 - 1 } else { 1 - (1 - weight) * 4 / 2 };
-        let scale = (SIGNIFICANT_DIGITS_MIN - sweight).max(self.scale() as i64).clamp(0, RESULT_SCALE_MAX) as u32;
-        // One digit more than is shown decides the rounding, as the exact root never ends in a lone 5 there.
-        let (m, s) = self.parts().ok_or_else(overflow)?;
-        let shift = 2 * (scale as i64 + 1) - s as i64;
-        let m = if shift >= 0 { m * pow10(shift as u32) } else { m / pow10((-shift) as u32) };
-        Numeric::checked(div_round(&m.sqrt(), &BigInt::from(10u8)), scale)
-    }
-
-    /// Rounds to a `numeric(precision, scale)` modifier.
-    ///
-    /// # Errors
-    /// 22003 `numeric field overflow`.
-    pub fn apply_typmod(&self, precision: i32, scale: i32) -> Result<Numeric> {
-        let field_overflow = |detail: String| {
-            Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow").detail(detail)
-        };
-        if self.is_nan() {
-            return Ok(Numeric::NAN);
-        }
-        if !self.is_finite() {
-            return Err(field_overflow(format!(
-                "A field with precision {precision}, scale {scale} cannot hold an infinite value."
-            )));
-        }
-        let rounded = self.round(scale);
-        let room = precision - scale;
-        let fits = rounded.exponent().is_none_or(|e| e < room as i64);
-        if fits {
-            return Ok(rounded);
-        }
-        let bound = if room == 0 { "1".to_string() } else { format!("10^{room}") };
-        Err(field_overflow(format!(
-            "A field with precision {precision}, scale {scale} must round to an absolute value less than {bound}."
-        )))
-    }
-
-    /// To a whole number, rounded.
-    fn to_integer(&self, ty: &str) -> Result<i128> {
-        let out_of_range = || Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("{ty} out of range"));
-        match &self.0 {
-            Repr::NaN => Err(Error::unsupported(format!("cannot convert NaN to {ty}"))),
-            Repr::Infinity | Repr::NegInfinity => Err(Error::unsupported(format!("cannot convert infinity to {ty}"))),
-            _ => self.round(0).parts().and_then(|(m, _)| m.to_i128()).ok_or_else(out_of_range),
-        }
-    }
-
-    /// To `smallint`, rounded.
-    ///
-    /// # Errors
-    /// 22003
-    pub fn to_i16(&self) -> Result<i16> {
-        i16::try_from(self.to_integer("smallint")?)
-            .map_err(|_| Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "smallint out of range"))
-    }
-
-    /// To `integer`, rounded.
-    ///
-    /// # Errors
-    /// 22003
-    pub fn to_i32(&self) -> Result<i32> {
-        i32::try_from(self.to_integer("integer")?)
-            .map_err(|_| Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range"))
-    }
-
-    /// To `bigint`, rounded.
-    ///
-    /// # Errors
-    /// 22003
-    pub fn to_i64(&self) -> Result<i64> {
-        i64::try_from(self.to_integer("bigint")?)
-            .map_err(|_| Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range"))
-    }
-
-    /// To `double precision`: through the text form, which rounds correctly.
-    pub fn to_f64(&self) -> f64 {
-        match self.0 {
-            Repr::NaN => f64::NAN,
-            Repr::Infinity => f64::INFINITY,
-            Repr::NegInfinity => f64::NEG_INFINITY,
-            _ => self.to_string().parse().unwrap_or(f64::NAN),
-        }
-    }
-
-    /// From `double precision`: 15 significant digits, as PostgreSQL does.
-    pub fn from_f64(value: f64) -> Numeric {
-        Numeric::from_float(value, 15)
-    }
-
-    /// From `real`: 6 significant digits, as PostgreSQL does.
-    pub fn from_f32(value: f32) -> Numeric {
-        Numeric::from_float(value as f64, 6)
-    }
-
-    fn from_float(value: f64, digits: usize) -> Numeric {
-        if value.is_nan() {
-            return Numeric::NAN;
-        }
-        if value.is_infinite() {
-            return if value > 0.0 { Numeric::INFINITY } else { Numeric::NEG_INFINITY };
-        }
-        let text = format!("{value:.*e}", digits - 1);
-        let parsed = Numeric::parse(&text).unwrap_or(Numeric::NAN);
-        // `%.15g` shows no trailing zeros.
-        parsed.trim_scale()
-    }
-
-    /// Reads the binary wire form: base-10000 digits.
-    ///
-    /// # Errors
-    /// 22P03
-    pub fn read_binary(bytes: &[u8]) -> Result<Numeric> {
-        let invalid =
-            |what: &str| Error::new(SqlState::INVALID_BINARY_REPRESENTATION, format!("invalid {what} in external \"numeric\" value"));
-        let word = |i: usize| bytes.get(2 * i..2 * i + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
-        let count = word(0).ok_or_else(|| invalid("length"))? as usize;
-        let weight = word(1).ok_or_else(|| invalid("length"))? as i16 as i64;
-        let sign = word(2).ok_or_else(|| invalid("length"))?;
-        let scale = word(3).ok_or_else(|| invalid("length"))? as u32;
-        if bytes.len() != 8 + 2 * count {
-            return Err(invalid("length"));
-        }
-        match sign {
-            0x0000 | 0x4000 => {}
-            0xc000 => return Ok(Numeric::NAN),
-            0xd000 => return Ok(Numeric::INFINITY),
-            0xf000 => return Ok(Numeric::NEG_INFINITY),
-            _ => return Err(invalid("sign")),
-        }
-        if scale > SCALE_MAX {
-            return Err(invalid("scale"));
-        }
-        let mut m = BigInt::zero();
-        for i in 0..count {
-            let digit = word(4 + i).filter(|d| *d < 10000).ok_or_else(|| invalid("digit"))?;
-            m = m * 10000u32 + digit;
-        }
-        // The last digit stands at 10000^(weight - count + 1).
-        let exponent = 4 * (weight - count as i64 + 1) + scale as i64;
-        let m = if exponent >= 0 { m * pow10(exponent as u32) } else { m / pow10((-exponent) as u32) };
-        Numeric::checked(if sign == 0x4000 { -m } else { m }, scale)
-    }
-
-    /// Appends the binary wire form.
-    pub fn write_binary(&self, out: &mut Vec<u8>) {
-        let mut header = |count: u16, weight: i16, sign: u16, scale: u16| {
-            for word in [count, weight as u16, sign, scale] {
-                out.extend_from_slice(&word.to_be_bytes());
-            }
-        };
-        let Some((m, s)) = self.parts() else {
-            let sign = match self.0 {
-                Repr::Infinity => 0xd000,
-                Repr::NegInfinity => 0xf000,
-                _ => 0xc000,
-            };
-            return header(0, 0, sign, 0);
-        };
-        // Pad the fraction to whole base-10000 digits.
-        let pad = (4 - s % 4) % 4;
-        let fraction_digits = (s + pad) / 4;
-        let mut rest = m.abs() * pow10(pad);
-        let mut digits = Vec::new();
-        let base = BigInt::from(10000u32);
-        while !rest.is_zero() {
-            digits.push((&rest % &base).to_u16().unwrap_or(0));
-            rest /= &base;
-        }
-        let weight = digits.len() as i64 - fraction_digits as i64 - 1;
-        let trailing = digits.iter().take_while(|d| **d == 0).count();
-        let kept = &digits[trailing..];
-        let weight = if kept.is_empty() { 0 } else { weight as i16 };
-        header(kept.len() as u16, weight, if m.is_negative() { 0x4000 } else { 0 }, s as u16);
-        for digit in kept.iter().rev() {
-            out.extend_from_slice(&digit.to_be_bytes());
-        }
-    }
-
-    /// Appends an order-preserving form without its display scale: sign, exponent, then two decimal digits a byte.
-    pub fn write_key(&self, out: &mut Vec<u8>) {
-        match self.0 {
-            Repr::NegInfinity => return out.push(0),
-            Repr::Infinity => return out.push(4),
-            Repr::NaN => return out.push(5),
-            _ => {}
-        }
-        let Some(exponent) = self.exponent() else { return out.push(2) };
-        let (m, _) = self.parts().expect("finite: it has an exponent");
-        let negative = m.is_negative();
-        let mut digits = m.magnitude().to_str_radix(10).into_bytes();
-        while digits.last() == Some(&b'0') {
-            digits.pop();
-        }
-        out.push(if negative { 1 } else { 3 });
-        let start = out.len();
-        out.extend_from_slice(&((exponent as i32 as u32) ^ 0x8000_0000).to_be_bytes());
-        for pair in digits.chunks(2) {
-            let tens = pair[0] - b'0';
-            let ones = pair.get(1).map_or(0, |d| d - b'0');
-            // Never 0, so that the terminator sorts first.
-            out.push(tens * 10 + ones + 1);
-        }
-        out.push(0);
-        if negative {
-            for byte in &mut out[start..] {
-                *byte = !*byte;
-            }
-        }
-    }
 }
 
-/// Bytes needed to hold a mantissa in two's complement.
-fn significant(m: i64) -> usize {
-    let bits = 65 - (m ^ (m >> 63)).leading_zeros() as usize;
-    bits.div_ceil(8)
+/// Writes a number's digits to the end of `buffer`; where they begin.
+fn decimal(mut rest: u64, buffer: &mut [u8; 20]) -> usize {
+    let mut at = buffer.len();
+    while rest > 0 || at == buffer.len() {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    at
 }
 
 fn write_digits(digits: &[u8], negative: bool, scale: usize, out: &mut Vec<u8>) {
@@ -780,54 +580,17 @@ fn write_digits(digits: &[u8], negative: bool, scale: usize, out: &mut Vec<u8>) 
     }
 }
 
-impl<'a> NumericRef<'a> {
-    /// A value.
-    pub fn of(value: &'a Numeric) -> NumericRef<'a> {
-        NumericRef(Source::Value(value))
-    }
-
-    /// The bytes of [`Numeric::encode`]; they may be anything.
-    pub fn from_bytes(bytes: &'a [u8]) -> NumericRef<'a> {
-        NumericRef(Source::Bytes(bytes))
-    }
-
-    /// Appends the row form.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        match self.0 {
-            Source::Value(value) => value.encode(out),
-            Source::Bytes(bytes) => out.extend_from_slice(bytes),
-        }
-    }
-
-    /// The value. Bytes that are no value read as NaN.
-    pub fn get(&self) -> Numeric {
-        let bytes = match self.0 {
-            Source::Value(value) => return value.clone(),
-            Source::Bytes(bytes) => bytes,
-        };
-        match bytes.split_first() {
-            Some((&scale @ 0..30, rest)) if rest.len() <= 8 => {
-                let fill = if rest.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
-                let mut bytes = [fill; 8];
-                bytes[..rest.len()].copy_from_slice(rest);
-                Numeric::new(i64::from_le_bytes(bytes), scale as u16)
+macro_rules! from_integers {
+    ($($t:ty),+) => {
+        $(impl From<$t> for Numeric {
+            fn from(value: $t) -> Numeric {
+                Numeric::new(value.into(), 0)
             }
-            Some((0xe0, rest)) if rest.len() >= 2 => {
-                let scale = u16::from_le_bytes([rest[0], rest[1]]);
-                Numeric::from_big(BigInt::from_signed_bytes_le(&rest[2..]), scale as u32)
-            }
-            Some((0xf1, _)) => Numeric::INFINITY,
-            Some((0xf2, _)) => Numeric::NEG_INFINITY,
-            _ => Numeric::NAN,
-        }
-    }
+        })+
+    };
 }
 
-impl From<i64> for Numeric {
-    fn from(value: i64) -> Numeric {
-        Numeric::new(value, 0)
-    }
-}
+from_integers!(i16, i32, i64, u32);
 
 impl fmt::Display for Numeric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -886,7 +649,6 @@ impl Hash for Numeric {
 }
 
 const _: () = assert!(size_of::<Numeric>() == 16);
-
 
 #[cfg(test)]
 mod tests;

@@ -236,7 +236,9 @@ pub fn format_type(oid: Oid, typmod: i32) -> String {
         };
     }
     match oid {
-        VARCHAR | BPCHAR => format!("{}({})", info.sql_name, typmod - 4),
+        VARCHAR | BPCHAR if typmod > 4 => format!("{}({})", info.sql_name, typmod - 4),
+        VARCHAR | BPCHAR => info.sql_name.to_string(),
+        NUMERIC if typmod < 4 => "numeric".to_string(),
         NUMERIC => {
             let (precision, scale) = numeric_typmod(typmod);
             format!("numeric({precision},{scale})")
@@ -245,7 +247,9 @@ pub fn format_type(oid: Oid, typmod: i32) -> String {
         TIMETZ => format!("time({typmod}) with time zone"),
         TIMESTAMPTZ => format!("timestamp({typmod}) with time zone"),
         INTERVAL => format_interval(typmod),
-        _ => info.sql_name.to_string(),
+        BOOL | INT2 | INT4 | INT8 | FLOAT4 | FLOAT8 => info.sql_name.to_string(),
+        // Other types that have no modifiers show the number.
+        _ => format!("{}({typmod})", info.sql_name),
     }
 }
 

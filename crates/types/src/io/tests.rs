@@ -1,1 +1,1 @@
-//! Text forms, checked against PostgreSQL.
+

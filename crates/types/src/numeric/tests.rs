@@ -1,1 +1,1 @@
-//! NUMERIC, checked against PostgreSQL.
+

@@ -1,0 +1,194 @@
+//! NUMERIC as bytes: the row form, the binary wire form and the order-preserving form.
+
+use base::{Error, Result, SqlState};
+use num_bigint::BigInt;
+use num_traits::{Signed, ToPrimitive, Zero};
+
+use super::{Numeric, NumericRef, Repr, SCALE_MAX, Source, pow10};
+
+impl Numeric {
+    /// Appends the row form: a tag byte, then for a small value its scale and the fewest bytes of its mantissa.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match &self.0 {
+            Repr::NaN => out.push(0xf0),
+            Repr::Infinity => out.push(0xf1),
+            Repr::NegInfinity => out.push(0xf2),
+            Repr::Small(m, s) if *s < 30 => {
+                // Scales below 30 share the tag byte with the form.
+                out.push(*s as u8);
+                let bytes = m.to_le_bytes();
+                out.extend_from_slice(&bytes[..significant(*m)]);
+            }
+            _ => {
+                let Some((m, s)) = self.parts() else { return };
+                out.push(0xe0);
+                out.extend_from_slice(&(s as u16).to_le_bytes());
+                out.extend_from_slice(&m.to_signed_bytes_le());
+            }
+        }
+    }
+
+    /// Reads the binary wire form: base-10000 digits.
+    ///
+    /// # Errors
+    /// 22P03
+    pub fn read_binary(bytes: &[u8]) -> Result<Numeric> {
+        let invalid =
+            |what: &str| Error::new(SqlState::INVALID_BINARY_REPRESENTATION, format!("invalid {what} in external \"numeric\" value"));
+        let word = |i: usize| bytes.get(2 * i..2 * i + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
+        let count = word(0).ok_or_else(|| invalid("length"))? as usize;
+        let weight = word(1).ok_or_else(|| invalid("length"))? as i16 as i64;
+        let sign = word(2).ok_or_else(|| invalid("length"))?;
+        let scale = word(3).ok_or_else(|| invalid("length"))? as u32;
+        if bytes.len() != 8 + 2 * count {
+            return Err(invalid("length"));
+        }
+        match sign {
+            0x0000 | 0x4000 => {}
+            0xc000 => return Ok(Numeric::NAN),
+            0xd000 => return Ok(Numeric::INFINITY),
+            0xf000 => return Ok(Numeric::NEG_INFINITY),
+            _ => return Err(invalid("sign")),
+        }
+        if scale > SCALE_MAX {
+            return Err(invalid("scale"));
+        }
+        let mut m = BigInt::zero();
+        for i in 0..count {
+            let digit = word(4 + i).filter(|d| *d < 10000).ok_or_else(|| invalid("digit"))?;
+            m = m * 10000u32 + digit;
+        }
+        // The last digit stands at 10000^(weight - count + 1).
+        let exponent = 4 * (weight - count as i64 + 1) + scale as i64;
+        let m = if exponent >= 0 { m * pow10(exponent as u32) } else { m / pow10((-exponent) as u32) };
+        Numeric::checked(if sign == 0x4000 { -m } else { m }, scale)
+    }
+
+    /// Appends the binary wire form.
+    pub fn write_binary(&self, out: &mut Vec<u8>) {
+        let mut header = |count: u16, weight: i16, sign: u16, scale: u16| {
+            for word in [count, weight as u16, sign, scale] {
+                out.extend_from_slice(&word.to_be_bytes());
+            }
+        };
+        let Some((m, s)) = self.parts() else {
+            // The scales are what PostgreSQL's packed form of the infinities happens to show.
+            return match self.0 {
+                Repr::Infinity => header(0, 0, 0xd000, 0x20),
+                Repr::NegInfinity => header(0, 0, 0xf000, 0x20),
+                _ => header(0, 0, 0xc000, 0),
+            };
+        };
+        // Pad the fraction to whole base-10000 digits.
+        let pad = (4 - s % 4) % 4;
+        let fraction_digits = (s + pad) / 4;
+        let mut rest = m.abs() * pow10(pad);
+        let mut digits = Vec::new();
+        let base = BigInt::from(10000u32);
+        while !rest.is_zero() {
+            digits.push((&rest % &base).to_u16().unwrap_or(0));
+            rest /= &base;
+        }
+        let weight = digits.len() as i64 - fraction_digits as i64 - 1;
+        let trailing = digits.iter().take_while(|d| **d == 0).count();
+        let kept = &digits[trailing..];
+        let weight = if kept.is_empty() { 0 } else { weight as i16 };
+        header(kept.len() as u16, weight, if m.is_negative() { 0x4000 } else { 0 }, s as u16);
+        for digit in kept.iter().rev() {
+            out.extend_from_slice(&digit.to_be_bytes());
+        }
+    }
+
+    /// Appends an order-preserving form without its display scale: sign, exponent, then two decimal digits a byte.
+    pub fn write_key(&self, out: &mut Vec<u8>) {
+        match self.0 {
+            Repr::NegInfinity => return out.push(0),
+            Repr::Infinity => return out.push(4),
+            Repr::NaN => return out.push(5),
+            _ => {}
+        }
+        let Some(exponent) = self.exponent() else { return out.push(2) };
+        let negative = self.signum() < 0;
+        let (mut buffer, large);
+        let mut digits: &[u8] = match &self.0 {
+            Repr::Small(m, _) => {
+                buffer = [0u8; 20];
+                let at = super::decimal(m.unsigned_abs(), &mut buffer);
+                &buffer[at..]
+            }
+            Repr::Large(b) => {
+                large = b.0.magnitude().to_str_radix(10).into_bytes();
+                &large
+            }
+            _ => return,
+        };
+        while let [rest @ .., b'0'] = digits {
+            digits = rest;
+        }
+        out.push(if negative { 1 } else { 3 });
+        let start = out.len();
+        out.extend_from_slice(&((exponent as i32 as u32) ^ 0x8000_0000).to_be_bytes());
+        for pair in digits.chunks(2) {
+            let tens = pair[0] - b'0';
+            let ones = pair.get(1).map_or(0, |d| d - b'0');
+            // Never 0, so that the terminator sorts first.
+            out.push(tens * 10 + ones + 1);
+        }
+        out.push(0);
+        if negative {
+            for byte in &mut out[start..] {
+                *byte = !*byte;
+            }
+        }
+    }
+}
+
+/// Bytes needed to hold a mantissa in two's complement.
+fn significant(m: i64) -> usize {
+    let bits = 65 - (m ^ (m >> 63)).leading_zeros() as usize;
+    bits.div_ceil(8)
+}
+
+impl<'a> NumericRef<'a> {
+    /// A value.
+    pub fn of(value: &'a Numeric) -> NumericRef<'a> {
+        NumericRef(Source::Value(value))
+    }
+
+    /// The bytes of [`Numeric::encode`]; they may be anything.
+    pub fn from_bytes(bytes: &'a [u8]) -> NumericRef<'a> {
+        NumericRef(Source::Bytes(bytes))
+    }
+
+    /// Appends the row form.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self.0 {
+            Source::Value(value) => value.encode(out),
+            Source::Bytes(bytes) => out.extend_from_slice(bytes),
+        }
+    }
+
+    /// The value. Bytes that are no value read as NaN.
+    pub fn get(&self) -> Numeric {
+        let bytes = match self.0 {
+            Source::Value(value) => return value.clone(),
+            Source::Bytes(bytes) => bytes,
+        };
+        match bytes.split_first() {
+            Some((&scale @ 0..30, rest)) if rest.len() <= 8 => {
+                let fill = if rest.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
+                let mut bytes = [fill; 8];
+                bytes[..rest.len()].copy_from_slice(rest);
+                Numeric::new(i64::from_le_bytes(bytes), scale as u16)
+            }
+            Some((0xe0, rest)) if rest.len() >= 2 => {
+                let scale = u16::from_le_bytes([rest[0], rest[1]]);
+                Numeric::from_big(BigInt::from_signed_bytes_le(&rest[2..]), scale as u32)
+            }
+            Some((0xf1, _)) => Numeric::INFINITY,
+            Some((0xf2, _)) => Numeric::NEG_INFINITY,
+            _ => Numeric::NAN,
+        }
+    }
+}
+
