@@ -1,0 +1,190 @@
+//! Who waits for whom: deadlocks, and waiting for the end of a transaction.
+//!
+//! Responsible for: the waits-for graph, touched by blocked transactions only.
+//! Not responsible for: queues of locks; their edges are read from the queues when a search needs them.
+//!
+//! **Requirement**: a cycle is found by the one who closes it. **Rule**: a transaction enters its queue, then the graph,
+//! and searches under the graph's latch. Of the members of a cycle one enters the graph last, and sees the others.
+//! A hand-over does not come here (it would take the latches in the other order); the search asks the queue whether a
+//! transaction in the graph still waits there. Latch order: graph → shard of the lock table.
+
+use std::sync::Arc;
+
+use base::{Oid, RowId, TxnId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{LockKey, LockTable, Wakes, Wakeup};
+use crate::sync::Mutex;
+use crate::txns::TxnTable;
+
+/// What a transaction waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitTarget {
+    /// A row lock.
+    Row {
+        /// OID of the table.
+        table: Oid,
+        /// The row.
+        row: RowId,
+    },
+    /// A table lock.
+    Table(Oid),
+    /// The end of a transaction.
+    Txn(TxnId),
+}
+
+/// One edge of a deadlock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitEdge {
+    /// Who waits.
+    pub waiter: TxnId,
+    /// For what.
+    pub target: WaitTarget,
+    /// Who is in the way.
+    pub holder: TxnId,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Lock(LockKey),
+    Txn(TxnId),
+}
+
+impl Wait {
+    fn target(self) -> WaitTarget {
+        match self {
+            Wait::Lock(LockKey::Row { oid, row, .. }) => WaitTarget::Row { table: oid, row },
+            Wait::Lock(LockKey::Table(oid)) => WaitTarget::Table(oid),
+            Wait::Txn(txn) => WaitTarget::Txn(txn),
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    waits: FxHashMap<TxnId, Wait>,
+    ends: FxHashMap<TxnId, Vec<(TxnId, Arc<dyn Wakeup>)>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Graph {
+    state: Mutex<State>,
+}
+
+impl Graph {
+    /// Enters a transaction that stands in the queue of `key`. A cycle means: deadlock, and it did not enter.
+    pub fn enter(&self, waiter: TxnId, key: LockKey, locks: &LockTable) -> Option<Vec<WaitEdge>> {
+        let mut state = self.state.lock();
+        state.waits.insert(waiter, Wait::Lock(key));
+        let cycle = state.cycle_through(waiter, locks);
+        if cycle.is_some() {
+            state.waits.remove(&waiter);
+        }
+        cycle
+    }
+
+    /// Takes out a transaction whose wait is over.
+    pub fn leave(&self, waiter: TxnId) {
+        self.state.lock().waits.remove(&waiter);
+    }
+
+    /// Lets `waiter` wait for the end of `holder`; `Ok(false)` if that is over.
+    pub fn await_end(
+        &self,
+        waiter: TxnId,
+        holder: TxnId,
+        wake: &Arc<dyn Wakeup>,
+        txns: &TxnTable,
+        locks: &LockTable,
+    ) -> Result<bool, Vec<WaitEdge>> {
+        let mut state = self.state.lock();
+        state.forget_end(waiter);
+        // The flag is set before the look: either this sees the slot left, or the one who leaves sees the flag.
+        txns.slot(holder).waited.store(true, crate::sync::Ordering::SeqCst);
+        if !txns.is_active(holder) {
+            return Ok(false);
+        }
+        state.waits.insert(waiter, Wait::Txn(holder));
+        if let Some(cycle) = state.cycle_through(waiter, locks) {
+            state.waits.remove(&waiter);
+            return Err(cycle);
+        }
+        state.ends.entry(holder).or_default().push((waiter, wake.clone()));
+        Ok(true)
+    }
+
+    /// Gives up waiting for a transaction's end.
+    pub fn cancel_end(&self, waiter: TxnId) {
+        self.state.lock().forget_end(waiter);
+    }
+
+    /// The transaction has left its slot.
+    pub fn ended(&self, txn: TxnId, wakes: &mut Wakes) {
+        let mut state = self.state.lock();
+        for (waiter, wake) in state.ends.remove(&txn).unwrap_or_default() {
+            state.waits.remove(&waiter);
+            wakes.push(wake);
+        }
+    }
+
+    /// All waits as (waiter, what, holder), for `pg_locks` and a search beyond this shard.
+    pub fn edges(&self, locks: &LockTable) -> Vec<WaitEdge> {
+        let state = self.state.lock();
+        let mut edges = Vec::new();
+        let mut blockers = Vec::new();
+        for (&waiter, &wait) in &state.waits {
+            blockers.clear();
+            blockers_of(waiter, wait, locks, &mut blockers);
+            edges.extend(blockers.iter().map(|&holder| WaitEdge { waiter, target: wait.target(), holder }));
+        }
+        edges.sort_unstable_by_key(|e| (e.waiter, e.holder));
+        edges
+    }
+}
+
+fn blockers_of(waiter: TxnId, wait: Wait, locks: &LockTable, out: &mut Vec<TxnId>) {
+    match wait {
+        Wait::Lock(key) => locks.blockers(key, waiter, out),
+        Wait::Txn(holder) => out.push(holder),
+    }
+}
+
+impl State {
+    fn forget_end(&mut self, waiter: TxnId) {
+        if let Some(&Wait::Txn(holder)) = self.waits.get(&waiter) {
+            self.waits.remove(&waiter);
+            if let Some(list) = self.ends.get_mut(&holder) {
+                list.retain(|(txn, _)| *txn != waiter);
+            }
+        }
+    }
+
+    /// Depth-first search with an explicit path; the cycle as a list of edges that begins and ends at `start`.
+    fn cycle_through(&self, start: TxnId, locks: &LockTable) -> Option<Vec<WaitEdge>> {
+        let mut seen = FxHashSet::default();
+        let mut path: Vec<(TxnId, WaitTarget, Vec<TxnId>)> = Vec::new();
+        self.descend(start, locks, &mut path);
+        while let Some((_, _, open)) = path.last_mut() {
+            match open.pop() {
+                None => drop(path.pop()),
+                Some(next) if next == start => return Some(edges_of(&path, start)),
+                Some(next) if seen.insert(next) => self.descend(next, locks, &mut path),
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
+    fn descend(&self, txn: TxnId, locks: &LockTable, path: &mut Vec<(TxnId, WaitTarget, Vec<TxnId>)>) {
+        if let Some(&wait) = self.waits.get(&txn) {
+            let mut blockers = Vec::new();
+            blockers_of(txn, wait, locks, &mut blockers);
+            path.push((txn, wait.target(), blockers));
+        }
+    }
+}
+
+fn edges_of(path: &[(TxnId, WaitTarget, Vec<TxnId>)], start: TxnId) -> Vec<WaitEdge> {
+    let holders = path.iter().skip(1).map(|step| step.0).chain([start]);
+    path.iter().zip(holders).map(|(step, holder)| WaitEdge { waiter: step.0, target: step.1, holder }).collect()
+}

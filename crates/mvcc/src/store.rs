@@ -1,0 +1,379 @@
+//! One shard's rows: transactions, views, locks and garbage together.
+//!
+//! Responsible for: the call order of a transaction's life (see the crate's top), waiting, collecting garbage.
+//! Not responsible for: commit timestamps and the log (`engine`).
+
+use std::sync::Arc;
+
+use base::{Oid, RowId, Timestamp, TxnId};
+
+use crate::epoch::{Guard, pin};
+use crate::garbage::{Bounds, Collected, GarbageQueue, RowGarbage};
+use crate::locks::row::RowAsk;
+use crate::locks::{Ask, Graph, LockKey, LockResult, LockTable, Modes, RowLockMode, TableLockMode, WaitEdge};
+use crate::locks::{WaitPolicy, Wakes, Wakeup, wake_all};
+use crate::memory::Memory;
+use crate::sync::{AtomicU64, Ordering};
+use crate::table::Table;
+use crate::txn::{Entry, Transaction, TxnMark, Waiting};
+use crate::txns::{TooManyTransactions, TxnTable};
+use crate::views::{ViewToken, Views};
+
+pub(crate) struct Shared {
+    pub txns: TxnTable,
+    pub views: Views,
+    pub memory: Arc<Memory>,
+    pub locks: LockTable,
+    pub graph: Graph,
+    pub garbage: GarbageQueue,
+    /// Commits up to here are durable. Raised by the engine (Release); a lower value only delays garbage.
+    durable: AtomicU64,
+    next_table: AtomicU64,
+}
+
+/// How a store starts.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreOptions {
+    /// TxnIds of this run begin above all of runs with a lower generation. At least 1; raise it by 2^20 per start, or
+    /// past that of the largest TxnId in the log ([`Store::generation_after`]).
+    pub first_generation: u64,
+    /// Commits up to here are loaded: the first view reads at it.
+    pub horizon: Timestamp,
+    /// Budget in bytes.
+    pub memory_limit: u64,
+}
+
+/// The rows of one shard and everything that decides who sees and changes them.
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+impl Store {
+    /// An empty store.
+    pub fn new(options: StoreOptions) -> Store {
+        Store {
+            shared: Arc::new(Shared {
+                txns: TxnTable::new(options.first_generation),
+                views: Views::new(options.horizon),
+                memory: Arc::new(Memory::new(options.memory_limit)),
+                locks: LockTable::new(),
+                graph: Graph::default(),
+                garbage: GarbageQueue::default(),
+                durable: AtomicU64::new(options.horizon.0),
+                next_table: AtomicU64::new(1),
+            }),
+        }
+    }
+
+    /// A `first_generation` whose TxnIds are all above `txn`.
+    pub fn generation_after(txn: TxnId) -> u64 {
+        TxnTable::generation_of(txn) + 1
+    }
+
+    /// Storage for a table. Not shared with an earlier one of the same OID.
+    pub fn new_table(&self, oid: Oid, indexes: Arc<dyn RowGarbage>) -> Table {
+        let number = self.shared.next_table.fetch_add(1, Ordering::Relaxed);
+        Table::new(self.shared.clone(), oid, number, indexes)
+    }
+
+    /// The memory of the store; charge index nodes to it.
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.shared.memory
+    }
+
+    /// Bytes in use.
+    pub fn memory_used(&self) -> u64 {
+        self.shared.memory.used()
+    }
+
+    /// Starts a transaction that may write and lock. Reading needs none.
+    ///
+    /// # Errors
+    /// If all slots are taken.
+    pub fn begin_txn(&self) -> Result<Transaction, TooManyTransactions> {
+        Ok(Transaction::new(self.shared.txns.begin()?, &self.shared))
+    }
+
+    /// Makes `txn` committed at `ts`, and visible to every view that begins from now on.
+    /// REQUIRES calls in the order of `ts`, one at a time: the log's critical section.
+    pub fn publish(&self, txn: &Transaction, ts: Timestamp) {
+        self.shared.txns.publish(txn.id(), ts);
+        self.shared.views.advance(ts);
+    }
+
+    /// Raises the horizon without a commit (no-op record, recovery). REQUIRES as [`Store::publish`].
+    pub fn advance_horizon(&self, ts: Timestamp) {
+        self.shared.views.advance(ts);
+    }
+
+    /// Commits up to `ts` are durable. Deleted rows and changed keys are not collected before.
+    pub fn raise_durable(&self, ts: Timestamp) {
+        self.shared.durable.fetch_max(ts.0, Ordering::Release);
+    }
+
+    /// Stamps the versions of a published transaction, prunes the rows it wrote, releases its locks and ends it.
+    pub fn finish_commit(&self, txn: Transaction, ts: Timestamp) {
+        txn.check(&self.shared);
+        base::invariant!(!txn.is_waiting(), "{:?} commits while a call of it waits", txn.id());
+        let guard = pin();
+        for (table, row, _) in txn.writes() {
+            table.stamp(txn.id(), row, ts, &guard);
+        }
+        if txn.log.iter().any(|entry| matches!(entry, Entry::Wrote { .. })) {
+            let bounds = self.bounds();
+            for (table, row, _) in txn.writes().filter(|(_, _, inserted)| !inserted) {
+                table.prune_written(&txn, row, &bounds, &guard);
+            }
+        }
+        self.end(txn, &guard);
+    }
+
+    /// Undoes everything and ends the transaction. Gives up a wait first.
+    pub fn abort(&self, mut txn: Transaction) {
+        self.cancel_wait(&mut txn);
+        self.undo_to(&mut txn, Transaction::START);
+        self.end(txn, &pin());
+    }
+
+    /// Undoes all writes since `mark`, newest first, and gives back the row and table locks taken since.
+    /// REQUIRES that no call waits.
+    pub fn undo_to(&self, txn: &mut Transaction, mark: TxnMark) {
+        txn.check(&self.shared);
+        let guard = pin();
+        let mut wakes = Wakes::new();
+        while let Some(entry) = txn.pop_to(mark) {
+            match entry {
+                Entry::Wrote { table, row } => txn.table(table).undo(txn, row, &guard),
+                Entry::Inserted { table, row } => {
+                    let table = txn.table(table);
+                    table.undo(txn, row, &guard);
+                    table.reduce(txn.id(), row, 0, &mut wakes, &guard);
+                }
+                Entry::RowLock { table, row, before } => {
+                    txn.table(table).reduce(txn.id(), row, before, &mut wakes, &guard);
+                }
+                Entry::TableLock { oid, before } => {
+                    self.shared.locks.reduce_table(oid, txn.id(), before, &mut wakes);
+                    txn.set_table_modes(oid, before);
+                }
+            }
+        }
+        drop(guard);
+        wake_all(wakes);
+    }
+
+    fn end(&self, txn: Transaction, guard: &Guard) {
+        let mut wakes = Wakes::new();
+        for entry in &txn.log {
+            match *entry {
+                Entry::Inserted { table, row } | Entry::RowLock { table, row, before: 0 } => {
+                    txn.table_ref(table).reduce(txn.id(), row, 0, &mut wakes, guard);
+                }
+                Entry::TableLock { oid, before: 0 } => {
+                    self.shared.locks.reduce_table(oid, txn.id(), 0, &mut wakes);
+                }
+                Entry::Wrote { .. } | Entry::RowLock { .. } | Entry::TableLock { .. } => {}
+            }
+        }
+        if self.shared.txns.end(txn.id()) {
+            self.shared.graph.ended(txn.id(), &mut wakes);
+        }
+        self.shared.txns.release(txn.id());
+        wake_all(wakes);
+    }
+
+    /// Locks a row until the end of the transaction. After [`LockResult::Wait`] make the same call again when woken.
+    /// A granted row has versions; look at [`Table::newest`] for what it is, and undo to a mark taken before the call if
+    /// it turns out to be deleted.
+    pub fn lock_row(
+        &self,
+        txn: &mut Transaction,
+        table: &Arc<Table>,
+        row: RowId,
+        mode: RowLockMode,
+        policy: WaitPolicy,
+        wake: &Arc<dyn Wakeup>,
+    ) -> LockResult {
+        txn.check(&self.shared);
+        let guard = pin();
+        let waited = matches!(&txn.waiting, Some(Waiting::Row(t, r)) if *r == row && Arc::ptr_eq(t, table));
+        base::invariant!(waited || !txn.is_waiting(), "{:?} asks for a lock while another call waits", txn.id());
+        let Some(header) = table.header(row, &guard) else { return LockResult::Gone };
+        // A row without versions is undone, or about to be inserted: in both cases its word is not ours to take.
+        if !waited && header.head(&guard).newest.is_none() {
+            return LockResult::Gone;
+        }
+        let lock = table.lock_of(row, header);
+        match lock.ask(txn.id(), mode.bit(), (policy == WaitPolicy::Block).then_some(wake)) {
+            RowAsk::Dead => LockResult::Gone,
+            RowAsk::WouldBlock => LockResult::WouldBlock,
+            RowAsk::Waiting => {
+                txn.waiting = Some(Waiting::Row(table.clone(), row));
+                self.wait(txn, lock.key)
+            }
+            RowAsk::Granted(before) => {
+                self.end_wait(txn);
+                if header.head(&guard).newest.is_none() {
+                    // Undone by the holder we waited for.
+                    let mut wakes = Wakes::new();
+                    table.reduce(txn.id(), row, before, &mut wakes, &guard);
+                    wake_all(wakes);
+                    return LockResult::Gone;
+                }
+                let newly = !crate::locks::Kind::Row.covers(before, mode.bit());
+                if newly {
+                    txn.note_row_lock(table, row, before);
+                }
+                LockResult::Granted { newly }
+            }
+        }
+    }
+
+    /// Locks a table until the end of the transaction, as [`Store::lock_row`] does a row.
+    pub fn lock_table(
+        &self,
+        txn: &mut Transaction,
+        table: Oid,
+        mode: TableLockMode,
+        policy: WaitPolicy,
+        wake: &Arc<dyn Wakeup>,
+    ) -> LockResult {
+        txn.check(&self.shared);
+        if txn.covers_table(table, mode.bit()) {
+            return LockResult::Granted { newly: false };
+        }
+        let waited = matches!(txn.waiting, Some(Waiting::Table(oid)) if oid == table);
+        base::invariant!(waited || !txn.is_waiting(), "{:?} asks for a lock while another call waits", txn.id());
+        let wake = (policy == WaitPolicy::Block).then_some(wake);
+        match self.shared.locks.ask_table(table, txn.id(), mode.bit(), wake) {
+            Ask::WouldBlock => LockResult::WouldBlock,
+            Ask::Waiting => {
+                txn.waiting = Some(Waiting::Table(table));
+                self.wait(txn, LockKey::Table(table))
+            }
+            Ask::Granted(before) => {
+                self.end_wait(txn);
+                let held: Modes = before | mode.bit();
+                txn.note_table_lock(table, before, held);
+                LockResult::Granted { newly: true }
+            }
+        }
+    }
+
+    /// Waits for the end of another transaction. `Granted`: it is over.
+    pub fn wait_for_txn(&self, txn: &mut Transaction, holder: TxnId, wake: &Arc<dyn Wakeup>) -> LockResult {
+        txn.check(&self.shared);
+        let waited = matches!(txn.waiting, None | Some(Waiting::End));
+        base::invariant!(waited, "{:?} waits for a transaction while another call waits", txn.id());
+        txn.waiting = None;
+        let shared = &self.shared;
+        match shared.graph.await_end(txn.id(), holder, wake, &shared.txns, &shared.locks) {
+            Ok(true) => {
+                txn.waiting = Some(Waiting::End);
+                LockResult::Wait
+            }
+            Ok(false) => LockResult::Granted { newly: false },
+            Err(cycle) => LockResult::Deadlock(cycle),
+        }
+    }
+
+    fn wait(&self, txn: &mut Transaction, key: LockKey) -> LockResult {
+        match self.shared.graph.enter(txn.id(), key, &self.shared.locks) {
+            None => LockResult::Wait,
+            Some(cycle) => {
+                self.cancel_wait(txn);
+                LockResult::Deadlock(cycle)
+            }
+        }
+    }
+
+    fn end_wait(&self, txn: &mut Transaction) {
+        if txn.waiting.take().is_some() {
+            self.shared.graph.leave(txn.id());
+        }
+    }
+
+    /// Gives up the wait that the last call began, and the lock if it was handed over meanwhile.
+    pub fn cancel_wait(&self, txn: &mut Transaction) {
+        let mut wakes = Wakes::new();
+        match txn.waiting.take() {
+            None => return,
+            Some(Waiting::Row(table, row)) => {
+                let guard = pin();
+                table.cancel(txn.id(), row, &mut wakes, &guard);
+                self.shared.graph.leave(txn.id());
+            }
+            Some(Waiting::Table(oid)) => {
+                self.shared.locks.cancel_table(oid, txn.id(), &mut wakes);
+                self.shared.graph.leave(txn.id());
+            }
+            Some(Waiting::End) => self.shared.graph.cancel_end(txn.id()),
+        }
+        wake_all(wakes);
+    }
+
+    /// All waits, as (waiter, what for, holder).
+    pub fn waits(&self) -> Vec<WaitEdge> {
+        self.shared.graph.edges(&self.shared.locks)
+    }
+
+    /// Whether `txn` is still running.
+    pub fn is_active(&self, txn: TxnId) -> bool {
+        self.shared.txns.is_active(txn)
+    }
+
+    /// Registers a view at the visible horizon. Give it back with [`Store::end_view`].
+    pub fn begin_view(&self) -> ViewToken {
+        self.shared.views.register()
+    }
+
+    /// Registers a second view at the timestamp of one that is held (a scan that outlives its command).
+    pub fn share_view(&self, held: &ViewToken) -> ViewToken {
+        self.shared.views.share(held)
+    }
+
+    /// Ends a view.
+    pub fn end_view(&self, token: ViewToken) {
+        self.shared.views.end(token);
+    }
+
+    /// The visible horizon: the timestamp of the last commit published.
+    pub fn horizon(&self) -> Timestamp {
+        self.shared.views.horizon()
+    }
+
+    /// The timestamps of the registered views, ascending.
+    pub fn active_views(&self) -> Vec<Timestamp> {
+        self.shared.views.active().reads.to_vec()
+    }
+
+    fn bounds(&self) -> Bounds {
+        let durable = Timestamp(self.shared.durable.load(Ordering::Acquire));
+        Bounds { views: self.shared.views.active(), durable }
+    }
+
+    /// Prunes at most `budget` rows that could not be pruned when they were written. Never waits; rows that are locked
+    /// stay queued. May run on any thread.
+    pub fn collect(&self, budget: usize) -> Collected {
+        const ROWS_PER_GUARD: usize = 64;
+        let bounds = self.bounds();
+        let rows = self.shared.garbage.take(&bounds, budget);
+        let mut done = Collected::default();
+        for part in rows.chunks(ROWS_PER_GUARD) {
+            let guard = pin();
+            for (table, row) in part {
+                done.rows += 1;
+                // A table that was dropped has freed its rows itself.
+                let clean = table.upgrade().is_none_or(|table| table.collect_row(*row, &bounds, &guard));
+                done.cleaned += usize::from(clean);
+            }
+        }
+        done.queued = self.shared.garbage.len();
+        done
+    }
+
+    /// Rows that have garbage.
+    pub fn garbage_len(&self) -> usize {
+        self.shared.garbage.len()
+    }
+}

@@ -1,0 +1,328 @@
+//! The rows of one table.
+//!
+//! Responsible for: reading rows, the writes of transactions, loading rows at recovery.
+//! Not responsible for: indexes, the tuple's format, when a transaction may write (`engine`).
+//! Invariants: a write happens only under the row's exclusive lock, which is checked, and through the transaction's only
+//! token, borrowed mutably, so no two threads write for one transaction (H1).
+
+use std::sync::Arc;
+
+use base::{CommandId, LayoutId, Oid, RowId, Timestamp, TxnId};
+
+use crate::directory::Directory;
+use crate::epoch::Guard;
+use crate::garbage::{self, Bounds, Left, RowGarbage};
+use crate::header::RowHeader;
+use crate::locks::row::{Released, RowLock, lock_fresh};
+use crate::locks::{LockKey, Modes, Wakes};
+use crate::memory::{Account, TableMemory};
+use crate::store::Shared;
+use crate::sync::spin;
+use crate::txn::Transaction;
+use crate::version::PrivateVersion;
+use crate::visible::{self, Newest, Read, View};
+
+/// The rows of one table. Dropping it frees them at once.
+pub struct Table {
+    shared: Arc<Shared>,
+    oid: Oid,
+    number: u64,
+    directory: Directory,
+    account: Account,
+    indexes: Arc<dyn RowGarbage>,
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("oid", &self.oid).finish_non_exhaustive()
+    }
+}
+
+impl Table {
+    pub(crate) fn new(shared: Arc<Shared>, oid: Oid, number: u64, indexes: Arc<dyn RowGarbage>) -> Table {
+        let account = Account::new(shared.memory.clone());
+        Table { shared, oid, number, directory: Directory::new(), account, indexes }
+    }
+
+    /// The table's OID.
+    pub fn oid(&self) -> Oid {
+        self.oid
+    }
+
+    /// RowIds below this have been handed out: where a scan that begins now ends.
+    pub fn end(&self) -> RowId {
+        self.directory.end()
+    }
+
+    /// Rows that exist, roughly.
+    pub fn row_count(&self) -> u64 {
+        self.account.rows()
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> TableMemory {
+        self.account.used()
+    }
+
+    /// What `view` sees of a row.
+    #[inline]
+    pub fn read<'g>(&'g self, row: RowId, view: &View, guard: &'g Guard) -> Read<'g> {
+        match self.directory.get(row, guard) {
+            Some(header) => visible::read(header, view, &self.shared.txns, guard),
+            None => Read::Absent,
+        }
+    }
+
+    /// The newest state of a row, with the versions of `own`.
+    pub fn newest<'g>(&'g self, row: RowId, own: Option<TxnId>, guard: &'g Guard) -> Newest<'g> {
+        match self.directory.get(row, guard) {
+            Some(header) => visible::newest(header, own, &self.shared.txns, guard),
+            None => Newest::Absent,
+        }
+    }
+
+    /// Walks the rows from `from` up to `end` in RowId order while `each` answers `true`; rows that the view finds absent
+    /// are passed over. Returns where to go on; `end` when done. Take `end` once, from [`Table::end`], when the scan opens.
+    pub fn scan<'g>(
+        &'g self,
+        from: RowId,
+        end: RowId,
+        view: &View,
+        guard: &'g Guard,
+        mut each: impl FnMut(RowId, Read<'g>) -> bool,
+    ) -> RowId {
+        let mut row = self.directory.skip_missing(from, end);
+        while row < end {
+            let read = self.read(row, view, guard);
+            let at = row;
+            row = self.directory.skip_missing(RowId(row.0 + 1), end);
+            if read != Read::Absent && !each(at, read) {
+                break;
+            }
+        }
+        row
+    }
+
+    /// Whether versions of the row had different index keys. Stays set for the row's life: an index scan may hold an
+    /// old entry that is about to be removed, and must still compare.
+    pub fn keys_diverged(&self, row: RowId, guard: &Guard) -> bool {
+        self.directory.get(row, guard).is_some_and(|header| header.head(guard).diverged)
+    }
+
+    /// Notes that versions of the row have different index keys (an index build that entered old versions).
+    pub fn mark_keys_diverged(&self, row: RowId, guard: &Guard) {
+        if let Some(header) = self.directory.get(row, guard) {
+            header.mark_diverged();
+        }
+    }
+
+    /// Inserts a row, born with the lock `Update` of `txn`.
+    pub fn insert(
+        self: &Arc<Self>,
+        txn: &mut Transaction,
+        command: CommandId,
+        layout: LayoutId,
+        tuple: &[u8],
+        guard: &Guard,
+    ) -> RowId {
+        txn.check(&self.shared);
+        let version = PrivateVersion::undecided(txn.id(), command, layout, Some(tuple));
+        let (row, header) = self.directory.reserve(&self.account, guard);
+        lock_fresh(&header.lock, txn.id());
+        // SAFETY: the word was just given to `txn`, before anybody could know the row.
+        unsafe { header.push(version, false, &self.account) };
+        self.account.count_rows(1);
+        txn.note_insert(self, row);
+        row
+    }
+
+    /// Replaces the newest version. `diverged`: an index key differs from the version before.
+    /// REQUIRES that `txn` holds the row with NoKeyUpdate or Update.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn update(
+        self: &Arc<Self>,
+        txn: &mut Transaction,
+        row: RowId,
+        command: CommandId,
+        layout: LayoutId,
+        tuple: &[u8],
+        diverged: bool,
+        guard: &Guard,
+    ) {
+        self.write(txn, row, PrivateVersion::undecided(txn.id(), command, layout, Some(tuple)), diverged, guard);
+    }
+
+    /// Deletes the row: links a tombstone. REQUIRES that `txn` holds the row with Update.
+    ///
+    /// # Panics
+    /// If it holds neither Update nor NoKeyUpdate.
+    pub fn delete(self: &Arc<Self>, txn: &mut Transaction, row: RowId, command: CommandId, guard: &Guard) {
+        self.write(txn, row, PrivateVersion::undecided(txn.id(), command, LayoutId(0), None), false, guard);
+    }
+
+    fn write(
+        self: &Arc<Self>,
+        txn: &mut Transaction,
+        row: RowId,
+        version: PrivateVersion,
+        diverged: bool,
+        guard: &Guard,
+    ) {
+        let header = self.exclusive(txn, row, guard);
+        // SAFETY: `exclusive` has checked H1.
+        unsafe { header.push(version, diverged, &self.account) };
+        txn.note_write(self, row);
+    }
+
+    /// The header of a row that `txn` may change.
+    fn exclusive<'g>(&'g self, txn: &Transaction, row: RowId, guard: &'g Guard) -> &'g RowHeader {
+        txn.check(&self.shared);
+        let header = self.directory.get(row, guard);
+        let locked = header.filter(|header| self.lock_of(row, header).is_exclusive_of(txn.id()));
+        base::invariant!(locked.is_some(), "{:?} writes row {row} of table {} without its lock", txn.id(), self.oid);
+        locked.expect("just checked")
+    }
+
+    /// Undoes the newest version, if `txn` wrote it.
+    pub(crate) fn undo(&self, txn: &mut Transaction, row: RowId, guard: &Guard) {
+        let header = self.exclusive(txn, row, guard);
+        let Some(newest) = header.head(guard).newest.filter(|v| v.is_undecided_of(txn.id())) else { return };
+        newest.mark_aborted();
+        // SAFETY: `exclusive` has checked H1.
+        unsafe { header.pop(&self.account, guard) };
+        garbage::report(header, row, newest, &*self.indexes, guard);
+    }
+
+    /// Stamps the versions of `txn` on a row. REQUIRES that `txn` is published at `ts`.
+    pub(crate) fn stamp(&self, txn: TxnId, row: RowId, ts: Timestamp, guard: &Guard) {
+        let mut next = self.directory.get(row, guard).and_then(|header| header.head(guard).newest);
+        while let Some(version) = next.filter(|v| v.is_undecided_of(txn)) {
+            version.stamp(ts);
+            next = version.older(guard);
+        }
+    }
+
+    /// Prunes a row that `txn` has written, while it still has the lock.
+    pub(crate) fn prune_written(self: &Arc<Self>, txn: &Transaction, row: RowId, bounds: &Bounds, guard: &Guard) {
+        let header = self.exclusive(txn, row, guard);
+        // SAFETY: `exclusive` has checked H1, for both calls.
+        let left = unsafe { garbage::prune(header, row, bounds, &*self.indexes, &self.account, guard) };
+        if matches!(left, Left::HeldBy(_) | Left::Until(_)) && !header.head(guard).queued {
+            // SAFETY: as above.
+            unsafe { header.set_queued(true) };
+            self.shared.garbage.add(self, row, left);
+        }
+    }
+
+    /// Prunes a row from the queue. `true`: nothing is left to do.
+    pub(crate) fn collect_row(self: &Arc<Self>, row: RowId, bounds: &Bounds, guard: &Guard) -> bool {
+        let Some(header) = self.directory.get(row, guard) else { return true };
+        let lock = self.lock_of(row, header);
+        if !lock.try_collect() {
+            if lock.is_dead() {
+                return true;
+            }
+            // A transaction has it; at its end it prunes what it wrote, but maybe it only reads.
+            self.shared.garbage.add(self, row, Left::Clean);
+            return false;
+        }
+        // SAFETY: the collector's mark is exclusive (H1), for both calls.
+        let left = unsafe { garbage::prune(header, row, bounds, &*self.indexes, &self.account, guard) };
+        let done = matches!(left, Left::Clean | Left::Nothing);
+        if done {
+            // SAFETY: as above.
+            unsafe { header.set_queued(false) };
+        } else {
+            self.shared.garbage.add(self, row, left);
+        }
+        lock.end_collect(left == Left::Nothing);
+        if left == Left::Nothing {
+            self.row_is_gone(row, guard);
+        }
+        done
+    }
+
+    pub(crate) fn lock_of<'a>(&'a self, row: RowId, header: &'a RowHeader) -> RowLock<'a> {
+        let key = LockKey::Row { table: self.number, oid: self.oid, row };
+        RowLock { word: &header.lock, key, locks: &self.shared.locks }
+    }
+
+    pub(crate) fn header<'g>(&'g self, row: RowId, guard: &'g Guard) -> Option<&'g RowHeader> {
+        self.directory.get(row, guard)
+    }
+
+    /// Leaves `txn` with `modes` on a row.
+    pub(crate) fn reduce(&self, txn: TxnId, row: RowId, modes: Modes, wakes: &mut Wakes, guard: &Guard) {
+        let Some(header) = self.directory.get(row, guard) else { return };
+        let empty = || header.head(guard).newest.is_none();
+        if self.lock_of(row, header).reduce(txn, modes, empty, wakes) == Released::Dead {
+            self.row_is_gone(row, guard);
+        }
+    }
+
+    /// Gives up the wait of `txn` for a row.
+    pub(crate) fn cancel(&self, txn: TxnId, row: RowId, wakes: &mut Wakes, guard: &Guard) {
+        let Some(header) = self.directory.get(row, guard) else { return };
+        let empty = || header.head(guard).newest.is_none();
+        if self.lock_of(row, header).cancel(txn, empty, wakes) == Released::Dead {
+            self.row_is_gone(row, guard);
+        }
+    }
+
+    fn row_is_gone(&self, row: RowId, guard: &Guard) {
+        self.account.count_rows(-1);
+        // SAFETY: L2: the caller has just made the word DEAD, which happens once and with an empty chain.
+        unsafe { self.directory.mark_gone(row, &self.account, guard) }
+    }
+
+    /// Loads a committed row (recovery, standby). Replaces what is there; nothing of it is kept.
+    /// A version that is not newer than the loaded one is ignored, and `false` returned.
+    pub fn load(&self, row: RowId, ts: Timestamp, layout: LayoutId, tuple: &[u8], guard: &Guard) -> bool {
+        self.load_version(row, ts, Some((layout, tuple)), guard)
+    }
+
+    /// Loads the deletion of a row.
+    pub fn load_delete(&self, row: RowId, ts: Timestamp, guard: &Guard) -> bool {
+        self.load_version(row, ts, None, guard)
+    }
+
+    fn load_version(&self, row: RowId, ts: Timestamp, tuple: Option<(LayoutId, &[u8])>, guard: &Guard) -> bool {
+        let header = self.directory.claim(row, &self.account, guard);
+        let lock = self.lock_of(row, header);
+        for round in 0.. {
+            if lock.try_collect() {
+                break;
+            }
+            base::invariant!(!lock.is_dead(), "row {row} of table {} is loaded after it was removed", self.oid);
+            spin(round);
+        }
+        let before = header.head(guard).newest;
+        let newer = before.is_none_or(|old| matches!(old.begin(), crate::version::Begin::Committed(t) if t < ts));
+        if newer {
+            // SAFETY: the collector's mark is exclusive (H1).
+            unsafe {
+                if before.is_some() {
+                    header.pop(&self.account, guard);
+                }
+                if let Some((layout, tuple)) = tuple {
+                    header.push(PrivateVersion::committed(ts, layout, Some(tuple)), false, &self.account);
+                }
+            }
+            self.account.count_rows(i64::from(tuple.is_some()) - i64::from(before.is_some()));
+        }
+        lock.end_collect(false);
+        newer
+    }
+
+    /// Raises the RowId counter to `next` (recovery: ids of rows that are gone are not used again).
+    pub fn set_next_row_id(&self, next: RowId) {
+        self.directory.raise(next);
+    }
+
+    /// Ends loading: ids that were not loaded are counted as gone, and empty chunks are freed.
+    pub fn settle(&mut self) {
+        self.directory.settle(&self.account);
+    }
+}

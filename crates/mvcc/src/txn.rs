@@ -1,0 +1,157 @@
+//! What one transaction has written and locked, in order.
+//!
+//! Responsible for: the token that writes go through, its log of writes and locks, savepoints over it.
+//! Not responsible for: the transaction's fate (`store`).
+//! Invariants
+//! - **T1** There is one token per TxnId and it cannot be copied; every write borrows it mutably.
+//! - **T2** The log names every lock held, except one handed over of which the transaction has not taken notice: that is
+//!   `waiting`.
+
+use std::sync::Arc;
+
+use base::{Oid, RowId, TxnId};
+use smallvec::SmallVec;
+
+use crate::locks::{Kind, Modes};
+use crate::store::Shared;
+use crate::table::Table;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Entry {
+    Inserted { table: u16, row: RowId },
+    Wrote { table: u16, row: RowId },
+    RowLock { table: u16, row: RowId, before: Modes },
+    TableLock { oid: Oid, before: Modes },
+}
+
+/// What a blocked transaction stands in line for.
+#[derive(Clone, Debug)]
+pub(crate) enum Waiting {
+    Row(Arc<Table>, RowId),
+    Table(Oid),
+    End,
+}
+
+/// A point in a transaction that it can go back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TxnMark(usize);
+
+/// A transaction that may write and lock. End it with [`Store::finish_commit`](crate::Store::finish_commit) or
+/// [`Store::abort`](crate::Store::abort); dropping it otherwise leaves its locks and its slot behind.
+#[derive(Debug)]
+#[must_use = "a transaction that is not ended keeps its locks"]
+pub struct Transaction {
+    id: TxnId,
+    /// Address of the store it belongs to.
+    store: usize,
+    tables: SmallVec<[Arc<Table>; 2]>,
+    pub(crate) log: SmallVec<[Entry; 8]>,
+    pub(crate) table_locks: SmallVec<[(Oid, Modes); 4]>,
+    pub(crate) waiting: Option<Waiting>,
+}
+
+impl Transaction {
+    pub(crate) fn new(id: TxnId, shared: &Arc<Shared>) -> Transaction {
+        Transaction {
+            id,
+            store: Arc::as_ptr(shared).addr(),
+            tables: SmallVec::new(),
+            log: SmallVec::new(),
+            table_locks: SmallVec::new(),
+            waiting: None,
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> TxnId {
+        self.id
+    }
+
+    /// A point to go back to with [`Store::undo_to`](crate::Store::undo_to).
+    pub fn mark(&self) -> TxnMark {
+        TxnMark(self.log.len())
+    }
+
+    /// Whether it has written rows.
+    pub fn has_writes(&self) -> bool {
+        self.log.iter().any(|e| matches!(e, Entry::Inserted { .. } | Entry::Wrote { .. }))
+    }
+
+    /// Its writes in order, one per version: the table, the row, and whether it was inserted here. A row can come more
+    /// than once.
+    pub fn writes(&self) -> impl Iterator<Item = (&Arc<Table>, RowId, bool)> + '_ {
+        self.log.iter().filter_map(|entry| match *entry {
+            Entry::Inserted { table, row } => Some((&self.tables[table as usize], row, true)),
+            Entry::Wrote { table, row } => Some((&self.tables[table as usize], row, false)),
+            Entry::RowLock { .. } | Entry::TableLock { .. } => None,
+        })
+    }
+
+    /// Whether a call of it stands in line.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// A token of another store would prove nothing.
+    pub(crate) fn check(&self, shared: &Arc<Shared>) {
+        base::invariant!(self.store == Arc::as_ptr(shared).addr(), "{:?} belongs to another store", self.id);
+    }
+
+    fn number_of(&mut self, table: &Arc<Table>) -> u16 {
+        // From the end: the table written last is the likely one.
+        if let Some(at) = self.tables.iter().rposition(|t| Arc::ptr_eq(t, table)) {
+            return at as u16;
+        }
+        self.tables.push(table.clone());
+        u16::try_from(self.tables.len() - 1).expect("a transaction touches fewer than 65536 tables")
+    }
+
+    pub(crate) fn table(&self, number: u16) -> Arc<Table> {
+        self.tables[number as usize].clone()
+    }
+
+    pub(crate) fn table_ref(&self, number: u16) -> &Arc<Table> {
+        &self.tables[number as usize]
+    }
+
+    pub(crate) fn note_insert(&mut self, table: &Arc<Table>, row: RowId) {
+        let table = self.number_of(table);
+        self.log.push(Entry::Inserted { table, row });
+    }
+
+    pub(crate) fn note_write(&mut self, table: &Arc<Table>, row: RowId) {
+        let table = self.number_of(table);
+        self.log.push(Entry::Wrote { table, row });
+    }
+
+    pub(crate) fn note_row_lock(&mut self, table: &Arc<Table>, row: RowId, before: Modes) {
+        let table = self.number_of(table);
+        self.log.push(Entry::RowLock { table, row, before });
+    }
+
+    pub(crate) fn note_table_lock(&mut self, oid: Oid, before: Modes, held: Modes) {
+        self.log.push(Entry::TableLock { oid, before });
+        self.set_table_modes(oid, held);
+    }
+
+    pub(crate) fn set_table_modes(&mut self, oid: Oid, modes: Modes) {
+        self.table_locks.retain(|(other, _)| *other != oid);
+        if modes != 0 {
+            self.table_locks.push((oid, modes));
+        }
+    }
+
+    pub(crate) fn table_modes(&self, oid: Oid) -> Modes {
+        self.table_locks.iter().find(|(other, _)| *other == oid).map_or(0, |(_, modes)| *modes)
+    }
+
+    pub(crate) fn covers_table(&self, oid: Oid, wanted: Modes) -> bool {
+        Kind::Table.covers(self.table_modes(oid), wanted)
+    }
+
+    pub(crate) fn pop_to(&mut self, mark: TxnMark) -> Option<Entry> {
+        if self.log.len() > mark.0 { self.log.pop() } else { None }
+    }
+
+    pub(crate) const START: TxnMark = TxnMark(0);
+}

@@ -1,0 +1,165 @@
+//! The transaction table: who is undecided, and at what timestamp it committed before its versions are stamped.
+//!
+//! Responsible for: TxnIds, slots, publication in O(1).
+//! Not responsible for: a transaction's writes and locks (`txn`).
+//!
+//! A TxnId is `generation << SLOT_BITS | slot`. A version of a running transaction names its TxnId; a reader looks into
+//! the slot. Publication stores one number there, and with it all versions of the transaction are committed at once.
+//!
+//! Interleaving to fear: a reader loads `begin` = undecided(t), is delayed, and looks into the slot when t is over and
+//! the slot belongs to u. **Rule**: the reader loads `commit_ts` first and `id` after; u stores `commit_ts = 0` before
+//! `id = u` (Release). If `id` still says t, the timestamp was t's. If not, t has stamped or marked all of its versions
+//! before it left the slot (Release/Acquire on `id`), so reading `begin` again gives the final word.
+
+use std::sync::OnceLock;
+
+use base::{Timestamp, TxnId};
+
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+const SLOT_BITS: u32 = 14;
+const SLOTS: u32 = 1 << SLOT_BITS;
+const CHUNK: u32 = if cfg!(shuttle) { 8 } else { 256 };
+/// TxnIds stay below this: the lock word has four bits for modes beside the id, `begin` has one for the tag.
+const TXN_BITS: u32 = 59;
+
+/// All slots are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyTransactions;
+
+#[repr(align(128))]
+pub(crate) struct Slot {
+    /// The transaction in this slot, 0 if none. Written by its owner.
+    id: AtomicU64,
+    /// Its commit timestamp, 0 while undecided.
+    commit_ts: AtomicU64,
+    /// Somebody waits for its end; see `locks`. SeqCst against `id`.
+    pub waited: AtomicBool,
+    next_free: AtomicU32,
+    generation: AtomicU64,
+}
+
+/// What a slot says about a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Undecided,
+    Committed(Timestamp),
+    /// No longer in the table: its versions say it themselves.
+    Over,
+}
+
+pub(crate) struct TxnTable {
+    chunks: [OnceLock<Box<[Slot]>>; (SLOTS / CHUNK) as usize],
+    /// Slots ever used.
+    used: AtomicU32,
+    /// Treiber stack of free slots: change count << 32 | slot + 1. The count defeats ABA.
+    free: AtomicU64,
+    first_generation: u64,
+}
+
+impl TxnTable {
+    pub fn new(first_generation: u64) -> TxnTable {
+        TxnTable {
+            chunks: [const { OnceLock::new() }; (SLOTS / CHUNK) as usize],
+            used: AtomicU32::new(0),
+            free: AtomicU64::new(0),
+            first_generation: first_generation.max(1),
+        }
+    }
+
+    fn at(&self, index: u32) -> &Slot {
+        let chunk = self.chunks[(index / CHUNK) as usize].get_or_init(|| {
+            (0..CHUNK)
+                .map(|_| Slot {
+                    id: AtomicU64::new(0),
+                    commit_ts: AtomicU64::new(0),
+                    waited: AtomicBool::new(false),
+                    next_free: AtomicU32::new(0),
+                    generation: AtomicU64::new(self.first_generation),
+                })
+                .collect()
+        });
+        &chunk[(index % CHUNK) as usize]
+    }
+
+    pub fn slot(&self, txn: TxnId) -> &Slot {
+        self.at(txn.0 as u32 & (SLOTS - 1))
+    }
+
+    /// The generation in a TxnId.
+    pub fn generation_of(txn: TxnId) -> u64 {
+        txn.0 >> SLOT_BITS
+    }
+
+    /// Takes a slot.
+    pub fn begin(&self) -> Result<TxnId, TooManyTransactions> {
+        let index = self.take_slot()?;
+        let slot = self.at(index);
+        let generation = slot.generation.fetch_add(1, Ordering::Relaxed);
+        let id = TxnId(generation << SLOT_BITS | u64::from(index));
+        base::invariant!(id.0 >> TXN_BITS == 0, "transaction ids fit their field");
+        slot.waited.store(false, Ordering::Relaxed);
+        slot.commit_ts.store(0, Ordering::Release);
+        slot.id.store(id.0, Ordering::Release);
+        Ok(id)
+    }
+
+    fn take_slot(&self) -> Result<u32, TooManyTransactions> {
+        loop {
+            let free = self.free.load(Ordering::Acquire);
+            let Some(index) = (free as u32).checked_sub(1) else { break };
+            let next = self.at(index).next_free.load(Ordering::Relaxed);
+            let new = ((free >> 32) + 1) << 32 | u64::from(next);
+            if self.free.compare_exchange(free, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return Ok(index);
+            }
+        }
+        let index = self.used.fetch_add(1, Ordering::SeqCst);
+        if index >= SLOTS {
+            self.used.fetch_sub(1, Ordering::SeqCst);
+            return Err(TooManyTransactions);
+        }
+        Ok(index)
+    }
+
+    /// Makes all versions of `txn` committed at `ts`.
+    pub fn publish(&self, txn: TxnId, ts: Timestamp) {
+        self.slot(txn).commit_ts.store(ts.0, Ordering::Release);
+    }
+
+    /// Leaves the slot; `true` if somebody waits for it. REQUIRES that all versions are stamped or marked.
+    pub fn end(&self, txn: TxnId) -> bool {
+        let slot = self.slot(txn);
+        // SeqCst with the waiter's: either it sees the slot left, or we see its flag.
+        slot.id.store(0, Ordering::SeqCst);
+        slot.waited.load(Ordering::SeqCst)
+    }
+
+    /// Gives the slot to others. After [`TxnTable::end`], when its waiters are woken.
+    pub fn release(&self, txn: TxnId) {
+        let index = txn.0 as u32 & (SLOTS - 1);
+        let mut free = self.free.load(Ordering::Relaxed);
+        loop {
+            self.at(index).next_free.store(free as u32, Ordering::Relaxed);
+            let new = ((free >> 32) + 1) << 32 | u64::from(index + 1);
+            match self.free.compare_exchange(free, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => free = now,
+            }
+        }
+    }
+
+    /// Whether `txn` is still in its slot.
+    pub fn is_active(&self, txn: TxnId) -> bool {
+        self.slot(txn).id.load(Ordering::SeqCst) == txn.0
+    }
+
+    pub fn fate(&self, txn: TxnId) -> Fate {
+        let slot = self.slot(txn);
+        let ts = slot.commit_ts.load(Ordering::Acquire);
+        if slot.id.load(Ordering::Acquire) != txn.0 {
+            return Fate::Over;
+        }
+        if ts == 0 { Fate::Undecided } else { Fate::Committed(Timestamp(ts)) }
+    }
+}

@@ -1,0 +1,237 @@
+//! One version of a row: a header and the tuple's bytes in one allocation.
+//!
+//! Responsible for: layout, allocation, the only code that follows a version pointer.
+//! Not responsible for: what a chain of versions means (`visible`), who may change one (`locks`).
+//!
+//! Words: a version is *private* before a header points at it, *linked* while a header or a linked version does,
+//! *unlinked* after, *retired* once handed to the reclamation epoch.
+//!
+//! Invariants, cited by `// SAFETY:`
+//! - **I1** A pointer found in a row header or in `older` of a reachable version is null or points at a live version:
+//!   a version is retired only after it is unlinked, exactly once, and freed only when no guard pinned before its
+//!   retirement is left.
+//! - **I2** `command`, `layout`, `len`, `flags` and the bytes are written while the version is private and never after.
+//! - **I3** An allocation is `size_of::<Version>() + len` bytes, aligned as `Version`, and pointers to it keep the
+//!   provenance of the whole allocation: they are never made from a `&Version`.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use base::{CommandId, LayoutId, Timestamp, TxnId};
+
+use crate::epoch::Guard;
+use crate::memory::{Account, Kind};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+
+/// Set in `begin` while the writer is undecided; the rest is its TxnId.
+const UNDECIDED: u64 = 1 << 63;
+/// `begin` of a version that was undone. No TxnId has all bits set.
+const ABORTED: u64 = u64::MAX;
+
+/// The version says that the row is deleted.
+const TOMBSTONE: u32 = 1;
+
+#[repr(C)]
+pub(crate) struct Version {
+    /// Commit timestamp, or UNDECIDED | TxnId, or ABORTED. Written by the writing transaction alone: stamped after its
+    /// commit is published (Release; pairs with Acquire in [`VersionRef::begin`]) or set to ABORTED before unlinking.
+    begin: AtomicU64,
+    /// The next older version. Changed under the row's exclusive lock only, Release; readers load Acquire.
+    older: AtomicPtr<Version>,
+    command: u32,
+    layout: u32,
+    len: u32,
+    flags: u32,
+}
+
+#[cfg(not(shuttle))]
+const _: () = assert!(size_of::<Version>() == 32);
+
+/// What `begin` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begin {
+    Committed(Timestamp),
+    Undecided(TxnId),
+    Aborted,
+}
+
+/// A version nobody else can see yet. Dropping it frees it.
+pub(crate) struct PrivateVersion(NonNull<Version>);
+
+fn memory_layout(len: usize) -> Layout {
+    Layout::from_size_align(size_of::<Version>() + len, align_of::<Version>()).expect("a tuple is far below isize::MAX")
+}
+
+impl PrivateVersion {
+    /// Allocates a version of `writer`; `None` for the bytes makes a tombstone.
+    pub fn undecided(writer: TxnId, command: CommandId, layout: LayoutId, tuple: Option<&[u8]>) -> PrivateVersion {
+        PrivateVersion::allocate(UNDECIDED | writer.0, command, layout, tuple)
+    }
+
+    /// Allocates a version committed at `ts` (recovery).
+    pub fn committed(ts: Timestamp, layout: LayoutId, tuple: Option<&[u8]>) -> PrivateVersion {
+        PrivateVersion::allocate(ts.0, CommandId(0), layout, tuple)
+    }
+
+    fn allocate(begin: u64, command: CommandId, layout: LayoutId, tuple: Option<&[u8]>) -> PrivateVersion {
+        let flags = if tuple.is_none() { TOMBSTONE } else { 0 };
+        let tuple = tuple.unwrap_or(&[]);
+        let len = u32::try_from(tuple.len()).expect("a tuple is shorter than 4 GiB");
+        let memory = memory_layout(tuple.len());
+        // SAFETY: the size is not zero. By I3 the block holds a Version and `len` bytes behind it; both are written
+        // before anyone else can see the block.
+        unsafe {
+            let Some(at) = NonNull::new(alloc(memory).cast::<Version>()) else { handle_alloc_error(memory) };
+            at.write(Version {
+                begin: AtomicU64::new(begin),
+                older: AtomicPtr::new(std::ptr::null_mut()),
+                command: command.0,
+                layout: layout.0,
+                len,
+                flags,
+            });
+            at.add(1).cast::<u8>().copy_from_nonoverlapping(NonNull::from(tuple).cast(), tuple.len());
+            PrivateVersion(at)
+        }
+    }
+
+    /// Counts it and hands the pointer out to be linked above `older`.
+    pub fn link_above(self, older: *mut Version, account: &Account) -> NonNull<Version> {
+        let at = self.0;
+        std::mem::forget(self);
+        // SAFETY: private until now, so alive (I1).
+        let version = unsafe { at.as_ref() };
+        // Relaxed: the caller's Release store of the pointer publishes it.
+        version.older.store(older, Ordering::Relaxed);
+        account.charge(Kind::Version, memory_layout(version.len as usize).size() as i64);
+        at
+    }
+}
+
+impl Drop for PrivateVersion {
+    fn drop(&mut self) {
+        // SAFETY: never linked, so nobody else has the pointer.
+        unsafe { free(self.0) }
+    }
+}
+
+/// Frees a version at once.
+///
+/// # Safety
+/// Nobody else can reach it any more, and it is not freed twice.
+pub(crate) unsafe fn free(at: NonNull<Version>) {
+    // SAFETY: the caller has the only pointer, so the version is alive; its layout is as it was allocated (I2, I3).
+    unsafe {
+        let len = at.as_ref().len as usize;
+        #[cfg(shuttle)]
+        std::ptr::drop_in_place(at.as_ptr());
+        dealloc(at.as_ptr().cast(), memory_layout(len));
+    }
+}
+
+/// Frees a whole chain at once.
+///
+/// # Safety
+/// As [`free`], for every version of the chain.
+pub(crate) unsafe fn free_chain(mut at: *mut Version) {
+    while let Some(version) = NonNull::new(at) {
+        // SAFETY: the caller owns the whole chain; `older` is read before its holder is freed.
+        unsafe {
+            at = version.as_ref().older.load(Ordering::Relaxed);
+            free(version);
+        }
+    }
+}
+
+/// A live version, for as long as a guard lives.
+#[derive(Clone, Copy)]
+pub(crate) struct VersionRef<'g> {
+    at: NonNull<Version>,
+    guard: PhantomData<&'g Guard>,
+}
+
+impl<'g> VersionRef<'g> {
+    /// # Safety
+    /// `at` was loaded from a header or from `older` of a reachable version under `_guard` (I1).
+    pub unsafe fn new(at: *mut Version, _guard: &'g Guard) -> Option<VersionRef<'g>> {
+        NonNull::new(at).map(|at| VersionRef { at, guard: PhantomData })
+    }
+
+    fn get(&self) -> &'g Version {
+        // SAFETY: by I1 it lives as long as the guard, which outlives 'g; I2 and atomics make sharing it sound.
+        unsafe { self.at.as_ref() }
+    }
+
+    pub fn as_ptr(self) -> *mut Version {
+        self.at.as_ptr()
+    }
+
+    pub fn begin(self) -> Begin {
+        match self.get().begin.load(Ordering::Acquire) {
+            ABORTED => Begin::Aborted,
+            begin if begin & UNDECIDED != 0 => Begin::Undecided(TxnId(begin & !UNDECIDED)),
+            ts => Begin::Committed(Timestamp(ts)),
+        }
+    }
+
+    /// Whether `writer` wrote it and has not stamped it.
+    pub fn is_undecided_of(self, writer: TxnId) -> bool {
+        self.get().begin.load(Ordering::Relaxed) == UNDECIDED | writer.0
+    }
+
+    /// Gives it its commit timestamp. REQUIRES that the caller is its writer, after publication.
+    pub fn stamp(self, ts: Timestamp) {
+        self.get().begin.store(ts.0, Ordering::Release);
+    }
+
+    /// Marks it undone. REQUIRES that the caller is its writer. Comes before the unlinking, so that a reader which
+    /// holds the version and finds the writer's slot reused or committed reads this instead of trusting the slot.
+    pub fn mark_aborted(self) {
+        self.get().begin.store(ABORTED, Ordering::Release);
+    }
+
+    pub fn command(self) -> CommandId {
+        CommandId(self.get().command)
+    }
+
+    pub fn layout(self) -> LayoutId {
+        LayoutId(self.get().layout)
+    }
+
+    pub fn is_tombstone(self) -> bool {
+        self.get().flags & TOMBSTONE != 0
+    }
+
+    /// The tuple; empty for a tombstone.
+    pub fn bytes(self) -> &'g [u8] {
+        let len = self.get().len as usize;
+        // SAFETY: I3: `len` bytes follow the header in the same allocation, and `at` may reach all of it; I2: nobody
+        // writes to them; I1: alive for 'g.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr().add(1).cast::<u8>(), len) }
+    }
+
+    pub fn older(self, guard: &'g Guard) -> Option<VersionRef<'g>> {
+        // SAFETY: `self` is reachable under the guard, so I1 covers its `older`.
+        unsafe { VersionRef::new(self.get().older.load(Ordering::Acquire), guard) }
+    }
+
+    /// Points `older` past what is unlinked.
+    ///
+    /// # Safety
+    /// The caller has the row exclusively, and `older` is reachable or null.
+    pub unsafe fn set_older(self, older: *mut Version) {
+        self.get().older.store(older, Ordering::Release);
+    }
+
+    /// Frees it once no guard can reach it.
+    ///
+    /// # Safety
+    /// Unlinked by the caller, retired once.
+    pub unsafe fn retire(self, account: &Account, guard: &Guard) {
+        account.charge(Kind::Version, -(memory_layout(self.get().len as usize).size() as i64));
+        let at = self.at;
+        // SAFETY: unlinked, so guards pinned from now on cannot find it, and the allocator works from any thread.
+        unsafe { guard.defer_unchecked(move || free(at)) }
+    }
+}

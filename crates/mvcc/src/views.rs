@@ -1,0 +1,172 @@
+//! Which timestamps are being read at.
+//!
+//! Responsible for: the visible horizon, registering views, listing the active ones for garbage collection.
+//! Not responsible for: what a view sees (`visible`).
+//!
+//! **Requirement**: a version is freed only if no active view, and none that can come, lies in its time (rule R12).
+//! **Rule**: a view stores the horizon into its slot and reads the horizon again until both agree; a collector reads the
+//! horizon H first and the slots after. All of these are SeqCst. Then a view that the collector did not see re-read the
+//! horizon after the collector did and reads at H or later.
+//! **Interleaving that breaks it otherwise**: view loads horizon 5, collector loads horizon 9 and finds no view, frees
+//! what was replaced at 7, view stores 5 into its slot and misses the row.
+//! A list stays valid for ever: views it lacks read at its H or later.
+//!
+//! Slots are striped by core, so that registering touches the core's own cache lines: one CAS and one store.
+
+use std::sync::OnceLock;
+
+use base::Timestamp;
+use smallvec::SmallVec;
+
+use crate::memory::Padded;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, stripe};
+
+const STRIPES: usize = if cfg!(shuttle) { 2 } else { 16 };
+const SLOTS: usize = if cfg!(shuttle) { 2 } else { 64 };
+const FREE: u64 = u64::MAX;
+
+struct Block {
+    slots: [AtomicU64; SLOTS],
+    /// Slots ever used; raised before a slot is taken.
+    used: AtomicUsize,
+    next: OnceLock<Box<Block>>,
+}
+
+impl Default for Block {
+    fn default() -> Block {
+        Block { slots: [const { AtomicU64::new(FREE) }; SLOTS], used: AtomicUsize::new(0), next: OnceLock::new() }
+    }
+}
+
+/// A registered view. Give it back with `Store::end_view`; dropping it instead pins garbage for ever.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a view that is not ended pins garbage"]
+pub struct ViewToken {
+    ts: Timestamp,
+    stripe: u16,
+    block: u16,
+    slot: u16,
+}
+
+impl ViewToken {
+    /// The timestamp it reads at: everything committed up to there.
+    pub fn read_ts(&self) -> Timestamp {
+        self.ts
+    }
+}
+
+pub(crate) struct Views {
+    horizon: Padded<AtomicU64>,
+    /// Counts shared registrations; a scan that saw it move begins again.
+    shared: AtomicU64,
+    stripes: [Padded<Block>; STRIPES],
+}
+
+/// The views at one moment, for deciding what is garbage.
+#[derive(Clone, Debug)]
+pub(crate) struct ActiveViews {
+    /// Views that are not listed read here or later.
+    pub horizon: Timestamp,
+    /// Ascending.
+    pub reads: SmallVec<[Timestamp; 16]>,
+}
+
+impl ActiveViews {
+    /// The oldest view that reads in `[begin, end)`.
+    pub fn reader_in(&self, begin: Timestamp, end: Timestamp) -> Option<Timestamp> {
+        let at = self.reads.partition_point(|&ts| ts < begin);
+        self.reads.get(at).copied().filter(|&ts| ts < end)
+    }
+}
+
+impl Views {
+    pub fn new(horizon: Timestamp) -> Views {
+        Views {
+            horizon: Padded(AtomicU64::new(horizon.0)),
+            shared: AtomicU64::new(0),
+            stripes: std::array::from_fn(|_| Padded::default()),
+        }
+    }
+
+    pub fn horizon(&self) -> Timestamp {
+        Timestamp(self.horizon.0.load(Ordering::SeqCst))
+    }
+
+    /// Moves the horizon. SeqCst as the rule above asks; who reads the new horizon sees the slot of the commit that
+    /// moved it.
+    pub fn advance(&self, ts: Timestamp) {
+        let before = self.horizon.0.swap(ts.0, Ordering::SeqCst);
+        base::invariant!(before <= ts.0, "the visible horizon only moves forward: {before} then {ts}");
+    }
+
+    pub fn register(&self) -> ViewToken {
+        let mut ts = self.horizon();
+        let (mut token, slot) = self.claim(ts);
+        loop {
+            let now = self.horizon();
+            if now == ts {
+                token.ts = ts;
+                return token;
+            }
+            ts = now;
+            slot.store(ts.0, Ordering::SeqCst);
+        }
+    }
+
+    /// Registers a second view at the time of one that is held.
+    pub fn share(&self, held: &ViewToken) -> ViewToken {
+        let token = self.claim(held.ts).0;
+        // A scan that passed the new slot before and reaches the old one after it is given back would miss both.
+        self.shared.fetch_add(1, Ordering::SeqCst);
+        token
+    }
+
+    fn claim(&self, ts: Timestamp) -> (ViewToken, &AtomicU64) {
+        let stripe = stripe() % STRIPES;
+        let mut block = &self.stripes[stripe].0;
+        for depth in 0..=u16::MAX {
+            for (index, slot) in block.slots.iter().enumerate() {
+                if slot.load(Ordering::Relaxed) != FREE {
+                    continue;
+                }
+                if block.used.load(Ordering::Relaxed) <= index {
+                    block.used.fetch_max(index + 1, Ordering::SeqCst);
+                }
+                if slot.compare_exchange(FREE, ts.0, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+                    return (ViewToken { ts, stripe: stripe as u16, block: depth, slot: index as u16 }, slot);
+                }
+            }
+            block = block.next.get_or_init(Box::default);
+        }
+        unreachable!("millions of views on one stripe")
+    }
+
+    pub fn end(&self, token: ViewToken) {
+        let mut block = &self.stripes[token.stripe as usize].0;
+        for _ in 0..token.block {
+            block = block.next.get().expect("the token's block was made when it was registered");
+        }
+        // Release: what the view read is read before the slot is seen free.
+        block.slots[token.slot as usize].store(FREE, Ordering::Release);
+    }
+
+    pub fn active(&self) -> ActiveViews {
+        loop {
+            let shared = self.shared.load(Ordering::SeqCst);
+            let mut views = ActiveViews { horizon: self.horizon(), reads: SmallVec::new() };
+            for stripe in &self.stripes {
+                let mut block = Some(&stripe.0);
+                while let Some(now) = block {
+                    let used = now.used.load(Ordering::SeqCst);
+                    let reads = now.slots[..used].iter().map(|slot| slot.load(Ordering::SeqCst));
+                    views.reads.extend(reads.filter(|&ts| ts != FREE).map(Timestamp));
+                    block = now.next.get().map(Box::as_ref);
+                }
+            }
+            if self.shared.load(Ordering::SeqCst) == shared {
+                views.reads.sort_unstable();
+                return views;
+            }
+        }
+    }
+}

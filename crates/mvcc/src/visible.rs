@@ -1,0 +1,153 @@
+//! What a view sees of a row.
+//!
+//! Responsible for: walking a chain of versions.
+//! Not responsible for: keeping the versions a view needs (`views`, `garbage`).
+//!
+//! Example: the chain of row 1 is `[undecided(t9)] → [ts 7] → [ts 3]`. A view at 5 sees ts 3, a view at 8 sees ts 7, and
+//! t9's own view sees its version from the command after the one that wrote it. If t9 is published at 8, the view at 8
+//! sees t9's version although it is not stamped: the slot of t9 says so.
+
+use base::{CommandId, LayoutId, Timestamp, TxnId};
+
+use crate::epoch::Guard;
+use crate::header::{Head, RowHeader};
+use crate::txns::{Fate, TxnTable};
+use crate::version::{Begin, VersionRef};
+
+/// What a command sees: all commits up to `read_ts`, and what earlier commands of its own transaction wrote (rule R6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Commits up to here are seen. REQUIRES that a [`ViewToken`](crate::ViewToken) at this timestamp is held.
+    pub read_ts: Timestamp,
+    /// The transaction whose own writes are seen.
+    pub own: Option<TxnId>,
+    /// Own versions of commands before this one are seen.
+    pub command: CommandId,
+}
+
+/// A version as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadVersion<'g> {
+    /// The layout its tuple is written in.
+    pub layout: LayoutId,
+    /// The tuple.
+    pub tuple: &'g [u8],
+    /// The commit that the decision rests on; 0 for an own version. Raises the reader's gate (rule R1).
+    pub ts: Timestamp,
+    /// Versions of the row had different index keys: an index scan must compare the key of `tuple` with the entry's.
+    pub keys_diverged: bool,
+}
+
+/// What a view sees of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read<'g> {
+    /// This version.
+    Visible(ReadVersion<'g>),
+    /// The row was deleted by this commit (0: by the view's own transaction).
+    Gone(Timestamp),
+    /// Nothing: not yet inserted, undone, or gone for all.
+    Absent,
+}
+
+/// The newest state of a row, whatever the view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newest<'g> {
+    /// A committed or own version.
+    Live(ReadVersion<'g>),
+    /// Deleted by this commit (0: own).
+    Deleted(Timestamp),
+    /// Another transaction has written it and is undecided.
+    Undecided {
+        /// Who.
+        holder: TxnId,
+        /// What it wrote last; `None`: it deleted the row. `ts` is 0.
+        pending: Option<ReadVersion<'g>>,
+        /// The newest decided version below; `None`: there is none, or it is deleted.
+        decided: Option<ReadVersion<'g>>,
+    },
+    /// There is no such row.
+    Absent,
+}
+
+/// Resolves `begin` of a version for good.
+enum Decided {
+    At(Timestamp),
+    By(TxnId),
+    Never,
+}
+
+fn decide(version: VersionRef<'_>, txns: &TxnTable) -> Decided {
+    loop {
+        match version.begin() {
+            Begin::Committed(ts) => return Decided::At(ts),
+            Begin::Aborted => return Decided::Never,
+            Begin::Undecided(txn) => match txns.fate(txn) {
+                Fate::Undecided => return Decided::By(txn),
+                Fate::Committed(ts) => return Decided::At(ts),
+                // It left its slot after it stamped or marked the version: the next look is final.
+                Fate::Over => {}
+            },
+        }
+    }
+}
+
+fn found<'g>(version: VersionRef<'g>, ts: Timestamp, head: &Head<'_>) -> Option<ReadVersion<'g>> {
+    (!version.is_tombstone()).then(|| ReadVersion {
+        layout: version.layout(),
+        tuple: version.bytes(),
+        ts,
+        keys_diverged: head.diverged,
+    })
+}
+
+const OWN: Timestamp = Timestamp(0);
+
+/// What `view` sees of a row.
+#[inline]
+pub(crate) fn read<'g>(header: &RowHeader, view: &View, txns: &TxnTable, guard: &'g Guard) -> Read<'g> {
+    let head = header.head(guard);
+    let mut next = head.newest;
+    while let Some(version) = next {
+        let seen = match decide(version, txns) {
+            Decided::At(ts) => (ts <= view.read_ts).then_some(ts),
+            Decided::By(txn) => (view.own == Some(txn) && version.command() < view.command).then_some(OWN),
+            Decided::Never => None,
+        };
+        if let Some(ts) = seen {
+            return found(version, ts, &head).map_or(Read::Gone(ts), Read::Visible);
+        }
+        next = version.older(guard);
+    }
+    Read::Absent
+}
+
+/// The newest state of a row for `own`.
+pub(crate) fn newest<'g>(header: &RowHeader, own: Option<TxnId>, txns: &TxnTable, guard: &'g Guard) -> Newest<'g> {
+    let head = header.head(guard);
+    let mut undecided = None;
+    let mut next = head.newest;
+    while let Some(version) = next {
+        let decided = match decide(version, txns) {
+            Decided::At(ts) => Some(ts),
+            Decided::By(txn) if own == Some(txn) => Some(OWN),
+            Decided::By(txn) => {
+                undecided = undecided.or(Some((txn, found(version, OWN, &head))));
+                None
+            }
+            Decided::Never => None,
+        };
+        if let Some(ts) = decided {
+            let decided = found(version, ts, &head);
+            return match (undecided, decided) {
+                (Some((holder, pending)), decided) => Newest::Undecided { holder, pending, decided },
+                (None, Some(live)) => Newest::Live(live),
+                (None, None) => Newest::Deleted(ts),
+            };
+        }
+        next = version.older(guard);
+    }
+    match undecided {
+        Some((holder, pending)) => Newest::Undecided { holder, pending, decided: None },
+        None => Newest::Absent,
+    }
+}
