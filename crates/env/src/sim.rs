@@ -61,9 +61,12 @@ struct Image {
 
 #[derive(Default, Debug)]
 struct State {
-    files: BTreeMap<String, Image>,
-    /// The files that a crash finds: creations and removals count after a directory sync.
-    durable_names: BTreeMap<String, ()>,
+    /// Files by number; a file keeps its number when it is renamed, and lives on while it is open.
+    files: BTreeMap<u64, Image>,
+    names: BTreeMap<String, u64>,
+    next_file: u64,
+    /// The names that a crash finds: creations, renames and removals count after a directory sync.
+    durable_names: BTreeMap<String, u64>,
     /// Operations (writes and syncs) done.
     operations: u64,
     /// Everything fails from this operation on.
@@ -93,7 +96,7 @@ impl State {
     }
 
     fn used(&self) -> u64 {
-        self.files.values().map(|f| f.allocated.max(f.live.len() as u64)).sum()
+        self.names.values().filter_map(|id| self.files.get(id)).map(|f| f.allocated.max(f.live.len() as u64)).sum()
     }
 
     fn has_room(&self, more: u64) -> io::Result<()> {
@@ -136,7 +139,9 @@ impl SimDisk {
 
     /// Flips a bit of a file, synced or not.
     pub fn flip_bit(&self, name: &str, bit: u64) {
-        if let Some(image) = self.state().files.get_mut(name) {
+        let mut state = self.state();
+        let id = state.names.get(name).copied().unwrap_or(u64::MAX);
+        if let Some(image) = state.files.get_mut(&id) {
             let at = (bit / 8) as usize;
             for bytes in [&mut image.live, &mut image.durable] {
                 if let Some(byte) = bytes.get_mut(at) {
@@ -150,10 +155,9 @@ impl SimDisk {
     pub fn after_crash(&self, crash: Crash, random: &mut SimRandom) -> SimDisk {
         let state = self.state();
         let mut files = BTreeMap::new();
-        for (name, image) in &state.files {
-            if crash != Crash::KeepAll && !state.durable_names.contains_key(name) {
-                continue;
-            }
+        let names = if crash == Crash::KeepAll { &state.names } else { &state.durable_names };
+        for id in names.values() {
+            let Some(image) = state.files.get(id) else { continue };
             let mut bytes = image.durable.clone();
             match crash {
                 Crash::LoseUnsynced => {}
@@ -165,10 +169,16 @@ impl SimDisk {
                 }
             }
             let allocated = bytes.len() as u64;
-            files.insert(name.clone(), Image { live: bytes.clone(), durable: bytes, pending: Vec::new(), allocated });
+            files.insert(*id, Image { live: bytes.clone(), durable: bytes, pending: Vec::new(), allocated });
         }
-        let durable_names = files.keys().map(|n| (n.clone(), ())).collect();
-        SimDisk(Arc::new(Mutex::new(State { files, durable_names, quota: state.quota, ..State::default() })))
+        SimDisk(Arc::new(Mutex::new(State {
+            files,
+            names: names.clone(),
+            durable_names: names.clone(),
+            next_file: state.next_file,
+            quota: state.quota,
+            ..State::default()
+        })))
     }
 }
 
@@ -196,42 +206,45 @@ impl Disk for SimDisk {
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state();
         state.step()?;
-        if state.files.contains_key(name) {
+        if state.names.contains_key(name) {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists));
         }
-        state.files.insert(name.to_string(), Image::default());
-        Ok(Arc::new(SimFile { disk: self.clone(), name: name.to_string() }))
+        let id = state.next_file;
+        state.next_file += 1;
+        state.files.insert(id, Image::default());
+        state.names.insert(name.to_string(), id);
+        Ok(Arc::new(SimFile { disk: self.clone(), id }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        match self.state().files.contains_key(name) {
-            true => Ok(Arc::new(SimFile { disk: self.clone(), name: name.to_string() })),
-            false => Err(io::Error::from(io::ErrorKind::NotFound)),
+        match self.state().names.get(name) {
+            Some(&id) => Ok(Arc::new(SimFile { disk: self.clone(), id })),
+            None => Err(io::Error::from(io::ErrorKind::NotFound)),
         }
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut state = self.state();
         state.step()?;
-        state.files.remove(name).map(|_| ()).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+        state.names.remove(name).map(|_| ()).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut state = self.state();
         state.step()?;
-        let image = state.files.remove(from).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        state.files.insert(to.to_string(), image);
+        let id = state.names.remove(from).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        state.names.insert(to.to_string(), id);
         Ok(())
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        Ok(self.state().files.keys().cloned().collect())
+        Ok(self.state().names.keys().cloned().collect())
     }
 
     fn sync_directory(&self) -> io::Result<()> {
         let mut state = self.state();
         state.step()?;
-        state.durable_names = state.files.keys().map(|n| (n.clone(), ())).collect();
+        state.durable_names = state.names.clone();
         Ok(())
     }
 
@@ -257,13 +270,13 @@ impl Drop for SimLock {
 
 struct SimFile {
     disk: SimDisk,
-    name: String,
+    id: u64,
 }
 
 impl SimFile {
     fn with<T>(&self, run: impl FnOnce(&mut Image) -> T) -> io::Result<T> {
         let mut state = self.disk.state();
-        state.files.get_mut(&self.name).map(run).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+        state.files.get_mut(&self.id).map(run).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 }
 
@@ -273,7 +286,7 @@ impl DiskFile for SimFile {
             let mut state = self.disk.state();
             state.step()?;
             let end = offset + bytes.len() as u64;
-            let has = state.files.get(&self.name).map_or(0, |f| f.allocated.max(f.live.len() as u64));
+            let has = state.files.get(&self.id).map_or(0, |f| f.allocated.max(f.live.len() as u64));
             state.has_room(end.saturating_sub(has))?;
         }
         self.with(|image| {
@@ -299,7 +312,7 @@ impl DiskFile for SimFile {
         let end = offset + len;
         {
             let state = self.disk.state();
-            let has = state.files.get(&self.name).map_or(0, |f| f.allocated.max(f.live.len() as u64));
+            let has = state.files.get(&self.id).map_or(0, |f| f.allocated.max(f.live.len() as u64));
             state.has_room(end.saturating_sub(has))?;
         }
         self.with(|image| {

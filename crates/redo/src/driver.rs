@@ -1,0 +1,102 @@
+//! What carries the bytes of a log: a file here, a replicated log service elsewhere (rule R14).
+
+use std::fmt;
+
+use base::{Epoch, Lsn};
+
+/// Records to append as one unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// Position of the first byte; the end of what was appended before.
+    pub start: Lsn,
+    /// The records.
+    pub bytes: &'a [u8],
+}
+
+/// A position that was read back, and where it lies, for error messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Position after the last good batch.
+    pub end: Lsn,
+    /// Whether something after it had to be cut off.
+    pub cut: Option<String>,
+}
+
+/// What a driver can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Batches that may be on their way at once.
+    pub window: usize,
+    /// Largest batch in bytes.
+    pub batch_bytes_max: usize,
+}
+
+/// Why a driver refuses.
+#[derive(Debug)]
+pub enum DriverError {
+    /// Another writer has taken over.
+    Fenced(Epoch),
+    /// No space. Heals when there is some.
+    Full,
+    /// The batch is larger than the limit.
+    TooLarge(usize),
+    /// Written bytes may or may not be there; only reading back tells. The writer must stop.
+    Failed(std::io::Error),
+    /// What was durable is damaged: where.
+    Corrupt(String),
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DriverError::Fenced(by) => write!(f, "the log was taken over by epoch {by}"),
+            DriverError::Full => f.write_str("no space left for the log"),
+            DriverError::TooLarge(bytes) => write!(f, "a batch of {bytes} bytes is too large for the log"),
+            DriverError::Failed(error) => write!(f, "the log failed: {error}"),
+            DriverError::Corrupt(place) => write!(f, "the log is damaged: {place}"),
+        }
+    }
+}
+
+impl std::error::Error for DriverError {}
+
+/// Carries a log. Used by one writer thread; [`ReplicatedLog::read`] only before the first append.
+pub trait ReplicatedLog: Send {
+    /// What it can take.
+    fn limits(&self) -> Limits;
+
+    /// Reads every batch from `from` on, in order, and makes the driver ready to append after the last good one.
+    ///
+    /// # Errors
+    /// `Corrupt` if something that was durable is damaged; `Failed`.
+    fn read(&mut self, from: Lsn, visit: &mut dyn FnMut(Batch<'_>) -> Result<(), String>) -> Result<Mark, DriverError>;
+
+    /// Starts to append a batch. `durable` is the durable position now.
+    ///
+    /// # Errors
+    /// All. REQUIRES that fewer than `window` batches are on their way.
+    fn submit(&mut self, epoch: Epoch, durable: Lsn, batch: Batch<'_>) -> Result<(), DriverError>;
+
+    /// Waits until all that was submitted is durable.
+    ///
+    /// # Errors
+    /// `Fenced`, `Failed`
+    fn complete(&mut self) -> Result<(), DriverError>;
+
+    /// Bytes (records and overhead) that can be appended into space that is set aside. Callable from any thread through
+    /// the handle, which stays valid.
+    fn room(&self) -> std::sync::Arc<dyn Fn() -> u64 + Send + Sync>;
+
+    /// Bytes a batch takes besides its records.
+    fn overhead(&self) -> u64;
+
+    /// Sets space aside ahead of need; `Ok(true)` if it did something. Called from a thread of its own, beside
+    /// everything else.
+    fn preparer(&self) -> Option<Box<dyn FnMut() -> Result<bool, DriverError> + Send>>;
+
+    /// Drops whole segments before `upto`.
+    fn trim(&mut self, upto: Lsn) -> Result<(), DriverError>;
+
+    /// From now on only writers of `epoch` or later may append.
+    fn fence(&mut self, epoch: Epoch) -> Result<(), DriverError>;
+}

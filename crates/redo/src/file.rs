@@ -1,0 +1,393 @@
+//! The file driver: segments in a directory, one sync per group.
+//!
+//! Segments are named by the position of their first record, hold a header and frames, and have their full size from the
+//! start, written with zeros: overwriting allocated bytes keeps a sync from touching the file system's metadata. The next
+//! segment is prepared ahead, as `spare`, by a thread of its own, and takes its name when the one in use is full.
+//!
+//! Reading back (rule R5): frames follow each other without a gap. The first that does not – damaged, or of an older
+//! generation than the one before – ends the log, unless a later frame says that it had been durable. The generation rises
+//! with every opening, so frames left behind a cut never come back.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use base::{Epoch, Lsn};
+use env::{Disk, DiskFile};
+
+use crate::driver::{Batch, DriverError, Limits, Mark, ReplicatedLog};
+use crate::frame::{self, ALIGN, FRAME_HEADER, FrameHeader, SEGMENT_HEADER, SegmentHeader};
+
+const SPARE: &str = "spare";
+const SPARE_NEW: &str = "spare.new";
+
+/// Bytes written at once while a segment is prepared.
+const ZEROS: usize = 1 << 20;
+
+/// Sizes of the file driver.
+#[derive(Clone, Copy, Debug)]
+pub struct FileOptions {
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+    /// Largest batch. At most a quarter of a segment.
+    pub batch_bytes_max: usize,
+}
+
+impl Default for FileOptions {
+    fn default() -> FileOptions {
+        FileOptions { segment_bytes: 64 << 20, batch_bytes_max: 4 << 20 }
+    }
+}
+
+/// What the writer and the preparer share.
+struct Space {
+    /// Bytes left in the segment in use.
+    left: AtomicU64,
+    /// A prepared segment waits.
+    spare: AtomicBool,
+    /// Bytes a prepared segment is good for: less its header, and the end that a batch may not fit into.
+    spare_bytes: u64,
+    /// Held while a segment is made.
+    making: Mutex<()>,
+}
+
+impl Space {
+    fn room(&self) -> u64 {
+        let spare = if self.spare.load(Ordering::Acquire) { self.spare_bytes } else { 0 };
+        self.left.load(Ordering::Acquire) + spare
+    }
+
+    /// Makes the spare segment if there is none.
+    fn make(&self, disk: &dyn Disk, bytes: u64) -> Result<(), DriverError> {
+        let _making = self.making.lock().unwrap_or_else(|e| e.into_inner());
+        if !self.spare.load(Ordering::Acquire) {
+            prepare(disk, bytes)?;
+            self.spare.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+struct Segment {
+    file: Arc<dyn DiskFile>,
+    start: Lsn,
+    /// Where the next frame goes.
+    end: u64,
+    /// Written since the last sync.
+    dirty: bool,
+}
+
+/// A log in files.
+pub struct FileLog {
+    disk: Arc<dyn Disk>,
+    options: FileOptions,
+    space: Arc<Space>,
+    segments: Vec<Segment>,
+    generation: u64,
+    epoch: Epoch,
+    buffer: Vec<u8>,
+}
+
+fn name_of(start: Lsn) -> String {
+    format!("{:020}.log", start.0)
+}
+
+fn start_of(name: &str) -> Option<Lsn> {
+    name.strip_suffix(".log").filter(|n| n.len() == 20)?.parse().ok().map(Lsn)
+}
+
+fn failed(error: io::Error) -> DriverError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DriverError::Full,
+        _ => DriverError::Failed(error),
+    }
+}
+
+/// One segment while it is read back.
+struct Found {
+    name: String,
+    start: Lsn,
+    bytes: Vec<u8>,
+}
+
+/// Where reading stopped.
+struct Stop {
+    segment: usize,
+    offset: usize,
+    end: Lsn,
+}
+
+impl FileLog {
+    /// A log in a directory. Nothing is read or written yet; [`ReplicatedLog::read`] comes first.
+    pub fn new(disk: Arc<dyn Disk>, options: FileOptions) -> FileLog {
+        assert!(options.batch_bytes_max as u64 * 4 <= options.segment_bytes, "a batch is at most a quarter of a segment");
+        let waste = frame::frame_len(options.batch_bytes_max) as u64;
+        let space = Space {
+            left: AtomicU64::new(0),
+            spare: AtomicBool::new(false),
+            spare_bytes: options.segment_bytes - SEGMENT_HEADER as u64 - waste,
+            making: Mutex::new(()),
+        };
+        FileLog {
+            disk,
+            options,
+            space: Arc::new(space),
+            segments: Vec::new(),
+            generation: 1,
+            epoch: Epoch(0),
+            buffer: Vec::new(),
+        }
+    }
+
+    fn read_whole(&self, name: &str) -> Result<Vec<u8>, DriverError> {
+        let file = self.disk.open(name).map_err(failed)?;
+        let mut bytes = vec![0; file.len().map_err(failed)? as usize];
+        let read = file.read_at(&mut bytes, 0).map_err(failed)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
+    /// Names and first positions of the segments, in order.
+    fn list(&self) -> Result<Vec<(Lsn, String)>, DriverError> {
+        let names = self.disk.list().map_err(failed)?;
+        let mut found: Vec<_> = names.into_iter().filter_map(|n| start_of(&n).map(|start| (start, n))).collect();
+        found.sort();
+        Ok(found)
+    }
+
+    /// Refuses if a frame behind the stop says that what is damaged had been durable.
+    fn check_cut(&self, stop: &Stop, segment: &Found, later: &[(Lsn, String)]) -> Result<(), DriverError> {
+        let place = || format!("{} at byte {}", segment.name, stop.offset);
+        let witness = |bytes: &[u8], from: usize| {
+            let mut at = from.next_multiple_of(ALIGN);
+            while at + FRAME_HEADER <= bytes.len() {
+                if let Some((header, _)) = frame::decode(&bytes[at..]) {
+                    let newer = header.generation >= self.generation;
+                    if newer && header.durable > stop.end {
+                        return true;
+                    }
+                }
+                at += ALIGN;
+            }
+            false
+        };
+        if witness(&segment.bytes, stop.offset + ALIGN) {
+            return Err(DriverError::Corrupt(place()));
+        }
+        for (_, name) in later {
+            if witness(&self.read_whole(name)?, SEGMENT_HEADER) {
+                return Err(DriverError::Corrupt(place()));
+            }
+        }
+        Ok(())
+    }
+
+    fn set_left(&self) {
+        let left = self.segments.last().map_or(0, |s| {
+            // What a batch may not fit into any more counts as nothing.
+            let waste = frame::frame_len(self.options.batch_bytes_max) as u64;
+            (self.options.segment_bytes - s.end).saturating_sub(waste)
+        });
+        self.space.left.store(left, Ordering::Release);
+    }
+
+    /// Puts the spare segment to use for records from `start` on.
+    fn rotate(&mut self, start: Lsn) -> Result<(), DriverError> {
+        self.space.make(&*self.disk, self.options.segment_bytes)?;
+        let name = name_of(start);
+        let file = self.disk.open(SPARE).map_err(failed)?;
+        let header = SegmentHeader { start, generation: self.generation };
+        file.write_at(&header.encode(), 0).map_err(failed)?;
+        file.sync().map_err(failed)?;
+        self.disk.rename(SPARE, &name).map_err(failed)?;
+        self.disk.sync_directory().map_err(failed)?;
+        self.segments.push(Segment { file, start, end: SEGMENT_HEADER as u64, dirty: false });
+        self.set_left();
+        self.space.spare.store(false, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Makes a segment of zeros named `spare`.
+fn prepare(disk: &dyn Disk, bytes: u64) -> Result<(), DriverError> {
+    let make = || -> io::Result<()> {
+        if disk.list()?.iter().any(|n| n == SPARE_NEW) {
+            disk.remove(SPARE_NEW)?;
+        }
+        let file = disk.create(SPARE_NEW)?;
+        file.allocate(0, bytes)?;
+        let zeros = vec![0u8; ZEROS.min(bytes as usize)];
+        let mut at = 0;
+        while at < bytes {
+            let n = zeros.len().min((bytes - at) as usize);
+            file.write_at(&zeros[..n], at)?;
+            at += n as u64;
+        }
+        file.sync()?;
+        disk.rename(SPARE_NEW, SPARE)?;
+        disk.sync_directory()
+    };
+    make().map_err(|error| {
+        // Half a segment is of no use and takes the space that is short.
+        let _ = disk.remove(SPARE_NEW);
+        failed(error)
+    })
+}
+
+impl ReplicatedLog for FileLog {
+    fn limits(&self) -> Limits {
+        Limits { window: 8, batch_bytes_max: self.options.batch_bytes_max }
+    }
+
+    fn overhead(&self) -> u64 {
+        (FRAME_HEADER + ALIGN) as u64
+    }
+
+    fn room(&self) -> Arc<dyn Fn() -> u64 + Send + Sync> {
+        let space = Arc::clone(&self.space);
+        Arc::new(move || space.room())
+    }
+
+    fn preparer(&self) -> Option<Box<dyn FnMut() -> Result<bool, DriverError> + Send>> {
+        let (disk, space, bytes) = (Arc::clone(&self.disk), Arc::clone(&self.space), self.options.segment_bytes);
+        Some(Box::new(move || {
+            if space.spare.load(Ordering::Acquire) {
+                return Ok(false);
+            }
+            space.make(&*disk, bytes)?;
+            Ok(true)
+        }))
+    }
+
+    fn read(&mut self, from: Lsn, visit: &mut dyn FnMut(Batch<'_>) -> Result<(), String>) -> Result<Mark, DriverError> {
+        let names = self.list()?;
+        let mut expected = None;
+        let mut stopped: Option<(Stop, Found)> = None;
+        let mut last: Option<(Arc<dyn DiskFile>, Lsn, u64)> = None;
+        let mut consumed = 0;
+        for (i, (start, name)) in names.iter().enumerate() {
+            let bytes = self.read_whole(name)?;
+            let header = SegmentHeader::decode(&bytes).map_err(|e| DriverError::Corrupt(format!("{name}: {e}")))?;
+            let end = *expected.get_or_insert(*start);
+            let found = Found { name: name.clone(), start: *start, bytes };
+            // A segment that was being made when the machine stopped has no header yet, and nothing in it.
+            if header.is_none_or(|h| h.start != *start) || end != *start {
+                stopped = Some((Stop { segment: i, offset: 0, end }, found));
+                break;
+            }
+            let mut offset = SEGMENT_HEADER;
+            let mut end = end;
+            while let Some((frame_header, records)) = found.bytes.get(offset..).and_then(frame::decode) {
+                if frame_header.start != end || frame_header.generation < self.generation {
+                    break;
+                }
+                self.generation = frame_header.generation;
+                if frame_header.start >= from {
+                    let batch = Batch { start: frame_header.start, bytes: records };
+                    visit(batch).map_err(|e| DriverError::Corrupt(format!("{name} at byte {offset}: {e}")))?;
+                }
+                end = Lsn(end.0 + records.len() as u64);
+                self.epoch = self.epoch.max(frame_header.epoch);
+                offset += frame::frame_len(records.len());
+            }
+            expected = Some(end);
+            consumed = i + 1;
+            last = Some((self.disk.open(name).map_err(failed)?, found.start, offset as u64));
+            let next_follows = names.get(i + 1).is_some_and(|(next, _)| *next == end);
+            if !next_follows {
+                stopped = Some((Stop { segment: i, offset, end }, found));
+                break;
+            }
+        }
+        let mut cut = None;
+        if let Some((stop, found)) = stopped {
+            let later = &names[(stop.segment + 1).min(names.len())..];
+            self.check_cut(&stop, &found, later)?;
+            let tail = found.bytes.get(stop.offset..).unwrap_or(&[]);
+            if tail.iter().any(|b| *b != 0) || !later.is_empty() {
+                cut = Some(format!("{} at byte {}", found.name, stop.offset));
+            }
+            for (_, name) in names[consumed..].iter() {
+                self.disk.remove(name).map_err(failed)?;
+            }
+        }
+        let end = expected.unwrap_or(from);
+        self.generation += 1;
+        self.space.spare.store(self.disk.list().map_err(failed)?.iter().any(|n| n == SPARE), Ordering::Release);
+        if self.space.spare.load(Ordering::Acquire) {
+            let spare = self.disk.open(SPARE).map_err(failed)?;
+            // Sizes may have been configured differently before.
+            if spare.len().map_err(failed)? != self.options.segment_bytes {
+                self.disk.remove(SPARE).map_err(failed)?;
+                self.space.spare.store(false, Ordering::Release);
+            }
+        }
+        match last {
+            Some((file, start, offset)) if file.len().map_err(failed)? >= self.options.segment_bytes => {
+                self.segments.push(Segment { file, start, end: offset, dirty: false });
+                self.set_left();
+            }
+            _ => self.rotate(end)?,
+        }
+        Ok(Mark { end, cut })
+    }
+
+    fn submit(&mut self, epoch: Epoch, durable: Lsn, batch: Batch<'_>) -> Result<(), DriverError> {
+        if epoch < self.epoch {
+            return Err(DriverError::Fenced(self.epoch));
+        }
+        if batch.bytes.len() > self.options.batch_bytes_max {
+            return Err(DriverError::TooLarge(batch.bytes.len()));
+        }
+        let len = frame::frame_len(batch.bytes.len()) as u64;
+        let fits = self.segments.last().is_some_and(|s| s.end + len <= self.options.segment_bytes);
+        if !fits {
+            self.rotate(batch.start)?;
+        }
+        self.buffer.clear();
+        let header = FrameHeader {
+            len: batch.bytes.len() as u32,
+            start: batch.start,
+            generation: self.generation,
+            epoch,
+            durable,
+        };
+        frame::encode(&header, batch.bytes, &mut self.buffer);
+        let segment = self.segments.last_mut().expect("rotated above if there was none");
+        segment.file.write_at(&self.buffer, segment.end).map_err(failed)?;
+        segment.end += len;
+        segment.dirty = true;
+        self.set_left();
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Result<(), DriverError> {
+        // In order: a later segment must not be durable before an earlier one.
+        for segment in self.segments.iter_mut().filter(|s| s.dirty) {
+            segment.file.sync().map_err(DriverError::Failed)?;
+            segment.dirty = false;
+        }
+        let keep = self.segments.len().saturating_sub(1);
+        self.segments.drain(..keep);
+        Ok(())
+    }
+
+    fn trim(&mut self, upto: Lsn) -> Result<(), DriverError> {
+        let names = self.list()?;
+        let mut removed = false;
+        for pair in names.windows(2) {
+            // A segment goes when the one after it begins at or before the position.
+            let in_use = self.segments.iter().any(|s| s.start == pair[0].0);
+            if pair[1].0 <= upto && !in_use {
+                self.disk.remove(&pair[0].1).map_err(failed)?;
+                removed = true;
+            }
+        }
+        if removed { self.disk.sync_directory().map_err(failed) } else { Ok(()) }
+    }
+
+    fn fence(&mut self, epoch: Epoch) -> Result<(), DriverError> {
+        self.epoch = self.epoch.max(epoch);
+        Ok(())
+    }
+}

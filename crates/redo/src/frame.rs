@@ -1,0 +1,151 @@
+//! Batches as they lie in a segment, and the segment's own header. Byte tables: docs/formats/log.md.
+
+use base::{Epoch, Lsn};
+
+const SEGMENT_MAGIC: &[u8; 8] = b"NYALALOG";
+const FRAME_MAGIC: u32 = 0x4c41_594e;
+
+/// Version of the format. Another one is refused.
+pub(crate) const VERSION: u32 = 1;
+
+/// Bytes before the first frame.
+pub(crate) const SEGMENT_HEADER: usize = 64;
+/// Bytes of a frame before its records.
+pub(crate) const FRAME_HEADER: usize = 48;
+/// Frames begin at multiples of this.
+pub(crate) const ALIGN: usize = 8;
+
+/// Bytes that a frame with `records` bytes of records takes.
+pub(crate) fn frame_len(records: usize) -> usize {
+    (FRAME_HEADER + records).next_multiple_of(ALIGN)
+}
+
+/// What a segment says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentHeader {
+    pub start: Lsn,
+    pub generation: u64,
+}
+
+impl SegmentHeader {
+    pub fn encode(&self) -> [u8; SEGMENT_HEADER] {
+        let mut bytes = [0u8; SEGMENT_HEADER];
+        bytes[..8].copy_from_slice(SEGMENT_MAGIC);
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.start.0.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.generation.to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[..60]);
+        bytes[60..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// `Ok(None)` for bytes that are no header; an error for a header of another version.
+    pub fn decode(bytes: &[u8]) -> Result<Option<SegmentHeader>, String> {
+        let Some(bytes) = bytes.get(..SEGMENT_HEADER) else { return Ok(None) };
+        if &bytes[..8] != SEGMENT_MAGIC || u32_at(bytes, 60) != crc32c::crc32c(&bytes[..60]) {
+            return Ok(None);
+        }
+        let version = u32_at(bytes, 8);
+        if version != VERSION {
+            return Err(format!("log format version {version} is not {VERSION}, the one this server reads"));
+        }
+        Ok(Some(SegmentHeader { start: Lsn(u64_at(bytes, 16)), generation: u64_at(bytes, 24) }))
+    }
+}
+
+/// What a frame says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameHeader {
+    /// Bytes of records.
+    pub len: u32,
+    pub start: Lsn,
+    pub generation: u64,
+    pub epoch: Epoch,
+    /// The durable position when the frame was written (rule R5).
+    pub durable: Lsn,
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Appends a frame, padded to the alignment.
+pub(crate) fn encode(header: &FrameHeader, records: &[u8], out: &mut Vec<u8>) {
+    let at = out.len();
+    out.extend_from_slice(&FRAME_MAGIC.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&header.len.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    for word in [header.start.0, header.generation, header.epoch.0, header.durable.0] {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+    out.extend_from_slice(records);
+    let crc = crc32c::crc32c(&out[at + 8..]);
+    out[at + 4..at + 8].copy_from_slice(&crc.to_le_bytes());
+    out.resize(at + frame_len(records.len()), 0);
+}
+
+/// The frame at the start of `bytes`, if there is a whole and undamaged one.
+pub(crate) fn decode(bytes: &[u8]) -> Option<(FrameHeader, &[u8])> {
+    let header = bytes.get(..FRAME_HEADER)?;
+    if u32_at(header, 0) != FRAME_MAGIC {
+        return None;
+    }
+    let len = u32_at(header, 8);
+    let end = FRAME_HEADER.checked_add(len as usize)?;
+    let frame = bytes.get(..end)?;
+    if u32_at(header, 4) != crc32c::crc32c(&frame[8..]) {
+        return None;
+    }
+    let decoded = FrameHeader {
+        len,
+        start: Lsn(u64_at(header, 16)),
+        generation: u64_at(header, 24),
+        epoch: Epoch(u64_at(header, 32)),
+        durable: Lsn(u64_at(header, 40)),
+    };
+    Some((decoded, &frame[FRAME_HEADER..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(len: u32) -> FrameHeader {
+        FrameHeader { len, start: Lsn(10), generation: 3, epoch: Epoch(1), durable: Lsn(7) }
+    }
+
+    #[test]
+    fn frames_round_trip_and_are_aligned() {
+        for len in [0usize, 1, 7, 8, 100] {
+            let records = vec![5u8; len];
+            let mut out = Vec::new();
+            encode(&header(len as u32), &records, &mut out);
+            assert_eq!(out.len() % ALIGN, 0);
+            assert_eq!(decode(&out), Some((header(len as u32), &records[..])));
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let mut out = Vec::new();
+        encode(&header(5), b"hello", &mut out);
+        for bit in 0..(FRAME_HEADER + 5) * 8 {
+            let mut bad = out.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(decode(&bad), None, "bit {bit}");
+        }
+        for cut in 0..FRAME_HEADER + 5 {
+            assert_eq!(decode(&out[..cut]), None);
+        }
+        let segment = SegmentHeader { start: Lsn(5), generation: 2 }.encode();
+        assert_eq!(SegmentHeader::decode(&segment), Ok(Some(SegmentHeader { start: Lsn(5), generation: 2 })));
+        let mut bad = segment;
+        bad[20] ^= 1;
+        assert_eq!(SegmentHeader::decode(&bad), Ok(None));
+    }
+}

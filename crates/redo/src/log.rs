@@ -1,0 +1,430 @@
+//! The front of the log: transactions append records, a flusher carries them to the driver in groups.
+//!
+//! **Group commit.** Appending copies a record into the open batch and returns; nobody waits for a timer. When the flusher is
+//! free it takes everything that has gathered – one group –, hands it to the driver and waits until it is durable. At low load
+//! a group is one transaction; under load it is whatever came while the last sync ran.
+//!
+//! **One order** (rule R2). Requirement: a view is a prefix of the log. Rule: timestamp, publication and position are taken
+//! under the one lock of the open batch. Without it, a transaction with the lower timestamp could be appended second, and a
+//! crash between the two would lose it while a reader had seen both.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use base::{Epoch, Lsn, Timestamp, TxnId};
+use env::{Clock, Joined, World};
+use rustc_hash::FxHashMap;
+
+use crate::driver::{Batch, DriverError, ReplicatedLog};
+use crate::durable::DurableWatch;
+use crate::record::{self, PAYLOAD_MAX, Record, RecordKind};
+
+/// Bytes that may wait for the flusher before long transactions have to.
+const BACKLOG_BYTES_MAX: usize = 64 << 20;
+
+/// Space that one transaction has set aside and not used yet.
+#[derive(Debug)]
+#[must_use = "space set aside must be used or given back"]
+pub struct Reservation {
+    bytes: u64,
+    log: Arc<Inner>,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.log.reserved.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
+/// The answer to asking for space.
+#[derive(Debug)]
+pub enum Reserve {
+    /// It is there.
+    Ready(Reservation),
+    /// It is being prepared: ask again when woken.
+    Later,
+    /// There is none (53100).
+    Full,
+}
+
+/// Figures since the log was opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogStats {
+    /// Groups made durable.
+    pub groups: u64,
+    /// Records appended.
+    pub records: u64,
+    /// Bytes of records appended.
+    pub bytes: u64,
+    /// Nanoseconds spent waiting for the driver.
+    pub flush_nanos: u64,
+}
+
+/// What opening a log found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// End of the log.
+    pub end: Lsn,
+    /// Timestamp of the last transaction.
+    pub last_ts: Timestamp,
+    /// Largest transaction id.
+    pub last_txn: TxnId,
+    /// Where something had to be cut off, if it had.
+    pub cut: Option<String>,
+}
+
+struct Open {
+    /// Closed batches in order, then the open one.
+    batches: VecDeque<Vec<u8>>,
+    /// Position of the first byte of the first batch.
+    start: Lsn,
+    /// Position after the last record.
+    end: Lsn,
+    /// Emptied buffers, to be used again.
+    free: Vec<Vec<u8>>,
+    backlog: usize,
+    flusher_sleeps: bool,
+    closed: bool,
+    /// Told when space or backlog changes.
+    waiting: Vec<Box<dyn FnOnce() + Send>>,
+    records: u64,
+}
+
+struct Inner {
+    open: Mutex<Open>,
+    work: Condvar,
+    durable: DurableWatch,
+    room: Arc<dyn Fn() -> u64 + Send + Sync>,
+    overhead: u64,
+    batch_bytes_max: usize,
+    reserved: AtomicU64,
+    /// The preparer's last word: no space.
+    full: std::sync::atomic::AtomicBool,
+    prepare: (Mutex<bool>, Condvar),
+    groups: AtomicU64,
+    flush_nanos: AtomicU64,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Log")
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn wake_waiting(&self) {
+        let waiting = std::mem::take(&mut self.lock().waiting);
+        waiting.into_iter().for_each(|wake| wake());
+    }
+
+    /// Tells the preparer to look again.
+    fn poke_preparer(&self) {
+        *self.prepare.0.lock().unwrap_or_else(|e| e.into_inner()) = true;
+        self.prepare.1.notify_one();
+    }
+}
+
+/// The log of one shard.
+pub struct Log {
+    inner: Arc<Inner>,
+    flusher: Option<Box<dyn Joined>>,
+    preparer: Option<Box<dyn Joined>>,
+}
+
+impl Log {
+    /// Reads back what `driver` has, record by record, and starts to take new ones.
+    ///
+    /// `on_failure` is called once if the driver fails: the process is expected to end.
+    ///
+    /// # Errors
+    /// `Corrupt` if something durable is damaged, or `replay` refuses a record; `Full`, `Failed`.
+    pub fn open(
+        world: &World,
+        mut driver: Box<dyn ReplicatedLog>,
+        from: Lsn,
+        replay: &mut dyn FnMut(Record<'_>) -> Result<(), String>,
+        on_failure: Box<dyn FnOnce(DriverError) + Send>,
+    ) -> Result<(Log, Replayed), DriverError> {
+        let mut chains: FxHashMap<TxnId, Vec<u8>> = FxHashMap::default();
+        let (mut last_ts, mut last_txn) = (Timestamp(0), TxnId(0));
+        let mark = driver.read(from, &mut |batch| {
+            let mut rest = batch.bytes;
+            while !rest.is_empty() {
+                let (record, tail) = record::split(rest).ok_or("a record is malformed")?;
+                rest = tail;
+                last_txn = last_txn.max(record.txn);
+                if record.kind == RecordKind::Chunk {
+                    chains.entry(record.txn).or_default().extend_from_slice(record.payload);
+                    continue;
+                }
+                last_ts = last_ts.max(record.ts);
+                match chains.remove(&record.txn) {
+                    None => replay(record)?,
+                    Some(mut chain) => {
+                        chain.extend_from_slice(record.payload);
+                        replay(Record { payload: &chain, ..record })?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        let limits = driver.limits();
+        let inner = Arc::new(Inner {
+            open: Mutex::new(Open {
+                batches: VecDeque::new(),
+                start: mark.end,
+                end: mark.end,
+                free: Vec::new(),
+                backlog: 0,
+                flusher_sleeps: false,
+                closed: false,
+                waiting: Vec::new(),
+                records: 0,
+            }),
+            work: Condvar::new(),
+            durable: DurableWatch::new(mark.end),
+            room: driver.room(),
+            overhead: driver.overhead(),
+            batch_bytes_max: limits.batch_bytes_max,
+            reserved: AtomicU64::new(0),
+            full: false.into(),
+            prepare: (Mutex::new(true), Condvar::new()),
+            groups: AtomicU64::new(0),
+            flush_nanos: AtomicU64::new(0),
+        });
+        let preparer = driver.preparer().map(|prepare| {
+            let inner = Arc::clone(&inner);
+            world.spawn.spawn("log-space", Box::new(move || prepare_space(&inner, prepare)))
+        });
+        let (flushing, clock) = (Arc::clone(&inner), Arc::clone(&world.clock));
+        let flusher = world.spawn.spawn(
+            "log-flush",
+            Box::new(move || {
+                if let Err(error) = flush(&flushing, &mut *driver, limits.window, &*clock) {
+                    flushing.durable.fail();
+                    on_failure(error);
+                }
+            }),
+        );
+        let replayed = Replayed { end: mark.end, last_ts, last_txn, cut: mark.cut };
+        Ok((Log { inner, flusher: Some(flusher), preparer }, replayed))
+    }
+
+    /// Sets space aside for a transaction of `payload` bytes, before it is stamped (rule R5).
+    ///
+    /// With [`Reserve::Later`], `wake` is called when asking again makes sense.
+    pub fn reserve(&self, payload: usize, wake: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> Reserve {
+        let records = payload.div_ceil(PAYLOAD_MAX).max(1) as u64;
+        // Each record may come to lie in a frame of its own.
+        let bytes = payload as u64 + records * (record::HEADER as u64 + self.inner.overhead);
+        let before = self.inner.reserved.fetch_add(bytes, Ordering::AcqRel);
+        let reservation = Reservation { bytes, log: Arc::clone(&self.inner) };
+        if before + bytes <= (self.inner.room)() {
+            return Reserve::Ready(reservation);
+        }
+        drop(reservation);
+        self.inner.poke_preparer();
+        if self.inner.full.load(Ordering::Acquire) {
+            return Reserve::Full;
+        }
+        self.inner.lock().waiting.push(wake());
+        // Space that came between the look above and the registration would never be told of.
+        if self.inner.reserved.load(Ordering::Acquire) + bytes <= (self.inner.room)() {
+            self.inner.wake_waiting();
+        }
+        Reserve::Later
+    }
+
+    /// Appends the last record of a transaction. `stamp` is called with the position its end will have, inside the one
+    /// critical section of the log, and answers the timestamp; what it publishes there is published in log order.
+    ///
+    /// Never blocks on a disk and never fails: the space was set aside.
+    pub fn append<R>(
+        &self,
+        reservation: Reservation,
+        kind: RecordKind,
+        txn: TxnId,
+        payload: &[u8],
+        stamp: impl FnOnce(Lsn) -> (Timestamp, R),
+    ) -> (Lsn, R) {
+        let chunks = payload.len().saturating_sub(1) / PAYLOAD_MAX;
+        let (body, last) = payload.split_at(chunks * PAYLOAD_MAX);
+        let mut open = self.inner.lock();
+        base::invariant!(!open.closed, "an append to a closed log");
+        for chunk in body.chunks(PAYLOAD_MAX) {
+            self.push(&mut open, RecordKind::Chunk, txn, Timestamp(0), chunk);
+        }
+        let end = Lsn(open.end.0 + (record::HEADER + last.len()) as u64);
+        let (ts, result) = stamp(end);
+        self.push(&mut open, kind, txn, ts, last);
+        debug_assert_eq!(open.end, end);
+        let wake = std::mem::take(&mut open.flusher_sleeps);
+        drop(open);
+        if wake {
+            self.inner.work.notify_one();
+        }
+        drop(reservation);
+        (end, result)
+    }
+
+    /// Appends part of a transaction ahead of its commit. `false` if the flusher is too far behind: `wake` is called when
+    /// asking again makes sense.
+    pub fn append_chunk(
+        &self,
+        reservation: Reservation,
+        txn: TxnId,
+        payload: &[u8],
+        wake: impl FnOnce() -> Box<dyn FnOnce() + Send>,
+    ) -> bool {
+        let mut open = self.inner.lock();
+        if open.backlog > BACKLOG_BYTES_MAX {
+            open.waiting.push(wake());
+            return false;
+        }
+        for chunk in payload.chunks(PAYLOAD_MAX) {
+            self.push(&mut open, RecordKind::Chunk, txn, Timestamp(0), chunk);
+        }
+        let wake = std::mem::take(&mut open.flusher_sleeps);
+        drop(open);
+        if wake {
+            self.inner.work.notify_one();
+        }
+        drop(reservation);
+        true
+    }
+
+    fn push(&self, open: &mut Open, kind: RecordKind, txn: TxnId, ts: Timestamp, payload: &[u8]) {
+        let len = record::HEADER + payload.len();
+        let fits = open.batches.back().is_some_and(|b| b.len() + len <= self.inner.batch_bytes_max);
+        if !fits {
+            let buffer = open.free.pop().unwrap_or_default();
+            open.batches.push_back(buffer);
+        }
+        let batch = open.batches.back_mut().expect("pushed if there was none");
+        record::write_header(kind, payload.len(), txn, ts, batch);
+        batch.extend_from_slice(payload);
+        open.end = Lsn(open.end.0 + len as u64);
+        open.backlog += len;
+        open.records += 1;
+    }
+
+    /// The durable position.
+    pub fn durable(&self) -> &DurableWatch {
+        &self.inner.durable
+    }
+
+    /// End of what was appended.
+    pub fn end(&self) -> Lsn {
+        self.inner.lock().end
+    }
+
+    /// Figures since opening.
+    pub fn stats(&self) -> LogStats {
+        let (records, end) = {
+            let open = self.inner.lock();
+            (open.records, open.end)
+        };
+        LogStats {
+            groups: self.inner.groups.load(Ordering::Relaxed),
+            records,
+            bytes: end.0,
+            flush_nanos: self.inner.flush_nanos.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Makes everything durable and ends the log's threads.
+    pub fn close(&mut self) {
+        self.inner.lock().closed = true;
+        self.inner.work.notify_all();
+        if let Some(flusher) = self.flusher.take() {
+            flusher.join();
+        }
+        self.inner.poke_preparer();
+        if let Some(preparer) = self.preparer.take() {
+            preparer.join();
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The flusher: one group after the other, until the log is closed and empty.
+fn flush(inner: &Inner, driver: &mut dyn ReplicatedLog, window: usize, clock: &dyn Clock) -> Result<(), DriverError> {
+    let mut group: Vec<Vec<u8>> = Vec::new();
+    loop {
+        let start = {
+            let mut open = inner.lock();
+            while open.batches.is_empty() {
+                if open.closed {
+                    return Ok(());
+                }
+                open.flusher_sleeps = true;
+                open = inner.work.wait(open).unwrap_or_else(|e| e.into_inner());
+            }
+            open.flusher_sleeps = false;
+            let n = open.batches.len().min(window);
+            group.extend(open.batches.drain(..n));
+            open.start
+        };
+        let began = clock.monotonic_nanos();
+        let mut end = start;
+        for batch in &group {
+            driver.submit(Epoch(1), inner.durable.current(), Batch { start: end, bytes: batch })?;
+            end = Lsn(end.0 + batch.len() as u64);
+        }
+        driver.complete()?;
+        inner.flush_nanos.fetch_add(clock.monotonic_nanos() - began, Ordering::Relaxed);
+        inner.groups.fetch_add(1, Ordering::Relaxed);
+        inner.durable.advance(end);
+        let has_waiting = {
+            let mut open = inner.lock();
+            open.start = end;
+            open.backlog -= (end.0 - start.0) as usize;
+            for mut buffer in group.drain(..) {
+                buffer.clear();
+                // One that grew large for one transaction is not kept for the small ones.
+                if open.free.len() < 4 && buffer.capacity() <= 1 << 20 {
+                    open.free.push(buffer);
+                }
+            }
+            !open.waiting.is_empty()
+        };
+        if (inner.room)() < inner.batch_bytes_max as u64 * 8 || has_waiting {
+            inner.poke_preparer();
+        }
+        if has_waiting {
+            inner.wake_waiting();
+        }
+    }
+}
+
+/// The preparer: sets the next segment aside whenever it is told to look, until the log is closed.
+fn prepare_space(inner: &Inner, mut prepare: Box<dyn FnMut() -> Result<bool, DriverError> + Send>) {
+    loop {
+        {
+            let mut wanted = inner.prepare.0.lock().unwrap_or_else(|e| e.into_inner());
+            while !*wanted {
+                wanted = inner.prepare.1.wait(wanted).unwrap_or_else(|e| e.into_inner());
+            }
+            *wanted = false;
+        }
+        if inner.lock().closed {
+            return;
+        }
+        match prepare() {
+            Ok(_) => inner.full.store(false, Ordering::Release),
+            // Whatever is wrong with preparing, what was reserved has its space; new transactions are refused.
+            Err(_) => inner.full.store(true, Ordering::Release),
+        }
+        inner.wake_waiting();
+    }
+}

@@ -1,0 +1,268 @@
+//! The log against a disk that loses, tears, reorders and damages what was not synced.
+//!
+//! Each run appends transactions one after the other, notes which were reported durable, and stops the machine at some write
+//! or sync. What is read back must be a prefix of what was appended that contains all that was reported durable – at every
+//! operation of the run, under every kind of crash, and again after a second crash.
+//!
+//! A failing case prints its seed; `NYALA_SEED=n cargo test -p redo` runs that one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::{Lsn, Timestamp, TxnId};
+use env::sim::{Crash, SimDisk, SimRandom};
+use env::{World, real};
+use redo::{DriverError, FileLog, FileOptions, Log, RecordKind, Replayed, Reserve};
+
+const OPTIONS: FileOptions = FileOptions { segment_bytes: 16 << 10, batch_bytes_max: 4 << 10 };
+
+fn world(disk: &SimDisk) -> World {
+    World {
+        disk: Arc::new(disk.clone()),
+        clock: Arc::new(real::SystemClock::new()),
+        spawn: Arc::new(real::Threads),
+    }
+}
+
+/// Opens the log on a disk and collects what it has: (timestamp, payload).
+fn open(disk: &SimDisk) -> Result<(Log, Replayed, Vec<(u64, Vec<u8>)>), DriverError> {
+    let world = world(disk);
+    let driver = Box::new(FileLog::new(Arc::clone(&world.disk), OPTIONS));
+    let mut found = Vec::new();
+    let (log, replayed) = Log::open(
+        &world,
+        driver,
+        Lsn(0),
+        &mut |record| {
+            found.push((record.ts.0, record.payload.to_vec()));
+            Ok(())
+        },
+        Box::new(|_| {}),
+    )?;
+    Ok((log, replayed, found))
+}
+
+/// Appends one transaction once there is room; `None` if the log failed first.
+fn append(log: &Log, ts: u64, payload: &[u8]) -> Option<Lsn> {
+    loop {
+        match log.reserve(payload.len(), || Box::new(|| {})) {
+            Reserve::Ready(room) => {
+                let stamp = |_| (Timestamp(ts), ());
+                return Some(log.append(room, RecordKind::Commit, TxnId(ts), payload, stamp).0);
+            }
+            Reserve::Later | Reserve::Full if log.durable().has_failed() => return None,
+            Reserve::Full => return None,
+            Reserve::Later => std::thread::yield_now(),
+        }
+    }
+}
+
+fn payload(ts: u64, random: &mut SimRandom) -> Vec<u8> {
+    let len = if random.below(8) == 0 { random.below(3000) } else { random.below(200) } as usize;
+    (0..len).map(|i| (ts as usize * 31 + i) as u8).collect()
+}
+
+/// Appends transactions until the machine stops; answers those appended and how many of them were reported durable.
+fn run(log: &Log, first: u64, count: u64, random: &mut SimRandom) -> (Vec<(u64, Vec<u8>)>, usize) {
+    let (mut appended, mut durable) = (Vec::new(), 0);
+    for ts in first..first + count {
+        let bytes = payload(ts, random);
+        let Some(end) = append(log, ts, &bytes) else { break };
+        appended.push((ts, bytes));
+        // Some are not waited for, so that groups hold more than one.
+        if random.below(3) > 0 {
+            if !log.durable().block(end) {
+                break;
+            }
+            durable = appended.len();
+        }
+    }
+    (appended, durable)
+}
+
+fn seeds(count: u64) -> Vec<u64> {
+    match std::env::var("NYALA_SEED").ok().and_then(|s| s.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (1..=count).collect(),
+    }
+}
+
+#[test]
+fn a_crash_at_any_operation_loses_nothing_that_was_durable() {
+    const CRASHES: [Crash; 4] = [Crash::LoseUnsynced, Crash::KeepAll, Crash::AnySectors, Crash::FlipBits];
+    for seed in seeds(120) {
+        let mut random = SimRandom::new(seed);
+        let crash = CRASHES[(seed % 4) as usize];
+        let mut disk = SimDisk::new();
+        let mut expected: Vec<(u64, Vec<u8>)> = Vec::new();
+        // Three lives, so that cuts, generations and segments of earlier ones are met again.
+        for life in 0..3 {
+            let (log, replayed, found) = open(&disk).unwrap_or_else(|e| panic!("seed {seed}, life {life}: {e}"));
+            assert_eq!(found, expected, "seed {seed}, life {life}");
+            let last = expected.last().map_or(0, |(ts, _)| *ts);
+            assert_eq!(replayed.last_ts, Timestamp(last), "seed {seed}, life {life}");
+            let stop = disk.operations() + 1 + random.below(60);
+            disk.freeze_at(stop);
+            let (appended, durable) = run(&log, last + 1, 40, &mut random);
+            drop(log);
+            let after = disk.after_crash(crash, &mut random);
+            let (_, _, found) = open(&after.clone()).unwrap_or_else(|e| panic!("seed {seed}, life {life}: {e}"));
+            let kept = found.len().checked_sub(expected.len()).expect("nothing of an earlier life is lost");
+            assert!(kept >= durable, "seed {seed}, life {life}: {durable} were durable, {kept} are there");
+            expected.extend_from_slice(&appended[..kept]);
+            assert_eq!(found, expected, "seed {seed}, life {life}");
+            disk = after.after_crash(Crash::KeepAll, &mut random);
+        }
+    }
+}
+
+#[test]
+fn damage_to_what_was_durable_is_refused() {
+    let disk = SimDisk::new();
+    let mut random = SimRandom::new(7);
+    let (log, _, _) = open(&disk).unwrap();
+    let mut ends = Vec::new();
+    for ts in 1..=20 {
+        let end = append(&log, ts, &payload(ts, &mut random)).unwrap();
+        assert!(log.durable().block(end));
+        ends.push(end);
+    }
+    drop(log);
+    // The last frame has no witness that it was durable; every earlier one has.
+    let name = disk_segments(&disk).remove(0);
+    for bit in [64 * 8 + 5, 64 * 8 + 48 * 8 + 3, 200 * 8] {
+        let damaged = disk.after_crash(Crash::KeepAll, &mut random);
+        damaged.flip_bit(&name, bit);
+        match open(&damaged) {
+            Err(DriverError::Corrupt(place)) => assert!(place.contains(&name), "{place}"),
+            other => panic!("bit {bit}: opened: {:?}", other.map(|o| o.1)),
+        }
+    }
+}
+
+fn disk_segments(disk: &SimDisk) -> Vec<String> {
+    use env::Disk;
+    disk.list().unwrap().into_iter().filter(|n| n.ends_with(".log")).collect()
+}
+
+#[test]
+fn a_failed_sync_stops_the_log() {
+    let disk = SimDisk::new();
+    let world = world(&disk);
+    let told = Arc::new(AtomicBool::new(false));
+    let telling = Arc::clone(&told);
+    let driver = Box::new(FileLog::new(Arc::clone(&world.disk), OPTIONS));
+    let on_failure = Box::new(move |_| telling.store(true, Ordering::SeqCst));
+    let (log, _) = Log::open(&world, driver, Lsn(0), &mut |_| Ok(()), on_failure).unwrap();
+    let end = append(&log, 1, b"one").unwrap();
+    assert!(log.durable().block(end));
+    disk.fail_syncs(1);
+    let end = append(&log, 2, b"two").unwrap();
+    assert!(!log.durable().block(end));
+    drop(log);
+    assert!(told.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_full_disk_refuses_before_the_stamp_and_heals() {
+    let disk = SimDisk::new();
+    let (log, _, _) = open(&disk).unwrap();
+    let end = append(&log, 1, b"first").unwrap();
+    assert!(log.durable().block(end));
+    // Room for what is there, not for one more segment.
+    disk.set_quota(Some(3 * OPTIONS.segment_bytes));
+    let mut ts = 1;
+    let refused = loop {
+        match log.reserve(1000, || Box::new(|| {})) {
+            Reserve::Ready(room) => {
+                ts += 1;
+                let (end, ()) = log.append(room, RecordKind::Commit, TxnId(ts), &[7; 1000], |_| (Timestamp(ts), ()));
+                assert!(log.durable().block(end), "an append whose space was set aside is durable");
+            }
+            Reserve::Later => std::thread::yield_now(),
+            Reserve::Full => break ts,
+        }
+    };
+    assert!(refused > 10);
+    disk.set_quota(None);
+    let end = append_retrying(&log, ts + 1);
+    assert!(log.durable().block(end));
+    drop(log);
+    let (_, _, found) = open(&disk).unwrap();
+    assert_eq!(found.len() as u64, ts + 1);
+}
+
+fn append_retrying(log: &Log, ts: u64) -> Lsn {
+    loop {
+        if let Some(end) = append(log, ts, b"after") {
+            return end;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn chunks_of_several_transactions_interleave() {
+    let disk = SimDisk::new();
+    let (log, _, _) = open(&disk).unwrap();
+    let chunk = |txn: u64, bytes: &[u8]| loop {
+        if let Reserve::Ready(room) = log.reserve(bytes.len(), || Box::new(|| {})) {
+            assert!(log.append_chunk(room, TxnId(txn), bytes, || Box::new(|| {})));
+            return;
+        }
+        std::thread::yield_now();
+    };
+    chunk(1, b"a");
+    chunk(2, b"b");
+    chunk(1, b"a");
+    chunk(3, b"never committed");
+    chunk(2, b"b");
+    let end = append(&log, 2, b"B").unwrap();
+    let last = append(&log, 1, b"A").unwrap();
+    assert!(end < last && log.durable().block(last));
+    drop(log);
+    let (_, replayed, found) = open(&disk).unwrap();
+    assert_eq!(found, [(2, b"bbB".to_vec()), (1, b"aaA".to_vec())]);
+    assert_eq!(replayed.last_txn, TxnId(3));
+}
+
+#[test]
+fn anything_may_lie_in_a_segment() {
+    use env::Disk;
+    for seed in seeds(300) {
+        let mut random = SimRandom::new(seed);
+        let disk = SimDisk::new();
+        let (log, _, _) = open(&disk).unwrap();
+        let end = append(&log, 1, b"one").unwrap();
+        log.durable().block(end);
+        drop(log);
+        let name = disk_segments(&disk).remove(0);
+        let file = disk.open(&name).unwrap();
+        let bytes: Vec<u8> = (0..random.below(400)).map(|_| random.next() as u8).collect();
+        file.write_at(&bytes, random.below(500)).unwrap();
+        // Refused or cut, never a panic.
+        let _ = open(&disk);
+    }
+}
+
+#[test]
+fn old_segments_can_be_trimmed() {
+    use redo::ReplicatedLog;
+    let disk = SimDisk::new();
+    let (log, _, _) = open(&disk).unwrap();
+    let mut end = Lsn(0);
+    for ts in 1..=100 {
+        end = append(&log, ts, &[1; 900]).unwrap();
+    }
+    assert!(log.durable().block(end));
+    drop(log);
+    let before = disk_segments(&disk).len();
+    let mut driver = FileLog::new(Arc::new(disk.clone()), OPTIONS);
+    driver.read(Lsn(0), &mut |_| Ok(())).unwrap();
+    driver.trim(end).unwrap();
+    assert!(disk_segments(&disk).len() < before && !disk_segments(&disk).is_empty());
+    drop(driver);
+    let (_, replayed, found) = open(&disk).unwrap();
+    assert_eq!(replayed.end, end);
+    assert_eq!(found.last().map(|f| f.0), Some(100));
+}
