@@ -1,0 +1,119 @@
+//! What is freed, and when.
+
+use std::sync::{Arc, Mutex};
+
+use base::{CommandId, RowId};
+use mvcc::{LaidOut, RowGarbage, RowLockMode, pin};
+
+use crate::support::{GRANTED, LAYOUT, World};
+
+#[derive(Default)]
+struct Removed(Mutex<Vec<String>>);
+
+impl RowGarbage for Removed {
+    fn removed(&self, row: RowId, removed: LaidOut<'_>, remaining: &[LaidOut<'_>]) {
+        let text = |t: &LaidOut<'_>| String::from_utf8(t.1.to_vec()).unwrap();
+        let rest: Vec<String> = remaining.iter().map(text).collect();
+        self.0.lock().unwrap().push(format!("{row}: {} of {}", text(&removed), rest.join(",")));
+    }
+}
+
+impl Removed {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+#[test]
+fn an_old_reader_does_not_grow_a_hot_row() {
+    let w = World::new();
+    let row = w.row("first");
+    let old = w.store.begin_view();
+    let before = w.store.memory_used();
+    let updates = if cfg!(miri) { 100 } else { 100_000 };
+    for i in 0..updates {
+        w.set(row, &i.to_string());
+    }
+    assert!(w.store.memory_used() < before + 200, "the chain is two versions long");
+    assert_eq!(w.see_at(row, &old), "first");
+    assert_eq!(w.store.garbage_len(), 1);
+    assert_eq!(w.store.collect(10).rows, 0, "held by the view, not looked at");
+    w.store.end_view(old);
+    let done = w.store.collect(10);
+    assert_eq!((done.rows, done.cleaned, done.queued), (1, 1, 0));
+    assert!(w.store.memory_used() <= before);
+    assert_eq!(w.see_now(row), (updates - 1).to_string());
+}
+
+#[test]
+fn a_deleted_row_vanishes_when_its_deletion_is_durable() {
+    let removed = Arc::new(Removed::default());
+    let w = World::with_indexes(removed.clone());
+    let row = w.row("a");
+    w.remove(row);
+    assert_eq!((w.see_now(row), w.store.collect(10).rows), ("-".into(), 0));
+    let old = w.store.begin_view();
+    w.durable();
+    assert_eq!(w.store.collect(10).cleaned, 1, "the view came after the deletion");
+    assert_eq!(removed.take(), ["0: a of "]);
+    assert_eq!((w.see_now(row), w.table.row_count()), (String::new(), 0));
+    w.store.end_view(old);
+}
+
+#[test]
+fn index_keys_are_reported_when_they_diverge() {
+    let removed = Arc::new(Removed::default());
+    let w = World::with_indexes(removed.clone());
+    let row = w.row("a");
+    w.set(row, "b");
+    assert!(removed.take().is_empty(), "same keys: no entry can go");
+    let mut txn = w.begin();
+    assert_eq!(w.try_lock(&mut txn, row, RowLockMode::Update), GRANTED);
+    let mark = txn.mark();
+    w.table.update(&mut txn, row, CommandId(0), LAYOUT, b"c", true, &pin());
+    w.store.undo_to(&mut txn, mark);
+    assert_eq!(removed.take(), ["0: c of b"]);
+    w.table.update(&mut txn, row, CommandId(0), LAYOUT, b"d", true, &pin());
+    w.commit(txn);
+    assert!(removed.take().is_empty(), "not durable: a reader under the old key must find the row");
+    w.durable();
+    assert_eq!(w.store.collect(10).cleaned, 1);
+    assert_eq!(removed.take(), ["0: b of d"]);
+    assert!(w.table.keys_diverged(row, &pin()));
+    let mut txn = w.begin();
+    w.insert(&mut txn, 0, "x");
+    w.store.abort(txn);
+    assert_eq!(removed.take(), ["1: x of "]);
+}
+
+#[test]
+fn a_locked_row_is_collected_later() {
+    let w = World::new();
+    let row = w.row("a");
+    let old = w.store.begin_view();
+    w.set(row, "b");
+    w.store.end_view(old);
+    let mut txn = w.begin();
+    assert_eq!(w.try_lock(&mut txn, row, RowLockMode::KeyShare), GRANTED);
+    assert_eq!(w.store.collect(10).cleaned, 0);
+    w.store.abort(txn);
+    assert_eq!(w.store.collect(10).cleaned, 1);
+}
+
+#[test]
+fn memory_comes_back() {
+    let w = World::new();
+    let empty = w.store.memory_used();
+    let rows: Vec<RowId> = (0..1024).map(|i| w.row(&format!("row {i}"))).collect();
+    assert!(w.table.memory().versions > 1024 * 32);
+    for row in rows {
+        w.remove(row);
+    }
+    w.durable();
+    assert_eq!(w.store.collect(usize::MAX).cleaned, 1024);
+    let left = w.table.memory();
+    assert_eq!(left.versions, 0);
+    assert!(left.headers < 1024, "chunks are freed, the first segment stays: {}", left.headers);
+    drop(w.table);
+    assert_eq!(w.store.memory_used(), empty);
+}

@@ -1,0 +1,192 @@
+//! Who waits, who is next, and what is a deadlock.
+
+use std::sync::Arc;
+
+use base::Oid;
+use mvcc::{LockResult, RowLockMode, TableLockMode, WaitPolicy, WaitTarget, Wakeup};
+
+use crate::support::{GRANTED, HELD, World, bell};
+use RowLockMode::{KeyShare, NoKeyUpdate, Share, Update};
+
+const WAIT: LockResult = LockResult::Wait;
+
+#[test]
+fn hand_over_is_first_come_first_served() {
+    let w = World::new();
+    let row = w.row("a");
+    let (mut a, mut b, mut c, mut d) = (w.begin(), w.begin(), w.begin(), w.begin());
+    let bells = [bell(), bell(), bell()];
+    assert_eq!(w.try_lock(&mut a, row, Update), GRANTED);
+    assert_eq!(w.lock(&mut b, row, Update, &bells[0]), WAIT);
+    assert_eq!(w.lock(&mut c, row, KeyShare, &bells[1]), WAIT);
+    assert_eq!(w.lock(&mut d, row, Share, &bells[2]), WAIT);
+    assert_eq!(w.lock(&mut b, row, Update, &bells[0]), WAIT, "asking again does not move it");
+    w.commit(a);
+    assert_eq!(bells.each_ref().map(|b| b.rung()), [1, 0, 0]);
+    let mut late = w.begin();
+    assert_eq!(w.try_lock(&mut late, row, KeyShare), LockResult::WouldBlock, "b holds it before it runs");
+    assert_eq!(w.lock(&mut b, row, Update, &bells[0]), GRANTED);
+    assert_eq!(w.lock(&mut b, row, Update, &bells[0]), HELD);
+    w.commit(b);
+    assert_eq!(bells.each_ref().map(|b| b.rung()), [1, 1, 1], "both fit together");
+    assert_eq!(w.lock(&mut c, row, KeyShare, &bells[1]), GRANTED);
+    assert_eq!(w.lock(&mut d, row, Share, &bells[2]), GRANTED);
+    w.abort([c, d, late]);
+    let mut again = w.begin();
+    assert_eq!(w.try_lock(&mut again, row, Update), GRANTED, "the word is free again");
+    w.store.abort(again);
+}
+
+#[test]
+fn a_waiter_is_not_overtaken() {
+    let w = World::new();
+    let row = w.row("a");
+    let (mut a, mut b, mut c) = (w.begin(), w.begin(), w.begin());
+    assert_eq!(w.try_lock(&mut a, row, Share), GRANTED);
+    assert_eq!(w.lock(&mut b, row, Update, &bell()), WAIT);
+    assert_eq!(w.try_lock(&mut c, row, Share), LockResult::WouldBlock);
+    w.store.cancel_wait(&mut b);
+    assert_eq!(w.try_lock(&mut c, row, Share), GRANTED);
+    w.abort([a, b, c]);
+}
+
+#[test]
+fn an_upgrade_goes_ahead_and_can_be_taken_back() {
+    let w = World::new();
+    let row = w.row("a");
+    let (mut a, mut b, mut c) = (w.begin(), w.begin(), w.begin());
+    let (bell_a, bell_c) = (bell(), bell());
+    assert_eq!(w.try_lock(&mut a, row, KeyShare), GRANTED);
+    assert_eq!(w.try_lock(&mut b, row, KeyShare), GRANTED);
+    assert_eq!(w.lock(&mut c, row, Update, &bell_c), WAIT);
+    let mark = a.mark();
+    assert_eq!(w.lock(&mut a, row, Update, &bell_a), WAIT);
+    w.store.abort(b);
+    assert_eq!((bell_a.rung(), bell_c.rung()), (1, 0));
+    assert_eq!(w.lock(&mut a, row, Update, &bell_a), GRANTED);
+    let mut d = w.begin();
+    assert_eq!(w.try_lock(&mut d, row, KeyShare), LockResult::WouldBlock);
+    w.store.cancel_wait(&mut c);
+    w.store.undo_to(&mut a, mark);
+    assert_eq!(w.try_lock(&mut d, row, KeyShare), GRANTED, "a is back at KeyShare");
+    assert_eq!(w.try_lock(&mut d, row, Update), LockResult::WouldBlock);
+    w.abort([a, c, d]);
+}
+
+#[test]
+fn upgrades_that_do_not_conflict_are_no_deadlock() {
+    let w = World::new();
+    let row = w.row("a");
+    let (mut a, mut b, mut c) = (w.begin(), w.begin(), w.begin());
+    assert_eq!(w.try_lock(&mut a, row, KeyShare), GRANTED);
+    assert_eq!(w.try_lock(&mut b, row, KeyShare), GRANTED);
+    assert_eq!(w.try_lock(&mut c, row, Share), GRANTED);
+    assert_eq!(w.lock(&mut a, row, Update, &bell()), WAIT);
+    let bell_b = bell();
+    assert_eq!(w.lock(&mut b, row, NoKeyUpdate, &bell_b), WAIT, "b waits for c only");
+    w.store.abort(c);
+    assert_eq!(bell_b.rung(), 1);
+    w.abort([b, a]);
+}
+
+#[test]
+fn two_upgrades_are_a_deadlock() {
+    let w = World::new();
+    let row = w.row("a");
+    let (mut a, mut b) = (w.begin(), w.begin());
+    assert_eq!(w.try_lock(&mut a, row, Share), GRANTED);
+    assert_eq!(w.try_lock(&mut b, row, Share), GRANTED);
+    let bell_a = bell();
+    assert_eq!(w.lock(&mut a, row, Update, &bell_a), WAIT);
+    let LockResult::Deadlock(edges) = w.lock(&mut b, row, Update, &bell()) else { panic!("not found") };
+    assert_eq!(edges.iter().map(|e| (e.waiter, e.holder)).collect::<Vec<_>>(), [(b.id(), a.id()), (a.id(), b.id())]);
+    w.store.abort(b);
+    assert_eq!(bell_a.rung(), 1);
+    assert_eq!(w.lock(&mut a, row, Update, &bell_a), GRANTED);
+    w.store.abort(a);
+}
+
+#[test]
+fn a_circle_of_three_over_row_table_and_transaction_is_a_deadlock() {
+    let w = World::new();
+    let row = w.row("a");
+    let (mut a, mut b, mut c) = (w.begin(), w.begin(), w.begin());
+    let ring: Arc<dyn Wakeup> = bell();
+    let table = |txn: &mut mvcc::Transaction, mode| w.store.lock_table(txn, Oid(7), mode, WaitPolicy::Block, &ring);
+    assert_eq!(w.try_lock(&mut a, row, Update), GRANTED);
+    assert_eq!(table(&mut b, TableLockMode::AccessShare), GRANTED);
+    assert_eq!(table(&mut a, TableLockMode::AccessExclusive), WAIT);
+    assert_eq!(w.store.wait_for_txn(&mut b, c.id(), &ring), WAIT);
+    let LockResult::Deadlock(edges) = w.lock(&mut c, row, KeyShare, &bell()) else { panic!("not found") };
+    assert_eq!(
+        edges.iter().map(|e| (e.waiter, e.target, e.holder)).collect::<Vec<_>>(),
+        [
+            (c.id(), WaitTarget::Row { table: w.table.oid(), row }, a.id()),
+            (a.id(), WaitTarget::Table(Oid(7)), b.id()),
+            (b.id(), WaitTarget::Txn(c.id()), c.id()),
+        ]
+    );
+    assert_eq!(w.store.waits().len(), 2);
+    w.store.abort(c);
+    let gone = mvcc::LockResult::Granted { newly: false };
+    assert_eq!(
+        b.is_waiting().then(|| w.store.wait_for_txn(&mut b, a.id(), &ring)),
+        Some(LockResult::Deadlock(vec![
+            mvcc::WaitEdge { waiter: b.id(), target: WaitTarget::Txn(a.id()), holder: a.id() },
+            mvcc::WaitEdge { waiter: a.id(), target: WaitTarget::Table(Oid(7)), holder: b.id() },
+        ]))
+    );
+    let ended = w.begin();
+    let id = ended.id();
+    w.store.abort(ended);
+    assert_eq!(w.store.wait_for_txn(&mut b, id, &ring), gone);
+    w.store.abort(b);
+    assert_eq!(table(&mut a, TableLockMode::AccessExclusive), GRANTED);
+    assert_eq!(table(&mut a, TableLockMode::Share), HELD);
+    w.store.abort(a);
+    assert!(w.store.waits().is_empty());
+}
+
+#[test]
+fn nowait_and_skip_locked_do_not_stand_in_line() {
+    let w = World::new();
+    let row = w.row("a");
+    let (mut a, mut b) = (w.begin(), w.begin());
+    assert_eq!(w.try_lock(&mut a, row, NoKeyUpdate), GRANTED);
+    assert_eq!(w.try_lock(&mut b, row, Share), LockResult::WouldBlock);
+    assert_eq!(w.try_lock(&mut b, row, KeyShare), GRANTED);
+    assert_eq!(w.try_lock(&mut b, row, Update), LockResult::WouldBlock);
+    assert!(!b.is_waiting());
+    w.abort([a, b]);
+}
+
+#[test]
+fn who_waits_for_an_undone_row_finds_it_gone() {
+    let w = World::new();
+    let (mut a, mut b) = (w.begin(), w.begin());
+    let row = w.insert(&mut a, 0, "a");
+    let bell_b = bell();
+    assert_eq!(w.lock(&mut b, row, KeyShare, &bell_b), WAIT);
+    w.store.abort(a);
+    assert_eq!(bell_b.rung(), 1);
+    assert_eq!(w.lock(&mut b, row, KeyShare, &bell_b), LockResult::Gone);
+    assert_eq!(w.lock(&mut b, row, KeyShare, &bell_b), LockResult::Gone);
+    w.store.abort(b);
+    assert_eq!(w.table.row_count(), 0);
+}
+
+#[test]
+fn a_cancelled_wait_gives_back_what_was_handed_over() {
+    let w = World::new();
+    let row = w.row("a");
+    let (mut a, mut b, mut c) = (w.begin(), w.begin(), w.begin());
+    let bell_c = bell();
+    assert_eq!(w.try_lock(&mut a, row, Update), GRANTED);
+    assert_eq!(w.lock(&mut b, row, Update, &bell()), WAIT);
+    assert_eq!(w.lock(&mut c, row, Update, &bell_c), WAIT);
+    w.store.abort(a);
+    w.store.cancel_wait(&mut b);
+    assert_eq!(bell_c.rung(), 1);
+    assert_eq!(w.lock(&mut c, row, Update, &bell_c), GRANTED);
+    w.abort([b, c]);
+}
