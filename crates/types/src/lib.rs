@@ -12,6 +12,7 @@ mod array;
 pub mod cmp;
 pub mod datetime;
 mod datum;
+pub mod interval;
 pub mod io;
 pub mod key;
 pub mod numeric;
