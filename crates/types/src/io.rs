@@ -4,6 +4,10 @@
 //! in [`crate::datetime`], arrays in [`crate::array`].
 //! Invariant: `parse_text(write_text(v)) = v` and `read_binary(write_binary(v)) = v` for every value of every type.
 
+mod float;
+
+pub use float::{parse_float4, parse_float8, write_float4, write_float8};
+
 use base::{Error, Oid, Result, SqlState};
 
 use crate::datetime as dt;
@@ -28,9 +32,8 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::INT2 => Datum::Int2(parse_int(text, "smallint")?),
         oid::INT4 => Datum::Int4(parse_int(text, "integer")?),
         oid::INT8 => Datum::Int8(parse_int(text, "bigint")?),
-        oid::OID | oid::XID | oid::REGCLASS | oid::REGTYPE | oid::REGNAMESPACE | oid::REGROLE => {
-            Datum::Oid(parse_oid(text)?)
-        }
+        oid::XID | oid::CID => Datum::Oid(parse_xid(text)),
+        ty if oid::is_oid_like(ty) => Datum::Oid(parse_oid(text)?),
         oid::FLOAT4 => Datum::Float4(parse_float4(text)?),
         oid::FLOAT8 => Datum::Float8(parse_float8(text)?),
         oid::NUMERIC => Datum::Numeric(Numeric::parse(text)?),
@@ -43,7 +46,7 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::TIMESTAMPTZ => Datum::TimestampTz(dt::parse_timestamptz(text, cx)?),
         oid::INTERVAL => Datum::Interval(dt::parse_interval(text, typmod, cx)?),
         oid::NAME => Datum::Text(clip(text, 63).into()),
-        oid::CHAR => Datum::Text(clip(text, 1).into()),
+        oid::CHAR => char_text(parse_char(text)),
         oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING | oid::REGPROC => Datum::Text(text.into()),
         oid::INT2VECTOR | oid::OIDVECTOR => array::parse_vector(ty, text, cx)?,
         ty if oid::element_of(ty).is_some() => array::parse(ty, typmod, text, cx)?,
@@ -101,9 +104,7 @@ pub fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         oid::INT2 => Datum::Int2(i16::from_be_bytes(exactly(bytes)?)),
         oid::INT4 => Datum::Int4(int4()?),
         oid::INT8 => Datum::Int8(int8()?),
-        oid::OID | oid::XID | oid::REGCLASS | oid::REGTYPE | oid::REGNAMESPACE | oid::REGROLE => {
-            Datum::Oid(int4()? as u32)
-        }
+        ty if oid::is_oid_like(ty) => Datum::Oid(int4()? as u32),
         oid::FLOAT4 => Datum::Float4(f32::from_be_bytes(exactly(bytes)?)),
         oid::FLOAT8 => Datum::Float8(f64::from_be_bytes(exactly(bytes)?)),
         oid::NUMERIC => Datum::Numeric(Numeric::read_binary(bytes)?),
@@ -129,6 +130,7 @@ pub fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
                 months: i32::from_be_bytes(exactly(&b[12..])?),
             })
         }
+        oid::CHAR => char_text(exactly::<1>(bytes)?[0]),
         ty if oid::element_of(ty).is_some() => array::read_binary(ty, typmod, bytes)?,
         _ => {
             let text = std::str::from_utf8(bytes).map_err(|_| {
@@ -160,6 +162,7 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         DatumRef::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         DatumRef::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         DatumRef::Numeric(v) => v.get().write_binary(out),
+        DatumRef::Text(v) if ty == oid::CHAR => out.push(parse_char(v)),
         DatumRef::Text(v) => out.extend_from_slice(v.as_bytes()),
         DatumRef::Bytea(v) => out.extend_from_slice(v),
         DatumRef::TimeTz(v, west) => {
@@ -176,6 +179,36 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         DatumRef::Record(_) => return Err(Error::unsupported("binary output of a record is not supported")),
     }
     Ok(())
+}
+
+/// The byte that a value of type `"char"` is: the first of the text, or an octal escape.
+fn parse_char(text: &str) -> u8 {
+    match *text.as_bytes() {
+        [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7'] => (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'),
+        [first, ..] => first,
+        [] => 0,
+    }
+}
+
+/// A `"char"`, held as the text it shows: bytes that are no character of their own are escaped.
+fn char_text(byte: u8) -> Datum {
+    match byte {
+        0 => Datum::text(""),
+        0x80.. => Datum::text(&format!("\\{byte:03o}")),
+        byte => Datum::text((byte as char).encode_utf8(&mut [0; 4])),
+    }
+}
+
+/// A transaction or command id: the digits that the text begins with, as C's `strtoul` takes them.
+fn parse_xid(text: &str) -> u32 {
+    let t = trim(text);
+    let (negative, digits) = match t.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, t.strip_prefix('+').unwrap_or(t)),
+    };
+    let digits = digits.bytes().take_while(u8::is_ascii_digit);
+    let value = digits.fold(0u32, |n, b| n.wrapping_mul(10).wrapping_add((b - b'0') as u32));
+    if negative { value.wrapping_neg() } else { value }
 }
 
 fn clip(text: &str, bytes: usize) -> &str {
@@ -225,63 +258,6 @@ fn parse_oid(text: &str) -> Result<u32> {
     }
 }
 
-/// The words for special floats; `None` if it is a number.
-fn special_float(text: &str) -> Option<f64> {
-    let (negative, word) = match text.as_bytes().first() {
-        Some(b'-') => (true, &text[1..]),
-        Some(b'+') => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let value = match word.to_ascii_lowercase().as_str() {
-        "nan" => f64::NAN,
-        "inf" | "infinity" => f64::INFINITY,
-        _ => return None,
-    };
-    Some(if negative { -value } else { value })
-}
-
-fn is_float_syntax(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) && text.bytes().any(|b| b.is_ascii_digit())
-}
-
-fn has_nonzero_digit(text: &str) -> bool {
-    text.split(['e', 'E']).next().unwrap_or("").bytes().any(|b| (b'1'..=b'9').contains(&b))
-}
-
-/// Parses `double precision`.
-pub fn parse_float8(text: &str) -> Result<f64> {
-    let t = trim(text);
-    if let Some(value) = special_float(t) {
-        return Ok(value);
-    }
-    if !is_float_syntax(t) {
-        return Err(invalid_syntax("double precision", text));
-    }
-    let value: f64 = t.parse().map_err(|_| invalid_syntax("double precision", text))?;
-    if value.is_infinite() || (value == 0.0 && has_nonzero_digit(t)) {
-        let message = format!("\"{t}\" is out of range for type double precision");
-        return Err(Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
-    }
-    Ok(value)
-}
-
-/// Parses `real`.
-pub fn parse_float4(text: &str) -> Result<f32> {
-    let t = trim(text);
-    if let Some(value) = special_float(t) {
-        return Ok(value as f32);
-    }
-    if !is_float_syntax(t) {
-        return Err(invalid_syntax("real", text));
-    }
-    let value: f32 = t.parse().map_err(|_| invalid_syntax("real", text))?;
-    if value.is_infinite() || (value == 0.0 && has_nonzero_digit(t)) {
-        let message = format!("\"{t}\" is out of range for type real");
-        return Err(Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
-    }
-    Ok(value)
-}
-
 /// Appends an integer in decimal.
 pub fn write_int(value: i64, out: &mut Vec<u8>) {
     let mut buffer = [0u8; 20];
@@ -302,123 +278,21 @@ pub fn write_int(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&buffer[at..]);
 }
 
-fn write_special(value: f64, out: &mut Vec<u8>) -> bool {
-    if value.is_nan() {
-        out.extend_from_slice(b"NaN");
-    } else if value.is_infinite() {
-        out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
-    }
-    !value.is_finite()
-}
-
-/// Appends `double precision` as PostgreSQL prints it.
-pub fn write_float8(value: f64, extra_digits: i32, out: &mut Vec<u8>) {
-    if write_special(value, out) {
-    } else if extra_digits > 0 {
-        write_shortest(&format!("{value:e}"), 15, out);
-    } else {
-        write_general(value, (15 + extra_digits).max(1) as usize, out);
-    }
-}
-
-/// Appends `real` as PostgreSQL prints it.
-pub fn write_float4(value: f32, extra_digits: i32, out: &mut Vec<u8>) {
-    if write_special(value as f64, out) {
-    } else if extra_digits > 0 {
-        write_shortest(&format!("{value:e}"), 6, out);
-    } else {
-        write_general(value as f64, (6 + extra_digits).max(1) as usize, out);
-    }
-}
-
-/// The shortest digits that read back the same, given in scientific form: positional unless the exponent is below -4 or
-/// at least `digits_max`.
-fn write_shortest(scientific: &str, digits_max: i32, out: &mut Vec<u8>) {
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let (negative, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, mantissa),
-    };
-    let digits: Vec<u8> = mantissa.bytes().filter(|b| *b != b'.').collect();
-    if negative {
-        out.push(b'-');
-    }
-    if exponent < -4 || exponent >= digits_max {
-        write_scientific(&digits, exponent, out);
-    } else {
-        write_positional(&digits, exponent, out);
-    }
-}
-
-fn write_scientific(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
-    out.push(digits[0]);
-    if digits.len() > 1 {
-        out.push(b'.');
-        out.extend_from_slice(&digits[1..]);
-    }
-    out.push(b'e');
-    out.push(if exponent < 0 { b'-' } else { b'+' });
-    let exponent = exponent.unsigned_abs();
-    if exponent < 10 {
-        out.push(b'0');
-    }
-    write_int(exponent as i64, out);
-}
-
-fn write_positional(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
-    if exponent < 0 {
-        out.extend_from_slice(b"0.");
-        out.extend(std::iter::repeat_n(b'0', (-exponent - 1) as usize));
-        out.extend_from_slice(digits);
-        return;
-    }
-    let whole = exponent as usize + 1;
-    if digits.len() <= whole {
-        out.extend_from_slice(digits);
-        out.extend(std::iter::repeat_n(b'0', whole - digits.len()));
-    } else {
-        out.extend_from_slice(&digits[..whole]);
-        out.push(b'.');
-        out.extend_from_slice(&digits[whole..]);
-    }
-}
-
-/// C's `%.*g`.
-fn write_general(value: f64, precision: usize, out: &mut Vec<u8>) {
-    let text = format!("{value:.*e}", precision - 1);
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let (negative, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, mantissa),
-    };
-    let mut digits: Vec<u8> = mantissa.bytes().filter(|b| *b != b'.').collect();
-    while digits.len() > 1 && digits.last() == Some(&b'0') {
-        digits.pop();
-    }
-    if negative {
-        out.push(b'-');
-    }
-    if exponent < -4 || exponent >= precision as i32 {
-        write_scientific(&digits, exponent, out);
-    } else {
-        write_positional(&digits, exponent, out);
-    }
-}
-
 fn hex_digit(b: u8) -> Option<u8> {
     (b as char).to_digit(16).map(|d| d as u8)
 }
 
 fn parse_bytea(text: &str) -> Result<Vec<u8>> {
     if let Some(hex) = text.strip_prefix("\\x") {
-        let bad = |c: &str| {
-            Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid hexadecimal digit: \"{c}\""))
-        };
+        let bad =
+            |c: &str| Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid hexadecimal digit: \"{c}\""));
         let mut out = Vec::with_capacity(hex.len() / 2);
-        let mut chars = hex.chars().filter(|c| !c.is_ascii_whitespace());
+        let mut chars = hex.chars();
         while let Some(high) = chars.next() {
+            // Blanks may stand between bytes, not within one.
+            if matches!(high, ' ' | '\n' | '\t' | '\r') {
+                continue;
+            }
             let digit = |c: char| {
                 let byte = u8::try_from(c).ok().and_then(hex_digit);
                 byte.ok_or_else(|| bad(&c.to_string()))
@@ -509,6 +383,3 @@ fn write_uuid(uuid: &[u8; 16], out: &mut Vec<u8>) {
         out.push(HEX[(b & 15) as usize]);
     }
 }
-
-#[cfg(test)]
-mod tests;

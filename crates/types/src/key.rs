@@ -162,7 +162,19 @@ mod tests {
                 same_order(a.into(), b.into());
             }
         }
-        let numerics = ["-Infinity", "-1e20", "-1.5", "-0.001", "0", "0.00", "1.50", "1.5", "99999999999999999999", "Infinity", "NaN"];
+        let numerics = [
+            "-Infinity",
+            "-1e20",
+            "-1.5",
+            "-0.001",
+            "0",
+            "0.00",
+            "1.50",
+            "1.5",
+            "99999999999999999999",
+            "Infinity",
+            "NaN",
+        ];
         for a in numerics {
             for b in numerics {
                 same_order(Numeric::parse(a).unwrap().into(), Numeric::parse(b).unwrap().into());

@@ -159,7 +159,13 @@ impl Numeric {
     pub fn signum(&self) -> i32 {
         match &self.0 {
             Repr::Small(m, _) => m.signum() as i32,
-            Repr::Large(b) => if b.0.is_negative() { -1 } else { 1 },
+            Repr::Large(b) => {
+                if b.0.is_negative() {
+                    -1
+                } else {
+                    1
+                }
+            }
             Repr::NaN => 0,
             Repr::Infinity => 1,
             Repr::NegInfinity => -1,
@@ -504,7 +510,13 @@ impl Numeric {
             if target <= s {
                 let drop = (s - target) as u32;
                 let result = match pow10_i128(drop.min(38)) {
-                    Some(p) if drop <= 37 => if rounding { div_round_i128(m, p) } else { m / p },
+                    Some(p) if drop <= 37 => {
+                        if rounding {
+                            div_round_i128(m, p)
+                        } else {
+                            m / p
+                        }
+                    }
                     _ => 0,
                 };
                 return Numeric::from_i128(result, scale as u16);
@@ -550,7 +562,6 @@ impl Numeric {
         }
         cut
     }
-
 }
 
 /// Writes a number's digits to the end of `buffer`; where they begin.
@@ -649,6 +660,3 @@ impl Hash for Numeric {
 }
 
 const _: () = assert!(size_of::<Numeric>() == 16);
-
-#[cfg(test)]
-mod tests;

@@ -216,8 +216,19 @@ pub fn array_of(oid: Oid) -> Option<Oid> {
 
 /// Whether values of a type are held as [`crate::Datum::Oid`].
 pub fn is_oid_like(oid: Oid) -> bool {
-    matches!(oid, OID | XID | CID | REGCLASS | REGTYPE | REGNAMESPACE | REGROLE | REGPROCEDURE | REGOPER | REGOPERATOR
-        | REGCOLLATION)
+    matches!(
+        oid,
+        OID | XID
+            | CID
+            | REGCLASS
+            | REGTYPE
+            | REGNAMESPACE
+            | REGROLE
+            | REGPROCEDURE
+            | REGOPER
+            | REGOPERATOR
+            | REGCOLLATION
+    )
 }
 
 /// A type's name as SQL writes it, with its modifier (`format_type`).
@@ -267,8 +278,14 @@ pub fn make_numeric_typmod(precision: i32, scale: i32) -> i32 {
 
 fn format_interval(typmod: i32) -> String {
     let (fields, precision) = ((typmod >> 16) & 0x7fff, typmod & 0xffff);
-    const BITS: [(i32, &str); 6] =
-        [(1 << 2, "year"), (1 << 1, "month"), (1 << 3, "day"), (1 << 10, "hour"), (1 << 11, "minute"), (1 << 12, "second")];
+    const BITS: [(i32, &str); 6] = [
+        (1 << 2, "year"),
+        (1 << 1, "month"),
+        (1 << 3, "day"),
+        (1 << 10, "hour"),
+        (1 << 11, "minute"),
+        (1 << 12, "second"),
+    ];
     let mut text = "interval".to_string();
     if fields != 0x7fff {
         let named: Vec<&str> = BITS.iter().filter(|(bit, _)| fields & bit != 0).map(|(_, name)| *name).collect();

@@ -60,7 +60,7 @@ impl Kind {
             oid::INT2 => Kind::Int2,
             oid::INT4 => Kind::Int4,
             oid::INT8 => Kind::Int8,
-            oid::OID | oid::XID | oid::REGCLASS | oid::REGTYPE | oid::REGNAMESPACE | oid::REGROLE => Kind::Oid,
+            ty if oid::is_oid_like(ty) => Kind::Oid,
             oid::FLOAT4 => Kind::Float4,
             oid::FLOAT8 => Kind::Float8,
             oid::DATE => Kind::Date,
@@ -410,7 +410,15 @@ mod tests {
     }
 
     const TYPES: [Oid; 9] = [
-        oid::INT4, oid::TEXT, oid::NUMERIC, oid::INT8, oid::BOOL, oid::BYTEA, oid::INT4_ARRAY, oid::INTERVAL, oid::UUID,
+        oid::INT4,
+        oid::TEXT,
+        oid::NUMERIC,
+        oid::INT8,
+        oid::BOOL,
+        oid::BYTEA,
+        oid::INT4_ARRAY,
+        oid::INTERVAL,
+        oid::UUID,
     ];
 
     fn values(text: &str) -> Vec<Datum> {

@@ -44,7 +44,9 @@ pub fn apply_typmod(value: Datum, ty: Oid, typmod: i32, explicit: bool) -> Resul
         (oid::TIMETZ, Datum::TimeTz(micros, west)) => Datum::TimeTz(round_micros(micros, typmod), west),
         (oid::TIMESTAMP, Datum::Timestamp(micros)) => Datum::Timestamp(round_finite(micros, typmod)),
         (oid::TIMESTAMPTZ, Datum::TimestampTz(micros)) => Datum::TimestampTz(round_finite(micros, typmod)),
-        (oid::INTERVAL, Datum::Interval(interval)) => Datum::Interval(crate::datetime::limit_interval(interval, typmod)),
+        (oid::INTERVAL, Datum::Interval(interval)) => {
+            Datum::Interval(crate::datetime::limit_interval(interval, typmod))
+        }
         (ty, Datum::Array(array)) => {
             let element = oid::element_of(ty).unwrap_or(array.element);
             let mut values = Vec::with_capacity(array.values.len());

@@ -33,8 +33,9 @@ impl Numeric {
     /// # Errors
     /// 22P03
     pub fn read_binary(bytes: &[u8]) -> Result<Numeric> {
-        let invalid =
-            |what: &str| Error::new(SqlState::INVALID_BINARY_REPRESENTATION, format!("invalid {what} in external \"numeric\" value"));
+        let invalid = |what: &str| {
+            Error::new(SqlState::INVALID_BINARY_REPRESENTATION, format!("invalid {what} in external \"numeric\" value"))
+        };
         let word = |i: usize| bytes.get(2 * i..2 * i + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
         let count = word(0).ok_or_else(|| invalid("length"))? as usize;
         let weight = word(1).ok_or_else(|| invalid("length"))? as i16 as i64;
@@ -191,4 +192,3 @@ impl<'a> NumericRef<'a> {
         }
     }
 }
-

@@ -11,9 +11,8 @@ impl Numeric {
     /// # Errors
     /// 22003 `numeric field overflow`.
     pub fn apply_typmod(&self, precision: i32, scale: i32) -> Result<Numeric> {
-        let field_overflow = |detail: String| {
-            Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow").detail(detail)
-        };
+        let field_overflow =
+            |detail: String| Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow").detail(detail);
         if self.is_nan() {
             return Ok(Numeric::NAN);
         }
@@ -138,5 +137,4 @@ impl Numeric {
         // `%.15g` shows no trailing zeros.
         parsed.trim_scale()
     }
-
 }

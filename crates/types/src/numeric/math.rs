@@ -8,7 +8,8 @@ use num_bigint::BigInt;
 use num_traits::{One, Signed, Zero};
 
 use super::{
-    Numeric, RESULT_SCALE_MAX, ROUND_SCALE_MAX, Repr, SIGNIFICANT_DIGITS_MIN, div_round, division_by_zero, overflow, pow10,
+    Numeric, RESULT_SCALE_MAX, ROUND_SCALE_MAX, Repr, SIGNIFICANT_DIGITS_MIN, div_round, division_by_zero, overflow,
+    pow10,
 };
 
 /// log10(e)
