@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use crate::{DatumRef, Interval};
+use base::Oid;
+
+use crate::{DatumRef, Interval, oid};
 
 /// PostgreSQL's order of floats: NaN equals itself and is greatest, -0 equals 0.
 pub fn compare_floats(a: f64, b: f64) -> Ordering {
@@ -21,8 +23,8 @@ pub fn interval_key(i: &Interval) -> i128 {
 }
 
 /// The instant of a `timetz` and, for equal instants, its zone.
-fn timetz_key(micros: i64, west: i32) -> (i64, i32) {
-    (micros + west as i64 * 1_000_000, west)
+pub(crate) fn timetz_key(micros: i64, west: i32) -> (i64, i32) {
+    (micros.saturating_add(west as i64 * 1_000_000), west)
 }
 
 /// Compares two values of one type in the order of its B-tree class. NULL sorts last and equals itself; values of
@@ -52,16 +54,31 @@ pub fn compare(a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
         (D::Uuid(a), D::Uuid(b)) => a.cmp(b),
         (D::Array(a), D::Array(b)) => {
             let (a, b) = (a.get(), b.get());
-            let elements = compare_lists(&a.values, &b.values);
-            elements.then_with(|| a.dims.len().cmp(&b.dims.len())).then_with(|| a.dims.cmp(&b.dims))
+            let elements = compare_lists(&a.values, &b.values, a.element);
+            let lengths = || a.dims.iter().map(|d| d.0).cmp(b.dims.iter().map(|d| d.0));
+            let lower_bounds = || a.dims.iter().map(|d| d.1).cmp(b.dims.iter().map(|d| d.1));
+            elements.then(a.dims.len().cmp(&b.dims.len())).then_with(lengths).then_with(lower_bounds)
         }
-        (D::Record(a), D::Record(b)) => compare_lists(a, b),
+        (D::Record(a), D::Record(b)) => compare_lists(a, b, Oid::INVALID),
         _ => rank(a).cmp(&rank(b)),
     }
 }
 
-fn compare_lists(a: &[crate::Datum], b: &[crate::Datum]) -> Ordering {
-    let unequal = a.iter().zip(b).map(|(x, y)| compare(&x.as_ref(), &y.as_ref())).find(|o| o.is_ne());
+/// Compares two values of type `ty`: as [`compare`], but `char(n)` ignores trailing blanks.
+pub fn compare_as(ty: Oid, a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
+    match (a, b) {
+        (DatumRef::Text(a), DatumRef::Text(b)) if ty == oid::BPCHAR => without_blanks(a).cmp(without_blanks(b)),
+        _ => compare(a, b),
+    }
+}
+
+/// What of a `char(n)` takes part in comparisons.
+pub(crate) fn without_blanks(text: &str) -> &[u8] {
+    text.trim_end_matches(' ').as_bytes()
+}
+
+fn compare_lists(a: &[crate::Datum], b: &[crate::Datum], element: Oid) -> Ordering {
+    let unequal = a.iter().zip(b).map(|(x, y)| compare_as(element, &x.as_ref(), &y.as_ref())).find(|o| o.is_ne());
     unequal.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
@@ -91,6 +108,14 @@ fn rank(d: &DatumRef<'_>) -> u8 {
     }
 }
 
+/// Hashes a value of type `ty`: as [`hash_datum`], but `char(n)` ignores trailing blanks.
+pub fn hash_as<H: Hasher>(ty: Oid, d: &DatumRef<'_>, state: &mut H) {
+    match d {
+        DatumRef::Text(v) if ty == oid::BPCHAR => v.trim_end_matches(' ').hash(state),
+        _ => hash_datum(d, state),
+    }
+}
+
 /// Hashes a value so that equal values of one type hash equally.
 pub fn hash_datum<H: Hasher>(d: &DatumRef<'_>, state: &mut H) {
     use DatumRef as D;
@@ -112,7 +137,73 @@ pub fn hash_datum<H: Hasher>(d: &DatumRef<'_>, state: &mut H) {
         D::TimeTz(v, z) => timetz_key(*v, *z).hash(state),
         D::Interval(v) => interval_key(v).hash(state),
         D::Uuid(v) => v.hash(state),
-        D::Array(v) => v.get().values.iter().for_each(|e| hash_datum(&e.as_ref(), state)),
+        D::Array(v) => {
+            let v = v.get();
+            v.values.iter().for_each(|e| hash_as(v.element, &e.as_ref(), state));
+        }
         D::Record(v) => v.iter().for_each(|e| hash_datum(&e.as_ref(), state)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::BuildHasher;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Array, Datum, Numeric};
+
+    fn hash(d: &Datum) -> u64 {
+        struct One<'a>(&'a Datum);
+        impl Hash for One<'_> {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                hash_datum(&self.0.as_ref(), state);
+            }
+        }
+        std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default().hash_one(One(d))
+    }
+
+    #[test]
+    fn equal_values_hash_equally() {
+        let numeric = |s: &str| Datum::Numeric(Numeric::parse(s).unwrap());
+        let pairs = [
+            (numeric("1.0"), numeric("1.00")),
+            (numeric("12345678901234567890000"), numeric("12345678901234567890000.000")),
+            (numeric("1000000000000000000"), numeric("1000000000000000000.0000")),
+            (numeric("0"), numeric("0.0000")),
+            (Datum::Float8(0.0), Datum::Float8(-0.0)),
+            (Datum::Float8(f64::NAN), Datum::Float8(-f64::NAN)),
+            (Interval { micros: 0, days: 30, months: 0 }.into(), Interval { micros: 0, days: 0, months: 1 }.into()),
+        ];
+        for (a, b) in pairs {
+            assert_eq!(a, b);
+            assert_eq!(hash(&a), hash(&b), "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn arrays_compare_by_elements_then_shape() {
+        let array = |dims: &[(i32, i32)], values: &[i32]| {
+            let values = values.iter().map(|v| Datum::Int4(*v)).collect();
+            Datum::Array(Arc::new(Array { element: oid::INT4, dims: dims.to_vec(), values }))
+        };
+        let sorted = [
+            array(&[], &[]),
+            array(&[(2, 1)], &[1, 2]),
+            array(&[(2, 2)], &[1, 2]),
+            array(&[(1, 1), (2, 1)], &[1, 2]),
+            array(&[(3, 1)], &[1, 2, 0]),
+            array(&[(1, 1)], &[2]),
+        ];
+        for pair in sorted.windows(2) {
+            assert!(compare(&pair[0].as_ref(), &pair[1].as_ref()).is_lt(), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn char_ignores_trailing_blanks() {
+        let (a, b) = (DatumRef::Text("a "), DatumRef::Text("a"));
+        assert!(compare_as(oid::BPCHAR, &a, &b).is_eq());
+        assert!(compare_as(oid::TEXT, &a, &b).is_gt());
     }
 }

@@ -21,12 +21,12 @@ pub mod row;
 mod settings;
 mod typmod;
 
-pub use cmp::{compare, hash_datum};
+pub use cmp::{compare, compare_as, hash_as, hash_datum};
 pub use datum::{Array, ArrayRef, Datum, DatumRef, Interval};
 pub use io::{parse_text, read_binary, write_binary, write_text};
 pub use key::encode_key;
-pub use numeric::{Numeric, NumericRef};
-pub use oid::{TypeInfo, all_types, format_type, type_by_name, type_info};
+pub use numeric::{Numeric, NumericRef, NumericSum};
+pub use oid::{TypeInfo, all_types, array_of, element_of, format_type, type_by_name, type_info};
 pub use row::{ColumnType, RowLayout, RowRef};
 pub use settings::{ByteaOutput, DateOrder, DateStyle, InputContext, IntervalStyle, OutputSettings, TimeZone};
 pub use typmod::apply_typmod;

@@ -193,7 +193,15 @@ impl RowLayout {
     /// XX001
     pub fn validate(&self, tuple: &[u8]) -> Result<()> {
         let row = RowRef::new(self, tuple);
-        let whole = (0..self.len()).all(|i| row.is_null(i) || !row.get(i).is_null());
+        let whole = (0..self.len()).all(|i| {
+            row.is_null(i)
+                || match row.get(i) {
+                    DatumRef::Null => false,
+                    DatumRef::Numeric(number) => number.is_valid(),
+                    DatumRef::Array(ArrayRef::Bytes(bytes)) => try_decode_array(bytes).is_some(),
+                    _ => true,
+                }
+        });
         let sized = row.data_start().is_some_and(|start| match self.var_count {
             0 => tuple.len() == start,
             n => row.var_end(n - 1).is_some_and(|end| start + end == tuple.len()),
@@ -269,6 +277,10 @@ pub(crate) fn decode_array(bytes: &[u8]) -> Array {
 fn try_decode_array(bytes: &[u8]) -> Option<Array> {
     let word = |at: usize| bytes.get(at..at + 4).map(|b| [b[0], b[1], b[2], b[3]]);
     let element = Oid(u32::from_le_bytes(word(0)?));
+    // Arrays do not nest; bytes that say so would nest decoding as deep as they like.
+    if Kind::of(element) == Kind::Array {
+        return None;
+    }
     let count = *bytes.get(4)? as usize;
     let mut dims = Vec::with_capacity(count);
     let mut total = if count == 0 { 0usize } else { 1 };
@@ -283,6 +295,7 @@ fn try_decode_array(bytes: &[u8]) -> Option<Array> {
         return None;
     }
     let layout = RowLayout::new(&vec![ColumnType { oid: element, typmod: -1 }; total]);
+    layout.validate(tuple).ok()?;
     let row = RowRef::new(&layout, tuple);
     let values = (0..total).map(|i| row.get(i).to_owned()).collect();
     Some(Array { element, dims, values })

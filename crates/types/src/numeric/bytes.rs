@@ -169,6 +169,18 @@ impl<'a> NumericRef<'a> {
         }
     }
 
+    /// Whether the bytes are what [`Numeric::encode`] writes.
+    pub fn is_valid(&self) -> bool {
+        match self.0 {
+            Source::Value(_) => true,
+            Source::Bytes([0..30, rest @ ..]) => (1..=8).contains(&rest.len()),
+            Source::Bytes([0xe0, low, high, rest @ ..]) => {
+                !rest.is_empty() && u16::from_le_bytes([*low, *high]) as u32 <= SCALE_MAX
+            }
+            Source::Bytes(bytes) => matches!(bytes, [0xf0..=0xf2]),
+        }
+    }
+
     /// The value. Bytes that are no value read as NaN.
     pub fn get(&self) -> Numeric {
         let bytes = match self.0 {
