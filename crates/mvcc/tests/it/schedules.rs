@@ -1,0 +1,242 @@
+//! Small races under random schedules.
+
+use std::sync::Arc;
+
+use base::{CommandId, RowId, Timestamp};
+use mvcc::{LockResult, Newest, Read, RowLockMode, Transaction, View, WaitPolicy, Wakeup, pin};
+use shuttle::sync::{Condvar, Mutex};
+use shuttle::thread;
+
+use crate::support::{GRANTED, LAYOUT, World};
+
+const SCHEDULES: usize = 2000;
+
+struct Gate(Mutex<bool>, Condvar);
+
+impl Gate {
+    fn new() -> Arc<Gate> {
+        Arc::new(Gate(Mutex::new(false), Condvar::new()))
+    }
+
+    fn wait(&self) {
+        let mut open = self.0.lock().unwrap();
+        while !*open {
+            open = self.1.wait(open).unwrap();
+        }
+        *open = false;
+    }
+}
+
+impl Wakeup for Gate {
+    fn wake(&self) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_one();
+    }
+}
+
+struct Shard {
+    w: World,
+    log: Mutex<u64>,
+}
+
+impl Shard {
+    fn new() -> Arc<Shard> {
+        Arc::new(Shard { w: World::new(), log: Mutex::new(100) })
+    }
+
+    fn commit(&self, txn: Transaction) {
+        let mut log = self.log.lock().unwrap();
+        *log += 1;
+        let ts = Timestamp(*log);
+        self.w.store.publish(&txn, ts);
+        drop(log);
+        self.w.store.finish_commit(txn, ts);
+        self.w.store.raise_durable(ts);
+    }
+
+    fn lock(&self, txn: &mut Transaction, row: RowId, mode: RowLockMode) -> LockResult {
+        let gate = Gate::new();
+        let wake: Arc<dyn Wakeup> = gate.clone();
+        loop {
+            match self.w.store.lock_row(txn, &self.w.table, row, mode, WaitPolicy::Block, &wake) {
+                LockResult::Wait => gate.wait(),
+                answer => return answer,
+            }
+        }
+    }
+
+    fn add(&self, txn: &mut Transaction, row: RowId) {
+        let guard = pin();
+        let Newest::Live(now) = self.w.table.newest(row, Some(txn.id()), &guard) else { panic!("not live") };
+        let next = [now.tuple[0] + 1];
+        self.w.table.update(txn, row, CommandId(0), LAYOUT, &next, false, &guard);
+    }
+
+    fn counter(&self) -> RowId {
+        let mut txn = self.w.begin();
+        let row = self.w.table.insert(&mut txn, CommandId(0), LAYOUT, &[0], &pin());
+        self.commit(txn);
+        row
+    }
+
+    fn see(&self, row: RowId) -> u8 {
+        let token = self.w.store.begin_view();
+        let view = View { read_ts: token.read_ts(), own: None, command: CommandId(0) };
+        let guard = pin();
+        let Read::Visible(version) = self.w.table.read(row, &view, &guard) else { panic!("must be seen at {view:?}") };
+        let seen = version.tuple[0];
+        drop(guard);
+        self.w.store.end_view(token);
+        seen
+    }
+}
+
+fn run(test: impl Fn() + Send + Sync + 'static) {
+    let mut config = shuttle::Config::new();
+    // A store is built on the stack before it is moved to the heap.
+    config.stack_size = 1 << 20;
+    shuttle::Runner::new(shuttle::scheduler::RandomScheduler::new(SCHEDULES), config).run(test);
+}
+
+#[test]
+fn increments_are_not_lost_and_readers_always_see_one() {
+    run(|| {
+        let shard = Shard::new();
+        let row = shard.counter();
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let shard = shard.clone();
+                thread::spawn(move || {
+                    let mut txn = shard.w.begin();
+                    assert_eq!(shard.lock(&mut txn, row, RowLockMode::NoKeyUpdate), GRANTED);
+                    shard.add(&mut txn, row);
+                    shard.commit(txn);
+                })
+            })
+            .collect();
+        let reader = {
+            let shard = shard.clone();
+            thread::spawn(move || {
+                let first = shard.see(row);
+                shard.w.store.collect(4);
+                assert!(shard.see(row) >= first, "views move forward");
+            })
+        };
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        reader.join().unwrap();
+        assert_eq!(shard.see(row), 2);
+    });
+}
+
+#[test]
+fn crossing_locks_end_in_one_deadlock_at_most() {
+    run(|| {
+        let shard = Shard::new();
+        let rows = [shard.counter(), shard.counter()];
+        let tasks: Vec<_> = [[0, 1], [1, 0]]
+            .map(|order| {
+                let shard = shard.clone();
+                thread::spawn(move || {
+                    let mut txn = shard.w.begin();
+                    for at in order {
+                        match shard.lock(&mut txn, rows[at], RowLockMode::Update) {
+                            LockResult::Deadlock(edges) => {
+                                assert_eq!(edges.len(), 2);
+                                shard.w.store.abort(txn);
+                                return 0;
+                            }
+                            answer => assert_eq!(answer, GRANTED),
+                        }
+                        shard.add(&mut txn, rows[at]);
+                    }
+                    shard.commit(txn);
+                    1
+                })
+            })
+            .into();
+        let done: u8 = tasks.into_iter().map(|task| task.join().unwrap()).sum();
+        assert!(done >= 1, "one victim is enough");
+        assert_eq!(rows.map(|row| shard.see(row)), [done, done]);
+        assert!(shard.w.store.waits().is_empty());
+    });
+}
+
+#[test]
+fn an_end_wakes_whoever_waits_for_it() {
+    run(|| {
+        let shard = Shard::new();
+        let holder = shard.w.begin();
+        let id = holder.id();
+        let waiter = {
+            let shard = shard.clone();
+            thread::spawn(move || {
+                let mut txn = shard.w.begin();
+                let gate = Gate::new();
+                let wake: Arc<dyn Wakeup> = gate.clone();
+                while shard.w.store.wait_for_txn(&mut txn, id, &wake) == LockResult::Wait {
+                    gate.wait();
+                }
+                assert!(!shard.w.store.is_active(id));
+                shard.w.store.abort(txn);
+            })
+        };
+        shard.commit(holder);
+        let next = shard.w.begin();
+        waiter.join().unwrap();
+        shard.w.store.abort(next);
+    });
+}
+
+#[test]
+fn a_waiter_of_an_undone_insert_finds_it_gone() {
+    run(|| {
+        let shard = Shard::new();
+        let mut writer = shard.w.begin();
+        let row = shard.w.insert(&mut writer, 0, "x");
+        let tasks: Vec<_> = (0..2)
+            .map(|_| {
+                let shard = shard.clone();
+                thread::spawn(move || {
+                    let mut txn = shard.w.begin();
+                    assert_eq!(shard.lock(&mut txn, row, RowLockMode::KeyShare), LockResult::Gone);
+                    shard.w.store.abort(txn);
+                })
+            })
+            .collect();
+        shard.w.store.abort(writer);
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+        assert_eq!(shard.w.table.row_count(), 0);
+    });
+}
+
+#[test]
+fn cancelling_meets_the_hand_over() {
+    run(|| {
+        let shard = Shard::new();
+        let row = shard.counter();
+        let mut holder = shard.w.begin();
+        assert_eq!(shard.lock(&mut holder, row, RowLockMode::Update), GRANTED);
+        let quitter = {
+            let shard = shard.clone();
+            thread::spawn(move || {
+                let mut txn = shard.w.begin();
+                let wake: Arc<dyn Wakeup> = Gate::new();
+                let mode = RowLockMode::Update;
+                shard.w.store.lock_row(&mut txn, &shard.w.table, row, mode, WaitPolicy::Block, &wake);
+                shard.w.store.cancel_wait(&mut txn);
+                shard.w.store.abort(txn);
+            })
+        };
+        let patient = {
+            let shard = shard.clone();
+            thread::spawn(move || {
+                let mut txn = shard.w.begin();
+                assert_eq!(shard.lock(&mut txn, row, RowLockMode::Update), GRANTED);
+                shard.w.store.abort(txn);
+            })
+        };
+        shard.w.store.abort(holder);
+        quitter.join().unwrap();
+        patient.join().unwrap();
+    });
+}
