@@ -29,6 +29,7 @@ const DAY_OF_YEAR: Mask = 1024;
 const HALF_DAY: Mask = 2048;
 const ERA: Mask = 4096;
 const WEEKDAY: Mask = 8192;
+const SPECIAL: Mask = 16384;
 
 /// What a text says.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -301,6 +302,7 @@ impl<'a> Decoder<'a> {
     /// A number after a word that says what it is.
     fn labelled(&mut self, text: &str) -> Result<(), Bad> {
         let Some(label) = self.label.take() else { return Err(Bad::Format) };
+        self.special = None;
         let (n, rest) = leading_i32(text).ok_or(Bad::Field)?;
         let fraction = rest.starts_with('.');
         if (fraction && !matches!(label, Label::Julian | Label::Time | Label::Second))
@@ -468,7 +470,7 @@ impl<'a> Decoder<'a> {
                     Word::Infinity => Decoded::Infinity,
                     _ => Decoded::NegInfinity,
                 });
-                self.new = DATE | TIME | ZONE;
+                self.new = SPECIAL;
             }
             Word::Month(month) if !self.time_only => {
                 self.new = MONTH;
@@ -588,11 +590,11 @@ impl<'a> Decoder<'a> {
     }
 
     fn finish_timestamp(mut self) -> Result<Decoded, Bad> {
+        self.validate_date()?;
+        self.apply_half_day()?;
         if let Some(special) = self.special {
             return Ok(special);
         }
-        self.validate_date()?;
-        self.apply_half_day()?;
         if !self.has(DATE) {
             return Err(Bad::Format);
         }

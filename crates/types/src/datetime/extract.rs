@@ -20,13 +20,6 @@ pub enum Extracted {
     Whole(i64),
     /// `value / 10^scale`, shown with all its digits.
     Scaled(i128, u8),
-    /// `day + micros / 86400000000`, divided as NUMERIC divides.
-    Julian {
-        /// The Julian day.
-        day: i64,
-        /// Microseconds of the day.
-        micros: i64,
-    },
     /// An infinity: true is positive.
     Infinite(bool),
     /// NULL: the field has no meaning for an infinite value.
@@ -38,7 +31,6 @@ pub fn date_part_f64(value: Extracted) -> Option<f64> {
     Some(match value {
         Extracted::Whole(n) => n as f64,
         Extracted::Scaled(n, scale) => n as f64 / 10f64.powi(scale.into()),
-        Extracted::Julian { day, micros } => day as f64 + micros as f64 / MICROS_PER_DAY as f64,
         Extracted::Infinite(true) => f64::INFINITY,
         Extracted::Infinite(false) => f64::NEG_INFINITY,
         Extracted::Null => return None,
@@ -74,6 +66,11 @@ fn lookup(lower: &str, type_name: &str) -> Result<Field> {
         ) => Err(unsupported_unit(lower, type_name)),
         _ => Err(unknown_unit(lower, type_name)),
     }
+}
+
+/// The same for types without a date, to which words like `now` are unknown.
+fn clock_lookup(lower: &str, type_name: &str) -> Result<Field> {
+    lookup(lower, type_name).map_err(|_| unknown_unit(lower, type_name))
 }
 
 /// Years as people count them: no year 0.
@@ -135,7 +132,7 @@ fn zone_field(field: Field, west: i32) -> Option<Extracted> {
 }
 
 /// Fields that grow for ever are infinite for an infinite value; those that come again are NULL.
-fn infinite_field(field: Field, positive: bool, has_clock: bool, has_zone: bool) -> Option<Extracted> {
+fn infinite_field(field: Field, positive: bool, has_clock: bool) -> Option<Extracted> {
     match field {
         Field::Epoch | Field::Label(Label::Julian | Label::IsoYear) => Some(Extracted::Infinite(positive)),
         Field::Unit(Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium) => {
@@ -143,30 +140,37 @@ fn infinite_field(field: Field, positive: bool, has_clock: bool, has_zone: bool)
         }
         Field::Label(Label::Dow | Label::IsoDow | Label::Doy) => Some(Extracted::Null),
         Field::Unit(Unit::Day | Unit::Month | Unit::Quarter | Unit::Week) => Some(Extracted::Null),
-        Field::Unit(Unit::Timezone | Unit::TimezoneHour | Unit::TimezoneMinute) => has_zone.then_some(Extracted::Null),
         Field::Unit(_) => has_clock.then_some(Extracted::Null),
         Field::Label(_) => None,
     }
 }
 
-fn timestamp_field(
-    name: &str,
-    t: i64,
-    c: impl FnOnce() -> (Civil, Option<i32>),
-    type_name: &str,
-    zoned: bool,
-) -> Result<Extracted> {
+/// The Julian day with its fraction, with as many digits as NUMERIC's division gives: 16 that count, in steps of four.
+fn julian_day(c: &Civil) -> Extracted {
+    let micros = i128::from(c.time_micros());
+    let (weight, first) = match micros {
+        0..10_000 => (0, micros),
+        10_000..100_000_000 => (1, micros / 10_000),
+        _ => (2, micros / 100_000_000),
+    };
+    // 86400000000 is 864 0000 0000 in NUMERIC's digits.
+    let quotient_weight = weight - 2 - i32::from(first <= 864);
+    let scale = (16 - 4 * quotient_weight) as u32;
+    let day = i128::from(MICROS_PER_DAY);
+    let fraction = (2 * micros * 10i128.pow(scale) + day) / (2 * day);
+    Extracted::Scaled(i128::from(c.days() + EPOCH_JULIAN) * 10i128.pow(scale) + fraction, scale as u8)
+}
+
+fn timestamp_field(name: &str, t: i64, c: impl FnOnce() -> (Civil, Option<i32>), type_name: &str) -> Result<Extracted> {
     let lower = name.to_ascii_lowercase();
     let field = lookup(&lower, type_name)?;
     let value = if is_infinite(t) {
-        infinite_field(field, t == TIMESTAMP_INFINITY, true, zoned)
+        infinite_field(field, t == TIMESTAMP_INFINITY, true)
     } else {
         let (c, west) = c();
         match field {
             Field::Epoch => Some(Extracted::Scaled(i128::from(t) - i128::from(UNIX_EPOCH_MICROS), 6)),
-            Field::Label(Label::Julian) => {
-                Some(Extracted::Julian { day: c.days() + EPOCH_JULIAN, micros: c.time_micros() })
-            }
+            Field::Label(Label::Julian) => Some(julian_day(&c)),
             _ => date_field(field, &c)
                 .or_else(|| time_field(field, c.time_micros()))
                 .or_else(|| zone_field(field, west?)),
@@ -177,13 +181,13 @@ fn timestamp_field(
 
 /// `extract(field from timestamp)`
 pub fn extract_timestamp(name: &str, t: i64) -> Result<Extracted> {
-    timestamp_field(name, t, || (Civil::of(t), None), "timestamp without time zone", false)
+    timestamp_field(name, t, || (Civil::of(t), None), "timestamp without time zone")
 }
 
 /// `extract(field from timestamptz)`, in the session's zone.
 pub fn extract_timestamptz(name: &str, t: i64, zone: &TimeZone) -> Result<Extracted> {
     let fields = || (to_local(t, zone), Some(west_at(zone.rules(), t)));
-    timestamp_field(name, t, fields, "timestamp with time zone", true)
+    timestamp_field(name, t, fields, "timestamp with time zone")
 }
 
 /// `extract(field from date)`
@@ -191,7 +195,7 @@ pub fn extract_date(name: &str, date: i32) -> Result<Extracted> {
     let lower = name.to_ascii_lowercase();
     let field = lookup(&lower, "date")?;
     let value = if date == DATE_INFINITY || date == DATE_NEG_INFINITY {
-        infinite_field(field, date == DATE_INFINITY, false, false)
+        infinite_field(field, date == DATE_INFINITY, false)
     } else {
         let days = i64::from(date);
         let (year, month, day) = super::civil_from_days(days);
@@ -208,7 +212,7 @@ pub fn extract_date(name: &str, date: i32) -> Result<Extracted> {
 pub fn extract_time(name: &str, time: i64) -> Result<Extracted> {
     let lower = name.to_ascii_lowercase();
     let type_name = "time without time zone";
-    let value = match lookup(&lower, type_name)? {
+    let value = match clock_lookup(&lower, type_name)? {
         Field::Epoch => Some(Extracted::Scaled(time.into(), 6)),
         field => time_field(field, time),
     };
@@ -219,7 +223,7 @@ pub fn extract_time(name: &str, time: i64) -> Result<Extracted> {
 pub fn extract_timetz(name: &str, time: i64, west: i32) -> Result<Extracted> {
     let lower = name.to_ascii_lowercase();
     let type_name = "time with time zone";
-    let value = match lookup(&lower, type_name)? {
+    let value = match clock_lookup(&lower, type_name)? {
         Field::Epoch => Some(Extracted::Scaled(i128::from(time + i64::from(west) * MICROS_PER_SEC), 6)),
         field => time_field(field, time).or_else(|| zone_field(field, west)),
     };
@@ -229,7 +233,7 @@ pub fn extract_timetz(name: &str, time: i64, west: i32) -> Result<Extracted> {
 /// `extract(field from interval)`
 pub fn extract_interval(name: &str, span: &Interval) -> Result<Extracted> {
     let lower = name.to_ascii_lowercase();
-    let field = lookup(&lower, "interval")?;
+    let field = clock_lookup(&lower, "interval")?;
     let (years, months) = (i64::from(span.months / 12), i64::from(span.months % 12));
     let value = match field {
         Field::Epoch => {

@@ -118,6 +118,9 @@ impl Sums {
         let two = text.bytes().filter(|&b| b == b':').count() == 1 && !text.contains('.');
         if two && fields == range::MINUTE | range::SECOND {
             (hour, minute, second) = (0, narrow(hour)?, minute);
+            if minute > 59 {
+                return Err(Bad::Field);
+            }
         }
         let rest = i64::from(minute) * MICROS_PER_MINUTE + i64::from(second) * MICROS_PER_SEC + i64::from(micro);
         let micros = hour.checked_mul(MICROS_PER_HOUR).and_then(|h| h.checked_add(rest));
@@ -191,7 +194,8 @@ fn decode_fields(text: &str, fields: i32, standard: bool) -> Result<Sums, Bad> {
                 Unit::Filler => continue,
                 Unit::Ago => {
                     ago = true;
-                    current = None;
+                    // A number before it needs its own unit.
+                    current = Some(Unit::Ago);
                 }
                 unit => current = Some(unit),
             },

@@ -23,6 +23,11 @@ pub fn is_finite_timestamp(t: i64) -> bool {
     !is_infinite(t)
 }
 
+/// A year in an error: PostgreSQL shows those BC as it counts them inside.
+fn shown(year: i32) -> i32 {
+    if year < 0 { year + 1 } else { year }
+}
+
 /// The date's fields, checked; negative years are BC.
 fn civil(year: i32, month: i32, day: i32) -> Result<Civil> {
     let astronomical = if year < 0 { year.checked_add(1) } else { Some(year) };
@@ -30,11 +35,11 @@ fn civil(year: i32, month: i32, day: i32) -> Result<Civil> {
     match astronomical {
         Some(y) if valid && day >= 1 && day <= days_in_month(y, month) => {
             if !valid_julian(y, month) {
-                return Err(overflow(format!("date out of range: {year}-{month:02}-{day:02}")));
+                return Err(overflow(format!("date out of range: {}-{month:02}-{day:02}", shown(year))));
             }
             Ok(Civil { year: y, month, day, ..Civil::default() })
         }
-        _ => Err(overflow(format!("date field value out of range: {year}-{month:02}-{day:02}"))),
+        _ => Err(overflow(format!("date field value out of range: {}-{month:02}-{day:02}", shown(year)))),
     }
 }
 
@@ -42,14 +47,28 @@ fn civil(year: i32, month: i32, day: i32) -> Result<Civil> {
 pub fn make_date(year: i32, month: i32, day: i32) -> Result<i32> {
     let days = civil(year, month, day)?.days();
     if !(i64::from(DATE_MIN)..i64::from(DATE_END)).contains(&days) {
-        return Err(overflow(format!("date out of range: {year}-{month:02}-{day:02}")));
+        return Err(overflow(format!("date out of range: {}-{month:02}-{day:02}", shown(year))));
     }
     Ok(days as i32)
 }
 
+/// A number as `%g` prints it.
+fn general(value: f64) -> String {
+    let scientific = format!("{value:.5e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let trim =
+        |s: &str| if s.contains('.') { s.trim_end_matches('0').trim_end_matches('.').to_string() } else { s.into() };
+    if (-4..6).contains(&exponent) {
+        return trim(&format!("{value:.*}", (5 - exponent) as usize));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", trim(digits), exponent.abs())
+}
+
 /// Seconds as `%02g` prints them.
 fn seconds(sec: f64) -> String {
-    let text = format!("{}", (sec * 1e4).round() / 1e4);
+    let text = general(sec);
     if text.len() < 2 { format!("0{text}") } else { text }
 }
 
@@ -156,7 +175,7 @@ pub fn to_timestamp(secs: f64) -> Result<i64> {
     let fits = (-9223372036854775808.0..9223372036854775808.0).contains(&micros);
     let t = micros as i64;
     if !fits || !in_range(t) {
-        return Err(overflow(format!("timestamp out of range: \"{secs}\"")));
+        return Err(overflow(format!("timestamp out of range: \"{}\"", general(secs))));
     }
     Ok(t)
 }

@@ -106,7 +106,6 @@ pub(crate) fn abbreviation(lower: &str) -> Option<Abbreviation> {
 }
 
 const WORDS: &[(&str, Word)] = &[
-    ("+infinity", Word::Infinity),
     ("-infinity", Word::NegInfinity),
     ("ad", Word::Bc(false)),
     ("allballs", Word::AllBalls),

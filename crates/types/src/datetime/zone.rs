@@ -168,8 +168,20 @@ fn posix_zone(name: &str) -> Option<Zone> {
     if end == digits.len() {
         return Some(Zone::West(sign * (hours * 3600 + minutes * 60 + seconds)));
     }
-    let upper = name.to_ascii_uppercase();
-    TimeZone::posix(&upper).or_else(|_| TimeZone::posix(&format!("{upper},M3.2.0,M11.1.0"))).ok().map(Zone::Rules)
+    // The names do not matter for offsets, and PostgreSQL takes any; the rules are read under plain ones.
+    let summer = &digits[end..];
+    let rules = match summer.strip_prefix('<') {
+        Some(quoted) => &quoted[quoted.find('>')? + 1..],
+        None => summer.trim_start_matches(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '-' | '+')),
+    };
+    let sign = if sign < 0 { "-" } else { "" };
+    let standard = format!("STD{sign}{}SUM{}", &digits[..end], rules.to_ascii_uppercase());
+    let zone = if rules.contains(',') {
+        TimeZone::posix(&standard)
+    } else {
+        TimeZone::posix(&format!("{standard},M3.2.0,M11.1.0"))
+    };
+    zone.ok().map(Zone::Rules)
 }
 
 #[cold]

@@ -62,7 +62,6 @@ fn number(value: Extracted) -> Result<String> {
             let sign = if n < 0 { "-" } else { "" };
             format!("{sign}{}.{:0width$}", n.abs() / unit, n.abs() % unit, width = scale.into())
         }
-        Extracted::Julian { day, micros } => format!("{day}+{micros}"),
         Extracted::Infinite(true) => "Infinity".into(),
         Extracted::Infinite(false) => "-Infinity".into(),
         Extracted::Null => "NULL".into(),
