@@ -14,6 +14,7 @@ mod cast;
 mod decode;
 mod extract;
 mod fields;
+mod format;
 mod interval_decode;
 mod make;
 mod parse;
@@ -46,6 +47,7 @@ pub use extract::{
     Extracted, date_part_f64, extract_date, extract_interval, extract_time, extract_timestamp, extract_timestamptz,
     extract_timetz,
 };
+pub use format::{to_char_interval, to_char_timestamp, to_char_timestamptz};
 pub use interval_decode::parse_interval;
 pub use make::{
     is_finite_date, is_finite_timestamp, make_date, make_interval, make_time, make_timestamp, make_timestamptz,

@@ -174,6 +174,9 @@ fn posix_zone(name: &str) -> Option<Zone> {
         Some(quoted) => &quoted[quoted.find('>')? + 1..],
         None => summer.trim_start_matches(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '-' | '+')),
     };
+    if !summer.starts_with('<') && rules.len() == summer.len() {
+        return None;
+    }
     let sign = if sign < 0 { "-" } else { "" };
     let standard = format!("STD{sign}{}SUM{}", &digits[..end], rules.to_ascii_uppercase());
     let zone = if rules.contains(',') {

@@ -130,6 +130,9 @@ fn evaluate(op: &str, args: &[&str], cx: &InputContext<'_>) -> Result<String> {
         "make_time" => show_time(make_time(int(0), int(1), float(2))?),
         "to_timestamp" => show_tz(to_timestamp(float(0))?),
         "date+" => show_date(date_plus_days(parse_date(args[0], cx)?, int(1))?),
+        "to_char" => Ok(to_char_timestamp(ts(0)?, args[1]).unwrap_or("NULL".into())),
+        "to_chartz" => Ok(to_char_timestamptz(tz(0)?, args[1], zone).unwrap_or("NULL".into())),
+        "to_chariv" => Ok(to_char_interval(&iv(0)?, args[1])?.unwrap_or("NULL".into())),
         "time+iv" => show_time(time_plus_interval(parse_time(args[0], cx)?, &iv(1)?)),
         other => panic!("unknown operation {other}"),
     }

@@ -1,0 +1,358 @@
+//! Format patterns (`YYYY-MM-DD HH24:MI`) and `to_char`.
+
+use super::calendar::{iso_week, julian, weekday};
+use super::zone::with_info;
+use super::{Civil, MICROS_PER_SEC, days_from_civil, is_infinite};
+use crate::interval::Interval;
+use crate::settings::TimeZone;
+use base::{Error, Result, SqlState};
+
+/// A part of a format.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Node<'f> {
+    /// A pattern: its name in capitals, how it was written, and its modifiers.
+    Pattern { name: &'static str, written: &'f str, fill: bool, ordinal: Option<Case> },
+    /// A character outside of quotes.
+    Plain(char),
+    /// A character within quotes.
+    Quoted(char),
+}
+
+/// How letters are to be shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Case {
+    Upper,
+    Capital,
+    Lower,
+}
+
+/// All patterns; one that begins like another comes before it.
+const PATTERNS: &[&str] = &[
+    "A.D.", "A.M.", "AD", "AM", "B.C.", "BC", "CC", "DAY", "DDD", "DD", "DY", "D", "FF1", "FF2", "FF3", "FF4", "FF5",
+    "FF6", "FX", "HH24", "HH12", "HH", "IDDD", "ID", "IW", "IYYY", "IYY", "IY", "I", "J", "MI", "MM", "MONTH", "MON",
+    "MS", "OF", "P.M.", "PM", "Q", "RM", "SSSSS", "SSSS", "SS", "TZH", "TZM", "TZ", "US", "WW", "W", "Y,YYY", "YYYY",
+    "YYY", "YY", "Y",
+];
+
+pub(crate) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+pub(crate) const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
+
+/// The pattern at the start of a text, in capitals, in small letters, or (names) capitalised.
+fn pattern_at(text: &str) -> Option<&'static str> {
+    PATTERNS.iter().copied().find(|p| {
+        let Some(head) = text.get(..p.len()) else { return false };
+        let capital = matches!(*p, "DAY" | "DY" | "MONTH" | "MON")
+            && head.starts_with(&p[..1])
+            && head[1..] == p[1..].to_ascii_lowercase();
+        head == *p || head == p.to_ascii_lowercase() || capital
+    })
+}
+
+/// Cuts a format into its parts.
+pub(crate) fn parse_format(format: &str) -> Vec<Node<'_>> {
+    let mut nodes = Vec::new();
+    let mut rest = format;
+    while !rest.is_empty() {
+        let (mut fill, mut local) = (true, false);
+        for (prefix, is_local) in [("FM", false), ("fm", false), ("TM", true), ("tm", true)] {
+            if let Some(after) = rest.strip_prefix(prefix) {
+                (rest, fill, local) = (after, is_local, is_local);
+                break;
+            }
+        }
+        let Some(first) = rest.chars().next() else { break };
+        if let Some(name) = pattern_at(rest) {
+            let (written, after) = rest.split_at(name.len());
+            rest = after;
+            // Names in the language of the locale are not padded.
+            fill &= !(local && matches!(name, "MONTH" | "DAY"));
+            let mut ordinal = None;
+            for (suffix, case) in [("TH", Some(Case::Upper)), ("th", Some(Case::Lower)), ("SP", None)] {
+                if let Some(after) = rest.strip_prefix(suffix) {
+                    (rest, ordinal) = (after, case);
+                    break;
+                }
+            }
+            nodes.push(Node::Pattern { name, written, fill, ordinal });
+            continue;
+        }
+        rest = &rest[first.len_utf8()..];
+        if first == '"' {
+            let mut escaped = false;
+            let mut end = rest.len();
+            for (at, c) in rest.char_indices() {
+                if c == '"' && !escaped {
+                    end = at + 1;
+                    break;
+                }
+                escaped = c == '\\' && !escaped;
+                if !escaped {
+                    nodes.push(Node::Quoted(c));
+                }
+            }
+            rest = &rest[end..];
+        } else if first == '\\' && rest.starts_with('"') {
+            nodes.push(Node::Plain('"'));
+            rest = &rest[1..];
+        } else {
+            nodes.push(Node::Plain(first));
+        }
+    }
+    nodes
+}
+
+/// How a pattern's letters were written.
+fn case_of(written: &str) -> Case {
+    let mut letters = written.chars();
+    match (letters.next().map(|c| c.is_ascii_uppercase()), letters.next().map(|c| c.is_ascii_uppercase())) {
+        (Some(true), Some(false)) if !written.contains('.') => Case::Capital,
+        (Some(true), _) => Case::Upper,
+        _ => Case::Lower,
+    }
+}
+
+fn cased(text: &str, case: Case) -> String {
+    match case {
+        Case::Upper => text.to_ascii_uppercase(),
+        Case::Capital => text.to_string(),
+        Case::Lower => text.to_ascii_lowercase(),
+    }
+}
+
+/// What a format can show.
+struct Shown<'a> {
+    c: Civil,
+    hour: i64,
+    weekday: i32,
+    day_of_year: i32,
+    /// Seconds west and the abbreviation; `None` for values without a zone.
+    zone: Option<(i32, &'a str)>,
+    interval: bool,
+}
+
+/// `to_char(timestamp, format)`; NULL for the infinities and an empty format.
+pub fn to_char_timestamp(t: i64, format: &str) -> Option<String> {
+    if is_infinite(t) || format.is_empty() {
+        return None;
+    }
+    show(&shown(Civil::of(t), None), format).ok()
+}
+
+/// `to_char(timestamptz, format)` in the session's zone.
+pub fn to_char_timestamptz(t: i64, format: &str, zone: &TimeZone) -> Option<String> {
+    if is_infinite(t) || format.is_empty() {
+        return None;
+    }
+    with_info(zone.rules(), t, |west, abbreviation| {
+        let c = Civil::of(t - i64::from(west) * MICROS_PER_SEC);
+        show(&shown(c, Some((west, abbreviation))), format).ok()
+    })
+}
+
+fn shown<'a>(c: Civil, zone: Option<(i32, &'a str)>) -> Shown<'a> {
+    let days = c.days();
+    let day_of_year = (days - days_from_civil(c.year, 1, 1) + 1) as i32;
+    Shown { c, hour: c.hour.into(), weekday: weekday(days), day_of_year, zone, interval: false }
+}
+
+/// `to_char(interval, format)`; NULL for an empty format.
+pub fn to_char_interval(span: &Interval, format: &str) -> Result<Option<String>> {
+    if format.is_empty() {
+        return Ok(None);
+    }
+    let p = span.parts();
+    let c = Civil {
+        year: p.years,
+        month: p.months,
+        day: p.days,
+        hour: 0,
+        minute: p.minutes,
+        second: p.seconds,
+        micro: p.micros,
+    };
+    let day_of_year = (p.years * 12 + p.months).wrapping_mul(30).wrapping_add(p.days);
+    show(&Shown { c, hour: p.hours, weekday: 0, day_of_year, zone: None, interval: true }, format).map(Some)
+}
+
+fn show(v: &Shown<'_>, format: &str) -> Result<String> {
+    let mut out = String::with_capacity(format.len() * 2);
+    for node in parse_format(format) {
+        match node {
+            Node::Plain(c) | Node::Quoted(c) => out.push(c),
+            Node::Pattern { name, written, fill, ordinal } => {
+                let start = out.len();
+                pattern(v, name, case_of(written), fill, &mut out)?;
+                let ordinal = ordinal.filter(|_| !matches!(name, "TZM" | "TZH" | "OF") && !name.starts_with("FF"));
+                if let Some(case) = ordinal.filter(|_| out[start..].ends_with(|c: char| c.is_ascii_digit())) {
+                    out.push_str(&cased(suffix(&out[start..]), case));
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The English ending of an ordinal number.
+fn suffix(number: &str) -> &'static str {
+    let b = number.as_bytes();
+    if b.len() > 1 && b[b.len() - 2] == b'1' {
+        return "th";
+    }
+    match b[b.len() - 1] {
+        b'1' => "st",
+        b'2' => "nd",
+        b'3' => "rd",
+        _ => "th",
+    }
+}
+
+/// Zero-padded; a sign takes a column of its own.
+fn padded(out: &mut String, n: i64, width: usize, fill: bool) {
+    let width = if !fill { 0 } else { width + usize::from(n < 0) };
+    out.push_str(&format!("{n:0width$}"));
+}
+
+fn name(out: &mut String, text: &str, case: Case, width: usize) {
+    out.push_str(&format!("{:<width$}", cased(text, case)));
+}
+
+#[cold]
+fn not_for_intervals() -> Error {
+    Error::new(SqlState::INVALID_DATETIME_FORMAT, "invalid format specification for an interval value")
+        .hint("Intervals are not tied to specific calendar dates.")
+}
+
+fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) -> Result<()> {
+    let c = &v.c;
+    let calendar_only = matches!(
+        what,
+        "A.D."
+            | "AD"
+            | "B.C."
+            | "BC"
+            | "MONTH"
+            | "MON"
+            | "DAY"
+            | "DY"
+            | "D"
+            | "ID"
+            | "IDDD"
+            | "IW"
+            | "IYYY"
+            | "IYY"
+            | "IY"
+            | "I"
+            | "TZ"
+            | "TZH"
+            | "TZM"
+            | "OF"
+    );
+    if v.interval && calendar_only && !matches!(what, "MONTH" | "MON" if c.month == 0) {
+        if matches!(what, "IYYY" | "IYY" | "IY" | "I" | "IDDD" | "IW") {
+            return Err(Error::unsupported("ISO weeks of intervals are not supported in to_char"));
+        }
+        return Err(not_for_intervals());
+    }
+    let hour12 = if v.hour % 12 == 0 { 12 } else { v.hour % 12 };
+    let year = i64::from(if v.interval || c.year > 0 { c.year } else { 1 - c.year });
+    let days = if v.interval { 0 } else { c.days() };
+    let (iso_year, iso) = iso_week(days);
+    let iso_year = i64::from(if iso_year > 0 { iso_year } else { 1 - iso_year });
+    let (west, abbreviation) = v.zone.unwrap_or((0, ""));
+    let (east_sign, offset) = (if west <= 0 { '+' } else { '-' }, west.abs());
+    let wide = |n: usize| if fill { n } else { 0 };
+    match what {
+        "A.M." | "P.M." => out.push_str(&cased(if v.hour % 24 >= 12 { "P.M." } else { "A.M." }, case)),
+        "AM" | "PM" => out.push_str(&cased(if v.hour % 24 >= 12 { "PM" } else { "AM" }, case)),
+        "A.D." | "B.C." => out.push_str(&cased(if c.year <= 0 { "B.C." } else { "A.D." }, case)),
+        "AD" | "BC" => out.push_str(&cased(if c.year <= 0 { "BC" } else { "AD" }, case)),
+        "HH" | "HH12" => {
+            let width = wide(if v.hour < 0 { 3 } else { 2 });
+            out.push_str(&format!("{hour12:0width$}"));
+        }
+        "HH24" => padded(out, v.hour, 2, fill),
+        "MI" => padded(out, c.minute.into(), 2, fill),
+        "SS" => padded(out, c.second.into(), 2, fill),
+        "MS" | "FF3" => out.push_str(&format!("{:03}", c.micro / 1000)),
+        "US" | "FF6" => out.push_str(&format!("{:06}", c.micro)),
+        "FF1" => out.push_str(&format!("{}", c.micro / 100_000)),
+        "FF2" => out.push_str(&format!("{:02}", c.micro / 10_000)),
+        "FF4" => out.push_str(&format!("{:04}", c.micro / 100)),
+        "FF5" => out.push_str(&format!("{:05}", c.micro / 10)),
+        "SSSS" | "SSSSS" => {
+            let seconds = v.hour * 3600 + i64::from(c.minute) * 60 + i64::from(c.second);
+            out.push_str(&seconds.to_string());
+        }
+        "TZ" if case == Case::Lower => out.push_str(&abbreviation.to_ascii_lowercase()),
+        "TZ" => out.push_str(abbreviation),
+        "TZH" => out.push_str(&format!("{east_sign}{:02}", offset / 3600)),
+        "TZM" => out.push_str(&format!("{:02}", offset % 3600 / 60)),
+        "OF" => {
+            out.push_str(&format!("{east_sign}{:0width$}", offset / 3600, width = wide(2)));
+            if offset % 3600 != 0 {
+                out.push_str(&format!(":{:02}", offset % 3600 / 60));
+            }
+        }
+        "MONTH" if c.month > 0 => name(out, MONTHS[(c.month - 1) as usize], case, wide(9)),
+        "MON" if c.month > 0 => out.push_str(&cased(&MONTHS[(c.month - 1) as usize][..3], case)),
+        "MM" => padded(out, c.month.into(), 2, fill),
+        "DAY" => name(out, WEEKDAYS[v.weekday as usize], case, wide(9)),
+        "DY" => out.push_str(&cased(&WEEKDAYS[v.weekday as usize][..3], case)),
+        "DDD" => out.push_str(&format!("{:0width$}", v.day_of_year, width = wide(3))),
+        "IDDD" => {
+            let day = i64::from(iso - 1) * 7 + (days + 5).rem_euclid(7) + 1;
+            out.push_str(&format!("{day:0width$}", width = wide(3)));
+        }
+        "DD" => out.push_str(&format!("{:0width$}", c.day, width = wide(2))),
+        "D" => out.push_str(&(v.weekday + 1).to_string()),
+        "ID" => out.push_str(&(if v.weekday == 0 { 7 } else { v.weekday }).to_string()),
+        "WW" => out.push_str(&format!("{:0width$}", (v.day_of_year - 1) / 7 + 1, width = wide(2))),
+        "IW" => out.push_str(&format!("{iso:0width$}", width = wide(2))),
+        "W" => out.push_str(&((c.day - 1) / 7 + 1).to_string()),
+        "Q" if c.month != 0 => out.push_str(&((c.month - 1) / 3 + 1).to_string()),
+        "CC" => {
+            let century = match c.year {
+                y if v.interval => y / 100,
+                y if y > 0 => (y - 1) / 100 + 1,
+                y => y / 100 - 1,
+            };
+            padded(out, century.into(), 2, fill);
+        }
+        "Y,YYY" => out.push_str(&format!("{},{:03}", year / 1000, year % 1000)),
+        "YYYY" => padded(out, year, 4, fill),
+        "YYY" => padded(out, year % 1000, 3, fill),
+        "YY" => padded(out, year % 100, 2, fill),
+        "Y" => out.push_str(&(year % 10).to_string()),
+        "IYYY" => padded(out, iso_year, 4, fill),
+        "IYY" => padded(out, iso_year % 1000, 3, fill),
+        "IY" => padded(out, iso_year % 100, 2, fill),
+        "I" => out.push_str(&(iso_year % 10).to_string()),
+        "RM" if c.month != 0 || c.year != 0 => {
+            // Months of intervals may be none or negative; they count backwards then.
+            let at = match c.month {
+                0 if c.year >= 0 => 11,
+                0 => 0,
+                m if m < 0 => 12 + m,
+                m => m - 1,
+            };
+            name(out, ROMAN[at as usize], case, wide(4));
+        }
+        "J" => out.push_str(&julian(c.year, c.month.max(1), c.day).to_string()),
+        _ => {}
+    }
+    Ok(())
+}
