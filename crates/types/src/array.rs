@@ -409,11 +409,7 @@ pub(crate) fn write_record(values: &[Datum], settings: &OutputSettings, out: &mu
             continue;
         }
         scratch.clear();
-        let ty = match value {
-            Datum::Array(array) => oid::array_of(array.element).unwrap_or(oid::TEXT_ARRAY),
-            _ => oid::TEXT,
-        };
-        io::write_text(value.as_ref(), ty, settings, &mut scratch)?;
+        io::write_text(value.as_ref(), type_of(value), settings, &mut scratch)?;
         let quote = scratch.is_empty() || scratch.iter().any(|&b| is_blank(b) || b"(),\"\\".contains(&b));
         if quote {
             out.push(b'"');
@@ -429,6 +425,55 @@ pub(crate) fn write_record(values: &[Datum], settings: &OutputSettings, out: &mu
         }
     }
     out.push(b')');
+    Ok(())
+}
+
+/// The type that a field of a record has by its variant.
+fn type_of(value: &Datum) -> Oid {
+    match value {
+        Datum::Null | Datum::Text(_) => oid::TEXT,
+        Datum::Bool(_) => oid::BOOL,
+        Datum::Int2(_) => oid::INT2,
+        Datum::Int4(_) => oid::INT4,
+        Datum::Int8(_) => oid::INT8,
+        Datum::Oid(_) => oid::OID,
+        Datum::Float4(_) => oid::FLOAT4,
+        Datum::Float8(_) => oid::FLOAT8,
+        Datum::Numeric(_) => oid::NUMERIC,
+        Datum::Bytea(_) => oid::BYTEA,
+        Datum::Date(_) => oid::DATE,
+        Datum::Time(_) => oid::TIME,
+        Datum::TimeTz(..) => oid::TIMETZ,
+        Datum::Timestamp(_) => oid::TIMESTAMP,
+        Datum::TimestampTz(_) => oid::TIMESTAMPTZ,
+        Datum::Interval(_) => oid::INTERVAL,
+        Datum::Uuid(_) => oid::UUID,
+        Datum::Array(array) => oid::array_of(array.element).unwrap_or(oid::TEXT_ARRAY),
+        Datum::Record(_) => oid::RECORD,
+    }
+}
+
+/// Appends the binary form of a row value: number of fields, then (type, length, bytes) of each.
+pub(crate) fn write_record_binary(values: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(&(values.len() as i32).to_be_bytes());
+    for value in values {
+        out.extend_from_slice(&type_of(value).0.to_be_bytes());
+        write_field(value, type_of(value), out)?;
+    }
+    Ok(())
+}
+
+/// Appends length and bytes of a value, or the length -1 of NULL.
+fn write_field(value: &Datum, ty: Oid, out: &mut Vec<u8>) -> Result<()> {
+    if value.is_null() {
+        out.extend_from_slice(&(-1i32).to_be_bytes());
+        return Ok(());
+    }
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    io::write_binary(value.as_ref(), ty, out)?;
+    let len = (out.len() - at - 4) as i32;
+    out[at..at + 4].copy_from_slice(&len.to_be_bytes());
     Ok(())
 }
 
@@ -522,15 +567,7 @@ pub(crate) fn write_binary(array: &Array, _ty: Oid, out: &mut Vec<u8>) -> Result
         out.extend_from_slice(&lower.to_be_bytes());
     }
     for value in &array.values {
-        if value.is_null() {
-            out.extend_from_slice(&(-1i32).to_be_bytes());
-            continue;
-        }
-        let at = out.len();
-        out.extend_from_slice(&[0; 4]);
-        io::write_binary(value.as_ref(), array.element, out)?;
-        let len = (out.len() - at - 4) as i32;
-        out[at..at + 4].copy_from_slice(&len.to_be_bytes());
+        write_field(value, array.element, out)?;
     }
     Ok(())
 }

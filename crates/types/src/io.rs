@@ -12,7 +12,7 @@ use base::{Error, Oid, Result, SqlState};
 
 use crate::datetime as dt;
 use crate::numeric::Numeric;
-use crate::{ByteaOutput, Datum, DatumRef, InputContext, Interval, OutputSettings, array, oid};
+use crate::{ByteaOutput, Datum, DatumRef, InputContext, Interval, OutputSettings, array, json, oid};
 
 fn invalid_syntax(ty: &str, text: &str) -> Error {
     Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {ty}: \"{text}\""))
@@ -48,6 +48,11 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::NAME => Datum::Text(clip(text, 63).into()),
         oid::CHAR => char_text(parse_char(text)),
         oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING | oid::REGPROC => Datum::Text(text.into()),
+        oid::JSON => {
+            json::validate(text)?;
+            Datum::Text(text.into())
+        }
+        oid::JSONB => Datum::Text(json::normal_form(text)?.into()),
         oid::INT2VECTOR | oid::OIDVECTOR => array::parse_vector(ty, text, cx)?,
         ty if oid::element_of(ty).is_some() => array::parse(ty, typmod, text, cx)?,
         ty => {
@@ -132,17 +137,41 @@ pub fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         }
         oid::CHAR => char_text(exactly::<1>(bytes)?[0]),
         ty if oid::element_of(ty).is_some() => array::read_binary(ty, typmod, bytes)?,
-        _ => {
-            let text = std::str::from_utf8(bytes).map_err(|_| {
-                Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"")
-            })?;
-            if text.contains('\0') {
-                let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
-                return Err(Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message));
-            }
+        oid::JSON => {
+            let text = utf8(bytes)?;
+            json::validate(text)?;
             Datum::Text(text.into())
         }
+        oid::JSONB => match bytes.split_first() {
+            Some((1, text)) => Datum::Text(json::normal_form(utf8(text)?)?.into()),
+            Some((version, _)) => {
+                return Err(Error::internal(format!("unsupported jsonb version number {version}")));
+            }
+            None => return Err(Error::new(SqlState::PROTOCOL_VIOLATION, "insufficient data left in message")),
+        },
+        _ => Datum::Text(utf8(bytes)?.into()),
     })
+}
+
+/// Text from a client.
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    let invalid = |sequence: &[u8]| {
+        let bytes: Vec<String> = sequence.iter().map(|b| format!("0x{b:02x}")).collect();
+        let message = format!("invalid byte sequence for encoding \"UTF8\": {}", bytes.join(" "));
+        Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message)
+    };
+    let text = std::str::from_utf8(bytes).map_err(|e| {
+        // As many bytes as the first one announces.
+        let rest = &bytes[e.valid_up_to()..];
+        let announced = match rest.first() {
+            Some(0xf0..=0xf7) => 4,
+            Some(0xe0..=0xef) => 3,
+            Some(0xc0..=0xdf) => 2,
+            _ => 1,
+        };
+        invalid(&rest[..announced.min(rest.len())])
+    })?;
+    if text.bytes().any(|b| b == 0) { Err(invalid(&[0])) } else { Ok(text) }
 }
 
 /// Appends the binary wire form of a value. Nothing is written for NULL.
@@ -163,6 +192,10 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         DatumRef::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         DatumRef::Numeric(v) => v.get().write_binary(out),
         DatumRef::Text(v) if ty == oid::CHAR => out.push(parse_char(v)),
+        DatumRef::Text(v) if ty == oid::JSONB => {
+            out.push(1);
+            out.extend_from_slice(v.as_bytes());
+        }
         DatumRef::Text(v) => out.extend_from_slice(v.as_bytes()),
         DatumRef::Bytea(v) => out.extend_from_slice(v),
         DatumRef::TimeTz(v, west) => {
@@ -176,7 +209,7 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         }
         DatumRef::Uuid(v) => out.extend_from_slice(v),
         DatumRef::Array(v) => array::write_binary(&v.get(), ty, out)?,
-        DatumRef::Record(_) => return Err(Error::unsupported("binary output of a record is not supported")),
+        DatumRef::Record(v) => array::write_record_binary(v, out)?,
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ pub mod datetime;
 mod datum;
 pub mod interval;
 pub mod io;
+pub mod json;
 pub mod key;
 pub mod numeric;
 pub mod oid;

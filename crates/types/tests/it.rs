@@ -165,3 +165,8 @@ fn arrays_are_those_of_postgres() {
 fn simple_types_are_those_of_postgres() {
     check(include_str!("postgres/simple.tsv"));
 }
+
+#[test]
+fn json_is_that_of_postgres() {
+    check(include_str!("postgres/json.tsv"));
+}
