@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::{CommandId, RowId, Timestamp};
 use mvcc::{LockResult, Newest, Read, RowLockMode, Transaction, View, WaitPolicy, Wakeup, pin};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread;
 
@@ -91,11 +92,16 @@ impl Shard {
     }
 }
 
+/// Runs random schedules, which switch often, and ones with few switches (PCT), which let a task stand still for long:
+/// some races need the other side to finish a whole commit within two instructions.
 fn run(test: impl Fn() + Send + Sync + 'static) {
+    let test = Arc::new(test);
     let mut config = shuttle::Config::new();
     // A store is built on the stack before it is moved to the heap.
     config.stack_size = 1 << 20;
-    shuttle::Runner::new(shuttle::scheduler::RandomScheduler::new(SCHEDULES), config).run(test);
+    let again = test.clone();
+    shuttle::Runner::new(RandomScheduler::new(SCHEDULES), config.clone()).run(move || test());
+    shuttle::Runner::new(PctScheduler::new(3, SCHEDULES), config).run(move || again());
 }
 
 #[test]
