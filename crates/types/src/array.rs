@@ -239,7 +239,8 @@ impl Shape<'_> {
 
     fn close(&mut self) -> Result<()> {
         let may_end = matches!(self.after, After::Element | After::QuotedEnd | After::LevelEnd);
-        if !may_end && !(self.depth == 1 && self.after == After::LevelStart) {
+        let is_empty = self.depth == 1 && self.after == After::LevelStart;
+        if !may_end && !is_empty {
             return Err(self.unexpected('}'));
         }
         self.after = After::LevelEnd;

@@ -57,7 +57,11 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         ty if oid::element_of(ty).is_some() => array::parse(ty, typmod, text, cx)?,
         ty => {
             let name = oid::format_type(ty, -1);
-            return Err(Error::unsupported(format!("input of a value of type {name} is not supported")));
+            return Err(Error::unsupported(match oid::type_info(ty).map(|t| t.category) {
+                _ if ty == oid::RECORD => "input of anonymous composite types is not implemented".to_string(),
+                Some('P') => format!("cannot accept a value of type {name}"),
+                _ => format!("input of a value of type {name} is not supported"),
+            }));
         }
     })
 }
@@ -137,6 +141,7 @@ pub fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         }
         oid::CHAR => char_text(exactly::<1>(bytes)?[0]),
         ty if oid::element_of(ty).is_some() => array::read_binary(ty, typmod, bytes)?,
+        oid::RECORD => return Err(Error::unsupported("input of anonymous composite types is not implemented")),
         oid::JSON => {
             let text = utf8(bytes)?;
             json::validate(text)?;

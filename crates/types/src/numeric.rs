@@ -352,10 +352,10 @@ impl Numeric {
 
     /// Product.
     pub fn mul(&self, other: &Numeric) -> Result<Numeric> {
-        if let (Repr::Small(a, s), Repr::Small(b, t)) = (&self.0, &other.0) {
-            if (*s as u32 + *t as u32) <= SCALE_MAX {
-                return Ok(Numeric::from_i128(*a as i128 * *b as i128, s + t));
-            }
+        if let (Repr::Small(a, s), Repr::Small(b, t)) = (&self.0, &other.0)
+            && *s as u32 + *t as u32 <= SCALE_MAX
+        {
+            return Ok(Numeric::from_i128(*a as i128 * *b as i128, s + t));
         }
         if let (Some((a, s)), Some((b, t))) = (self.parts(), other.parts()) {
             let product = a * b;
@@ -439,10 +439,10 @@ impl Numeric {
         if let (Repr::Small(a, s), Repr::Small(b, t)) = (&self.0, &other.0) {
             let shift = scale as i64 + *t as i64 - *s as i64;
             // The dividend must stay in range when its last digit is doubled for rounding.
-            if let Ok(shift @ 0..=19) = u32::try_from(shift) {
-                if let Some(a) = pow10_i128(shift).and_then(|p| p.checked_mul(*a as i128)) {
-                    return Ok(Numeric::from_i128(div_round_i128(a, *b as i128), scale as u16));
-                }
+            if let Ok(shift @ 0..=37) = u32::try_from(shift)
+                && let Some(a) = pow10_i128(shift).and_then(|p| p.checked_mul(*a as i128))
+            {
+                return Ok(Numeric::from_i128(div_round_i128(a, *b as i128), scale as u16));
             }
         }
         let ((a, s), (b, t)) = (self.parts().ok_or_else(overflow)?, other.parts().ok_or_else(overflow)?);
@@ -521,10 +521,10 @@ impl Numeric {
                 };
                 return Numeric::from_i128(result, scale as u16);
             }
-            if (target - s) <= 18 {
-                if let Some(p) = pow10_i128((target - s) as u32) {
-                    return Numeric::from_i128(m * p, scale as u16);
-                }
+            if target - s <= 18
+                && let Some(p) = pow10_i128((target - s) as u32)
+            {
+                return Numeric::from_i128(m * p, scale as u16);
             }
         }
         let Some((m, s)) = self.parts() else { return self.clone() };

@@ -60,7 +60,7 @@ pub fn apply_typmod(value: Datum, ty: Oid, typmod: i32, explicit: bool) -> Resul
 }
 
 /// The first `limit` characters if there are more; only blanks may be lost in an assignment.
-fn cut<'a>(text: &'a str, limit: usize, ty: Oid, explicit: bool) -> Result<Option<&'a str>> {
+fn cut(text: &str, limit: usize, ty: Oid, explicit: bool) -> Result<Option<&str>> {
     if text.len() <= limit {
         return Ok(None);
     }

@@ -202,7 +202,7 @@ fn shortest(m: u64, e: i32, even_gaps: bool) -> (u64, i32) {
         (v, high, low) = (scaled(value, factor, shift), scaled(above, factor, shift), scaled(below, factor, shift));
         decimal = q;
         if q <= 21 {
-            if value % 5 == 0 {
+            if value.is_multiple_of(5) {
                 exact = is_multiple_of_5(value, q);
             } else {
                 high -= is_multiple_of_5(above, q) as u64;

@@ -3,6 +3,8 @@
 //! Result scales follow `numeric.c` step by step, since they are visible. The digits are computed in binary fixed point
 //! with enough guard bits that rounding to the result scale is the rounding of the exact value.
 
+use std::f64::consts::{LN_2, LN_10, LOG10_E};
+
 use base::{Error, Result, SqlState};
 use num_bigint::BigInt;
 use num_traits::{One, Signed, Zero};
@@ -12,10 +14,6 @@ use super::{
     pow10,
 };
 
-/// log10(e)
-const LOG10_E: f64 = 0.434294481903252;
-/// ln(10)
-const LN_10: f64 = std::f64::consts::LN_10;
 /// Beyond this magnitude `exp` overflows or is 0.
 const EXP_ARGUMENT_MAX: f64 = ROUND_SCALE_MAX as f64 * 3.0;
 /// Code of `width_bucket`'s errors.
@@ -119,7 +117,7 @@ impl Numeric {
         let halvings = (bits_for(digits) as f64).sqrt() as u64 / 2;
         let work = bits_for(digits) + 2 * halvings;
         // e^x = 2^n × e^f with f small.
-        let n = (value / std::f64::consts::LN_2).round() as i64;
+        let n = (value / LN_2).round() as i64;
         let x = if m.is_zero() { m } else { (m << work) / pow10(s) };
         let f: BigInt = (x - ln_2(work) * n) >> halvings;
         let one = BigInt::one() << work;
@@ -307,10 +305,10 @@ impl Numeric {
     }
 
     fn power_finite(&self, exponent: &Numeric) -> Result<Numeric> {
-        if exponent.is_integral() {
-            if let Ok(n) = exponent.to_i32() {
-                return self.power_integer(n, result_scale(0, self.scale()));
-            }
+        if exponent.is_integral()
+            && let Ok(n) = exponent.to_i32()
+        {
+            return self.power_integer(n, result_scale(0, self.scale()));
         }
         if self.is_zero() {
             return Ok(Numeric::new(0, SIGNIFICANT_DIGITS_MIN as u16));

@@ -24,13 +24,12 @@ impl NumericSum {
     /// # Errors
     /// 22003 beyond the limits of NUMERIC.
     pub fn add(&mut self, value: &Numeric) -> Result<()> {
-        if let Repr::Small(m, s) = value.0 {
-            if s == self.scale {
-                if let Some(sum) = self.small.checked_add(m as i128) {
-                    self.small = sum;
-                    return Ok(());
-                }
-            }
+        if let Repr::Small(m, s) = value.0
+            && s == self.scale
+            && let Some(sum) = self.small.checked_add(m as i128)
+        {
+            self.small = sum;
+            return Ok(());
         }
         self.add_slow(value)
     }
