@@ -196,7 +196,7 @@ fn show(v: &Shown<'_>, format: &str) -> Result<String> {
             Node::Pattern { name, written, fill, ordinal } => {
                 let start = out.len();
                 pattern(v, name, case_of(written), fill, &mut out)?;
-                let ordinal = ordinal.filter(|_| !matches!(name, "TZM" | "TZH" | "OF") && !name.starts_with("FF"));
+                let ordinal = ordinal.filter(|_| !matches!(name, "TZ" | "TZM" | "TZH" | "OF"));
                 if let Some(case) = ordinal.filter(|_| out[start..].ends_with(|c: char| c.is_ascii_digit())) {
                     out.push_str(&cased(suffix(&out[start..]), case));
                 }

@@ -15,6 +15,7 @@ mod decode;
 mod extract;
 mod fields;
 mod format;
+mod format_parse;
 mod interval_decode;
 mod make;
 mod parse;
@@ -48,6 +49,7 @@ pub use extract::{
     extract_timetz,
 };
 pub use format::{to_char_interval, to_char_timestamp, to_char_timestamptz};
+pub use format_parse::{to_date, to_timestamp_text};
 pub use interval_decode::parse_interval;
 pub use make::{
     is_finite_date, is_finite_timestamp, make_date, make_interval, make_time, make_timestamp, make_timestamptz,

@@ -133,6 +133,8 @@ fn evaluate(op: &str, args: &[&str], cx: &InputContext<'_>) -> Result<String> {
         "to_char" => Ok(to_char_timestamp(ts(0)?, args[1]).unwrap_or("NULL".into())),
         "to_chartz" => Ok(to_char_timestamptz(tz(0)?, args[1], zone).unwrap_or("NULL".into())),
         "to_chariv" => Ok(to_char_interval(&iv(0)?, args[1])?.unwrap_or("NULL".into())),
+        "to_date" => show_date(to_date(args[0], args[1])?),
+        "to_ts" => show_tz(to_timestamp_text(args[0], args[1], zone)?),
         "time+iv" => show_time(time_plus_interval(parse_time(args[0], cx)?, &iv(1)?)),
         other => panic!("unknown operation {other}"),
     }
