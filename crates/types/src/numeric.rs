@@ -27,8 +27,6 @@ const INTEGER_DIGITS_MAX: i64 = 131_072;
 const SIGNIFICANT_DIGITS_MIN: i64 = 16;
 /// `NUMERIC_MAX_DISPLAY_SCALE`
 const RESULT_SCALE_MAX: i64 = 1000;
-/// Limit of the second argument of round and trunc (`NUMERIC_MAX_RESULT_SCALE`).
-const ROUND_SCALE_MAX: i32 = 2000;
 
 /// A NUMERIC value. 16 bytes; small values allocate nothing.
 #[derive(Clone, Debug)]
@@ -504,7 +502,7 @@ impl Numeric {
     }
 
     fn rescale(&self, scale: i32, rounding: bool) -> Numeric {
-        let scale = scale.clamp(-ROUND_SCALE_MAX, ROUND_SCALE_MAX);
+        let scale = scale.clamp(-(INTEGER_DIGITS_MAX as i32) - 1, SCALE_MAX as i32);
         if let (Repr::Small(m, s), true) = (&self.0, scale >= 0) {
             let (m, s, target) = (*m as i128, *s as i32, scale);
             if target <= s {

@@ -9,13 +9,12 @@ use base::{Error, Result, SqlState};
 use num_bigint::BigInt;
 use num_traits::{One, Signed, Zero};
 
-use super::{
-    Numeric, RESULT_SCALE_MAX, ROUND_SCALE_MAX, Repr, SIGNIFICANT_DIGITS_MIN, div_round, division_by_zero, overflow,
-    pow10,
-};
+use super::{Numeric, RESULT_SCALE_MAX, Repr, SIGNIFICANT_DIGITS_MIN, div_round, division_by_zero, overflow, pow10};
 
+/// Limit of the digits that `exp` and `power` reckon with (`NUMERIC_MAX_RESULT_SCALE`).
+const LOG_SCALE_MAX: i32 = 2000;
 /// Beyond this magnitude `exp` overflows or is 0.
-const EXP_ARGUMENT_MAX: f64 = ROUND_SCALE_MAX as f64 * 3.0;
+const EXP_ARGUMENT_MAX: f64 = LOG_SCALE_MAX as f64 * 3.0;
 /// Code of `width_bucket`'s errors.
 const WIDTH_BUCKET: &str = "2201G";
 
@@ -191,7 +190,7 @@ impl Numeric {
             Repr::NaN | Repr::Infinity => return Ok(self.clone()),
             _ => {}
         }
-        let bound = ROUND_SCALE_MAX as f64;
+        let bound = LOG_SCALE_MAX as f64;
         let weight = (self.to_f64() * LOG10_E).clamp(-bound, bound) as i64;
         self.exp_to_scale(result_scale(weight, self.scale()))
     }
@@ -322,7 +321,7 @@ impl Numeric {
             Ok(product.rescale(scale as i32, true))
         };
         let mut value = product((8 - ln_weight).max(0) as u32)?.to_f64();
-        if value.abs() > ROUND_SCALE_MAX as f64 * 3.01 {
+        if value.abs() > LOG_SCALE_MAX as f64 * 3.01 {
             return if value > 0.0 { Err(overflow()) } else { Ok(Numeric::new(0, RESULT_SCALE_MAX as u16)) };
         }
         value *= LOG10_E;
