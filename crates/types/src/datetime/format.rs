@@ -184,7 +184,7 @@ pub fn to_char_interval(span: &Interval, format: &str) -> Result<Option<String>>
         second: p.seconds,
         micro: p.micros,
     };
-    let day_of_year = (p.years * 12 + p.months).wrapping_mul(30).wrapping_add(p.days);
+    let day_of_year = span.months.wrapping_mul(30).wrapping_add(p.days);
     show(&Shown { c, hour: p.hours, weekday: 0, day_of_year, zone: None, interval: true }, format).map(Some)
 }
 
@@ -320,9 +320,9 @@ fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) 
         "DD" => out.push_str(&format!("{:0width$}", c.day, width = wide(2))),
         "D" => out.push_str(&(v.weekday + 1).to_string()),
         "ID" => out.push_str(&(if v.weekday == 0 { 7 } else { v.weekday }).to_string()),
-        "WW" => out.push_str(&format!("{:0width$}", (v.day_of_year - 1) / 7 + 1, width = wide(2))),
+        "WW" => out.push_str(&format!("{:0width$}", v.day_of_year.wrapping_sub(1) / 7 + 1, width = wide(2))),
         "IW" => out.push_str(&format!("{iso:0width$}", width = wide(2))),
-        "W" => out.push_str(&((c.day - 1) / 7 + 1).to_string()),
+        "W" => out.push_str(&(c.day.wrapping_sub(1) / 7 + 1).to_string()),
         "Q" if c.month != 0 => out.push_str(&((c.month - 1) / 3 + 1).to_string()),
         "CC" => {
             let century = match c.year {

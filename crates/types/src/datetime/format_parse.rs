@@ -329,11 +329,11 @@ fn finish(r: Read, text: &str) -> Result<(Civil, Option<i32>)> {
             return Err(Error::unsupported("centuries with short years are not supported in to_timestamp"));
         }
         (Some(year), _) => {
-            let signed = if bc { -year } else { year };
+            let signed = if bc { year.saturating_neg() } else { year };
             c.year = if signed < 0 { signed + 1 } else { signed };
         }
-        (None, Some(century)) if bc => c.year = -century * 100 + 1,
-        (None, Some(century)) => c.year = (century - 1) * 100 + 1,
+        (None, Some(century)) if bc => c.year = century.saturating_mul(-100).saturating_add(1),
+        (None, Some(century)) => c.year = century.saturating_sub(1).saturating_mul(100).saturating_add(1),
         _ => {}
     }
     if let Some(j) = r.julian {
@@ -345,13 +345,13 @@ fn finish(r: Read, text: &str) -> Result<(Civil, Option<i32>)> {
         if iso {
             // Sunday is the last day of an ISO week.
             let weekday = r.weekday.map_or(1, |d| if d > 1 { d - 1 } else { 7 });
-            let day = iso_year_start(c.year) + i64::from(week - 1) * 7 + i64::from(weekday);
+            let day = iso_year_start(c.year) + (i64::from(week) - 1) * 7 + i64::from(weekday);
             (c.year, c.month, c.day) = super::civil_from_days(day);
         } else {
-            day_of_year = Some((week - 1) * 7 + 1);
+            day_of_year = Some(week.saturating_sub(1).saturating_mul(7).saturating_add(1));
         }
     }
-    c.day = r.day.or(r.week_of_month.map(|w| (w - 1) * 7 + 1)).unwrap_or(c.day);
+    c.day = r.day.or(r.week_of_month.map(|w| w.saturating_sub(1).saturating_mul(7).saturating_add(1))).unwrap_or(c.day);
     c.month = r.month.unwrap_or(c.month);
     if let Some(day) = day_of_year.filter(|_| c.month <= 1 || c.day <= 1) {
         if r.year.is_none() && r.century.is_none() && !bc {
@@ -377,7 +377,8 @@ fn finish(r: Read, text: &str) -> Result<(Civil, Option<i32>)> {
     c.micro = micro as i32;
     let west = (r.zone_hour.is_some() || r.zone_minute.is_some()).then(|| {
         let sign = if r.zone_sign < 0 { 1 } else { -1 };
-        sign * (r.zone_hour.unwrap_or(0) * 3600 + r.zone_minute.unwrap_or(0) * 60)
+        let minutes = r.zone_hour.unwrap_or(0).saturating_mul(60).saturating_add(r.zone_minute.unwrap_or(0));
+        sign * minutes.saturating_mul(60).clamp(-604_800, 604_800)
     });
     Ok((c, west))
 }
