@@ -1,7 +1,7 @@
 //! Text and binary forms of values: what clients send and see.
 //!
 //! Responsible for: dispatch by type, and the forms of the simple types; numbers are in [`crate::numeric`], dates and times
-//! in [`crate::datetime`], arrays in [`crate::array`].
+//! in [`crate::datetime`], arrays in the module `array`.
 //! Invariant: `parse_text(write_text(v)) = v` and `read_binary(write_binary(v)) = v` for every value of every type.
 
 mod float;
@@ -119,17 +119,19 @@ pub fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         oid::NUMERIC => Datum::Numeric(Numeric::read_binary(bytes)?),
         oid::BYTEA => Datum::Bytea(bytes.into()),
         oid::UUID => Datum::Uuid(exactly(bytes)?),
-        oid::DATE => Datum::Date(int4()?),
-        oid::TIME => match int8()? {
-            micros @ 0..=86_400_000_000 => Datum::Time(micros),
-            _ => return Err(Error::new(SqlState::DATETIME_FIELD_OVERFLOW, "time out of range")),
-        },
-        oid::TIMESTAMP => Datum::Timestamp(int8()?),
-        oid::TIMESTAMPTZ => Datum::TimestampTz(int8()?),
+        oid::DATE => Datum::Date(in_range(int4()?, -2_451_545..2_145_031_949, i32::MIN, i32::MAX, "date")?),
+        oid::TIME => Datum::Time(time_of_day(int8()?)?),
+        oid::TIMESTAMP => Datum::Timestamp(instant(int8()?)?),
+        oid::TIMESTAMPTZ => Datum::TimestampTz(instant(int8()?)?),
         oid::TIMETZ => {
             let b = exactly::<12>(bytes)?;
-            let (micros, west) = b.split_at(8);
-            Datum::TimeTz(i64::from_be_bytes(exactly(micros)?), i32::from_be_bytes(exactly(west)?))
+            let micros = time_of_day(i64::from_be_bytes(exactly(&b[..8])?))?;
+            let west = i32::from_be_bytes(exactly(&b[8..])?);
+            if west.abs_diff(0) >= 16 * 3600 {
+                let message = "time zone displacement out of range";
+                return Err(Error::new(SqlState::INVALID_TIME_ZONE_DISPLACEMENT_VALUE, message));
+            }
+            Datum::TimeTz(micros, west)
         }
         oid::INTERVAL => {
             let b = exactly::<16>(bytes)?;
@@ -156,6 +158,24 @@ pub fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
         },
         _ => Datum::Text(utf8(bytes)?.into()),
     })
+}
+
+/// A date or an instant from a client: within the calendar, or infinite.
+fn in_range<T: PartialOrd + Copy>(v: T, calendar: std::ops::Range<T>, before: T, after: T, ty: &str) -> Result<T> {
+    if calendar.contains(&v) || v == before || v == after {
+        return Ok(v);
+    }
+    Err(Error::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("{ty} out of range")))
+}
+
+fn instant(micros: i64) -> Result<i64> {
+    let calendar = -211_813_488_000_000_000..9_223_371_331_200_000_000;
+    in_range(micros, calendar, i64::MIN, i64::MAX, "timestamp")
+}
+
+fn time_of_day(micros: i64) -> Result<i64> {
+    // 24:00 is a time too.
+    in_range(micros, 0..86_400_000_001, 0, 0, "time")
 }
 
 /// Text from a client.
