@@ -63,10 +63,10 @@ fn local(c: &Civil) -> DateTime {
 
 /// Offset in seconds west of a local time. In a gap the offset before it holds, in a fold the one after.
 pub(crate) fn west_of_local(zone: &TimeZone, c: &Civil) -> i32 {
-    if c.hour >= 24 {
-        if let Some(t) = c.timestamp() {
-            return west_of_local(zone, &Civil::of(t));
-        }
+    if c.hour >= 24
+        && let Some(t) = c.timestamp()
+    {
+        return west_of_local(zone, &Civil::of(t));
     }
     let offset = match zone.to_ambiguous_timestamp(local(c)).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset,
