@@ -72,6 +72,24 @@ impl Numeric {
                 out.extend_from_slice(&word.to_be_bytes());
             }
         };
+        if let Repr::Small(m, s) = self.0 {
+            // The fraction padded to whole base-10000 digits; at most 22 decimal digits in all.
+            let pad = (4 - s % 4) % 4;
+            let mut rest = m.unsigned_abs() as u128 * 10u128.pow(pad as u32);
+            let (mut digits, mut len, mut trailing) = ([0u16; 6], 0, 0);
+            while rest > 0 {
+                digits[len] = (rest % 10_000) as u16;
+                rest /= 10_000;
+                trailing += (trailing == len && digits[len] == 0) as usize;
+                len += 1;
+            }
+            let weight = if len == 0 { 0 } else { len as i16 - ((s + pad) / 4) as i16 - 1 };
+            header((len - trailing) as u16, weight, if m < 0 { 0x4000 } else { 0 }, s);
+            for digit in digits[trailing..len].iter().rev() {
+                out.extend_from_slice(&digit.to_be_bytes());
+            }
+            return;
+        }
         let Some((m, s)) = self.parts() else {
             // The scales are what PostgreSQL's packed form of the infinities happens to show.
             return match self.0 {
