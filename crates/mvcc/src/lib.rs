@@ -22,6 +22,7 @@
 //! code is in `epoch`, `version`, `header`, `directory`, and the calls of `table` and `garbage` that prove H1.
 
 pub mod epoch;
+pub mod index;
 
 mod directory;
 mod garbage;

@@ -8,7 +8,7 @@
 #[cfg(not(shuttle))]
 pub use parking_lot::{Mutex, MutexGuard};
 #[cfg(not(shuttle))]
-pub use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 #[cfg(shuttle)]
 pub use self::double::Mutex;
@@ -16,6 +16,10 @@ pub use self::double::Mutex;
 pub use shuttle::sync::MutexGuard;
 #[cfg(shuttle)]
 pub use shuttle::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Shuttle's schedules are sequentially consistent, so a fence adds nothing.
+#[cfg(shuttle)]
+pub fn fence(_order: Ordering) {}
 
 /// Gives way for a moment inside a loop that waits for another thread's few instructions.
 #[cfg(not(shuttle))]

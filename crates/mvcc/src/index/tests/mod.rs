@@ -1,0 +1,115 @@
+//! Tests of the index: against a model, under threads, under shuttle's schedules. `verify` knows the invariants.
+
+#[cfg(not(shuttle))]
+mod model;
+#[cfg(shuttle)]
+mod schedules;
+#[cfg(not(shuttle))]
+mod threads;
+
+use super::node::{FarKeys, Node, Reading};
+use super::page::{HIGH, LOW, Page};
+use super::tree::retry;
+use super::*;
+use crate::epoch::{Guard, pin};
+
+type Pair = (Vec<u8>, u64);
+
+/// A small generator (splitmix64); tests print the seed.
+pub(super) struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
+
+/// Checks N1 to N3 and both counters on a tree at rest; returns its entries.
+pub(super) fn verify<const N: usize>(tree: &BTreeIndex<N>) -> Vec<Pair> {
+    let guard = pin();
+    let mut entries = Vec::new();
+    let (root, _) = retry(|| tree.enter(&guard));
+    let bytes = walk(root, &(Vec::new(), 0), None, &mut entries, &guard);
+    assert_eq!(tree.memory_bytes(), bytes + size_of::<BTreeIndex<N>>());
+    assert_eq!(tree.len(), entries.len());
+    assert!(entries.is_sorted_by(|a, b| a < b));
+    entries
+}
+
+/// Checks a subtree and returns its bytes.
+fn walk<const N: usize>(
+    node: Reading<'_, N>,
+    low: &Pair,
+    high: Option<&Pair>,
+    entries: &mut Vec<Pair>,
+    guard: &Guard,
+) -> usize {
+    let header = node.header();
+    let fence = |which| {
+        let mut key = Vec::new();
+        let row = node.fence_into(which, &mut key).expect("at rest");
+        (key, row)
+    };
+    assert_eq!(&fence(LOW), low);
+    assert_eq!(header.endless, high.is_none());
+    let shared = high.map_or(0, |high| low.0.iter().zip(&high.0).take_while(|(a, b)| a == b).count());
+    assert_eq!(header.prefix, shared);
+    if let Some(high) = high {
+        assert_eq!(&fence(HIGH), high);
+    }
+    let own: Vec<Pair> = (0..header.count)
+        .map(|at| {
+            let (mut prefix, mut key) = (Vec::new(), Vec::new());
+            node.prefix_into(header, &mut prefix).expect("at rest");
+            node.key_into(header, node.slot(at), &prefix, &mut key).expect("at rest");
+            assert_eq!(node.slot(at).is_far(), key.len() > Reading::<N>::NEAR_MAX, "N2");
+            (key, node.row(node.slot(at)))
+        })
+        .collect();
+    assert!(own.is_sorted_by(|a, b| a < b));
+    assert!(own.iter().all(|pair| pair >= low && high.is_none_or(|high| pair < high)), "N1");
+    let mut bytes = size_of::<Node<N>>() + node.far_keys().map(|(_, len)| len).sum::<usize>();
+    if header.level == 0 {
+        entries.extend(own);
+        return bytes;
+    }
+    for at in 0..=header.count {
+        let child = node.descend(at, guard).expect("at rest");
+        assert_eq!(child.header().level + 1, header.level, "N3");
+        let low = if at == 0 { low } else { &own[at - 1] };
+        bytes += walk(child, low, own.get(at).or(high), entries, guard);
+    }
+    bytes
+}
+
+/// All entries of a range, fetched by `step`.
+pub(super) fn collect<const N: usize>(
+    tree: &BTreeIndex<N>,
+    range: &KeyRange<'_>,
+    direction: Direction,
+    step: usize,
+) -> Vec<Pair> {
+    let mut batch = EntryBatch::new();
+    let mut resume: Option<Pair> = None;
+    let mut found = Vec::new();
+    loop {
+        batch.clear();
+        let after = resume.as_ref().map(|(key, row)| (key.as_slice(), RowId(*row)));
+        let more = tree.scan(range, direction, after, step, &mut batch);
+        assert!(batch.len() <= step);
+        found.extend(batch.iter().map(|(key, row)| (key.to_vec(), row.0)));
+        if !more {
+            return found;
+        }
+        assert_eq!(batch.len(), step, "a scan stops early at its limit only");
+        resume = batch.last().map(|(key, row)| (key.to_vec(), row.0));
+    }
+}

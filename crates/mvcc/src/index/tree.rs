@@ -1,0 +1,278 @@
+//! The tree: root, descent, point operations.
+
+use super::mend::Mended;
+use super::node::{Image, Node, Reading, retire_far};
+use super::page::{Entry, HIGH, Header, LINK, Page, PageMut};
+use super::position::{Direction, KeyRange, Position, Restart};
+use super::{EntryBatch, KeyTooLong, MAX_KEY_LEN, OrderedIndex, Rows, latch, scan};
+use crate::epoch::{Guard, pin};
+use crate::memory::Padded;
+use crate::sync::{AtomicI64, AtomicU64, Ordering, spin, stripe};
+use base::RowId;
+
+const STRIPES: usize = 4;
+
+/// A concurrent B+tree. `N` is the node's size in words of eight bytes: a power of two from 32 to 512.
+pub struct BTreeIndex<const N: usize = 512> {
+    root: Padded<Root>,
+    /// Entries and bytes, per stripe. Statistics: Relaxed, they order nothing.
+    counts: [Padded<[AtomicI64; 2]>; STRIPES],
+}
+
+/// Where the tree begins. `latch` guards `root` as a node's latch guards its words.
+#[derive(Default)]
+pub(super) struct Root {
+    pub latch: AtomicU64,
+    /// Release by the latch holder; Acquire by readers, who check the latch after.
+    pub node: AtomicU64,
+}
+
+enum Inserted {
+    New,
+    Known,
+    NoRoom,
+}
+
+impl<const N: usize> BTreeIndex<N> {
+    /// An empty index.
+    pub fn new() -> BTreeIndex<N> {
+        let tree = BTreeIndex { root: Padded::default(), counts: Default::default() };
+        let root = Node::allocate(Image::<N>::new(0, 0, (b"", 0), None));
+        tree.root.0.node.store(root, Ordering::Release);
+        tree.count_bytes(size_of::<Self>() + size_of::<Node<N>>(), 0);
+        tree
+    }
+
+    pub(super) fn root(&self) -> &Root {
+        &self.root.0
+    }
+
+    pub(super) fn count_bytes(&self, more: usize, less: usize) {
+        self.count(1, more as i64 - less as i64);
+    }
+
+    fn count(&self, what: usize, change: i64) {
+        self.counts[stripe() % STRIPES].0[what].fetch_add(change, Ordering::Relaxed);
+    }
+
+    fn total(&self, what: usize) -> usize {
+        self.counts.iter().map(|s| s.0[what].load(Ordering::Relaxed)).sum::<i64>().max(0) as usize
+    }
+
+    /// Begins at the root; the second value is the version of the root's latch.
+    #[inline]
+    pub(super) fn enter<'g>(&'g self, guard: &'g Guard) -> Result<(Reading<'g, N>, u64), Restart> {
+        let root = self.root();
+        let version = latch::read(&root.latch)?;
+        let address = root.node.load(Ordering::Acquire);
+        // SAFETY: the word always holds the address of a node that was the root after the guard began: roots are
+        // retired after they are replaced.
+        let node = Reading::begin(unsafe { Node::<N>::at(address, guard) })?;
+        if latch::is_current(&root.latch, version) { Ok((node, version)) } else { Err(Restart) }
+    }
+
+    /// The leaf that a position is routed to. With `Before`, a position equal to a separator goes to the left of it.
+    #[inline]
+    pub(super) fn leaf<'g>(&'g self, position: &Position<'_>, guard: &'g Guard) -> Result<Reading<'g, N>, Restart> {
+        let (mut node, _) = self.enter(guard)?;
+        loop {
+            let header = node.header();
+            if header.level == 0 {
+                return Ok(node);
+            }
+            let at = node.find(header, position)?;
+            node = node.descend(at, guard)?;
+        }
+    }
+
+    fn try_insert(&self, position: &Position<'_>, guard: &Guard) -> Result<Inserted, Restart> {
+        let leaf = self.leaf(&position.inclusive(), guard)?;
+        let header = leaf.header();
+        let at = leaf.find(header, position)?;
+        if holds(&leaf, header, at, position)? {
+            leaf.check()?;
+            return Ok(Inserted::Known);
+        }
+        let leaf = leaf.lock()?;
+        let entry = Entry { key: position.key, row: position.row, child: 0 };
+        let Some(allocated) = leaf.insert(at, entry) else {
+            leaf.leave();
+            return Ok(Inserted::NoRoom);
+        };
+        leaf.set_word(LINK, Run::decode(leaf.word(LINK)).insert(at).encode());
+        if allocated > 0 {
+            self.count_bytes(allocated, 0);
+        }
+        Ok(Inserted::New)
+    }
+
+    /// Returns whether the pair was there, and if so, whether its leaf has become too empty.
+    fn try_remove(&self, position: &Position<'_>, guard: &Guard) -> Result<Option<bool>, Restart> {
+        let leaf = self.leaf(&position.inclusive(), guard)?;
+        let header = leaf.header();
+        let at = leaf.find(header, position)?;
+        if !holds(&leaf, header, at, position)? {
+            leaf.check()?;
+            return Ok(None);
+        }
+        let leaf = leaf.lock()?;
+        if let Some(far) = leaf.take(at) {
+            self.count_bytes(0, far.1);
+            // SAFETY: the record is gone, and the latch kept others from taking it out too.
+            unsafe { retire_far(far, guard) };
+        }
+        // Mending costs a descent and may be in vain (full neighbours), so it is tried now and then only.
+        let count = leaf.header().count;
+        Ok(Some(count % 8 == 0 && leaf.live_bytes() < N * 8 / 4))
+    }
+
+    fn try_get(&self, position: &Position<'_>, guard: &Guard, out: &mut Rows) -> Result<Option<u64>, Restart> {
+        let leaf = self.leaf(&position.inclusive(), guard)?;
+        let header = leaf.header();
+        let mut at = leaf.find(header, position)?;
+        while at < header.count && leaf.has_key(header, at, position.key)? {
+            out.push(RowId(leaf.row(leaf.slot(at))));
+            at += 1;
+        }
+        // The key's rows go on in the next leaf only if that begins with the same key.
+        let goes_on = at == header.count && !header.endless && leaf.fence_has_key(HIGH, position.key)?;
+        let next = leaf.row(leaf.fence_slot(HIGH));
+        leaf.check()?;
+        Ok(goes_on.then_some(next))
+    }
+}
+
+/// Whether entry `at` is the pair (key, row).
+#[inline]
+fn holds<P: Page>(leaf: &P, header: Header, at: usize, pair: &Position<'_>) -> Result<bool, Restart> {
+    Ok(at < header.count && leaf.row(leaf.slot(at)) == pair.row && leaf.has_key(header, at, pair.key)?)
+}
+
+/// Calls `attempt` until what it read was consistent.
+#[inline]
+pub(super) fn retry<T>(mut attempt: impl FnMut() -> Result<T, Restart>) -> T {
+    let mut round = 0;
+    loop {
+        if let Ok(value) = attempt() {
+            return value;
+        }
+        spin(round * 8);
+        round += 1;
+    }
+}
+
+impl<const N: usize> OrderedIndex for BTreeIndex<N> {
+    fn insert(&self, key: &[u8], row: RowId) -> Result<bool, KeyTooLong> {
+        if key.len() > MAX_KEY_LEN {
+            return Err(KeyTooLong { len: key.len() });
+        }
+        let guard = pin();
+        let position = Position::before(key, row.0);
+        loop {
+            match retry(|| self.try_insert(&position, &guard)) {
+                Inserted::Known => return Ok(false),
+                Inserted::New => {
+                    self.count(0, 1);
+                    return Ok(true);
+                }
+                // One pass splits one node, so that the next passes find room higher up.
+                Inserted::NoRoom => while retry(|| self.split_pass(&position, &guard)) == Mended::Yes {},
+            }
+        }
+    }
+
+    fn remove(&self, key: &[u8], row: RowId) -> bool {
+        if key.len() > MAX_KEY_LEN {
+            return false;
+        }
+        let guard = pin();
+        let position = Position::before(key, row.0);
+        let Some(sparse) = retry(|| self.try_remove(&position, &guard)) else { return false };
+        self.count(0, -1);
+        if sparse {
+            while retry(|| self.merge_pass(&position, &guard)) == Mended::Yes {}
+        }
+        true
+    }
+
+    fn scan(
+        &self,
+        range: &KeyRange<'_>,
+        direction: Direction,
+        resume: Option<(&[u8], RowId)>,
+        limit: usize,
+        out: &mut EntryBatch,
+    ) -> bool {
+        let guard = pin();
+        scan::scan(self, range, direction, resume, limit, out, &guard)
+    }
+
+    fn get(&self, key: &[u8], out: &mut Rows) {
+        if key.len() > MAX_KEY_LEN {
+            return;
+        }
+        let guard = pin();
+        let mut next = Some(0);
+        while let Some(row) = next {
+            let before = out.len();
+            next = retry(|| {
+                out.truncate(before);
+                self.try_get(&Position::before(key, row), &guard, out)
+            });
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.total(0)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.total(1)
+    }
+}
+
+impl<const N: usize> Default for BTreeIndex<N> {
+    fn default() -> Self {
+        BTreeIndex::new()
+    }
+}
+
+impl<const N: usize> Drop for BTreeIndex<N> {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self` says that nobody else is here, and this is the end of it.
+        unsafe { Node::<N>::free_tree(self.root.0.node.load(Ordering::Acquire)) };
+    }
+}
+
+/// What a leaf remembers of its insertions, to tell keys that ascend from random ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// The slot that continues the run.
+    next: usize,
+    /// Insertions in a row, each right behind the one before.
+    pub len: usize,
+}
+
+impl Run {
+    pub fn decode(word: u64) -> Run {
+        Run { next: word as usize & 0xffff, len: (word >> 16) as usize & 0xffff }
+    }
+
+    pub fn encode(self) -> u64 {
+        self.next as u64 | (self.len.min(0xffff) as u64) << 16
+    }
+
+    fn insert(self, at: usize) -> Run {
+        Run { next: at + 1, len: if at == self.next { self.len + 1 } else { 0 } }
+    }
+
+    /// The run as it goes on in a new leaf.
+    pub fn moved(self) -> Run {
+        Run { next: 0, ..self }
+    }
+
+    /// Whether an insertion at `at` goes on with a run worth the name.
+    pub fn expects(self, at: usize) -> bool {
+        at == self.next && self.len >= 8
+    }
+}
