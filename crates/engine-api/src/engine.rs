@@ -269,6 +269,9 @@ pub trait Txn: Send {
     /// The log position that replies resting on what was seen so far must wait for (rule R1).
     fn gate(&self) -> Lsn;
 
+    /// Raises the gate: something outside of this trait's calls rests on a position (a scan's rows).
+    fn raise_gate(&mut self, gate: Lsn);
+
     /// Opens a table by OID.
     ///
     /// # Errors

@@ -1,1 +1,33 @@
-//! engine
+//! One shard: transactions over the rows in memory, made durable by the log.
+//!
+//! Responsible for: the [`engine_api`] traits on one node – views and commands, row locks with their outcomes, index upkeep
+//! and uniqueness, the commit pipeline, catalog and sequences, recovery from the log.
+//! Not responsible for: SQL, sockets, what a default or a check means.
+//! Invariants:
+//! - (E1) A transaction's log record is appended, its commit published and its catalog changes made visible in the one
+//!   critical section of the log (rules R2, R10).
+//! - (E2) What a reply rests on has raised the transaction's gate: every version seen or found gone is noted (rule R1).
+//! - (E3) For every version in memory each index of its table has an entry (key, row); an entry goes only when no version
+//!   of the row has its key, under the row's exclusive lock.
+//! - (E4) Two transactions that write one key of a unique index meet: check and entry are made under the key's stripe.
+//!
+//! Start at [`Shard::open`] and the stages in `commit`; read `tests/it.rs` for the life of a transaction.
+
+#![forbid(unsafe_code)]
+
+mod catalog;
+mod commit;
+mod gate;
+mod index;
+mod locks;
+mod record;
+mod recovery;
+mod scan;
+mod sequence;
+mod shape;
+mod shard;
+mod storage;
+mod txn;
+mod unique;
+
+pub use shard::{Shard, ShardOptions};

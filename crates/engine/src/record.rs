@@ -28,6 +28,8 @@ pub enum Op<'a> {
     PutObject { json: &'a [u8] },
     /// A catalog object is gone.
     DropObject { oid: Oid },
+    /// The operations of this record from this byte on do not count: they were sent ahead and then rolled back.
+    UndoTo { offset: u64 },
 }
 
 /// How a tuple differs from its predecessor.
@@ -53,6 +55,7 @@ const UPDATE_SPLICE: u8 = 3;
 const DELETE: u8 = 4;
 const PUT_OBJECT: u8 = 5;
 const DROP_OBJECT: u8 = 6;
+const UNDO_TO: u8 = 7;
 
 /// Runs closer than this are logged as one: a run costs two bytes of lengths.
 const RUN_GAP_MIN: usize = 3;
@@ -150,6 +153,12 @@ pub fn drop_object(out: &mut Vec<u8>, oid: Oid) {
     put(out, oid.0 as u64);
 }
 
+/// Appends that what the record says from byte `offset` on does not count.
+pub fn undo_to(out: &mut Vec<u8>, offset: u64) {
+    out.push(UNDO_TO);
+    put(out, offset);
+}
+
 /// Decodes the operations of a payload in order.
 #[derive(Debug)]
 pub struct Ops<'a>(&'a [u8]);
@@ -158,6 +167,11 @@ impl<'a> Ops<'a> {
     /// All operations of `payload`.
     pub fn new(payload: &'a [u8]) -> Ops<'a> {
         Ops(payload)
+    }
+
+    /// Bytes not decoded yet.
+    pub fn remaining(&self) -> usize {
+        self.0.len()
     }
 
     fn number(&mut self) -> Result<u64, Malformed> {
@@ -217,6 +231,7 @@ impl<'a> Ops<'a> {
             }
             PUT_OBJECT => Ok(Op::PutObject { json: self.bytes()? }),
             DROP_OBJECT => Ok(Op::DropObject { oid: Oid(self.small()?) }),
+            UNDO_TO => Ok(Op::UndoTo { offset: self.number()? }),
             _ => Err(Malformed("unknown operation")),
         }
     }

@@ -219,7 +219,7 @@ impl Log {
     ///
     /// With [`Reserve::Later`], `wake` is called when asking again makes sense.
     pub fn reserve(&self, payload: usize, wake: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> Reserve {
-        let records = payload.div_ceil(PAYLOAD_MAX).max(1) as u64;
+        let records = payload.div_ceil(self.chunk_bytes_max()).max(1) as u64;
         // Each record may come to lie in a frame of its own.
         let bytes = payload as u64 + records * (record::HEADER as u64 + self.inner.overhead);
         let before = self.inner.reserved.fetch_add(bytes, Ordering::AcqRel);
@@ -252,11 +252,12 @@ impl Log {
         payload: &[u8],
         stamp: impl FnOnce(Lsn) -> (Timestamp, R),
     ) -> (Lsn, R) {
-        let chunks = payload.len().saturating_sub(1) / PAYLOAD_MAX;
-        let (body, last) = payload.split_at(chunks * PAYLOAD_MAX);
+        let max = self.chunk_bytes_max();
+        let chunks = payload.len().saturating_sub(1) / max;
+        let (body, last) = payload.split_at(chunks * max);
         let mut open = self.inner.lock();
         base::invariant!(!open.closed, "an append to a closed log");
-        for chunk in body.chunks(PAYLOAD_MAX) {
+        for chunk in body.chunks(max) {
             self.push(&mut open, RecordKind::Chunk, txn, Timestamp(0), chunk);
         }
         let end = Lsn(open.end.0 + (record::HEADER + last.len()) as u64);
@@ -286,7 +287,7 @@ impl Log {
             open.waiting.push(wake());
             return false;
         }
-        for chunk in payload.chunks(PAYLOAD_MAX) {
+        for chunk in payload.chunks(self.chunk_bytes_max()) {
             self.push(&mut open, RecordKind::Chunk, txn, Timestamp(0), chunk);
         }
         let wake = std::mem::take(&mut open.flusher_sleeps);
@@ -296,6 +297,11 @@ impl Log {
         }
         drop(reservation);
         true
+    }
+
+    /// Largest payload of a record: a record lies in one batch.
+    fn chunk_bytes_max(&self) -> usize {
+        PAYLOAD_MAX.min(self.inner.batch_bytes_max - record::HEADER)
     }
 
     fn push(&self, open: &mut Open, kind: RecordKind, txn: TxnId, ts: Timestamp, payload: &[u8]) {

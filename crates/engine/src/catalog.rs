@@ -1,0 +1,303 @@
+//! Definitions inside a transaction: the catalog as it sees it, storage that comes and goes with it.
+//!
+//! Changes are a list of objects put or dropped. The transaction's own catalog is the newest committed one with the list
+//! applied; at commit the list is applied to what is then the newest and takes its place in the log's critical section.
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{
+    Catalog, CatalogObject, DatabaseDesc, IndexDesc, RoleDesc, SchemaDesc, Step, TableDesc, TableLockMode, Wait,
+    WaitPolicy, oids,
+};
+use mvcc::{Newest, pin};
+
+use crate::record;
+use crate::shard::Inner;
+use crate::storage::{IndexStore, TableStore, storage_id};
+use crate::txn::Transaction;
+
+/// Rows entered into a new index between two turns for other connections.
+const ROWS_PER_STEP: usize = 4096;
+
+/// Something done to storage at once, to be undone with the transaction.
+#[derive(Debug)]
+pub(crate) enum Made {
+    Storage(Arc<TableStore>),
+    Index { store: Arc<TableStore>, index: Oid },
+    Shape { store: Arc<TableStore>, before: Arc<crate::shape::Shape> },
+    Sequence(Oid),
+}
+
+/// The definitions of one transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    /// In order: object, and what it became (`None`: dropped).
+    pub changes: Vec<(Oid, Option<Arc<CatalogObject>>)>,
+    pub made: Vec<Made>,
+    /// The committed catalog that `own` was made from, and `own`.
+    cached: Option<(Arc<Catalog>, Arc<Catalog>)>,
+    build: Option<Build>,
+}
+
+/// An index build that goes on.
+#[derive(Debug)]
+struct Build {
+    index: Arc<IndexStore>,
+    store: Arc<TableStore>,
+    next: base::RowId,
+    end: base::RowId,
+}
+
+/// The catalog of an empty shard.
+pub(crate) fn initial() -> Catalog {
+    let mut catalog = Catalog::default();
+    catalog.version = 1;
+    let owner = oids::ROLE_POSTGRES;
+    let schema = |oid, database, name: &str| {
+        CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner })
+    };
+    let database =
+        DatabaseDesc { oid: oids::DATABASE_POSTGRES, name: "postgres".to_string(), owner };
+    let role =
+        RoleDesc { oid: owner, name: "postgres".to_string(), login: true, superuser: true, password: None };
+    for object in [
+        CatalogObject::Database(database),
+        CatalogObject::Role(role),
+        schema(oids::SCHEMA_PG_CATALOG, Oid::INVALID, "pg_catalog"),
+        schema(oids::SCHEMA_INFORMATION_SCHEMA, Oid::INVALID, "information_schema"),
+        schema(oids::SCHEMA_PUBLIC, oids::DATABASE_POSTGRES, "public"),
+    ] {
+        catalog.put(Arc::new(object));
+    }
+    catalog
+}
+
+/// Applies changes in order.
+pub(crate) fn apply(catalog: &mut Catalog, changes: &[(Oid, Option<Arc<CatalogObject>>)]) {
+    for (oid, change) in changes {
+        match change {
+            Some(object) => catalog.put(Arc::clone(object)),
+            None => catalog.remove(*oid),
+        }
+    }
+}
+
+impl Definitions {
+    /// The transaction's catalog over the newest committed one.
+    pub fn catalog(&mut self, committed: Arc<Catalog>) -> Arc<Catalog> {
+        if let Some((base, own)) = &self.cached {
+            if Arc::ptr_eq(base, &committed) {
+                return Arc::clone(own);
+            }
+        }
+        let mut own = Catalog::clone(&committed);
+        apply(&mut own, &self.changes);
+        let own = Arc::new(own);
+        self.cached = Some((committed, Arc::clone(&own)));
+        own
+    }
+
+    fn change(&mut self, oid: Oid, object: Option<Arc<CatalogObject>>) {
+        self.changes.push((oid, object));
+        self.cached = None;
+    }
+
+    /// Goes back to an earlier number of changes and of things made.
+    pub fn undo_to(&mut self, inner: &Inner, changes: usize, made: usize) {
+        self.build = None;
+        self.cached = None;
+        self.changes.truncate(changes);
+        while self.made.len() > made {
+            match self.made.pop().expect("longer than the mark") {
+                Made::Storage(store) => {
+                    inner.tables.write().remove(&store.id);
+                }
+                Made::Index { store, index } => store.remove_index(index),
+                Made::Shape { store, before } => *store.upkeep.shape.write() = before,
+                Made::Sequence(oid) => {
+                    inner.new_sequences.lock().remove(&oid);
+                }
+            }
+        }
+    }
+}
+
+/// The lock that stands for a name: two transactions that make the same one meet here.
+fn name_lock(object: &CatalogObject) -> Oid {
+    use std::hash::{Hash, Hasher};
+    let mut hasher = rustc_hash::FxHasher::default();
+    (object.namespace(), object.name()).hash(&mut hasher);
+    // Above all OIDs of objects.
+    Oid(hasher.finish() as u32 | 1 << 31)
+}
+
+impl Transaction {
+    /// See [`engine_api::Txn::put_object`].
+    pub(crate) fn put(&mut self, object: CatalogObject) -> Result<Step<()>> {
+        if self.definitions.build.is_some() {
+            return self.go_on_building();
+        }
+        let catalog = self.own_catalog();
+        let taken = catalog.get(object.oid()).is_some_and(|old| {
+            old.namespace() == object.namespace() && old.name() == object.name()
+        });
+        if !taken {
+            if let Step::Wait(wait) = self.lock_relation(name_lock(&object), TableLockMode::AccessExclusive, WaitPolicy::Block)? {
+                return Ok(Step::Wait(wait));
+            }
+            self.check_name(&object)?;
+        }
+        let object = Arc::new(object);
+        match &*object {
+            CatalogObject::Table(table) => self.put_table(table)?,
+            CatalogObject::Index(index) => {
+                let step = self.put_index(index)?;
+                self.log_object(&object)?;
+                return Ok(step);
+            }
+            CatalogObject::Sequence(sequence) => {
+                self.shard.0.new_sequences.lock().insert(sequence.oid, sequence.clone());
+                self.definitions.made.push(Made::Sequence(sequence.oid));
+            }
+            _ => {}
+        }
+        self.log_object(&object)?;
+        Ok(Step::Ready(()))
+    }
+
+    fn log_object(&mut self, object: &Arc<CatalogObject>) -> Result<()> {
+        let json = serde_json::to_vec(&**object).map_err(|e| Error::internal(format!("catalog object: {e}")))?;
+        record::put_object(&mut self.redo, &json);
+        self.definitions.change(object.oid(), Some(Arc::clone(object)));
+        Ok(())
+    }
+
+    /// Another object with the name may have been committed while this transaction waited for it.
+    fn check_name(&mut self, object: &CatalogObject) -> Result<()> {
+        let catalog = self.own_catalog();
+        let (class, parent) = object.namespace();
+        let clash = catalog
+            .objects()
+            .any(|o| o.oid() != object.oid() && o.namespace() == (class, parent) && o.name() == object.name());
+        if !clash {
+            return Ok(());
+        }
+        let (code, what) = match object {
+            CatalogObject::Database(_) => (SqlState::DUPLICATE_DATABASE, "database"),
+            CatalogObject::Role(_) => (SqlState::DUPLICATE_OBJECT, "role"),
+            CatalogObject::Schema(_) => (SqlState::DUPLICATE_SCHEMA, "schema"),
+            _ => (SqlState::DUPLICATE_TABLE, "relation"),
+        };
+        Err(Error::new(code, format!("{what} \"{}\" already exists", object.name())))
+    }
+
+    fn put_table(&mut self, table: &TableDesc) -> Result<()> {
+        let inner = Arc::clone(&self.shard.0);
+        let existing = inner.tables.read().get(&storage_id(table)).cloned();
+        match existing {
+            Some(store) => {
+                let shape = Arc::new(crate::shape::Shape::of(table));
+                let before = std::mem::replace(&mut *store.upkeep.shape.write(), shape);
+                self.definitions.made.push(Made::Shape { store, before });
+            }
+            None => {
+                // New, truncated or rewritten: its indexes, if any, start empty and fill with the rows.
+                let catalog = self.own_catalog();
+                let indexes = catalog.indexes(table.oid).cloned();
+                let store = Arc::new(TableStore::new(&inner.store, table, indexes));
+                inner.tables.write().insert(store.id, Arc::clone(&store));
+                self.definitions.made.push(Made::Storage(store));
+            }
+        }
+        Ok(())
+    }
+
+    fn put_index(&mut self, index: &IndexDesc) -> Result<Step<()>> {
+        let catalog = self.own_catalog();
+        let table = catalog
+            .table(index.table)
+            .ok_or_else(|| Error::internal(format!("index \"{}\" of no table", index.name)))?;
+        let store = self.shard.0.storage(table)?;
+        if store.upkeep.indexes.read().iter().any(|i| i.desc.oid == index.oid) {
+            // Renamed, or made again with fresh storage: its entries are there.
+            return Ok(Step::Ready(()));
+        }
+        let built = IndexStore::empty(index.clone());
+        self.definitions.build = Some(Build {
+            index: built,
+            next: base::RowId(0),
+            end: store.rows.end(),
+            store,
+        });
+        self.go_on_building()
+    }
+
+    /// Enters some more rows. REQUIRES that nobody writes to the table (its Share lock).
+    fn go_on_building(&mut self) -> Result<Step<()>> {
+        let Some(mut build) = self.definitions.build.take() else { return Ok(Step::Ready(())) };
+        let shape = build.store.upkeep.shape.read().clone();
+        let own = self.core.as_ref().map(|c| c.id());
+        let mut key = Vec::new();
+        let mut same = Vec::new();
+        {
+            let guard = pin();
+            let mut rows = 0;
+            while build.next < build.end && rows < ROWS_PER_STEP {
+                let row = build.next;
+                build.next = base::RowId(row.0 + 1);
+                rows += 1;
+                let Newest::Live(version) = build.store.rows.newest(row, own, &guard) else { continue };
+                key.clear();
+                let has_null = shape.key(&build.index.desc, version.layout, version.tuple, &mut key);
+                if build.index.desc.unique && !has_null {
+                    same.clear();
+                    build.index.tree.get(&key, &mut same);
+                    if !same.is_empty() {
+                        return Err(self.cannot_build(&build, &shape, version.layout, version.tuple));
+                    }
+                }
+                build.index.tree.insert(&key, row);
+            }
+        }
+        if build.next < build.end {
+            self.definitions.build = Some(build);
+            return Ok(Step::Wait(Wait::yield_now()));
+        }
+        let index = build.index.desc.oid;
+        build.store.add_index(Arc::clone(&build.index));
+        self.definitions.made.push(Made::Index { store: build.store, index });
+        Ok(Step::Ready(()))
+    }
+
+    fn cannot_build(&mut self, build: &Build, shape: &crate::shape::Shape, layout: base::LayoutId, tuple: &[u8]) -> Error {
+        let desc = &build.index.desc;
+        let catalog = self.own_catalog();
+        let Some(table) = catalog.table(desc.table) else { return Error::internal("the table went away") };
+        Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{}\"", desc.name))
+            .detail(format!("Key {} is duplicated.", shape.key_text(table, desc, layout, tuple)))
+            .table(&table.name)
+            .constraint(&desc.name)
+    }
+
+    /// See [`engine_api::Txn::drop_object`].
+    pub(crate) fn drop_definition(&mut self, oid: Oid) -> Result<()> {
+        self.start_writing()?;
+        record::drop_object(&mut self.redo, oid);
+        self.definitions.change(oid, None);
+        Ok(())
+    }
+
+    /// See [`engine_api::Txn::truncate`].
+    pub(crate) fn truncate_table(&mut self, table: Oid) -> Result<()> {
+        let catalog = self.own_catalog();
+        let mut desc = catalog
+            .table(table)
+            .cloned()
+            .ok_or_else(|| Error::internal(format!("no table {table} to truncate")))?;
+        desc.storage += 1;
+        self.start_writing()?;
+        self.put_table(&desc)?;
+        self.log_object(&Arc::new(CatalogObject::Table(desc)))
+    }
+}

@@ -1,0 +1,43 @@
+//! The way of a transaction to durability, one stage per file.
+//!
+//! 1. [`reserve`]: space in the log is set aside; a full disk refuses here (53100), and nothing has happened yet.
+//! 2. [`stamp`]: in the log's critical section the transaction takes its timestamp and position, is published, and its
+//!    definitions become the catalog's (E1). From here on others see it.
+//! 3. [`publish`]: versions are stamped, row locks released, garbage handed over. Others go on before it is durable.
+//! 4. Durable: the log's flusher, in its own time. The answer carries the position that the reply waits for (rule R1).
+//!
+//! A transaction that wrote nothing does none of this.
+
+mod publish;
+mod reserve;
+mod stamp;
+
+use base::{Error, Result, SqlState};
+use engine_api::{CommitOutcome, Durability, Step};
+
+use crate::txn::Transaction;
+
+pub(crate) use reserve::send_ahead;
+
+/// 53100
+pub(crate) fn disk_full() -> Error {
+    Error::new(SqlState::DISK_FULL, "could not write to the log: No space left on device")
+        .hint("Free space on the disk of the data directory; nothing was committed.")
+}
+
+/// See [`engine_api::Txn::commit`].
+pub(crate) fn commit(txn: &mut Transaction, durability: Durability) -> Result<Step<CommitOutcome>> {
+    if txn.redo.is_empty() && txn.redo_ahead == 0 {
+        let gate = txn.gate;
+        txn.undo_all();
+        return Ok(Step::Ready(CommitOutcome { gate }));
+    }
+    let room = match reserve::reserve(txn)? {
+        Step::Ready(room) => room,
+        Step::Wait(wait) => return Ok(Step::Wait(wait)),
+    };
+    let (end, ts) = stamp::stamp(txn, room, durability);
+    publish::publish(txn, ts);
+    let gate = if durability == Durability::On { txn.gate.max(end) } else { txn.gate };
+    Ok(Step::Ready(CommitOutcome { gate }))
+}

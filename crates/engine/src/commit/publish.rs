@@ -1,0 +1,57 @@
+//! Stage 3: versions stamped, locks released, garbage handed over.
+
+use std::sync::atomic::Ordering;
+
+use base::Timestamp;
+
+use crate::storage::storage_id;
+use crate::txn::Transaction;
+
+/// Commits between two looks at the garbage, and the rows looked at.
+const COLLECT_EVERY: u64 = 16;
+const COLLECT_ROWS: usize = 64;
+
+/// Finishes a transaction that was published at `ts`.
+pub(super) fn publish(txn: &mut Transaction, ts: Timestamp) {
+    // The own view first, or it would pin what this transaction replaced.
+    txn.end_view();
+    let inner = &txn.shard.0;
+    if let Some(core) = txn.core.take() {
+        inner.store.finish_commit(core, ts);
+    }
+    txn.redo.clear();
+    txn.redo_ahead = 0;
+    if !txn.definitions.changes.is_empty() {
+        drop_unused(txn);
+    }
+    let inner = &txn.shard.0;
+    if inner.commits.fetch_add(1, Ordering::Relaxed) % COLLECT_EVERY == 0 {
+        inner.collect(COLLECT_ROWS);
+    }
+}
+
+/// Forgets storage and indexes that the catalog no longer speaks of. Readers that still have them open keep them alive.
+fn drop_unused(txn: &mut Transaction) {
+    let inner = &txn.shard.0;
+    let catalog = inner.catalog.read().clone();
+    let changed: Vec<_> = txn.definitions.changes.iter().map(|(oid, _)| *oid).collect();
+    inner.tables.write().retain(|id, store| {
+        if let Some(table) = catalog.table(id.table) {
+            if changed.contains(&id.table) && storage_id(table) != *id {
+                return false;
+            }
+            let gone: Vec<_> = {
+                let indexes = store.upkeep.indexes.read();
+                let own = indexes.iter().map(|i| i.desc.oid);
+                own.filter(|oid| changed.contains(oid) && catalog.index(*oid).is_none()).collect()
+            };
+            gone.into_iter().for_each(|oid| store.remove_index(oid));
+            return true;
+        }
+        !changed.contains(&id.table)
+    });
+    for oid in &changed {
+        inner.new_sequences.lock().remove(oid);
+    }
+    txn.definitions = Default::default();
+}

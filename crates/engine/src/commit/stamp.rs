@@ -1,0 +1,34 @@
+//! Stage 2: timestamp, position, publication – one step (rule R2).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::{Lsn, Timestamp};
+use engine_api::{Catalog, Durability};
+use redo::{RecordKind, Reservation};
+
+use crate::catalog;
+use crate::txn::Transaction;
+
+/// Appends the transaction's last record. Inside: its timestamp, what replies about it wait for, the catalog, the view.
+pub(super) fn stamp(txn: &mut Transaction, room: Reservation, durability: Durability) -> (Lsn, Timestamp) {
+    let inner = Arc::clone(&txn.shard.0);
+    let core = txn.core.as_ref().expect("a transaction with a record has written");
+    let changes = &txn.definitions.changes;
+    inner.log.append(room, RecordKind::Commit, core.id(), &txn.redo, |end| {
+        let ts = Timestamp(inner.last_ts.load(Ordering::Relaxed) + 1);
+        inner.last_ts.store(ts.0, Ordering::Release);
+        // Before publication: whoever sees the commit finds its position.
+        inner.gates.set(ts, if durability == Durability::On { end } else { Lsn(0) });
+        if !changes.is_empty() {
+            let mut newest = inner.catalog.write();
+            let mut catalog = Catalog::clone(&newest);
+            catalog::apply(&mut catalog, changes);
+            catalog.version += 1;
+            *newest = Arc::new(catalog);
+        }
+        inner.store.publish(core, ts);
+        *inner.horizon_sample.lock() = (ts, end);
+        (ts, ts)
+    })
+}

@@ -1,0 +1,203 @@
+//! Opening a shard: the log says everything.
+//!
+//! Records are applied one after the other: rows by RowId, definitions to the catalog. Indexes are built at the end, from
+//! the rows that are left.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use base::{LayoutId, RowId, Timestamp};
+use engine_api::{Catalog, CatalogObject, TableDesc, oids};
+use env::World;
+use mvcc::{Newest, Store, StoreOptions, pin};
+use parking_lot::{Mutex, RwLock};
+use redo::{DriverError, FileLog, Log, Record, RecordKind, Replayed};
+use rustc_hash::FxHashMap;
+
+use crate::catalog;
+use crate::gate::Gates;
+use crate::record::{Op, Ops, StorageId};
+use crate::sequence::Sequences;
+use crate::shard::{Inner, Shard, ShardOptions};
+use crate::storage::{TableStore, storage_id};
+use crate::unique::Stripes;
+
+/// What one transaction made of its rows: a row may be written more than once under one timestamp, and only its last state
+/// is loaded (`None`: deleted).
+type Rows = BTreeMap<(StorageId, RowId), Option<(LayoutId, Vec<u8>)>>;
+
+/// The shard while its log is read.
+struct Replay {
+    store: Store,
+    catalog: Catalog,
+    tables: BTreeMap<StorageId, Arc<TableStore>>,
+    sequences: Sequences,
+    next_oid: u32,
+}
+
+impl Replay {
+    fn record(&mut self, record: Record<'_>) -> Result<(), String> {
+        match record.kind {
+            RecordKind::Commit => {
+                let mut rows = Rows::default();
+                for op in live_ops(record.payload)? {
+                    self.op(op, &mut rows)?;
+                }
+                self.load(rows, record.ts);
+                Ok(())
+            }
+            RecordKind::Sequence => {
+                self.sequences.replay(record.payload).ok_or_else(|| "a sequence record is malformed".to_string())
+            }
+            RecordKind::Noop | RecordKind::Message => Ok(()),
+            kind => Err(format!("records of kind {kind:?} are not known to this version")),
+        }
+    }
+
+    fn rows(&self, storage: StorageId) -> Result<&Arc<TableStore>, String> {
+        self.tables.get(&storage).ok_or_else(|| format!("rows of {storage:?}, which was never made"))
+    }
+
+    fn op(&mut self, op: Op<'_>, rows: &mut Rows) -> Result<(), String> {
+        match op {
+            Op::Insert { storage, row, layout, tuple } => {
+                self.rows(storage)?;
+                rows.insert((storage, row), Some((layout, tuple.to_vec())));
+            }
+            Op::Update { storage, row, layout, delta } => {
+                let missing = || format!("an update of row {row} of {storage:?}, which is not there");
+                let mut tuple = Vec::new();
+                match rows.get(&(storage, row)) {
+                    Some(Some((_, old))) => delta.apply(old, &mut tuple).map_err(|e| e.0.to_string())?,
+                    Some(None) => return Err(missing()),
+                    None => {
+                        let guard = pin();
+                        match self.rows(storage)?.rows.newest(row, None, &guard) {
+                            Newest::Live(old) => delta.apply(old.tuple, &mut tuple).map_err(|e| e.0.to_string())?,
+                            _ => return Err(missing()),
+                        }
+                    }
+                }
+                rows.insert((storage, row), Some((layout, tuple)));
+            }
+            Op::Delete { storage, row } => {
+                self.rows(storage)?;
+                rows.insert((storage, row), None);
+            }
+            Op::PutObject { json } => {
+                let object: CatalogObject =
+                    serde_json::from_slice(json).map_err(|e| format!("a catalog object cannot be read: {e}"))?;
+                self.put(object);
+            }
+            Op::DropObject { oid } => {
+                self.catalog.remove(oid);
+                self.tables.retain(|id, _| id.table != oid);
+            }
+            Op::UndoTo { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Loads what a transaction made of its rows. Storage it dropped again has gone.
+    fn load(&self, rows: Rows, ts: Timestamp) {
+        let guard = pin();
+        for ((storage, row), state) in rows {
+            let Some(table) = self.tables.get(&storage) else { continue };
+            match state {
+                Some((layout, tuple)) => table.rows.load(row, ts, layout, &tuple, &guard),
+                None => table.rows.load_delete(row, ts, &guard),
+            };
+        }
+    }
+
+    fn put(&mut self, object: CatalogObject) {
+        self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
+        if let CatalogObject::Table(table) = &object {
+            let id = storage_id(table);
+            let store = &self.store;
+            self.tables.retain(|other, _| other.table != id.table || *other == id);
+            self.tables
+                .entry(id)
+                .or_insert_with(|| Arc::new(TableStore::new(store, table, std::iter::empty())));
+        }
+        self.catalog.put(Arc::new(object));
+    }
+}
+
+/// The operations of a record that were not undone inside their transaction.
+fn live_ops(payload: &[u8]) -> Result<Vec<Op<'_>>, String> {
+    let mut live: Vec<(u64, Op<'_>)> = Vec::new();
+    let mut ops = Ops::new(payload);
+    loop {
+        let offset = (payload.len() - ops.remaining()) as u64;
+        let Some(op) = ops.next() else { break };
+        match op.map_err(|e| e.0.to_string())? {
+            Op::UndoTo { offset: to } => live.retain(|(at, _)| *at < to),
+            op => live.push((offset, op)),
+        }
+    }
+    Ok(live.into_iter().map(|(_, op)| op).collect())
+}
+
+/// See [`Shard::open`].
+pub(crate) fn open(
+    world: &World,
+    options: ShardOptions,
+    on_failure: Box<dyn FnOnce(DriverError) + Send>,
+) -> Result<(Shard, Replayed), DriverError> {
+    let driver = Box::new(FileLog::new(Arc::clone(&world.disk), options.log));
+    let store = StoreOptions { first_generation: 1, horizon: Timestamp(0), memory_limit: options.memory_limit };
+    let mut replay = Replay {
+        store: Store::new(store),
+        catalog: catalog::initial(),
+        tables: BTreeMap::new(),
+        sequences: Sequences::default(),
+        next_oid: oids::FIRST_USER.0,
+    };
+    let (log, replayed) = Log::open(world, driver, base::Lsn(0), &mut |record| replay.record(record), on_failure)?;
+    let Replay { store, catalog, tables, sequences, next_oid, .. } = replay;
+    store.advance_horizon(replayed.last_ts);
+    store.raise_durable(replayed.last_ts);
+    store.start_ids_after(replayed.last_txn);
+    for store in tables.values() {
+        if let Some(table) = catalog.table(store.id.table) {
+            finish_table(&catalog, table, store);
+        }
+    }
+    let inner = Inner {
+        store,
+        log,
+        gates: Gates::new(replayed.last_ts),
+        catalog: RwLock::new(Arc::new(catalog)),
+        tables: RwLock::new(tables.into_iter().collect::<FxHashMap<_, _>>()),
+        stripes: Stripes::new(),
+        sequences,
+        new_sequences: Mutex::default(),
+        last_ts: AtomicU64::new(replayed.last_ts.0),
+        next_oid: AtomicU32::new(next_oid),
+        commits: AtomicU64::new(0),
+        horizon_sample: Mutex::new((replayed.last_ts, replayed.end)),
+    };
+    Ok((Shard(Arc::new(inner)), replayed))
+}
+
+/// Gives a table its shape and its indexes their entries.
+fn finish_table(catalog: &Catalog, table: &TableDesc, store: &TableStore) {
+    let shape = Arc::new(crate::shape::Shape::of(table));
+    *store.upkeep.shape.write() = Arc::clone(&shape);
+    for desc in catalog.indexes(table.oid) {
+        let index = crate::storage::IndexStore::empty(desc.clone());
+        let mut key = Vec::new();
+        let guard = pin();
+        for row in 0..store.rows.end().0 {
+            if let Newest::Live(version) = store.rows.newest(RowId(row), None, &guard) {
+                key.clear();
+                shape.key(desc, version.layout, version.tuple, &mut key);
+                index.tree.insert(&key, RowId(row));
+            }
+        }
+        drop(guard);
+        store.add_index(index);
+    }
+}

@@ -1,0 +1,113 @@
+//! A table as one catalog version has it: how its tuples are read, which indexes it has, how keys are made.
+//!
+//! Responsible for: layouts by id, columns that older tuples lack, index keys of a tuple.
+//! Not responsible for: rows and entries themselves ([`crate::storage`]).
+//! Invariant: for a layout of the table, [`Shape::key`] of a tuple is the same bytes that `sql` encodes for the same values.
+
+
+use base::{LayoutId, Oid};
+use engine_api::{IndexDesc, TableDesc};
+use types::{ColumnType, Datum, DatumRef, InputContext, OutputSettings, RowLayout, RowRef};
+
+/// One layout of a table, with the place of each column in it.
+#[derive(Debug)]
+struct Layout {
+    id: LayoutId,
+    row: RowLayout,
+    /// By attribute number - 1: the field in the tuple.
+    field_of: Vec<Option<u16>>,
+}
+
+/// The shape of a table.
+#[derive(Debug)]
+pub struct Shape {
+    layouts: Vec<Layout>,
+    /// By attribute number - 1: type, and the value of tuples that lack the column.
+    columns: Vec<(Oid, Datum)>,
+}
+
+
+impl Shape {
+    /// The shape that a descriptor says.
+    pub fn of(table: &TableDesc) -> Shape {
+        let settings = OutputSettings::default();
+        let input = InputContext { settings: &settings, now_micros: 0 };
+        let layouts = table
+            .layouts
+            .iter()
+            .map(|layout| {
+                let types: Vec<ColumnType> =
+                    layout.fields.iter().map(|f| ColumnType { oid: f.type_oid, typmod: f.typmod }).collect();
+                let mut field_of = vec![None; table.columns.len()];
+                for (at, field) in layout.fields.iter().enumerate() {
+                    field_of[field.column as usize - 1] = Some(at as u16);
+                }
+                Layout { id: layout.id, row: RowLayout::new(&types), field_of }
+            })
+            .collect();
+        let columns = table
+            .columns
+            .iter()
+            .map(|c| {
+                let missing = c.missing.as_deref().map(|text| types::parse_text(c.type_oid, c.typmod, text, &input));
+                (c.type_oid, missing.and_then(Result::ok).unwrap_or(Datum::Null))
+            })
+            .collect();
+        Shape { layouts, columns }
+    }
+
+    /// The id of the newest layout.
+    pub fn newest_layout(&self) -> LayoutId {
+        self.layouts.last().map_or(LayoutId(1), |l| l.id)
+    }
+
+    fn layout(&self, id: LayoutId) -> Option<&Layout> {
+        self.layouts.iter().rev().find(|l| l.id == id)
+    }
+
+    /// Calls `with` for the value of a column (attribute number) of a tuple.
+    fn column<R>(&self, layout: LayoutId, tuple: &[u8], number: i16, with: impl FnOnce(DatumRef<'_>, Oid) -> R) -> R {
+        let at = number as usize - 1;
+        let (ty, missing) = match self.columns.get(at) {
+            Some((ty, missing)) => (*ty, missing.as_ref()),
+            None => (Oid::INVALID, DatumRef::Null),
+        };
+        let Some(layout) = self.layout(layout) else { return with(missing, ty) };
+        match layout.field_of.get(at).copied().flatten() {
+            Some(field) => with(RowRef::new(&layout.row, tuple).get(field as usize), ty),
+            None => with(missing, ty),
+        }
+    }
+
+    /// Appends the key of a tuple in an index. Answers whether a key column is NULL.
+    pub fn key(&self, index: &IndexDesc, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> bool {
+        let mut any_null = false;
+        for key in &index.keys {
+            self.column(layout, tuple, key.column, |value, ty| {
+                any_null |= value.is_null();
+                types::encode_key(value, ty, key.descending, key.nulls_first, out);
+            });
+        }
+        any_null
+    }
+
+    /// `Key (a, b)=(1, x) already exists.`: the text of a key for error details.
+    pub fn key_text(&self, table: &TableDesc, index: &IndexDesc, layout: LayoutId, tuple: &[u8]) -> String {
+        let settings = OutputSettings::default();
+        let mut names = Vec::new();
+        let mut values = Vec::new();
+        for key in &index.keys {
+            names.push(table.columns.get(key.column as usize - 1).map_or("", |c| c.name.as_str()));
+            values.push(self.column(layout, tuple, key.column, |value, ty| {
+                let mut text = Vec::new();
+                if value.is_null() {
+                    return "null".to_string();
+                }
+                // A value that was stored has a text form.
+                let _ = types::write_text(value, ty, &settings, &mut text);
+                String::from_utf8_lossy(&text).into_owned()
+            }));
+        }
+        format!("({})=({})", names.join(", "), values.join(", "))
+    }
+}

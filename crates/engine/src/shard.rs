@@ -1,0 +1,166 @@
+//! The shard: what its transactions share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use base::{Error, Oid, Result, SqlState, Timestamp};
+use engine_api::{Catalog, Engine, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn, TxnOptions};
+use env::World;
+use mvcc::Store;
+use parking_lot::{Mutex, RwLock};
+use redo::{DriverError, DurableWatch, Log, LogStats, Replayed};
+use rustc_hash::FxHashMap;
+
+use crate::gate::Gates;
+use crate::record::StorageId;
+use crate::sequence::Sequences;
+use crate::storage::{TableStore, storage_id};
+use crate::txn::Transaction;
+use crate::unique::Stripes;
+use crate::recovery;
+
+/// How a shard is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct ShardOptions {
+    /// Budget of memory for rows in bytes; writes are refused beyond it.
+    pub memory_limit: u64,
+    /// Sizes of the log's files.
+    pub log: redo::FileOptions,
+}
+
+impl Default for ShardOptions {
+    fn default() -> ShardOptions {
+        ShardOptions { memory_limit: 8 << 30, log: redo::FileOptions::default() }
+    }
+}
+
+/// State of the shard behind all transactions.
+pub(crate) struct Inner {
+    pub store: Store,
+    pub log: Log,
+    pub gates: Gates,
+    /// Replaced in the log's critical section only.
+    pub catalog: RwLock<Arc<Catalog>>,
+    pub tables: RwLock<FxHashMap<StorageId, Arc<TableStore>>>,
+    pub stripes: Stripes,
+    pub sequences: Sequences,
+    /// Sequences of transactions that are not committed yet.
+    pub new_sequences: Mutex<FxHashMap<Oid, SequenceDesc>>,
+    /// Written in the log's critical section only.
+    pub last_ts: AtomicU64,
+    pub next_oid: AtomicU32,
+    pub commits: AtomicU64,
+    /// A commit and its position, to raise the store's durable horizon by when it is reached.
+    pub horizon_sample: Mutex<(Timestamp, base::Lsn)>,
+}
+
+impl Inner {
+    /// The timestamp of the newest commit.
+    pub fn last_timestamp(&self) -> Timestamp {
+        Timestamp(self.last_ts.load(Ordering::Acquire))
+    }
+
+    /// The storage of a table, as its descriptor says.
+    pub fn storage(&self, table: &TableDesc) -> Result<Arc<TableStore>> {
+        self.tables
+            .read()
+            .get(&storage_id(table))
+            .cloned()
+            .ok_or_else(|| Error::internal(format!("table \"{}\" has no storage", table.name)))
+    }
+
+    /// Collects garbage: a little after every commit, so that it keeps up with the load that makes it.
+    pub fn collect(&self, budget: usize) {
+        {
+            let sample = self.horizon_sample.lock();
+            if sample.1 <= self.log.durable().current() {
+                self.store.raise_durable(sample.0);
+            }
+        }
+        self.store.raise_durable(self.gates.durable());
+        self.store.collect(budget);
+    }
+}
+
+/// One shard. Clones are the same shard.
+#[derive(Clone)]
+pub struct Shard(pub(crate) Arc<Inner>);
+
+impl Shard {
+    /// Opens a shard: reads the log back and starts to serve.
+    ///
+    /// `on_failure` is called if the log fails: the process is expected to end and to recover when it starts again.
+    ///
+    /// # Errors
+    /// If the log is damaged where it was durable, or cannot be read or written.
+    pub fn open(
+        world: &World,
+        options: ShardOptions,
+        on_failure: Box<dyn FnOnce(DriverError) + Send>,
+    ) -> Result<(Shard, Replayed), DriverError> {
+        recovery::open(world, options, on_failure)
+    }
+
+    /// The durable position of the log, for the gates of replies.
+    pub fn durable(&self) -> &DurableWatch {
+        self.0.log.durable()
+    }
+
+    /// Figures of the log.
+    pub fn log_stats(&self) -> LogStats {
+        self.0.log.stats()
+    }
+
+    /// Frees at most `budget` rows' worth of versions that nobody can see any more. For a background task; transactions
+    /// do a little of it themselves.
+    pub fn collect_garbage(&self, budget: usize) {
+        self.0.collect(budget);
+    }
+
+    /// A sequence that is committed, or that a running transaction has made: its descriptor is kept until it ends.
+    fn sequence(&self, oid: Oid) -> Result<SequenceDesc> {
+        if let Some(desc) = self.catalog().sequence(oid) {
+            return Ok(desc.clone());
+        }
+        self.0.new_sequences.lock().get(&oid).cloned().ok_or_else(|| {
+            Error::new(SqlState::UNDEFINED_TABLE, format!("could not open relation with OID {oid}"))
+        })
+    }
+}
+
+impl Engine for Shard {
+    fn catalog(&self) -> Arc<Catalog> {
+        self.0.catalog.read().clone()
+    }
+
+    fn begin(&self, options: TxnOptions) -> Box<dyn Txn> {
+        Box::new(Transaction::new(self.clone(), options))
+    }
+
+    fn allocate_oid(&self) -> Oid {
+        Oid(self.0.next_oid.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn sequence_next(&self, sequence: Oid) -> Result<i64> {
+        self.0.sequences.next(&self.0, &self.sequence(sequence)?)
+    }
+
+    fn sequence_set(&self, sequence: Oid, state: SequenceState) -> Result<()> {
+        self.0.sequences.set(&self.0, sequence, state)
+    }
+
+    fn sequence_get(&self, sequence: Oid) -> Result<SequenceState> {
+        Ok(self.0.sequences.get(&self.sequence(sequence)?))
+    }
+
+    fn row_count(&self, table: Oid) -> u64 {
+        let catalog = self.catalog();
+        let storage = catalog.table(table).and_then(|desc| self.0.storage(desc).ok());
+        storage.map_or(0, |s| s.rows.row_count())
+    }
+
+    fn memory(&self) -> MemoryUse {
+        let memory = self.0.store.memory();
+        MemoryUse { rows: memory.used(), indexes: 0, limit: memory.limit() }
+    }
+}

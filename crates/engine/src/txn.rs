@@ -1,0 +1,550 @@
+//! One transaction: its view, its writes, its record for the log.
+//!
+//! Responsible for: commands and views, inserts, updates, deletes with their index entries, savepoints.
+//! Not responsible for: outcomes of locks (`locks`), definitions (`catalog`), the way to durability (`commit`).
+//! Invariant: `redo` says what `core` wrote, in the same order; savepoints cut both at the same place.
+
+use std::sync::Arc;
+
+use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId};
+use engine_api::{
+    Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, RowBatch,
+    RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
+};
+use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin};
+
+use crate::catalog::Definitions;
+use crate::shard::Shard;
+use crate::storage::{IndexStore, TableHandle};
+use crate::unique::{self, Entered};
+use crate::{commit, record, scan};
+
+/// A transaction's record that is larger goes to the log in parts, ahead of the commit.
+pub(crate) const REDO_AHEAD_BYTES: usize = 1 << 20;
+
+/// Where a savepoint cuts.
+struct Mark {
+    core: Option<TxnMark>,
+    /// Bytes of the record, those gone ahead included.
+    redo: u64,
+    changes: usize,
+    made: usize,
+}
+
+/// One transaction of a shard.
+pub(crate) struct Transaction {
+    pub shard: Shard,
+    pub options: TxnOptions,
+    /// There once something was written or locked.
+    pub core: Option<mvcc::Transaction>,
+    /// Held during a command; at REPEATABLE READ from the first command on.
+    pub token: Option<ViewToken>,
+    pub command: CommandId,
+    pub gate: Lsn,
+    /// What was not sent ahead of the record.
+    pub redo: Vec<u8>,
+    /// Bytes of the record that are in the log already.
+    pub redo_ahead: u64,
+    pub definitions: Definitions,
+    marks: Vec<Mark>,
+    scratch: Vec<u8>,
+    rows: Vec<RowId>,
+}
+
+impl Transaction {
+    pub fn new(shard: Shard, options: TxnOptions) -> Transaction {
+        Transaction {
+            shard,
+            options,
+            core: None,
+            token: None,
+            command: CommandId(0),
+            gate: Lsn(0),
+            redo: Vec::new(),
+            redo_ahead: 0,
+            definitions: Definitions::default(),
+            marks: Vec::new(),
+            scratch: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// What the current command sees.
+    pub fn view(&self) -> View {
+        let read_ts = self.token.as_ref().map_or_else(|| self.shard.0.store.horizon(), ViewToken::read_ts);
+        View { read_ts, own: self.core.as_ref().map(|c| c.id()), command: self.command }
+    }
+
+    /// Notes that something rests on the commit at `ts` (E2).
+    #[inline]
+    pub fn note(&mut self, ts: Timestamp) {
+        if ts.0 != 0 {
+            self.gate = self.gate.max(self.shard.0.gates.of(ts, self.shard.durable()));
+        }
+    }
+
+    /// Takes an id, before the first write or lock.
+    pub fn start_writing(&mut self) -> Result<()> {
+        if self.core.is_none() {
+            let core = self.shard.0.store.begin_txn().map_err(|_| {
+                Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, "too many transactions are active")
+            })?;
+            self.core = Some(core);
+        }
+        Ok(())
+    }
+
+    pub fn own_catalog(&mut self) -> Arc<Catalog> {
+        let committed = self.shard.catalog();
+        if self.definitions.changes.is_empty() { committed } else { self.definitions.catalog(committed) }
+    }
+
+    /// Refuses a write beyond the memory budget.
+    fn check_memory(&self) -> Result<()> {
+        self.shard.0.store.memory().check().map_err(|full| {
+            Error::new(SqlState::OUT_OF_MEMORY, "out of memory for rows")
+                .detail(format!("{full:?}"))
+                .hint("Delete rows, or raise the server's memory limit.")
+        })
+    }
+
+    /// Takes the entries of a version out of the indexes again, up to `count` of them.
+    fn remove_entries(handle: &TableHandle, entered: &[(Arc<IndexStore>, Vec<u8>)], row: RowId) {
+        debug_assert!(entered.len() <= handle.indexes.len());
+        for (index, key) in entered {
+            index.tree.remove(key, row);
+        }
+    }
+
+    /// Waits for the transaction that has not decided about a key.
+    fn wait_for(&mut self, holder: TxnId) -> Result<Option<engine_api::Wait>> {
+        let (wait, wake) = self.wakeup();
+        let shard = self.shard.clone();
+        let core = self.core.as_mut().expect("a writer has started");
+        match shard.0.store.wait_for_txn(core, holder, &wake) {
+            LockResult::Wait => Ok(Some(wait)),
+            LockResult::Deadlock(cycle) => Err(self.deadlock_error(&cycle)),
+            LockResult::Granted { .. } | LockResult::WouldBlock | LockResult::Gone => Ok(None),
+        }
+    }
+
+    fn insert_row(&mut self, table: &TableRef, tuple: &[u8], arbiter: ConflictArbiter) -> Result<Step<InsertOutcome>> {
+        self.start_writing()?;
+        // A wait for a key's holder is over, or the key is looked at again anyway.
+        self.cancel_wait();
+        self.check_memory()?;
+        if let Some(wait) = commit::send_ahead(self)? {
+            return Ok(Step::Wait(wait));
+        }
+        let handle = TableHandle::of(table)?;
+        let layout = handle.shape.newest_layout();
+        let shard = self.shard.clone();
+        loop {
+            let core = self.core.as_mut().expect("started above");
+            let mark = core.mark();
+            let row = {
+                let guard = pin();
+                handle.store.rows.insert(core, self.command, layout, tuple, &guard)
+            };
+            let own = core.id();
+            let mut entered: Vec<(Arc<IndexStore>, Vec<u8>)> = Vec::with_capacity(handle.indexes.len());
+            let mut blocked = None;
+            for index in handle.indexes.iter() {
+                let mut key = Vec::with_capacity(32);
+                let has_null = handle.shape.key(&index.desc, layout, tuple, &mut key);
+                match unique::enter(&shard.0.stripes, handle, index, &key, has_null, row, own) {
+                    Entered::Done(_) => entered.push((Arc::clone(index), key)),
+                    other => {
+                        blocked = Some((Arc::clone(index), other));
+                        break;
+                    }
+                }
+            }
+            let Some((index, why)) = blocked else {
+                record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
+                return Ok(Step::Ready(InsertOutcome::Inserted(row)));
+            };
+            Transaction::remove_entries(handle, &entered, row);
+            shard.0.store.undo_to(self.core.as_mut().expect("started above"), mark);
+            let takes = match arbiter {
+                ConflictArbiter::None => false,
+                ConflictArbiter::Any => true,
+                ConflictArbiter::Index(oid) => oid == index.desc.oid,
+            };
+            match why {
+                Entered::Duplicate(other) if takes => return Ok(Step::Ready(InsertOutcome::Conflict(other))),
+                Entered::Duplicate(other) => {
+                    self.note_row(handle, other);
+                    return Err(unique::violation(handle, &index, layout, tuple));
+                }
+                Entered::Undecided(holder) => {
+                    if let Some(wait) = self.wait_for(holder)? {
+                        return Ok(Step::Wait(wait));
+                    }
+                }
+                Entered::Done(_) => {}
+            }
+        }
+    }
+
+    /// An error about a row rests on the commit that made it.
+    fn note_row(&mut self, handle: &TableHandle, row: RowId) {
+        let own = self.core.as_ref().map(|c| c.id());
+        let ts = {
+            let guard = pin();
+            match handle.store.rows.newest(row, own, &guard) {
+                Newest::Live(version) => version.ts,
+                _ => Timestamp(0),
+            }
+        };
+        self.note(ts);
+    }
+
+    fn update_row(&mut self, table: &TableRef, row: RowId, tuple: &[u8]) -> Result<Step<()>> {
+        self.start_writing()?;
+        self.cancel_wait();
+        self.check_memory()?;
+        if let Some(wait) = commit::send_ahead(self)? {
+            return Ok(Step::Wait(wait));
+        }
+        let handle = TableHandle::of(table)?;
+        let layout = handle.shape.newest_layout();
+        let shard = self.shard.clone();
+        let own = self.core.as_ref().expect("started above").id();
+        let mut old = std::mem::take(&mut self.scratch);
+        old.clear();
+        let old_layout = {
+            let guard = pin();
+            match handle.store.rows.newest(row, Some(own), &guard) {
+                Newest::Live(version) => {
+                    old.extend_from_slice(version.tuple);
+                    version.layout
+                }
+                _ => return Err(Error::internal(format!("update of row {row} that is not there"))),
+            }
+        };
+        loop {
+            let mut entered: Vec<(Arc<IndexStore>, Vec<u8>)> = Vec::new();
+            let (mut diverged, mut blocked) = (false, None);
+            for index in handle.indexes.iter() {
+                let (mut before, mut after) = (Vec::with_capacity(32), Vec::with_capacity(32));
+                handle.shape.key(&index.desc, old_layout, &old, &mut before);
+                let has_null = handle.shape.key(&index.desc, layout, tuple, &mut after);
+                if before == after {
+                    continue;
+                }
+                diverged = true;
+                match unique::enter(&shard.0.stripes, handle, index, &after, has_null, row, own) {
+                    // An entry of an older version of this row with the same key stays if this fails.
+                    Entered::Done(true) => entered.push((Arc::clone(index), after)),
+                    Entered::Done(false) => {}
+                    other => {
+                        blocked = Some((Arc::clone(index), other));
+                        break;
+                    }
+                }
+            }
+            let Some((index, why)) = blocked else {
+                let core = self.core.as_mut().expect("started above");
+                let guard = pin();
+                handle.store.rows.update(core, row, self.command, layout, tuple, diverged, &guard);
+                record::update(&mut self.redo, handle.store.id, row, layout, &old, tuple);
+                self.scratch = old;
+                return Ok(Step::Ready(()));
+            };
+            Transaction::remove_entries(handle, &entered, row);
+            match why {
+                Entered::Duplicate(other) => {
+                    self.note_row(handle, other);
+                    return Err(unique::violation(handle, &index, layout, tuple));
+                }
+                Entered::Undecided(holder) => {
+                    if let Some(wait) = self.wait_for(holder)? {
+                        return Ok(Step::Wait(wait));
+                    }
+                }
+                Entered::Done(_) => {}
+            }
+        }
+    }
+
+    /// Appends visible rows of a list found under `key` in an index (R6: only under the key of what is seen).
+    fn push_visible(
+        &mut self,
+        handle: &TableHandle,
+        index: &IndexStore,
+        key: &[u8],
+        newest: bool,
+        out: &mut RowBatch,
+    ) {
+        let view = self.view();
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.clear();
+        index.tree.get(key, &mut rows);
+        let mut seen = Timestamp(0);
+        {
+            let guard = pin();
+            let mut scratch = Vec::new();
+            for &row in &rows {
+                let version: Option<ReadVersion<'_>> = if newest {
+                    match handle.store.rows.newest(row, view.own, &guard) {
+                        Newest::Live(version) => Some(version),
+                        Newest::Undecided { decided, .. } => decided,
+                        Newest::Deleted(ts) => {
+                            seen = seen.max(ts);
+                            None
+                        }
+                        Newest::Absent => None,
+                    }
+                } else {
+                    match handle.store.rows.read(row, &view, &guard) {
+                        Read::Visible(version) => Some(version),
+                        Read::Gone(ts) => {
+                            seen = seen.max(ts);
+                            None
+                        }
+                        Read::Absent => None,
+                    }
+                };
+                let Some(version) = version else { continue };
+                seen = seen.max(version.ts);
+                if version.keys_diverged {
+                    scratch.clear();
+                    handle.shape.key(&index.desc, version.layout, version.tuple, &mut scratch);
+                    if scratch != key {
+                        continue;
+                    }
+                }
+                out.push(row, version.layout, version.tuple);
+            }
+        }
+        self.rows = rows;
+        self.note(seen);
+    }
+
+    /// Ends everything without a commit.
+    pub fn undo_all(&mut self) {
+        self.definitions.undo_to(&self.shard.0, 0, 0);
+        self.redo.clear();
+        self.redo_ahead = 0;
+        self.marks.clear();
+        if let Some(core) = self.core.take() {
+            self.shard.0.store.abort(core);
+        }
+        self.end_view();
+    }
+
+    pub fn end_view(&mut self) {
+        if let Some(token) = self.token.take() {
+            self.shard.0.store.end_view(token);
+        }
+    }
+}
+
+impl Txn for Transaction {
+    fn engine(&self) -> &dyn Engine {
+        &self.shard
+    }
+
+    fn id(&self) -> Option<TxnId> {
+        self.core.as_ref().map(|c| c.id())
+    }
+
+    fn isolation(&self) -> Isolation {
+        self.options.isolation
+    }
+
+    fn has_view(&self) -> bool {
+        self.token.is_some()
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        let committed = self.shard.catalog();
+        if self.definitions.changes.is_empty() {
+            return committed;
+        }
+        let mut own = Catalog::clone(&committed);
+        crate::catalog::apply(&mut own, &self.definitions.changes);
+        Arc::new(own)
+    }
+
+    fn begin_command(&mut self) {
+        self.command.0 += 1;
+        if self.options.isolation == Isolation::ReadCommitted {
+            self.end_view();
+        }
+        if self.token.is_none() {
+            self.token = Some(self.shard.0.store.begin_view());
+        }
+    }
+
+    fn end_command(&mut self) {
+        if self.options.isolation == Isolation::ReadCommitted {
+            self.end_view();
+        }
+    }
+
+    fn gate(&self) -> Lsn {
+        self.gate
+    }
+
+    fn raise_gate(&mut self, gate: Lsn) {
+        self.gate = self.gate.max(gate);
+    }
+
+    fn open_table(&mut self, table: Oid) -> Result<TableRef> {
+        let catalog = self.own_catalog();
+        let desc = catalog.table(table).cloned().ok_or_else(|| Error::internal(format!("no table {table}")))?;
+        let store = self.shard.0.storage(&desc)?;
+        let shape = store.upkeep.shape.read().clone();
+        let indexes = store.upkeep.indexes.read().clone();
+        Ok(TableRef(Arc::new(TableHandle { desc, store, shape, indexes })))
+    }
+
+    fn open_scan(&mut self, spec: ScanSpec) -> Result<Box<dyn Scan>> {
+        scan::open(self, spec)
+    }
+
+    fn get(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
+        let handle = TableHandle::of(table)?;
+        let index = handle.index(index)?;
+        self.push_visible(handle, index, key, false, out);
+        Ok(())
+    }
+
+    fn get_newest(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
+        let handle = TableHandle::of(table)?;
+        let index = handle.index(index)?;
+        self.push_visible(handle, index, key, true, out);
+        Ok(())
+    }
+
+    fn fetch(&mut self, table: &TableRef, row: RowId, out: &mut RowBatch) -> Result<bool> {
+        let handle = TableHandle::of(table)?;
+        let view = self.view();
+        let (ts, found) = {
+            let guard = pin();
+            match handle.store.rows.read(row, &view, &guard) {
+                Read::Visible(version) => {
+                    out.push(row, version.layout, version.tuple);
+                    (version.ts, true)
+                }
+                Read::Gone(ts) => (ts, false),
+                Read::Absent => (Timestamp(0), false),
+            }
+        };
+        self.note(ts);
+        Ok(found)
+    }
+
+    fn lock_table(&mut self, table: Oid, mode: TableLockMode, policy: WaitPolicy) -> Result<Step<()>> {
+        self.lock_relation(table, mode, policy)
+    }
+
+    fn lock_row(
+        &mut self,
+        table: &TableRef,
+        row: RowId,
+        mode: RowLockMode,
+        policy: WaitPolicy,
+        out: &mut RowBatch,
+    ) -> Result<Step<RowLockOutcome>> {
+        if let Some(wait) = commit::send_ahead(self)? {
+            return Ok(Step::Wait(wait));
+        }
+        self.lock_version(table, row, mode, policy, out)
+    }
+
+    fn insert(&mut self, table: &TableRef, tuple: &[u8], arbiter: ConflictArbiter) -> Result<Step<InsertOutcome>> {
+        self.insert_row(table, tuple, arbiter)
+    }
+
+    fn update(&mut self, table: &TableRef, row: RowId, tuple: &[u8]) -> Result<Step<()>> {
+        self.update_row(table, row, tuple)
+    }
+
+    fn delete(&mut self, table: &TableRef, row: RowId) -> Result<()> {
+        self.start_writing()?;
+        let handle = TableHandle::of(table)?;
+        let core = self.core.as_mut().expect("started above");
+        let guard = pin();
+        handle.store.rows.delete(core, row, self.command, &guard);
+        record::delete(&mut self.redo, handle.store.id, row);
+        Ok(())
+    }
+
+    fn cancel_wait(&mut self) {
+        if let Some(core) = &mut self.core {
+            self.shard.0.store.cancel_wait(core);
+        }
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.marks.push(Mark {
+            core: self.core.as_ref().map(|c| c.mark()),
+            redo: self.redo_ahead + self.redo.len() as u64,
+            changes: self.definitions.changes.len(),
+            made: self.definitions.made.len(),
+        });
+        Savepoint(self.marks.len() as u64 - 1)
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) {
+        let at = savepoint.0 as usize;
+        let Some(mark) = self.marks.get(at) else { return };
+        let (redo, changes, made, core_mark) = (mark.redo, mark.changes, mark.made, mark.core);
+        self.marks.truncate(at + 1);
+        if let Some(core) = &mut self.core {
+            self.shard.0.store.cancel_wait(core);
+            match core_mark {
+                Some(mark) => self.shard.0.store.undo_to(core, mark),
+                None => {
+                    if let Some(core) = self.core.take() {
+                        self.shard.0.store.abort(core);
+                    }
+                }
+            }
+        }
+        match redo.checked_sub(self.redo_ahead) {
+            Some(kept) => self.redo.truncate(kept as usize),
+            None => {
+                // What went ahead cannot be taken back: the record says that it does not count.
+                self.redo.clear();
+                record::undo_to(&mut self.redo, redo);
+            }
+        }
+        let shard = self.shard.clone();
+        self.definitions.undo_to(&shard.0, changes, made);
+    }
+
+    fn put_object(&mut self, object: CatalogObject) -> Result<Step<()>> {
+        self.start_writing()?;
+        self.put(object)
+    }
+
+    fn drop_object(&mut self, object: Oid) -> Result<()> {
+        self.drop_definition(object)
+    }
+
+    fn truncate(&mut self, table: Oid) -> Result<()> {
+        self.truncate_table(table)
+    }
+
+    fn commit(&mut self, durability: Durability) -> Result<Step<CommitOutcome>> {
+        commit::commit(self, durability)
+    }
+
+    fn rollback(&mut self) {
+        self.undo_all();
+    }
+
+    fn layout(&self, table: &TableRef) -> LayoutId {
+        TableHandle::of(table).map_or(LayoutId(0), |handle| handle.shape.newest_layout())
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.undo_all();
+    }
+}

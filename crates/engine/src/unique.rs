@@ -1,0 +1,105 @@
+//! Entering keys into unique indexes (E4).
+
+use base::{Error, LayoutId, RowId, SqlState, TxnId};
+use mvcc::{Newest, ReadVersion, Table, pin};
+use parking_lot::Mutex;
+
+use crate::shape::Shape;
+use crate::storage::{IndexStore, TableHandle};
+
+const STRIPES: usize = 256;
+
+/// Latches by key: check and entry of one key are one step. Held for one call, never across a wait.
+#[derive(Debug)]
+pub struct Stripes(Box<[Mutex<()>]>);
+
+impl Stripes {
+    /// All free.
+    pub fn new() -> Stripes {
+        Stripes((0..STRIPES).map(|_| Mutex::new(())).collect())
+    }
+
+    fn of(&self, index: &IndexStore, key: &[u8]) -> &Mutex<()> {
+        use std::hash::Hasher;
+        let mut hasher = rustc_hash::FxHasher::default();
+        hasher.write_u32(index.desc.oid.0);
+        hasher.write(key);
+        &self.0[hasher.finish() as usize % STRIPES]
+    }
+}
+
+/// What stands in the way of a key.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Entered {
+    /// Nothing: the entry is made; `false` if it was there already.
+    Done(bool),
+    /// A live row has the key.
+    Duplicate(RowId),
+    /// A row that `holder` has not decided about has it, or had it.
+    Undecided(TxnId),
+}
+
+/// Whether a version has `key`.
+fn has_key(shape: &Shape, index: &IndexStore, version: &ReadVersion<'_>, key: &[u8], scratch: &mut Vec<u8>) -> bool {
+    if !version.keys_diverged {
+        return true;
+    }
+    scratch.clear();
+    shape.key(&index.desc, version.layout, version.tuple, scratch);
+    scratch == key
+}
+
+/// Looks for another row with a key.
+fn conflict(shape: &Shape, rows: &Table, index: &IndexStore, key: &[u8], row: RowId, own: TxnId) -> Option<Entered> {
+    let mut candidates = Vec::new();
+    index.tree.get(key, &mut candidates);
+    let guard = pin();
+    let mut scratch = Vec::new();
+    for other in candidates.into_iter().filter(|r| *r != row) {
+        match rows.newest(other, Some(own), &guard) {
+            Newest::Live(version) if has_key(shape, index, &version, key, &mut scratch) => {
+                return Some(Entered::Duplicate(other));
+            }
+            Newest::Undecided { holder, pending, decided } => {
+                let taken = [pending, decided].iter().flatten().any(|v| has_key(shape, index, v, key, &mut scratch));
+                if taken {
+                    return Some(Entered::Undecided(holder));
+                }
+            }
+            Newest::Live(_) | Newest::Deleted(_) | Newest::Absent => {}
+        }
+    }
+    None
+}
+
+/// Makes the entry (key, row) of an index, unless it is unique and another row has the key.
+pub fn enter(
+    stripes: &Stripes,
+    handle: &TableHandle,
+    index: &IndexStore,
+    key: &[u8],
+    has_null: bool,
+    row: RowId,
+    own: TxnId,
+) -> Entered {
+    if !index.desc.unique || has_null {
+        return Entered::Done(index.tree.insert(key, row));
+    }
+    let _stripe = stripes.of(index, key).lock();
+    match conflict(&handle.shape, &handle.store.rows, index, key, row, own) {
+        Some(conflict) => conflict,
+        None => Entered::Done(index.tree.insert(key, row)),
+    }
+}
+
+/// 23505 for a key that is taken.
+pub fn violation(handle: &TableHandle, index: &IndexStore, layout: LayoutId, tuple: &[u8]) -> Error {
+    let key = handle.shape.key_text(&handle.desc, &index.desc, layout, tuple);
+    Error::new(
+        SqlState::UNIQUE_VIOLATION,
+        format!("duplicate key value violates unique constraint \"{}\"", index.desc.name),
+    )
+    .detail(format!("Key {key} already exists."))
+    .table(&handle.desc.name)
+    .constraint(&index.desc.name)
+}

@@ -1,0 +1,490 @@
+//! The shard through the traits that SQL uses: what transactions see, wait for, and find again after a crash.
+
+use std::sync::Arc;
+
+use base::{LayoutId, Oid, RowId, SqlState};
+use engine::{Shard, ShardOptions};
+use engine_api::*;
+use env::sim::{Crash, SimDisk, SimRandom};
+use env::{World, real};
+use types::{ColumnType, Datum, RowLayout, RowRef, oid};
+
+const ACCOUNTS: Oid = Oid(20000);
+const BY_ID: Oid = Oid(20001);
+
+fn world(disk: &SimDisk) -> World {
+    World {
+        disk: Arc::new(disk.clone()),
+        clock: Arc::new(real::SystemClock::new()),
+        spawn: Arc::new(real::Threads),
+    }
+}
+
+fn open(disk: &SimDisk) -> Shard {
+    open_with(disk, redo::FileOptions { segment_bytes: 256 << 10, batch_bytes_max: 32 << 10 })
+}
+
+fn open_with(disk: &SimDisk, log: redo::FileOptions) -> Shard {
+    let options = ShardOptions { memory_limit: 1 << 30, log };
+    Shard::open(&world(disk), options, Box::new(|_| {})).expect("the log opens").0
+}
+
+fn layout() -> RowLayout {
+    RowLayout::new(&[ColumnType { oid: oid::INT4, typmod: -1 }, ColumnType { oid: oid::INT8, typmod: -1 }])
+}
+
+fn tuple(id: i32, balance: i64) -> Vec<u8> {
+    let mut out = Vec::new();
+    layout().encode(&[Datum::Int4(id), Datum::Int8(balance)], &mut out).unwrap();
+    out
+}
+
+fn key(id: i32) -> Vec<u8> {
+    let mut out = Vec::new();
+    types::encode_key(types::DatumRef::Int4(id), oid::INT4, false, false, &mut out);
+    out
+}
+
+fn column(number: i16, name: &str, type_oid: Oid) -> ColumnDesc {
+    ColumnDesc {
+        number,
+        name: name.to_string(),
+        type_oid,
+        typmod: -1,
+        not_null: true,
+        default: None,
+        dropped: false,
+        missing: None,
+    }
+}
+
+fn ready<T>(step: base::Result<Step<T>>) -> T {
+    match step {
+        Ok(Step::Ready(value)) => value,
+        Ok(Step::Wait(_)) => panic!("it waits"),
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+fn waits<T: std::fmt::Debug>(step: base::Result<Step<T>>) -> Wait {
+    match step {
+        Ok(Step::Wait(wait)) => wait,
+        other => panic!("it does not wait: {other:?}"),
+    }
+}
+
+fn commit(shard: &Shard, mut txn: Box<dyn Txn>) {
+    loop {
+        match txn.commit(Durability::On).unwrap() {
+            Step::Ready(outcome) => {
+                assert!(shard.durable().block(outcome.gate));
+                return;
+            }
+            Step::Wait(_) => std::thread::yield_now(),
+        }
+    }
+}
+
+fn define(shard: &Shard) {
+    let fields = vec![
+        LayoutField { column: 1, type_oid: oid::INT4, typmod: -1 },
+        LayoutField { column: 2, type_oid: oid::INT8, typmod: -1 },
+    ];
+    let table = TableDesc {
+        oid: ACCOUNTS,
+        schema: oids::SCHEMA_PUBLIC,
+        name: "accounts".to_string(),
+        owner: oids::ROLE_POSTGRES,
+        kind: TableKind::Table,
+        columns: vec![column(1, "id", oid::INT4), column(2, "balance", oid::INT8)],
+        layouts: vec![LayoutDesc { id: LayoutId(1), fields }],
+        constraints: Vec::new(),
+        options: Vec::new(),
+        storage: 1,
+    };
+    let index = IndexDesc {
+        oid: BY_ID,
+        schema: oids::SCHEMA_PUBLIC,
+        name: "accounts_pkey".to_string(),
+        table: ACCOUNTS,
+        keys: vec![IndexKey { column: 1, descending: false, nulls_first: false }],
+        unique: true,
+        primary: true,
+    };
+    let mut txn = begin(shard, Isolation::ReadCommitted);
+    ready(txn.put_object(CatalogObject::Table(table)));
+    ready(txn.put_object(CatalogObject::Index(index)));
+    commit(shard, txn);
+}
+
+fn begin(shard: &Shard, isolation: Isolation) -> Box<dyn Txn> {
+    let mut txn = shard.begin(TxnOptions { isolation, read_only: false });
+    txn.begin_command();
+    txn
+}
+
+fn insert(txn: &mut dyn Txn, id: i32, balance: i64) -> base::Result<Step<InsertOutcome>> {
+    let table = txn.open_table(ACCOUNTS)?;
+    txn.insert(&table, &tuple(id, balance), ConflictArbiter::None)
+}
+
+/// (row, balance) of an id, as the transaction's command sees it.
+fn find(txn: &mut dyn Txn, id: i32) -> Option<(RowId, i64)> {
+    let table = txn.open_table(ACCOUNTS).unwrap();
+    let mut batch = RowBatch::new();
+    txn.get(&table, BY_ID, &key(id), &mut batch).unwrap();
+    assert!(batch.len() <= 1);
+    batch.iter().next().map(|row| (row.row, balance(row.tuple)))
+}
+
+fn balance(tuple: &[u8]) -> i64 {
+    match RowRef::new(&layout(), tuple).get_owned(1) {
+        Datum::Int8(value) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Locks an account's newest version and writes what `change` makes of its balance. A wait is answered.
+fn update(txn: &mut dyn Txn, id: i32, change: impl Fn(i64) -> i64) -> base::Result<Step<()>> {
+    txn.begin_command();
+    let (row, seen) = find(txn, id).expect("the account is there");
+    let table = txn.open_table(ACCOUNTS)?;
+    let mut moved = RowBatch::new();
+    let newest = match txn.lock_row(&table, row, RowLockMode::NoKeyUpdate, WaitPolicy::Block, &mut moved)? {
+        Step::Wait(wait) => return Ok(Step::Wait(wait)),
+        Step::Ready(RowLockOutcome::Locked) => seen,
+        Step::Ready(RowLockOutcome::Moved) => balance(moved.row(0).tuple),
+        Step::Ready(other) => panic!("{other:?}"),
+    };
+    txn.update(&table, row, &tuple(id, change(newest)))
+}
+
+/// All (id, balance), in order of insertion.
+fn all(shard: &Shard) -> Vec<(i32, i64)> {
+    let mut txn = begin(shard, Isolation::ReadCommitted);
+    scan(&mut *txn, None)
+}
+
+fn scan(txn: &mut dyn Txn, index: Option<Oid>) -> Vec<(i32, i64)> {
+    let table = txn.open_table(ACCOUNTS).unwrap();
+    let mut scan = txn.open_scan(ScanSpec { table, index, range: KeyRange::all(), reverse: false }).unwrap();
+    let mut batch = RowBatch::new();
+    while scan.next(txn, 3, &mut batch).unwrap() {}
+    let layout = layout();
+    let read = |row: BatchRow<'_>| match RowRef::new(&layout, row.tuple).get_owned(0) {
+        Datum::Int4(id) => (id, balance(row.tuple)),
+        other => panic!("{other:?}"),
+    };
+    batch.iter().map(read).collect()
+}
+
+fn bank(disk: &SimDisk, accounts: i32) -> Shard {
+    let shard = open(disk);
+    define(&shard);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    for id in 0..accounts {
+        assert!(matches!(ready(insert(&mut *txn, id, 100)), InsertOutcome::Inserted(_)));
+    }
+    commit(&shard, txn);
+    shard
+}
+
+#[test]
+fn a_command_sees_earlier_commands_and_commits_only() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 2);
+    let mut writer = begin(&shard, Isolation::ReadCommitted);
+    ready(insert(&mut *writer, 7, 1));
+    assert_eq!(find(&mut *writer, 7), None, "a command does not see its own rows (R6)");
+    writer.begin_command();
+    assert!(find(&mut *writer, 7).is_some());
+    let mut reader = begin(&shard, Isolation::RepeatableRead);
+    assert_eq!(find(&mut *reader, 7), None);
+    commit(&shard, writer);
+    reader.begin_command();
+    assert_eq!(find(&mut *reader, 7), None, "a snapshot stays");
+    assert_eq!(all(&shard).len(), 3);
+}
+
+#[test]
+fn savepoints_take_back_rows_entries_and_definitions() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 1);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(insert(&mut *txn, 1, 1));
+    let point = txn.savepoint();
+    ready(insert(&mut *txn, 2, 2));
+    ready(update(&mut *txn, 0, |b| b + 5));
+    txn.drop_object(BY_ID).unwrap();
+    assert!(txn.catalog().index(BY_ID).is_none());
+    txn.rollback_to(point);
+    assert!(txn.catalog().index(BY_ID).is_some());
+    ready(insert(&mut *txn, 2, 3));
+    commit(&shard, txn);
+    assert_eq!(all(&shard), [(0, 100), (1, 1), (2, 3)]);
+    drop(shard);
+    assert_eq!(all(&open(&disk)), [(0, 100), (1, 1), (2, 3)]);
+}
+
+#[test]
+fn a_duplicate_key_waits_for_the_other_to_decide() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 1);
+    let error = insert(&mut *begin(&shard, Isolation::ReadCommitted), 0, 1).unwrap_err();
+    assert_eq!(error.code(), SqlState::UNIQUE_VIOLATION);
+    assert_eq!(error.fields().message, "duplicate key value violates unique constraint \"accounts_pkey\"");
+    assert_eq!(error.fields().detail.as_deref(), Some("Key (id)=(0) already exists."));
+
+    let mut first = begin(&shard, Isolation::ReadCommitted);
+    ready(insert(&mut *first, 5, 1));
+    let mut second = begin(&shard, Isolation::ReadCommitted);
+    let wait = waits(insert(&mut *second, 5, 2));
+    first.rollback();
+    assert!(wait.is_over());
+    ready(insert(&mut *second, 5, 2));
+    let mut third = begin(&shard, Isolation::ReadCommitted);
+    let table = third.open_table(ACCOUNTS).unwrap();
+    let wait = waits(third.insert(&table, &tuple(5, 3), ConflictArbiter::Any));
+    commit(&shard, second);
+    assert!(wait.is_over());
+    assert!(matches!(ready(third.insert(&table, &tuple(5, 3), ConflictArbiter::Any)), InsertOutcome::Conflict(_)));
+}
+
+#[test]
+fn read_committed_goes_on_with_the_newest_version_and_a_snapshot_fails() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 1);
+    let mut first = begin(&shard, Isolation::ReadCommitted);
+    ready(update(&mut *first, 0, |b| b + 1));
+    let mut second = begin(&shard, Isolation::ReadCommitted);
+    let mut snapshot = begin(&shard, Isolation::RepeatableRead);
+    let (row, seen) = find(&mut *second, 0).unwrap();
+    assert_eq!(seen, 100);
+    let table = second.open_table(ACCOUNTS).unwrap();
+    let mut moved = RowBatch::new();
+    let mode = RowLockMode::NoKeyUpdate;
+    let wait = waits(second.lock_row(&table, row, mode, WaitPolicy::Block, &mut moved));
+    let skipped = snapshot.lock_row(&table, row, mode, WaitPolicy::Skip, &mut moved);
+    assert_eq!(ready(skipped), RowLockOutcome::Skipped);
+    let refused = snapshot.lock_row(&table, row, mode, WaitPolicy::Error, &mut moved).unwrap_err();
+    assert_eq!(refused.code(), SqlState::LOCK_NOT_AVAILABLE);
+    commit(&shard, first);
+    assert!(wait.is_over());
+    assert_eq!(ready(second.lock_row(&table, row, mode, WaitPolicy::Block, &mut moved)), RowLockOutcome::Moved);
+    assert_eq!(balance(moved.row(0).tuple), 101);
+    ready(second.update(&table, row, &tuple(0, 102)));
+    commit(&shard, second);
+    let error = snapshot.lock_row(&table, row, mode, WaitPolicy::Block, &mut moved).unwrap_err();
+    assert_eq!(error.code(), SqlState::SERIALIZATION_FAILURE);
+    assert_eq!(error.fields().message, "could not serialize access due to concurrent update");
+    drop(snapshot);
+    assert_eq!(all(&shard), [(0, 102)]);
+}
+
+#[test]
+fn a_deadlock_is_found_when_it_closes() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 2);
+    let mut first = begin(&shard, Isolation::ReadCommitted);
+    let mut second = begin(&shard, Isolation::ReadCommitted);
+    ready(update(&mut *first, 0, |b| b + 1));
+    ready(update(&mut *second, 1, |b| b + 1));
+    let wait = waits(update(&mut *first, 1, |b| b + 1));
+    let error = update(&mut *second, 0, |b| b + 1).unwrap_err();
+    assert_eq!(error.code(), SqlState::DEADLOCK_DETECTED);
+    second.rollback();
+    assert!(wait.is_over());
+}
+
+#[test]
+fn an_index_finds_rows_under_the_key_they_are_seen_with() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 3);
+    let mut old = begin(&shard, Isolation::RepeatableRead);
+    assert!(find(&mut *old, 1).is_some());
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    let (row, _) = find(&mut *txn, 1).unwrap();
+    let table = txn.open_table(ACCOUNTS).unwrap();
+    ready(txn.lock_row(&table, row, RowLockMode::Update, WaitPolicy::Block, &mut RowBatch::new()));
+    ready(txn.update(&table, row, &tuple(9, 100)));
+    commit(&shard, txn);
+    let mut new = begin(&shard, Isolation::ReadCommitted);
+    assert_eq!((find(&mut *old, 1).is_some(), find(&mut *old, 9)), (true, None));
+    assert_eq!((find(&mut *new, 1), find(&mut *new, 9).is_some()), (None, true));
+    assert_eq!(scan(&mut *old, Some(BY_ID)), [(0, 100), (1, 100), (2, 100)]);
+    assert_eq!(scan(&mut *new, Some(BY_ID)), [(0, 100), (2, 100), (9, 100)]);
+    ready(insert(&mut *new, 1, 5));
+    commit(&shard, new);
+    drop(old);
+    for _ in 0..10 {
+        shard.collect_garbage(100);
+    }
+    assert_eq!(all(&shard).len(), 4);
+}
+
+#[test]
+fn definitions_come_and_go_with_their_transaction() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 5);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(txn.lock_table(ACCOUNTS, TableLockMode::AccessExclusive, WaitPolicy::Block));
+    txn.truncate(ACCOUNTS).unwrap();
+    txn.begin_command();
+    ready(insert(&mut *txn, 0, 7));
+    txn.rollback();
+    assert_eq!(all(&shard).len(), 5);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    txn.truncate(ACCOUNTS).unwrap();
+    ready(insert(&mut *txn, 0, 7));
+    commit(&shard, txn);
+    assert_eq!(all(&shard), [(0, 7)]);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    txn.drop_object(BY_ID).unwrap();
+    txn.drop_object(ACCOUNTS).unwrap();
+    assert!(shard.catalog().table(ACCOUNTS).is_some());
+    commit(&shard, txn);
+    assert!(shard.catalog().table(ACCOUNTS).is_none());
+    drop(shard);
+    assert!(open(&disk).catalog().table(ACCOUNTS).is_none());
+}
+
+#[test]
+fn sequences_never_hand_a_value_out_twice() {
+    let disk = SimDisk::new();
+    let shard = open(&disk);
+    let sequence = SequenceDesc {
+        oid: Oid(20002),
+        schema: oids::SCHEMA_PUBLIC,
+        name: "s".to_string(),
+        owner: oids::ROLE_POSTGRES,
+        type_oid: oid::INT8,
+        start: 1,
+        increment: 1,
+        min: 1,
+        max: 40,
+        cycle: false,
+        owned_by: None,
+    };
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(txn.put_object(CatalogObject::Sequence(sequence.clone())));
+    assert_eq!(shard.sequence_next(sequence.oid).unwrap(), 1, "usable before its transaction commits");
+    commit(&shard, txn);
+    assert_eq!(shard.sequence_next(sequence.oid).unwrap(), 2);
+    drop(shard);
+    let shard = open(&disk);
+    let next = shard.sequence_next(sequence.oid).unwrap();
+    assert!(next > 2, "{next}");
+    let error = (0..40).find_map(|_| shard.sequence_next(sequence.oid).err()).expect("it ends");
+    assert_eq!(error.code(), SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED);
+    assert_eq!(error.fields().message, "nextval: reached maximum value of sequence \"s\" (40)");
+}
+
+/// Moves money about from several threads; some transactions fail on purpose. Stops when the machine does.
+fn transfer(shard: &Shard, accounts: i32, seed: u64, rounds: u64) {
+    let mut random = SimRandom::new(seed);
+    for _ in 0..rounds {
+        let (from, to) = (random.below(accounts as u64) as i32, random.below(accounts as u64) as i32);
+        let amount = random.below(50) as i64;
+        let mut txn = begin(shard, Isolation::ReadCommitted);
+        let moves: [(i32, i64); 2] = [(from, -amount), (to, amount)];
+        let mut failed = false;
+        'moves: for (id, by) in moves {
+            loop {
+                match update(&mut *txn, id, |b| b + by) {
+                    Ok(Step::Ready(())) => break,
+                    Ok(Step::Wait(wait)) => {
+                        while !wait.is_over() {
+                            std::thread::yield_now();
+                        }
+                    }
+                    Err(error) => {
+                        assert_eq!(error.code(), SqlState::DEADLOCK_DETECTED, "{error:?}");
+                        failed = true;
+                        break 'moves;
+                    }
+                }
+            }
+        }
+        if failed || random.below(10) == 0 {
+            txn.rollback();
+            continue;
+        }
+        loop {
+            match txn.commit(Durability::On) {
+                Ok(Step::Ready(outcome)) if shard.durable().block(outcome.gate) => break,
+                Ok(Step::Ready(_)) | Err(_) => return,
+                Ok(Step::Wait(_)) if shard.durable().has_failed() => return,
+                Ok(Step::Wait(_)) => std::thread::yield_now(),
+            }
+        }
+    }
+}
+
+#[test]
+fn money_is_neither_made_nor_lost_by_crashes() {
+    const ACCOUNTS: i32 = 20;
+    let only = std::env::var("NYALA_SEED").ok().and_then(|s| s.parse().ok());
+    let seeds: Vec<u64> = only.map_or_else(|| (1..=24).collect(), |seed| vec![seed]);
+    for seed in seeds {
+        let mut random = SimRandom::new(seed);
+        let mut disk = SimDisk::new();
+        drop(bank(&disk, ACCOUNTS));
+        for life in 0..3 {
+            let shard = open(&disk);
+            let sum: i64 = all(&shard).iter().map(|(_, b)| b).sum();
+            assert_eq!(sum, 100 * ACCOUNTS as i64, "seed {seed}, life {life}");
+            disk.freeze_at(disk.operations() + 5 + random.below(120));
+            std::thread::scope(|scope| {
+                for thread in 0..3 {
+                    let shard = shard.clone();
+                    let seed = seed * 100 + life * 10 + thread;
+                    scope.spawn(move || transfer(&shard, ACCOUNTS, seed, 60));
+                }
+            });
+            drop(shard);
+            let crash = [Crash::LoseUnsynced, Crash::KeepAll, Crash::AnySectors, Crash::FlipBits][(seed % 4) as usize];
+            disk = disk.after_crash(crash, &mut random);
+        }
+        let shard = open(&disk);
+        let rows = all(&shard);
+        assert_eq!(rows.len(), ACCOUNTS as usize, "seed {seed}");
+        assert_eq!(rows.iter().map(|(_, b)| b).sum::<i64>(), 100 * ACCOUNTS as i64, "seed {seed}");
+        let mut txn = begin(&shard, Isolation::ReadCommitted);
+        let mut by_row = rows.clone();
+        by_row.sort();
+        assert_eq!(scan(&mut *txn, Some(BY_ID)), by_row, "the index equals the table, seed {seed}");
+    }
+}
+
+#[test]
+fn a_long_record_goes_ahead_in_parts_and_can_still_be_taken_back() {
+    const LARGE: redo::FileOptions = redo::FileOptions { segment_bytes: 8 << 20, batch_bytes_max: 2 << 20 };
+    let disk = SimDisk::new();
+    let shard = open_with(&disk, LARGE);
+    define(&shard);
+    let fill = |txn: &mut dyn Txn, from: i32, count: i32| {
+        for id in from..from + count {
+            loop {
+                match insert(txn, id, id as i64).unwrap() {
+                    Step::Ready(_) => break,
+                    Step::Wait(_) => std::thread::yield_now(),
+                }
+            }
+        }
+    };
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    fill(&mut *txn, 0, 11);
+    let point = txn.savepoint();
+    fill(&mut *txn, 1000, 60_000);
+    txn.rollback_to(point);
+    fill(&mut *txn, 11, 10);
+    commit(&shard, txn);
+    let mut lost = begin(&shard, Isolation::ReadCommitted);
+    fill(&mut *lost, 1000, 60_000);
+    lost.rollback();
+    let expected = all(&shard);
+    assert_eq!(expected.len(), 21);
+    drop(lost);
+    drop(shard);
+    assert_eq!(all(&open_with(&disk, LARGE)), expected);
+}
