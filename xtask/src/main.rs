@@ -1,1 +1,200 @@
-fn main() {}
+//! Checks of the repository itself: `cargo run -p xtask -- check`.
+//!
+//! - **edges**: crates depend on each other only as docs/ARCHITECTURE.md allows.
+//! - **licences**: every third-party dependency has a licence that fits Apache-2.0.
+//! - **unsafe**: only `mvcc` may contain unsafe code; every other crate forbids it.
+//! - **headers**: every crate says what it is responsible for, what not, and its invariants.
+
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::{Command, ExitCode};
+
+use serde_json::Value;
+
+/// Which crates a crate may depend on, besides `base`.
+const EDGES: &[(&str, &[&str])] = &[
+    ("base", &[]),
+    ("env", &[]),
+    ("types", &[]),
+    ("mvcc", &["types"]),
+    ("redo", &["env"]),
+    ("checkpoint", &["mvcc", "env"]),
+    ("engine-api", &["types"]),
+    ("engine", &["mvcc", "redo", "checkpoint", "engine-api", "types", "env"]),
+    ("cluster", &["engine", "redo", "engine-api", "env"]),
+    ("sql", &["engine-api", "types"]),
+    ("pgwire", &["types"]),
+    ("gtx", &["engine-api", "sql"]),
+    ("console", &["sql"]),
+    ("xtask", &[]),
+];
+
+/// Crates that may depend on anything.
+const FREE: &[&str] = &["server", "bench", "testkit", "sim"];
+
+/// Crates that only tests may depend on.
+const TESTS_ONLY: &[&str] = &["testkit", "sim"];
+
+/// Crates that may contain unsafe code.
+const UNSAFE: &[&str] = &["mvcc"];
+
+/// Licences that fit. An expression fits if one of its alternatives does.
+const LICENCES: &[&str] = &[
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "MIT",
+    "MIT-0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "ISC",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+    "0BSD",
+    "CC0-1.0",
+];
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() != Some("check") {
+        eprintln!("usage: cargo run -p xtask -- check");
+        return ExitCode::from(2);
+    }
+    let faults = match metadata() {
+        Ok(metadata) => check(&metadata),
+        Err(error) => vec![error],
+    };
+    for fault in &faults {
+        eprintln!("xtask: {fault}");
+    }
+    if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn metadata() -> Result<Value, String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--locked"])
+        .output()
+        .map_err(|e| format!("cargo metadata: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value[key].as_array().into_iter().flatten()
+}
+
+fn check(metadata: &Value) -> Vec<String> {
+    let members: BTreeSet<&str> = list(metadata, "workspace_members").filter_map(Value::as_str).collect();
+    let (own, others): (Vec<&Value>, Vec<&Value>) =
+        list(metadata, "packages").partition(|p| members.contains(text(p, "id")));
+    let names: BTreeSet<&str> = own.iter().map(|p| text(p, "name")).collect();
+    let mut faults = edges(&own, &names);
+    faults.extend(licences(&others));
+    for package in &own {
+        faults.extend(source(package));
+    }
+    faults
+}
+
+fn edges(own: &[&Value], names: &BTreeSet<&str>) -> Vec<String> {
+    let allowed: BTreeMap<&str, &[&str]> = EDGES.iter().copied().collect();
+    let mut faults = Vec::new();
+    for package in own {
+        let name = text(package, "name");
+        for dependency in list(package, "dependencies") {
+            let target = text(dependency, "name");
+            let for_tests = text(dependency, "kind") == "dev";
+            if !names.contains(target) || target == "base" || for_tests {
+                continue;
+            }
+            let fits = FREE.contains(&name) || allowed.get(name).is_some_and(|list| list.contains(&target));
+            if !fits || TESTS_ONLY.contains(&target) {
+                faults.push(format!("crate `{name}` must not depend on `{target}`"));
+            }
+        }
+        if !FREE.contains(&name) && !allowed.contains_key(name) {
+            faults.push(format!("crate `{name}` has no place in the list of allowed edges"));
+        }
+    }
+    faults
+}
+
+fn fits(expression: &str) -> bool {
+    let expression = expression.replace('/', " OR ").replace(['(', ')'], " ");
+    expression
+        .split(" OR ")
+        .any(|alternative| alternative.split(" AND ").map(str::trim).all(|licence| LICENCES.contains(&licence)))
+}
+
+fn licences(others: &[&Value]) -> Vec<String> {
+    let faults = others.iter().filter(|p| !fits(text(p, "license")));
+    faults
+        .map(|p| {
+            format!("dependency `{}` has licence `{}`, which is not in the list", text(p, "name"), text(p, "license"))
+        })
+        .collect()
+}
+
+/// The crate's own words: its header, and whether it forbids unsafe code.
+fn source(package: &Value) -> Vec<String> {
+    let name = text(package, "name");
+    let mut faults = Vec::new();
+    for target in list(package, "targets") {
+        let is_lib = list(target, "kind").any(|k| k.as_str() == Some("lib"));
+        let is_bin = list(target, "kind").any(|k| k.as_str() == Some("bin"));
+        if !is_lib && !is_bin {
+            continue;
+        }
+        let path = text(target, "src_path");
+        let Ok(code) = std::fs::read_to_string(path) else {
+            faults.push(format!("{path} cannot be read"));
+            continue;
+        };
+        if !UNSAFE.contains(&name) && !code.contains("#![forbid(unsafe_code)]") {
+            faults.push(format!("`{name}` does not forbid unsafe code in {path}"));
+        }
+        if is_lib {
+            let header: String = code.lines().take_while(|l| l.starts_with("//!") || l.is_empty()).collect();
+            for word in ["Responsible for:", "Not responsible for:", "Invariant"] {
+                if !header.contains(word) {
+                    faults.push(format!("the header of crate `{name}` does not say `{word}`"));
+                }
+            }
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn licences_fit_by_one_alternative() {
+        assert!(fits("MIT OR GPL-3.0"));
+        assert!(fits("MIT/Apache-2.0"));
+        assert!(fits("(MIT OR Apache-2.0) AND Unicode-3.0"));
+        assert!(!fits("GPL-3.0"));
+        assert!(!fits("MIT AND GPL-3.0"));
+        assert!(!fits(""));
+    }
+
+    #[test]
+    fn an_edge_that_is_not_allowed_is_a_fault() {
+        let package = |name: &str, target: &str, kind: Value| serde_json::json!({"name": name, "dependencies": [{"name": target, "kind": kind}]});
+        let names = BTreeSet::from(["sql", "engine", "types", "testkit"]);
+        let faults = |p: Value| edges(&[&p], &names).len();
+        assert_eq!(faults(package("sql", "types", Value::Null)), 0);
+        assert_eq!(faults(package("sql", "engine", Value::Null)), 1);
+        assert_eq!(faults(package("sql", "engine", "dev".into())), 0);
+        assert_eq!(faults(package("server", "testkit", Value::Null)), 1);
+        assert_eq!(faults(package("unknown", "types", Value::Null)), 2);
+    }
+}

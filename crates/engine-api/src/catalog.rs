@@ -348,10 +348,10 @@ impl Catalog {
         let Some(object) = self.objects.remove(&oid) else { return };
         let (class, parent) = object.namespace();
         self.names.remove(&(class, parent, object.name().into()));
-        if let CatalogObject::Index(index) = &*object {
-            if let Some(list) = self.indexes_of.get_mut(&index.table) {
-                list.retain(|&o| o != oid);
-            }
+        if let CatalogObject::Index(index) = &*object
+            && let Some(list) = self.indexes_of.get_mut(&index.table)
+        {
+            list.retain(|&o| o != oid);
         }
     }
 

@@ -54,13 +54,10 @@ pub(crate) fn initial() -> Catalog {
     let mut catalog = Catalog::default();
     catalog.version = 1;
     let owner = oids::ROLE_POSTGRES;
-    let schema = |oid, database, name: &str| {
-        CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner })
-    };
-    let database =
-        DatabaseDesc { oid: oids::DATABASE_POSTGRES, name: "postgres".to_string(), owner };
-    let role =
-        RoleDesc { oid: owner, name: "postgres".to_string(), login: true, superuser: true, password: None };
+    let schema =
+        |oid, database, name: &str| CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner });
+    let database = DatabaseDesc { oid: oids::DATABASE_POSTGRES, name: "postgres".to_string(), owner };
+    let role = RoleDesc { oid: owner, name: "postgres".to_string(), login: true, superuser: true, password: None };
     for object in [
         CatalogObject::Database(database),
         CatalogObject::Role(role),
@@ -86,10 +83,10 @@ pub(crate) fn apply(catalog: &mut Catalog, changes: &[(Oid, Option<Arc<CatalogOb
 impl Definitions {
     /// The transaction's catalog over the newest committed one.
     pub fn catalog(&mut self, committed: Arc<Catalog>) -> Arc<Catalog> {
-        if let Some((base, own)) = &self.cached {
-            if Arc::ptr_eq(base, &committed) {
-                return Arc::clone(own);
-            }
+        if let Some((base, own)) = &self.cached
+            && Arc::ptr_eq(base, &committed)
+        {
+            return Arc::clone(own);
         }
         let mut own = Catalog::clone(&committed);
         apply(&mut own, &self.changes);
@@ -139,11 +136,13 @@ impl Transaction {
             return self.go_on_building();
         }
         let catalog = self.own_catalog();
-        let taken = catalog.get(object.oid()).is_some_and(|old| {
-            old.namespace() == object.namespace() && old.name() == object.name()
-        });
+        let taken = catalog
+            .get(object.oid())
+            .is_some_and(|old| old.namespace() == object.namespace() && old.name() == object.name());
         if !taken {
-            if let Step::Wait(wait) = self.lock_relation(name_lock(&object), TableLockMode::AccessExclusive, WaitPolicy::Block)? {
+            if let Step::Wait(wait) =
+                self.lock_relation(name_lock(&object), TableLockMode::AccessExclusive, WaitPolicy::Block)?
+            {
                 return Ok(Step::Wait(wait));
             }
             self.check_name(&object)?;
@@ -224,12 +223,7 @@ impl Transaction {
             return Ok(Step::Ready(()));
         }
         let built = IndexStore::empty(index.clone());
-        self.definitions.build = Some(Build {
-            index: built,
-            next: base::RowId(0),
-            end: store.rows.end(),
-            store,
-        });
+        self.definitions.build = Some(Build { index: built, next: base::RowId(0), end: store.rows.end(), store });
         self.go_on_building()
     }
 
@@ -270,7 +264,13 @@ impl Transaction {
         Ok(Step::Ready(()))
     }
 
-    fn cannot_build(&mut self, build: &Build, shape: &crate::shape::Shape, layout: base::LayoutId, tuple: &[u8]) -> Error {
+    fn cannot_build(
+        &mut self,
+        build: &Build,
+        shape: &crate::shape::Shape,
+        layout: base::LayoutId,
+        tuple: &[u8],
+    ) -> Error {
         let desc = &build.index.desc;
         let catalog = self.own_catalog();
         let Some(table) = catalog.table(desc.table) else { return Error::internal("the table went away") };
@@ -291,10 +291,8 @@ impl Transaction {
     /// See [`engine_api::Txn::truncate`].
     pub(crate) fn truncate_table(&mut self, table: Oid) -> Result<()> {
         let catalog = self.own_catalog();
-        let mut desc = catalog
-            .table(table)
-            .cloned()
-            .ok_or_else(|| Error::internal(format!("no table {table} to truncate")))?;
+        let mut desc =
+            catalog.table(table).cloned().ok_or_else(|| Error::internal(format!("no table {table} to truncate")))?;
         desc.storage += 1;
         self.start_writing()?;
         self.put_table(&desc)?;

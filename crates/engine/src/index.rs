@@ -65,14 +65,15 @@ impl OrderedIndex {
             true => out.extend(found.rev().take(max).cloned()),
         }
     }
-
 }
 
 /// Whether nothing can lie between two bounds; a set's range panics on bounds that cross.
 fn is_empty(lower: &Bound<Entry>, upper: &Bound<Entry>) -> bool {
     match (lower, upper) {
         (Bound::Included(a), Bound::Included(b)) => a > b,
-        (Bound::Included(a) | Bound::Excluded(a), Bound::Excluded(b)) | (Bound::Excluded(a), Bound::Included(b)) => a >= b,
+        (Bound::Included(a) | Bound::Excluded(a), Bound::Excluded(b)) | (Bound::Excluded(a), Bound::Included(b)) => {
+            a >= b
+        }
         _ => false,
     }
 }

@@ -53,7 +53,9 @@ fn wait_policy(policy: WaitPolicy) -> mvcc::WaitPolicy {
 fn deadlock(cycle: &[WaitEdge]) -> Error {
     let lines: Vec<String> = cycle
         .iter()
-        .map(|edge| format!("Transaction {} waits for {:?}; blocked by transaction {}.", edge.waiter, edge.target, edge.holder))
+        .map(|edge| {
+            format!("Transaction {} waits for {:?}; blocked by transaction {}.", edge.waiter, edge.target, edge.holder)
+        })
         .collect();
     Error::new(SqlState::DEADLOCK_DETECTED, "deadlock detected")
         .detail(lines.join("\n"))
@@ -62,10 +64,7 @@ fn deadlock(cycle: &[WaitEdge]) -> Error {
 
 /// 40001 of a REPEATABLE READ transaction whose row was changed by another.
 fn concurrent(what: &str) -> Error {
-    Error::new(
-        SqlState::SERIALIZATION_FAILURE,
-        format!("could not serialize access due to concurrent {what}"),
-    )
+    Error::new(SqlState::SERIALIZATION_FAILURE, format!("could not serialize access due to concurrent {what}"))
 }
 
 /// The newest version as a lock finds it.
@@ -105,10 +104,7 @@ impl Transaction {
             LockResult::WouldBlock | LockResult::Gone => {
                 let catalog = self.own_catalog();
                 let name = catalog.get(table).map_or_else(|| table.to_string(), |o| o.name().to_string());
-                Err(Error::new(
-                    SqlState::LOCK_NOT_AVAILABLE,
-                    format!("could not obtain lock on relation \"{name}\""),
-                ))
+                Err(Error::new(SqlState::LOCK_NOT_AVAILABLE, format!("could not obtain lock on relation \"{name}\"")))
             }
         }
     }

@@ -117,9 +117,7 @@ impl Replay {
             let id = storage_id(table);
             let store = &self.store;
             self.tables.retain(|other, _| other.table != id.table || *other == id);
-            self.tables
-                .entry(id)
-                .or_insert_with(|| Arc::new(TableStore::new(store, table, std::iter::empty())));
+            self.tables.entry(id).or_insert_with(|| Arc::new(TableStore::new(store, table, std::iter::empty())));
         }
         self.catalog.put(Arc::new(object));
     }

@@ -60,10 +60,8 @@ impl Sequences {
     pub fn replay(&self, payload: &[u8]) -> Option<()> {
         let bytes: &[u8; RECORD] = payload.try_into().ok()?;
         let oid = Oid(u32::from_le_bytes(bytes[..4].try_into().ok()?));
-        let state = SequenceState {
-            last_value: i64::from_le_bytes(bytes[4..12].try_into().ok()?),
-            is_called: bytes[12] != 0,
-        };
+        let state =
+            SequenceState { last_value: i64::from_le_bytes(bytes[4..12].try_into().ok()?), is_called: bytes[12] != 0 };
         self.0.lock().insert(oid, Sequence { state, logged: 0 });
         Some(())
     }

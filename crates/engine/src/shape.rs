@@ -4,7 +4,6 @@
 //! Not responsible for: rows and entries themselves ([`crate::storage`]).
 //! Invariant: for a layout of the table, [`Shape::key`] of a tuple is the same bytes that `sql` encodes for the same values.
 
-
 use base::{LayoutId, Oid};
 use engine_api::{IndexDesc, TableDesc};
 use types::{ColumnType, Datum, DatumRef, InputContext, OutputSettings, RowLayout, RowRef};
@@ -25,7 +24,6 @@ pub struct Shape {
     /// By attribute number - 1: type, and the value of tuples that lack the column.
     columns: Vec<(Oid, Datum)>,
 }
-
 
 impl Shape {
     /// The shape that a descriptor says.

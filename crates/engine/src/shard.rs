@@ -13,11 +13,11 @@ use rustc_hash::FxHashMap;
 
 use crate::gate::Gates;
 use crate::record::StorageId;
+use crate::recovery;
 use crate::sequence::Sequences;
 use crate::storage::{TableStore, storage_id};
 use crate::txn::Transaction;
 use crate::unique::Stripes;
-use crate::recovery;
 
 /// How a shard is opened.
 #[derive(Clone, Copy, Debug)]
@@ -122,9 +122,12 @@ impl Shard {
         if let Some(desc) = self.catalog().sequence(oid) {
             return Ok(desc.clone());
         }
-        self.0.new_sequences.lock().get(&oid).cloned().ok_or_else(|| {
-            Error::new(SqlState::UNDEFINED_TABLE, format!("could not open relation with OID {oid}"))
-        })
+        self.0
+            .new_sequences
+            .lock()
+            .get(&oid)
+            .cloned()
+            .ok_or_else(|| Error::new(SqlState::UNDEFINED_TABLE, format!("could not open relation with OID {oid}")))
     }
 }
 

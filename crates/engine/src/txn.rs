@@ -86,9 +86,10 @@ impl Transaction {
     /// Takes an id, before the first write or lock.
     pub fn start_writing(&mut self) -> Result<()> {
         if self.core.is_none() {
-            let core = self.shard.0.store.begin_txn().map_err(|_| {
-                Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, "too many transactions are active")
-            })?;
+            let core =
+                self.shard.0.store.begin_txn().map_err(|_| {
+                    Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, "too many transactions are active")
+                })?;
             self.core = Some(core);
         }
         Ok(())
@@ -269,14 +270,7 @@ impl Transaction {
     }
 
     /// Appends visible rows of a list found under `key` in an index (R6: only under the key of what is seen).
-    fn push_visible(
-        &mut self,
-        handle: &TableHandle,
-        index: &IndexStore,
-        key: &[u8],
-        newest: bool,
-        out: &mut RowBatch,
-    ) {
+    fn push_visible(&mut self, handle: &TableHandle, index: &IndexStore, key: &[u8], newest: bool, out: &mut RowBatch) {
         let view = self.view();
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();

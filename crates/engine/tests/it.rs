@@ -13,11 +13,7 @@ const ACCOUNTS: Oid = Oid(20000);
 const BY_ID: Oid = Oid(20001);
 
 fn world(disk: &SimDisk) -> World {
-    World {
-        disk: Arc::new(disk.clone()),
-        clock: Arc::new(real::SystemClock::new()),
-        spawn: Arc::new(real::Threads),
-    }
+    World { disk: Arc::new(disk.clone()), clock: Arc::new(real::SystemClock::new()), spawn: Arc::new(real::Threads) }
 }
 
 fn open(disk: &SimDisk) -> Shard {

@@ -36,7 +36,7 @@ impl SimRandom {
     }
 
     /// The next 64 bits (xorshift64*).
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -45,7 +45,7 @@ impl SimRandom {
 
     /// A number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
-        (self.next() >> 11) % n.max(1)
+        (self.bits() >> 11) % n.max(1)
     }
 }
 

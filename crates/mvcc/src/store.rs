@@ -70,6 +70,12 @@ impl Store {
         TxnTable::generation_of(txn) + 1
     }
 
+    /// Recovery: all TxnIds from now on are greater than `last`, the largest in the log. REQUIRES that no transaction has
+    /// begun.
+    pub fn start_ids_after(&self, last: TxnId) {
+        self.shared.txns.start_after(last);
+    }
+
     /// Storage for a table. Not shared with an earlier one of the same OID.
     pub fn new_table(&self, oid: Oid, indexes: Arc<dyn RowGarbage>) -> Table {
         let number = self.shared.next_table.fetch_add(1, Ordering::Relaxed);

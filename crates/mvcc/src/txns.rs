@@ -54,7 +54,8 @@ pub(crate) struct TxnTable {
     used: AtomicU32,
     /// Treiber stack of free slots: change count << 32 | slot + 1. The count defeats ABA.
     free: AtomicU64,
-    first_generation: u64,
+    /// Read when a chunk of slots is made; set before the first one is ([`TxnTable::start_after`]).
+    first_generation: AtomicU64,
 }
 
 impl TxnTable {
@@ -63,8 +64,14 @@ impl TxnTable {
             chunks: [const { OnceLock::new() }; (SLOTS / CHUNK) as usize],
             used: AtomicU32::new(0),
             free: AtomicU64::new(0),
-            first_generation: first_generation.max(1),
+            first_generation: AtomicU64::new(first_generation.max(1)),
         }
+    }
+
+    /// Makes all ids greater than `last`. REQUIRES that no transaction has begun.
+    pub fn start_after(&self, last: TxnId) {
+        base::invariant!(self.used.load(Ordering::Acquire) == 0, "ids move on while transactions run");
+        self.first_generation.fetch_max(TxnTable::generation_of(last) + 1, Ordering::AcqRel);
     }
 
     fn at(&self, index: u32) -> &Slot {
@@ -75,7 +82,7 @@ impl TxnTable {
                     commit_ts: AtomicU64::new(0),
                     waited: AtomicBool::new(false),
                     next_free: AtomicU32::new(0),
-                    generation: AtomicU64::new(self.first_generation),
+                    generation: AtomicU64::new(self.first_generation.load(Ordering::Acquire)),
                 })
                 .collect()
         });

@@ -9,8 +9,8 @@
 //! with every opening, so frames left behind a cut never come back.
 
 use std::io;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use base::{Epoch, Lsn};
 use env::{Disk, DiskFile};
@@ -120,7 +120,10 @@ struct Stop {
 impl FileLog {
     /// A log in a directory. Nothing is read or written yet; [`ReplicatedLog::read`] comes first.
     pub fn new(disk: Arc<dyn Disk>, options: FileOptions) -> FileLog {
-        assert!(options.batch_bytes_max as u64 * 4 <= options.segment_bytes, "a batch is at most a quarter of a segment");
+        assert!(
+            options.batch_bytes_max as u64 * 4 <= options.segment_bytes,
+            "a batch is at most a quarter of a segment"
+        );
         let waste = frame::frame_len(options.batch_bytes_max) as u64;
         let space = Space {
             left: AtomicU64::new(0),

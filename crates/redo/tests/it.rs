@@ -17,11 +17,7 @@ use redo::{DriverError, FileLog, FileOptions, Log, RecordKind, Replayed, Reserve
 const OPTIONS: FileOptions = FileOptions { segment_bytes: 16 << 10, batch_bytes_max: 4 << 10 };
 
 fn world(disk: &SimDisk) -> World {
-    World {
-        disk: Arc::new(disk.clone()),
-        clock: Arc::new(real::SystemClock::new()),
-        spawn: Arc::new(real::Threads),
-    }
+    World { disk: Arc::new(disk.clone()), clock: Arc::new(real::SystemClock::new()), spawn: Arc::new(real::Threads) }
 }
 
 /// Opens the log on a disk and collects what it has: (timestamp, payload).
@@ -238,7 +234,7 @@ fn anything_may_lie_in_a_segment() {
         drop(log);
         let name = disk_segments(&disk).remove(0);
         let file = disk.open(&name).unwrap();
-        let bytes: Vec<u8> = (0..random.below(400)).map(|_| random.next() as u8).collect();
+        let bytes: Vec<u8> = (0..random.below(400)).map(|_| random.bits() as u8).collect();
         file.write_at(&bytes, random.below(500)).unwrap();
         // Refused or cut, never a panic.
         let _ = open(&disk);

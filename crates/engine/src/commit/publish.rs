@@ -25,7 +25,7 @@ pub(super) fn publish(txn: &mut Transaction, ts: Timestamp) {
         drop_unused(txn);
     }
     let inner = &txn.shard.0;
-    if inner.commits.fetch_add(1, Ordering::Relaxed) % COLLECT_EVERY == 0 {
+    if inner.commits.fetch_add(1, Ordering::Relaxed).is_multiple_of(COLLECT_EVERY) {
         inner.collect(COLLECT_ROWS);
     }
 }

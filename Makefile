@@ -1,0 +1,23 @@
+# Nyala. `make test` checks everything; nothing has to be installed by hand before.
+
+# Dependencies are built once for all clones.
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/nyala/target
+
+STAGE = @start=$$(date +%s); \
+	run() { name=$$1; shift; "$$@" || { echo "failed: $$name"; exit 1; }; \
+	now=$$(date +%s); echo "stage $$name: $$((now - start)) s"; start=$$now; };
+
+.PHONY: test clean
+
+## Formatting, lints, the repository's own checks, all tests.
+test:
+	$(STAGE) \
+	run format cargo fmt --all --check; \
+	run lints cargo clippy --workspace --all-targets --locked -- -D warnings; \
+	run repository cargo run -q --locked -p xtask -- check; \
+	run tests cargo test --workspace --locked; \
+	run schedules env RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/shuttle cargo test --locked -p mvcc; \
+	run documentation env RUSTDOCFLAGS="-D warnings" cargo doc -q --workspace --no-deps --locked
+
+clean:
+	rm -rf $(CARGO_TARGET_DIR)
