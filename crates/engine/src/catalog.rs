@@ -10,12 +10,14 @@ use engine_api::{
     Catalog, CatalogObject, DatabaseDesc, IndexDesc, RoleDesc, SchemaDesc, Step, TableDesc, TableLockMode, Wait,
     WaitPolicy, oids,
 };
+use mvcc::index::{OrderedIndex as _, Rows};
 use mvcc::{Newest, pin};
 
 use crate::record;
 use crate::shard::Inner;
 use crate::storage::{IndexStore, TableStore, storage_id};
 use crate::txn::Transaction;
+use crate::unique;
 
 /// Rows entered into a new index between two turns for other connections.
 const ROWS_PER_STEP: usize = 4096;
@@ -233,7 +235,7 @@ impl Transaction {
         let shape = build.store.upkeep.shape.read().clone();
         let own = self.core.as_ref().map(|c| c.id());
         let mut key = Vec::new();
-        let mut same = Vec::new();
+        let mut same = Rows::new();
         {
             let guard = pin();
             let mut rows = 0;
@@ -251,7 +253,9 @@ impl Transaction {
                         return Err(self.cannot_build(&build, &shape, version.layout, version.tuple));
                     }
                 }
-                build.index.tree.insert(&key, row);
+                if let Err(key) = build.index.tree.insert(&key, row) {
+                    return Err(unique::too_long(&build.index, key));
+                }
             }
         }
         if build.next < build.end {

@@ -18,7 +18,6 @@
 mod catalog;
 mod commit;
 mod gate;
-mod index;
 mod locks;
 mod record;
 mod recovery;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use base::{LayoutId, RowId, Timestamp};
 use engine_api::{Catalog, CatalogObject, TableDesc, oids};
 use env::World;
+use mvcc::index::OrderedIndex as _;
 use mvcc::{Newest, Store, StoreOptions, pin};
 use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, FileLog, Log, Record, RecordKind, Replayed};
@@ -192,7 +193,8 @@ fn finish_table(catalog: &Catalog, table: &TableDesc, store: &TableStore) {
             if let Newest::Live(version) = store.rows.newest(RowId(row), None, &guard) {
                 key.clear();
                 shape.key(desc, version.layout, version.tuple, &mut key);
-                index.tree.insert(&key, RowId(row));
+                let added = index.tree.insert(&key, RowId(row));
+                base::invariant!(added.is_ok(), "a key of row {row} was accepted once");
             }
         }
         drop(guard);

@@ -1,9 +1,11 @@
 //! Scans: over the rows in order of insertion, or over an index.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use base::{Result, RowId, Timestamp};
 use engine_api::{KeyRange, RowBatch, Scan, ScanSpec, TableRef, Txn};
+use mvcc::index::{self, Direction, EntryBatch, OrderedIndex as _};
 use mvcc::{Read, View, ViewToken, pin};
 
 use crate::shard::Shard;
@@ -31,6 +33,7 @@ pub(crate) fn open(txn: &mut Transaction, spec: ScanSpec) -> Result<Box<dyn Scan
             range: spec.range,
             reverse: spec.reverse,
             last: None,
+            entries: EntryBatch::new(),
             seeing,
         }),
     })
@@ -90,45 +93,58 @@ impl Scan for RowScan {
     }
 }
 
+/// A bound of a range, borrowed.
+fn bytes(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Included(key) => Bound::Included(key),
+        Bound::Excluded(key) => Bound::Excluded(key),
+        Bound::Unbounded => Bound::Unbounded,
+    }
+}
+
 struct IndexScan {
     seeing: Seeing,
     index: Arc<IndexStore>,
     range: KeyRange,
     reverse: bool,
     /// The entry visited last.
-    last: Option<(Box<[u8]>, RowId)>,
+    last: Option<(Vec<u8>, RowId)>,
+    entries: EntryBatch,
 }
 
 impl Scan for IndexScan {
     fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool> {
         let handle = TableHandle::of(&self.seeing.table)?;
-        let mut entries = Vec::with_capacity(ENTRIES.min(max));
-        self.index.tree.scan(&self.range, self.reverse, self.last.as_ref(), ENTRIES.min(max), &mut entries);
-        let Some(last) = entries.last() else { return Ok(false) };
+        self.entries.clear();
+        let range = index::KeyRange::bounds(bytes(&self.range.lower), bytes(&self.range.upper));
+        let direction = if self.reverse { Direction::Backward } else { Direction::Forward };
+        let resume = self.last.as_ref().map(|(key, row)| (key.as_slice(), *row));
+        let more = self.index.tree.scan(&range, direction, resume, ENTRIES.min(max), &mut self.entries);
+        let Some((key, row)) = self.entries.last() else { return Ok(false) };
+        self.last = Some((key.to_vec(), row));
         let mut newest = Timestamp(0);
         {
             let guard = pin();
             let mut scratch = Vec::new();
-            for (key, row) in &entries {
-                match handle.store.rows.read(*row, &self.seeing.view, &guard) {
+            for (key, row) in self.entries.iter() {
+                match handle.store.rows.read(row, &self.seeing.view, &guard) {
                     Read::Visible(version) => {
                         newest = newest.max(version.ts);
                         if version.keys_diverged {
                             scratch.clear();
                             handle.shape.key(&self.index.desc, version.layout, version.tuple, &mut scratch);
-                            if *scratch != **key {
+                            if scratch != key {
                                 continue;
                             }
                         }
-                        out.push(*row, version.layout, version.tuple);
+                        out.push(row, version.layout, version.tuple);
                     }
                     Read::Gone(ts) => newest = newest.max(ts),
                     Read::Absent => {}
                 }
             }
         }
-        self.last = Some(last.clone());
         note(&self.seeing, txn, newest);
-        Ok(true)
+        Ok(more)
     }
 }

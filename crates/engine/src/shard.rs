@@ -7,6 +7,7 @@ use base::{Error, Oid, Result, SqlState, Timestamp};
 use engine_api::{Catalog, Engine, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn, TxnOptions};
 use env::World;
 use mvcc::Store;
+use mvcc::index::OrderedIndex as _;
 use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, DurableWatch, Log, LogStats, Replayed};
 use rustc_hash::FxHashMap;
@@ -164,6 +165,11 @@ impl Engine for Shard {
 
     fn memory(&self) -> MemoryUse {
         let memory = self.0.store.memory();
-        MemoryUse { rows: memory.used(), indexes: 0, limit: memory.limit() }
+        {
+            let tables = self.0.tables.read();
+            let indexes = tables.values().flat_map(|t| t.upkeep.indexes.read().iter().cloned().collect::<Vec<_>>());
+            let bytes = indexes.map(|i| i.tree.memory_bytes() as u64).sum();
+            MemoryUse { rows: memory.used(), indexes: bytes, limit: memory.limit() }
+        }
     }
 }

@@ -4,20 +4,25 @@ use std::sync::Arc;
 
 use base::{Oid, RowId};
 use engine_api::{IndexDesc, TableDesc, TableRef};
+use mvcc::index::{BTreeIndex, OrderedIndex as _};
 use mvcc::{LaidOut, RowGarbage, Store, Table};
 use parking_lot::RwLock;
 
-use crate::index::OrderedIndex;
 use crate::record::StorageId;
 use crate::shape::Shape;
 
 /// One index with its entries.
-#[derive(Debug)]
 pub struct IndexStore {
     /// What it is.
     pub desc: IndexDesc,
     /// Its entries.
-    pub tree: OrderedIndex,
+    pub tree: BTreeIndex,
+}
+
+impl std::fmt::Debug for IndexStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} entries)", self.desc.name, self.tree.len())
+    }
 }
 
 /// What index upkeep needs to know of a table; shared with the collector of garbage.
@@ -95,7 +100,7 @@ impl TableStore {
 impl IndexStore {
     /// An index without entries.
     pub fn empty(desc: IndexDesc) -> Arc<IndexStore> {
-        Arc::new(IndexStore { desc, tree: OrderedIndex::default() })
+        Arc::new(IndexStore { desc, tree: BTreeIndex::new() })
     }
 }
 

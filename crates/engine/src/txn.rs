@@ -11,6 +11,7 @@ use engine_api::{
     Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, RowBatch,
     RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
 };
+use mvcc::index::{OrderedIndex as _, Rows};
 use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin};
 
 use crate::catalog::Definitions;
@@ -48,7 +49,7 @@ pub(crate) struct Transaction {
     pub definitions: Definitions,
     marks: Vec<Mark>,
     scratch: Vec<u8>,
-    rows: Vec<RowId>,
+    rows: Rows,
 }
 
 impl Transaction {
@@ -65,7 +66,7 @@ impl Transaction {
             definitions: Definitions::default(),
             marks: Vec::new(),
             scratch: Vec::new(),
-            rows: Vec::new(),
+            rows: Rows::new(),
         }
     }
 
@@ -183,6 +184,7 @@ impl Transaction {
                         return Ok(Step::Wait(wait));
                     }
                 }
+                Entered::TooLong(key) => return Err(unique::too_long(&index, key)),
                 Entered::Done(_) => {}
             }
         }
@@ -264,6 +266,7 @@ impl Transaction {
                         return Ok(Step::Wait(wait));
                     }
                 }
+                Entered::TooLong(key) => return Err(unique::too_long(&index, key)),
                 Entered::Done(_) => {}
             }
         }

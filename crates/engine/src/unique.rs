@@ -1,6 +1,7 @@
 //! Entering keys into unique indexes (E4).
 
 use base::{Error, LayoutId, RowId, SqlState, TxnId};
+use mvcc::index::{KeyTooLong, OrderedIndex as _, Rows};
 use mvcc::{Newest, ReadVersion, Table, pin};
 use parking_lot::Mutex;
 
@@ -37,6 +38,29 @@ pub enum Entered {
     Duplicate(RowId),
     /// A row that `holder` has not decided about has it, or had it.
     Undecided(TxnId),
+    /// The key is longer than an index takes.
+    TooLong(KeyTooLong),
+}
+
+/// Makes an entry that nothing stands in the way of.
+fn insert(index: &IndexStore, key: &[u8], row: RowId) -> Entered {
+    match index.tree.insert(key, row) {
+        Ok(added) => Entered::Done(added),
+        Err(too_long) => Entered::TooLong(too_long),
+    }
+}
+
+/// 54000
+pub fn too_long(index: &IndexStore, key: KeyTooLong) -> Error {
+    Error::new(
+        SqlState::PROGRAM_LIMIT_EXCEEDED,
+        format!(
+            "index row size {} exceeds maximum {} for index \"{}\"",
+            key.len,
+            mvcc::index::MAX_KEY_LEN,
+            index.desc.name
+        ),
+    )
 }
 
 /// Whether a version has `key`.
@@ -51,7 +75,7 @@ fn has_key(shape: &Shape, index: &IndexStore, version: &ReadVersion<'_>, key: &[
 
 /// Looks for another row with a key.
 fn conflict(shape: &Shape, rows: &Table, index: &IndexStore, key: &[u8], row: RowId, own: TxnId) -> Option<Entered> {
-    let mut candidates = Vec::new();
+    let mut candidates = Rows::new();
     index.tree.get(key, &mut candidates);
     let guard = pin();
     let mut scratch = Vec::new();
@@ -83,12 +107,12 @@ pub fn enter(
     own: TxnId,
 ) -> Entered {
     if !index.desc.unique || has_null {
-        return Entered::Done(index.tree.insert(key, row));
+        return insert(index, key, row);
     }
     let _stripe = stripes.of(index, key).lock();
     match conflict(&handle.shape, &handle.store.rows, index, key, row, own) {
         Some(conflict) => conflict,
-        None => Entered::Done(index.tree.insert(key, row)),
+        None => insert(index, key, row),
     }
 }
 
