@@ -65,6 +65,15 @@ impl EntryBatch {
         if self.rows_only { Some((&self.keys, row)) } else { Some((self.key(self.rows.len() - 1), row)) }
     }
 
+    /// Appends an entry; for other implementations of [`OrderedIndex`](super::OrderedIndex).
+    pub fn append(&mut self, key: &[u8], row: RowId) {
+        if self.rows_only {
+            self.keys.clear();
+        }
+        self.keys.extend_from_slice(key);
+        self.push(row.0);
+    }
+
     pub(super) fn wants_keys(&self) -> bool {
         !self.rows_only
     }

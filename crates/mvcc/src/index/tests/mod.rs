@@ -2,6 +2,8 @@
 
 #[cfg(not(shuttle))]
 mod model;
+#[cfg(not(shuttle))]
+mod random;
 #[cfg(shuttle)]
 mod schedules;
 #[cfg(not(shuttle))]
@@ -14,23 +16,6 @@ use super::*;
 use crate::epoch::{Guard, pin};
 
 type Pair = (Vec<u8>, u64);
-
-/// A small generator (splitmix64); tests print the seed.
-pub(super) struct Rng(pub u64);
-
-impl Rng {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
 
 /// Checks N1 to N3 and both counters on a tree at rest; returns its entries.
 pub(super) fn verify<const N: usize>(tree: &BTreeIndex<N>) -> Vec<Pair> {

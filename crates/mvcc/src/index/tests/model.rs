@@ -1,5 +1,6 @@
 //! The tree against a sorted set, on node sizes from tiny to the real one.
 
+use super::random::Rng;
 use super::*;
 use std::collections::BTreeSet;
 use std::ops::Bound;

@@ -1,5 +1,6 @@
 //! Real threads: what is there all the time is always found, scans are sorted, nothing is lost.
 
+use super::random::Rng;
 use super::*;
 use crate::sync::{AtomicBool, Ordering};
 
@@ -8,7 +9,7 @@ const KEYS: u64 = 4000;
 /// Keys divisible by three stay; the others come and go. Every fifth is far in small nodes.
 fn key(n: u64) -> Vec<u8> {
     let mut key = (n / 16).to_be_bytes()[5..].to_vec();
-    if n % 5 == 0 {
+    if n.is_multiple_of(5) {
         key.resize(60, 7);
     }
     key.extend_from_slice(&(n as u16).to_be_bytes());
@@ -16,7 +17,7 @@ fn key(n: u64) -> Vec<u8> {
 }
 
 fn is_stable(n: u64) -> bool {
-    n % 3 == 0
+    n.is_multiple_of(3)
 }
 
 /// Inserts and removes the changing keys with this remainder, and leaves them out at the end.
@@ -26,7 +27,7 @@ fn churn<const N: usize>(tree: &BTreeIndex<N>, writer: u64, writers: u64, rounds
     let mut present = vec![false; own.len()];
     for round in 0..rounds * own.len() {
         // Waves: mostly growing, then mostly shrinking, so that nodes split and merge.
-        let grows = round / own.len() % 2 == 0;
+        let grows = (round / own.len()).is_multiple_of(2);
         let at = rng.below(own.len());
         let insert = if rng.below(4) == 0 { !grows } else { grows };
         let n = own[at];
