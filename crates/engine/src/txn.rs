@@ -175,18 +175,32 @@ impl Transaction {
             };
             match why {
                 Entered::Duplicate(other) if takes => return Ok(Step::Ready(InsertOutcome::Conflict(other))),
-                Entered::Duplicate(other) => {
-                    self.note_row(handle, other);
-                    return Err(unique::violation(handle, &index, layout, tuple));
-                }
-                Entered::Undecided(holder) => {
-                    if let Some(wait) = self.wait_for(holder)? {
+                why => {
+                    if let Some(wait) = self.clear_the_way(handle, &index, why, layout, tuple)? {
                         return Ok(Step::Wait(wait));
                     }
                 }
-                Entered::TooLong(key) => return Err(unique::too_long(&index, key)),
-                Entered::Done(_) => {}
             }
+        }
+    }
+
+    /// What to do about a key that could not be entered: fail, wait, or – if its holder has decided meanwhile – try again.
+    fn clear_the_way(
+        &mut self,
+        handle: &TableHandle,
+        index: &IndexStore,
+        why: Entered,
+        layout: LayoutId,
+        tuple: &[u8],
+    ) -> Result<Option<engine_api::Wait>> {
+        match why {
+            Entered::Duplicate(other) => {
+                self.note_row(handle, other);
+                Err(unique::violation(handle, index, layout, tuple))
+            }
+            Entered::Undecided(holder) => self.wait_for(holder),
+            Entered::TooLong(key) => Err(unique::too_long(index, key)),
+            Entered::Done(_) => Ok(None),
         }
     }
 
@@ -256,18 +270,8 @@ impl Transaction {
                 return Ok(Step::Ready(()));
             };
             Transaction::remove_entries(handle, &entered, row);
-            match why {
-                Entered::Duplicate(other) => {
-                    self.note_row(handle, other);
-                    return Err(unique::violation(handle, &index, layout, tuple));
-                }
-                Entered::Undecided(holder) => {
-                    if let Some(wait) = self.wait_for(holder)? {
-                        return Ok(Step::Wait(wait));
-                    }
-                }
-                Entered::TooLong(key) => return Err(unique::too_long(&index, key)),
-                Entered::Done(_) => {}
+            if let Some(wait) = self.clear_the_way(handle, &index, why, layout, tuple)? {
+                return Ok(Step::Wait(wait));
             }
         }
     }
