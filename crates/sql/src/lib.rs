@@ -7,6 +7,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bind;
+mod ddl;
+pub mod exec;
+pub mod expr;
 pub mod functions;
 pub mod ir;
+pub mod parse;
+pub mod plan;
+pub mod session;
 pub mod system;

@@ -27,7 +27,6 @@ use rupg_sql::nodes::{Node, RangeVar};
 
 use crate::session::Session;
 
-pub(crate) use names::source_expression;
 
 /// What a DDL statement works with.
 pub(crate) struct Cx<'a> {

@@ -3,10 +3,30 @@
 //! One static table per family of types, one file each; resolution (which overload a call means) is in `bind::resolve`.
 //! OIDs and names are PostgreSQL's where it has the function, so that catalogs and EXPLAIN agree.
 
+mod aggregates;
+mod arithmetic;
+mod array;
+mod casts;
+mod comparison;
+mod datetime;
+mod format;
+mod json;
+mod math;
+mod operators;
+mod registry;
+mod session;
+mod sets;
+mod text;
+
 use std::fmt;
 
 use base::{Oid, Result};
 use types::Datum;
+
+pub use registry::{
+    aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
+    function_by_oid, functions_named, operators_named, set_functions_named,
+};
 
 /// How far a function's value can be trusted to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -502,10 +502,10 @@ struct Lines<'a> {
 }
 
 impl crate::exec::RowSink for Lines<'_> {
-    fn row(&mut self, values: &[Datum]) -> Result<bool> {
+    fn row(&mut self, row: crate::exec::OutputRow<'_>) -> Result<bool> {
         self.scratch.clear();
-        let mut ends = Vec::with_capacity(values.len());
-        for (value, column) in values.iter().zip(self.columns) {
+        let mut ends = Vec::with_capacity(row.len());
+        for (value, column) in row.iter().zip(self.columns) {
             if matches!(value, Datum::Null) {
                 ends.push(None);
             } else {

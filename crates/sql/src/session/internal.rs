@@ -11,7 +11,7 @@ use super::context::StatementContext;
 use super::statement::Kind;
 use super::Session;
 use crate::bind::{self, BindContext};
-use crate::exec::{ExecCx, Execution, Progress, RowSink};
+use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
 use crate::functions::{CastContext, Identity};
 use crate::ir::{Expr, Ty};
 use crate::parse;
@@ -20,8 +20,8 @@ use crate::parse;
 struct Rows(Vec<Vec<Datum>>);
 
 impl RowSink for Rows {
-    fn row(&mut self, values: &[Datum]) -> Result<bool> {
-        self.0.push(values.to_vec());
+    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        self.0.push(row.iter().cloned().collect());
         Ok(false)
     }
 }
@@ -30,7 +30,7 @@ impl RowSink for Rows {
 pub(crate) struct NoRows;
 
 impl RowSink for NoRows {
-    fn row(&mut self, _: &[Datum]) -> Result<bool> {
+    fn row(&mut self, _: OutputRow<'_>) -> Result<bool> {
         Ok(false)
     }
 }

@@ -40,6 +40,7 @@ pub(crate) use internal::TextOf;
 pub use settings::{SERVER_VERSION, Settings, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
+use crate::exec::OutputRow;
 use crate::functions::Identity;
 use cache::{BindingKey, StatementCache};
 
@@ -51,7 +52,7 @@ pub trait Output {
     /// A result follows with these columns (simple protocol: RowDescription).
     fn columns(&mut self, columns: &[ResultColumn]);
     /// One row.
-    fn row(&mut self, values: &[Datum], columns: &[ResultColumn], settings: &OutputSettings);
+    fn row(&mut self, row: OutputRow<'_>, columns: &[ResultColumn], settings: &OutputSettings);
     /// A statement is complete.
     fn complete(&mut self, tag: &str);
     /// The statement was empty.

@@ -14,7 +14,7 @@ use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
 use crate::bind::{self, BindContext};
-use crate::exec::{ExecCx, Execution, Progress, RowSink};
+use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
 use crate::{ir, parse, plan};
 
 /// How an Execute ended.
@@ -44,8 +44,8 @@ struct RowsOut<'a> {
 }
 
 impl RowSink for RowsOut<'_> {
-    fn row(&mut self, values: &[Datum]) -> Result<bool> {
-        self.out.row(values, self.columns, self.settings);
+    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        self.out.row(row, self.columns, self.settings);
         Ok(self.out.is_full())
     }
 }
@@ -350,8 +350,8 @@ impl Session {
                 return Poll::Ready(Err(canceled()));
             }
             match &mut timer {
-                Some(timer) if timer.as_mut().poll(cx).is_ready() => Poll::Ready(Err(error())),
-                _ => Poll::Pending,
+                Some(timer) => timer.as_mut().poll(cx).map(|()| Err(error())),
+                None => Poll::Pending,
             }
         })
         .await

@@ -241,14 +241,14 @@ fn show(session: &mut Session, stmt: &VariableShowStmt, out: &mut dyn Output) ->
     if is_all(stmt) {
         out.columns(&columns);
         for (name, value, about) in settings.all() {
-            out.row(&[text(name), text(&value), text(about)], &columns, &output);
+            out.row(crate::exec::OutputRow::of(&[text(name), text(&value), text(about)]), &columns, &output);
         }
     } else {
         let value = settings.show(name).ok_or_else(|| {
             Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
         })?;
         out.columns(&columns);
-        out.row(&[text(&value)], &columns, &output);
+        out.row(crate::exec::OutputRow::of(&[text(&value)]), &columns, &output);
     }
     Ok("SHOW")
 }
@@ -404,7 +404,7 @@ async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut
     let columns = vec![ResultColumn::new("QUERY PLAN", Ty::of(oid::TEXT))];
     out.columns(&columns);
     for line in lines {
-        out.row(&[Datum::Text(line.as_str().into())], &columns, &OutputSettings::default());
+        out.row(crate::exec::OutputRow::of(&[Datum::Text(line.as_str().into())]), &columns, &OutputSettings::default());
     }
     Ok("EXPLAIN")
 }

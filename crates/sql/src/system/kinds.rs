@@ -109,7 +109,7 @@ pub(super) fn languages(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
 }
 
 pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
-    Ok(functions::all()
+    Ok(functions::all_functions()
         .map(|f| {
             let args: Vec<u32> = f.args.iter().map(|a| a.0).collect();
             let volatility = match f.volatility {

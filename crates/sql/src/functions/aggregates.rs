@@ -1,0 +1,6 @@
+//! Aggregates.
+
+use super::Aggregate;
+
+/// The table.
+pub(super) static AGGREGATES: &[Aggregate] = &[];

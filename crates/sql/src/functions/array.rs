@@ -1,0 +1,6 @@
+//! Functions of arrays.
+
+use super::Function;
+
+/// The table.
+pub(super) static FUNCTIONS: &[Function] = &[];

@@ -1,0 +1,6 @@
+//! Functions of dates, times and intervals.
+
+use super::Function;
+
+/// The table.
+pub(super) static FUNCTIONS: &[Function] = &[];

@@ -1,0 +1,6 @@
+//! Mathematical functions.
+
+use super::Function;
+
+/// The table.
+pub(super) static FUNCTIONS: &[Function] = &[];

@@ -1,0 +1,6 @@
+//! The table of operators.
+
+use super::Operator;
+
+/// The table.
+pub(super) static OPERATORS: &[Operator] = &[];

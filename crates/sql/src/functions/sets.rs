@@ -1,0 +1,6 @@
+//! Set-returning functions.
+
+use super::SetFunction;
+
+/// The table.
+pub(super) static SET_FUNCTIONS: &[SetFunction] = &[];

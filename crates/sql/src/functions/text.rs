@@ -1,0 +1,6 @@
+//! Functions of text and bytea.
+
+use super::Function;
+
+/// The table.
+pub(super) static FUNCTIONS: &[Function] = &[];
