@@ -263,6 +263,10 @@ pub trait Txn: Send {
     /// Starts a command: the command number rises, and at READ COMMITTED the view is taken anew.
     fn begin_command(&mut self);
 
+    /// Starts a command that sees the newest committed state also at REPEATABLE READ: what the queries behind foreign keys
+    /// look at. The next [`Txn::begin_command`] returns to the transaction's view.
+    fn begin_newest_command(&mut self);
+
     /// Ends the command's view, so that it stops holding garbage back while the client thinks (READ COMMITTED).
     fn end_command(&mut self);
 

@@ -40,6 +40,8 @@ pub(crate) struct Transaction {
     pub core: Option<mvcc::Transaction>,
     /// Held during a command; at REPEATABLE READ from the first command on.
     pub token: Option<ViewToken>,
+    /// The transaction's view while a command has a newer one ([`Txn::begin_newest_command`]).
+    pub held: Option<ViewToken>,
     pub command: CommandId,
     pub gate: Lsn,
     /// What was not sent ahead of the record.
@@ -59,6 +61,7 @@ impl Transaction {
             options,
             core: None,
             token: None,
+            held: None,
             command: CommandId(0),
             gate: Lsn(0),
             redo: Vec::new(),
@@ -336,6 +339,13 @@ impl Transaction {
     }
 
     pub fn end_view(&mut self) {
+        self.end_view_of_command();
+        if let Some(token) = self.held.take() {
+            self.shard.0.store.end_view(token);
+        }
+    }
+
+    fn end_view_of_command(&mut self) {
         if let Some(token) = self.token.take() {
             self.shard.0.store.end_view(token);
         }
@@ -369,8 +379,22 @@ impl Txn for Transaction {
         Arc::new(own)
     }
 
+    fn begin_newest_command(&mut self) {
+        self.command.0 += 1;
+        if self.options.isolation == Isolation::ReadCommitted || self.held.is_some() {
+            self.end_view_of_command();
+        } else {
+            self.held = self.token.take();
+        }
+        self.token = Some(self.shard.0.store.begin_view());
+    }
+
     fn begin_command(&mut self) {
         self.command.0 += 1;
+        if self.held.is_some() {
+            self.end_view_of_command();
+            self.token = self.held.take();
+        }
         if self.options.isolation == Isolation::ReadCommitted {
             self.end_view();
         }
