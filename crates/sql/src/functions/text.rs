@@ -1,5 +1,7 @@
 //! Functions of text and bytea.
 
+pub(super) mod names;
+
 use super::Function;
 
 /// The table.
