@@ -113,11 +113,7 @@ fn to_char(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 fn char_to_int4(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
-        [Datum::Text(v)] => Ok(Datum::Int4(match *v.as_bytes() {
-            [] => 0,
-            [b'\\', a, b, c] => i32::from(((a & 7) << 6 | (b & 7) << 3 | (c & 7)) as i8),
-            [byte, ..] => i32::from(byte as i8),
-        })),
+        [Datum::Text(v)] => Ok(Datum::Int4(i32::from(super::comparison::char_byte(v) as i8))),
         _ => mismatch(args),
     }
 }

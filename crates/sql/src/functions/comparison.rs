@@ -59,6 +59,16 @@ macro_rules! text {
     };
 }
 
+/// `"char"`: one byte, which is shown in octal if it is not ASCII.
+macro_rules! letter {
+    ($op:tt) => {
+        |_, args| match args {
+            [Datum::Text(a), Datum::Text(b)] => Ok(Datum::Bool(char_byte(a) $op char_byte(b))),
+            _ => mismatch(args),
+        }
+    };
+}
+
 /// `char(n)`
 macro_rules! padded {
     ($op:tt) => {
@@ -127,6 +137,15 @@ macro_rules! instant {
     ($op:tt) => {
         |cx, args| Ok(Datum::Bool(compare_instants(cx, args)? $op Ordering::Equal))
     };
+}
+
+/// The byte that a `"char"` stands for.
+pub(super) fn char_byte(text: &str) -> u8 {
+    match *text.as_bytes() {
+        [] => 0,
+        [b'\\', a, b, c] => (a & 7) << 6 | (b & 7) << 3 | (c & 7),
+        [byte, ..] => byte,
+    }
 }
 
 #[inline]
@@ -204,7 +223,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(56, "boollt", &[BOOL, BOOL], BOOL, whole!(Bool < Bool)),
     immutable(57, "boolgt", &[BOOL, BOOL], BOOL, whole!(Bool > Bool)),
     immutable(60, "booleq", &[BOOL, BOOL], BOOL, whole!(Bool == Bool)),
-    immutable(61, "chareq", &[CHAR, CHAR], BOOL, text!(==)),
+    immutable(61, "chareq", &[CHAR, CHAR], BOOL, letter!(==)),
     immutable(62, "nameeq", &[NAME, NAME], BOOL, text!(==)),
     immutable(63, "int2eq", &[INT2, INT2], BOOL, whole!(Int2 == Int2)),
     immutable(64, "int2lt", &[INT2, INT2], BOOL, whole!(Int2 < Int2)),
@@ -213,10 +232,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(67, "texteq", &[TEXT, TEXT], BOOL, text!(==)),
     immutable(68, "xideq", &[XID, XID], BOOL, whole!(Oid == Oid)),
     immutable(69, "cideq", &[CID, CID], BOOL, whole!(Oid == Oid)),
-    immutable(70, "charne", &[CHAR, CHAR], BOOL, text!(!=)),
-    immutable(72, "charle", &[CHAR, CHAR], BOOL, text!(<=)),
-    immutable(73, "chargt", &[CHAR, CHAR], BOOL, text!(>)),
-    immutable(74, "charge", &[CHAR, CHAR], BOOL, text!(>=)),
+    immutable(70, "charne", &[CHAR, CHAR], BOOL, letter!(!=)),
+    immutable(72, "charle", &[CHAR, CHAR], BOOL, letter!(<=)),
+    immutable(73, "chargt", &[CHAR, CHAR], BOOL, letter!(>)),
+    immutable(74, "charge", &[CHAR, CHAR], BOOL, letter!(>=)),
     immutable(84, "boolne", &[BOOL, BOOL], BOOL, whole!(Bool != Bool)),
     immutable(144, "int4ne", &[INT4, INT4], BOOL, whole!(Int4 != Int4)),
     immutable(145, "int2ne", &[INT2, INT2], BOOL, whole!(Int2 != Int2)),
@@ -348,7 +367,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(1165, "interval_le", &[INTERVAL, INTERVAL], BOOL, span!(<=)),
     immutable(1166, "interval_ge", &[INTERVAL, INTERVAL], BOOL, span!(>=)),
     immutable(1167, "interval_gt", &[INTERVAL, INTERVAL], BOOL, span!(>)),
-    immutable(1246, "charlt", &[CHAR, CHAR], BOOL, text!(<)),
+    immutable(1246, "charlt", &[CHAR, CHAR], BOOL, letter!(<)),
     immutable(1319, "xideqint4", &[XID, INT4], BOOL, |_, a| xid_and_int(a, |x, y| x == y)),
     immutable(1352, "timetz_eq", &[TIMETZ, TIMETZ], BOOL, clock!(==)),
     immutable(1353, "timetz_ne", &[TIMETZ, TIMETZ], BOOL, clock!(!=)),

@@ -2,6 +2,7 @@
 //!
 //! Floats raise PostgreSQL's errors for arguments outside of a function's domain and for results that overflow.
 
+mod angles;
 pub(super) mod integers;
 
 use std::cmp::Ordering;
@@ -10,6 +11,7 @@ use base::{Error, Result, SqlState};
 use types::Datum;
 use types::oid::*;
 
+use self::angles::*;
 use super::arithmetic::{overflow, underflow};
 use super::registry::{immutable, mismatch, volatile};
 use super::{EvalContext, Function};
@@ -82,9 +84,8 @@ fn exp(a: f64) -> Result<f64> {
 }
 
 fn logarithm(a: f64, of: fn(f64) -> f64) -> Result<f64> {
-    let error = |what: &str| {
-        Err(Error::new(SqlState::INVALID_ARGUMENT_FOR_LOG, format!("cannot take logarithm of {what}")))
-    };
+    let error =
+        |what: &str| Err(Error::new(SqlState::INVALID_ARGUMENT_FOR_LOG, format!("cannot take logarithm of {what}")));
     if a == 0.0 {
         return error("zero");
     }
@@ -129,78 +130,28 @@ fn within(a: f64, low: f64, high: f64, of: fn(f64) -> f64) -> Result<f64> {
     if a < low || a > high { Err(out_of_domain()) } else { Ok(of(a)) }
 }
 
-/// The textbook formula loses digits near 0 and overflows for large numbers.
+/// Inverse hyperbolic sine, by the formulas of C's library: exact near 0, without overflow for large numbers.
 fn asinh(a: f64) -> f64 {
-    a.asinh()
+    let x = a.abs();
+    let value = if x > (1 << 28) as f64 {
+        x.ln() + std::f64::consts::LN_2
+    } else if x > 2.0 {
+        (2.0 * x + 1.0 / ((x * x + 1.0).sqrt() + x)).ln()
+    } else {
+        (x + x * x / (1.0 + (x * x + 1.0).sqrt())).ln_1p()
+    };
+    value.copysign(a)
 }
 
-/// Exact where a right angle or its thirds and halves make it so.
-fn degrees_of(a: f64, of: fn(f64) -> f64, exact: &[(f64, f64)]) -> f64 {
-    match exact.iter().find(|(x, _)| *x == a) {
-        Some((_, degrees)) => *degrees,
-        None => of(a).to_degrees(),
-    }
-}
-
-fn asind(a: f64) -> Result<f64> {
-    const EXACT: [(f64, f64); 5] = [(0.0, 0.0), (0.5, 30.0), (1.0, 90.0), (-0.5, -30.0), (-1.0, -90.0)];
-    within(a, -1.0, 1.0, |a| degrees_of(a, f64::asin, &EXACT))
-}
-
-fn acosd(a: f64) -> Result<f64> {
-    const EXACT: [(f64, f64); 5] = [(0.0, 90.0), (0.5, 60.0), (1.0, 0.0), (-0.5, 120.0), (-1.0, 180.0)];
-    within(a, -1.0, 1.0, |a| degrees_of(a, f64::acos, &EXACT))
-}
-
-fn atand(a: f64) -> f64 {
-    degrees_of(a, f64::atan, &[(0.0, 0.0), (1.0, 45.0), (-1.0, -45.0)])
-}
-
-fn atan2d(a: f64, b: f64) -> f64 {
-    let value = a.atan2(b).to_degrees();
-    // Multiples of 45 degrees are exact.
-    if a.abs() == b.abs() || a == 0.0 || b == 0.0 { (value / 45.0).round() * 45.0 } else { value }
-}
-
-/// Sine of an angle in degrees, exact at multiples of 30.
-fn sine_of_degrees(a: f64) -> f64 {
-    let a = a % 360.0;
-    let (sign, a) = if a < 0.0 { (-1.0, -a) } else { (1.0, a) };
-    let (sign, a) = if a > 180.0 { (-sign, 360.0 - a) } else { (sign, a) };
-    let a = if a > 90.0 { 180.0 - a } else { a };
-    sign * match a {
-        0.0 => 0.0,
-        30.0 => 0.5,
-        90.0 => 1.0,
-        a if a <= 45.0 => a.to_radians().sin(),
-        a => (90.0 - a).to_radians().cos(),
-    }
-}
-
-fn cosine_of_degrees(a: f64) -> f64 {
-    let a = (a % 360.0).abs();
-    let a = if a > 180.0 { 360.0 - a } else { a };
-    if a > 90.0 { -sine_of_degrees(a - 90.0) } else { sine_of_degrees(90.0 - a) }
-}
-
-fn tangent_of_degrees(a: f64) -> f64 {
-    let a = a % 360.0;
-    match a.abs() % 180.0 {
-        45.0 if a > 0.0 => 1.0,
-        45.0 => -1.0,
-        135.0 if a > 0.0 => -1.0,
-        135.0 => 1.0,
-        0.0 => 0.0,
-        _ => sine_of_degrees(a) / cosine_of_degrees(a),
-    }
-}
-
-fn cotangent_of_degrees(a: f64) -> f64 {
-    let a = a % 360.0;
-    match a.abs() % 180.0 {
-        45.0 | 135.0 => 1.0 / tangent_of_degrees(a),
-        90.0 => 0.0,
-        _ => cosine_of_degrees(a) / sine_of_degrees(a),
+/// Inverse hyperbolic cosine of a number that is not below 1.
+fn acosh(a: f64) -> f64 {
+    if a > (1 << 28) as f64 {
+        a.ln() + std::f64::consts::LN_2
+    } else if a > 2.0 {
+        (2.0 * a - 1.0 / (a + (a * a - 1.0).sqrt())).ln()
+    } else {
+        let t = a - 1.0;
+        (t + (2.0 * t + t * t).sqrt()).ln_1p()
     }
 }
 
@@ -331,8 +282,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(1605, "cos", &[FLOAT8], FLOAT8, float!(|a| periodic(a, f64::cos)?)),
     immutable(1606, "tan", &[FLOAT8], FLOAT8, float!(|a| periodic(a, f64::tan)?)),
     immutable(1607, "cot", &[FLOAT8], FLOAT8, float!(|a| cot(a)?)),
-    immutable(1608, "degrees", &[FLOAT8], FLOAT8, float!(|a| finite(a.to_degrees(), a)?)),
-    immutable(1609, "radians", &[FLOAT8], FLOAT8, float!(|a| a.to_radians())),
+    immutable(1608, "degrees", &[FLOAT8], FLOAT8, float!(|a| finite(a / RADIANS_PER_DEGREE, a)?)),
+    immutable(1609, "radians", &[FLOAT8], FLOAT8, float!(|a| a * RADIANS_PER_DEGREE)),
     immutable(1610, "pi", &[], FLOAT8, |_, _| Ok(Datum::Float8(std::f64::consts::PI))),
     immutable(1706, "sign", &[NUMERIC], NUMERIC, number!(|n| Numeric(n.sign()))),
     immutable(1707, "round", &[NUMERIC, INT4], NUMERIC, number!(|n; digits| n.round(*digits))),
@@ -363,27 +314,27 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(2463, "cosh", &[FLOAT8], FLOAT8, float!(|a| finite(a.cosh(), f64::INFINITY)?)),
     immutable(2464, "tanh", &[FLOAT8], FLOAT8, float!(|a| a.tanh())),
     immutable(2465, "asinh", &[FLOAT8], FLOAT8, float!(|a| asinh(a))),
-    immutable(2466, "acosh", &[FLOAT8], FLOAT8, float!(|a| within(a, 1.0, f64::INFINITY, f64::acosh)?)),
+    immutable(2466, "acosh", &[FLOAT8], FLOAT8, float!(|a| within(a, 1.0, f64::INFINITY, acosh)?)),
     immutable(2467, "atanh", &[FLOAT8], FLOAT8, float!(|a| within(a, -1.0, 1.0, f64::atanh)?)),
-    immutable(2731, "asind", &[FLOAT8], FLOAT8, float!(|a| asind(a)?)),
-    immutable(2732, "acosd", &[FLOAT8], FLOAT8, float!(|a| acosd(a)?)),
+    immutable(2731, "asind", &[FLOAT8], FLOAT8, float!(|a| within(a, -1.0, 1.0, asind)?)),
+    immutable(2732, "acosd", &[FLOAT8], FLOAT8, float!(|a| within(a, -1.0, 1.0, acosd)?)),
     immutable(2733, "atand", &[FLOAT8], FLOAT8, float!(|a| atand(a))),
     immutable(2734, "atan2d", &[FLOAT8, FLOAT8], FLOAT8, float!(|a, b| atan2d(a, b))),
-    immutable(2735, "sind", &[FLOAT8], FLOAT8, float!(|a| periodic(a, sine_of_degrees)?)),
-    immutable(2736, "cosd", &[FLOAT8], FLOAT8, float!(|a| periodic(a, cosine_of_degrees)?)),
+    immutable(2735, "sind", &[FLOAT8], FLOAT8, float!(|a| periodic(a, sind)?)),
+    immutable(2736, "cosd", &[FLOAT8], FLOAT8, float!(|a| periodic(a, cosd)?)),
     immutable(
         2737,
         "tand",
         &[FLOAT8],
         FLOAT8,
-        float!(|a| if a.is_infinite() { return Err(out_of_domain()) } else { tangent_of_degrees(a) }),
+        float!(|a| if a.is_infinite() { return Err(out_of_domain()) } else { tand(a) }),
     ),
     immutable(
         2738,
         "cotd",
         &[FLOAT8],
         FLOAT8,
-        float!(|a| if a.is_infinite() { return Err(out_of_domain()) } else { cotangent_of_degrees(a) }),
+        float!(|a| if a.is_infinite() { return Err(out_of_domain()) } else { cotd(a) }),
     ),
     immutable(3281, "scale", &[NUMERIC], INT4, numeric_scale),
     immutable(5042, "min_scale", &[NUMERIC], INT4, numeric_min_scale),
