@@ -9,6 +9,7 @@ mod array;
 mod casts;
 mod comparison;
 mod datetime;
+mod entry;
 mod format;
 mod json;
 mod math;

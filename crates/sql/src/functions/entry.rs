@@ -1,0 +1,128 @@
+//! How the tables of functions are written: constructors that name only what differs from the usual.
+//!
+//! Invariant: an entry is strict, takes a fixed number of arguments and has no defaults unless it says otherwise.
+
+use base::{Error, Oid, Result};
+use types::Datum;
+
+use super::{Accumulator, Aggregate, Function, ScalarFn, SetFn, SetFunction, Volatility};
+
+const fn scalar(
+    oid: u32,
+    name: &'static str,
+    args: &'static [Oid],
+    ret: Oid,
+    volatility: Volatility,
+    eval: ScalarFn,
+) -> Function {
+    Function { oid, name, args, variadic: false, defaults: &[], ret, strict: true, volatility, eval }
+}
+
+/// An immutable function.
+pub(super) const fn immutable(
+    oid: u32,
+    name: &'static str,
+    args: &'static [Oid],
+    ret: Oid,
+    eval: ScalarFn,
+) -> Function {
+    scalar(oid, name, args, ret, Volatility::Immutable, eval)
+}
+
+/// A stable function.
+pub(super) const fn stable(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
+    scalar(oid, name, args, ret, Volatility::Stable, eval)
+}
+
+/// A volatile function.
+pub(super) const fn volatile(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
+    scalar(oid, name, args, ret, Volatility::Volatile, eval)
+}
+
+impl Function {
+    /// The function sees NULL arguments.
+    pub(super) const fn lax(mut self) -> Function {
+        self.strict = false;
+        self
+    }
+
+    /// The last argument repeats.
+    pub(super) const fn variadic(mut self) -> Function {
+        self.variadic = true;
+        self
+    }
+
+    /// The last arguments may be left out.
+    pub(super) const fn or(mut self, defaults: &'static [Datum]) -> Function {
+        self.defaults = defaults;
+        self
+    }
+}
+
+/// A strict set-returning function.
+pub(super) const fn set(
+    oid: u32,
+    name: &'static str,
+    args: &'static [Oid],
+    columns: &'static [(&'static str, Oid)],
+    eval: SetFn,
+) -> SetFunction {
+    SetFunction { oid, name, args, variadic: false, columns, strict: true, eval }
+}
+
+impl SetFunction {
+    /// The function sees NULL arguments.
+    pub(super) const fn lax(mut self) -> SetFunction {
+        self.strict = false;
+        self
+    }
+}
+
+/// An aggregate that skips rows with NULL arguments.
+pub(super) const fn agg(
+    oid: u32,
+    name: &'static str,
+    args: &'static [Oid],
+    ret: Oid,
+    create: fn(&[Oid]) -> Box<dyn Accumulator>,
+) -> Aggregate {
+    Aggregate { oid, name, args, ret, strict: true, create }
+}
+
+impl Aggregate {
+    /// The aggregate sees NULL arguments.
+    pub(super) const fn lax(mut self) -> Aggregate {
+        self.strict = false;
+        self
+    }
+}
+
+/// The error of a function that was called with values its entry does not allow.
+#[cold]
+pub(super) fn mismatch(name: &str) -> Error {
+    Error::internal(format!("{name}: arguments do not match the function's types"))
+}
+
+/// The text of an argument.
+pub(super) fn text_of<'a>(args: &'a [Datum], i: usize) -> Result<&'a str> {
+    match args.get(i) {
+        Some(Datum::Text(s)) => Ok(s),
+        _ => Err(mismatch("text argument")),
+    }
+}
+
+/// The integer of an argument.
+pub(super) fn int_of(args: &[Datum], i: usize) -> Result<i32> {
+    match args.get(i) {
+        Some(Datum::Int4(n)) => Ok(*n),
+        _ => Err(mismatch("integer argument")),
+    }
+}
+
+/// The OID of an argument.
+pub(super) fn oid_of(args: &[Datum], i: usize) -> Result<Oid> {
+    match args.get(i) {
+        Some(Datum::Oid(n)) => Ok(Oid(*n)),
+        _ => Err(mismatch("oid argument")),
+    }
+}
