@@ -1,5 +1,7 @@
 //! JSON.
 
+pub(super) mod scan;
+
 use base::{Error, Oid, Result, SqlState};
 use types::datetime::{write_date, write_timestamp, write_timestamptz};
 use types::oid::*;
