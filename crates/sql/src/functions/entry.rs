@@ -3,7 +3,8 @@
 //! Invariant: an entry is strict, takes a fixed number of arguments and has no defaults unless it says otherwise.
 
 use base::{Error, Oid, Result};
-use types::Datum;
+use types::oid::*;
+use types::{Array, Datum};
 
 use super::{Accumulator, Aggregate, Function, ScalarFn, SetFn, SetFunction, Volatility};
 
@@ -125,4 +126,54 @@ pub(super) fn oid_of(args: &[Datum], i: usize) -> Result<Oid> {
         Some(Datum::Oid(n)) => Ok(Oid(*n)),
         _ => Err(mismatch("oid argument")),
     }
+}
+
+/// Whether a call passes, before the arguments that are written, one more: the `oid[]` of their types. Functions of
+/// any type need it, since a value does not tell `text` from `json` or `varchar`, nor `oid` from `regclass`.
+pub fn wants_types(function: &Function) -> bool {
+    matches!(
+        function.name,
+        "pg_typeof"
+            | "to_json"
+            | "to_jsonb"
+            | "json_build_object"
+            | "json_build_array"
+            | "jsonb_build_object"
+            | "jsonb_build_array"
+            | "format"
+    )
+}
+
+/// The types a call passed (see [`wants_types`]), and the arguments proper.
+pub(super) fn argument_types(args: &[Datum]) -> (Option<&Array>, &[Datum]) {
+    match args {
+        [Datum::Array(types), rest @ ..] if types.element == OID && types.values.len() == rest.len() => {
+            (Some(types), rest)
+        }
+        _ => (None, args),
+    }
+}
+
+/// The type of a value whose variant belongs to one type only.
+pub(super) fn natural_type(value: &Datum) -> Option<Oid> {
+    Some(match value {
+        Datum::Null | Datum::Text(_) | Datum::Oid(_) => return None,
+        Datum::Bool(_) => BOOL,
+        Datum::Int2(_) => INT2,
+        Datum::Int4(_) => INT4,
+        Datum::Int8(_) => INT8,
+        Datum::Float4(_) => FLOAT4,
+        Datum::Float8(_) => FLOAT8,
+        Datum::Numeric(_) => NUMERIC,
+        Datum::Bytea(_) => BYTEA,
+        Datum::Date(_) => DATE,
+        Datum::Time(_) => TIME,
+        Datum::TimeTz(..) => TIMETZ,
+        Datum::Timestamp(_) => TIMESTAMP,
+        Datum::TimestampTz(_) => TIMESTAMPTZ,
+        Datum::Interval(_) => INTERVAL,
+        Datum::Uuid(_) => UUID,
+        Datum::Array(array) => return types::array_of(array.element),
+        Datum::Record(_) => RECORD,
+    })
 }

@@ -12,7 +12,7 @@ use super::{
     format, json, math, operators, session, sets, text,
 };
 
-static SCALAR_TABLES: [&[Function]; 10] = [
+static SCALAR_TABLES: [&[Function]; 11] = [
     arithmetic::FUNCTIONS,
     array::FUNCTIONS,
     casts::FUNCTIONS,
@@ -22,6 +22,7 @@ static SCALAR_TABLES: [&[Function]; 10] = [
     json::FUNCTIONS,
     math::FUNCTIONS,
     session::FUNCTIONS,
+    session::PRIVILEGES,
     text::FUNCTIONS,
 ];
 
