@@ -48,7 +48,7 @@ impl Function {
     }
 
     /// The last argument repeats.
-    pub(super) const fn variadic(mut self) -> Function {
+    pub(super) const fn repeating(mut self) -> Function {
         self.variadic = true;
         self
     }

@@ -12,7 +12,7 @@ use super::{
     format, json, math, operators, session, sets, text,
 };
 
-static SCALAR_TABLES: [&[Function]; 11] = [
+static SCALAR_TABLES: [&[Function]; 10] = [
     arithmetic::FUNCTIONS,
     array::FUNCTIONS,
     casts::FUNCTIONS,
@@ -22,7 +22,6 @@ static SCALAR_TABLES: [&[Function]; 11] = [
     json::FUNCTIONS,
     math::FUNCTIONS,
     session::FUNCTIONS,
-    session::PRIVILEGES,
     text::FUNCTIONS,
 ];
 
