@@ -143,8 +143,7 @@ fn build_object(cx: &dyn EvalContext, args: &[Datum], name: &str) -> Result<Stri
         let key_type = type_at(types, &pair[0], 2 * i).unwrap_or(TEXT);
         let null = || match name {
             "json_build_object" => {
-                Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, format!("argument {} cannot be null", 2 * i + 1))
-                    .hint("Object keys should be text.")
+                invalid(format!("argument {} cannot be null", 2 * i + 1)).hint("Object keys should be text.")
             }
             _ => invalid(format!("argument {}: key must not be null", 2 * i + 1)),
         };

@@ -185,7 +185,7 @@ impl Json {
             self.text.extend_from_slice(b", ");
         }
         super::super::json::write_key(key, key_type, cx.settings(), &mut self.text, || {
-            Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, "field name must not be null")
+            Error::new(SqlState::INVALID_PARAMETER_VALUE, "field name must not be null")
         })?;
         self.text.extend_from_slice(b" : ");
         write_json(value, value_type, cx.settings(), &mut self.text)

@@ -3,12 +3,13 @@
 use std::cmp::Ordering;
 
 use base::{Oid, Result};
+use types::oid::BPCHAR;
 use types::{Datum, compare_as};
 
 use super::super::entry::mismatch;
 use super::super::{Accumulator, EvalContext};
 
-/// The extreme value so far; of equal values the first.
+/// The extreme value so far; of equal values the last, but the first of `char(n)`, as PostgreSQL has it.
 struct Extreme {
     best: Datum,
     ty: Oid,
@@ -25,7 +26,7 @@ impl Accumulator for Extreme {
             (Datum::Int8(a), Datum::Int8(b)) => a.cmp(b),
             (a, b) => compare_as(self.ty, &a.as_ref(), &b.as_ref()),
         };
-        if order == self.wanted {
+        if order == self.wanted || (order == Ordering::Equal && self.ty != BPCHAR) {
             self.best.clone_from(value);
         }
         Ok(())

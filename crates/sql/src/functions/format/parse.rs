@@ -326,7 +326,7 @@ impl Reader<'_> {
                 self.at += 1;
                 self.sign = Some(sign);
             }
-        } else if !read && !anchored && !self.picture.plus && !self.picture.minus {
+        } else if !read && !anchored && (self.picture.plus || self.picture.minus) {
             if let sign @ (b'-' | b'+') = self.peek() {
                 self.sign = Some(sign);
             }
