@@ -1,11 +1,10 @@
 //! Arrays.
 //!
-//! Responsible for: their shape, adding, taking away and finding elements, containment, arrays from and to text.
-//! Not responsible for: reading and printing array literals (`types`), subscripts (`expr`).
+//! Responsible for: their shape, adding, taking away and finding elements and containment.
+//! Not responsible for: reading and printing array literals (`types`), subscripts (`expr`), delimited text (`text`).
 
 mod build;
 mod search;
-mod strings;
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use base::{Error, Result, SqlState};
 use types::oid::*;
 use types::{Array, Datum};
 
-use super::entry::{immutable, mismatch, natural_type, stable};
+use super::entry::{immutable, mismatch, natural_type};
 use super::{EvalContext, Function};
 
 /// The table.
@@ -39,10 +38,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(2748, "arraycontains", &[ANYARRAY, ANYARRAY], BOOL, search::array_contains),
     immutable(2749, "arraycontained", &[ANYARRAY, ANYARRAY], BOOL, search::array_contained),
     immutable(2747, "arrayoverlap", &[ANYARRAY, ANYARRAY], BOOL, search::array_overlap),
-    stable(395, "array_to_string", &[ANYARRAY, TEXT], TEXT, strings::array_to_string),
-    stable(384, "array_to_string", &[ANYARRAY, TEXT, TEXT], TEXT, strings::array_to_string).lax(),
-    immutable(394, "string_to_array", &[TEXT, TEXT], TEXT_ARRAY, strings::string_to_array).lax(),
-    immutable(376, "string_to_array", &[TEXT, TEXT, TEXT], TEXT_ARRAY, strings::string_to_array).lax(),
 ];
 
 fn array_at(args: &[Datum], i: usize) -> Result<&Arc<Array>> {

@@ -105,7 +105,7 @@ pub(super) fn mismatch(name: &str) -> Error {
 }
 
 /// The text of an argument.
-pub(super) fn text_of<'a>(args: &'a [Datum], i: usize) -> Result<&'a str> {
+pub(super) fn text_of(args: &[Datum], i: usize) -> Result<&str> {
     match args.get(i) {
         Some(Datum::Text(s)) => Ok(s),
         _ => Err(mismatch("text argument")),

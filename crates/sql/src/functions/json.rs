@@ -259,7 +259,7 @@ fn strings(args: &[Datum]) -> Result<Option<Vec<&str>>> {
     Ok(Some(all))
 }
 
-fn path<'a>(args: &'a [Datum]) -> Result<Option<&'a str>> {
+fn path(args: &[Datum]) -> Result<Option<&str>> {
     let Some(steps) = strings(&args[1..])? else { return Ok(None) };
     let mut at = text_of(args, 0)?;
     for step in steps {

@@ -326,10 +326,12 @@ impl Reader<'_> {
                 self.at += 1;
                 self.sign = Some(sign);
             }
-        } else if !read && !anchored && (self.picture.plus || self.picture.minus) {
-            if let sign @ (b'-' | b'+') = self.peek() {
-                self.sign = Some(sign);
-            }
+        } else if !read
+            && !anchored
+            && (self.picture.plus || self.picture.minus)
+            && let sign @ (b'-' | b'+') = self.peek()
+        {
+            self.sign = Some(sign);
         }
     }
 

@@ -121,11 +121,9 @@ impl Writer<'_> {
             Node::Comma | Node::Group if self.in_number => self.out.push(','),
             Node::Comma | Node::Group if !fill => self.out.push(' '),
             Node::Currency => self.out.push(' '),
-            Node::Th | Node::ThLower => {
-                if self.byte(0) != b'#' && self.sign != b'-' && !self.picture.decimal {
-                    let th = ordinal(self.number);
-                    self.out.push_str(&if *node == Node::Th { th.to_ascii_uppercase() } else { th.to_string() });
-                }
+            Node::Th | Node::ThLower if self.byte(0) != b'#' && self.sign != b'-' && !self.picture.decimal => {
+                let th = ordinal(self.number);
+                self.out.push_str(&if *node == Node::Th { th.to_ascii_uppercase() } else { th.to_string() });
             }
             Node::Minus if self.sign == b'-' => self.out.push('-'),
             Node::Plus if self.sign == b'+' => self.out.push('+'),
