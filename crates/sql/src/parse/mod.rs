@@ -1,14 +1,20 @@
 //! From text to PostgreSQL's raw parse tree.
+//!
+//! Responsible for: the tree and the errors of PostgreSQL's own grammar (crate `rupg-sql`), a bound on nesting, and the
+//! [`fingerprint`] that statements share which differ only in literals.
+//! Not responsible for: what the names in the tree mean.
+//! Invariant: a tree that leaves this module is shallow enough to be walked and dropped recursively.
 
+mod depth;
 pub mod fingerprint;
 
-use base::Result;
+use base::{Error, Result, SqlState};
 use rupg_sql::nodes::Node;
 
 /// One statement of a text.
 #[derive(Debug)]
 pub struct ParsedStatement {
-    /// Its raw parse tree.
+    /// Its raw parse tree. Locations in it are byte offsets in the whole text.
     pub node: Node,
     /// Where it begins in the text, in bytes.
     pub start: usize,
@@ -16,10 +22,72 @@ pub struct ParsedStatement {
     pub len: usize,
 }
 
-/// Parses a text of any number of statements.
+/// Parses a text of any number of statements. Empty statements between semicolons are left out.
 ///
 /// # Errors
 /// 42601 and the scanner's errors with their position; 54001 if it nests too deep.
-pub fn parse(_sql: &str) -> Result<Vec<ParsedStatement>> {
-    todo!()
+pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
+    depth::check(sql)?;
+    let (list, _notices) = rupg_sql::parse(sql).map_err(|e| error(&e, sql))?;
+    let mut statements = Vec::with_capacity(list.len());
+    for node in list {
+        let Some(Node::RawStmt(raw)) = node else {
+            return Err(Error::internal("the parser gave something that is no statement"));
+        };
+        let start = usize::try_from(raw.stmt_location).unwrap_or(0);
+        let len = match usize::try_from(raw.stmt_len) {
+            Ok(len) if len > 0 => len,
+            _ => sql.len().saturating_sub(start),
+        };
+        if let Some(node) = raw.stmt {
+            statements.push(ParsedStatement { node, start, len });
+        }
+    }
+    Ok(statements)
+}
+
+fn error(e: &rupg_sql::Error, sql: &str) -> Error {
+    let code = SqlState::parse(&e.code.to_string()).unwrap_or(SqlState::SYNTAX_ERROR);
+    let mut error = Error::new(code, e.message.clone());
+    if let Some(detail) = e.detail {
+        error = error.detail(detail);
+    }
+    if let Some(hint) = e.hint {
+        error = error.hint(hint);
+    }
+    match e.position(sql) {
+        Some(position) => error.at_character(position as u32),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_and_their_places() {
+        let parsed = parse(" select 1 ;; select 2").unwrap();
+        assert_eq!(parsed.len(), 2);
+        assert!(parse("").unwrap().is_empty());
+        assert!(parse(" ; -- nothing\n").unwrap().is_empty());
+    }
+
+    #[test]
+    fn syntax_errors_have_their_position() {
+        let e = parse("select * form t").unwrap_err();
+        assert_eq!((e.code(), e.fields().position), (SqlState::SYNTAX_ERROR, Some(10)));
+        assert_eq!(e.fields().message, "syntax error at or near \"form\"");
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        for sql in [
+            format!("select {}1{}", "(".repeat(100_000), ")".repeat(100_000)),
+            format!("select {}1", "1+".repeat(100_000)),
+            format!("select {}true", "not ".repeat(100_000)),
+        ] {
+            assert_eq!(parse(&sql).unwrap_err().code(), SqlState::STATEMENT_TOO_COMPLEX);
+        }
+    }
 }
