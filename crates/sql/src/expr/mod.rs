@@ -1,12 +1,258 @@
-//! Compiled expressions.
+//! Compiled expressions: what a plan evaluates.
+//!
+//! An expression reads the *frame* of its query, a flat array of values: parameters, the columns that the query uses, what
+//! operators have computed. The compiler ([`compile`]) has turned every name into a slot of the frame, so evaluation is a
+//! walk over [`Code`] without look-ups; comparisons and integer arithmetic, which transactions do most, are nodes of their own.
+//! Invariant: evaluation does not change the frame; subqueries have frames of their own ([`crate::exec::Machine`]).
 
-use base::Result;
+mod compile;
+mod eval;
+
+use std::sync::Arc;
+
+use base::Oid;
 use types::Datum;
 
-use crate::functions::EvalContext;
-use crate::ir::Expr;
+pub(crate) use compile::{Resolve, comparison_of, compile, compile_all};
+pub(crate) use eval::{Env, all_true};
+
+use crate::functions::Function;
+use crate::ir::{CastKind, CompareOp, Expr};
+
+/// Slot of a frame.
+pub(crate) type Slot = u32;
+
+/// A compiled expression.
+#[derive(Clone, Debug)]
+pub(crate) enum Code {
+    Const(Datum),
+    Slot(Slot),
+    Compare(Comparison, Box<[Code; 2]>),
+    /// Arithmetic of integers; the width of the result decides what overflows.
+    Int {
+        op: IntOp,
+        width: IntWidth,
+        args: Box<[Code; 2]>,
+    },
+    /// A cast between integer widths.
+    IntCast(IntWidth, Box<Code>),
+    Call {
+        function: &'static Function,
+        args: Box<[Code]>,
+    },
+    Cast {
+        arg: Box<Code>,
+        from: Oid,
+        to: Oid,
+        typmod: i32,
+        kind: CastKind,
+        explicit: bool,
+    },
+    And(Box<[Code]>),
+    Or(Box<[Code]>),
+    Not(Box<Code>),
+    IsNull(Box<Code>, bool),
+    BooleanTest {
+        arg: Box<Code>,
+        want: Option<bool>,
+        negated: bool,
+    },
+    Distinct {
+        equal: Comparison,
+        args: Box<[Code; 2]>,
+        negated: bool,
+    },
+    Case {
+        branches: Box<[(Code, Code)]>,
+        otherwise: Option<Box<Code>>,
+    },
+    Coalesce(Box<[Code]>),
+    NullIf(Comparison, Box<[Code; 2]>),
+    MinMax {
+        greatest: bool,
+        ty: Oid,
+        args: Box<[Code]>,
+    },
+    AnyAllList {
+        all: bool,
+        test: Comparison,
+        left: Box<Code>,
+        items: Box<[Code]>,
+    },
+    AnyAllArray {
+        all: bool,
+        test: Comparison,
+        left: Box<Code>,
+        array: Box<Code>,
+    },
+    Row(Box<[Code]>),
+    RowCompare {
+        op: CompareOp,
+        pairs: Box<[RowPair]>,
+    },
+    Array {
+        elements: Box<[Code]>,
+        element: Oid,
+        nested: bool,
+    },
+    Subscript {
+        array: Box<Code>,
+        indexes: Box<[Code]>,
+    },
+    /// A subquery of the plan by number.
+    Subquery {
+        index: usize,
+        kind: Box<SubqueryUse>,
+    },
+}
+
+/// One column of a row comparison.
+#[derive(Clone, Debug)]
+pub(crate) struct RowPair {
+    pub left: Code,
+    pub right: Code,
+    pub equal: Comparison,
+    pub less: Comparison,
+}
+
+/// A test of two values that are not NULL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comparison {
+    pub op: CompareOp,
+    pub how: How,
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum How {
+    /// Integers of any widths, by value.
+    Int,
+    /// Values of one type, by its order.
+    Order(Oid),
+    /// By calling a function that answers the test itself.
+    Function(&'static Function),
+}
+
+/// How the rows of a subquery become a value.
+#[derive(Clone, Debug)]
+pub(crate) enum SubqueryUse {
+    Exists,
+    Scalar,
+    /// Values of the left side, and one comparison per column.
+    AnyAll {
+        all: bool,
+        left: Box<[Code]>,
+        tests: Box<[Comparison]>,
+        /// The comparison is equality of one type and the subquery depends on nothing: rows are kept in a hash table.
+        hashed: Option<Box<[Oid]>>,
+    },
+    Array(Oid),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IntOp {
+    Add,
+    Sub,
+    Mul,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IntWidth {
+    Two,
+    Four,
+    Eight,
+}
 
 /// Evaluates an expression without columns, parameters and subqueries.
-pub fn evaluate(_expr: &Expr, _cx: &dyn EvalContext) -> Result<Datum> {
-    todo!()
+///
+/// # Errors
+/// Those of the functions called; 0A000 for a subquery.
+pub fn evaluate(expr: &Expr, cx: &dyn crate::functions::EvalContext) -> base::Result<Datum> {
+    struct Nothing;
+    impl Resolve for Nothing {
+        fn column(&mut self, _: &crate::ir::Column) -> base::Result<Slot> {
+            Err(base::Error::unsupported("cannot use column references here"))
+        }
+        fn whole_row(&mut self, _: usize, _: usize) -> base::Result<Code> {
+            Err(base::Error::unsupported("cannot use column references here"))
+        }
+        fn aggregate(&mut self, _: usize, _: usize) -> base::Result<Slot> {
+            Err(base::Error::unsupported("cannot use aggregates here"))
+        }
+        fn param(&mut self, _: usize) -> Slot {
+            0
+        }
+        fn subquery(&mut self, _: &crate::ir::SubqueryKind, _: &crate::ir::Query) -> base::Result<Code> {
+            Err(base::Error::unsupported("cannot use subquery here"))
+        }
+    }
+    let code = compile(expr, &mut Nothing)?;
+    code.eval(&mut eval::Plain(cx), &[])
 }
+
+impl Code {
+    /// Whether it is the same for every row: no slot but parameters (`slots < params`), nothing volatile, no subquery.
+    pub fn is_fixed(&self, params: Slot) -> bool {
+        let mut fixed = true;
+        self.visit(&mut |code| match code {
+            Code::Slot(slot) if *slot >= params => fixed = false,
+            Code::Subquery { .. } => fixed = false,
+            Code::Call { function, .. } if function.volatility == crate::functions::Volatility::Volatile => fixed = false,
+            _ => {}
+        });
+        fixed
+    }
+
+    /// Calls `f` on every node, children after their parent.
+    pub fn visit(&self, f: &mut dyn FnMut(&Code)) {
+        f(self);
+        let mut each = |codes: &[Code]| codes.iter().for_each(|c| c.visit(f));
+        match self {
+            Code::Const(_) | Code::Slot(_) => {}
+            Code::Compare(_, args) | Code::NullIf(_, args) | Code::Int { args, .. } | Code::Distinct { args, .. } => {
+                each(&args[..]);
+            }
+            Code::IntCast(_, arg) | Code::Not(arg) | Code::IsNull(arg, _) => arg.visit(f),
+            Code::Call { args, .. } => each(args),
+            Code::Cast { arg, .. } | Code::BooleanTest { arg, .. } => arg.visit(f),
+            Code::And(args) | Code::Or(args) | Code::Coalesce(args) | Code::Row(args) => each(args),
+            Code::Case { branches, otherwise } => {
+                for (condition, result) in branches {
+                    condition.visit(f);
+                    result.visit(f);
+                }
+                if let Some(otherwise) = otherwise {
+                    otherwise.visit(f);
+                }
+            }
+            Code::MinMax { args, .. } => each(args),
+            Code::AnyAllList { left, items, .. } => {
+                left.visit(f);
+                items.iter().for_each(|c| c.visit(f));
+            }
+            Code::AnyAllArray { left, array, .. } => {
+                left.visit(f);
+                array.visit(f);
+            }
+            Code::RowCompare { pairs, .. } => {
+                for pair in pairs {
+                    pair.left.visit(f);
+                    pair.right.visit(f);
+                }
+            }
+            Code::Array { elements, .. } => each(elements),
+            Code::Subscript { array, indexes } => {
+                array.visit(f);
+                indexes.iter().for_each(|c| c.visit(f));
+            }
+            Code::Subquery { kind, .. } => {
+                if let SubqueryUse::AnyAll { left, .. } = &**kind {
+                    each(left);
+                }
+            }
+        }
+    }
+}
+
+/// Shared list of codes.
+pub(crate) type Codes = Arc<[Code]>;

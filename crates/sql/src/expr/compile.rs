@@ -1,0 +1,239 @@
+//! From bound expressions to [`Code`].
+
+use std::sync::LazyLock;
+
+use base::{Oid, Result};
+use rustc_hash::FxHashMap;
+use types::oid;
+
+use super::{Code, Comparison, How, IntOp, IntWidth, RowPair, Slot};
+use crate::functions::{self, Function};
+use crate::ir::{AnyAllSource, CastKind, Column, CompareOp, Expr, Query, SubqueryKind};
+
+/// Where the names of an expression are found. Implemented by the planner of a query.
+pub(crate) trait Resolve {
+    /// Slot of a column.
+    fn column(&mut self, column: &Column) -> Result<Slot>;
+    /// A whole row as a record.
+    fn whole_row(&mut self, level: usize, rel: usize) -> Result<Code>;
+    /// Slot of an aggregate's result.
+    fn aggregate(&mut self, level: usize, index: usize) -> Result<Slot>;
+    /// Slot of a parameter.
+    fn param(&mut self, index: usize) -> Slot;
+    /// Plans a subquery.
+    fn subquery(&mut self, kind: &SubqueryKind, query: &Query) -> Result<Code>;
+    /// A slot that already holds the value of this expression (a grouping expression above its aggregation).
+    fn computed(&mut self, _expr: &Expr) -> Option<Slot> {
+        None
+    }
+}
+
+/// Compiles a list.
+pub(crate) fn compile_all<'a>(
+    exprs: impl IntoIterator<Item = &'a Expr>,
+    names: &mut dyn Resolve,
+) -> Result<Vec<Code>> {
+    exprs.into_iter().map(|e| compile(e, names)).collect()
+}
+
+fn boxed(exprs: &[Expr], names: &mut dyn Resolve) -> Result<Box<[Code]>> {
+    Ok(compile_all(exprs, names)?.into())
+}
+
+fn pair(args: &[Expr; 2], names: &mut dyn Resolve) -> Result<Box<[Code; 2]>> {
+    Ok(Box::new([compile(&args[0], names)?, compile(&args[1], names)?]))
+}
+
+/// Compiles an expression.
+///
+/// # Errors
+/// Those of `names`.
+pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
+    if let Some(slot) = names.computed(expr) {
+        return Ok(Code::Slot(slot));
+    }
+    Ok(match expr {
+        Expr::Const(value, _) => Code::Const(value.clone()),
+        Expr::Param(index, _) => Code::Slot(names.param(*index)),
+        Expr::Column(column) => Code::Slot(names.column(column)?),
+        Expr::WholeRow { level, rel } => names.whole_row(*level, *rel)?,
+        Expr::Agg { level, index, .. } => Code::Slot(names.aggregate(*level, *index)?),
+        Expr::Call { function, args, .. } => call(function, boxed(args, names)?),
+        Expr::Cast { arg, ty, kind, explicit, .. } => {
+            let from = arg.ty().oid;
+            let code = compile(arg, names)?;
+            if *kind == CastKind::Relabel {
+                return Ok(code);
+            }
+            Code::Cast {
+                arg: Box::new(code),
+                from,
+                to: ty.oid,
+                typmod: ty.typmod,
+                kind: *kind,
+                explicit: *explicit,
+            }
+        }
+        Expr::And(args) => Code::And(boxed(args, names)?),
+        Expr::Or(args) => Code::Or(boxed(args, names)?),
+        Expr::Not(arg) => Code::Not(Box::new(compile(arg, names)?)),
+        Expr::IsNull { arg, negated } => Code::IsNull(Box::new(compile(arg, names)?), *negated),
+        Expr::BooleanTest { arg, want, negated } => {
+            Code::BooleanTest { arg: Box::new(compile(arg, names)?), want: *want, negated: *negated }
+        }
+        Expr::Distinct { equal, args, negated } => {
+            Code::Distinct { equal: comparison_of(equal), args: pair(args, names)?, negated: *negated }
+        }
+        Expr::Case { branches, otherwise, .. } => Code::Case {
+            branches: branches
+                .iter()
+                .map(|(condition, result)| Ok((compile(condition, names)?, compile(result, names)?)))
+                .collect::<Result<_>>()?,
+            otherwise: match otherwise {
+                Some(expr) => Some(Box::new(compile(expr, names)?)),
+                None => None,
+            },
+        },
+        Expr::Coalesce(args, _) => Code::Coalesce(boxed(args, names)?),
+        Expr::NullIf { equal, args, .. } => Code::NullIf(comparison_of(equal), pair(args, names)?),
+        Expr::MinMax { greatest, args, ty } => {
+            Code::MinMax { greatest: *greatest, ty: ty.oid, args: boxed(args, names)? }
+        }
+        Expr::AnyAll { all, function, left, right } => {
+            let test = comparison_of(function);
+            let left = Box::new(compile(left, names)?);
+            match right {
+                AnyAllSource::List(items) => Code::AnyAllList { all: *all, test, left, items: boxed(items, names)? },
+                AnyAllSource::Array(array) => {
+                    Code::AnyAllArray { all: *all, test, left, array: Box::new(compile(array, names)?) }
+                }
+            }
+        }
+        Expr::Row(args, _) => Code::Row(boxed(args, names)?),
+        Expr::RowCompare { op, pairs } => Code::RowCompare {
+            op: *op,
+            pairs: pairs
+                .iter()
+                .map(|(left, right, equal, less)| {
+                    Ok(RowPair {
+                        left: compile(left, names)?,
+                        right: compile(right, names)?,
+                        equal: comparison_of(equal),
+                        less: comparison_of(less),
+                    })
+                })
+                .collect::<Result<_>>()?,
+        },
+        Expr::Array { elements, element, nested, .. } => {
+            Code::Array { elements: boxed(elements, names)?, element: *element, nested: *nested }
+        }
+        Expr::Subscript { array, indexes, .. } => {
+            Code::Subscript { array: Box::new(compile(array, names)?), indexes: boxed(indexes, names)? }
+        }
+        Expr::Subquery { kind, query, .. } => names.subquery(kind, query)?,
+        Expr::Default => return Err(base::Error::internal("DEFAULT outside of INSERT and UPDATE")),
+    })
+}
+
+fn width_of(ty: Oid) -> Option<IntWidth> {
+    Some(match ty {
+        oid::INT2 => IntWidth::Two,
+        oid::INT4 => IntWidth::Four,
+        oid::INT8 => IntWidth::Eight,
+        _ => return None,
+    })
+}
+
+fn call(function: &'static Function, args: Box<[Code]>) -> Code {
+    let args = match <Box<[Code; 2]>>::try_from(args) {
+        Ok(args) => {
+            let test = comparison_of(function);
+            if !matches!(test.how, How::Function(_)) {
+                return Code::Compare(test, args);
+            }
+            if let Some((op, width)) = integer_arithmetic(function) {
+                return Code::Int { op, width, args };
+            }
+            let [left, right] = *args;
+            Box::new([left, right]) as Box<[Code]>
+        }
+        Err(args) => args,
+    };
+    let args = match <Box<[Code; 1]>>::try_from(args) {
+        Ok(arg) => {
+            let [arg] = *arg;
+            if let Some(width) = integer_cast(function) {
+                return Code::IntCast(width, Box::new(arg));
+            }
+            Box::new([arg]) as Box<[Code]>
+        }
+        Err(args) => args,
+    };
+    Code::Call { function, args }
+}
+
+/// `int4pl` and kin: +, - and * of integers.
+fn integer_arithmetic(function: &Function) -> Option<(IntOp, IntWidth)> {
+    let rest = function.name.strip_prefix("int")?;
+    if function.args.len() != 2 || function.args.iter().any(|a| width_of(*a).is_none()) {
+        return None;
+    }
+    let op = match rest.trim_start_matches(|c: char| c.is_ascii_digit()) {
+        "pl" => IntOp::Add,
+        "mi" => IntOp::Sub,
+        "mul" => IntOp::Mul,
+        _ => return None,
+    };
+    Some((op, width_of(function.ret)?))
+}
+
+/// The casts between integer widths.
+fn integer_cast(function: &Function) -> Option<IntWidth> {
+    let [from] = function.args else { return None };
+    width_of(*from)?;
+    matches!(function.name, "int2" | "int4" | "int8").then(|| width_of(function.ret)).flatten()
+}
+
+/// The comparison operators' functions: (name, left, right) → which comparison.
+static COMPARISONS: LazyLock<FxHashMap<(&'static str, Oid, Oid), CompareOp>> = LazyLock::new(|| {
+    functions::all_operators()
+        .iter()
+        .filter_map(|o| Some(((o.function, o.left, o.right), o.compare?)))
+        .collect()
+});
+
+/// How the test of a boolean function of two arguments is done.
+pub(crate) fn comparison_of(function: &'static Function) -> Comparison {
+    let by_call = Comparison { op: CompareOp::Eq, how: How::Function(function) };
+    let [left, right] = function.args else { return by_call };
+    let Some(&op) = COMPARISONS.get(&(function.name, *left, *right)) else { return by_call };
+    let how = match (left, right) {
+        (l, r) if width_of(*l).is_some() && width_of(*r).is_some() => How::Int,
+        (l, r) if l == r && ordered(*l) => How::Order(*l),
+        _ => return by_call,
+    };
+    Comparison { op, how }
+}
+
+/// Types whose operators compare as [`types::compare_as`] does.
+fn ordered(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::BOOL
+            | oid::OID
+            | oid::FLOAT4
+            | oid::FLOAT8
+            | oid::NUMERIC
+            | oid::TEXT
+            | oid::BPCHAR
+            | oid::NAME
+            | oid::BYTEA
+            | oid::DATE
+            | oid::TIME
+            | oid::TIMETZ
+            | oid::TIMESTAMP
+            | oid::TIMESTAMPTZ
+            | oid::INTERVAL
+            | oid::UUID
+    )
+}

@@ -1,0 +1,495 @@
+//! Evaluation of [`Code`].
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, SqlState};
+use smallvec::SmallVec;
+use types::{Array, Datum, InputContext, oid};
+
+use super::{Code, Comparison, How, IntOp, IntWidth, RowPair, SubqueryUse};
+use crate::functions::{EvalContext, Function};
+use crate::ir::{CastKind, CompareOp};
+
+/// What evaluation may ask of its surroundings.
+pub(crate) trait Env {
+    /// Settings, times, sequences.
+    fn eval(&self) -> &dyn EvalContext;
+    /// The value of a subquery for the row in `frame`; `left` are the values of its left side.
+    fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], frame: &[Datum]) -> Result<Datum>;
+}
+
+/// Surroundings without subqueries.
+pub(super) struct Plain<'a>(pub &'a dyn EvalContext);
+
+impl Env for Plain<'_> {
+    fn eval(&self) -> &dyn EvalContext {
+        self.0
+    }
+
+    fn subquery(&mut self, _: usize, _: &SubqueryUse, _: &[Datum], _: &[Datum]) -> Result<Datum> {
+        Err(Error::unsupported("cannot use subquery here"))
+    }
+}
+
+/// Whether all conditions are true (not false and not NULL).
+pub(crate) fn all_true<E: Env>(conditions: &[Code], env: &mut E, frame: &[Datum]) -> Result<bool> {
+    for condition in conditions {
+        if condition.truth(env, frame)? != Some(true) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+impl Comparison {
+    /// Tests two values; `None` if one is NULL.
+    pub fn test<E: Env>(&self, env: &E, left: &Datum, right: &Datum) -> Result<Option<bool>> {
+        let order = match self.how {
+            How::Int => match (integer(left), integer(right)) {
+                (Some(l), Some(r)) => l.cmp(&r),
+                _ => return Ok(None),
+            },
+            How::Order(ty) => {
+                if left.is_null() || right.is_null() {
+                    return Ok(None);
+                }
+                types::compare_as(ty, &left.as_ref(), &right.as_ref())
+            }
+            How::Function(function) => {
+                let args = [left.clone(), right.clone()];
+                return Ok(truth_of(&apply(function, env.eval(), &args)?));
+            }
+        };
+        Ok(Some(satisfies(self.op, order)))
+    }
+}
+
+fn satisfies(op: CompareOp, order: Ordering) -> bool {
+    match op {
+        CompareOp::Eq => order.is_eq(),
+        CompareOp::Ne => order.is_ne(),
+        CompareOp::Lt => order.is_lt(),
+        CompareOp::Le => order.is_le(),
+        CompareOp::Gt => order.is_gt(),
+        CompareOp::Ge => order.is_ge(),
+    }
+}
+
+#[inline]
+fn integer(value: &Datum) -> Option<i64> {
+    match value {
+        Datum::Int4(v) => Some(*v as i64),
+        Datum::Int8(v) => Some(*v),
+        Datum::Int2(v) => Some(*v as i64),
+        _ => None,
+    }
+}
+
+fn truth_of(value: &Datum) -> Option<bool> {
+    match value {
+        Datum::Bool(v) => Some(*v),
+        _ => None,
+    }
+}
+
+fn of_truth(value: Option<bool>) -> Datum {
+    value.map_or(Datum::Null, Datum::Bool)
+}
+
+/// Calls a function with PostgreSQL's rule for strict ones.
+fn apply(function: &Function, cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    if function.strict && args.iter().any(Datum::is_null) {
+        return Ok(Datum::Null);
+    }
+    (function.eval)(cx, args)
+}
+
+impl IntWidth {
+    fn datum(self, value: i64) -> Option<Datum> {
+        Some(match self {
+            IntWidth::Two => Datum::Int2(value.try_into().ok()?),
+            IntWidth::Four => Datum::Int4(value.try_into().ok()?),
+            IntWidth::Eight => Datum::Int8(value),
+        })
+    }
+
+    #[cold]
+    fn overflow(self) -> Error {
+        let name = match self {
+            IntWidth::Two => "smallint",
+            IntWidth::Four => "integer",
+            IntWidth::Eight => "bigint",
+        };
+        Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("{name} out of range"))
+    }
+}
+
+impl Code {
+    /// The value, or a reference to where it already lies.
+    #[inline]
+    fn value<'a, E: Env>(&'a self, env: &mut E, frame: &'a [Datum]) -> Result<Cow<'a, Datum>> {
+        Ok(match self {
+            Code::Slot(slot) => Cow::Borrowed(&frame[*slot as usize]),
+            Code::Const(value) => Cow::Borrowed(value),
+            code => Cow::Owned(code.eval(env, frame)?),
+        })
+    }
+
+    /// The value as a condition: `None` is NULL.
+    pub fn truth<E: Env>(&self, env: &mut E, frame: &[Datum]) -> Result<Option<bool>> {
+        match self {
+            Code::Compare(test, args) => {
+                let left = args[0].value(env, frame)?;
+                let right = args[1].value(env, frame)?;
+                test.test(env, &left, &right)
+            }
+            Code::And(args) => {
+                let mut result = Some(true);
+                for arg in args {
+                    match arg.truth(env, frame)? {
+                        Some(false) => return Ok(Some(false)),
+                        None => result = None,
+                        Some(true) => {}
+                    }
+                }
+                Ok(result)
+            }
+            Code::Or(args) => {
+                let mut result = Some(false);
+                for arg in args {
+                    match arg.truth(env, frame)? {
+                        Some(true) => return Ok(Some(true)),
+                        None => result = None,
+                        Some(false) => {}
+                    }
+                }
+                Ok(result)
+            }
+            Code::Not(arg) => Ok(arg.truth(env, frame)?.map(|v| !v)),
+            Code::IsNull(arg, negated) => Ok(Some(is_null(&*arg.value(env, frame)?, *negated))),
+            Code::BooleanTest { arg, want, negated } => Ok(Some((arg.truth(env, frame)? == *want) != *negated)),
+            Code::Distinct { equal, args, negated } => {
+                let left = args[0].value(env, frame)?;
+                let right = args[1].value(env, frame)?;
+                let distinct = match (left.is_null(), right.is_null()) {
+                    (true, true) => false,
+                    (false, false) => equal.test(env, &left, &right)? != Some(true),
+                    _ => true,
+                };
+                Ok(Some(distinct != *negated))
+            }
+            Code::AnyAllList { all, test, left, items } => {
+                let left = left.value(env, frame)?;
+                let mut quantifier = Quantifier::new(*all);
+                for item in items {
+                    let item = item.value(env, frame)?;
+                    if quantifier.add(test.test(env, &left, &item)?) {
+                        break;
+                    }
+                }
+                Ok(quantifier.result())
+            }
+            Code::AnyAllArray { all, test, left, array } => {
+                let left = left.value(env, frame)?;
+                let array = array.value(env, frame)?;
+                let Datum::Array(array) = &*array else { return Ok(None) };
+                let mut quantifier = Quantifier::new(*all);
+                for item in &array.values {
+                    if quantifier.add(test.test(env, &left, item)?) {
+                        break;
+                    }
+                }
+                Ok(quantifier.result())
+            }
+            Code::RowCompare { op, pairs } => compare_rows(*op, pairs, env, frame),
+            code => Ok(truth_of(&code.eval(env, frame)?)),
+        }
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// Those of the functions called.
+    pub fn eval<E: Env>(&self, env: &mut E, frame: &[Datum]) -> Result<Datum> {
+        Ok(match self {
+            Code::Const(value) => value.clone(),
+            Code::Slot(slot) => frame[*slot as usize].clone(),
+            Code::Int { op, width, args } => {
+                let left = args[0].value(env, frame)?;
+                let right = args[1].value(env, frame)?;
+                let (Some(l), Some(r)) = (integer(&left), integer(&right)) else { return Ok(Datum::Null) };
+                let result = match op {
+                    IntOp::Add => l.checked_add(r),
+                    IntOp::Sub => l.checked_sub(r),
+                    IntOp::Mul => l.checked_mul(r),
+                };
+                result.and_then(|v| width.datum(v)).ok_or_else(|| width.overflow())?
+            }
+            Code::IntCast(width, arg) => match integer(&*arg.value(env, frame)?) {
+                Some(v) => width.datum(v).ok_or_else(|| width.overflow())?,
+                None => Datum::Null,
+            },
+            Code::Call { function, args } => {
+                let mut values: SmallVec<[Datum; 4]> = SmallVec::with_capacity(args.len());
+                for arg in args {
+                    let value = arg.eval(env, frame)?;
+                    if function.strict && value.is_null() {
+                        return Ok(Datum::Null);
+                    }
+                    values.push(value);
+                }
+                (function.eval)(env.eval(), &values)?
+            }
+            Code::Cast { arg, from, to, typmod, kind, explicit } => {
+                let value = arg.eval(env, frame)?;
+                if value.is_null() {
+                    return Ok(Datum::Null);
+                }
+                cast(value, *from, *to, *typmod, *kind, *explicit, env.eval())?
+            }
+            Code::Case { branches, otherwise } => {
+                for (condition, result) in branches {
+                    if condition.truth(env, frame)? == Some(true) {
+                        return result.eval(env, frame);
+                    }
+                }
+                match otherwise {
+                    Some(code) => code.eval(env, frame)?,
+                    None => Datum::Null,
+                }
+            }
+            Code::Coalesce(args) => {
+                for arg in args {
+                    let value = arg.eval(env, frame)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Datum::Null
+            }
+            Code::NullIf(equal, args) => {
+                let left = args[0].eval(env, frame)?;
+                let right = args[1].value(env, frame)?;
+                match equal.test(env, &left, &right)? {
+                    Some(true) => Datum::Null,
+                    _ => left,
+                }
+            }
+            Code::MinMax { greatest, ty, args } => {
+                let mut best = Datum::Null;
+                for arg in args {
+                    let value = arg.eval(env, frame)?;
+                    if value.is_null() {
+                        continue;
+                    }
+                    let order = types::compare_as(*ty, &value.as_ref(), &best.as_ref());
+                    if best.is_null() || if *greatest { order.is_gt() } else { order.is_lt() } {
+                        best = value;
+                    }
+                }
+                best
+            }
+            Code::Row(args) => {
+                Datum::Record(args.iter().map(|a| a.eval(env, frame)).collect::<Result<Vec<_>>>()?.into())
+            }
+            Code::Array { elements, element, nested } => {
+                let values = elements.iter().map(|e| e.eval(env, frame)).collect::<Result<Vec<_>>>()?;
+                if *nested { nest(values, *element)? } else { flat(values, *element) }
+            }
+            Code::Subscript { array, indexes } => {
+                let array = array.value(env, frame)?.into_owned();
+                let Datum::Array(array) = &array else { return Ok(Datum::Null) };
+                let mut places: SmallVec<[i64; 2]> = SmallVec::new();
+                for index in indexes {
+                    match integer(&*index.value(env, frame)?) {
+                        Some(place) => places.push(place),
+                        None => return Ok(Datum::Null),
+                    }
+                }
+                element_at(array, &places)
+            }
+            Code::Subquery { index, kind } => {
+                let mut values: SmallVec<[Datum; 2]> = SmallVec::new();
+                if let SubqueryUse::AnyAll { left, .. } = &**kind {
+                    for code in left {
+                        values.push(code.eval(env, frame)?);
+                    }
+                }
+                env.subquery(*index, kind, &values, frame)?
+            }
+            code => of_truth(code.truth(env, frame)?),
+        })
+    }
+}
+
+/// IS [NOT] NULL; of a record: all fields are (not) NULL.
+fn is_null(value: &Datum, negated: bool) -> bool {
+    match value {
+        Datum::Record(fields) => fields.iter().all(|f| f.is_null() != negated),
+        value => value.is_null() != negated,
+    }
+}
+
+/// ANY and ALL over three-valued tests.
+pub(crate) struct Quantifier {
+    all: bool,
+    unknown: bool,
+    decided: bool,
+}
+
+impl Quantifier {
+    pub fn new(all: bool) -> Quantifier {
+        Quantifier { all, unknown: false, decided: false }
+    }
+
+    /// Takes one test; `true` if the result is decided.
+    pub fn add(&mut self, test: Option<bool>) -> bool {
+        match test {
+            None => self.unknown = true,
+            Some(truth) => self.decided |= truth != self.all,
+        }
+        self.decided
+    }
+
+    pub fn result(&self) -> Option<bool> {
+        match (self.decided, self.unknown) {
+            (true, _) => Some(!self.all),
+            (false, true) => None,
+            (false, false) => Some(self.all),
+        }
+    }
+}
+
+/// Row comparison by SQL's rules: = and <> look at every column, the others at the first that differs.
+fn compare_rows<E: Env>(op: CompareOp, pairs: &[RowPair], env: &mut E, frame: &[Datum]) -> Result<Option<bool>> {
+    let mut unknown = false;
+    for pair in pairs {
+        let left = pair.left.value(env, frame)?;
+        let right = pair.right.value(env, frame)?;
+        match (pair.equal.test(env, &left, &right)?, op) {
+            (Some(true), _) => {}
+            (Some(false), CompareOp::Eq) => return Ok(Some(false)),
+            (Some(false), CompareOp::Ne) => return Ok(Some(true)),
+            (None, CompareOp::Eq | CompareOp::Ne) => unknown = true,
+            (None, _) => return Ok(None),
+            (Some(false), _) => {
+                let less = pair.less.test(env, &left, &right)?;
+                return Ok(less.map(|less| matches!(op, CompareOp::Lt | CompareOp::Le) == less));
+            }
+        }
+    }
+    if unknown {
+        return Ok(None);
+    }
+    Ok(Some(matches!(op, CompareOp::Eq | CompareOp::Le | CompareOp::Ge)))
+}
+
+#[allow(clippy::too_many_arguments)]
+fn cast(
+    value: Datum,
+    from: Oid,
+    to: Oid,
+    typmod: i32,
+    kind: CastKind,
+    explicit: bool,
+    cx: &dyn EvalContext,
+) -> Result<Datum> {
+    match kind {
+        CastKind::Relabel => Ok(value),
+        CastKind::Typmod => match (types::oid::element_of(to), value) {
+            (Some(element), Datum::Array(array)) => {
+                let convert = |v: &Datum| match v {
+                    Datum::Null => Ok(Datum::Null),
+                    v => types::apply_typmod(v.clone(), element, typmod, explicit),
+                };
+                let values = array.values.iter().map(convert).collect::<Result<Vec<_>>>()?;
+                Ok(Datum::Array(Arc::new(Array { element: array.element, dims: array.dims.clone(), values })))
+            }
+            (_, value) => types::apply_typmod(value, to, typmod, explicit),
+        },
+        CastKind::InOut => {
+            let mut text = Vec::new();
+            types::write_text(value.as_ref(), from, cx.settings(), &mut text)?;
+            let text = String::from_utf8(text).map_err(|_| Error::internal("text output is not UTF-8"))?;
+            if matches!(to, oid::TEXT | oid::VARCHAR | oid::UNKNOWN) {
+                return Ok(Datum::Text(text.into()));
+            }
+            let input = InputContext { settings: cx.settings(), now_micros: cx.transaction_timestamp() };
+            let value = types::parse_text(to, typmod, &text, &input)?;
+            if typmod >= 0 { types::apply_typmod(value, to, typmod, explicit) } else { Ok(value) }
+        }
+        CastKind::ArrayElements(function) => {
+            let Datum::Array(array) = value else { return Err(Error::internal("an array cast of no array")) };
+            let target = types::oid::element_of(to).unwrap_or(to);
+            let convert = |v: &Datum| match (v, function) {
+                (Datum::Null, _) => Ok(Datum::Null),
+                (v, Some(function)) => {
+                    let mut args = vec![v.clone()];
+                    if function.args.len() > 1 {
+                        args.push(Datum::Int4(typmod));
+                    }
+                    if function.args.len() > 2 {
+                        args.push(Datum::Bool(explicit));
+                    }
+                    (function.eval)(cx, &args)
+                }
+                (v, None) => cast(v.clone(), array.element, target, typmod, CastKind::InOut, explicit, cx),
+            };
+            let values = array.values.iter().map(convert).collect::<Result<Vec<_>>>()?;
+            Ok(Datum::Array(Arc::new(Array { element: target, dims: array.dims.clone(), values })))
+        }
+    }
+}
+
+/// An array of one dimension.
+fn flat(values: Vec<Datum>, element: Oid) -> Datum {
+    let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+    Datum::Array(Arc::new(Array { element, dims: dims.into(), values }))
+}
+
+/// Arrays as the elements of one with a dimension more.
+fn nest(values: Vec<Datum>, element: Oid) -> Result<Datum> {
+    let mismatch = || {
+        Error::new(
+            SqlState::ARRAY_SUBSCRIPT_ERROR,
+            "multidimensional arrays must have array expressions with matching dimensions",
+        )
+    };
+    let mut dims: Option<Vec<(i32, i32)>> = None;
+    let mut all = Vec::new();
+    let count = values.len() as i32;
+    for value in values {
+        let Datum::Array(inner) = value else { return Err(mismatch()) };
+        let inner_dims: Vec<(i32, i32)> = inner.dims.iter().copied().collect();
+        match &dims {
+            Some(dims) if *dims != inner_dims => return Err(mismatch()),
+            Some(_) => {}
+            None => dims = Some(inner_dims),
+        }
+        all.extend(inner.values.iter().cloned());
+    }
+    let mut outer = vec![(count, 1)];
+    outer.extend(dims.unwrap_or_default());
+    if all.is_empty() {
+        outer.clear();
+    }
+    Ok(Datum::Array(Arc::new(Array { element, dims: outer.into(), values: all })))
+}
+
+/// One element; NULL outside of the bounds or with another number of subscripts.
+fn element_at(array: &Array, places: &[i64]) -> Datum {
+    if places.len() != array.dims.len() {
+        return Datum::Null;
+    }
+    let mut at = 0usize;
+    for (&place, &(len, lower)) in places.iter().zip(array.dims.iter()) {
+        let offset = place - lower as i64;
+        if offset < 0 || offset >= len as i64 {
+            return Datum::Null;
+        }
+        at = at * len as usize + offset as usize;
+    }
+    array.values.get(at).cloned().unwrap_or(Datum::Null)
+}
