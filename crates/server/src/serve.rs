@@ -14,7 +14,7 @@ use env::{DiskLock, World};
 use pgwire::{Registry, Server, ServerConfig};
 use redo::DriverError;
 use sql::session::Shared;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::backend::{CoreBackend, SUPERUSER, has_password, is_loopback};
 use crate::config::ServeOptions;
@@ -183,11 +183,16 @@ fn no_randomness(error: io::Error) -> String {
     format!("the system has no randomness: {error}")
 }
 
+/// A write beyond the limit on file sizes. Unless it is received, it kills; received, the write fails as others do.
+const SIGXFSZ: i32 = 25;
+
 /// Completes with the name of the first signal that asks the server to end. Signals count from this call on.
 fn stop_signals() -> io::Result<impl Future<Output = &'static str>> {
-    let (mut terminate, mut interrupt): (Signal, Signal) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let too_large = signal(SignalKind::from_raw(SIGXFSZ))?;
     Ok(async move {
+        let _received = too_large;
         tokio::select! {
             _ = terminate.recv() => "SIGTERM",
             _ = interrupt.recv() => "SIGINT",

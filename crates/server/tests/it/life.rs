@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 
-use rustix::process::Signal;
+use rustix::process::{Resource, Rlimit, Signal, prlimit};
 use tempfile::tempdir;
 
 use crate::client::{Client, connect};
@@ -112,4 +112,22 @@ fn a_directory_that_cannot_be_made_is_refused() {
     let (message, code) = refusal(&mut command(dir.path(), &format!("127.0.0.1:{}", free_port())));
     assert!(message.starts_with("cannot "), "{message}");
     assert_eq!(code, Some(1));
+}
+
+#[test]
+fn a_failed_log_ends_the_server_at_once() {
+    let dir = tempdir().unwrap();
+    let mut node = Node::start(dir.path(), &[]);
+    let mut client = connect(node.address, "postgres", None).unwrap();
+    assert_eq!(client.query("CREATE ROLE early LOGIN"), "CREATE ROLE | [I]");
+    let nothing = Rlimit { current: Some(0), maximum: Some(0) };
+    prlimit(Some(node.pid()), Resource::Fsize, nothing).unwrap();
+    // That it is committed waits for a position that never becomes durable.
+    let answer = client.query("CREATE ROLE late LOGIN");
+    assert!(!answer.contains("[I]"), "{answer}");
+    let line = node.line_with("ERROR");
+    assert!(line.contains("the log failed: ") && line.ends_with("; the server ends"), "{line}");
+    assert_eq!(node.wait(), Some(1));
+    let node = Node::start(dir.path(), &[]);
+    assert!(connect(node.address, "early", None).is_ok());
 }

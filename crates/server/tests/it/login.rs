@@ -42,6 +42,18 @@ fn beyond_loopback_a_password_is_necessary() {
 }
 
 #[test]
+fn a_password_set_in_sql_counts_from_the_next_login_on() {
+    let dir = tempdir().unwrap();
+    let node = Node::start(dir.path(), &[]);
+    let mut client = connect(node.address, "postgres", None).unwrap();
+    assert_eq!(client.query("ALTER ROLE postgres PASSWORD 'secret'"), "ALTER ROLE | [I]");
+    assert_eq!(connect(node.address, "postgres", None).err().unwrap(), "a password is wanted");
+    assert!(connect(node.address, "postgres", Some("secret")).is_ok());
+    assert_eq!(client.query("ALTER ROLE postgres PASSWORD NULL"), "ALTER ROLE | [I]");
+    assert!(connect(node.address, "postgres", None).is_ok());
+}
+
+#[test]
 fn names_that_do_not_exist() {
     let dir = tempdir().unwrap();
     let node = Node::start(dir.path(), &[]);

@@ -74,10 +74,20 @@ impl Node {
         panic!("no line with {text:?} in the log: {seen:#?}");
     }
 
-    /// Sends a signal and waits for the end: the exit code.
-    pub fn end(mut self, signal: Signal) -> Option<i32> {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    /// Process number.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Waits for the end: the exit code, unless a signal killed it.
+    pub fn wait(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
+    }
+
+    /// Sends a signal and waits for the end: the exit code.
+    pub fn end(self, signal: Signal) -> Option<i32> {
+        kill_process(self.pid(), signal).unwrap();
+        self.wait()
     }
 }
 
