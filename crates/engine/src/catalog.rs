@@ -224,7 +224,7 @@ impl Transaction {
             // Renamed, or made again with fresh storage: its entries are there.
             return Ok(Step::Ready(()));
         }
-        let built = IndexStore::empty(index.clone());
+        let built = IndexStore::empty(&self.shard.0.store, index.clone());
         self.definitions.build = Some(Build { index: built, next: base::RowId(0), end: store.rows.end(), store });
         self.go_on_building()
     }
@@ -232,6 +232,7 @@ impl Transaction {
     /// Enters some more rows. REQUIRES that nobody writes to the table (its Share lock).
     fn go_on_building(&mut self) -> Result<Step<()>> {
         let Some(mut build) = self.definitions.build.take() else { return Ok(Step::Ready(())) };
+        self.check_memory()?;
         let shape = build.store.upkeep.shape.read().clone();
         let own = self.core.as_ref().map(|c| c.id());
         let mut key = Vec::new();

@@ -159,9 +159,9 @@ pub(crate) fn open(
     store.advance_horizon(replayed.last_ts);
     store.raise_durable(replayed.last_ts);
     store.start_ids_after(replayed.last_txn);
-    for store in tables.values() {
-        if let Some(table) = catalog.table(store.id.table) {
-            finish_table(&catalog, table, store);
+    for rows in tables.values() {
+        if let Some(table) = catalog.table(rows.id.table) {
+            finish_table(&store, &catalog, table, rows);
         }
     }
     let inner = Inner {
@@ -182,11 +182,11 @@ pub(crate) fn open(
 }
 
 /// Gives a table its shape and its indexes their entries.
-fn finish_table(catalog: &Catalog, table: &TableDesc, store: &TableStore) {
+fn finish_table(memory: &Store, catalog: &Catalog, table: &TableDesc, store: &TableStore) {
     let shape = Arc::new(crate::shape::Shape::of(table));
     *store.upkeep.shape.write() = Arc::clone(&shape);
     for desc in catalog.indexes(table.oid) {
-        let index = crate::storage::IndexStore::empty(desc.clone());
+        let index = crate::storage::IndexStore::empty(memory, desc.clone());
         let mut key = Vec::new();
         let guard = pin();
         for row in 0..store.rows.end().0 {

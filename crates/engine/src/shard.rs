@@ -23,7 +23,7 @@ use crate::unique::Stripes;
 /// How a shard is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardOptions {
-    /// Budget of memory for rows in bytes; writes are refused beyond it.
+    /// Budget of memory for rows and index nodes in bytes; writes are refused beyond it (53200), deletes never are.
     pub memory_limit: u64,
     /// Sizes of the log's files.
     pub log: redo::FileOptions,
@@ -165,11 +165,11 @@ impl Engine for Shard {
 
     fn memory(&self) -> MemoryUse {
         let memory = self.0.store.memory();
-        {
+        let indexes: u64 = {
             let tables = self.0.tables.read();
-            let indexes = tables.values().flat_map(|t| t.upkeep.indexes.read().iter().cloned().collect::<Vec<_>>());
-            let bytes = indexes.map(|i| i.tree.memory_bytes() as u64).sum();
-            MemoryUse { rows: memory.used(), indexes: bytes, limit: memory.limit() }
-        }
+            let lists = tables.values().map(|t| t.upkeep.indexes.read().clone());
+            lists.map(|list| list.iter().map(|i| i.tree.memory_bytes() as u64).sum::<u64>()).sum()
+        };
+        MemoryUse { rows: memory.used().saturating_sub(indexes), indexes, limit: memory.limit() }
     }
 }

@@ -74,7 +74,7 @@ impl TableStore {
     pub fn new(store: &Store, table: &TableDesc, indexes: impl Iterator<Item = IndexDesc>) -> TableStore {
         let upkeep = Arc::new(Upkeep {
             shape: RwLock::new(Arc::new(Shape::of(table))),
-            indexes: RwLock::new(Arc::new(indexes.map(IndexStore::empty).collect())),
+            indexes: RwLock::new(Arc::new(indexes.map(|desc| IndexStore::empty(store, desc)).collect())),
         });
         let rows = store.new_table(table.oid, upkeep.clone());
         TableStore { id: storage_id(table), rows: Arc::new(rows), upkeep }
@@ -98,9 +98,9 @@ impl TableStore {
 }
 
 impl IndexStore {
-    /// An index without entries.
-    pub fn empty(desc: IndexDesc) -> Arc<IndexStore> {
-        Arc::new(IndexStore { desc, tree: BTreeIndex::new() })
+    /// An index without entries, charged to the budget of `store`.
+    pub fn empty(store: &Store, desc: IndexDesc) -> Arc<IndexStore> {
+        Arc::new(IndexStore { desc, tree: BTreeIndex::charged_to(Arc::clone(store.memory())) })
     }
 }
 

@@ -102,10 +102,10 @@ impl Transaction {
     }
 
     /// Refuses a write beyond the memory budget.
-    fn check_memory(&self) -> Result<()> {
+    pub fn check_memory(&self) -> Result<()> {
         self.shard.0.store.memory().check().map_err(|full| {
-            Error::new(SqlState::OUT_OF_MEMORY, "out of memory for rows")
-                .detail(format!("{full:?}"))
+            Error::new(SqlState::OUT_OF_MEMORY, "out of memory for rows and indexes")
+                .detail(format!("{} of {} bytes are in use.", full.used, full.limit))
                 .hint("Delete rows, or raise the server's memory limit.")
         })
     }

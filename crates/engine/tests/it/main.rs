@@ -1,0 +1,5 @@
+//! The shard through the traits that SQL uses: what transactions see, wait for, and find again after a crash.
+
+mod memory;
+mod support;
+mod transactions;
