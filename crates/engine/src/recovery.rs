@@ -184,7 +184,7 @@ pub(crate) fn open(
 /// Gives a table its shape and its indexes their entries.
 fn finish_table(memory: &Store, catalog: &Catalog, table: &TableDesc, store: &TableStore) {
     let shape = Arc::new(crate::shape::Shape::of(table));
-    *store.upkeep.shape.write() = Arc::clone(&shape);
+    store.upkeep.replace_shape(Arc::clone(&shape));
     for desc in catalog.indexes(table.oid) {
         let index = crate::storage::IndexStore::empty(memory, desc.clone());
         let mut key = Vec::new();

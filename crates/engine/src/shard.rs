@@ -167,7 +167,7 @@ impl Engine for Shard {
         let memory = self.0.store.memory();
         let indexes: u64 = {
             let tables = self.0.tables.read();
-            let lists = tables.values().map(|t| t.upkeep.indexes.read().clone());
+            let lists = tables.values().map(|t| t.upkeep.current().indexes.clone());
             lists.map(|list| list.iter().map(|i| i.tree.memory_bytes() as u64).sum::<u64>()).sum()
         };
         MemoryUse { rows: memory.used().saturating_sub(indexes), indexes, limit: memory.limit() }
