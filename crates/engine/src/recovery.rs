@@ -49,7 +49,10 @@ impl Replay {
                 Ok(())
             }
             RecordKind::Sequence => {
-                self.sequences.replay(record.payload).ok_or_else(|| "a sequence record is malformed".to_string())
+                let oid = self.sequences.replay(record.payload).ok_or("a sequence record is malformed")?;
+                // Its transaction may be lost: another sequence of the same OID would go on where this one was.
+                self.next_oid = self.next_oid.max(oid.0.saturating_add(1));
+                Ok(())
             }
             RecordKind::Noop | RecordKind::Message => Ok(()),
             kind => Err(format!("records of kind {kind:?} are not known to this version")),

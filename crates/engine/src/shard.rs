@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use base::{Error, Oid, Result, SqlState, Timestamp};
+use base::{Error, Lsn, Oid, Result, SqlState, Timestamp};
 use engine_api::{Catalog, Engine, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn, TxnOptions};
 use env::World;
 use mvcc::Store;
@@ -52,7 +52,7 @@ pub(crate) struct Inner {
     pub next_oid: AtomicU32,
     pub commits: AtomicU64,
     /// A commit and its position, to raise the store's durable horizon by when it is reached.
-    pub horizon_sample: Mutex<(Timestamp, base::Lsn)>,
+    pub horizon_sample: Mutex<(Timestamp, Lsn)>,
 }
 
 impl Inner {
@@ -147,6 +147,10 @@ impl Engine for Shard {
 
     fn sequence_next(&self, sequence: Oid) -> Result<i64> {
         self.0.sequences.next(&self.0, &self.sequence(sequence)?)
+    }
+
+    fn sequence_gate(&self, sequence: Oid) -> Lsn {
+        self.0.sequences.gate(sequence, self.durable())
     }
 
     fn sequence_set(&self, sequence: Oid, state: SequenceState) -> Result<()> {

@@ -26,6 +26,7 @@ pub(crate) const REDO_AHEAD_BYTES: usize = 1 << 20;
 
 /// Where a savepoint cuts.
 struct Mark {
+    /// `None`: nothing was written or locked before.
     core: Option<TxnMark>,
     /// Bytes of the record, those gone ahead included.
     redo: u64,
@@ -520,14 +521,8 @@ impl Txn for Transaction {
         self.marks.truncate(at + 1);
         if let Some(core) = &mut self.core {
             self.shard.0.store.cancel_wait(core);
-            match core_mark {
-                Some(mark) => self.shard.0.store.undo_to(core, mark),
-                None => {
-                    if let Some(core) = self.core.take() {
-                        self.shard.0.store.abort(core);
-                    }
-                }
-            }
+            // It goes on under its id even if all of it is undone: what went ahead in the log has that id.
+            self.shard.0.store.undo_to(core, core_mark.unwrap_or_default());
         }
         match redo.checked_sub(self.redo_ahead) {
             Some(kept) => self.redo.truncate(kept as usize),

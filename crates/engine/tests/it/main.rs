@@ -2,5 +2,7 @@
 
 mod indexes;
 mod memory;
+mod savepoints;
+mod sequences;
 mod support;
 mod transactions;
