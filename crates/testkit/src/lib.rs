@@ -2,7 +2,7 @@
 //!
 //! Responsible for: starting and killing both servers ([`Oracle`], [`Nyala`]), a client that shows each answer exactly
 //! as it came over the wire ([`Connection`], [`Reply`]), scripts whose answers must be equal on both servers
-//! ([`script`]).
+//! ([`script`]), interleaved schedules ([`schedule`]).
 //! Not responsible for: knowing what an answer should be. PostgreSQL says that, or an invariant of the test.
 //! Invariants: no server and no directory outlives the test's process, however that ends. Nothing here runs in the server.
 //! Start at [`Target`]; read `crates/testkit/tests/slt.rs` first.
@@ -15,6 +15,7 @@ mod oracle;
 mod process;
 mod random;
 mod reply;
+pub mod schedule;
 pub mod script;
 mod target;
 
