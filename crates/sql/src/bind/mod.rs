@@ -1,8 +1,31 @@
 //! From the raw parse tree to the bound statement ([`crate::ir`]).
+//!
+//! Responsible for: what names mean, which overloads are called, types and casts, and PostgreSQL's errors about all of it.
+//! Not responsible for: whether the bound statement can be run, and how (`plan`); definitions (`ddl`).
+//! Invariants: a bound statement has no untyped expression; everything unsupported is refused here with 0A000.
+
+mod coerce;
+mod dml;
+mod expr;
+mod fold;
+mod from;
+mod func;
+mod group;
+mod node;
+mod order;
+mod params;
+mod regtypes;
+mod resolve;
+mod scope;
+mod select;
+mod setop;
+mod sublink;
+mod types;
+pub(crate) mod visit;
 
 use std::sync::Arc;
 
-use base::{Oid, Result};
+use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, TableDesc, TableLockMode};
 use rupg_sql::nodes::{Node, TypeName};
 
@@ -61,9 +84,68 @@ pub struct BoundStatement {
     pub tables: Vec<(Oid, TableLockMode)>,
 }
 
+/// An expression and where it begins in the statement.
+#[derive(Clone, Debug)]
+struct Located {
+    expr: Expr,
+    at: i32,
+}
+
+/// The state of binding one statement.
+struct Binder<'a, 'c> {
+    cx: &'a mut BindContext<'c>,
+    sql: &'a str,
+    scopes: Vec<scope::Scope<'a>>,
+    tables: Vec<(Oid, TableLockMode)>,
+    depth: usize,
+    params_forbidden: bool,
+}
+
+impl<'a, 'c> Binder<'a, 'c> {
+    fn new(cx: &'a mut BindContext<'c>, sql: &'a str) -> Binder<'a, 'c> {
+        Binder { cx, sql, scopes: Vec::new(), tables: Vec::new(), depth: 0, params_forbidden: false }
+    }
+
+    /// An error at a place of the statement.
+    fn error(&self, code: SqlState, message: impl Into<String>, at: i32) -> Error {
+        Error::new(code, message).at_byte(self.sql, at)
+    }
+
+    /// 0A000 at a place of the statement.
+    fn unsupported(&self, message: impl Into<String>, at: i32) -> Error {
+        Error::unsupported(message).at_byte(self.sql, at)
+    }
+
+    /// An error of someone else, at a place of the statement.
+    fn locate(&self, error: Error, at: i32) -> Error {
+        error.at_byte(self.sql, at)
+    }
+}
+
+fn stack_depth() -> Error {
+    Error::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(
+        "Increase the configuration parameter \"max_stack_depth\" (currently 2048kB), after ensuring the platform's \
+         stack depth limit is adequate.",
+    )
+}
+
 /// Binds SELECT, VALUES, INSERT, UPDATE or DELETE.
-pub fn bind(_node: &Node, _sql: &str, _cx: &mut BindContext<'_>) -> Result<BoundStatement> {
-    todo!()
+pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundStatement> {
+    let mut binder = Binder::new(cx, sql);
+    let (statement, columns) = match node {
+        Node::SelectStmt(select) => {
+            let query = binder.subquery(select, true)?.query;
+            let columns = select::result_columns(&query);
+            (ir::Statement::Select(Box::new(query)), columns)
+        }
+        Node::InsertStmt(insert) => binder.insert(insert)?,
+        Node::UpdateStmt(update) => binder.update(update)?,
+        Node::DeleteStmt(delete) => binder.delete(delete)?,
+        _ => return Err(Error::unsupported("this statement cannot be bound")),
+    };
+    binder.check_params(&statement)?;
+    let tables = binder.tables;
+    Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables })
 }
 
 /// The type of a column definition.
@@ -76,36 +158,36 @@ pub struct ColumnType {
 }
 
 /// Resolves the type of a column definition.
-pub fn bind_column_type(_name: &TypeName, _sql: &str) -> Result<ColumnType> {
-    todo!()
+pub fn bind_column_type(name: &TypeName, sql: &str) -> Result<ColumnType> {
+    types::column_type(name, sql)
 }
 
 /// Binds a column default, coerced to the column's type.
-pub fn bind_default(_text: &str, _ty: Ty, _column: &str, _cx: &mut BindContext<'_>) -> Result<Expr> {
-    todo!()
+pub fn bind_default(text: &str, ty: Ty, column: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::default_expression(text, ty, column, cx)
 }
 
 /// Binds a CHECK condition over the columns of a table (rel 0).
-pub fn bind_check(_text: &str, _table: &TableDesc, _cx: &mut BindContext<'_>) -> Result<Expr> {
-    todo!()
+pub fn bind_check(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::check_expression(text, table, cx)
 }
 
 /// Binds an expression without columns, coerced (assignment) to a type.
-pub fn bind_argument(_node: &Node, _ty: Ty, _cx: &mut BindContext<'_>) -> Result<Expr> {
-    todo!()
+pub fn bind_argument(node: &Node, ty: Ty, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::argument(node, ty, cx)
 }
 
 /// Calls `f` on every column reference of an expression.
-pub fn visit_columns(_expr: &Expr, _f: &mut dyn FnMut(&Column)) {
-    todo!()
+pub fn visit_columns(expr: &Expr, f: &mut dyn FnMut(&Column)) {
+    visit::columns(expr, f);
 }
 
 /// The `=` operator for two types, after implicit casts.
-pub fn equality_operator(_left: Oid, _right: Oid) -> Option<&'static Operator> {
-    todo!()
+pub fn equality_operator(left: Oid, right: Oid) -> Option<&'static Operator> {
+    resolve::binary_operator("=", left, right).ok()
 }
 
 /// Whether a cast exists in a context.
-pub fn can_cast(_from: Oid, _to: Oid, _context: CastContext) -> bool {
-    todo!()
+pub fn can_cast(from: Oid, to: Oid, context: CastContext) -> bool {
+    coerce::can_coerce(from, to, context)
 }

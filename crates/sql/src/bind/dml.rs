@@ -1,0 +1,603 @@
+//! INSERT, UPDATE, DELETE, and the expressions stored with tables.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use engine_api::{ConstraintKind, TableDesc, TableLockMode};
+use rupg_sql::nodes::{
+    DeleteStmt, InsertStmt, Node, OnConflictAction, OnConflictClause, OverridingKind, RangeVar, ResTarget, RowExpr,
+    SelectStmt, SetOperation, SubLink, UpdateStmt,
+};
+
+use super::from::{Relation, table_columns, target_item};
+use super::node::location;
+use super::scope::{Place, Scope};
+use super::select::origin;
+use super::{BindContext, Binder, Located, ResultColumn};
+use crate::ir::{
+    ColumnSource, ConflictUpdate, Delete, Expr, Insert, InsertSource, OnConflict, Query, Rel, RelKind, Statement,
+    TableInfo, Target, Ty, Update,
+};
+
+type Bound = (Statement, Vec<ResultColumn>);
+
+/// A table column that a statement assigns to.
+#[derive(Clone, Debug)]
+struct Assigned {
+    index: usize,
+    name: String,
+    ty: Ty,
+    at: i32,
+}
+
+/// What an UPDATE assigns to a column.
+enum Source<'a> {
+    Node(&'a Node),
+    Column(&'a SubLink, usize, usize),
+}
+
+impl<'a> Binder<'a, '_> {
+    /// INSERT.
+    pub(super) fn insert(&mut self, insert: &'a InsertStmt) -> Result<Bound> {
+        if insert.r#override != OverridingKind::OVERRIDING_NOT_SET {
+            return Err(self.unsupported("OVERRIDING is not supported", -1));
+        }
+        self.push_scope();
+        self.add_ctes(insert.withClause.as_deref())?;
+        let table = self.target_table(insert.relation.as_deref())?;
+        let columns = self.insert_columns(&insert.cols, &table.desc)?;
+        let explicit = !insert.cols.is_empty();
+        let (source, assigned) = self.insert_source(insert, &table.desc, columns, explicit)?;
+        let mut from = Vec::with_capacity(table.desc.columns.len());
+        for (i, column) in table.desc.columns.iter().enumerate() {
+            from.push(match assigned.iter().position(|a| a.index == i) {
+                Some(n) => ColumnSource::Source(n),
+                None => ColumnSource::Default(self.column_default(column)?),
+            });
+        }
+        let rels = self.target_rels(&table, insert.relation.as_deref());
+        let on_conflict = match insert.onConflictClause.as_deref() {
+            Some(clause) => self.on_conflict(clause, &table, &rels)?,
+            None => None,
+        };
+        self.enter_target(&rels[..1], &table);
+        let list = insert.returningClause.as_ref().map(|r| &r.exprs);
+        let mut query = Query::default();
+        let (returning, result) = self.returning(list.map(Vec::as_slice), &mut query)?;
+        self.unused_ctes()?;
+        let checks = self.checks(&table.desc)?;
+        self.scopes.pop();
+        let insert = Insert { table, source, columns: from, on_conflict, returning, rels, checks };
+        Ok((Statement::Insert(Box::new(insert)), result))
+    }
+
+    /// The table that a statement changes.
+    fn target_table(&mut self, var: Option<&RangeVar>) -> Result<Arc<TableInfo>> {
+        let Some(var) = var else { return Err(Error::internal("a statement without a table")) };
+        let name = var.relname.as_deref().unwrap_or("");
+        if var.schemaname.is_none() && self.find_cte(name).is_some() {
+            let message = format!("relation \"{name}\" cannot be the target of a modifying statement");
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, var.location));
+        }
+        match self.relation(var)? {
+            Relation::Table(info) => {
+                self.lock(info.desc.oid, TableLockMode::RowExclusive);
+                Ok(info)
+            }
+            Relation::System(relation, _) => {
+                let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
+                Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
+            }
+        }
+    }
+
+    fn target_alias(var: Option<&RangeVar>, table: &TableInfo) -> String {
+        let alias = var.and_then(|v| v.alias.as_ref()).and_then(|a| a.aliasname.as_deref());
+        alias.unwrap_or(&table.desc.name).to_string()
+    }
+
+    fn target_rels(&self, table: &Arc<TableInfo>, var: Option<&RangeVar>) -> Vec<Rel> {
+        let rel =
+            |alias: String| Rel { alias, kind: RelKind::Table(Arc::clone(table)), columns: table_columns(&table.desc) };
+        vec![rel(Self::target_alias(var, table)), rel("excluded".to_string())]
+    }
+
+    /// Makes rels the range table of the current scope, all visible.
+    fn enter_target(&mut self, rels: &[Rel], table: &TableInfo) {
+        let items = rels
+            .iter()
+            .enumerate()
+            .map(|(i, rel)| {
+                let own_name = i == 0 && rel.alias == table.desc.name;
+                target_item(i, rel, own_name.then_some(table.desc.schema))
+            })
+            .collect();
+        let scope = self.scope();
+        scope.items = items;
+        scope.rels = rels.to_vec();
+        scope.real_names = vec![Some(table.desc.name.clone()); rels.len()];
+        if let Some(name) = scope.real_names.get_mut(1) {
+            *name = None;
+        }
+    }
+
+    fn column_named(&self, name: &str, desc: &TableDesc, at: i32) -> Result<Assigned> {
+        let found = desc.columns.iter().position(|c| !c.dropped && c.name == name);
+        let Some(index) = found else {
+            let message = format!("column \"{name}\" of relation \"{}\" does not exist", desc.name);
+            return Err(self.error(SqlState::UNDEFINED_COLUMN, message, at));
+        };
+        Ok(assigned(desc, index, at))
+    }
+
+    /// The columns an INSERT names, or all.
+    fn insert_columns(&self, list: &[Option<Node>], desc: &TableDesc) -> Result<Vec<Assigned>> {
+        if list.is_empty() {
+            let live = desc.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
+            return Ok(live.map(|(i, _)| assigned(desc, i, -1)).collect());
+        }
+        let mut out: Vec<Assigned> = Vec::with_capacity(list.len());
+        for node in list.iter().flatten() {
+            let Node::ResTarget(target) = node else { continue };
+            let column = self.assignment_target(target, desc)?;
+            if out.iter().any(|c| c.index == column.index) {
+                let message = format!("column \"{}\" specified more than once", column.name);
+                return Err(self.error(SqlState::DUPLICATE_COLUMN, message, target.location));
+            }
+            out.push(column);
+        }
+        Ok(out)
+    }
+
+    fn assignment_target(&self, target: &ResTarget, desc: &TableDesc) -> Result<Assigned> {
+        let column = self.column_named(target.name.as_deref().unwrap_or(""), desc, target.location)?;
+        if !target.indirection.is_empty() {
+            return Err(self.unsupported("assignment to a part of a column is not supported", target.location));
+        }
+        Ok(column)
+    }
+
+    fn insert_source(
+        &mut self,
+        insert: &'a InsertStmt,
+        desc: &TableDesc,
+        columns: Vec<Assigned>,
+        explicit: bool,
+    ) -> Result<(InsertSource, Vec<Assigned>)> {
+        let Some(node) = &insert.selectStmt else {
+            return Ok((InsertSource::Values(vec![Vec::new()]), Vec::new()));
+        };
+        let Node::SelectStmt(select) = node else { return Err(Error::internal("INSERT of what is no query")) };
+        if is_plain_values(select) {
+            return self.insert_values(select, desc, columns, explicit);
+        }
+        let mut bound = self.subquery(select, false)?;
+        let at: Vec<i32> = bound.at.clone();
+        let width = bound.query.targets.iter().filter(|t| !t.junk).count();
+        let columns = self.match_width(columns, width, explicit, |i| at.get(i).copied().unwrap_or(-1))?;
+        let types: Vec<(String, Ty)> = columns.iter().map(|c| (c.name.clone(), c.ty)).collect();
+        self.assign_targets(&mut bound, &types)?;
+        Ok((InsertSource::Query(Box::new(bound.query)), columns))
+    }
+
+    /// There may be fewer values than columns only if no columns were named.
+    fn match_width(
+        &self,
+        mut columns: Vec<Assigned>,
+        width: usize,
+        explicit: bool,
+        at: impl Fn(usize) -> i32,
+    ) -> Result<Vec<Assigned>> {
+        if width > columns.len() {
+            let message = "INSERT has more expressions than target columns";
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, at(columns.len())));
+        }
+        if width < columns.len() && explicit {
+            let message = "INSERT has more target columns than expressions";
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, columns[width].at));
+        }
+        columns.truncate(width);
+        Ok(columns)
+    }
+
+    fn insert_values(
+        &mut self,
+        select: &'a SelectStmt,
+        desc: &TableDesc,
+        columns: Vec<Assigned>,
+        explicit: bool,
+    ) -> Result<(InsertSource, Vec<Assigned>)> {
+        let lists: Vec<&'a [Option<Node>]> = select
+            .valuesLists
+            .iter()
+            .flatten()
+            .filter_map(|n| match n {
+                Node::List(list) => Some(list.as_slice()),
+                _ => None,
+            })
+            .collect();
+        let first = lists.first().copied().unwrap_or(&[]);
+        if let Some(other) = lists.iter().find(|l| l.len() != first.len()) {
+            let at = other.iter().flatten().map(location).next().unwrap_or(-1);
+            return Err(self.error(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length", at));
+        }
+        let at = |i: usize| first.get(i).and_then(Option::as_ref).map_or(-1, location);
+        let columns = self.match_width(columns, first.len(), explicit, at)?;
+        self.scope().place = Place::Values;
+        let mut rows = Vec::with_capacity(lists.len());
+        for list in lists {
+            let mut row = Vec::with_capacity(list.len());
+            for (node, column) in list.iter().flatten().zip(&columns) {
+                row.push(self.assigned_value(node, column, desc)?);
+            }
+            rows.push(row);
+        }
+        self.scope().place = Place::Other;
+        Ok((InsertSource::Values(rows), columns))
+    }
+
+    /// A value for a column, or DEFAULT.
+    fn assigned_value(&mut self, node: &'a Node, column: &Assigned, desc: &TableDesc) -> Result<Expr> {
+        if matches!(node, Node::SetToDefault(_)) {
+            return self.column_default(&desc.columns[column.index]);
+        }
+        let value = self.expr(node)?;
+        Ok(self.assign(value, column.ty, &column.name)?.expr)
+    }
+
+    /// The default of a column, NULL if it has none.
+    fn column_default(&mut self, column: &engine_api::ColumnDesc) -> Result<Expr> {
+        let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+        match &column.default {
+            Some(text) if !column.dropped => default_expression(text, ty, &column.name, self.cx),
+            _ => Ok(Self::null(ty)),
+        }
+    }
+
+    /// CHECK constraints over rel 0.
+    fn checks(&mut self, desc: &TableDesc) -> Result<Vec<(String, Expr)>> {
+        let mut out = Vec::new();
+        for constraint in &desc.constraints {
+            if let ConstraintKind::Check { expression } = &constraint.kind {
+                out.push((constraint.name.clone(), check_expression(expression, desc, self.cx)?));
+            }
+        }
+        // PostgreSQL tests them in the order of their names.
+        out.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(out)
+    }
+
+    fn on_conflict(
+        &mut self,
+        clause: &'a OnConflictClause,
+        table: &Arc<TableInfo>,
+        rels: &[Rel],
+    ) -> Result<Option<OnConflict>> {
+        let updates = match clause.action {
+            OnConflictAction::ONCONFLICT_NOTHING => false,
+            OnConflictAction::ONCONFLICT_UPDATE => true,
+            OnConflictAction::ONCONFLICT_NONE => return Ok(None),
+            _ => return Err(self.unsupported("ON CONFLICT DO SELECT is not supported", clause.location)),
+        };
+        if updates && clause.infer.is_none() {
+            let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+            return Err(self
+                .error(SqlState::SYNTAX_ERROR, message, clause.location)
+                .hint("For example, ON CONFLICT (column_name)."));
+        }
+        let arbiter = match clause.infer.as_deref() {
+            None => None,
+            Some(infer) => Some(match infer.conname.as_deref() {
+                Some(name) => constraint_index(name, &table.desc)?,
+                None => self.inferred_index(&infer.indexElems, table)?,
+            }),
+        };
+        let update = match updates {
+            false => None,
+            true => {
+                self.enter_target(rels, table);
+                let set = self.set_list(&clause.targetList, &table.desc)?;
+                let filter = self.condition(clause.whereClause.as_ref(), Place::Where, "WHERE")?;
+                Some(ConflictUpdate { set, filter })
+            }
+        };
+        Ok(Some(OnConflict { arbiter, update }))
+    }
+
+    /// The unique index over exactly the columns of a conflict target.
+    fn inferred_index(&self, elements: &[Option<Node>], table: &TableInfo) -> Result<base::Oid> {
+        let mut wanted: Vec<i16> = Vec::with_capacity(elements.len());
+        for node in elements.iter().flatten() {
+            let Node::IndexElem(element) = node else { continue };
+            let Some(name) = element.name.as_deref() else {
+                let message = "ON CONFLICT with an expression is not supported";
+                return Err(self.unsupported(message, element.location));
+            };
+            let Some(column) = table.desc.column(name) else {
+                return Err(self.error(
+                    SqlState::UNDEFINED_COLUMN,
+                    format!("column \"{name}\" does not exist"),
+                    element.location,
+                ));
+            };
+            if !wanted.contains(&column.number) {
+                wanted.push(column.number);
+            }
+        }
+        let matches = |index: &&engine_api::IndexDesc| {
+            index.unique
+                && index.keys.iter().all(|k| wanted.contains(&k.column))
+                && wanted.iter().all(|w| index.keys.iter().any(|k| k.column == *w))
+        };
+        table.indexes.iter().find(matches).map(|i| i.oid).ok_or_else(|| {
+            let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+            Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+        })
+    }
+
+    /// The assignments of UPDATE and DO UPDATE.
+    fn set_list(&mut self, list: &'a [Option<Node>], desc: &TableDesc) -> Result<Vec<(usize, Expr)>> {
+        let mut set: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
+        // The parser may hang the source of a multiple assignment on its first column only.
+        let mut shared: Option<&'a Node> = None;
+        for node in list.iter().flatten() {
+            let Node::ResTarget(target) = node else { continue };
+            let Some(value) = &target.val else { continue };
+            let source = self.assignment_source(value, &mut shared)?;
+            let bound = self.at_place(Place::UpdateSource, |b| match source {
+                Source::Node(Node::SetToDefault(_)) => Ok(None),
+                Source::Node(node) => b.expr(node).map(Some),
+                Source::Column(link, column, of) => b.sublink_column(link, column, of).map(Some),
+            })?;
+            let column = self.assignment_target(target, desc)?;
+            if set.iter().any(|(i, _)| *i == column.index) {
+                let message = format!("multiple assignments to same column \"{}\"", column.name);
+                return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+            }
+            let expr = match bound {
+                None => self.column_default(&desc.columns[column.index])?,
+                Some(value) => self.assign(value, column.ty, &column.name)?.expr,
+            };
+            set.push((column.index, expr));
+        }
+        Ok(set)
+    }
+
+    /// What one column of an assignment gets.
+    fn assignment_source(&self, value: &'a Node, shared: &mut Option<&'a Node>) -> Result<Source<'a>> {
+        let Node::MultiAssignRef(part) = value else { return Ok(Source::Node(value)) };
+        if let Some(source) = &part.source {
+            *shared = Some(source);
+        }
+        let column = usize::try_from(part.colno - 1).unwrap_or(0);
+        let width = usize::try_from(part.ncolumns).unwrap_or(0);
+        match shared {
+            Some(Node::RowExpr(row)) => self.row_part(row, column, width).map(Source::Node),
+            Some(Node::SubLink(link)) => Ok(Source::Column(link, column, width)),
+            other => Err(self.unsupported(
+                "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
+                other.map_or(-1, location),
+            )),
+        }
+    }
+
+    fn row_part(&self, row: &'a RowExpr, column: usize, width: usize) -> Result<&'a Node> {
+        if row.args.len() != width {
+            let message = "number of columns does not match number of values";
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, row.location));
+        }
+        match row.args.get(column) {
+            Some(Some(node)) => Ok(node),
+            _ => Err(Error::internal("a row without one of its fields")),
+        }
+    }
+
+    fn sublink_column(&mut self, link: &'a SubLink, column: usize, width: usize) -> Result<Located> {
+        let Some(Node::SelectStmt(select)) = &link.subselect else {
+            return Err(Error::internal("a subquery without a query"));
+        };
+        let query = self.subquery(select, true)?.query;
+        if query.targets.iter().filter(|t| !t.junk).count() != width {
+            let message = "number of columns does not match number of values";
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, link.location));
+        }
+        if super::visit::is_volatile(&query) {
+            let message = "assigning a volatile subquery to several columns is not supported";
+            return Err(self.unsupported(message, link.location));
+        }
+        Ok(Located { expr: super::sublink::pick_column(query, column), at: link.location })
+    }
+
+    /// RETURNING.
+    fn returning(
+        &mut self,
+        list: Option<&'a [Option<Node>]>,
+        query: &mut Query,
+    ) -> Result<(Vec<Target>, Vec<ResultColumn>)> {
+        let Some(list) = list else { return Ok((Vec::new(), Vec::new())) };
+        let mut at = Vec::new();
+        self.targets(list, query, &mut at, Place::Returning, true)?;
+        let targets = std::mem::take(&mut query.targets);
+        let rels = &self.scopes[self.scopes.len() - 1].rels;
+        let columns = targets
+            .iter()
+            .map(|t| {
+                let mut column = ResultColumn::new(t.name.clone(), t.expr.ty());
+                if let Some((table, number)) = origin(&t.expr, rels) {
+                    (column.table, column.column) = (table, number);
+                }
+                column
+            })
+            .collect();
+        Ok((targets, columns))
+    }
+
+    /// Enters the scope of UPDATE or DELETE: rel 0 is the table, FROM or USING follows.
+    fn modified_rows(
+        &mut self,
+        var: Option<&'a RangeVar>,
+        from: &'a [Option<Node>],
+    ) -> Result<(Arc<TableInfo>, Query)> {
+        let table = self.target_table(var)?;
+        let rels = self.target_rels(&table, var);
+        self.enter_target(&rels[..1], &table);
+        // Subqueries in FROM cannot see the table itself.
+        let item = &mut self.scope().items[0];
+        (item.lateral_only, item.lateral_ok) = (true, false);
+        let mut trees = self.from_clause(from)?;
+        trees.insert(0, crate::ir::From::Rel(0));
+        let item = &mut self.scope().items[0];
+        (item.lateral_only, item.lateral_ok) = (false, true);
+        Ok((table, Query { from: trees, ..Query::default() }))
+    }
+
+    /// UPDATE.
+    pub(super) fn update(&mut self, update: &'a UpdateStmt) -> Result<Bound> {
+        self.push_scope();
+        self.add_ctes(update.withClause.as_deref())?;
+        let (table, mut query) = self.modified_rows(update.relation.as_deref(), &update.fromClause)?;
+        let set = self.set_list(&update.targetList, &table.desc)?;
+        query.filter = self.condition(update.whereClause.as_ref(), Place::Where, "WHERE")?;
+        let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
+        let (returning, columns) = self.returning(list, &mut query)?;
+        self.unused_ctes()?;
+        query.rels = std::mem::take(&mut self.scope().rels);
+        let checks = self.checks(&table.desc)?;
+        self.scopes.pop();
+        Ok((Statement::Update(Box::new(Update { table, query, set, checks, returning })), columns))
+    }
+
+    /// DELETE.
+    pub(super) fn delete(&mut self, delete: &'a DeleteStmt) -> Result<Bound> {
+        self.push_scope();
+        self.add_ctes(delete.withClause.as_deref())?;
+        let (table, mut query) = self.modified_rows(delete.relation.as_deref(), &delete.usingClause)?;
+        query.filter = self.condition(delete.whereClause.as_ref(), Place::Where, "WHERE")?;
+        let list = delete.returningClause.as_ref().map(|r| r.exprs.as_slice());
+        let (returning, columns) = self.returning(list, &mut query)?;
+        self.unused_ctes()?;
+        query.rels = std::mem::take(&mut self.scope().rels);
+        self.scopes.pop();
+        Ok((Statement::Delete(Box::new(Delete { table, query, returning })), columns))
+    }
+}
+
+fn assigned(desc: &TableDesc, index: usize, at: i32) -> Assigned {
+    let column = &desc.columns[index];
+    Assigned { index, name: column.name.clone(), ty: Ty { oid: column.type_oid, typmod: column.typmod }, at }
+}
+
+/// VALUES without anything around it.
+fn is_plain_values(select: &SelectStmt) -> bool {
+    !select.valuesLists.is_empty()
+        && select.op == SetOperation::SETOP_NONE
+        && select.sortClause.is_empty()
+        && select.limitCount.is_none()
+        && select.limitOffset.is_none()
+        && select.withClause.is_none()
+        && select.lockingClause.is_empty()
+}
+
+fn constraint_index(name: &str, desc: &TableDesc) -> Result<base::Oid> {
+    let Some(constraint) = desc.constraints.iter().find(|c| c.name == name) else {
+        let message = format!("constraint \"{name}\" for table \"{}\" does not exist", desc.name);
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    };
+    match constraint.kind {
+        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Ok(index),
+        _ => {
+            let message = "constraint in ON CONFLICT clause has no associated index";
+            Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
+        }
+    }
+}
+
+/// Parses the text of a stored expression.
+fn parse_expression(text: &str) -> Result<Node> {
+    let mut parsed = crate::parse::parse(&format!("SELECT {text}"))?;
+    let node = parsed.pop().map(|s| s.node);
+    if let Some(Node::SelectStmt(mut select)) = node
+        && let Some(Some(Node::ResTarget(target))) = select.targetList.pop()
+        && let Some(value) = target.val
+    {
+        return Ok(value);
+    }
+    Err(Error::internal(format!("not an expression: {text}")))
+}
+
+/// Errors of stored expressions point into a text that the client did not send.
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
+}
+
+/// Binds the text of a default.
+pub(super) fn default_expression(text: &str, ty: Ty, column: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
+    let node = parse_expression(text).map_err(without_position)?;
+    detached(cx, |cx| {
+        let mut binder = Binder::new(cx, "");
+        binder.params_forbidden = true;
+        binder.push_scope();
+        let value = binder.at_place(Place::Default, |b| b.expr(&node))?;
+        let from = value.expr.ty().oid;
+        match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
+            Some(value) => Ok(value.expr),
+            None => {
+                let message = format!(
+                    "column \"{column}\" is of type {} but default expression is of type {}",
+                    types::format_type(ty.oid, -1),
+                    types::format_type(from, -1)
+                );
+                Err(Error::new(SqlState::DATATYPE_MISMATCH, message)
+                    .hint("You will need to rewrite or cast the expression."))
+            }
+        }
+    })
+}
+
+/// Binds the text of a CHECK condition over a table.
+pub(super) fn check_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    let node = parse_expression(text).map_err(without_position)?;
+    detached(cx, |cx| {
+        let mut binder = Binder::new(cx, "");
+        binder.params_forbidden = true;
+        let mut scope = Scope::new(None);
+        let info = TableInfo { desc: table.clone(), indexes: Vec::new() };
+        let columns = table_columns(table);
+        let rel = Rel { alias: table.name.clone(), kind: RelKind::Table(Arc::new(info)), columns };
+        scope.items.push(target_item(0, &rel, Some(table.schema)));
+        scope.rels.push(rel);
+        scope.real_names.push(Some(table.name.clone()));
+        binder.scopes.push(scope);
+        let value = binder.at_place(Place::Check, |b| b.expr(&node))?;
+        binder.coerce_to_boolean(value, "CHECK")
+    })
+}
+
+/// Binds a value of EXECUTE.
+pub(super) fn argument(node: &Node, ty: Ty, cx: &mut BindContext<'_>) -> Result<Expr> {
+    let mut binder = Binder::new(cx, "");
+    binder.push_scope();
+    let value = binder.at_place(Place::Argument, |b| b.expr(node))?;
+    let from = value.expr.ty().oid;
+    match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
+        Some(value) => Ok(value.expr),
+        None => {
+            let message = format!(
+                "parameter of type {} cannot be coerced to the expected type {}",
+                types::format_type(from, -1),
+                types::format_type(ty.oid, -1)
+            );
+            Err(Error::new(SqlState::DATATYPE_MISMATCH, message)
+                .hint("You will need to rewrite or cast the expression."))
+        }
+    }
+}
+
+/// Binds a stored expression, which knows nothing of the statement's parameters.
+fn detached<T>(cx: &mut BindContext<'_>, bind: impl FnOnce(&mut BindContext<'_>) -> Result<T>) -> Result<T> {
+    let params = std::mem::take(&mut cx.param_types);
+    let result = bind(cx);
+    cx.param_types = params;
+    result
+}

@@ -1,0 +1,967 @@
+//! Expressions: from raw nodes to [`Expr`] (`parse_expr.c`).
+
+use base::{Result, SqlState};
+use rupg_sql::nodes::{
+    A_ArrayExpr, A_Expr, A_Expr_Kind as Kind, BoolExpr, BoolExprType, BoolTestType, BooleanTest, CaseExpr, ColumnRef,
+    MinMaxOp, Node, NullTest, NullTestType, SQLValueFunction, SQLValueFunctionOp as ValueOp, TypeCast,
+};
+use types::{Datum, array_of, element_of, format_type, oid};
+
+use super::coerce::{common_typmod, is_array};
+use super::node::{location, string, strings, value_function_name};
+use super::scope::Place;
+use super::{Binder, Located, types as type_names};
+use crate::functions::{self, CastContext};
+use crate::ir::{AnyAllSource, CompareOp, Expr, Ty};
+
+/// How deep expressions may nest.
+pub(super) const MAX_DEPTH: usize = 2000;
+
+const BOOL: Ty = Ty::of(oid::BOOL);
+
+impl<'a> Binder<'a, '_> {
+    /// Binds an expression.
+    pub(super) fn expr(&mut self, node: &'a Node) -> Result<Located> {
+        if self.depth >= MAX_DEPTH {
+            return Err(super::stack_depth());
+        }
+        self.depth += 1;
+        let result = self.expr_inner(node);
+        self.depth -= 1;
+        result
+    }
+
+    fn expr_inner(&mut self, node: &'a Node) -> Result<Located> {
+        match node {
+            Node::ColumnRef(c) => self.column_ref(c),
+            Node::A_Const(_) | Node::Integer(_) | Node::String(_) | Node::Float(_) | Node::Boolean(_) => {
+                self.constant(node)
+            }
+            Node::ParamRef(p) => self.param(p),
+            Node::A_Expr(e) => self.a_expr(e),
+            Node::BoolExpr(b) => self.bool_expr(b),
+            Node::FuncCall(f) => self.func_call(f),
+            Node::TypeCast(c) => self.type_cast(c),
+            Node::CaseExpr(c) => self.case(c),
+            Node::SubLink(s) => self.sublink(s),
+            _ => self.rare_expr(node),
+        }
+    }
+
+    #[inline(never)]
+    fn rare_expr(&mut self, node: &'a Node) -> Result<Located> {
+        match node {
+            Node::CollateClause(c) => self.collate(c),
+            Node::A_Indirection(i) => self.indirection(i),
+            Node::A_ArrayExpr(a) => self.array(a, None),
+            Node::RowExpr(r) => self.row(&r.args, r.location),
+            Node::CoalesceExpr(c) => self.coalesce(&c.args, c.location),
+            Node::MinMaxExpr(m) => self.min_max(m.op == MinMaxOp::IS_GREATEST, &m.args, m.location),
+            Node::SQLValueFunction(f) => self.value_function(f),
+            Node::NullTest(t) => self.null_test(t),
+            Node::BooleanTest(t) => self.boolean_test(t),
+            Node::SetToDefault(d) => {
+                Err(self.error(SqlState::SYNTAX_ERROR, "DEFAULT is not allowed in this context", d.location))
+            }
+            Node::GroupingFunc(g) => Err(self.unsupported("GROUPING is not supported", g.location)),
+            Node::NamedArgExpr(n) => Err(self.unsupported("named arguments are not supported", n.location)),
+            Node::CurrentOfExpr(_) => Err(self.unsupported("WHERE CURRENT OF is not supported", -1)),
+            other => Err(self.unsupported("this kind of expression is not supported", location(other))),
+        }
+    }
+
+    /// The expressions of a list.
+    pub(super) fn exprs(&mut self, list: &'a [Option<Node>]) -> Result<Vec<Located>> {
+        list.iter().flatten().map(|n| self.expr(n)).collect()
+    }
+
+    #[inline(never)]
+    fn constant(&mut self, node: &Node) -> Result<Located> {
+        let (value, at) = match node {
+            Node::A_Const(c) => (if c.isnull { None } else { c.val.as_ref() }, c.location),
+            other => (Some(other), -1),
+        };
+        let expr = match value {
+            None => Expr::Const(Datum::Null, Ty::of(oid::UNKNOWN)),
+            Some(Node::Integer(n)) => Expr::Const(Datum::Int4(*n), Ty::of(oid::INT4)),
+            Some(Node::Boolean(b)) => Expr::Const(Datum::Bool(*b), BOOL),
+            Some(Node::String(s)) => Expr::Const(Datum::text(s), Ty::of(oid::UNKNOWN)),
+            Some(Node::Float(text)) => match text.parse::<i64>() {
+                Ok(n) => match i32::try_from(n) {
+                    Ok(n) => Expr::Const(Datum::Int4(n), Ty::of(oid::INT4)),
+                    Err(_) => Expr::Const(Datum::Int8(n), Ty::of(oid::INT8)),
+                },
+                Err(_) => {
+                    let number = types::Numeric::parse(text).map_err(|e| self.locate(e, at))?;
+                    Expr::Const(Datum::Numeric(number), Ty::of(oid::NUMERIC))
+                }
+            },
+            Some(_) => return Err(self.unsupported("bit strings are not supported", at)),
+        };
+        Ok(Located { expr, at })
+    }
+
+    #[inline(never)]
+    fn column_ref(&mut self, node: &ColumnRef) -> Result<Located> {
+        let at = node.location;
+        match self.place() {
+            Place::Default => {
+                return Err(self.error(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "cannot use column reference in DEFAULT expression",
+                    at,
+                ));
+            }
+            Place::Values if self.scopes.len() == 1 && self.scope().items.is_empty() => {}
+            _ => {}
+        }
+        if node.fields.iter().flatten().any(|f| matches!(f, Node::A_Star(_))) {
+            return self.whole_row_star(node);
+        }
+        let names = strings(&node.fields);
+        let expr = match names.as_slice() {
+            [column] => match self.find_column(column, at)? {
+                Some(expr) => expr,
+                // A relation's name alone is its row.
+                None => match self.find_item(None, column, at)? {
+                    Some(found) => self.whole_row(&found, at)?,
+                    None => return Err(self.no_such_column(None, column, at)),
+                },
+            },
+            [relation, column] => self.qualified_column(None, relation, column, at)?,
+            [schema, relation, column] => self.qualified_column(Some(schema), relation, column, at)?,
+            [catalog, schema, relation, column] => {
+                if *catalog != self.cx.identity.database {
+                    let message = format!("cross-database references are not implemented: {}", names.join("."));
+                    return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, at));
+                }
+                self.qualified_column(Some(schema), relation, column, at)?
+            }
+            _ => {
+                let message = format!("improper qualified name (too many dotted names): {}", names.join("."));
+                return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
+            }
+        };
+        Ok(Located { expr, at })
+    }
+
+    fn whole_row_star(&mut self, node: &ColumnRef) -> Result<Located> {
+        Err(self.unsupported("row expansion via \"*\" is not supported here", node.location))
+    }
+
+    fn qualified_column(&mut self, schema: Option<&str>, relation: &str, column: &str, at: i32) -> Result<Expr> {
+        let Some(found) = self.find_item(schema, relation, at)? else {
+            return Err(self.missing_relation(schema, relation, at));
+        };
+        match self.found_column(&found, column, at)? {
+            Some(expr) => Ok(expr),
+            None => Err(self.no_such_column(Some(relation), column, at)),
+        }
+    }
+
+    fn no_such_column(&self, relation: Option<&str>, column: &str, at: i32) -> base::Error {
+        if matches!(column, "ctid" | "xmin" | "xmax" | "cmin" | "cmax" | "tableoid")
+            && self.scopes.iter().any(|s| !s.rels.is_empty())
+        {
+            return self.unsupported(format!("system column \"{column}\" is not supported"), at);
+        }
+        self.missing_column(relation, column, at)
+    }
+
+    #[inline(never)]
+    fn type_cast(&mut self, cast: &'a TypeCast) -> Result<Located> {
+        let Some(name) = cast.typeName.as_deref() else { return Err(base::Error::internal("a cast without a type")) };
+        let ty = type_names::resolve(name, self.sql)?;
+        let Some(arg) = cast.arg.as_ref() else { return Err(base::Error::internal("a cast of nothing")) };
+        // ARRAY[…]::t[] gives its type to the elements.
+        let value = match arg {
+            Node::A_ArrayExpr(a) if is_array(ty.oid) => self.array(a, Some(ty.oid))?,
+            arg => self.expr(arg)?,
+        };
+        let from = value.expr.ty().oid;
+        let value_at = value.at;
+        let at = if cast.location >= 0 { cast.location } else { name.location };
+        match self.coerce_to(value, ty, CastContext::Explicit, at)? {
+            Some(Located { expr, .. }) => {
+                // PostgreSQL's exprLocation of a cast is the leftmost of its parts.
+                let at = location_of_cast(at, value_at);
+                Ok(Located { expr, at })
+            }
+            None => Err(self.cannot_cast(from, ty.oid, at)),
+        }
+    }
+
+    pub(super) fn cannot_cast(&self, from: base::Oid, to: base::Oid, at: i32) -> base::Error {
+        let message = format!("cannot cast type {} to {}", format_type(from, -1), format_type(to, -1));
+        self.error(SqlState::CANNOT_COERCE, message, at)
+    }
+
+    #[inline(never)]
+    fn collate(&mut self, node: &'a rupg_sql::nodes::CollateClause) -> Result<Located> {
+        let Some(arg) = node.arg.as_ref() else { return Err(base::Error::internal("COLLATE of nothing")) };
+        let value = self.expr(arg)?;
+        let names = strings(&node.collname);
+        let name = names.last().copied().unwrap_or("");
+        if !matches!(name, "C" | "default" | "C.UTF-8" | "C.utf8" | "POSIX" | "ucs_basic") {
+            let message = format!("collation \"{}\" for encoding \"UTF8\" does not exist", names.join("."));
+            return Err(self.error(SqlState::UNDEFINED_OBJECT, message, node.location));
+        }
+        let ty = value.expr.ty().oid;
+        let element = element_of(ty).unwrap_or(ty);
+        if !matches!(element, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::UNKNOWN) {
+            let message = format!("collations are not supported by type {}", format_type(ty, -1));
+            return Err(self.error(SqlState::DATATYPE_MISMATCH, message, node.location));
+        }
+        self.resolve_unknown(value)
+    }
+
+    fn a_expr(&mut self, e: &'a A_Expr) -> Result<Located> {
+        match e.kind {
+            Kind::AEXPR_OP => self.op(e),
+            Kind::AEXPR_IN => self.in_list(e),
+            Kind::AEXPR_LIKE | Kind::AEXPR_ILIKE | Kind::AEXPR_SIMILAR => self.plain_op(e),
+            _ => self.rare_a_expr(e),
+        }
+    }
+
+    #[inline(never)]
+    fn rare_a_expr(&mut self, e: &'a A_Expr) -> Result<Located> {
+        match e.kind {
+            Kind::AEXPR_OP_ANY => self.any_all(e, false),
+            Kind::AEXPR_OP_ALL => self.any_all(e, true),
+            Kind::AEXPR_DISTINCT => self.is_distinct(e, false),
+            Kind::AEXPR_NOT_DISTINCT => self.is_distinct(e, true),
+            Kind::AEXPR_NULLIF => self.null_if(e),
+            Kind::AEXPR_BETWEEN | Kind::AEXPR_NOT_BETWEEN | Kind::AEXPR_BETWEEN_SYM | Kind::AEXPR_NOT_BETWEEN_SYM => {
+                self.between(e)
+            }
+            _ => Err(self.unsupported("this kind of expression is not supported", e.location)),
+        }
+    }
+
+    /// The name of an operator; a schema other than pg_catalog has none.
+    pub(super) fn operator_name<'n>(&self, names: &'n [Option<Node>], at: i32) -> Result<&'n str> {
+        let parts = strings(names);
+        match parts.as_slice() {
+            [name] | ["pg_catalog", name] => Ok(name),
+            _ => {
+                let message = format!("operator does not exist: {}", parts.join("."));
+                Err(self.error(SqlState::UNDEFINED_FUNCTION, message, at))
+            }
+        }
+    }
+
+    /// An operator; chains that lean to the left are walked without recursion.
+    fn op(&mut self, e: &'a A_Expr) -> Result<Located> {
+        let mut chain = vec![e];
+        let mut left = e.lexpr.as_ref();
+        while let Some(Node::A_Expr(inner)) = left {
+            if inner.kind != Kind::AEXPR_OP || inner.lexpr.is_none() || is_row_op(chain[chain.len() - 1]) {
+                break;
+            }
+            chain.push(inner);
+            left = inner.lexpr.as_ref();
+        }
+        let mut value: Option<Located> = None;
+        for e in chain.into_iter().rev() {
+            value = Some(match value {
+                None => self.single_op(e)?,
+                Some(left) => {
+                    let right = self.operand(e.rexpr.as_ref())?;
+                    let name = self.operator_name(&e.name, e.location)?;
+                    self.operator(name, Some(left), right, e.location)?
+                }
+            });
+        }
+        value.ok_or_else(|| base::Error::internal("an operator without operands"))
+    }
+
+    fn operand(&mut self, node: Option<&'a Node>) -> Result<Located> {
+        match node {
+            Some(node) => self.expr(node),
+            None => Err(base::Error::internal("an operator without operand")),
+        }
+    }
+
+    fn single_op(&mut self, e: &'a A_Expr) -> Result<Located> {
+        match (&e.lexpr, &e.rexpr) {
+            (Some(Node::RowExpr(l)), Some(Node::RowExpr(r))) => {
+                let left = self.exprs(&l.args)?;
+                let right = self.exprs(&r.args)?;
+                let name = self.operator_name(&e.name, e.location)?;
+                self.row_comparison(name, left, right, e.location)
+            }
+            (Some(Node::RowExpr(l)), Some(Node::SubLink(s)))
+                if s.subLinkType == rupg_sql::nodes::SubLinkType::EXPR_SUBLINK =>
+            {
+                self.row_sublink(&l.args, &e.name, s, e.location)
+            }
+            _ => self.plain_op(e),
+        }
+    }
+
+    #[inline(never)]
+    fn plain_op(&mut self, e: &'a A_Expr) -> Result<Located> {
+        let left = match &e.lexpr {
+            Some(left) => Some(self.expr(left)?),
+            None => None,
+        };
+        let right = self.operand(e.rexpr.as_ref())?;
+        let name = self.operator_name(&e.name, e.location)?;
+        let mut value = self.operator(name, left, right, e.location)?;
+        if e.lexpr.is_none() {
+            value.at = e.location;
+        }
+        Ok(value)
+    }
+
+    /// `(a, b) op (c, d)`
+    pub(super) fn row_comparison(
+        &mut self,
+        name: &str,
+        left: Vec<Located>,
+        right: Vec<Located>,
+        at: i32,
+    ) -> Result<Located> {
+        if left.len() != right.len() {
+            let message = "unequal number of entries in row expressions";
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
+        }
+        if left.is_empty() {
+            let message = "cannot compare rows of zero length";
+            return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, at));
+        }
+        let single = left.len() == 1;
+        let op = match name {
+            "=" => CompareOp::Eq,
+            "<>" => CompareOp::Ne,
+            "<" => CompareOp::Lt,
+            "<=" => CompareOp::Le,
+            ">" => CompareOp::Gt,
+            ">=" => CompareOp::Ge,
+            _ if single => CompareOp::Eq,
+            _ => {
+                let message = format!("could not determine interpretation of row comparison operator {name}");
+                return Err(self
+                    .error(SqlState::FEATURE_NOT_SUPPORTED, message, at)
+                    .hint("Row comparison operators must be associated with btree operator families."));
+            }
+        };
+        let mut pairs = left.into_iter().zip(right);
+        if single || matches!(op, CompareOp::Eq | CompareOp::Ne) {
+            let parts: Result<Vec<Expr>> =
+                pairs.map(|(l, r)| self.operator(name, Some(l), r, at).map(|v| v.expr)).collect();
+            let expr = match op {
+                CompareOp::Ne => or(parts?),
+                _ => and(parts?),
+            };
+            return Ok(Located { expr, at });
+        }
+        let parts: Result<Vec<_>> = pairs
+            .by_ref()
+            .map(|(l, r)| {
+                let found = self.resolve_operator("<", Some(l), r, at)?;
+                let (left, right) = (found.operator.left, found.operator.right);
+                let equal = super::resolve::binary_operator("=", left, right)
+                    .ok()
+                    .and_then(super::resolve::operator_function)
+                    .ok_or_else(|| self.unsupported("row comparison of these types is not supported", at))?;
+                let mut args = found.args.into_iter();
+                let (Some(l), Some(r)) = (args.next(), args.next()) else {
+                    return Err(base::Error::internal("a comparison without operands"));
+                };
+                Ok((l, r, equal, found.function))
+            })
+            .collect();
+        Ok(Located { expr: Expr::RowCompare { op, pairs: parts? }, at })
+    }
+
+    /// `x [NOT] IN (list)`
+    #[inline(never)]
+    fn in_list(&mut self, e: &'a A_Expr) -> Result<Located> {
+        let name = self.operator_name(&e.name, e.location)?;
+        let negated = name == "<>";
+        let (Some(left_node), Some(Node::List(list))) = (&e.lexpr, &e.rexpr) else {
+            return Err(base::Error::internal("IN without a list"));
+        };
+        if let Node::RowExpr(l) = left_node {
+            return self.row_in_list(name, negated, l, list, e.location);
+        }
+        let left = self.expr(left_node)?;
+        let at = left.at;
+        let (mut plain, mut with_columns) = (Vec::new(), Vec::new());
+        for value in self.exprs(list)? {
+            if super::visit::has_columns(&value.expr) {
+                with_columns.push(value);
+            } else {
+                plain.push(value);
+            }
+        }
+        let mut parts = Vec::new();
+        if plain.len() > 1 {
+            let mut types = vec![(left.expr.ty().oid, left.at)];
+            types.extend(plain.iter().map(|v| (v.expr.ty().oid, v.at)));
+            let common = self.common_type(&types, None)?.filter(|&t| t != oid::RECORD && array_of(t).is_some());
+            if let Some(common) = common {
+                let mut values = Vec::with_capacity(plain.len());
+                for value in std::mem::take(&mut plain) {
+                    values.push(self.coerce_to_common(value, common, "IN")?);
+                }
+                parts.push(self.list_comparison(name, left.clone(), values, common, negated, e.location)?);
+            }
+        }
+        for value in plain.into_iter().chain(with_columns) {
+            parts.push(self.operator(name, Some(left.clone()), value, e.location)?.expr);
+        }
+        Ok(Located { expr: if negated { and(parts) } else { or(parts) }, at })
+    }
+
+    fn row_in_list(
+        &mut self,
+        name: &str,
+        negated: bool,
+        left: &'a rupg_sql::nodes::RowExpr,
+        list: &'a [Option<Node>],
+        at: i32,
+    ) -> Result<Located> {
+        let mut parts = Vec::with_capacity(list.len());
+        for node in list.iter().flatten() {
+            let Node::RowExpr(right) = node else {
+                return Err(self.unsupported("IN of a row and an expression that is no row is not supported", at));
+            };
+            let left = self.exprs(&left.args)?;
+            let right = self.exprs(&right.args)?;
+            parts.push(self.row_comparison(name, left, right, at)?.expr);
+        }
+        Ok(Located { expr: if negated { and(parts) } else { or(parts) }, at })
+    }
+
+    /// `left = ANY (list)` over expressions of one type.
+    fn list_comparison(
+        &mut self,
+        name: &str,
+        left: Located,
+        values: Vec<Located>,
+        element: base::Oid,
+        all: bool,
+        at: i32,
+    ) -> Result<Expr> {
+        let stand_in = Located { expr: Expr::Const(Datum::Null, Ty::of(element)), at };
+        let found = self.resolve_operator(name, Some(left), stand_in, at)?;
+        let right_type = found.args[1].ty().oid;
+        let mut list = Vec::with_capacity(values.len());
+        for value in values {
+            list.push(self.coerce(value, right_type, CastContext::Implicit, -1)?.expr);
+        }
+        let left = found.args.into_iter().next().ok_or_else(|| base::Error::internal("a comparison of nothing"))?;
+        Ok(Expr::AnyAll { all, function: found.function, left: Box::new(left), right: AnyAllSource::List(list) })
+    }
+
+    /// `x op ANY/ALL (array)`: `make_scalar_array_op`
+    #[inline(never)]
+    fn any_all(&mut self, e: &'a A_Expr, all: bool) -> Result<Located> {
+        let left = self.operand(e.lexpr.as_ref())?;
+        let mut right = self.operand(e.rexpr.as_ref())?;
+        let at = left.at;
+        let name = self.operator_name(&e.name, e.location)?;
+        let (left_type, right_type) = (left.expr.ty().oid, right.expr.ty().oid);
+        let element = match right_type {
+            oid::UNKNOWN => oid::UNKNOWN,
+            ty => match element_of(ty) {
+                Some(element) => element,
+                None => {
+                    let message = "op ANY/ALL (array) requires array on right side";
+                    return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, e.location));
+                }
+            },
+        };
+        let wanted = if left_type == oid::UNKNOWN && element == oid::UNKNOWN { oid::TEXT } else { element };
+        let stand_in = match wanted {
+            oid::UNKNOWN => Expr::Const(Datum::Null, Ty::of(oid::UNKNOWN)),
+            ty => Expr::Const(Datum::Null, Ty::of(ty)),
+        };
+        let found = self.resolve_operator(name, Some(left), Located { expr: stand_in, at: right.at }, e.location)?;
+        if found.ty.oid != oid::BOOL {
+            let message = "op ANY/ALL (array) requires operator to yield boolean";
+            return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, e.location));
+        }
+        let target = found.args[1].ty().oid;
+        let Some(array) = array_of(target) else {
+            let message = format!("could not find array type for data type {}", format_type(target, -1));
+            return Err(self.error(SqlState::UNDEFINED_OBJECT, message, e.location));
+        };
+        // Vectors of the catalog are read as arrays of their elements.
+        if element != target || element == oid::UNKNOWN {
+            right = self.coerce(right, array, CastContext::Implicit, -1)?;
+        }
+        let left = found.args.into_iter().next().ok_or_else(|| base::Error::internal("a comparison of nothing"))?;
+        let right = AnyAllSource::Array(Box::new(right.expr));
+        Ok(Located { expr: Expr::AnyAll { all, function: found.function, left: Box::new(left), right }, at })
+    }
+
+    #[inline(never)]
+    fn is_distinct(&mut self, e: &'a A_Expr, negated: bool) -> Result<Located> {
+        if let (Some(Node::RowExpr(l)), Some(Node::RowExpr(r))) = (&e.lexpr, &e.rexpr) {
+            let (left, right) = (self.exprs(&l.args)?, self.exprs(&r.args)?);
+            if left.len() != right.len() {
+                let message = "unequal number of entries in row expressions";
+                return Err(self.error(SqlState::SYNTAX_ERROR, message, e.location));
+            }
+            let parts: Result<Vec<Expr>> =
+                left.into_iter().zip(right).map(|(l, r)| self.distinct_from(l, r, negated, e.location)).collect();
+            let expr = if negated { and(parts?) } else { or(parts?) };
+            return Ok(Located { expr, at: e.location });
+        }
+        let left = self.operand(e.lexpr.as_ref())?;
+        let right = self.operand(e.rexpr.as_ref())?;
+        let at = left.at;
+        // Against NULL it is a test for NULL.
+        let is_null = |v: &Located| matches!(&v.expr, Expr::Const(Datum::Null, ty) if ty.oid == oid::UNKNOWN);
+        let tested = match (is_null(&left), is_null(&right)) {
+            (_, true) => Some(left.clone()),
+            (true, _) => Some(right.clone()),
+            _ => None,
+        };
+        if let Some(value) = tested {
+            let arg = Box::new(value.expr);
+            return Ok(Located { expr: Expr::IsNull { arg, negated: !negated }, at });
+        }
+        Ok(Located { expr: self.distinct_from(left, right, negated, e.location)?, at })
+    }
+
+    fn distinct_from(&mut self, left: Located, right: Located, negated: bool, at: i32) -> Result<Expr> {
+        let found = self.resolve_operator("=", Some(left), right, at)?;
+        if found.ty.oid != oid::BOOL {
+            let message = "IS DISTINCT FROM requires = operator to yield boolean";
+            return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
+        }
+        let args = two(found.args)?;
+        Ok(Expr::Distinct { equal: found.function, args: Box::new(args), negated })
+    }
+
+    #[inline(never)]
+    fn null_if(&mut self, e: &'a A_Expr) -> Result<Located> {
+        let left = self.operand(e.lexpr.as_ref())?;
+        let right = self.operand(e.rexpr.as_ref())?;
+        let found = self.resolve_operator("=", Some(left), right, e.location)?;
+        if found.ty.oid != oid::BOOL {
+            let message = "NULLIF requires = operator to yield boolean";
+            return Err(self.error(SqlState::DATATYPE_MISMATCH, message, e.location));
+        }
+        let args = two(found.args)?;
+        let ty = args[0].ty();
+        Ok(Located { expr: Expr::NullIf { equal: found.function, args: Box::new(args), ty }, at: e.location })
+    }
+
+    #[inline(never)]
+    fn between(&mut self, e: &'a A_Expr) -> Result<Located> {
+        let Some(Node::List(bounds)) = &e.rexpr else { return Err(base::Error::internal("BETWEEN without bounds")) };
+        let (Some(Some(low)), Some(Some(high))) = (bounds.first(), bounds.get(1)) else {
+            return Err(base::Error::internal("BETWEEN without bounds"));
+        };
+        let negated = matches!(e.kind, Kind::AEXPR_NOT_BETWEEN | Kind::AEXPR_NOT_BETWEEN_SYM);
+        let symmetric = matches!(e.kind, Kind::AEXPR_BETWEEN_SYM | Kind::AEXPR_NOT_BETWEEN_SYM);
+        let expr = match symmetric {
+            false => self.within(e, low, high, negated)?,
+            true => {
+                let one = self.within(e, low, high, negated)?;
+                let other = self.within(e, high, low, negated)?;
+                if negated { and(vec![one, other]) } else { or(vec![one, other]) }
+            }
+        };
+        Ok(Located { expr, at: e.location })
+    }
+
+    fn within(&mut self, e: &'a A_Expr, low: &'a Node, high: &'a Node, negated: bool) -> Result<Expr> {
+        let (above, below) = if negated { ("<", ">") } else { (">=", "<=") };
+        let at = e.location;
+        let value = self.operand(e.lexpr.as_ref())?;
+        let bound = self.expr(low)?;
+        let first = self.operator(above, Some(value), bound, at)?.expr;
+        let value = self.operand(e.lexpr.as_ref())?;
+        let bound = self.expr(high)?;
+        let second = self.operator(below, Some(value), bound, at)?.expr;
+        Ok(if negated { or(vec![first, second]) } else { and(vec![first, second]) })
+    }
+
+    fn bool_expr(&mut self, b: &'a BoolExpr) -> Result<Located> {
+        let name = match b.boolop {
+            BoolExprType::AND_EXPR => "AND",
+            BoolExprType::OR_EXPR => "OR",
+            _ => "NOT",
+        };
+        let mut parts = Vec::with_capacity(b.args.len());
+        let mut at = b.location;
+        for arg in b.args.iter().flatten() {
+            let value = self.expr(arg)?;
+            if parts.is_empty() && name != "NOT" && value.at >= 0 && (at < 0 || value.at < at) {
+                at = value.at;
+            }
+            parts.push(self.coerce_to_boolean(value, name)?);
+        }
+        let expr = match b.boolop {
+            BoolExprType::AND_EXPR => and(parts),
+            BoolExprType::OR_EXPR => or(parts),
+            _ => Expr::Not(Box::new(parts.pop().ok_or_else(|| base::Error::internal("NOT of nothing"))?)),
+        };
+        Ok(Located { expr, at })
+    }
+
+    #[inline(never)]
+    fn null_test(&mut self, t: &'a NullTest) -> Result<Located> {
+        let value = self.operand(t.arg.as_ref())?;
+        let negated = t.nulltesttype == NullTestType::IS_NOT_NULL;
+        let at = value.at;
+        let test = |arg: Expr| Expr::IsNull { arg: Box::new(arg), negated };
+        let expr = match value.expr {
+            // A row is null if all its fields are, and not null if none is.
+            Expr::Row(fields, _) => match fields.is_empty() {
+                true => Expr::Const(Datum::Bool(true), BOOL),
+                false => and(fields.into_iter().map(test).collect()),
+            },
+            Expr::WholeRow { level, rel } => {
+                let index = self.scopes.len() - 1 - level;
+                let columns = &self.scopes[index].rels[rel].columns;
+                let fields = columns
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, c)| !c.name.is_empty())
+                    .map(|(column, c)| test(Expr::Column(crate::ir::Column { level, rel, column, ty: c.ty })));
+                and(fields.collect())
+            }
+            arg => test(arg),
+        };
+        Ok(Located { expr, at })
+    }
+
+    #[inline(never)]
+    fn boolean_test(&mut self, t: &'a BooleanTest) -> Result<Located> {
+        let (name, want, negated) = match t.booltesttype {
+            BoolTestType::IS_TRUE => ("IS TRUE", Some(true), false),
+            BoolTestType::IS_NOT_TRUE => ("IS NOT TRUE", Some(true), true),
+            BoolTestType::IS_FALSE => ("IS FALSE", Some(false), false),
+            BoolTestType::IS_NOT_FALSE => ("IS NOT FALSE", Some(false), true),
+            BoolTestType::IS_UNKNOWN => ("IS UNKNOWN", None, false),
+            _ => ("IS NOT UNKNOWN", None, true),
+        };
+        let value = self.operand(t.arg.as_ref())?;
+        let at = value.at;
+        let arg = Box::new(self.coerce_to_boolean(value, name)?);
+        Ok(Located { expr: Expr::BooleanTest { arg, want, negated }, at })
+    }
+
+    /// CASE; the operand of the simple form goes into each condition.
+    #[inline(never)]
+    fn case(&mut self, c: &'a CaseExpr) -> Result<Located> {
+        let operand = match &c.arg {
+            Some(arg) => {
+                let value = self.expr(arg)?;
+                Some(self.resolve_unknown(value)?)
+            }
+            None => None,
+        };
+        let mut conditions = Vec::with_capacity(c.args.len());
+        let mut results = Vec::with_capacity(c.args.len() + 1);
+        for node in c.args.iter().flatten() {
+            let Node::CaseWhen(when) = node else { continue };
+            let mut condition = self.operand(when.expr.as_ref())?;
+            if let Some(operand) = &operand {
+                condition = self.operator("=", Some(operand.clone()), condition, when.location)?;
+            }
+            conditions.push(self.coerce_to_boolean(condition, "CASE/WHEN")?);
+            results.push(self.operand(when.result.as_ref())?);
+        }
+        let has_else = c.defresult.is_some();
+        let otherwise = match &c.defresult {
+            Some(node) => self.expr(node)?,
+            None => Located { expr: Expr::Const(Datum::Null, Ty::of(oid::UNKNOWN)), at: -1 },
+        };
+        // ELSE comes first when types are compared.
+        let mut all = vec![otherwise];
+        all.append(&mut results);
+        let ty = self.common_type_of(&all, "CASE")?;
+        let mut values = Vec::with_capacity(all.len());
+        for (i, value) in all.into_iter().enumerate() {
+            values.push(self.coerce_to_common(value, ty, if i == 0 { "CASE/ELSE" } else { "CASE/WHEN" })?.expr);
+        }
+        let otherwise = values.remove(0);
+        let explicit = has_else.then_some(&otherwise);
+        let typmod = common_typmod(explicit.into_iter().chain(&values), ty);
+        let typmod = if has_else { typmod } else { -1 };
+        let branches = conditions.into_iter().zip(values).collect();
+        let otherwise = has_else.then(|| Box::new(otherwise));
+        Ok(Located { expr: Expr::Case { branches, otherwise, ty: Ty { oid: ty, typmod } }, at: c.location })
+    }
+
+    fn common(&mut self, list: &'a [Option<Node>], name: &str) -> Result<(Vec<Expr>, Ty)> {
+        let values = self.exprs(list)?;
+        let ty = self.common_type_of(&values, name)?;
+        let mut out = Vec::with_capacity(values.len());
+        for value in values {
+            out.push(self.coerce_to_common(value, ty, name)?.expr);
+        }
+        let typmod = common_typmod(out.iter(), ty);
+        Ok((out, Ty { oid: ty, typmod }))
+    }
+
+    #[inline(never)]
+    fn coalesce(&mut self, list: &'a [Option<Node>], at: i32) -> Result<Located> {
+        let (values, ty) = self.common(list, "COALESCE")?;
+        Ok(Located { expr: Expr::Coalesce(values, ty), at })
+    }
+
+    #[inline(never)]
+    fn min_max(&mut self, greatest: bool, list: &'a [Option<Node>], at: i32) -> Result<Located> {
+        let (args, ty) = self.common(list, if greatest { "GREATEST" } else { "LEAST" })?;
+        if super::resolve::binary_operator("<", ty.oid, ty.oid).is_err() {
+            let message = format!("could not identify a comparison function for type {}", format_type(ty.oid, -1));
+            return Err(self.error(SqlState::UNDEFINED_FUNCTION, message, at));
+        }
+        Ok(Located { expr: Expr::MinMax { greatest, args, ty }, at })
+    }
+
+    #[inline(never)]
+    pub(super) fn row(&mut self, list: &'a [Option<Node>], at: i32) -> Result<Located> {
+        let mut fields = Vec::with_capacity(list.len());
+        for node in list.iter().flatten() {
+            if let Node::ColumnRef(c) = node
+                && matches!(c.fields.last(), Some(Some(Node::A_Star(_))))
+            {
+                fields.extend(self.expand_star(c)?.into_iter().map(|(_, expr)| expr));
+                continue;
+            }
+            let value = self.expr(node)?;
+            fields.push(self.resolve_unknown(value)?.expr);
+        }
+        Ok(Located { expr: Expr::Row(fields, Ty::of(oid::RECORD)), at })
+    }
+
+    /// ARRAY[…]; `target` is the array type a cast around it wants.
+    #[inline(never)]
+    fn array(&mut self, a: &'a A_ArrayExpr, target: Option<base::Oid>) -> Result<Located> {
+        let mut values = Vec::with_capacity(a.elements.len());
+        let mut nested = false;
+        for node in a.elements.iter().flatten() {
+            let value = match node {
+                Node::A_ArrayExpr(inner) => {
+                    nested = true;
+                    self.array(inner, target)?
+                }
+                node => {
+                    let value = self.expr(node)?;
+                    nested |= is_array(value.expr.ty().oid);
+                    value
+                }
+            };
+            values.push(value);
+        }
+        let at = a.location;
+        let (wanted, element, ty) = match target {
+            Some(array) => {
+                let element = element_of(array).unwrap_or(array);
+                (if nested { array } else { element }, element, array)
+            }
+            None if values.is_empty() => {
+                let message = "cannot determine type of empty array";
+                return Err(self
+                    .error(SqlState::INDETERMINATE_DATATYPE, message, at)
+                    .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
+            }
+            None => {
+                let common = self.common_type_of(&values, "ARRAY")?;
+                match (nested, element_of(common), array_of(common)) {
+                    (true, Some(element), _) => (common, element, common),
+                    (_, _, Some(array)) => (common, common, array),
+                    _ => {
+                        let message = format!("could not find array type for data type {}", format_type(common, -1));
+                        return Err(self.error(SqlState::UNDEFINED_OBJECT, message, at));
+                    }
+                }
+            }
+        };
+        let mut elements = Vec::with_capacity(values.len());
+        for value in values {
+            let (from, value_at) = (value.expr.ty().oid, value.at);
+            let context = if target.is_some() { CastContext::Explicit } else { CastContext::Implicit };
+            match self.coerce_to(value, Ty::of(wanted), context, -1)? {
+                Some(value) => elements.push(value.expr),
+                None => {
+                    let message = format!(
+                        "ARRAY could not convert type {} to {}",
+                        format_type(from, -1),
+                        format_type(wanted, -1)
+                    );
+                    return Err(self.error(SqlState::CANNOT_COERCE, message, value_at));
+                }
+            }
+        }
+        Ok(Located { expr: Expr::Array { elements, element, nested, ty: Ty::of(ty) }, at })
+    }
+
+    #[inline(never)]
+    fn value_function(&mut self, f: &SQLValueFunction) -> Result<Located> {
+        let name = value_function_name(f.op);
+        let precision = match f.op {
+            ValueOp::SVFOP_CURRENT_TIME_N
+            | ValueOp::SVFOP_CURRENT_TIMESTAMP_N
+            | ValueOp::SVFOP_LOCALTIME_N
+            | ValueOp::SVFOP_LOCALTIMESTAMP_N => Some(f.typmod.min(6)),
+            _ => None,
+        };
+        let plain = functions::functions_named(name).iter().copied().find(|f| f.args.is_empty());
+        let with_precision = functions::function(name, &[oid::INT4]);
+        let (function, args) = match (precision, with_precision, plain) {
+            (Some(p), Some(function), _) => (function, vec![Expr::Const(Datum::Int4(p), Ty::of(oid::INT4))]),
+            (None, _, Some(function)) => (function, Vec::new()),
+            _ => return Err(self.unsupported(format!("{} is not supported", name.to_uppercase()), f.location)),
+        };
+        let ty = Ty { oid: function.ret, typmod: precision.unwrap_or(-1) };
+        Ok(Located { expr: Expr::Call { function, args, ty, location: f.location }, at: f.location })
+    }
+
+    /// Subscripts and field selection.
+    #[inline(never)]
+    fn indirection(&mut self, node: &'a rupg_sql::nodes::A_Indirection) -> Result<Located> {
+        let mut value = self.operand(node.arg.as_ref())?;
+        let at = value.at;
+        let mut indexes = Vec::new();
+        for step in node.indirection.iter().flatten() {
+            match step {
+                Node::A_Indices(i) if i.is_slice => {
+                    return Err(self.unsupported("array slices are not supported", at));
+                }
+                Node::A_Indices(i) => {
+                    let index = self.operand(i.uidx.as_ref())?;
+                    let index_at = index.at;
+                    let index = self.coerce_to(index, Ty::of(oid::INT4), CastContext::Assignment, -1)?;
+                    let Some(index) = index else {
+                        let message = "array subscript must have type integer";
+                        return Err(self.error(SqlState::DATATYPE_MISMATCH, message, index_at));
+                    };
+                    indexes.push(index.expr);
+                }
+                Node::String(field) => {
+                    value = self.subscript(value, std::mem::take(&mut indexes))?;
+                    value = self.field(value, field)?;
+                }
+                _ => return Err(self.unsupported("row expansion via \"*\" is not supported here", at)),
+            }
+        }
+        self.subscript(value, indexes)
+    }
+
+    fn subscript(&mut self, value: Located, indexes: Vec<Expr>) -> Result<Located> {
+        if indexes.is_empty() {
+            return Ok(value);
+        }
+        let from = value.expr.ty();
+        let at = value.at;
+        let Some(element) = element_of(from.oid) else {
+            let message =
+                format!("cannot subscript type {} because it does not support subscripting", format_type(from.oid, -1));
+            return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
+        };
+        let ty = Ty { oid: element, typmod: from.typmod };
+        Ok(Located { expr: Expr::Subscript { array: Box::new(value.expr), indexes, ty }, at })
+    }
+
+    fn field(&mut self, value: Located, field: &str) -> Result<Located> {
+        let at = value.at;
+        if let Expr::WholeRow { level, rel } = value.expr {
+            let index = self.scopes.len() - 1 - level;
+            let entry = &self.scopes[index].rels[rel];
+            let column = entry.columns.iter().position(|c| c.name == field);
+            return match column {
+                Some(column) => {
+                    let ty = entry.columns[column].ty;
+                    Ok(Located { expr: Expr::Column(crate::ir::Column { level, rel, column, ty }), at })
+                }
+                None => {
+                    let message = format!("column \"{field}\" not found in data type {}", entry.alias);
+                    Err(self.error(SqlState::UNDEFINED_COLUMN, message, at))
+                }
+            };
+        }
+        let ty = value.expr.ty().oid;
+        if ty == oid::RECORD {
+            let message = format!("could not identify column \"{field}\" in record data type");
+            return Err(self.error(SqlState::UNDEFINED_COLUMN, message, at));
+        }
+        let message =
+            format!("column notation .{field} applied to type {}, which is not a composite type", format_type(ty, -1));
+        Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, at))
+    }
+
+    /// A relation's row.
+    fn whole_row(&mut self, found: &super::scope::Found, at: i32) -> Result<Expr> {
+        let item = self.found_item(found);
+        match item.rel {
+            Some(rel) => Ok(Expr::WholeRow { level: found.level, rel }),
+            None => Err(self.unsupported("the row of a join is not supported", at)),
+        }
+    }
+
+    /// `*` or `t.*`: the columns with their names.
+    pub(super) fn expand_star(&mut self, node: &ColumnRef) -> Result<Vec<(String, Expr)>> {
+        let at = node.location;
+        let names: Vec<&str> = node.fields.iter().flatten().filter_map(string).collect();
+        let found = match names.as_slice() {
+            [] => return self.all_columns(at),
+            [relation] => (None, *relation),
+            [schema, relation] | [_, schema, relation] => (Some(*schema), *relation),
+            _ => {
+                let message = "improper qualified name (too many dotted names)";
+                return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
+            }
+        };
+        match self.find_item(found.0, found.1, at)? {
+            Some(item) => Ok(self.found_columns(&item, at)),
+            None => Err(self.missing_relation(found.0, found.1, at)),
+        }
+    }
+
+    fn all_columns(&mut self, at: i32) -> Result<Vec<(String, Expr)>> {
+        let scope_index = self.scopes.len() - 1;
+        let visible: Vec<usize> = {
+            let items = &self.scopes[scope_index].items;
+            (0..items.len()).filter(|&i| items[i].columns_visible).collect()
+        };
+        if visible.is_empty() {
+            let message = "SELECT * with no tables specified is not valid";
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
+        }
+        let mut out = Vec::new();
+        for item in visible {
+            out.extend(self.found_columns(&super::scope::Found { level: 0, item }, at));
+        }
+        Ok(out)
+    }
+}
+
+fn is_row_op(e: &A_Expr) -> bool {
+    matches!(e.lexpr, Some(Node::RowExpr(_)))
+}
+
+fn location_of_cast(own: i32, arg: i32) -> i32 {
+    if arg >= 0 && (own < 0 || arg < own) { arg } else { own }
+}
+
+fn two(args: Vec<Expr>) -> Result<[Expr; 2]> {
+    args.try_into().map_err(|_| base::Error::internal("a comparison without two operands"))
+}
+
+/// A conjunction, flat.
+pub(super) fn and(mut parts: Vec<Expr>) -> Expr {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => Expr::And(parts),
+    }
+}
+
+/// A disjunction, flat.
+pub(super) fn or(mut parts: Vec<Expr>) -> Expr {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => Expr::Or(parts),
+    }
+}

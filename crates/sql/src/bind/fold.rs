@@ -1,0 +1,49 @@
+//! Folding of constants: immutable calls over constants become their value.
+//!
+//! Invariant: what would raise an error stays a call, so that it raises it when – and only if – it is evaluated.
+
+use types::Datum;
+
+use crate::functions::{EvalContext, Function, Volatility};
+use crate::ir::{CastKind, Expr, Ty};
+
+/// A call, or its value if that is known.
+pub(super) fn call(cx: &dyn EvalContext, function: &'static Function, args: Vec<Expr>, ty: Ty, location: i32) -> Expr {
+    if function.volatility == Volatility::Immutable && args.iter().all(|a| matches!(a, Expr::Const(..))) {
+        let values: Vec<Datum> = args
+            .iter()
+            .map(|a| match a {
+                Expr::Const(value, _) => value.clone(),
+                _ => Datum::Null,
+            })
+            .collect();
+        if function.strict && values.iter().any(Datum::is_null) {
+            return Expr::Const(Datum::Null, ty);
+        }
+        if function.strict
+            && let Ok(value) = (function.eval)(cx, &values)
+        {
+            return Expr::Const(value, ty);
+        }
+    }
+    Expr::Call { function, args, ty, location }
+}
+
+/// A cast, or its value if that is known.
+pub(super) fn cast(arg: Expr, ty: Ty, kind: CastKind, explicit: bool, location: i32) -> Expr {
+    if let Expr::Const(value, _) = &arg {
+        if value.is_null() {
+            return Expr::Const(Datum::Null, ty);
+        }
+        match kind {
+            CastKind::Relabel => return Expr::Const(value.clone(), ty),
+            CastKind::Typmod => {
+                if let Ok(value) = types::apply_typmod(value.clone(), ty.oid, ty.typmod, explicit) {
+                    return Expr::Const(value, ty);
+                }
+            }
+            CastKind::InOut | CastKind::ArrayElements(_) => {}
+        }
+    }
+    Expr::Cast { arg: Box::new(arg), ty, kind, explicit, location }
+}

@@ -1,0 +1,554 @@
+//! FROM: tables, subqueries, functions and joins (`parse_clause.c`, `parse_relation.c`).
+
+use std::sync::Arc;
+
+use base::{Oid, Result, SqlState};
+use engine_api::oids;
+use engine_api::{CatalogObject, TableDesc, TableLockMode};
+use rupg_sql::nodes::{Alias, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar};
+use types::oid;
+
+use super::expr::and;
+use super::func::Callee;
+use super::node::{figure_name, string, strings};
+use super::scope::{Item, NamedColumn, Place, Scope, columns_of};
+use super::visit::{is_volatile, shift_levels};
+use super::{Binder, Located};
+use crate::ir::{Column, Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, TableInfo, Target, Ty};
+use crate::system::{self, SystemRelation};
+
+/// What a name in FROM or after INTO stands for.
+pub(super) enum Relation {
+    /// A stored table.
+    Table(Arc<TableInfo>),
+    /// A relation computed from the catalog.
+    System(&'static SystemRelation, Oid),
+}
+
+/// A bound FROM item: its tree, the columns it shows as a whole, the names it brings.
+pub(super) struct FromItem {
+    tree: From,
+    columns: Vec<NamedColumn>,
+    items: Vec<Item>,
+}
+
+/// The columns of a table as a rel has them.
+pub(super) fn table_columns(desc: &TableDesc) -> Vec<RelColumn> {
+    let column = |c: &engine_api::ColumnDesc| RelColumn {
+        name: if c.dropped { String::new() } else { c.name.clone() },
+        ty: Ty { oid: c.type_oid, typmod: c.typmod },
+    };
+    desc.columns.iter().map(column).collect()
+}
+
+impl<'a> Binder<'a, '_> {
+    /// Binds a FROM clause into the current scope.
+    pub(super) fn from_clause(&mut self, list: &'a [Option<Node>]) -> Result<Vec<From>> {
+        let mut trees = Vec::with_capacity(list.len());
+        let before = std::mem::replace(&mut self.scope().place, Place::From);
+        for node in list.iter().flatten() {
+            let mut item = self.from_item(node)?;
+            self.check_name_conflicts(&self.scopes[self.scopes.len() - 1].items, &item.items)?;
+            set_lateral(&mut item.items, true, true);
+            self.scope().items.append(&mut item.items);
+            trees.push(item.tree);
+        }
+        set_lateral(&mut self.scope().items, false, true);
+        self.scope().place = before;
+        Ok(trees)
+    }
+
+    fn from_item(&mut self, node: &'a Node) -> Result<FromItem> {
+        if self.depth >= super::expr::MAX_DEPTH {
+            return Err(super::stack_depth());
+        }
+        self.depth += 1;
+        let item = match node {
+            Node::RangeVar(r) => self.range_var(r),
+            Node::RangeSubselect(s) => self.range_subselect(s),
+            Node::RangeFunction(f) => self.range_function(f),
+            Node::JoinExpr(j) => self.join(j),
+            Node::RangeTableSample(s) => Err(self.unsupported("TABLESAMPLE is not supported", s.location)),
+            other => Err(self.unsupported("this kind of FROM item is not supported", super::node::location(other))),
+        };
+        self.depth -= 1;
+        item
+    }
+
+    fn check_name_conflicts(&self, left: &[Item], right: &[Item]) -> Result<()> {
+        for item in right.iter().filter(|i| i.rel_visible && !i.name.is_empty()) {
+            let clash = left.iter().filter(|l| l.rel_visible && l.name == item.name).any(|l| {
+                // Two tables of one name in two schemas can be told apart.
+                !matches!((l.schema, item.schema), (Some(a), Some(b)) if a != b)
+            });
+            if clash {
+                let message = format!("table name \"{}\" specified more than once", item.name);
+                return Err(base::Error::new(SqlState::DUPLICATE_ALIAS, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a rel under an alias; answers the FROM item.
+    fn add_from_rel(
+        &mut self,
+        kind: RelKind,
+        mut columns: Vec<RelColumn>,
+        name: &str,
+        alias: Option<&Alias>,
+        schema: Option<Oid>,
+    ) -> Result<FromItem> {
+        let shown = alias.and_then(|a| a.aliasname.as_deref()).unwrap_or(name).to_string();
+        let wanted = alias.map(|a| strings(&a.colnames)).unwrap_or_default();
+        rename(&mut columns, &wanted, &shown)?;
+        let real = (!name.is_empty()).then(|| name.to_string());
+        let rel = self.add_rel(Rel { alias: shown, kind, columns }, real);
+        let item = self.item_of(rel, if alias.is_some() { None } else { schema });
+        Ok(FromItem { tree: From::Rel(rel), columns: item.columns.clone(), items: vec![item] })
+    }
+
+    /// Finds a relation by its possibly qualified name.
+    pub(super) fn relation(&mut self, var: &RangeVar) -> Result<Relation> {
+        let name = var.relname.as_deref().unwrap_or("");
+        let catalog = Arc::clone(&self.cx.catalog);
+        if let Some(database) = var.catalogname.as_deref()
+            && database != self.cx.identity.database
+        {
+            let schema = var.schemaname.as_deref().unwrap_or("");
+            let message = format!("cross-database references are not implemented: \"{database}.{schema}.{name}\"");
+            return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, var.location));
+        }
+        let schemas = match var.schemaname.as_deref() {
+            Some(schema) => match catalog.schema(self.cx.identity.database_oid, schema) {
+                Some(schema) => vec![schema.oid],
+                None => match schema {
+                    "pg_catalog" => vec![oids::SCHEMA_PG_CATALOG],
+                    "information_schema" => vec![oids::SCHEMA_INFORMATION_SCHEMA],
+                    _ => Vec::new(),
+                },
+            },
+            None => self.cx.identity.search_path.clone(),
+        };
+        for schema in schemas {
+            let system_schema = match schema {
+                oids::SCHEMA_PG_CATALOG => Some("pg_catalog"),
+                oids::SCHEMA_INFORMATION_SCHEMA => Some("information_schema"),
+                _ => None,
+            };
+            if let Some(relation) = system_schema.and_then(|s| system::relation(s, name)) {
+                return Ok(Relation::System(relation, schema));
+            }
+            let Some(object) = catalog.relation(schema, name) else { continue };
+            return match &**object {
+                CatalogObject::Table(desc) => {
+                    let indexes = catalog.indexes(desc.oid).cloned().collect();
+                    Ok(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes })))
+                }
+                CatalogObject::Index(_) => Err(self
+                    .error(SqlState::WRONG_OBJECT_TYPE, format!("cannot open relation \"{name}\""), var.location)
+                    .detail("This operation is not supported for indexes.")),
+                CatalogObject::Sequence(_) => {
+                    Err(self.unsupported("reading a sequence like a table is not supported", var.location))
+                }
+                _ => Err(self.missing_table(var)),
+            };
+        }
+        Err(self.missing_table(var))
+    }
+
+    fn missing_table(&self, var: &RangeVar) -> base::Error {
+        let name = var.relname.as_deref().unwrap_or("");
+        let shown = match var.schemaname.as_deref() {
+            Some(schema) => format!("{schema}.{name}"),
+            None => name.to_string(),
+        };
+        let message = format!("relation \"{shown}\" does not exist");
+        self.error(SqlState::UNDEFINED_TABLE, message, var.location)
+    }
+
+    fn range_var(&mut self, var: &'a RangeVar) -> Result<FromItem> {
+        let name = var.relname.as_deref().unwrap_or("");
+        let alias = var.alias.as_deref();
+        if var.schemaname.is_none()
+            && let Some((scope, number)) = self.find_cte(name)
+        {
+            return self.cte_reference(scope, number, name, alias);
+        }
+        match self.relation(var)? {
+            Relation::Table(info) => {
+                self.lock(info.desc.oid, TableLockMode::AccessShare);
+                let columns = table_columns(&info.desc);
+                let schema = info.desc.schema;
+                self.add_from_rel(RelKind::Table(info), columns, name, alias, Some(schema))
+            }
+            Relation::System(relation, schema) => {
+                let columns = relation.columns.iter();
+                let columns = columns.map(|&(name, ty)| RelColumn { name: name.to_string(), ty: Ty::of(ty) }).collect();
+                self.add_from_rel(RelKind::System(relation), columns, name, alias, Some(schema))
+            }
+        }
+    }
+
+    /// A reference to a CTE is its body, as a subquery.
+    fn cte_reference(&mut self, scope: usize, number: usize, name: &str, alias: Option<&'a Alias>) -> Result<FromItem> {
+        let cte = &mut self.scopes[scope].ctes[number];
+        cte.uses += 1;
+        let (node, uses) = (cte.node, cte.uses);
+        let mut query = self.cte_body(scope, number)?;
+        if uses > 1 && is_volatile(&query) {
+            let message = format!("WITH query \"{name}\" is volatile and referenced more than once: not supported");
+            return Err(self.unsupported(message, node.location));
+        }
+        rename_targets(&mut query, &strings(&node.aliascolnames), name).map_err(|e| self.locate(e, node.location))?;
+        let columns = visible_columns(&query);
+        let kind = RelKind::Subquery { query: Box::new(query), lateral: false };
+        self.add_from_rel(kind, columns, name, alias, None)
+    }
+
+    /// Binds the body of a CTE where it is used; it sees what its WITH clause saw.
+    pub(super) fn cte_body(&mut self, scope: usize, number: usize) -> Result<Query> {
+        let Some(Node::SelectStmt(select)) = &self.scopes[scope].ctes[number].node.ctequery else {
+            return Err(base::Error::internal("a CTE without a query"));
+        };
+        let mut inner = Scope::new(Some(scope));
+        inner.parent_ctes_only = Some(number);
+        self.scopes.push(inner);
+        let bound = self.select(select, true);
+        self.scopes.pop();
+        Ok(bound?.query)
+    }
+
+    fn range_subselect(&mut self, sub: &'a RangeSubselect) -> Result<FromItem> {
+        let Some(Node::SelectStmt(select)) = &sub.subquery else {
+            return Err(base::Error::internal("a subquery without a query"));
+        };
+        let alias = sub.alias.as_deref();
+        if alias.is_none() {
+            let values = !select.valuesLists.is_empty();
+            let message =
+                if values { "VALUES in FROM must have an alias" } else { "subquery in FROM must have an alias" };
+            let hint = match values {
+                true => "For example, FROM (VALUES ...) [AS] foo.",
+                false => "For example, FROM (SELECT ...) [AS] foo.",
+            };
+            let at = super::node::location(sub.subquery.as_ref().unwrap_or(&Node::Boolean(false)));
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, at).hint(hint));
+        }
+        let before = std::mem::replace(&mut self.scope().lateral_active, sub.lateral);
+        let bound = self.subquery(select, true);
+        self.scope().lateral_active = before;
+        let query = bound?.query;
+        let columns = visible_columns(&query);
+        let kind = RelKind::Subquery { query: Box::new(query), lateral: sub.lateral };
+        self.add_from_rel(kind, columns, "", alias, None)
+    }
+
+    fn range_function(&mut self, range: &'a RangeFunction) -> Result<FromItem> {
+        if range.functions.len() != 1 {
+            return Err(self.unsupported("ROWS FROM with several functions is not supported", -1));
+        }
+        let node = match range.functions.first() {
+            Some(Some(Node::List(pair))) => pair.first().and_then(Option::as_ref),
+            Some(Some(node)) => Some(node),
+            _ => None,
+        };
+        let Some(node) = node else { return Err(base::Error::internal("a FROM function without a call")) };
+        if !range.coldeflist.is_empty() {
+            let message = "a column definition list is not supported";
+            return Err(self.unsupported(message, super::node::location(node)));
+        }
+        let lateral = std::mem::replace(&mut self.scope().lateral_active, true);
+        let place = std::mem::replace(&mut self.scope().place, Place::FromFunction);
+        let bound = self.function_rel(node, range);
+        self.scope().lateral_active = lateral;
+        self.scope().place = place;
+        let (kind, columns, name) = bound?;
+        self.add_from_rel(kind, columns, &name, range.alias.as_deref(), None)
+    }
+
+    fn function_rel(&mut self, node: &'a Node, range: &RangeFunction) -> Result<(RelKind, Vec<RelColumn>, String)> {
+        let name = figure_name(node);
+        let column_name = range.alias.as_ref().and_then(|a| a.aliasname.as_deref()).unwrap_or(&name).to_string();
+        let Node::FuncCall(call) = node else {
+            let value = self.expr(node)?;
+            return self.scalar_rel(value, range, column_name, name);
+        };
+        let mut args = Vec::with_capacity(call.args.len());
+        for arg in call.args.iter().flatten() {
+            args.push(self.expr(arg)?);
+        }
+        let found = self.find_callee(call, &args)?;
+        let Some((found, Callee::Set(function))) = found.map(|f| (f, f.callee)) else {
+            let value = self.expr(node)?;
+            return self.scalar_rel(value, range, column_name, name);
+        };
+        let (args, outputs) = self.set_arguments(found, function, args, call)?;
+        let mut columns = Vec::with_capacity(outputs.len() + 1);
+        for (&(out, _), ty) in function.columns.iter().zip(outputs) {
+            let name = if out.is_empty() { column_name.clone() } else { out.to_string() };
+            columns.push(RelColumn { name, ty: Ty::of(ty) });
+        }
+        if range.ordinality {
+            columns.push(RelColumn { name: "ordinality".to_string(), ty: Ty::of(oid::INT8) });
+        }
+        Ok((RelKind::Function { function, args, ordinality: range.ordinality }, columns, name))
+    }
+
+    /// A scalar function in FROM: one row of one column.
+    fn scalar_rel(
+        &mut self,
+        value: Located,
+        range: &RangeFunction,
+        column_name: String,
+        name: String,
+    ) -> Result<(RelKind, Vec<RelColumn>, String)> {
+        if value.expr.ty().oid == oid::RECORD {
+            let message = "a column definition list is required for functions returning \"record\"";
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, value.at));
+        }
+        let mut expr = self.resolve_unknown(value)?.expr;
+        let ty = expr.ty();
+        shift_levels(&mut expr, 1);
+        let mut targets = vec![Target { expr, name: column_name.clone(), junk: false }];
+        let mut columns = vec![RelColumn { name: column_name, ty }];
+        if range.ordinality {
+            let ordinality = "ordinality".to_string();
+            let one = Expr::Const(types::Datum::Int8(1), Ty::of(oid::INT8));
+            targets.push(Target { expr: one, name: ordinality.clone(), junk: false });
+            columns.push(RelColumn { name: ordinality, ty: Ty::of(oid::INT8) });
+        }
+        let query = Box::new(Query { targets, ..Query::default() });
+        Ok((RelKind::Subquery { query, lateral: true }, columns, name))
+    }
+
+    fn join(&mut self, join: &'a JoinExpr) -> Result<FromItem> {
+        let kind = match join.jointype {
+            JoinType::JOIN_LEFT => JoinKind::Left,
+            JoinType::JOIN_RIGHT => JoinKind::Right,
+            JoinType::JOIN_FULL => JoinKind::Full,
+            _ => JoinKind::Inner,
+        };
+        let (Some(left), Some(right)) = (&join.larg, &join.rarg) else {
+            return Err(base::Error::internal("a join without two sides"));
+        };
+        let mut left = self.from_item(left)?;
+        let known = self.scope().items.len();
+        let mut lent = left.items.clone();
+        set_lateral(&mut lent, true, matches!(kind, JoinKind::Inner | JoinKind::Left));
+        self.scope().items.append(&mut lent);
+        let right = self.from_item(right);
+        self.scope().items.truncate(known);
+        let mut right = right?;
+        self.check_name_conflicts(&left.items, &right.items)?;
+
+        let using: Vec<String> = match join.isNatural {
+            true => common_names(&left.columns, &right.columns),
+            false => join.usingClause.iter().flatten().filter_map(string).map(str::to_string).collect(),
+        };
+        let (merged, mut conditions) = self.merge_columns(&using, &left.columns, &right.columns, kind)?;
+        let mut items = std::mem::take(&mut left.items);
+        items.append(&mut right.items);
+        if let Some(quals) = &join.quals {
+            set_lateral(&mut items, false, true);
+            let saved = std::mem::replace(&mut self.scope().items, items.clone());
+            let bound = self.at_place(Place::JoinOn, |b| {
+                let value = b.expr(quals)?;
+                b.coerce_to_boolean(value, "JOIN/ON")
+            });
+            self.scope().items = saved;
+            conditions.push(bound?);
+        }
+        let on = (!conditions.is_empty()).then(|| and(conditions));
+        let mut columns = merged.clone();
+        let rest = |c: &&NamedColumn| !using.contains(&c.name);
+        columns.extend(left.columns.iter().filter(rest).cloned());
+        columns.extend(right.columns.iter().filter(rest).cloned());
+        let tree = From::Join { kind, left: Box::new(left.tree), right: Box::new(right.tree), on };
+        self.join_names(join, tree, columns, merged, items)
+    }
+
+    /// What a join and its sides are called from outside.
+    fn join_names(
+        &mut self,
+        join: &JoinExpr,
+        tree: From,
+        mut columns: Vec<NamedColumn>,
+        merged: Vec<NamedColumn>,
+        mut items: Vec<Item>,
+    ) -> Result<FromItem> {
+        columns.retain(|c| !c.name.is_empty());
+        let item = |name: &str, columns: Vec<NamedColumn>, rel_visible, columns_visible| Item {
+            name: name.to_string(),
+            schema: None,
+            rel: None,
+            columns,
+            rel_visible,
+            columns_visible,
+            lateral_only: false,
+            lateral_ok: true,
+        };
+        if let Some(alias) = &join.alias {
+            let name = alias.aliasname.as_deref().unwrap_or("");
+            let wanted = strings(&alias.colnames);
+            if wanted.len() > columns.len() {
+                return Err(too_many_names(name, columns.len(), wanted.len()));
+            }
+            for (column, wanted) in columns.iter_mut().zip(wanted) {
+                column.name = wanted.to_string();
+            }
+            // The alias hides the names of both sides.
+            items = vec![item(name, columns.clone(), true, true)];
+            return Ok(FromItem { tree, columns, items });
+        }
+        items.iter_mut().for_each(|i| i.columns_visible = false);
+        if let Some(alias) = &join.join_using_alias {
+            items.push(item(alias.aliasname.as_deref().unwrap_or(""), merged, true, false));
+        }
+        items.push(item("", columns.clone(), false, true));
+        Ok(FromItem { tree, columns, items })
+    }
+
+    /// USING: for each name the merged column and the condition.
+    fn merge_columns(
+        &mut self,
+        using: &[String],
+        left: &[NamedColumn],
+        right: &[NamedColumn],
+        kind: JoinKind,
+    ) -> Result<(Vec<NamedColumn>, Vec<Expr>)> {
+        let mut merged = Vec::with_capacity(using.len());
+        let mut conditions = Vec::with_capacity(using.len());
+        for (i, name) in using.iter().enumerate() {
+            if using[..i].contains(name) {
+                let message = format!("column name \"{name}\" appears more than once in USING clause");
+                return Err(base::Error::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+            let l = using_column(left, name, "left")?;
+            let r = using_column(right, name, "right")?;
+            let located = |expr: &Expr| Located { expr: expr.clone(), at: -1 };
+            conditions.push(self.operator("=", Some(located(&l)), located(&r), -1)?.expr);
+            let values = [located(&l), located(&r)];
+            let ty = self.common_type_of(&values, "JOIN/USING")?;
+            let [l, r] = values;
+            let same_typmod = l.expr.ty() == r.expr.ty();
+            let typmod = if same_typmod { l.expr.ty().typmod } else { -1 };
+            let l = self.coerce_to_common(l, ty, "JOIN/USING")?.expr;
+            let r = self.coerce_to_common(r, ty, "JOIN/USING")?.expr;
+            let expr = match kind {
+                JoinKind::Inner if !matches!(l, Expr::Column(_)) && matches!(r, Expr::Column(_)) => r,
+                JoinKind::Inner | JoinKind::Left => l,
+                JoinKind::Right => r,
+                JoinKind::Full => Expr::Coalesce(vec![l, r], Ty { oid: ty, typmod }),
+            };
+            merged.push(NamedColumn { name: name.clone(), expr });
+        }
+        Ok((merged, conditions))
+    }
+
+    /// Notes that a statement uses a table; the strongest lock counts.
+    pub(super) fn lock(&mut self, table: Oid, mode: TableLockMode) {
+        match self.tables.iter_mut().find(|(t, _)| *t == table) {
+            Some((_, known)) => *known = (*known).max(mode),
+            None => self.tables.push((table, mode)),
+        }
+    }
+
+    /// A set-returning call in the select list, as a FROM item after all others: the column that stands for it.
+    pub(super) fn function_in_targets(&mut self, node: &'a Node, name: &str) -> Result<Option<(Expr, From)>> {
+        let Node::FuncCall(call) = node else { return Ok(None) };
+        let function_name = self.function_name(call)?;
+        if crate::functions::set_functions_named(function_name).is_empty() || call.over.is_some() {
+            return Ok(None);
+        }
+        let args = self.exprs(&call.args)?;
+        let Some(found) = self.find_callee(call, &args)? else { return Ok(None) };
+        let Callee::Set(function) = found.callee else { return Ok(None) };
+        let (args, outputs) = self.set_arguments(found, function, args, call)?;
+        let [ty] = outputs.as_slice() else {
+            let message = "set-returning functions of several columns are supported only in FROM";
+            return Err(self.unsupported(message, call.location));
+        };
+        let columns = vec![RelColumn { name: name.to_string(), ty: Ty::of(*ty) }];
+        let kind = RelKind::Function { function, args, ordinality: false };
+        let rel = self.add_rel(Rel { alias: name.to_string(), kind, columns }, None);
+        let column = Expr::Column(Column { level: 0, rel, column: 0, ty: Ty::of(*ty) });
+        Ok(Some((column, From::Rel(rel))))
+    }
+}
+
+fn set_lateral(items: &mut [Item], only: bool, ok: bool) {
+    for item in items {
+        item.lateral_only = only;
+        item.lateral_ok = ok;
+    }
+}
+
+fn too_many_names(table: &str, have: usize, wanted: usize) -> base::Error {
+    let message = format!("table \"{table}\" has {have} columns available but {wanted} columns specified");
+    base::Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+}
+
+/// Gives columns the names of an alias list.
+fn rename(columns: &mut [RelColumn], wanted: &[&str], table: &str) -> Result<()> {
+    let live = columns.iter().filter(|c| !c.name.is_empty()).count();
+    if wanted.len() > live {
+        return Err(too_many_names(table, live, wanted.len()));
+    }
+    for (column, name) in columns.iter_mut().filter(|c| !c.name.is_empty()).zip(wanted) {
+        column.name = name.to_string();
+    }
+    Ok(())
+}
+
+fn rename_targets(query: &mut Query, wanted: &[&str], name: &str) -> Result<()> {
+    let have = query.targets.iter().filter(|t| !t.junk).count();
+    if wanted.len() > have {
+        let message =
+            format!("WITH query \"{name}\" has {have} columns available but {} columns specified", wanted.len());
+        return Err(base::Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+    }
+    for (target, wanted) in query.targets.iter_mut().filter(|t| !t.junk).zip(wanted) {
+        target.name = wanted.to_string();
+    }
+    Ok(())
+}
+
+/// The columns a query shows.
+pub(super) fn visible_columns(query: &Query) -> Vec<RelColumn> {
+    let visible = query.targets.iter().filter(|t| !t.junk);
+    visible.map(|t| RelColumn { name: t.name.clone(), ty: t.expr.ty() }).collect()
+}
+
+fn common_names(left: &[NamedColumn], right: &[NamedColumn]) -> Vec<String> {
+    let in_right = |c: &&NamedColumn| !c.name.is_empty() && right.iter().any(|r| r.name == c.name);
+    left.iter().filter(in_right).map(|c| c.name.clone()).collect()
+}
+
+fn using_column(columns: &[NamedColumn], name: &str, side: &str) -> Result<Expr> {
+    let mut found = columns.iter().filter(|c| c.name == name);
+    match (found.next(), found.next()) {
+        (Some(column), None) => Ok(column.expr.clone()),
+        (None, _) => {
+            let message = format!("column \"{name}\" specified in USING clause does not exist in {side} table");
+            Err(base::Error::new(SqlState::UNDEFINED_COLUMN, message))
+        }
+        (Some(_), Some(_)) => {
+            let message = format!("common column name \"{name}\" appears more than once in {side} table");
+            Err(base::Error::new(SqlState::AMBIGUOUS_COLUMN, message))
+        }
+    }
+}
+
+/// The namespace item of a rel that is not from FROM (the target of DML).
+pub(super) fn target_item(rel: usize, entry: &Rel, schema: Option<Oid>) -> Item {
+    Item {
+        name: entry.alias.clone(),
+        schema,
+        rel: Some(rel),
+        columns: columns_of(rel, entry),
+        rel_visible: true,
+        columns_visible: true,
+        lateral_only: false,
+        lateral_ok: true,
+    }
+}

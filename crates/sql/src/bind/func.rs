@@ -1,0 +1,411 @@
+//! Function calls: scalar functions, aggregates, casts in the form of calls (`parse_func.c`, `parse_agg.c`).
+
+use base::{Oid, Result, SqlState};
+use rupg_sql::nodes::{FuncCall, Node};
+use types::{Datum, array_of, element_of, format_type, oid};
+
+use super::coerce::{Pathway, pathway};
+use super::node::{function_location, strings};
+use super::resolve::{Ambiguity, Candidate, choose_candidate};
+use super::scope::Place;
+use super::visit::{aggregate_parts_mut, same_aggregate, shift_levels, walk};
+use super::{Binder, Located, fold, types as type_names};
+use crate::functions::{self, Aggregate, CastContext, Function, SetFunction};
+use crate::ir::{AggCall, Expr, Ty};
+
+/// Anything that a call can mean.
+#[derive(Clone, Copy)]
+pub(super) enum Callee {
+    /// A scalar function.
+    Scalar(&'static Function),
+    /// An aggregate.
+    Aggregate(&'static Aggregate),
+    /// A set-returning function.
+    Set(&'static SetFunction),
+}
+
+/// A callee with its arguments laid out for a call of some width.
+#[derive(Clone, Copy)]
+pub(super) struct Overload {
+    pub(super) callee: Callee,
+    declared: &'static [Oid],
+    /// Element type that arguments from the last declared one on have.
+    variadic: Option<Oid>,
+}
+
+impl Candidate for Overload {
+    fn arg(&self, i: usize) -> Oid {
+        match self.variadic {
+            Some(element) if i + 1 >= self.declared.len() => element,
+            _ => self.declared.get(i).copied().unwrap_or(oid::ANY),
+        }
+    }
+}
+
+impl Overload {
+    fn of(
+        callee: Callee,
+        declared: &'static [Oid],
+        variadic: bool,
+        defaults: usize,
+        count: usize,
+        spread: bool,
+    ) -> Option<Overload> {
+        if variadic && spread {
+            let last = *declared.last()?;
+            let element = match last {
+                oid::ANY => oid::ANY,
+                oid::ANYARRAY => oid::ANYELEMENT,
+                oid::ANYCOMPATIBLEARRAY => oid::ANYCOMPATIBLE,
+                array => element_of(array)?,
+            };
+            return (count >= declared.len()).then_some(Overload { callee, declared, variadic: Some(element) });
+        }
+        let fits = count <= declared.len() && count + defaults >= declared.len();
+        fits.then_some(Overload { callee, declared, variadic: None })
+    }
+}
+
+/// All overloads of a name that take `count` arguments.
+fn overloads(name: &str, count: usize, spread: bool) -> Vec<Overload> {
+    let mut out = Vec::new();
+    for &f in functions::functions_named(name) {
+        out.extend(Overload::of(Callee::Scalar(f), f.args, f.variadic, f.defaults.len(), count, spread));
+    }
+    for &a in functions::aggregates_named(name) {
+        out.extend(Overload::of(Callee::Aggregate(a), a.args, false, 0, count, spread));
+    }
+    for &s in functions::set_functions_named(name) {
+        out.extend(Overload::of(Callee::Set(s), s.args, s.variadic, 0, count, spread));
+    }
+    out
+}
+
+impl<'a> Binder<'a, '_> {
+    /// The function's own name; its schema must be pg_catalog, where all functions are.
+    pub(super) fn function_name<'n>(&self, call: &'n FuncCall) -> Result<&'n str> {
+        let names = strings(&call.funcname);
+        match names.as_slice() {
+            [name] | ["pg_catalog", name] | [_, "pg_catalog", name] => Ok(name),
+            [schema, _] if self.cx.catalog.schema(self.cx.identity.database_oid, schema).is_none() => {
+                let message = format!("schema \"{schema}\" does not exist");
+                Err(self.error(SqlState::INVALID_SCHEMA_NAME, message, call.location))
+            }
+            // The call cannot resolve; the error names what was written.
+            _ => Ok(""),
+        }
+    }
+
+    /// Finds what a call means.
+    pub(super) fn find_callee(&self, call: &FuncCall, args: &[Located]) -> Result<Option<Overload>> {
+        let name = self.function_name(call)?;
+        let types: Vec<Oid> = args.iter().map(|a| a.expr.ty().oid).collect();
+        let all = overloads(name, args.len(), !call.func_variadic);
+        let mut candidates: Vec<Overload> = all.iter().filter(|o| o.variadic.is_none()).copied().collect();
+        // A variadic overload is looked at only where no plain one has its argument types.
+        candidates.extend(all.iter().filter(|o| o.variadic.is_some()));
+        if let Some(exact) = candidates.iter().find(|c| (0..types.len()).all(|i| c.arg(i) == types[i])) {
+            return Ok(Some(*exact));
+        }
+        // A call of a type's name with one argument is a cast, if it is one that no function must do.
+        if let ([from], false) = (types.as_slice(), call.agg_star)
+            && self.is_cast_call(call, name, *from)
+        {
+            return Ok(None);
+        }
+        match choose_candidate(&candidates, &types) {
+            Ok(found) => Ok(Some(found)),
+            Err(why) => Err(self.function_error(call, &types, why)),
+        }
+    }
+
+    fn is_cast_call(&self, call: &FuncCall, name: &str, from: Oid) -> bool {
+        if !call.agg_order.is_empty() || call.agg_distinct || call.over.is_some() || call.agg_filter.is_some() {
+            return false;
+        }
+        let Some(info) = type_names::look_up(&[name]).filter(|t| t.name == name) else { return false };
+        if from == oid::UNKNOWN {
+            return true;
+        }
+        match pathway(from, info.oid, CastContext::Explicit) {
+            Some(Pathway::Relabel) => true,
+            Some(Pathway::InOut) => {
+                // Not for composite sources and string targets; those are field selections.
+                from != oid::RECORD
+            }
+            Some(Pathway::Function(_) | Pathway::Elements) => functions::functions_named(name).is_empty(),
+            None => false,
+        }
+    }
+
+    pub(super) fn function_error(&self, call: &FuncCall, types: &[Oid], why: Ambiguity) -> base::Error {
+        let shown: Vec<String> = types.iter().map(|&t| format_type(t, -1)).collect();
+        let name = strings(&call.funcname).join(".");
+        let arguments = if call.agg_star { "*".to_string() } else { shown.join(", ") };
+        let _ = &arguments;
+        let signature = format!("{name}({})", shown.join(", "));
+        let at = call.location;
+        match why {
+            Ambiguity::Many => self
+                .error(SqlState::AMBIGUOUS_FUNCTION, format!("function {signature} is not unique"), at)
+                .hint("Could not choose a best candidate function. You might need to add explicit type casts."),
+            Ambiguity::None if !call.agg_order.is_empty() && !call.agg_within_group => {
+                self.error(SqlState::UNDEFINED_FUNCTION, format!("function {signature} does not exist"), at).hint(
+                    "No aggregate function matches the given name and argument types. Perhaps you misplaced ORDER BY; \
+                     ORDER BY must appear after all regular arguments of the aggregate.",
+                )
+            }
+            Ambiguity::None => {
+                self.error(SqlState::UNDEFINED_FUNCTION, format!("function {signature} does not exist"), at).hint(
+                    "No function matches the given name and argument types. You might need to add explicit type casts.",
+                )
+            }
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn func_call(&mut self, call: &'a FuncCall) -> Result<Located> {
+        let at = function_location(call);
+        if let Some(over) = &call.over {
+            return Err(self.unsupported("window functions are not supported", over.location));
+        }
+        if call.agg_within_group {
+            return Err(self.unsupported("ordered-set aggregates are not supported", call.location));
+        }
+        let mentions = self.scopes.iter().map(|s| s.mentions.len()).collect::<Vec<_>>();
+        let args = self.exprs(&call.args)?;
+        let Some(found) = self.find_callee(call, &args)? else { return self.cast_call_form(call, args) };
+        match found.callee {
+            Callee::Scalar(function) => {
+                self.only_for_aggregates(call)?;
+                let expr = self.scalar_call(function, found, args, call)?;
+                Ok(Located { expr, at })
+            }
+            Callee::Aggregate(aggregate) => {
+                let expr = self.aggregate(aggregate, found, args, call, &mentions)?;
+                Ok(Located { expr, at })
+            }
+            Callee::Set(_) => Err(self.misplaced_set(call)),
+        }
+    }
+
+    fn misplaced_set(&self, call: &FuncCall) -> base::Error {
+        match self.place() {
+            Place::Targets => self.unsupported(
+                "set-returning functions are supported only in FROM or as the only one of a select list, at its top",
+                call.location,
+            ),
+            place => {
+                let message = format!("set-returning functions are not allowed in {}", place.name());
+                self.error(SqlState::FEATURE_NOT_SUPPORTED, message, call.location)
+            }
+        }
+    }
+
+    /// `typename(x)`
+    fn cast_call_form(&mut self, call: &FuncCall, args: Vec<Located>) -> Result<Located> {
+        let name = self.function_name(call)?;
+        let at = call.location;
+        let (Some(info), Some(value)) = (type_names::look_up(&[name]), args.into_iter().next()) else {
+            return Err(base::Error::internal("a cast without a type"));
+        };
+        let from = value.expr.ty().oid;
+        match self.coerce_to(value, Ty::of(info.oid), CastContext::Explicit, at)? {
+            Some(value) => Ok(Located { expr: value.expr, at }),
+            None => Err(self.cannot_cast(from, info.oid, at)),
+        }
+    }
+
+    /// What only aggregates take.
+    fn only_for_aggregates(&self, call: &FuncCall) -> Result<()> {
+        let name = strings(&call.funcname).join(".");
+        let what = if call.agg_star {
+            format!("{name}(*) specified, but {name} is not an aggregate function")
+        } else if call.agg_distinct {
+            format!("DISTINCT specified, but {name} is not an aggregate function")
+        } else if !call.agg_order.is_empty() {
+            format!("ORDER BY specified, but {name} is not an aggregate function")
+        } else if call.agg_filter.is_some() {
+            format!("FILTER specified, but {name} is not an aggregate function")
+        } else {
+            return Ok(());
+        };
+        Err(self.error(SqlState::WRONG_OBJECT_TYPE, what, call.location))
+    }
+
+    fn scalar_call(
+        &mut self,
+        function: &'static Function,
+        found: Overload,
+        args: Vec<Located>,
+        call: &FuncCall,
+    ) -> Result<Expr> {
+        let given = args.len();
+        let declared: Vec<Oid> = (0..given).map(|i| found.arg(i)).collect();
+        let (mut args, ty) = self
+            .coerce_arguments(args, &declared, function.ret, None, function.name)
+            .map_err(|e| self.locate(e, call.location))?;
+        if found.variadic.is_none() {
+            let missing = function.args.len() - given;
+            let first = function.defaults.len() - missing.min(function.defaults.len());
+            for (i, default) in function.defaults[first..].iter().enumerate() {
+                args.push(Expr::Const(default.clone(), Ty::of(function.args[given + i])));
+            }
+        } else if function.args.last() != Some(&oid::ANY) {
+            // The variable arguments are handed over as one array.
+            let fixed = function.args.len() - 1;
+            let elements = args.split_off(fixed);
+            let element = elements.first().map_or(oid::TEXT, |e| e.ty().oid);
+            let Some(array) = array_of(element) else {
+                let message = format!("could not find array type for data type {}", format_type(element, -1));
+                return Err(self.error(SqlState::UNDEFINED_OBJECT, message, call.location));
+            };
+            args.push(Expr::Array { elements, element, nested: false, ty: Ty::of(array) });
+        }
+        Ok(fold::call(self.cx.eval, function, args, ty, call.location))
+    }
+
+    /// Arguments of a set-returning function in FROM.
+    pub(super) fn set_arguments(
+        &mut self,
+        found: Overload,
+        function: &'static SetFunction,
+        args: Vec<Located>,
+        call: &FuncCall,
+    ) -> Result<(Vec<Expr>, Vec<Oid>)> {
+        let declared: Vec<Oid> = (0..args.len()).map(|i| found.arg(i)).collect();
+        let actual: Vec<(Oid, i32)> = args.iter().map(|a| (a.expr.ty().oid, a.at)).collect();
+        let mut outputs = Vec::with_capacity(function.columns.len());
+        for (_, ty) in function.columns {
+            let decided = self.decide_polymorphic(&declared, &actual, *ty, function.name);
+            outputs.push(decided.map_err(|e| self.locate(e, call.location))?.1);
+        }
+        let (args, _) = self
+            .coerce_arguments(args, &declared, oid::VOID, None, function.name)
+            .map_err(|e| self.locate(e, call.location))?;
+        Ok((args, outputs))
+    }
+
+    /// An aggregate call: `transformAggregateCall`.
+    fn aggregate(
+        &mut self,
+        aggregate: &'static Aggregate,
+        found: Overload,
+        args: Vec<Located>,
+        call: &'a FuncCall,
+        mentions: &[usize],
+    ) -> Result<Expr> {
+        let name = strings(&call.funcname).join(".");
+        if call.args.is_empty() && !call.agg_star && aggregate.args.is_empty() {
+            let message = format!("{name}(*) must be used to call a parameterless aggregate function");
+            return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
+        }
+        let declared: Vec<Oid> = (0..args.len()).map(|i| found.arg(i)).collect();
+        let (args, ty) = self
+            .coerce_arguments(args, &declared, aggregate.ret, None, aggregate.name)
+            .map_err(|e| self.locate(e, call.location))?;
+        let filter = match &call.agg_filter {
+            Some(node) => Some(self.at_place(Place::Filter, |b| {
+                let value = b.expr(node)?;
+                b.coerce_to_boolean(value, "FILTER")
+            })?),
+            None => None,
+        };
+        let order_by = self.aggregate_order(call, &args)?;
+        if call.agg_distinct {
+            self.check_distinct_aggregate(call, &args, &order_by)?;
+        }
+        let mut agg = AggCall { aggregate, args, distinct: call.agg_distinct, order_by, filter, ty };
+        let level = self.aggregate_level(&mut agg, call)?;
+        let index = self.scopes.len() - 1 - level;
+        self.check_aggregate_place(index, call)?;
+        aggregate_parts_mut(&mut agg, &mut |e| shift_levels(e, -(level as isize)));
+        let scope = &mut self.scopes[index];
+        let first = mentions.get(index).copied().unwrap_or(0);
+        scope.mentions[first..].iter_mut().for_each(|m| m.in_aggregate = true);
+        let number = match scope.aggs.iter().position(|a| same_aggregate(a, &agg)) {
+            Some(number) => number,
+            None => {
+                scope.aggs.push(agg);
+                scope.aggs.len() - 1
+            }
+        };
+        Ok(Expr::Agg { level, index: number, ty })
+    }
+
+    fn aggregate_order(&mut self, call: &'a FuncCall, args: &[Expr]) -> Result<Vec<(Expr, bool, bool)>> {
+        let mut keys = Vec::with_capacity(call.agg_order.len());
+        for node in call.agg_order.iter().flatten() {
+            let Node::SortBy(sort) = node else { continue };
+            let Some(node) = &sort.node else { continue };
+            let value = self.expr(node)?;
+            let value = self.resolve_unknown(value)?;
+            // An untyped literal among the arguments has got its type there.
+            let expr = args.iter().find(|a| super::visit::same(a, &value.expr)).cloned().unwrap_or(value.expr);
+            let (descending, nulls_first) = self.sort_direction(sort)?;
+            self.check_sortable(&expr, value.at)?;
+            keys.push((expr, descending, nulls_first));
+        }
+        Ok(keys)
+    }
+
+    fn check_distinct_aggregate(&self, call: &FuncCall, args: &[Expr], order_by: &[(Expr, bool, bool)]) -> Result<()> {
+        if args.is_empty() {
+            let message = "DISTINCT is not implemented for this aggregate";
+            return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, call.location));
+        }
+        for (i, (expr, _, _)) in order_by.iter().enumerate() {
+            if !args.iter().any(|a| super::visit::same(a, expr)) {
+                let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+                let at = call.agg_order.get(i).and_then(Option::as_ref).map_or(-1, super::node::location);
+                return Err(self.error(SqlState::INVALID_COLUMN_REFERENCE, message, at));
+            }
+        }
+        Ok(())
+    }
+
+    /// The query level an aggregate belongs to: that of its innermost column.
+    fn aggregate_level(&self, agg: &mut AggCall, call: &FuncCall) -> Result<usize> {
+        let mut columns: Option<usize> = None;
+        let mut nested: Option<usize> = None;
+        super::visit::aggregate_parts(agg, &mut |e| {
+            walk(e, 0, &mut |e, depth| {
+                let (level, slot) = match e {
+                    Expr::Column(c) => (c.level, &mut columns),
+                    Expr::WholeRow { level, .. } => (*level, &mut columns),
+                    Expr::Agg { level, .. } => (*level, &mut nested),
+                    _ => return,
+                };
+                if let Some(level) = level.checked_sub(depth) {
+                    *slot = Some(slot.map_or(level, |s: usize| s.min(level)));
+                }
+            });
+        });
+        let level = match (columns, nested) {
+            (Some(c), Some(n)) => c.min(n),
+            (c, n) => c.or(n).unwrap_or(0),
+        };
+        if nested == Some(level) {
+            let message = "aggregate function calls cannot be nested";
+            let inner = call.args.iter().flatten().map(super::node::location).next().unwrap_or(call.location);
+            return Err(self.error(SqlState::GROUPING_ERROR, message, inner));
+        }
+        Ok(level)
+    }
+
+    fn check_aggregate_place(&self, index: usize, call: &FuncCall) -> Result<()> {
+        let scope = &self.scopes[index];
+        let message = match scope.place {
+            Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn => return Ok(()),
+            Place::FromFunction => "aggregate functions are not allowed in functions in FROM".to_string(),
+            Place::From => "aggregate functions are not allowed in FROM clause of their own query level".to_string(),
+            place => format!("aggregate functions are not allowed in {}", place.name()),
+        };
+        Err(self.error(SqlState::GROUPING_ERROR, message, call.location))
+    }
+
+    /// A NULL of a type.
+    pub(super) fn null(ty: Ty) -> Expr {
+        Expr::Const(Datum::Null, ty)
+    }
+}

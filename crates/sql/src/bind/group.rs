@@ -1,0 +1,157 @@
+//! GROUP BY, and the rule that a grouped query may use only what is grouped (`parse_agg.c`).
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{ConstraintKind, TableLockMode};
+use rupg_sql::nodes::Node;
+
+use super::Binder;
+use super::node::location;
+use super::scope::Place;
+use super::visit::{children, query_parts, same};
+use crate::ir::{Column, Expr, Query, RelKind};
+
+impl<'a> Binder<'a, '_> {
+    /// GROUP BY.
+    pub(super) fn group_by(&mut self, list: &'a [Option<Node>], query: &mut Query, at: &mut Vec<i32>) -> Result<()> {
+        for node in list.iter().flatten() {
+            if let Node::GroupingSet(set) = node {
+                return Err(self.unsupported("GROUPING SETS, ROLLUP and CUBE are not supported", set.location));
+            }
+            let before = query.targets.len();
+            let (target, item_at) = self.find_target(node, query, at, Place::GroupBy)?;
+            let expr = query.targets[target].expr.clone();
+            self.check_groupable(&expr, item_at)?;
+            if self.has_own_aggregate(&expr) {
+                let message = "aggregate functions are not allowed in GROUP BY";
+                return Err(self.error(SqlState::GROUPING_ERROR, message, location(node)));
+            }
+            if !query.group_by.iter().any(|g| same(g, &expr)) {
+                query.group_by.push(expr);
+            }
+            // Grouping needs no target of its own.
+            query.targets.truncate(before);
+            at.truncate(before);
+        }
+        Ok(())
+    }
+
+    fn has_own_aggregate(&self, expr: &Expr) -> bool {
+        let mut found = false;
+        super::visit::walk(expr, 0, &mut |e, depth| {
+            found |= matches!(e, Expr::Agg { level, .. } if *level == depth);
+        });
+        found
+    }
+
+    /// `parseCheckAggregates`
+    pub(super) fn check_grouping(&mut self, query: &Query) -> Result<()> {
+        let grouped = !query.group_by.is_empty() || !self.scope().aggs.is_empty() || query.having.is_some();
+        if !grouped {
+            return Ok(());
+        }
+        let mut check = GroupCheck { groups: &query.group_by, found: None, in_subquery: false };
+        let mut cleared: Vec<usize> = Vec::new();
+        for expr in query.targets.iter().map(|t| &t.expr).chain(&query.having) {
+            loop {
+                check.found = None;
+                check.ungrouped(expr, 0, &cleared);
+                let Some((column, _)) = check.found else { break };
+                // Grouped by its table's primary key, every column of a row is determined.
+                if !self.is_determined(column.rel, query) {
+                    return Err(self.ungrouped_error(column, check.in_subquery));
+                }
+                cleared.push(column.rel);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_determined(&mut self, rel: usize, query: &Query) -> bool {
+        let RelKind::Table(info) = &self.scope().rels[rel].kind else { return false };
+        let (table, key) = (
+            info.desc.oid,
+            info.desc.constraints.iter().find_map(|c| match c.kind {
+                ConstraintKind::PrimaryKey { .. } => Some(c.columns.clone()),
+                _ => None,
+            }),
+        );
+        let Some(key) = key else { return false };
+        let grouped = |number: &i16| {
+            let wanted = *number as usize - 1;
+            query
+                .group_by
+                .iter()
+                .any(|g| matches!(g, Expr::Column(c) if c.level == 0 && c.rel == rel && c.column == wanted))
+        };
+        let determined = key.iter().all(grouped);
+        if determined {
+            self.lock(table, TableLockMode::AccessShare);
+        }
+        determined
+    }
+
+    fn ungrouped_error(&mut self, column: Column, in_subquery: bool) -> Error {
+        let scope = self.scope();
+        let entry = &scope.rels[column.rel];
+        let name = format!("{}.{}", entry.alias, entry.columns[column.column].name);
+        let at = scope
+            .mentions
+            .iter()
+            .find(|m| m.rel == column.rel && m.column == column.column && !m.in_aggregate)
+            .map_or(-1, |m| m.location);
+        let message = match in_subquery {
+            true => format!("subquery uses ungrouped column \"{name}\" from outer query"),
+            false => {
+                format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function")
+            }
+        };
+        self.error(SqlState::GROUPING_ERROR, message, at)
+    }
+}
+
+/// Looks for columns of the grouped level outside of aggregates and grouping expressions.
+struct GroupCheck<'q> {
+    groups: &'q [Expr],
+    found: Option<(Column, Oid)>,
+    in_subquery: bool,
+}
+
+impl GroupCheck<'_> {
+    fn ungrouped(&mut self, expr: &Expr, depth: usize, cleared: &[usize]) {
+        if self.found.is_some() {
+            return;
+        }
+        if depth == 0 && self.groups.iter().any(|g| same(g, expr)) {
+            return;
+        }
+        match expr {
+            Expr::Column(c) if c.level == depth => {
+                let own = Column { level: 0, ..*c };
+                let grouped = cleared.contains(&c.rel) || self.groups.iter().any(|g| same(g, &Expr::Column(own)));
+                if !grouped {
+                    self.in_subquery = depth > 0;
+                    self.found = Some((own, Oid::INVALID));
+                }
+            }
+            Expr::WholeRow { level, rel } if *level == depth && !cleared.contains(rel) => {
+                self.in_subquery = depth > 0;
+                let ty = crate::ir::Ty::of(types::oid::RECORD);
+                self.found = Some((Column { level: 0, rel: *rel, column: 0, ty }, Oid::INVALID));
+            }
+            Expr::Agg { level, .. } if *level == depth => {}
+            expr => {
+                let this = std::cell::RefCell::new(self);
+                children(expr, &mut |e| this.borrow_mut().ungrouped(e, depth, cleared), &mut |q| {
+                    this.borrow_mut().ungrouped_query(q, depth + 1, cleared)
+                });
+            }
+        }
+    }
+
+    fn ungrouped_query(&mut self, query: &Query, depth: usize, cleared: &[usize]) {
+        let this = std::cell::RefCell::new(self);
+        query_parts(query, &mut |e| this.borrow_mut().ungrouped(e, depth, cleared), &mut |q| {
+            this.borrow_mut().ungrouped_query(q, depth + 1, cleared)
+        });
+    }
+}

@@ -1,0 +1,106 @@
+//! Parameters: their types are what the client said or what the first use makes of them (`parse_param.c`).
+
+use base::{Oid, Result, SqlState};
+use rupg_sql::nodes::ParamRef;
+use types::{format_type, oid};
+
+use super::visit::{walk, walk_query};
+use super::{Binder, Located};
+use crate::ir::{ColumnSource, Expr, InsertSource, Statement, Target, Ty};
+
+const MAX_PARAMS: usize = 65_535;
+
+impl Binder<'_, '_> {
+    /// `$n`.
+    pub(super) fn param(&mut self, node: &ParamRef) -> Result<Located> {
+        let number = usize::try_from(node.number).unwrap_or(0);
+        if !(1..=MAX_PARAMS).contains(&number) || self.params_forbidden {
+            let message = format!("there is no parameter ${}", node.number);
+            return Err(self.error(SqlState::UNDEFINED_PARAMETER, message, node.location));
+        }
+        let types = &mut self.cx.param_types;
+        if types.len() < number {
+            types.resize(number, Oid::INVALID);
+        }
+        let ty = &mut types[number - 1];
+        if !ty.is_valid() {
+            *ty = oid::UNKNOWN;
+        }
+        Ok(Located { expr: Expr::Param(number - 1, Ty::of(*ty)), at: node.location })
+    }
+
+    /// A parameter of unknown type gets one.
+    pub(super) fn decide_param(&mut self, index: usize, ty: Ty, location: i32) -> Result<Expr> {
+        let known = self.cx.param_types[index];
+        if known == oid::UNKNOWN || !known.is_valid() {
+            self.cx.param_types[index] = ty.oid;
+        } else if known != ty.oid {
+            let message = format!("inconsistent types deduced for parameter ${}", index + 1);
+            let detail = format!("{} versus {}", format_type(known, -1), format_type(ty.oid, -1));
+            return Err(self.error(SqlState::AMBIGUOUS_PARAMETER, message, location).detail(detail));
+        }
+        Ok(Expr::Param(index, Ty::of(ty.oid)))
+    }
+
+    /// Every parameter must have got a type, the same everywhere.
+    pub(super) fn check_params(&mut self, statement: &Statement) -> Result<()> {
+        let types = self.cx.param_types.clone();
+        let mut bad: Option<usize> = None;
+        let mut check = |e: &Expr, _: usize| {
+            if let Expr::Param(i, ty) = e
+                && ty.oid == oid::UNKNOWN
+                && types[*i] != oid::UNKNOWN
+            {
+                bad.get_or_insert(*i);
+            }
+        };
+        walk_statement(statement, &mut check);
+        if let Some(i) = bad {
+            let message = format!("could not determine data type of parameter ${}", i + 1);
+            return Err(base::Error::new(SqlState::AMBIGUOUS_PARAMETER, message));
+        }
+        if let Some(i) = types.iter().position(|t| *t == oid::UNKNOWN || !t.is_valid()) {
+            let message = format!("could not determine data type of parameter ${}", i + 1);
+            return Err(base::Error::new(SqlState::INDETERMINATE_DATATYPE, message));
+        }
+        Ok(())
+    }
+}
+
+fn walk_targets(targets: &[Target], f: &mut dyn FnMut(&Expr, usize)) {
+    for target in targets {
+        walk(&target.expr, 0, f);
+    }
+}
+
+/// Every expression of a statement.
+fn walk_statement(statement: &Statement, f: &mut dyn FnMut(&Expr, usize)) {
+    match statement {
+        Statement::Select(query) => walk_query(query, 0, f),
+        Statement::Insert(insert) => {
+            match &insert.source {
+                InsertSource::Values(rows) => rows.iter().flatten().for_each(|e| walk(e, 0, f)),
+                InsertSource::Query(query) => walk_query(query, 0, f),
+            }
+            for column in &insert.columns {
+                if let ColumnSource::Default(expr) = column {
+                    walk(expr, 0, f);
+                }
+            }
+            if let Some(update) = insert.on_conflict.as_ref().and_then(|c| c.update.as_ref()) {
+                update.set.iter().for_each(|(_, e)| walk(e, 0, f));
+                update.filter.iter().for_each(|e| walk(e, 0, f));
+            }
+            walk_targets(&insert.returning, f);
+        }
+        Statement::Update(update) => {
+            walk_query(&update.query, 0, f);
+            update.set.iter().for_each(|(_, e)| walk(e, 0, f));
+            walk_targets(&update.returning, f);
+        }
+        Statement::Delete(delete) => {
+            walk_query(&delete.query, 0, f);
+            walk_targets(&delete.returning, f);
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! SELECT and VALUES (`analyze.c`, `parse_target.c`).
+
+use base::{Oid, Result, SqlState};
+use engine_api::{RowLockMode, TableLockMode, WaitPolicy};
+use rupg_sql::nodes::{
+    LimitOption, LockClauseStrength as Strength, LockWaitPolicy as Policy, LockingClause, Node, SelectStmt,
+    SetOperation,
+};
+use types::{format_type, oid};
+
+use super::coerce::common_typmod;
+use super::from::target_item;
+use super::node::{figure_name, location};
+use super::scope::Place;
+use super::visit::has_columns;
+use super::{Binder, Located, ResultColumn};
+use crate::functions::CastContext;
+use crate::ir::{Body, Expr, From, Locking, Query, Rel, RelColumn, RelKind, Target, Ty};
+
+/// A bound query and where its targets begin in the statement.
+pub(super) struct BoundQuery {
+    pub(super) query: Query,
+    pub(super) at: Vec<i32>,
+}
+
+impl<'a> Binder<'a, '_> {
+    /// Binds a query one level inside the current one.
+    pub(super) fn subquery(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
+        if self.depth >= super::expr::MAX_DEPTH {
+            return Err(super::stack_depth());
+        }
+        self.depth += 1;
+        self.push_scope();
+        let bound = self.select(select, resolve_unknowns);
+        self.scopes.pop();
+        self.depth -= 1;
+        bound
+    }
+
+    /// Binds a query in the current, fresh scope.
+    pub(super) fn select(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
+        if select.intoClause.is_some() {
+            return Err(self.unsupported("SELECT INTO is not supported", -1));
+        }
+        self.add_ctes(select.withClause.as_deref())?;
+        let mut bound = if select.op != SetOperation::SETOP_NONE {
+            self.set_operation(select)?
+        } else if !select.valuesLists.is_empty() {
+            self.values(select, resolve_unknowns)?
+        } else {
+            self.plain_select(select, resolve_unknowns)?
+        };
+        bound.query.rels = std::mem::take(&mut self.scope().rels);
+        bound.query.aggs = std::mem::take(&mut self.scope().aggs);
+        self.unused_ctes()?;
+        Ok(bound)
+    }
+
+    /// CTEs that nobody refers to are bound for their errors.
+    pub(super) fn unused_ctes(&mut self) -> Result<()> {
+        let scope = self.scopes.len() - 1;
+        for number in 0..self.scopes[scope].ctes.len() {
+            if self.scopes[scope].ctes[number].uses == 0 {
+                self.cte_body(scope, number)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn plain_select(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
+        if !select.windowClause.is_empty() {
+            return Err(self.unsupported("window functions are not supported", -1));
+        }
+        let mut query = Query { from: self.from_clause(&select.fromClause)?, ..Query::default() };
+        let mut at = Vec::new();
+        let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets, resolve_unknowns)?;
+        if query.targets.is_empty() {
+            return Err(self.unsupported("a SELECT without columns is not supported", -1));
+        }
+        query.filter = self.condition(select.whereClause.as_ref(), Place::Where, "WHERE")?;
+        query.having = self.condition(select.havingClause.as_ref(), Place::Having, "HAVING")?;
+        self.order_by(&select.sortClause, &mut query, &mut at)?;
+        self.group_by(&select.groupClause, &mut query, &mut at)?;
+        self.distinct(&select.distinctClause, &mut query, &mut at)?;
+        self.limit(select, &mut query)?;
+        self.check_grouping(&query)?;
+        let grouped = !query.group_by.is_empty() || !self.scope().aggs.is_empty() || query.having.is_some();
+        if let (Some(call), true) = (set_call, grouped) {
+            let message = "set-returning functions in the select list of a grouped query are not supported";
+            return Err(self.unsupported(message, call));
+        }
+        self.locking(select, &mut query, set_call.is_some())?;
+        Ok(BoundQuery { query, at })
+    }
+
+    /// A select list or RETURNING list. Answers where a set-returning call is, if there is one.
+    pub(super) fn targets(
+        &mut self,
+        list: &'a [Option<Node>],
+        query: &mut Query,
+        at: &mut Vec<i32>,
+        place: Place,
+        resolve_unknowns: bool,
+    ) -> Result<Option<i32>> {
+        let before = std::mem::replace(&mut self.scope().place, place);
+        let mut set_call = None;
+        for node in list.iter().flatten() {
+            let Node::ResTarget(target) = node else { continue };
+            let Some(value) = &target.val else { continue };
+            if let Some(columns) = self.star(value)? {
+                for (name, expr) in columns {
+                    query.targets.push(Target { expr, name, junk: false });
+                    at.push(location(value));
+                }
+                continue;
+            }
+            let name = target.name.as_deref().map_or_else(|| figure_name(value), str::to_string);
+            if place == Place::Targets
+                && let Some((expr, from)) = self.function_in_targets(value, &name)?
+            {
+                if set_call.is_some() {
+                    let message = "several set-returning functions in a select list are not supported";
+                    return Err(self.unsupported(message, location(value)));
+                }
+                set_call = Some(location(value));
+                query.from.push(from);
+                query.targets.push(Target { expr, name, junk: false });
+                at.push(location(value));
+                continue;
+            }
+            let mut value = self.expr(value)?;
+            if resolve_unknowns {
+                value = self.resolve_unknown(value)?;
+            }
+            at.push(value.at);
+            query.targets.push(Target { expr: value.expr, name, junk: false });
+        }
+        self.scope().place = before;
+        Ok(set_call)
+    }
+
+    /// The columns of `*`, `t.*` or `(t).*`; `None` if the target is something else.
+    fn star(&mut self, node: &'a Node) -> Result<Option<Vec<(String, Expr)>>> {
+        match node {
+            Node::ColumnRef(c) if matches!(c.fields.last(), Some(Some(Node::A_Star(_)))) => {
+                self.expand_star(c).map(Some)
+            }
+            Node::A_Indirection(i) if matches!(i.indirection.last(), Some(Some(Node::A_Star(_)))) => {
+                let at = location(node);
+                let [Some(Node::A_Star(_))] = i.indirection.as_slice() else {
+                    return Err(self.unsupported("row expansion of this expression is not supported", at));
+                };
+                let Some(arg) = &i.arg else { return Ok(None) };
+                let value = self.expr(arg)?;
+                let Expr::WholeRow { level, rel } = value.expr else {
+                    return Err(self.unsupported("row expansion of this expression is not supported", at));
+                };
+                let index = self.scopes.len() - 1 - level;
+                let columns = self.scopes[index].rels[rel].columns.iter().enumerate();
+                let live = columns.filter(|(_, c)| !c.name.is_empty());
+                Ok(Some(
+                    live.map(|(column, c)| {
+                        let ty = c.ty;
+                        (c.name.clone(), Expr::Column(crate::ir::Column { level, rel, column, ty }))
+                    })
+                    .collect(),
+                ))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// WHERE and its kin.
+    pub(super) fn condition(&mut self, node: Option<&'a Node>, place: Place, construct: &str) -> Result<Option<Expr>> {
+        let Some(node) = node else { return Ok(None) };
+        self.at_place(place, |b| {
+            let value = b.expr(node)?;
+            b.coerce_to_boolean(value, construct).map(Some)
+        })
+    }
+
+    /// LIMIT and OFFSET.
+    pub(super) fn limit(&mut self, select: &'a SelectStmt, query: &mut Query) -> Result<()> {
+        if select.limitOption == LimitOption::LIMIT_OPTION_WITH_TIES {
+            return Err(self.unsupported("WITH TIES is not supported", -1));
+        }
+        query.offset = self.limit_part(select.limitOffset.as_ref(), Place::Offset, "OFFSET")?;
+        query.limit = self.limit_part(select.limitCount.as_ref(), Place::Limit, "LIMIT")?;
+        Ok(())
+    }
+
+    fn limit_part(&mut self, node: Option<&'a Node>, place: Place, name: &str) -> Result<Option<Expr>> {
+        let Some(node) = node else { return Ok(None) };
+        let value = self.at_place(place, |b| b.expr(node))?;
+        let (from, at) = (value.expr.ty().oid, value.at);
+        let Some(value) = self.coerce_to(value, Ty::of(oid::INT8), CastContext::Assignment, -1)? else {
+            let message = format!("argument of {name} must be type bigint, not type {}", format_type(from, -1));
+            return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
+        };
+        if has_columns(&value.expr) {
+            let message = format!("argument of {name} must not contain variables");
+            return Err(self.error(SqlState::INVALID_COLUMN_REFERENCE, message, at));
+        }
+        Ok(Some(value.expr))
+    }
+
+    /// VALUES as a query.
+    fn values(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
+        let mut rows: Vec<Vec<Located>> = Vec::with_capacity(select.valuesLists.len());
+        for node in select.valuesLists.iter().flatten() {
+            let Node::List(list) = node else { continue };
+            let row = self.at_place(Place::Values, |b| b.exprs(list))?;
+            if rows.first().is_some_and(|first| first.len() != row.len()) {
+                let message = "VALUES lists must all be the same length";
+                return Err(self.error(SqlState::SYNTAX_ERROR, message, location(node)));
+            }
+            rows.push(row);
+        }
+        let at: Vec<i32> = rows.first().map(|row| row.iter().map(|v| v.at).collect()).unwrap_or_default();
+        let width = at.len();
+        let mut types = Vec::with_capacity(width);
+        for column in 0..width {
+            let column_types: Vec<(Oid, i32)> =
+                rows.iter().map(|row| (row[column].expr.ty().oid, row[column].at)).collect();
+            // A single row's literals stay untyped until their use decides.
+            let all_unknown = column_types.iter().all(|t| t.0 == oid::UNKNOWN);
+            types.push(match all_unknown && !resolve_unknowns && rows.len() == 1 {
+                true => oid::UNKNOWN,
+                false => self.common_type(&column_types, Some("VALUES"))?.unwrap_or(oid::TEXT),
+            });
+        }
+        let mut bound: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut out = Vec::with_capacity(width);
+            for (value, &ty) in row.into_iter().zip(&types) {
+                out.push(self.coerce_to_common(value, ty, "VALUES")?.expr);
+            }
+            bound.push(out);
+        }
+        let columns: Vec<RelColumn> = (0..width)
+            .map(|i| {
+                let typmod = common_typmod(bound.iter().map(|row| &row[i]), types[i]);
+                RelColumn { name: format!("column{}", i + 1), ty: Ty { oid: types[i], typmod } }
+            })
+            .collect();
+        let mut query = self.over_virtual_rel("*VALUES*", columns);
+        query.body = Body::Values(bound);
+        let mut at = at;
+        self.order_by(&select.sortClause, &mut query, &mut at)?;
+        self.limit(select, &mut query)?;
+        if let Some(Some(Node::LockingClause(clause))) = select.lockingClause.first() {
+            let message = format!("{} cannot be applied to VALUES", clause_name(clause.strength));
+            return Err(base::Error::unsupported(message));
+        }
+        Ok(BoundQuery { query, at })
+    }
+
+    /// A query whose rows come from its body: one virtual rel, whose columns are the targets.
+    pub(super) fn over_virtual_rel(&mut self, alias: &str, columns: Vec<RelColumn>) -> Query {
+        let rel = Rel { alias: alias.to_string(), kind: RelKind::Values, columns };
+        let item = target_item(0, &rel, None);
+        let targets = rel.columns.iter().zip(&item.columns);
+        let targets =
+            targets.map(|(c, n)| Target { expr: n.expr.clone(), name: c.name.clone(), junk: false }).collect();
+        self.add_rel(rel, None);
+        self.scope().items.push(item);
+        Query { targets, ..Query::default() }
+    }
+
+    /// FOR UPDATE and its kin: `transformLockingClause`.
+    pub(super) fn locking(&mut self, select: &'a SelectStmt, query: &mut Query, has_set_call: bool) -> Result<()> {
+        for node in select.lockingClause.iter().flatten() {
+            let Node::LockingClause(clause) = node else { continue };
+            let name = clause_name(clause.strength);
+            let grouped = !query.group_by.is_empty();
+            let obstacle = [
+                (query.distinct.is_some(), "DISTINCT clause"),
+                (grouped, "GROUP BY clause"),
+                (query.having.is_some(), "HAVING clause"),
+                (!self.scope().aggs.is_empty(), "aggregate functions"),
+                (has_set_call, "set-returning functions in the target list"),
+            ];
+            if let Some((_, what)) = obstacle.iter().find(|(there, _)| *there) {
+                return Err(base::Error::unsupported(format!("{name} is not allowed with {what}")));
+            }
+            let wanted = (lock_mode(clause.strength), wait_policy(clause.waitPolicy));
+            if clause.lockedRels.is_empty() {
+                for rel in 0..self.scope().rels.len() {
+                    self.lock_rel(rel, wanted, None, query)?;
+                }
+            } else {
+                self.lock_named(clause, wanted, query)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lock_named(
+        &mut self,
+        clause: &LockingClause,
+        wanted: (RowLockMode, WaitPolicy),
+        query: &mut Query,
+    ) -> Result<()> {
+        let name = clause_name(clause.strength);
+        for node in clause.lockedRels.iter().flatten() {
+            let Node::RangeVar(var) = node else { continue };
+            let wanted_name = var.relname.as_deref().unwrap_or("");
+            if var.schemaname.is_some() {
+                let message = format!("{name} must specify unqualified relation names");
+                return Err(self.error(SqlState::SYNTAX_ERROR, message, var.location));
+            }
+            let scope = self.scope();
+            if scope.items.iter().any(|i| i.rel.is_none() && i.name == wanted_name && !i.name.is_empty()) {
+                let message = format!("{name} cannot be applied to a join");
+                return Err(self.unsupported(message, var.location));
+            }
+            let Some(rel) = scope.rels.iter().position(|r| r.alias == wanted_name) else {
+                let message = format!("relation \"{wanted_name}\" in {name} clause not found in FROM clause");
+                return Err(self.error(SqlState::UNDEFINED_TABLE, message, var.location));
+            };
+            self.lock_rel(rel, wanted, Some((name, var.location)), query)?;
+        }
+        Ok(())
+    }
+
+    fn lock_rel(
+        &mut self,
+        rel: usize,
+        (mode, policy): (RowLockMode, WaitPolicy),
+        named: Option<(&str, i32)>,
+        query: &mut Query,
+    ) -> Result<()> {
+        let mut tables = Vec::new();
+        let refused = match &mut self.scope().rels[rel].kind {
+            RelKind::Table(info) => {
+                tables.push(info.desc.oid);
+                add_locking(query, Locking { rel, mode, policy });
+                None
+            }
+            RelKind::Subquery { query, .. } => {
+                lock_query(query, mode, policy, &mut tables);
+                None
+            }
+            RelKind::Function { .. } => Some("a function"),
+            RelKind::Values => Some("VALUES"),
+            RelKind::Join => Some("a join"),
+            RelKind::System(_) => None,
+        };
+        for table in tables {
+            self.lock(table, TableLockMode::RowShare);
+        }
+        match (refused, named) {
+            (Some(what), Some((name, at))) => Err(self.unsupported(format!("{name} cannot be applied to {what}"), at)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Adds a row lock; the strongest counts.
+fn add_locking(query: &mut Query, new: Locking) {
+    match query.locking.iter_mut().find(|l| l.rel == new.rel) {
+        Some(known) => {
+            known.mode = known.mode.max(new.mode);
+            // NOWAIT wins over SKIP LOCKED, which wins over waiting.
+            known.policy = match (known.policy, new.policy) {
+                (WaitPolicy::Error, _) | (_, WaitPolicy::Error) => WaitPolicy::Error,
+                (WaitPolicy::Skip, _) | (_, WaitPolicy::Skip) => WaitPolicy::Skip,
+                _ => WaitPolicy::Block,
+            };
+        }
+        None => query.locking.push(new),
+    }
+}
+
+/// Locks all tables of a subquery in FROM.
+fn lock_query(query: &mut Query, mode: RowLockMode, policy: WaitPolicy, tables: &mut Vec<Oid>) {
+    if !matches!(query.body, Body::Select) {
+        return;
+    }
+    let mut own = Vec::new();
+    for (rel, entry) in query.rels.iter_mut().enumerate() {
+        match &mut entry.kind {
+            RelKind::Table(info) => {
+                tables.push(info.desc.oid);
+                own.push(Locking { rel, mode, policy });
+            }
+            RelKind::Subquery { query, .. } => lock_query(query, mode, policy, tables),
+            _ => {}
+        }
+    }
+    own.into_iter().for_each(|l| add_locking(query, l));
+}
+
+fn lock_mode(strength: Strength) -> RowLockMode {
+    match strength {
+        Strength::LCS_FORKEYSHARE => RowLockMode::KeyShare,
+        Strength::LCS_FORSHARE => RowLockMode::Share,
+        Strength::LCS_FORNOKEYUPDATE => RowLockMode::NoKeyUpdate,
+        _ => RowLockMode::Update,
+    }
+}
+
+fn wait_policy(policy: Policy) -> WaitPolicy {
+    match policy {
+        Policy::LockWaitSkip => WaitPolicy::Skip,
+        Policy::LockWaitError => WaitPolicy::Error,
+        _ => WaitPolicy::Block,
+    }
+}
+
+/// A locking clause as it is written.
+pub(super) fn clause_name(strength: Strength) -> &'static str {
+    match strength {
+        Strength::LCS_FORKEYSHARE => "FOR KEY SHARE",
+        Strength::LCS_FORSHARE => "FOR SHARE",
+        Strength::LCS_FORNOKEYUPDATE => "FOR NO KEY UPDATE",
+        _ => "FOR UPDATE",
+    }
+}
+
+/// The result columns of a query, with the table columns they come from.
+pub(super) fn result_columns(query: &Query) -> Vec<ResultColumn> {
+    let visible = query.targets.iter().filter(|t| !t.junk);
+    visible
+        .map(|t| {
+            let mut column = ResultColumn::new(t.name.clone(), t.expr.ty());
+            if let Some((table, number)) = origin(&t.expr, &query.rels) {
+                (column.table, column.column) = (table, number);
+            }
+            column
+        })
+        .collect()
+}
+
+/// The table column an expression passes on unchanged.
+pub(super) fn origin(expr: &Expr, rels: &[Rel]) -> Option<(Oid, i16)> {
+    let Expr::Column(c) = expr else { return None };
+    if c.level != 0 {
+        return None;
+    }
+    match &rels.get(c.rel)?.kind {
+        RelKind::Table(info) => Some((info.desc.oid, c.column as i16 + 1)),
+        RelKind::System(relation) => Some((relation.oid, c.column as i16 + 1)),
+        RelKind::Subquery { query, .. } => {
+            let target = query.targets.iter().filter(|t| !t.junk).nth(c.column)?;
+            matches!(query.body, Body::Select).then_some(())?;
+            origin(&target.expr, &query.rels)
+        }
+        _ => None,
+    }
+}
+
+/// A query around another one, which it reads as its only FROM item.
+pub(super) fn wrap(mut inner: Query, columns: Vec<RelColumn>) -> Query {
+    super::visit::shift_query(&mut inner, 1);
+    let kind = RelKind::Subquery { query: Box::new(inner), lateral: false };
+    let rel = Rel { alias: "*SELECT*".to_string(), kind, columns };
+    Query { rels: vec![rel], from: vec![From::Rel(0)], ..Query::default() }
+}

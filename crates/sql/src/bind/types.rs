@@ -1,0 +1,154 @@
+//! Type names: what `varchar(20)[]` in a statement means.
+
+use base::{Error, Oid, Result, SqlState};
+use rupg_sql::nodes::{Node, TypeName};
+use types::{TypeInfo, array_of, oid, type_by_name, type_info};
+
+use super::ColumnType;
+use super::node::{integer_constant, strings};
+use crate::ir::Ty;
+
+const MAX_LENGTH: i32 = 10_485_760;
+const MAX_PRECISION: i32 = 1000;
+const INTERVAL_FULL_RANGE: i32 = 0x7fff;
+const INTERVAL_FULL_PRECISION: i32 = 0xffff;
+
+/// Resolves a type name, `serial` and its kin included.
+pub(super) fn column_type(name: &TypeName, sql: &str) -> Result<ColumnType> {
+    let names = strings(&name.names);
+    if let [single] = names.as_slice() {
+        let serial = match *single {
+            "smallserial" | "serial2" => Some(oid::INT2),
+            "serial" | "serial4" => Some(oid::INT4),
+            "bigserial" | "serial8" => Some(oid::INT8),
+            _ => None,
+        };
+        if let Some(ty) = serial {
+            if !name.arrayBounds.is_empty() {
+                let message = "array of serial is not implemented";
+                return Err(Error::unsupported(message).at_byte(sql, name.location));
+            }
+            return Ok(ColumnType { ty: Ty::of(ty), serial: true });
+        }
+    }
+    Ok(ColumnType { ty: resolve(name, sql)?, serial: false })
+}
+
+/// Resolves a type name.
+pub(super) fn resolve(name: &TypeName, sql: &str) -> Result<Ty> {
+    if name.setof {
+        let message = "SETOF types are not supported here";
+        return Err(Error::unsupported(message).at_byte(sql, name.location));
+    }
+    if name.pct_type {
+        return Err(Error::unsupported("%TYPE is not supported").at_byte(sql, name.location));
+    }
+    let names = strings(&name.names);
+    if names.is_empty() {
+        let oid = Oid(name.typeOid);
+        return type_info(oid)
+            .map(|_| Ty { oid, typmod: name.typemod })
+            .ok_or_else(|| Error::internal("a type name without a name"));
+    }
+    let info = look_up(&names).ok_or_else(|| does_not_exist(&names, name, sql))?;
+    let typmod = modifier(info, &name.typmods).map_err(|e| e.at_byte(sql, name.location))?;
+    if name.arrayBounds.is_empty() {
+        return Ok(Ty { oid: info.oid, typmod });
+    }
+    // Arrays have one type, however many dimensions were written.
+    let array = if info.is_array() { Some(info.oid) } else { array_of(info.oid) };
+    let oid = array.ok_or_else(|| {
+        let message = format!("could not find array type for data type {}", info.sql_name);
+        Error::new(SqlState::UNDEFINED_OBJECT, message).at_byte(sql, name.location)
+    })?;
+    Ok(Ty { oid, typmod })
+}
+
+/// A type by its possibly qualified name.
+pub(super) fn look_up(names: &[&str]) -> Option<&'static TypeInfo> {
+    match names {
+        [name] | ["pg_catalog", name] | [_, "pg_catalog", name] => type_by_name(name),
+        _ => None,
+    }
+}
+
+fn does_not_exist(names: &[&str], name: &TypeName, sql: &str) -> Error {
+    let mut shown = names.join(".");
+    if !name.arrayBounds.is_empty() {
+        shown.push_str("[]");
+    }
+    Error::new(SqlState::UNDEFINED_OBJECT, format!("type \"{shown}\" does not exist")).at_byte(sql, name.location)
+}
+
+fn modifier(info: &TypeInfo, modifiers: &[Option<Node>]) -> Result<i32> {
+    if modifiers.is_empty() {
+        return Ok(-1);
+    }
+    let mut numbers = Vec::with_capacity(modifiers.len());
+    for node in modifiers.iter().flatten() {
+        let number = integer_constant(node).ok_or_else(|| {
+            Error::new(SqlState::SYNTAX_ERROR, "type modifiers must be simple constants or identifiers")
+        })?;
+        numbers.push(number);
+    }
+    match info.oid {
+        oid::VARCHAR => length(&numbers, "varchar"),
+        oid::BPCHAR => length(&numbers, "char"),
+        oid::NUMERIC => numeric(&numbers),
+        oid::TIME => precision(&numbers, "TIME", ""),
+        oid::TIMETZ => precision(&numbers, "TIME", " WITH TIME ZONE"),
+        oid::TIMESTAMP => precision(&numbers, "TIMESTAMP", ""),
+        oid::TIMESTAMPTZ => precision(&numbers, "TIMESTAMP", " WITH TIME ZONE"),
+        oid::INTERVAL => interval(&numbers),
+        _ => {
+            let message = format!("type modifier is not allowed for type \"{}\"", info.name);
+            Err(Error::new(SqlState::SYNTAX_ERROR, message))
+        }
+    }
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
+
+fn length(numbers: &[i32], name: &str) -> Result<i32> {
+    match numbers {
+        [n] if *n < 1 => Err(invalid(format!("length for type {name} must be at least 1"))),
+        [n] if *n > MAX_LENGTH => Err(invalid(format!("length for type {name} cannot exceed {MAX_LENGTH}"))),
+        [n] => Ok(n + 4),
+        _ => Err(invalid("invalid type modifier".to_string())),
+    }
+}
+
+fn numeric(numbers: &[i32]) -> Result<i32> {
+    let (precision, scale) = match numbers {
+        [precision] => (*precision, 0),
+        [precision, scale] => (*precision, *scale),
+        _ => return Err(invalid("invalid NUMERIC type modifier".to_string())),
+    };
+    if !(1..=MAX_PRECISION).contains(&precision) {
+        return Err(invalid(format!("NUMERIC precision {precision} must be between 1 and {MAX_PRECISION}")));
+    }
+    if !(-MAX_PRECISION..=MAX_PRECISION).contains(&scale) {
+        return Err(invalid(format!("NUMERIC scale {scale} must be between -{MAX_PRECISION} and {MAX_PRECISION}")));
+    }
+    Ok(oid::make_numeric_typmod(precision, scale))
+}
+
+fn precision(numbers: &[i32], name: &str, suffix: &str) -> Result<i32> {
+    match numbers {
+        [n] if *n < 0 => Err(invalid(format!("{name}({n}){suffix} precision must not be negative"))),
+        [n] => Ok((*n).min(6)),
+        _ => Err(invalid("invalid type modifier".to_string())),
+    }
+}
+
+fn interval(numbers: &[i32]) -> Result<i32> {
+    match numbers {
+        [INTERVAL_FULL_RANGE] => Ok(-1),
+        [range] => Ok((range << 16) | INTERVAL_FULL_PRECISION),
+        [_, n] if *n < 0 => Err(invalid(format!("INTERVAL({n}) precision must not be negative"))),
+        [range, n] => Ok((range << 16) | (*n).min(6)),
+        _ => Err(invalid("invalid INTERVAL type modifier".to_string())),
+    }
+}

@@ -1,0 +1,344 @@
+//! Walks over bound expressions: children, subqueries, columns; structural equality.
+
+use crate::functions::Volatility;
+use crate::ir::{AggCall, AnyAllSource, Body, Column, Expr, From, Query, RelKind, SubqueryKind};
+
+/// Makes the two walkers, over shared and over exclusive references.
+macro_rules! walkers {
+    ($children:ident, $query:ident, $body:ident, $from:ident, $agg:ident, $iter:ident $(, $mutable:tt)?) => {
+        /// Calls `f` on each direct child expression and `q` on each direct subquery.
+        pub(crate) fn $children(
+            expr: &$($mutable)? Expr,
+            f: &mut dyn FnMut(&$($mutable)? Expr),
+            q: &mut dyn FnMut(&$($mutable)? Query),
+        ) {
+            match expr {
+                Expr::Const(..) | Expr::Param(..) | Expr::Column(_) | Expr::WholeRow { .. } | Expr::Agg { .. }
+                | Expr::Default => {}
+                Expr::Call { args, .. } | Expr::And(args) | Expr::Or(args) | Expr::Coalesce(args, _)
+                | Expr::Row(args, _) | Expr::MinMax { args, .. } => args.$iter().for_each(f),
+                Expr::Array { elements, .. } => elements.$iter().for_each(f),
+                Expr::Cast { arg, .. } | Expr::IsNull { arg, .. } | Expr::BooleanTest { arg, .. } => f(arg),
+                Expr::Not(arg) => f(arg),
+                Expr::Distinct { args, .. } | Expr::NullIf { args, .. } => args.$iter().for_each(f),
+                Expr::Case { branches, otherwise, .. } => {
+                    for (condition, result) in branches.$iter() {
+                        f(condition);
+                        f(result);
+                    }
+                    if let Some(otherwise) = otherwise {
+                        f(otherwise);
+                    }
+                }
+                Expr::AnyAll { left, right, .. } => {
+                    f(left);
+                    match right {
+                        AnyAllSource::Array(array) => f(array),
+                        AnyAllSource::List(list) => list.$iter().for_each(f),
+                    }
+                }
+                Expr::RowCompare { pairs, .. } => {
+                    for (left, right, _, _) in pairs.$iter() {
+                        f(left);
+                        f(right);
+                    }
+                }
+                Expr::Subscript { array, indexes, .. } => {
+                    f(array);
+                    indexes.$iter().for_each(f);
+                }
+                Expr::Subquery { kind, query, .. } => {
+                    match kind {
+                        SubqueryKind::Any { left, .. } | SubqueryKind::All { left, .. } => {
+                            left.$iter().for_each(f);
+                        }
+                        SubqueryKind::Exists | SubqueryKind::Scalar | SubqueryKind::Array => {}
+                    }
+                    q(query);
+                }
+            }
+        }
+
+        /// Calls `f` on each expression that belongs to a query itself and `q` on each query directly inside it.
+        pub(crate) fn $query(
+            query: &$($mutable)? Query,
+            f: &mut dyn FnMut(&$($mutable)? Expr),
+            q: &mut dyn FnMut(&$($mutable)? Query),
+        ) {
+            for rel in query.rels.$iter() {
+                match &$($mutable)? rel.kind {
+                    RelKind::Subquery { query, .. } => q(query),
+                    RelKind::Function { args, .. } => args.$iter().for_each(&mut *f),
+                    RelKind::Table(_) | RelKind::System(_) | RelKind::Values | RelKind::Join => {}
+                }
+            }
+            for from in query.from.$iter() {
+                $from(from, f);
+            }
+            for expr in query.filter.$iter() {
+                f(expr);
+            }
+            for target in query.targets.$iter() {
+                f(&$($mutable)? target.expr);
+            }
+            query.group_by.$iter().for_each(&mut *f);
+            for agg in query.aggs.$iter() {
+                $agg(agg, f);
+            }
+            for expr in query.having.$iter().chain(query.limit.$iter()).chain(query.offset.$iter()) {
+                f(expr);
+            }
+            $body(&$($mutable)? query.body, f, q);
+        }
+
+        fn $body(
+            body: &$($mutable)? Body,
+            f: &mut dyn FnMut(&$($mutable)? Expr),
+            q: &mut dyn FnMut(&$($mutable)? Query),
+        ) {
+            match body {
+                Body::Select => {}
+                Body::Values(rows) => {
+                    for row in rows.$iter() {
+                        row.$iter().for_each(&mut *f);
+                    }
+                }
+                Body::SetOp { left, right, .. } => {
+                    q(left);
+                    q(right);
+                }
+            }
+        }
+
+        fn $from(from: &$($mutable)? From, f: &mut dyn FnMut(&$($mutable)? Expr)) {
+            if let From::Join { left, right, on, .. } = from {
+                $from(left, f);
+                $from(right, f);
+                if let Some(on) = on {
+                    f(on);
+                }
+            }
+        }
+
+        /// Calls `f` on each expression of an aggregate call.
+        pub(crate) fn $agg(agg: &$($mutable)? AggCall, f: &mut dyn FnMut(&$($mutable)? Expr)) {
+            agg.args.$iter().for_each(&mut *f);
+            for (expr, _, _) in agg.order_by.$iter() {
+                f(expr);
+            }
+            if let Some(filter) = &$($mutable)? agg.filter {
+                f(filter);
+            }
+        }
+    };
+}
+
+walkers!(children, query_parts, body_parts, from_parts, aggregate_parts, iter);
+walkers!(children_mut, query_parts_mut, body_parts_mut, from_parts_mut, aggregate_parts_mut, iter_mut, mut);
+
+/// Calls `f` on an expression and everything below it, subqueries included; the number is how many queries deep.
+pub(crate) fn walk(expr: &Expr, depth: usize, f: &mut dyn FnMut(&Expr, usize)) {
+    f(expr, depth);
+    let shared = std::cell::RefCell::new(f);
+    children(expr, &mut |child| walk(child, depth, &mut **shared.borrow_mut()), &mut |query| {
+        walk_query(query, depth + 1, &mut **shared.borrow_mut())
+    });
+}
+
+/// Calls `f` on every expression of a query, which is itself `depth` queries deep.
+pub(crate) fn walk_query(query: &Query, depth: usize, f: &mut dyn FnMut(&Expr, usize)) {
+    let inner = std::cell::RefCell::new(f);
+    query_parts(
+        query,
+        &mut |expr| walk(expr, depth, &mut **inner.borrow_mut()),
+        // A set operation's operands and FROM's subqueries see this query as their outer one.
+        &mut |query| walk_query(query, depth + 1, &mut **inner.borrow_mut()),
+    );
+}
+
+fn collect<'e>(expr: &'e Expr, below: &mut Vec<&'e Expr>, queries: &mut Vec<&'e Query>) {
+    // The callbacks of `children` cannot keep references, so the few shapes are taken apart by pointer here.
+    match expr {
+        Expr::Call { args, .. }
+        | Expr::And(args)
+        | Expr::Or(args)
+        | Expr::Coalesce(args, _)
+        | Expr::Row(args, _)
+        | Expr::MinMax { args, .. } => below.extend(args),
+        Expr::Array { elements, .. } => below.extend(elements),
+        Expr::Cast { arg, .. } | Expr::IsNull { arg, .. } | Expr::BooleanTest { arg, .. } | Expr::Not(arg) => {
+            below.push(arg);
+        }
+        Expr::Distinct { args, .. } | Expr::NullIf { args, .. } => below.extend(args.iter()),
+        Expr::Case { branches, otherwise, .. } => {
+            below.extend(branches.iter().flat_map(|(c, r)| [c, r]));
+            below.extend(otherwise.as_deref());
+        }
+        Expr::AnyAll { left, right, .. } => {
+            below.push(left);
+            match right {
+                AnyAllSource::Array(array) => below.push(array),
+                AnyAllSource::List(list) => below.extend(list),
+            }
+        }
+        Expr::RowCompare { pairs, .. } => below.extend(pairs.iter().flat_map(|(l, r, _, _)| [l, r])),
+        Expr::Subscript { array, indexes, .. } => {
+            below.push(array);
+            below.extend(indexes);
+        }
+        Expr::Subquery { kind, query, .. } => {
+            if let SubqueryKind::Any { left, .. } | SubqueryKind::All { left, .. } = kind {
+                below.extend(left);
+            }
+            queries.push(query);
+        }
+        Expr::Const(..)
+        | Expr::Param(..)
+        | Expr::Column(_)
+        | Expr::WholeRow { .. }
+        | Expr::Agg { .. }
+        | Expr::Default => {}
+    }
+}
+
+/// Changes an expression and everything below it, subqueries included, from the outside in.
+pub(crate) fn walk_mut(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
+    f(expr, depth);
+    let shared = std::cell::RefCell::new(f);
+    children_mut(expr, &mut |child| walk_mut(child, depth, &mut **shared.borrow_mut()), &mut |query| {
+        walk_query_mut(query, depth + 1, &mut **shared.borrow_mut())
+    });
+}
+
+/// Changes every expression of a query.
+pub(crate) fn walk_query_mut(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Expr, usize)) {
+    let shared = std::cell::RefCell::new(f);
+    query_parts_mut(query, &mut |expr| walk_mut(expr, depth, &mut **shared.borrow_mut()), &mut |query| {
+        walk_query_mut(query, depth + 1, &mut **shared.borrow_mut())
+    });
+}
+
+fn shift_one(expr: &mut Expr, depth: usize, by: isize) {
+    let level = match expr {
+        Expr::Column(c) => &mut c.level,
+        Expr::WholeRow { level, .. } | Expr::Agg { level, .. } => level,
+        _ => return,
+    };
+    if *level >= depth {
+        *level = level.saturating_add_signed(by);
+    }
+}
+
+/// Moves an expression `by` query levels inwards (negative: outwards).
+pub(crate) fn shift_levels(expr: &mut Expr, by: isize) {
+    if by != 0 {
+        walk_mut(expr, 0, &mut |e, depth| shift_one(e, depth, by));
+    }
+}
+
+/// Moves a query one or more levels inwards: its references to what is around it reach further.
+pub(crate) fn shift_query(query: &mut Query, by: isize) {
+    walk_query_mut(query, 1, &mut |e, depth| shift_one(e, depth, by));
+}
+
+/// Calls `f` on every column of an expression that belongs to its own query level.
+pub(super) fn columns(expr: &Expr, f: &mut dyn FnMut(&Column)) {
+    walk(expr, 0, &mut |e, depth| {
+        if let Expr::Column(c) = e
+            && c.level >= depth
+        {
+            f(&Column { level: c.level - depth, ..*c });
+        }
+    });
+}
+
+/// Whether a query calls a volatile function anywhere.
+pub(super) fn is_volatile(query: &Query) -> bool {
+    let mut volatile = false;
+    walk_query(query, 0, &mut |e, _| {
+        if let Expr::Call { function, .. } = e {
+            volatile |= function.volatility == Volatility::Volatile;
+        }
+    });
+    volatile
+}
+
+/// Whether an expression refers to columns of its own query level.
+pub(super) fn has_columns(expr: &Expr) -> bool {
+    let mut found = false;
+    walk(expr, 0, &mut |e, depth| match e {
+        Expr::Column(c) => found |= c.level == depth,
+        Expr::WholeRow { level, .. } => found |= *level == depth,
+        _ => {}
+    });
+    found
+}
+
+/// Whether two expressions are the same but for where they stand in the text.
+pub(crate) fn same(a: &Expr, b: &Expr) -> bool {
+    if !same_head(a, b) {
+        return false;
+    }
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let (mut left_queries, mut right_queries) = (Vec::new(), Vec::new());
+    collect(a, &mut left, &mut left_queries);
+    collect(b, &mut right, &mut right_queries);
+    // Subqueries are compared by being absent: two texts are two subqueries.
+    left_queries.is_empty()
+        && right_queries.is_empty()
+        && left.len() == right.len()
+        && left.iter().zip(&right).all(|(a, b)| same(a, b))
+}
+
+/// Whether two nodes are the same, their children apart.
+fn same_head(a: &Expr, b: &Expr) -> bool {
+    match (a, b) {
+        (Expr::Const(v, t), Expr::Const(w, u)) => t == u && v.is_null() == w.is_null() && v == w,
+        (Expr::Param(i, t), Expr::Param(j, u)) => i == j && t == u,
+        (Expr::Column(a), Expr::Column(b)) => a.level == b.level && a.rel == b.rel && a.column == b.column,
+        (Expr::WholeRow { level: a, rel: r }, Expr::WholeRow { level: b, rel: s }) => a == b && r == s,
+        (Expr::Agg { level: a, index: i, .. }, Expr::Agg { level: b, index: j, .. }) => a == b && i == j,
+        (Expr::Call { function: f, ty: t, .. }, Expr::Call { function: g, ty: u, .. }) => {
+            std::ptr::eq(*f, *g) && t == u
+        }
+        (Expr::Cast { ty: t, kind: k, explicit: e, .. }, Expr::Cast { ty: u, kind: l, explicit: x, .. }) => {
+            t == u && k == l && e == x
+        }
+        (Expr::And(_), Expr::And(_)) | (Expr::Or(_), Expr::Or(_)) | (Expr::Not(_), Expr::Not(_)) => true,
+        (Expr::IsNull { negated: m, .. }, Expr::IsNull { negated: n, .. }) => m == n,
+        (Expr::BooleanTest { want: v, negated: m, .. }, Expr::BooleanTest { want: w, negated: n, .. }) => {
+            v == w && m == n
+        }
+        (Expr::Distinct { equal: f, negated: m, .. }, Expr::Distinct { equal: g, negated: n, .. }) => f == g && m == n,
+        (Expr::Case { branches: x, otherwise: o, ty: t }, Expr::Case { branches: y, otherwise: p, ty: u }) => {
+            x.len() == y.len() && o.is_some() == p.is_some() && t == u
+        }
+        (Expr::Coalesce(_, t), Expr::Coalesce(_, u)) | (Expr::Row(_, t), Expr::Row(_, u)) => t == u,
+        (Expr::NullIf { equal: f, .. }, Expr::NullIf { equal: g, .. }) => f == g,
+        (Expr::MinMax { greatest: g, ty: t, .. }, Expr::MinMax { greatest: h, ty: u, .. }) => g == h && t == u,
+        (Expr::AnyAll { all: a, function: f, right: x, .. }, Expr::AnyAll { all: b, function: g, right: y, .. }) => {
+            a == b && f == g && std::mem::discriminant(x) == std::mem::discriminant(y)
+        }
+        (Expr::RowCompare { op: o, .. }, Expr::RowCompare { op: p, .. }) => o == p,
+        (Expr::Array { ty: t, nested: m, .. }, Expr::Array { ty: u, nested: n, .. }) => t == u && m == n,
+        (Expr::Subscript { ty: t, .. }, Expr::Subscript { ty: u, .. }) => t == u,
+        _ => false,
+    }
+}
+
+/// Whether two aggregate calls are the same.
+pub(super) fn same_aggregate(a: &AggCall, b: &AggCall) -> bool {
+    let same_filter = match (&a.filter, &b.filter) {
+        (None, None) => true,
+        (Some(x), Some(y)) => same(x, y),
+        _ => false,
+    };
+    std::ptr::eq(a.aggregate, b.aggregate)
+        && a.distinct == b.distinct
+        && a.ty == b.ty
+        && same_filter
+        && a.args.len() == b.args.len()
+        && a.args.iter().zip(&b.args).all(|(x, y)| same(x, y))
+        && a.order_by.len() == b.order_by.len()
+        && a.order_by.iter().zip(&b.order_by).all(|(x, y)| same(&x.0, &y.0) && x.1 == y.1 && x.2 == y.2)
+}
