@@ -136,7 +136,7 @@ impl Output for Replies<'_> {
     }
 
     fn gate(&mut self, gate: Lsn) {
-        self.out.raise_gate(gate);
+        self.out.hold(gate);
     }
 
     fn is_full(&self) -> bool {
