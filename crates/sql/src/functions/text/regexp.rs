@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
 use types::{Array, Datum};
 
 use super::super::registry::{immutable, mismatch};
-use super::super::{EvalContext, Function};
+use super::super::{EvalContext, Function, SetFn, SetFunction};
 use super::pattern::{Found, Options, Pattern, compiled, is_match};
+
+/// The rows of a set-returning function.
+type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
 
 macro_rules! operator {
     ($holds:literal, $ignore_case:literal) => {
@@ -73,6 +76,31 @@ pub(in crate::functions) fn split<'t>(regex: &Pattern, text: &'t str) -> Vec<&'t
     }
     parts.push(&text[from..]);
     parts
+}
+
+/// What the functions that make rows take: text, pattern, flags.
+fn for_rows(args: &[Datum]) -> Result<(&str, &str, &str)> {
+    match args {
+        [Datum::Text(text), Datum::Text(pattern), rest @ ..] => Ok((text, pattern, flags(rest, 0))),
+        _ => mismatch(args).map(|_| ("", "", "")),
+    }
+}
+
+/// `regexp_matches(text, pattern [, flags])`: a row for each match with `g`, else for the first.
+fn regexp_matches(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+    let (text, pattern, flags) = for_rows(args)?;
+    let options = Options::parse(flags)?;
+    let limit = if options.global { usize::MAX } else { 1 };
+    let found: Vec<Datum> = compiled(pattern, options)?.matches(text, 0).take(limit).map(|f| groups(&f)).collect();
+    Ok(Box::new(found.into_iter().map(|row| Ok(vec![row]))))
+}
+
+/// `regexp_split_to_table(text, pattern [, flags])`
+fn regexp_split_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+    let (text, pattern, flags) = for_rows(args)?;
+    let regex = compiled(pattern, flags_without_global(flags, "regexp_split_to_table")?)?;
+    let parts: Vec<Datum> = split(&regex, text).into_iter().map(Datum::text).collect();
+    Ok(Box::new(parts.into_iter().map(|row| Ok(vec![row]))))
 }
 
 /// `regexp_split_to_array(text, pattern [, flags])`
@@ -322,6 +350,19 @@ fn similar_to_escape(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         _ => mismatch(args),
     }
 }
+
+const fn rows(oid: u32, name: &'static str, args: &'static [Oid], column: Oid, eval: SetFn) -> SetFunction {
+    let columns: &'static [(&'static str, Oid)] = if column.0 == TEXT.0 { &[("", TEXT)] } else { &[("", TEXT_ARRAY)] };
+    SetFunction { oid, name, args, variadic: false, columns, strict: true, eval }
+}
+
+/// The functions that make rows, by OID.
+pub(in crate::functions) static SET_FUNCTIONS: &[SetFunction] = &[
+    rows(2763, "regexp_matches", &[TEXT, TEXT], TEXT_ARRAY, regexp_matches),
+    rows(2764, "regexp_matches", &[TEXT, TEXT, TEXT], TEXT_ARRAY, regexp_matches),
+    rows(2765, "regexp_split_to_table", &[TEXT, TEXT], TEXT, regexp_split_to_table),
+    rows(2766, "regexp_split_to_table", &[TEXT, TEXT, TEXT], TEXT, regexp_split_to_table),
+];
 
 /// The table, by OID.
 #[rustfmt::skip]
