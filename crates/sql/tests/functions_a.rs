@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result};
-use sql::functions::{EvalContext, Function, Identity, function, functions_named};
+use sql::functions::{EvalContext, Function, Identity, function, functions_named, set_functions_named};
 use types::{Datum, InputContext, OutputSettings, TimeZone};
 
 /// A session without a server: settings, and a clock that stands still.
@@ -181,6 +181,29 @@ fn functions_do_what_postgresql_does() {
     let count: usize = wrong.values().map(Vec::len).sum();
     let report: Vec<String> = wrong.into_values().flatten().collect();
     assert!(count == 0, "{count} of {calls} calls differ:\n{}", report.join("\n"));
+}
+
+#[test]
+fn expressions_make_rows() {
+    let session = Session::new();
+    let rows = |name: &str, args: &[&str]| -> Vec<String> {
+        let args: Vec<Datum> = args.iter().map(|a| Datum::text(a)).collect();
+        let function = set_functions_named(name).iter().find(|f| f.args.len() == args.len()).expect("is there");
+        let show = |row: Result<Vec<Datum>>| {
+            let mut out = Vec::new();
+            let value = row.expect("no error").remove(0);
+            let ty = function.columns[0].1;
+            types::write_text(value.as_ref(), ty, &session.settings, &mut out).expect("can be written");
+            String::from_utf8(out).expect("text forms are UTF-8")
+        };
+        (function.eval)(&session, &args).expect("no error").map(show).collect()
+    };
+    assert_eq!(rows("regexp_matches", &["foobarbequebaz", "ba."]), ["{bar}"]);
+    assert_eq!(rows("regexp_matches", &["foobarbequebazil", "(b[^b]+)(b[^b]+)", "g"]), ["{bar,beque}"]);
+    assert_eq!(rows("regexp_matches", &["abcabd", "ab(.)", "g"]), ["{c}", "{d}"]);
+    assert_eq!(rows("regexp_matches", &["abc", "x"]), [""; 0]);
+    assert_eq!(rows("regexp_split_to_table", &["the quick  fox", "\\s+"]), ["the", "quick", "fox"]);
+    assert_eq!(rows("regexp_split_to_table", &["aXbxc", "x", "i"]), ["a", "b", "c"]);
 }
 
 #[test]

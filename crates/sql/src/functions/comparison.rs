@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use base::Result;
+use base::{Error, Result, SqlState};
 use types::datetime as dt;
 use types::oid::*;
 use types::{Datum, json};
@@ -112,7 +112,16 @@ macro_rules! clock {
     };
 }
 
-/// Arrays, records, vectors: element by element.
+macro_rules! record {
+    ($op:tt) => {
+        |_, args| match args {
+            [Datum::Record(a), Datum::Record(b)] => Ok(Datum::Bool(compare_records(a, b)? $op Ordering::Equal)),
+            _ => mismatch(args),
+        }
+    };
+}
+
+/// Arrays and vectors: element by element.
 macro_rules! general {
     ($op:tt) => {
         |_, args| match args {
@@ -176,6 +185,52 @@ fn compare_instants(cx: &dyn EvalContext, args: &[Datum]) -> Result<Ordering> {
         [Datum::TimestampTz(a), Datum::Timestamp(b)] => a.cmp(&local(*b)),
         _ => return mismatch(args).map(|_| Ordering::Equal),
     })
+}
+
+/// Rows compare column by column; NULLs are equal and greater than everything else.
+fn compare_records(a: &[Datum], b: &[Datum]) -> Result<Ordering> {
+    for (number, (x, y)) in a.iter().zip(b).enumerate() {
+        if !x.is_null() && !y.is_null() && std::mem::discriminant(x) != std::mem::discriminant(y) {
+            let (x, y, number) = (kind(x), kind(y), number + 1);
+            let message = format!("cannot compare dissimilar column types {x} and {y} at record column {number}");
+            return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
+        }
+        let order = types::compare(&x.as_ref(), &y.as_ref());
+        if order.is_ne() {
+            return Ok(order);
+        }
+    }
+    if a.len() != b.len() {
+        let message = "cannot compare record types with different numbers of columns";
+        return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
+    }
+    Ok(Ordering::Equal)
+}
+
+/// The type that a value has, as far as it shows.
+fn kind(value: &Datum) -> String {
+    let ty = match value {
+        Datum::Null | Datum::Text(_) => TEXT,
+        Datum::Bool(_) => BOOL,
+        Datum::Int2(_) => INT2,
+        Datum::Int4(_) => INT4,
+        Datum::Int8(_) => INT8,
+        Datum::Oid(_) => OID,
+        Datum::Float4(_) => FLOAT4,
+        Datum::Float8(_) => FLOAT8,
+        Datum::Numeric(_) => NUMERIC,
+        Datum::Bytea(_) => BYTEA,
+        Datum::Date(_) => DATE,
+        Datum::Time(_) => TIME,
+        Datum::TimeTz(..) => TIMETZ,
+        Datum::Timestamp(_) => TIMESTAMP,
+        Datum::TimestampTz(_) => TIMESTAMPTZ,
+        Datum::Interval(_) => INTERVAL,
+        Datum::Uuid(_) => UUID,
+        Datum::Array(array) => types::array_of(array.element).unwrap_or(ANYARRAY),
+        Datum::Record(_) => RECORD,
+    };
+    types::format_type(ty, -1)
 }
 
 fn compare_documents(a: &str, b: &str) -> Result<Ordering> {
@@ -459,12 +514,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(2957, "uuid_ge", &[UUID, UUID], BOOL, plain!(Uuid >=)),
     immutable(2958, "uuid_gt", &[UUID, UUID], BOOL, plain!(Uuid >)),
     immutable(2959, "uuid_ne", &[UUID, UUID], BOOL, plain!(Uuid !=)),
-    immutable(2981, "record_eq", &[RECORD, RECORD], BOOL, general!(==)),
-    immutable(2982, "record_ne", &[RECORD, RECORD], BOOL, general!(!=)),
-    immutable(2983, "record_lt", &[RECORD, RECORD], BOOL, general!(<)),
-    immutable(2984, "record_gt", &[RECORD, RECORD], BOOL, general!(>)),
-    immutable(2985, "record_le", &[RECORD, RECORD], BOOL, general!(<=)),
-    immutable(2986, "record_ge", &[RECORD, RECORD], BOOL, general!(>=)),
+    immutable(2981, "record_eq", &[RECORD, RECORD], BOOL, record!(==)),
+    immutable(2982, "record_ne", &[RECORD, RECORD], BOOL, record!(!=)),
+    immutable(2983, "record_lt", &[RECORD, RECORD], BOOL, record!(<)),
+    immutable(2984, "record_gt", &[RECORD, RECORD], BOOL, record!(>)),
+    immutable(2985, "record_le", &[RECORD, RECORD], BOOL, record!(<=)),
+    immutable(2986, "record_ge", &[RECORD, RECORD], BOOL, record!(>=)),
     immutable(3308, "xidneq", &[XID, XID], BOOL, whole!(Oid != Oid)),
     immutable(3309, "xidneqint4", &[XID, INT4], BOOL, |_, a| xid_and_int(a, |x, y| x != y)),
     immutable(4038, "jsonb_ne", &[JSONB, JSONB], BOOL, document!(!=)),

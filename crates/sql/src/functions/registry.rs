@@ -90,6 +90,7 @@ struct Registry {
     casts: FxHashMap<(Oid, Oid), &'static CastEntry>,
     aggregates: FxHashMap<&'static str, Vec<&'static Aggregate>>,
     sets: FxHashMap<&'static str, Vec<&'static SetFunction>>,
+    all_sets: Vec<&'static SetFunction>,
 }
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
@@ -100,6 +101,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         casts: FxHashMap::default(),
         aggregates: FxHashMap::default(),
         sets: FxHashMap::default(),
+        all_sets: Vec::new(),
     };
     for f in all_functions() {
         r.functions.entry(f.name).or_default().push(f);
@@ -121,7 +123,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     for a in aggregates::AGGREGATES {
         r.aggregates.entry(a.name).or_default().push(a);
     }
-    for s in sets::SET_FUNCTIONS {
+    for s in sets::SET_FUNCTIONS.iter().chain(text::regexp::SET_FUNCTIONS) {
+        r.all_sets.push(s);
         r.sets.entry(s.name).or_default().push(s);
     }
     r
@@ -183,8 +186,8 @@ pub fn all_aggregates() -> &'static [Aggregate] {
 }
 
 /// Every set-returning function.
-pub fn all_set_functions() -> &'static [SetFunction] {
-    sets::SET_FUNCTIONS
+pub fn all_set_functions() -> &'static [&'static SetFunction] {
+    &REGISTRY.all_sets
 }
 
 #[cfg(test)]

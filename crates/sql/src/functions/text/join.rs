@@ -43,7 +43,7 @@ fn text(bytes: Vec<u8>) -> Result<Datum> {
     }
 }
 
-/// The values of a call with a repeated last argument; a lone array in its place was given by VARIADIC.
+/// The text forms of all values that are not NULL, one after the other.
 fn concat(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let mut out = Vec::new();
     for value in args {

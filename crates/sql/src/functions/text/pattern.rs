@@ -1,15 +1,99 @@
 //! Regular expressions: PostgreSQL's "advanced" syntax translated to that of the `regex` crate, compiled once per thread.
 //!
-//! Weaker than PostgreSQL: back references and look-around are refused. Where several branches of an alternation match
-//! at one place, the first one written wins instead of the longest.
+//! An expression without lazy quantifiers matches as much as it can from the leftmost place where it matches at all,
+//! whatever the order of its branches. The `regex` crate takes the first branch instead, so where that can make a difference
+//! a slower machine looks for the longest match.
+//!
+//! Weaker than PostgreSQL: back references and look-around are refused; which quantifier yields to which, where greedy and
+//! lazy ones are mixed, follows the `regex` crate.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
+use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
+use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input, MatchKind};
+use smallvec::SmallVec;
+
+/// A compiled expression.
+#[derive(Clone)]
+pub(in crate::functions) struct Pattern {
+    regex: Regex,
+    /// Finds the longest match at a place, for expressions whose first match may be another.
+    longest: Option<Arc<Longest>>,
+}
+
+/// The machine that finds longest matches, and its working memory.
+struct Longest {
+    machine: PikeVM,
+    memory: Mutex<pikevm::Cache>,
+}
+
+/// Where an expression matched: the whole, then its groups.
+pub(in crate::functions) struct Found<'t> {
+    text: &'t str,
+    spans: SmallVec<[Option<(usize, usize)>; 4]>,
+}
+
+impl<'t> Found<'t> {
+    /// First and last offset of a group; 0 is the whole match.
+    pub(in crate::functions) fn span(&self, group: usize) -> Option<(usize, usize)> {
+        self.spans.get(group).copied().flatten()
+    }
+
+    /// The text of a group.
+    pub(in crate::functions) fn group(&self, group: usize) -> Option<&'t str> {
+        self.span(group).map(|(start, end)| &self.text[start..end])
+    }
+
+    /// Number of groups, the whole match not counted.
+    pub(in crate::functions) fn groups(&self) -> usize {
+        self.spans.len() - 1
+    }
+}
+
+impl Pattern {
+    /// Whether the expression matches somewhere.
+    pub(in crate::functions) fn is_match(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// The first match from a byte offset on.
+    pub(in crate::functions) fn find<'t>(&self, text: &'t str, from: usize) -> Option<Found<'t>> {
+        let Some(longest) = &self.longest else {
+            let found = self.regex.captures_at(text, from)?;
+            return Some(Found { text, spans: found.iter().map(|g| g.map(|m| (m.start(), m.end()))).collect() });
+        };
+        let start = self.regex.find_at(text, from)?.start();
+        let mut captures = longest.machine.create_captures();
+        let input = Input::new(text).range(start..).anchored(Anchored::Yes);
+        longest.machine.captures(&mut longest.memory.lock(), input, &mut captures);
+        let spans = (0..captures.group_len()).map(|n| captures.get_group(n).map(|g| (g.start, g.end))).collect();
+        Some(Found { text, spans })
+    }
+
+    /// The matches from a byte offset on, as PostgreSQL counts them: behind an empty one the next character is skipped.
+    pub(in crate::functions) fn matches<'t>(&self, text: &'t str, from: usize) -> impl Iterator<Item = Found<'t>> {
+        let mut at = from;
+        std::iter::from_fn(move || {
+            if at > text.len() {
+                return None;
+            }
+            let found = self.find(text, at)?;
+            let (start, end) = found.span(0)?;
+            at = if start < end { end } else { end + text[end..].chars().next().map_or(1, char::len_utf8) };
+            Some(found)
+        })
+    }
+}
 
 /// Compiled expressions that a thread keeps.
 const CACHED: usize = 32;
+/// Bytes that a compiled expression may take.
+const SIZE_LIMIT: usize = 16 << 20;
 
 /// How an expression is read and matched.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -64,7 +148,7 @@ impl Options {
 struct Compiled {
     pattern: Box<str>,
     options: Options,
-    regex: Regex,
+    regex: Pattern,
 }
 
 thread_local! {
@@ -72,7 +156,7 @@ thread_local! {
 }
 
 /// The compiled expression.
-pub(in crate::functions) fn compiled(pattern: &str, options: Options) -> Result<Regex> {
+pub(in crate::functions) fn compiled(pattern: &str, options: Options) -> Result<Pattern> {
     let options = Options { global: false, ..options };
     CACHE.with_borrow_mut(|cache| {
         if let Some(at) = cache.iter().position(|c| c.options == options && *c.pattern == *pattern) {
@@ -107,7 +191,7 @@ fn invalid(what: &str) -> Error {
     Error::new(SqlState::INVALID_REGULAR_EXPRESSION, format!("invalid regular expression: {what}"))
 }
 
-fn compile(pattern: &str, mut options: Options) -> Result<Regex> {
+fn compile(pattern: &str, mut options: Options) -> Result<Pattern> {
     let mut source = pattern;
     if let Some(rest) = source.strip_prefix("***=") {
         options.literal = true;
@@ -126,15 +210,31 @@ fn compile(pattern: &str, mut options: Options) -> Result<Regex> {
         }
         source = &rest[end + 1..];
     }
-    let translated = if options.literal { regex::escape(source) } else { Translator::new(source, options).run()? };
-    RegexBuilder::new(&translated)
+    let (translated, ambiguous) =
+        if options.literal { (regex::escape(source), false) } else { Translator::new(source, options).run()? };
+    let regex = RegexBuilder::new(&translated)
         .case_insensitive(options.ignore_case)
         .dot_matches_new_line(!options.dot_excludes_newline)
         .multi_line(options.line_anchors)
-        .ignore_whitespace(false)
-        .size_limit(16 << 20)
+        .size_limit(SIZE_LIMIT)
         .build()
-        .map_err(|error| explained(&error.to_string()))
+        .map_err(|error| explained(&error.to_string()))?;
+    let longest = if ambiguous { Some(Arc::new(longest_machine(&translated, options)?)) } else { None };
+    Ok(Pattern { regex, longest })
+}
+
+fn longest_machine(translated: &str, options: Options) -> Result<Longest> {
+    let syntax = syntax::Config::new()
+        .case_insensitive(options.ignore_case)
+        .dot_matches_new_line(!options.dot_excludes_newline)
+        .multi_line(options.line_anchors);
+    let machine = pikevm::Builder::new()
+        .syntax(syntax)
+        .configure(pikevm::Config::new().match_kind(MatchKind::All))
+        .build(translated)
+        .map_err(|error| explained(&error.to_string()))?;
+    let memory = Mutex::new(machine.create_cache());
+    Ok(Longest { machine, memory })
 }
 
 /// The error with PostgreSQL's words for it.
@@ -159,6 +259,11 @@ struct Translator<'a> {
     options: Options,
     /// SUBSTRING … SIMILAR: the first part matches as little as possible, which `{1,1}?` does not say to the crate.
     shortest_prefix: bool,
+    /// Places that match in more than one way; with two of them, or an alternation (which counts as two), the first match
+    /// is not always the longest.
+    choices: u32,
+    /// There is a lazy quantifier.
+    lazy: bool,
     out: String,
 }
 
@@ -168,11 +273,14 @@ impl<'a> Translator<'a> {
             rest: source.chars().peekable(),
             options,
             shortest_prefix: source.starts_with("^(?:") && source.contains("){1,1}?("),
+            choices: 0,
+            lazy: false,
             out: String::with_capacity(source.len() + 8),
         }
     }
 
-    fn run(mut self) -> Result<String> {
+    /// The expression in the crate's syntax, and whether its longest match has to be looked for.
+    fn run(mut self) -> Result<(String, bool)> {
         // A quantifier has nothing to repeat at the beginning and after another one.
         let mut quantified = true;
         let mut depth = 0u32;
@@ -196,6 +304,7 @@ impl<'a> Translator<'a> {
                     self.out.push(')');
                 }
                 '|' => {
+                    self.choices += 2;
                     self.out.push('|');
                     quantified = true;
                 }
@@ -203,6 +312,7 @@ impl<'a> Translator<'a> {
                     if was_quantified {
                         return Err(invalid("quantifier operand invalid"));
                     }
+                    self.choices += 1;
                     self.out.push(c);
                     self.lazy();
                     quantified = true;
@@ -211,6 +321,7 @@ impl<'a> Translator<'a> {
                     if was_quantified {
                         return Err(invalid("quantifier operand invalid"));
                     }
+                    self.choices += 1;
                     self.counts()?;
                     quantified = true;
                 }
@@ -230,11 +341,15 @@ impl<'a> Translator<'a> {
                 c => self.out.push(c),
             }
         }
-        if depth > 0 { Err(invalid("parentheses () not balanced")) } else { Ok(self.out) }
+        if depth > 0 {
+            return Err(invalid("parentheses () not balanced"));
+        }
+        Ok((self.out, self.choices > 1 && !self.lazy && !self.shortest_prefix))
     }
 
     fn lazy(&mut self) {
         if self.rest.next_if_eq(&'?').is_some() {
+            self.lazy = true;
             self.out.push('?');
         }
     }

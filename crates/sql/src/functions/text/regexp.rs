@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result, SqlState};
-use regex::{Captures, Regex};
+use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
 use types::{Array, Datum};
 
 use super::super::registry::{immutable, mismatch};
-use super::super::{EvalContext, Function};
-use super::pattern::{Options, compiled, is_match};
+use super::super::{EvalContext, Function, SetFn, SetFunction};
+use super::pattern::{Found, Options, Pattern, compiled, is_match};
+
+/// The rows of a set-returning function.
+type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
 
 macro_rules! operator {
     ($holds:literal, $ignore_case:literal) => {
@@ -48,47 +50,72 @@ fn offset_of(text: &str, character: usize) -> Option<usize> {
     text.char_indices().map(|(at, _)| at).chain([text.len()]).nth(character - 1)
 }
 
-/// Where to search on behind a match: an empty one must not be found again.
-pub(in crate::functions) fn after(text: &str, start: usize, end: usize) -> usize {
-    if start < end { end } else { end + text[end..].chars().next().map_or(1, char::len_utf8) }
-}
-
-/// The matches from a byte offset on, as PostgreSQL counts them.
-pub(in crate::functions) fn matches<'t>(
-    regex: &Regex,
-    text: &'t str,
-    from: usize,
-) -> impl Iterator<Item = Captures<'t>> {
-    let regex = regex.clone();
-    let mut at = from;
-    std::iter::from_fn(move || {
-        if at > text.len() {
-            return None;
-        }
-        let found = regex.captures_at(text, at)?;
-        let whole = found.get(0)?;
-        at = after(text, whole.start(), whole.end());
-        Some(found)
-    })
-}
-
 /// The texts of the groups of a match, or the whole match of an expression without groups.
-pub(in crate::functions) fn groups(found: &Captures<'_>) -> Datum {
-    let texts: Vec<Datum> = if found.len() == 1 {
-        vec![Datum::text(&found[0])]
-    } else {
-        found.iter().skip(1).map(|g| g.map_or(Datum::Null, |g| Datum::text(g.as_str()))).collect()
+pub(in crate::functions) fn groups(found: &Found<'_>) -> Datum {
+    let texts: Vec<Datum> = match found.groups() {
+        0 => vec![found.group(0).into()],
+        count => (1..=count).map(|n| found.group(n).into()).collect(),
     };
-    Datum::Array(Arc::new(Array { element: TEXT, dims: vec![(texts.len() as i32, 1)], values: texts }))
+    text_array(texts)
+}
+
+fn text_array(values: Vec<Datum>) -> Datum {
+    Datum::Array(Arc::new(Array { element: TEXT, dims: vec![(values.len() as i32, 1)], values }))
+}
+
+/// The parts between the matches; empty matches at the ends and beside other matches do not split.
+pub(in crate::functions) fn split<'t>(regex: &Pattern, text: &'t str) -> Vec<&'t str> {
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (start, end) in regex.matches(text, 0).filter_map(|found| found.span(0)) {
+        if start == end && (start == from || start == text.len()) {
+            continue;
+        }
+        parts.push(&text[from..start]);
+        from = end;
+    }
+    parts.push(&text[from..]);
+    parts
+}
+
+/// What the functions that make rows take: text, pattern, flags.
+fn for_rows(args: &[Datum]) -> Result<(&str, &str, &str)> {
+    match args {
+        [Datum::Text(text), Datum::Text(pattern), rest @ ..] => Ok((text, pattern, flags(rest, 0))),
+        _ => mismatch(args).map(|_| ("", "", "")),
+    }
+}
+
+/// `regexp_matches(text, pattern [, flags])`: a row for each match with `g`, else for the first.
+fn regexp_matches(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+    let (text, pattern, flags) = for_rows(args)?;
+    let options = Options::parse(flags)?;
+    let limit = if options.global { usize::MAX } else { 1 };
+    let found: Vec<Datum> = compiled(pattern, options)?.matches(text, 0).take(limit).map(|f| groups(&f)).collect();
+    Ok(Box::new(found.into_iter().map(|row| Ok(vec![row]))))
+}
+
+/// `regexp_split_to_table(text, pattern [, flags])`
+fn regexp_split_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+    let (text, pattern, flags) = for_rows(args)?;
+    let regex = compiled(pattern, flags_without_global(flags, "regexp_split_to_table")?)?;
+    let parts: Vec<Datum> = split(&regex, text).into_iter().map(Datum::text).collect();
+    Ok(Box::new(parts.into_iter().map(|row| Ok(vec![row]))))
+}
+
+/// `regexp_split_to_array(text, pattern [, flags])`
+fn regexp_split_to_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatch(args) };
+    let regex = compiled(pattern, flags_without_global(flags(rest, 0), "regexp_split_to_array")?)?;
+    Ok(text_array(split(&regex, text).into_iter().map(Datum::text).collect()))
 }
 
 fn substring(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(text), Datum::Text(pattern)] => {
             let regex = compiled(pattern, Options::default())?;
-            let Some(found) = regex.captures(text) else { return Ok(Datum::Null) };
-            let part = if found.len() > 1 { found.get(1) } else { found.get(0) };
-            Ok(part.map(|m| m.as_str()).into())
+            let Some(found) = regex.find(text, 0) else { return Ok(Datum::Null) };
+            Ok(found.group(found.groups().min(1)).into())
         }
         _ => mismatch(args),
     }
@@ -115,7 +142,7 @@ fn regexp_match(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         }
         _ => return mismatch(args),
     };
-    Ok(compiled(pattern, options)?.captures(text).map_or(Datum::Null, |found| groups(&found)))
+    Ok(compiled(pattern, options)?.find(text, 0).map_or(Datum::Null, |found| groups(&found)))
 }
 
 fn regexp_like(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -136,7 +163,7 @@ fn regexp_count(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let options = flags_without_global(flags(rest, 1), "regexp_count")?;
     let start = checked("start", start, 1)?;
     let regex = compiled(pattern, options)?;
-    let count = offset_of(text, start).map_or(0, |from| matches(&regex, text, from).count());
+    let count = offset_of(text, start).map_or(0, |from| regex.matches(text, from).count());
     Ok(Datum::Int4(count as i32))
 }
 
@@ -167,8 +194,8 @@ fn regexp_instr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     }
     let group = checked("subexpr", int(rest, 4, 0)?, 0)?;
     let regex = compiled(pattern, flags_without_global(flags(rest, 3), "regexp_instr")?)?;
-    let found = offset_of(text, start).and_then(|from| matches(&regex, text, from).nth(nth - 1));
-    let part = found.and_then(|f| f.get(group).map(|m| if end == 1 { m.end() } else { m.start() }));
+    let found = offset_of(text, start).and_then(|from| regex.matches(text, from).nth(nth - 1));
+    let part = found.and_then(|f| f.span(group)).map(|(from, to)| if end == 1 { to } else { from });
     Ok(Datum::Int4(part.map_or(0, |at| text[..at].chars().count() as i32 + 1)))
 }
 
@@ -179,12 +206,12 @@ fn regexp_substr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let nth = checked("n", int(rest, 1, 1)?, 1)?;
     let group = checked("subexpr", int(rest, 3, 0)?, 0)?;
     let regex = compiled(pattern, flags_without_global(flags(rest, 2), "regexp_substr")?)?;
-    let found = offset_of(text, start).and_then(|from| matches(&regex, text, from).nth(nth - 1));
-    Ok(found.and_then(|f| f.get(group).map(|m| m.as_str())).into())
+    let found = offset_of(text, start).and_then(|from| regex.matches(text, from).nth(nth - 1));
+    Ok(found.and_then(|f| f.group(group)).into())
 }
 
 /// Appends the replacement: `\1` to `\9` are groups, `\&` is the match, `\\` a backslash.
-fn append(replacement: &str, found: &Captures<'_>, out: &mut String) {
+fn append(replacement: &str, found: &Found<'_>, out: &mut String) {
     let mut rest = replacement;
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
@@ -202,24 +229,24 @@ fn append(replacement: &str, found: &Captures<'_>, out: &mut String) {
                 continue;
             }
         };
-        out.push_str(found.get(group).map_or("", |m| m.as_str()));
+        out.push_str(found.group(group).unwrap_or_default());
         rest = &rest[1..];
     }
     out.push_str(rest);
 }
 
 /// Replaces the `nth` match, or all if that is 0.
-fn replace(regex: &Regex, text: &str, replacement: &str, from: usize, nth: usize) -> Datum {
+fn replace(regex: &Pattern, text: &str, replacement: &str, from: usize, nth: usize) -> Datum {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
-    for (number, found) in matches(regex, text, from).enumerate() {
+    for (number, found) in regex.matches(text, from).enumerate() {
         if nth != 0 && number + 1 < nth {
             continue;
         }
-        let Some(whole) = found.get(0) else { break };
-        out.push_str(&text[copied..whole.start()]);
+        let Some((start, end)) = found.span(0) else { break };
+        out.push_str(&text[copied..start]);
         append(replacement, &found, &mut out);
-        copied = whole.end();
+        copied = end;
         if nth != 0 {
             break;
         }
@@ -324,6 +351,19 @@ fn similar_to_escape(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     }
 }
 
+const fn rows(oid: u32, name: &'static str, args: &'static [Oid], column: Oid, eval: SetFn) -> SetFunction {
+    let columns: &'static [(&'static str, Oid)] = if column.0 == TEXT.0 { &[("", TEXT)] } else { &[("", TEXT_ARRAY)] };
+    SetFunction { oid, name, args, variadic: false, columns, strict: true, eval }
+}
+
+/// The functions that make rows, by OID.
+pub(in crate::functions) static SET_FUNCTIONS: &[SetFunction] = &[
+    rows(2763, "regexp_matches", &[TEXT, TEXT], TEXT_ARRAY, regexp_matches),
+    rows(2764, "regexp_matches", &[TEXT, TEXT, TEXT], TEXT_ARRAY, regexp_matches),
+    rows(2765, "regexp_split_to_table", &[TEXT, TEXT], TEXT, regexp_split_to_table),
+    rows(2766, "regexp_split_to_table", &[TEXT, TEXT, TEXT], TEXT, regexp_split_to_table),
+];
+
 /// The table, by OID.
 #[rustfmt::skip]
 pub(in crate::functions) static FUNCTIONS: &[Function] = &[
@@ -346,6 +386,8 @@ pub(in crate::functions) static FUNCTIONS: &[Function] = &[
     immutable(2074, "substring", &[TEXT, TEXT, TEXT], TEXT, substring_similar),
     immutable(2284, "regexp_replace", &[TEXT, TEXT, TEXT], TEXT, regexp_replace),
     immutable(2285, "regexp_replace", &[TEXT, TEXT, TEXT, TEXT], TEXT, regexp_replace),
+    immutable(2767, "regexp_split_to_array", &[TEXT, TEXT], TEXT_ARRAY, regexp_split_to_array),
+    immutable(2768, "regexp_split_to_array", &[TEXT, TEXT, TEXT], TEXT_ARRAY, regexp_split_to_array),
     immutable(3396, "regexp_match", &[TEXT, TEXT], TEXT_ARRAY, regexp_match),
     immutable(3397, "regexp_match", &[TEXT, TEXT, TEXT], TEXT_ARRAY, regexp_match),
     immutable(6251, "regexp_replace", &[TEXT, TEXT, TEXT, INT4, INT4, TEXT], TEXT, regexp_replace_from),
