@@ -314,3 +314,49 @@ fn tables_are_consistent() {
         assert!(seen.insert((f.name, format!("{:?}", f.args))), "{f:?} is there twice");
     }
 }
+
+/// A picture or a format of random words.
+fn random_words(state: &mut u64) -> String {
+    const WORDS: [&str; 30] = [
+        "9", "0", "9", ".", ",", "D", "G", "S", "MI", "PL", "SG", "PR", "RN", "rn", "TH", "th", "V", "EEEE", "FM", "L",
+        "B", "\"", "\\", " ", "é", "x", "-", "%", "$", "*",
+    ];
+    let mut next = || {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) as usize
+    };
+    (0..next() % 9).map(|_| WORDS[next() % WORDS.len()]).collect()
+}
+
+#[test]
+fn no_text_makes_a_function_panic() {
+    let cx = Still::new();
+    let call = |name: &str, args: &[Datum], types: &[Oid]| {
+        let all = functions_named(name).iter();
+        let function =
+            all.filter(|f| fit(f.args, f.variadic, types).is_some()).max_by_key(|f| fit(f.args, false, types));
+        // Only that there is an answer counts.
+        let _ = (function.expect("the function").eval)(&cx, args);
+    };
+    let long = "9".repeat(70_000);
+    let times = format!("9V{}", &long[..5_000]);
+    let mut state = 1;
+    let mut pictures: Vec<String> = (0..3_000).map(|_| random_words(&mut state)).collect();
+    pictures.extend([long.clone(), format!("9.{long}EEEE"), format!("9.{long}"), format!("FM0{long}"), times]);
+    for picture in &pictures {
+        let picture = Datum::text(picture);
+        for number in ["0", "-1.25", "123456.789", "NaN", "-Infinity"] {
+            let decimal = value(&cx, types::oid::NUMERIC, number);
+            call("to_char", &[decimal, picture.clone()], &[types::oid::NUMERIC, types::oid::TEXT]);
+            let float = value(&cx, types::oid::FLOAT8, number);
+            call("to_char", &[float, picture.clone()], &[types::oid::FLOAT8, types::oid::TEXT]);
+        }
+        for text in ["-1,234.5", "é<7>", " 1 2-"] {
+            call("to_number", &[Datum::text(text), picture.clone()], &[types::oid::TEXT, types::oid::TEXT]);
+        }
+        call("format", &[picture.clone(), Datum::Int4(1)], &[types::oid::TEXT, types::oid::INT4]);
+        for name in ["to_regclass", "to_regtype"] {
+            call(name, std::slice::from_ref(&picture), &[types::oid::TEXT]);
+        }
+    }
+}

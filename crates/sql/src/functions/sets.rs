@@ -4,6 +4,7 @@
 //! Invariant: rows are made when they are asked for; a series of any length holds one row.
 
 mod json;
+mod keywords;
 mod series;
 
 use std::sync::Arc;
@@ -31,6 +32,9 @@ pub(super) static SET_FUNCTIONS: &[SetFunction] = &[
     set(1191, "generate_subscripts", &[ANYARRAY, INT4, BOOL], &[("", INT4)], generate_subscripts),
     set(1192, "generate_subscripts", &[ANYARRAY, INT4], &[("", INT4)], generate_subscripts),
     set(2331, "unnest", &[ANYARRAY], &[("", ANYELEMENT)], unnest),
+    set(1686, "pg_get_keywords", &[], &[("word", TEXT), ("catcode", CHAR), ("barelabel", BOOL), ("catdesc", TEXT), ("baredesc", TEXT)], keywords::pg_get_keywords),
+    set(3425, "pg_partition_ancestors", &[REGCLASS], &[("relid", REGCLASS)], nothing),
+    set(9520, "_pg_expandarray", &[ANYARRAY], &[("x", ANYELEMENT), ("n", INT4)], expand_array),
     set(6160, "string_to_table", &[TEXT, TEXT], &[("", TEXT)], string_to_table).lax(),
     set(6161, "string_to_table", &[TEXT, TEXT, TEXT], &[("", TEXT)], string_to_table).lax(),
     set(3955, "json_array_elements", &[JSON], &[("value", JSON)], json::array_elements),
@@ -69,6 +73,18 @@ impl Iterator for Elements {
 fn unnest(_: &dyn EvalContext, args: &[Datum]) -> Rows {
     let [Datum::Array(array)] = args else { return Err(mismatch("unnest")) };
     column(Elements { array: Arc::clone(array), next: 0 })
+}
+
+/// Elements with their places, counted from 1.
+fn expand_array(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    let [Datum::Array(array)] = args else { return Err(mismatch("_pg_expandarray")) };
+    let elements = Elements { array: Arc::clone(array), next: 0 };
+    Ok(Box::new(elements.zip(1..).map(|(value, n)| Ok(vec![value, Datum::Int4(n)]))))
+}
+
+/// The rows of a function about what no relation is.
+fn nothing(_: &dyn EvalContext, _: &[Datum]) -> Rows {
+    column(std::iter::empty())
 }
 
 fn generate_subscripts(_: &dyn EvalContext, args: &[Datum]) -> Rows {

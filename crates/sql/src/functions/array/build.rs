@@ -11,6 +11,8 @@ use super::{element_type, list, subscript_error};
 
 /// PostgreSQL's limit of elements.
 const ELEMENTS_MAX: i64 = 134_217_727;
+/// Elements that fit the largest value of 1 GiB.
+const FILL_MAX: i64 = (1 << 30) / size_of::<Datum>() as i64;
 
 #[cold]
 fn not_one_dimensional() -> Error {
@@ -151,7 +153,7 @@ pub(super) fn array_fill(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         if length < 0 {
             return Err(too_large());
         }
-        total = total.checked_mul(length.into()).filter(|&n| n <= ELEMENTS_MAX).ok_or_else(too_large)?;
+        total = total.checked_mul(length.into()).filter(|&n| n <= FILL_MAX).ok_or_else(too_large)?;
     }
     if lengths.is_empty() || total == 0 {
         return Ok(list(element_type(value), Vec::new()));

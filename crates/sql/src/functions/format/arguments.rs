@@ -8,6 +8,8 @@ use super::super::EvalContext;
 use super::super::entry::{argument_types, mismatch, natural_type};
 use crate::ddl::quote_name;
 
+/// PostgreSQL's limit of the bytes of a value.
+const SIZE_MAX: usize = 0x3fff_ffff;
 const HINT: &str = "For a single \"%\" use \"%%\".";
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -181,8 +183,16 @@ fn shown(kind: char, value: &Datum, ty: Oid, cx: &dyn EvalContext) -> Result<Str
     })
 }
 
-fn pad(text: &str, width: i32, left: bool, out: &mut String) {
+/// Appends a text and the blanks that fill its width.
+///
+/// # Errors
+/// 54000 if the result would be larger than a value can be.
+fn pad(text: &str, width: i32, left: bool, out: &mut String) -> Result<()> {
     let blanks = (width.unsigned_abs() as usize).saturating_sub(text.chars().count());
+    if out.len() + text.len() + blanks > SIZE_MAX {
+        let detail = format!("Cannot enlarge string buffer containing {} bytes by {blanks} more bytes.", out.len());
+        return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory").detail(detail));
+    }
     let left = left || width < 0;
     if !left {
         out.extend(std::iter::repeat_n(' ', blanks));
@@ -191,6 +201,7 @@ fn pad(text: &str, width: i32, left: bool, out: &mut String) {
     if left {
         out.extend(std::iter::repeat_n(' ', blanks));
     }
+    Ok(())
 }
 
 pub(super) fn format(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -217,7 +228,7 @@ pub(super) fn format(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         let specifier = scanner.specifier()?;
         let width = arguments.width(&specifier.width)?;
         let (value, ty) = arguments.take(specifier.argument)?;
-        pad(&shown(specifier.kind, value, ty, cx)?, width, specifier.left, &mut out);
+        pad(&shown(specifier.kind, value, ty, cx)?, width, specifier.left, &mut out)?;
     }
     Ok(Datum::from(out))
 }

@@ -7,6 +7,8 @@ use types::Numeric;
 
 use super::parse::{Anchor, Node, Picture};
 
+/// More digits than any float has.
+const DIGITS_MAX: i32 = 1100;
 /// Width of a Roman numeral that is not in fill mode.
 const ROMAN_WIDTH: usize = 15;
 
@@ -267,11 +269,14 @@ fn no_exponent(picture: &Picture) -> String {
 
 /// C's `%+.*e`, with a blank for the plus.
 fn float_exponent(value: f64, post: i32) -> String {
-    let text = format!("{value:.*e}", post.max(0) as usize);
+    // No float has more digits; those beyond would all be 0.
+    let (post, zeros) = (post.clamp(0, DIGITS_MAX), (post - DIGITS_MAX).max(0) as usize);
+    let text = format!("{value:.*e}", post as usize);
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let blank = if value.is_sign_negative() { "" } else { " " };
-    format!("{blank}{mantissa}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
+    let zeros = "0".repeat(zeros);
+    format!("{blank}{mantissa}{zeros}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
 
 fn text_of(number: &Numeric) -> String {
