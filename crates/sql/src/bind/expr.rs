@@ -14,8 +14,14 @@ use super::{Binder, Located, types as type_names};
 use crate::functions::{self, CastContext};
 use crate::ir::{AnyAllSource, CompareOp, Expr, Ty};
 
-/// How deep expressions may nest.
-pub(super) const MAX_DEPTH: usize = 2000;
+/// How deep expressions may nest: what a thread with the usual 2 MiB of stack can bear, unoptimized too.
+pub(super) const MAX_DEPTH: usize = 400;
+
+/// How many levels of [`MAX_DEPTH`] a query inside a query counts for.
+pub(super) const QUERY_DEPTH: usize = 4;
+
+/// How long a chain of operators may be; it is bound in a loop, but walked recursively later.
+const MAX_CHAIN: usize = 1500;
 
 const BOOL: Ty = Ty::of(oid::BOOL);
 
@@ -104,16 +110,8 @@ impl<'a> Binder<'a, '_> {
     #[inline(never)]
     fn column_ref(&mut self, node: &ColumnRef) -> Result<Located> {
         let at = node.location;
-        match self.place() {
-            Place::Default => {
-                return Err(self.error(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    "cannot use column reference in DEFAULT expression",
-                    at,
-                ));
-            }
-            Place::Values if self.scopes.len() == 1 && self.scope().items.is_empty() => {}
-            _ => {}
+        if self.place() == Place::Default {
+            return Err(self.unsupported("cannot use column reference in DEFAULT expression", at));
         }
         if node.fields.iter().flatten().any(|f| matches!(f, Node::A_Star(_))) {
             return self.whole_row_star(node);
@@ -145,8 +143,18 @@ impl<'a> Binder<'a, '_> {
         Ok(Located { expr, at })
     }
 
+    /// `t.*` as one value is the row.
     fn whole_row_star(&mut self, node: &ColumnRef) -> Result<Located> {
-        Err(self.unsupported("row expansion via \"*\" is not supported here", node.location))
+        let at = node.location;
+        let (schema, relation) = match strings(&node.fields).as_slice() {
+            [relation] => (None, *relation),
+            [schema, relation] => (Some(*schema), *relation),
+            _ => return Err(self.unsupported("row expansion via \"*\" is not supported here", at)),
+        };
+        match self.find_item(schema, relation, at)? {
+            Some(found) => Ok(Located { expr: self.whole_row(&found, at)?, at }),
+            None => Err(self.missing_relation(schema, relation, at)),
+        }
     }
 
     fn qualified_column(&mut self, schema: Option<&str>, relation: &str, column: &str, at: i32) -> Result<Expr> {
@@ -260,6 +268,9 @@ impl<'a> Binder<'a, '_> {
                 break;
             }
             chain.push(inner);
+            if chain.len() > MAX_CHAIN {
+                return Err(super::stack_depth());
+            }
             left = inner.lexpr.as_ref();
         }
         let mut value: Option<Located> = None;
@@ -660,6 +671,12 @@ impl<'a> Binder<'a, '_> {
             }
             None => None,
         };
+        if let Some(operand) = &operand
+            && c.args.len() > 1
+            && super::visit::calls_volatile(&operand.expr)
+        {
+            return Err(self.unsupported("CASE of a volatile expression is not supported", operand.at));
+        }
         let mut conditions = Vec::with_capacity(c.args.len());
         let mut results = Vec::with_capacity(c.args.len() + 1);
         for node in c.args.iter().flatten() {

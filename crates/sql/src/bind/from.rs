@@ -231,7 +231,8 @@ impl<'a> Binder<'a, '_> {
                 true => "For example, FROM (VALUES ...) [AS] foo.",
                 false => "For example, FROM (SELECT ...) [AS] foo.",
             };
-            let at = super::node::location(sub.subquery.as_ref().unwrap_or(&Node::Boolean(false)));
+            let at = sub.subquery.as_ref().map_or(-1, super::node::location);
+            let at = opening_parenthesis(self.sql, at, if values { "values" } else { "select" });
             return Err(self.error(SqlState::SYNTAX_ERROR, message, at).hint(hint));
         }
         let before = std::mem::replace(&mut self.scope().lateral_active, sub.lateral);
@@ -474,6 +475,13 @@ impl<'a> Binder<'a, '_> {
         let column = Expr::Column(Column { level: 0, rel, column: 0, ty: Ty::of(*ty) });
         Ok(Some((column, From::Rel(rel))))
     }
+}
+
+/// Where the parenthesis stands that opens the subquery around a place.
+fn opening_parenthesis(sql: &str, at: i32, keyword: &str) -> i32 {
+    let before = usize::try_from(at).ok().and_then(|at| sql.get(..at)).map(str::to_ascii_lowercase);
+    let found = before.and_then(|b| b.rfind(keyword).and_then(|k| b[..k].rfind('(')));
+    found.map_or(at, |p| p as i32)
 }
 
 fn set_lateral(items: &mut [Item], only: bool, ok: bool) {
