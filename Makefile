@@ -7,7 +7,11 @@ STAGE = @start=$$(date +%s); \
 	run() { name=$$1; shift; "$$@" || { echo "failed: $$name"; exit 1; }; \
 	now=$$(date +%s); echo "stage $$name: $$((now - start)) s"; start=$$now; };
 
-.PHONY: test clean
+.PHONY: test run clean
+
+# What `make run` takes: make run PORT=5433 DATA=/var/lib/nyala
+DATA ?= .nyala/data
+PORT ?= 5432
 
 ## Formatting, lints, the repository's own checks, all tests.
 test:
@@ -18,6 +22,11 @@ test:
 	run tests cargo test --workspace --locked; \
 	run schedules env RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/shuttle cargo test --locked -p mvcc; \
 	run documentation env RUSTDOCFLAGS="-D warnings" cargo doc -q --workspace --no-deps --locked
+
+## A server on DATA (default .nyala/data) and PORT (default 5432), until Ctrl-C.
+run:
+	@cargo build -q --release --locked -p server
+	@DATA='$(DATA)' PORT='$(PORT)' scripts/run.sh '$(CARGO_TARGET_DIR)/release/nyala'
 
 clean:
 	rm -rf $(CARGO_TARGET_DIR)

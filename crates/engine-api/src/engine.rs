@@ -22,9 +22,17 @@ pub trait Engine: Send + Sync + 'static {
     /// Advances a sequence by `count` steps at once and returns the first new value; not undone by rollback.
     /// The log runs ahead of the values handed out (record kind Sequence).
     ///
+    /// Never waits for log space that is being prepared: some is kept aside for sequences.
+    ///
     /// # Errors
-    /// 2200H at the limit of a sequence that does not cycle.
+    /// 2200H at the limit of a sequence that does not cycle; 53100 if the log's disk is full.
     fn sequence_next(&self, sequence: Oid) -> Result<i64>;
+
+    /// The log position that covers every value of a sequence handed out so far, `setval` included: a reply that shows a
+    /// value, or rests on one, raises its gate ([`Txn::raise_gate`]) to this after [`Engine::sequence_next`] or
+    /// [`Engine::sequence_set`]. Otherwise a value that was shown and that no durable commit uses can come again after a
+    /// crash. `Lsn(0)`: nothing to wait for. Cheap.
+    fn sequence_gate(&self, sequence: Oid) -> Lsn;
 
     /// Sets a sequence, as `setval` does.
     fn sequence_set(&self, sequence: Oid, state: SequenceState) -> Result<()>;
@@ -262,6 +270,10 @@ pub trait Txn: Send {
 
     /// Starts a command: the command number rises, and at READ COMMITTED the view is taken anew.
     fn begin_command(&mut self);
+
+    /// Starts a command that sees the newest committed state also at REPEATABLE READ: what the queries behind foreign keys
+    /// look at. The next [`Txn::begin_command`] returns to the transaction's view.
+    fn begin_newest_command(&mut self);
 
     /// Ends the command's view, so that it stops holding garbage back while the client thinks (READ COMMITTED).
     fn end_command(&mut self);

@@ -5,29 +5,31 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, LayoutId, Oid, Result, SqlState, TxnId};
 use engine_api::{
     Catalog, CatalogObject, DatabaseDesc, IndexDesc, RoleDesc, SchemaDesc, Step, TableDesc, TableLockMode, Wait,
     WaitPolicy, oids,
 };
-use mvcc::index::{OrderedIndex as _, Rows};
-use mvcc::{Newest, pin};
+use mvcc::index::{KeyTooLong, OrderedIndex as _};
+use mvcc::{LaidOut, Newest, pin};
+use smallvec::SmallVec;
 
 use crate::record;
+use crate::shape::Shape;
 use crate::shard::Inner;
 use crate::storage::{IndexStore, TableStore, storage_id};
 use crate::txn::Transaction;
 use crate::unique;
 
 /// Rows entered into a new index between two turns for other connections.
-const ROWS_PER_STEP: usize = 4096;
+const ROWS_PER_STEP: u64 = 4096;
 
 /// Something done to storage at once, to be undone with the transaction.
 #[derive(Debug)]
 pub(crate) enum Made {
     Storage(Arc<TableStore>),
     Index { store: Arc<TableStore>, index: Oid },
-    Shape { store: Arc<TableStore>, before: Arc<crate::shape::Shape> },
+    Shape { store: Arc<TableStore>, before: Arc<Shape> },
     Sequence(Oid),
 }
 
@@ -42,13 +44,85 @@ pub(crate) struct Definitions {
     build: Option<Build>,
 }
 
-/// An index build that goes on.
+/// An index build that goes on. Dropped before it is done, it takes the index out of the table's definition.
+///
+/// Requirement: a view that is older than the index finds through it what it sees. Rule: a row is entered under the keys
+/// of *all* its versions, and if these differ the row is marked, so that who finds it compares keys (rule R6).
+/// Alternative: PostgreSQL keeps older views off the index (`indcheckxmin`); but its plans are made per view, ours are not.
+///
+/// Nobody writes meanwhile, but the collector removes versions. It knows of the index from before the first row on; what
+/// it unlinked between the look at a row and the entry is seen by a second look.
 #[derive(Debug)]
 struct Build {
     index: Arc<IndexStore>,
     store: Arc<TableStore>,
     next: base::RowId,
     end: base::RowId,
+    done: bool,
+}
+
+/// Keys of one row's versions.
+type Keys = SmallVec<[Vec<u8>; 2]>;
+
+/// Why a row cannot be entered.
+enum CannotEnter {
+    Duplicate(LayoutId, Vec<u8>),
+    TooLong(KeyTooLong),
+}
+
+impl Drop for Build {
+    fn drop(&mut self) {
+        if !self.done {
+            self.store.remove_index(self.index.desc.oid);
+        }
+    }
+}
+
+impl Build {
+    /// The distinct keys of versions of a row.
+    fn keys_of(&self, shape: &Shape, versions: &[LaidOut<'_>], keys: &mut Keys) {
+        keys.clear();
+        for (layout, tuple) in versions {
+            let mut key = Vec::new();
+            shape.key(&self.index.desc, *layout, tuple, &mut key);
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+    }
+
+    /// Enters one row.
+    fn row(&self, shape: &Shape, row: base::RowId, own: TxnId, keys: &mut Keys) -> Result<(), CannotEnter> {
+        let (desc, rows) = (&self.index.desc, &self.store.rows);
+        let guard = pin();
+        let versions = rows.versions(row, &guard);
+        if desc.unique
+            && let Newest::Live(version) = rows.newest(row, Some(own), &guard)
+        {
+            let mut key = Vec::new();
+            let has_null = shape.key(desc, version.layout, version.tuple, &mut key);
+            let taken = |entered| matches!(entered, Some(unique::Entered::Duplicate(_)));
+            if !has_null && taken(unique::conflict(shape, rows, &self.index, &key, row, own)) {
+                return Err(CannotEnter::Duplicate(version.layout, version.tuple.to_vec()));
+            }
+        }
+        self.keys_of(shape, &versions, keys);
+        if keys.len() > 1 {
+            rows.mark_keys_diverged(row, &guard);
+        }
+        for key in keys.iter() {
+            self.index.tree.insert(key, row).map_err(CannotEnter::TooLong)?;
+        }
+        let left = rows.versions(row, &guard);
+        if left.len() < versions.len() {
+            let entered = std::mem::take(keys);
+            self.keys_of(shape, &left, keys);
+            for key in entered.iter().filter(|key| !keys.contains(key)) {
+                self.index.tree.remove(key, row);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The catalog of an empty shard.
@@ -110,10 +184,11 @@ impl Definitions {
         while self.made.len() > made {
             match self.made.pop().expect("longer than the mark") {
                 Made::Storage(store) => {
+                    store.abandon();
                     inner.tables.write().remove(&store.id);
                 }
                 Made::Index { store, index } => store.remove_index(index),
-                Made::Shape { store, before } => *store.upkeep.shape.write() = before,
+                Made::Shape { store, before } => drop(store.upkeep.replace_shape(before)),
                 Made::Sequence(oid) => {
                     inner.new_sequences.lock().remove(&oid);
                 }
@@ -198,8 +273,8 @@ impl Transaction {
         let existing = inner.tables.read().get(&storage_id(table)).cloned();
         match existing {
             Some(store) => {
-                let shape = Arc::new(crate::shape::Shape::of(table));
-                let before = std::mem::replace(&mut *store.upkeep.shape.write(), shape);
+                let shape = Arc::new(Shape::of(table));
+                let before = store.upkeep.replace_shape(shape);
                 self.definitions.made.push(Made::Shape { store, before });
             }
             None => {
@@ -220,66 +295,51 @@ impl Transaction {
             .table(index.table)
             .ok_or_else(|| Error::internal(format!("index \"{}\" of no table", index.name)))?;
         let store = self.shard.0.storage(table)?;
-        if store.upkeep.indexes.read().iter().any(|i| i.desc.oid == index.oid) {
+        if store.upkeep.current().indexes.iter().any(|i| i.desc.oid == index.oid) {
             // Renamed, or made again with fresh storage: its entries are there.
             return Ok(Step::Ready(()));
         }
-        let built = IndexStore::empty(index.clone());
-        self.definitions.build = Some(Build { index: built, next: base::RowId(0), end: store.rows.end(), store });
+        let built = IndexStore::empty(&self.shard.0.store, index.clone());
+        store.begin_index(&built);
+        self.definitions.build =
+            Some(Build { index: built, next: base::RowId(0), end: store.rows.end(), store, done: false });
         self.go_on_building()
     }
 
     /// Enters some more rows. REQUIRES that nobody writes to the table (its Share lock).
     fn go_on_building(&mut self) -> Result<Step<()>> {
         let Some(mut build) = self.definitions.build.take() else { return Ok(Step::Ready(())) };
-        let shape = build.store.upkeep.shape.read().clone();
-        let own = self.core.as_ref().map(|c| c.id());
-        let mut key = Vec::new();
-        let mut same = Rows::new();
-        {
-            let guard = pin();
-            let mut rows = 0;
-            while build.next < build.end && rows < ROWS_PER_STEP {
-                let row = build.next;
-                build.next = base::RowId(row.0 + 1);
-                rows += 1;
-                let Newest::Live(version) = build.store.rows.newest(row, own, &guard) else { continue };
-                key.clear();
-                let has_null = shape.key(&build.index.desc, version.layout, version.tuple, &mut key);
-                if build.index.desc.unique && !has_null {
-                    same.clear();
-                    build.index.tree.get(&key, &mut same);
-                    if !same.is_empty() {
-                        return Err(self.cannot_build(&build, &shape, version.layout, version.tuple));
-                    }
-                }
-                if let Err(key) = build.index.tree.insert(&key, row) {
-                    return Err(unique::too_long(&build.index, key));
-                }
-            }
+        self.check_memory()?;
+        let own = self.core.as_ref().expect("a definition has started to write").id();
+        let shape = build.store.upkeep.current().shape.clone();
+        let step = build.next.0.saturating_add(ROWS_PER_STEP).min(build.end.0);
+        let mut keys = Keys::new();
+        for row in build.next.0..step {
+            build
+                .row(&shape, base::RowId(row), own, &mut keys)
+                .map_err(|why| self.cannot_build(&build, &shape, why))?;
         }
+        build.next = base::RowId(step);
         if build.next < build.end {
             self.definitions.build = Some(build);
             return Ok(Step::Wait(Wait::yield_now()));
         }
-        let index = build.index.desc.oid;
         build.store.add_index(Arc::clone(&build.index));
-        self.definitions.made.push(Made::Index { store: build.store, index });
+        self.definitions.made.push(Made::Index { store: Arc::clone(&build.store), index: build.index.desc.oid });
+        build.done = true;
         Ok(Step::Ready(()))
     }
 
-    fn cannot_build(
-        &mut self,
-        build: &Build,
-        shape: &crate::shape::Shape,
-        layout: base::LayoutId,
-        tuple: &[u8],
-    ) -> Error {
+    fn cannot_build(&mut self, build: &Build, shape: &Shape, why: CannotEnter) -> Error {
         let desc = &build.index.desc;
+        let (layout, tuple) = match why {
+            CannotEnter::TooLong(key) => return unique::too_long(&build.index, key),
+            CannotEnter::Duplicate(layout, tuple) => (layout, tuple),
+        };
         let catalog = self.own_catalog();
         let Some(table) = catalog.table(desc.table) else { return Error::internal("the table went away") };
         Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{}\"", desc.name))
-            .detail(format!("Key {} is duplicated.", shape.key_text(table, desc, layout, tuple)))
+            .detail(format!("Key {} is duplicated.", shape.key_text(table, desc, layout, &tuple)))
             .table(&table.name)
             .constraint(&desc.name)
     }

@@ -49,7 +49,10 @@ impl Replay {
                 Ok(())
             }
             RecordKind::Sequence => {
-                self.sequences.replay(record.payload).ok_or_else(|| "a sequence record is malformed".to_string())
+                let oid = self.sequences.replay(record.payload).ok_or("a sequence record is malformed")?;
+                // Its transaction may be lost: another sequence of the same OID would go on where this one was.
+                self.next_oid = self.next_oid.max(oid.0.saturating_add(1));
+                Ok(())
             }
             RecordKind::Noop | RecordKind::Message => Ok(()),
             kind => Err(format!("records of kind {kind:?} are not known to this version")),
@@ -159,9 +162,9 @@ pub(crate) fn open(
     store.advance_horizon(replayed.last_ts);
     store.raise_durable(replayed.last_ts);
     store.start_ids_after(replayed.last_txn);
-    for store in tables.values() {
-        if let Some(table) = catalog.table(store.id.table) {
-            finish_table(&catalog, table, store);
+    for rows in tables.values() {
+        if let Some(table) = catalog.table(rows.id.table) {
+            finish_table(&store, &catalog, table, rows);
         }
     }
     let inner = Inner {
@@ -182,11 +185,11 @@ pub(crate) fn open(
 }
 
 /// Gives a table its shape and its indexes their entries.
-fn finish_table(catalog: &Catalog, table: &TableDesc, store: &TableStore) {
+fn finish_table(memory: &Store, catalog: &Catalog, table: &TableDesc, store: &TableStore) {
     let shape = Arc::new(crate::shape::Shape::of(table));
-    *store.upkeep.shape.write() = Arc::clone(&shape);
+    store.upkeep.replace_shape(Arc::clone(&shape));
     for desc in catalog.indexes(table.oid) {
-        let index = crate::storage::IndexStore::empty(desc.clone());
+        let index = crate::storage::IndexStore::empty(memory, desc.clone());
         let mut key = Vec::new();
         let guard = pin();
         for row in 0..store.rows.end().0 {

@@ -29,7 +29,7 @@ pub(crate) fn open(txn: &mut Transaction, spec: ScanSpec) -> Result<Box<dyn Scan
     Ok(match spec.index {
         None => Box::new(RowScan { end: handle.store.rows.end(), next: RowId(0), seeing }),
         Some(oid) => Box::new(IndexScan {
-            index: Arc::clone(handle.index(oid)?),
+            index: handle.index(oid)?.into_owned(),
             range: spec.range,
             reverse: spec.reverse,
             last: None,

@@ -1,26 +1,43 @@
 //! Sequences: values are handed out from memory, the log runs ahead of them.
+//!
+//! Responsible for: the next value, its record in the log, the position that replies about it wait for.
+//! Not responsible for: waiting; the caller raises its gate (rule R1).
+//! Invariant: each value handed out lies within the last state logged. After a crash the sequence goes on behind the last
+//! state that is durable, so a value that was shown does not come again if the reply that showed it waited for its record.
 
-use base::{Error, Oid, Result, SqlState, TxnId};
+use base::{Error, Lsn, Oid, Result, SqlState, TxnId};
 use engine_api::{SequenceDesc, SequenceState};
 use parking_lot::Mutex;
-use redo::{RecordKind, Reserve};
+use redo::{DurableWatch, RecordKind, Reservation, Reserve};
 use rustc_hash::FxHashMap;
 
 use crate::shard::Inner;
 
-/// Values that one log record covers.
+/// Values that one log record covers, and how many while log space is short.
 const AHEAD: i64 = 32;
+const AHEAD_SHORT: i64 = 1024;
+
+/// Records whose space is kept aside, so that no value waits while the next segment is being prepared.
+const SPARE_RECORDS: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
     state: SequenceState,
     /// Values that may still be handed out before the log must run ahead again.
     logged: i64,
+    /// End of the last record.
+    gate: Lsn,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sequences: FxHashMap<Oid, Sequence>,
+    spare: Vec<Reservation>,
 }
 
 /// The sequences of a shard.
 #[derive(Debug, Default)]
-pub struct Sequences(Mutex<FxHashMap<Oid, Sequence>>);
+pub struct Sequences(Mutex<State>);
 
 /// Bytes of a sequence record: oid, last value, whether it was called.
 const RECORD: usize = 13;
@@ -56,33 +73,36 @@ fn advance(desc: &SequenceDesc, state: SequenceState, steps: i64) -> Result<i64>
 }
 
 impl Sequences {
-    /// Recovery: a record of the log.
-    pub fn replay(&self, payload: &[u8]) -> Option<()> {
+    /// Recovery: a record of the log. Answers whose, `None` if it is malformed.
+    pub fn replay(&self, payload: &[u8]) -> Option<Oid> {
         let bytes: &[u8; RECORD] = payload.try_into().ok()?;
         let oid = Oid(u32::from_le_bytes(bytes[..4].try_into().ok()?));
         let state =
             SequenceState { last_value: i64::from_le_bytes(bytes[4..12].try_into().ok()?), is_called: bytes[12] != 0 };
-        self.0.lock().insert(oid, Sequence { state, logged: 0 });
-        Some(())
+        self.0.lock().sequences.insert(oid, Sequence { state, logged: 0, gate: Lsn(0) });
+        Some(oid)
     }
 
     fn start(desc: &SequenceDesc) -> Sequence {
-        Sequence { state: SequenceState { last_value: desc.start, is_called: false }, logged: 0 }
+        Sequence { state: SequenceState { last_value: desc.start, is_called: false }, logged: 0, gate: Lsn(0) }
     }
 
     /// The next value.
     pub fn next(&self, inner: &Inner, desc: &SequenceDesc) -> Result<i64> {
-        let mut all = self.0.lock();
-        let sequence = all.entry(desc.oid).or_insert_with(|| Sequences::start(desc));
+        let mut guard = self.0.lock();
+        let State { sequences, spare } = &mut *guard;
+        let sequence = sequences.entry(desc.oid).or_insert_with(|| Sequences::start(desc));
         let value = advance(desc, sequence.state, 1)?;
         let state = SequenceState { last_value: value, is_called: true };
         if sequence.logged == 0 {
+            let (room, is_short) = room(inner, spare)?;
+            let wanted = if is_short { AHEAD_SHORT } else { AHEAD };
             // Near the end there are fewer values than the log would run ahead: then it keeps up value by value.
             let (ahead, covered) = match desc.cycle {
                 true => (value, 0),
-                false => advance(desc, state, AHEAD).map_or((value, 0), |last| (last, AHEAD)),
+                false => advance(desc, state, wanted).map_or((value, 0), |last| (last, wanted)),
             };
-            append(inner, desc.oid, SequenceState { last_value: ahead, is_called: true })?;
+            sequence.gate = append(inner, room, desc.oid, SequenceState { last_value: ahead, is_called: true });
             sequence.logged = covered;
         } else {
             sequence.logged -= 1;
@@ -94,27 +114,43 @@ impl Sequences {
     /// Sets the state.
     pub fn set(&self, inner: &Inner, oid: Oid, state: SequenceState) -> Result<()> {
         let mut all = self.0.lock();
-        append(inner, oid, state)?;
-        all.insert(oid, Sequence { state, logged: 0 });
+        let (room, _) = room(inner, &mut all.spare)?;
+        let gate = append(inner, room, oid, state);
+        all.sequences.insert(oid, Sequence { state, logged: 0, gate });
         Ok(())
     }
 
     /// The state.
     pub fn get(&self, desc: &SequenceDesc) -> SequenceState {
-        self.0.lock().get(&desc.oid).map_or_else(|| Sequences::start(desc).state, |s| s.state)
+        self.0.lock().sequences.get(&desc.oid).map_or_else(|| Sequences::start(desc).state, |s| s.state)
+    }
+
+    /// The position that covers all values handed out; `Lsn(0)` if it is durable.
+    pub fn gate(&self, oid: Oid, durable: &DurableWatch) -> Lsn {
+        let gate = self.0.lock().sequences.get(&oid).map_or(Lsn(0), |s| s.gate);
+        if gate > durable.current() { gate } else { Lsn(0) }
     }
 }
 
-/// Logs a state. It is durable with the first commit after it: a value that no durable commit uses may come again.
-fn append(inner: &Inner, oid: Oid, state: SequenceState) -> Result<()> {
-    let payload = encode(oid, state);
-    match inner.log.reserve(payload.len(), || Box::new(|| {})) {
+/// Space for one record, and whether the log is short of it. What is kept aside is filled up when there is plenty.
+fn room(inner: &Inner, spare: &mut Vec<Reservation>) -> Result<(Reservation, bool)> {
+    let ask = || inner.log.reserve(RECORD, || Box::new(|| {}));
+    match ask() {
         Reserve::Ready(room) => {
-            // Outside of any transaction, so it takes no timestamp of its own.
-            let stamp = |_| (inner.last_timestamp(), ());
-            inner.log.append(room, RecordKind::Sequence, TxnId(0), &payload, stamp);
-            Ok(())
+            while spare.len() < SPARE_RECORDS {
+                let Reserve::Ready(more) = ask() else { break };
+                spare.push(more);
+            }
+            Ok((room, false))
         }
-        Reserve::Later | Reserve::Full => Err(crate::commit::disk_full()),
+        Reserve::Later => spare.pop().map(|room| (room, true)).ok_or_else(crate::commit::disk_full),
+        Reserve::Full => Err(crate::commit::disk_full()),
     }
+}
+
+/// Logs a state and returns the end of its record.
+fn append(inner: &Inner, room: Reservation, oid: Oid, state: SequenceState) -> Lsn {
+    // Outside of any transaction, so it takes no timestamp of its own.
+    let stamp = |_| (inner.last_timestamp(), ());
+    inner.log.append(room, RecordKind::Sequence, TxnId(0), &encode(oid, state), stamp).0
 }

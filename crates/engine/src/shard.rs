@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use base::{Error, Oid, Result, SqlState, Timestamp};
+use base::{Error, Lsn, Oid, Result, SqlState, Timestamp};
 use engine_api::{Catalog, Engine, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn, TxnOptions};
 use env::World;
 use mvcc::Store;
@@ -23,7 +23,7 @@ use crate::unique::Stripes;
 /// How a shard is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardOptions {
-    /// Budget of memory for rows in bytes; writes are refused beyond it.
+    /// Budget of memory for rows and index nodes in bytes; writes are refused beyond it (53200), deletes never are.
     pub memory_limit: u64,
     /// Sizes of the log's files.
     pub log: redo::FileOptions,
@@ -52,7 +52,7 @@ pub(crate) struct Inner {
     pub next_oid: AtomicU32,
     pub commits: AtomicU64,
     /// A commit and its position, to raise the store's durable horizon by when it is reached.
-    pub horizon_sample: Mutex<(Timestamp, base::Lsn)>,
+    pub horizon_sample: Mutex<(Timestamp, Lsn)>,
 }
 
 impl Inner {
@@ -149,6 +149,10 @@ impl Engine for Shard {
         self.0.sequences.next(&self.0, &self.sequence(sequence)?)
     }
 
+    fn sequence_gate(&self, sequence: Oid) -> Lsn {
+        self.0.sequences.gate(sequence, self.durable())
+    }
+
     fn sequence_set(&self, sequence: Oid, state: SequenceState) -> Result<()> {
         self.0.sequences.set(&self.0, sequence, state)
     }
@@ -165,11 +169,11 @@ impl Engine for Shard {
 
     fn memory(&self) -> MemoryUse {
         let memory = self.0.store.memory();
-        {
+        let indexes: u64 = {
             let tables = self.0.tables.read();
-            let indexes = tables.values().flat_map(|t| t.upkeep.indexes.read().iter().cloned().collect::<Vec<_>>());
-            let bytes = indexes.map(|i| i.tree.memory_bytes() as u64).sum();
-            MemoryUse { rows: memory.used(), indexes: bytes, limit: memory.limit() }
-        }
+            let lists = tables.values().map(|t| t.upkeep.current().indexes.clone());
+            lists.map(|list| list.iter().map(|i| i.tree.memory_bytes() as u64).sum::<u64>()).sum()
+        };
+        MemoryUse { rows: memory.used().saturating_sub(indexes), indexes, limit: memory.limit() }
     }
 }

@@ -1,6 +1,8 @@
 //! A table's rows with their indexes.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::{Oid, RowId};
 use engine_api::{IndexDesc, TableDesc, TableRef};
@@ -25,25 +27,73 @@ impl std::fmt::Debug for IndexStore {
     }
 }
 
-/// What index upkeep needs to know of a table; shared with the collector of garbage.
+/// How a table's rows are read and which indexes they are entered into, at one moment.
+#[derive(Debug)]
+pub struct Definition {
+    /// Rises with every change.
+    pub number: u64,
+    /// A later one reads all that earlier ones do.
+    pub shape: Arc<Shape>,
+    /// Indexes that have all entries.
+    pub indexes: Arc<Vec<Arc<IndexStore>>>,
+    /// Indexes that are being filled: entries leave them with their rows, but nobody looks into them.
+    building: Vec<Arc<IndexStore>>,
+}
+
+/// The definition of a table that is in force; shared with the collector of garbage.
 #[derive(Debug)]
 pub struct Upkeep {
-    /// Replaced by DDL under the table's lock; a later one reads all that earlier ones do.
-    pub shape: RwLock<Arc<Shape>>,
-    /// Replaced by DDL under the table's lock.
-    pub indexes: RwLock<Arc<Vec<Arc<IndexStore>>>>,
+    current: RwLock<Arc<Definition>>,
+    /// The number of `current`, so that an open table is found current by one load. Stored under the latch (Release);
+    /// who has taken a lock on the table after the one who changed the definition finds the change.
+    number: AtomicU64,
+    /// The rows are those of a table that was dropped or truncated.
+    abandoned: AtomicBool,
+}
+
+impl Upkeep {
+    fn new(shape: Shape, indexes: Vec<Arc<IndexStore>>) -> Upkeep {
+        let first = Definition { number: 1, shape: Arc::new(shape), indexes: Arc::new(indexes), building: Vec::new() };
+        Upkeep { current: RwLock::new(Arc::new(first)), number: AtomicU64::new(1), abandoned: AtomicBool::new(false) }
+    }
+
+    /// The definition in force.
+    pub fn current(&self) -> Arc<Definition> {
+        self.current.read().clone()
+    }
+
+    /// Replaces the definition by what `change` makes of it.
+    fn change(&self, change: impl FnOnce(&mut Definition)) {
+        let mut current = self.current.write();
+        let mut next = Definition {
+            number: current.number + 1,
+            shape: Arc::clone(&current.shape),
+            indexes: Arc::clone(&current.indexes),
+            building: current.building.clone(),
+        };
+        change(&mut next);
+        self.number.store(next.number, Ordering::Release);
+        *current = Arc::new(next);
+    }
+
+    /// Puts another shape in force and returns the one before. REQUIRES the table's lock.
+    pub fn replace_shape(&self, shape: Arc<Shape>) -> Arc<Shape> {
+        let before = Arc::clone(&self.current().shape);
+        self.change(|next| next.shape = shape);
+        before
+    }
 }
 
 impl RowGarbage for Upkeep {
     fn removed(&self, row: RowId, removed: LaidOut<'_>, remaining: &[LaidOut<'_>]) {
-        let (shape, indexes) = (self.shape.read().clone(), self.indexes.read().clone());
+        let current = self.current();
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
-        for index in indexes.iter() {
+        for index in current.indexes.iter().chain(&current.building) {
             gone.clear();
-            shape.key(&index.desc, removed.0, removed.1, &mut gone);
+            current.shape.key(&index.desc, removed.0, removed.1, &mut gone);
             let still_used = remaining.iter().any(|(layout, tuple)| {
                 kept.clear();
-                shape.key(&index.desc, *layout, tuple, &mut kept);
+                current.shape.key(&index.desc, *layout, tuple, &mut kept);
                 kept == gone
             });
             if !still_used {
@@ -72,40 +122,56 @@ pub fn storage_id(table: &TableDesc) -> StorageId {
 impl TableStore {
     /// Empty storage with these indexes.
     pub fn new(store: &Store, table: &TableDesc, indexes: impl Iterator<Item = IndexDesc>) -> TableStore {
-        let upkeep = Arc::new(Upkeep {
-            shape: RwLock::new(Arc::new(Shape::of(table))),
-            indexes: RwLock::new(Arc::new(indexes.map(IndexStore::empty).collect())),
-        });
+        let indexes = indexes.map(|desc| IndexStore::empty(store, desc)).collect();
+        let upkeep = Arc::new(Upkeep::new(Shape::of(table), indexes));
         let rows = store.new_table(table.oid, upkeep.clone());
         TableStore { id: storage_id(table), rows: Arc::new(rows), upkeep }
     }
 
-    /// Adds an index that has its entries.
-    pub fn add_index(&self, index: Arc<IndexStore>) {
-        let mut indexes = self.upkeep.indexes.write();
-        let mut list = Vec::clone(&indexes);
-        list.retain(|i| i.desc.oid != index.desc.oid);
-        list.push(index);
-        *indexes = Arc::new(list);
+    /// Lets the collector of garbage know of an index that is being filled.
+    pub fn begin_index(&self, index: &Arc<IndexStore>) {
+        self.upkeep.change(|next| next.building.push(Arc::clone(index)));
     }
 
-    /// Forgets an index.
+    /// Adds an index that has its entries.
+    pub fn add_index(&self, index: Arc<IndexStore>) {
+        self.upkeep.change(|next| {
+            let oid = index.desc.oid;
+            next.building.retain(|i| i.desc.oid != oid);
+            let others = next.indexes.iter().filter(|i| i.desc.oid != oid);
+            next.indexes = Arc::new(others.cloned().chain([index]).collect());
+        });
+    }
+
+    /// Forgets an index, finished or not.
     pub fn remove_index(&self, oid: Oid) {
-        let mut indexes = self.upkeep.indexes.write();
-        let list = indexes.iter().filter(|i| i.desc.oid != oid).cloned().collect();
-        *indexes = Arc::new(list);
+        self.upkeep.change(|next| {
+            next.building.retain(|i| i.desc.oid != oid);
+            next.indexes = Arc::new(next.indexes.iter().filter(|i| i.desc.oid != oid).cloned().collect());
+        });
+    }
+
+    /// The table no longer has these rows: writing them is an error from now on.
+    pub fn abandon(&self) {
+        self.upkeep.abandoned.store(true, Ordering::Release);
+        self.upkeep.change(|_| {});
+    }
+
+    /// Whether [`TableStore::abandon`] was called.
+    pub fn is_abandoned(&self) -> bool {
+        self.upkeep.abandoned.load(Ordering::Acquire)
     }
 }
 
 impl IndexStore {
-    /// An index without entries.
-    pub fn empty(desc: IndexDesc) -> Arc<IndexStore> {
-        Arc::new(IndexStore { desc, tree: BTreeIndex::new() })
+    /// An index without entries, charged to the budget of `store`.
+    pub fn empty(store: &Store, desc: IndexDesc) -> Arc<IndexStore> {
+        Arc::new(IndexStore { desc, tree: BTreeIndex::charged_to(Arc::clone(store.memory())) })
     }
 }
 
 /// A table as one catalog version has it open: what a [`TableRef`] holds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TableHandle {
     /// Its descriptor.
     pub desc: TableDesc,
@@ -115,19 +181,43 @@ pub struct TableHandle {
     pub shape: Arc<Shape>,
     /// Its indexes.
     pub indexes: Arc<Vec<Arc<IndexStore>>>,
+    /// The number of the definition that shape and indexes are of.
+    number: u64,
 }
 
 impl TableHandle {
+    /// Opens the rows of a table by the definition in force.
+    pub fn open(desc: TableDesc, store: Arc<TableStore>) -> TableHandle {
+        let now = store.upkeep.current();
+        TableHandle {
+            desc,
+            store,
+            shape: Arc::clone(&now.shape),
+            indexes: Arc::clone(&now.indexes),
+            number: now.number,
+        }
+    }
+
     /// The handle inside a reference.
     pub fn of(table: &TableRef) -> base::Result<&TableHandle> {
         table.0.downcast_ref().ok_or_else(|| base::Error::internal("a table reference of another engine"))
     }
 
-    /// One of its indexes.
-    pub fn index(&self, oid: Oid) -> base::Result<&Arc<IndexStore>> {
-        self.indexes
-            .iter()
-            .find(|i| i.desc.oid == oid)
-            .ok_or_else(|| base::Error::internal(format!("table \"{}\" has no index {oid}", self.desc.name)))
+    /// Whether the definition it was opened by is still in force.
+    #[inline]
+    pub fn is_current(&self) -> bool {
+        self.store.upkeep.number.load(Ordering::Acquire) == self.number
+    }
+
+    /// One of its indexes; one that was made since the table was opened is found too, and one that was dropped is not.
+    pub fn index(&self, oid: Oid) -> base::Result<Cow<'_, Arc<IndexStore>>> {
+        let find = |indexes: &[Arc<IndexStore>]| indexes.iter().position(|i| i.desc.oid == oid);
+        let found = if self.is_current() {
+            find(&self.indexes).map(|at| Cow::Borrowed(&self.indexes[at]))
+        } else {
+            let now = self.store.upkeep.current();
+            find(&now.indexes).map(|at| Cow::Owned(Arc::clone(&now.indexes[at])))
+        };
+        found.ok_or_else(|| base::Error::internal(format!("table \"{}\" has no index {oid}", self.desc.name)))
     }
 }

@@ -4,6 +4,7 @@
 //! Not responsible for: outcomes of locks (`locks`), definitions (`catalog`), the way to durability (`commit`).
 //! Invariant: `redo` says what `core` wrote, in the same order; savepoints cut both at the same place.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId};
@@ -16,7 +17,7 @@ use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin}
 
 use crate::catalog::Definitions;
 use crate::shard::Shard;
-use crate::storage::{IndexStore, TableHandle};
+use crate::storage::{IndexStore, TableHandle, storage_id};
 use crate::unique::{self, Entered};
 use crate::{commit, record, scan};
 
@@ -25,6 +26,7 @@ pub(crate) const REDO_AHEAD_BYTES: usize = 1 << 20;
 
 /// Where a savepoint cuts.
 struct Mark {
+    /// `None`: nothing was written or locked before.
     core: Option<TxnMark>,
     /// Bytes of the record, those gone ahead included.
     redo: u64,
@@ -40,6 +42,8 @@ pub(crate) struct Transaction {
     pub core: Option<mvcc::Transaction>,
     /// Held during a command; at REPEATABLE READ from the first command on.
     pub token: Option<ViewToken>,
+    /// The transaction's view while a command has a newer one ([`Txn::begin_newest_command`]).
+    pub held: Option<ViewToken>,
     pub command: CommandId,
     pub gate: Lsn,
     /// What was not sent ahead of the record.
@@ -59,6 +63,7 @@ impl Transaction {
             options,
             core: None,
             token: None,
+            held: None,
             command: CommandId(0),
             gate: Lsn(0),
             redo: Vec::new(),
@@ -102,10 +107,10 @@ impl Transaction {
     }
 
     /// Refuses a write beyond the memory budget.
-    fn check_memory(&self) -> Result<()> {
+    pub fn check_memory(&self) -> Result<()> {
         self.shard.0.store.memory().check().map_err(|full| {
-            Error::new(SqlState::OUT_OF_MEMORY, "out of memory for rows")
-                .detail(format!("{full:?}"))
+            Error::new(SqlState::OUT_OF_MEMORY, "out of memory for rows and indexes")
+                .detail(format!("{} of {} bytes are in use.", full.used, full.limit))
                 .hint("Delete rows, or raise the server's memory limit.")
         })
     }
@@ -115,6 +120,29 @@ impl Transaction {
         debug_assert!(entered.len() <= handle.indexes.len());
         for (index, key) in entered {
             index.tree.remove(key, row);
+        }
+    }
+
+    /// What to write through: the table as it was opened, or as it is defined now if that has changed since – an index may
+    /// have been made –, and the layout that the caller's tuples are in. The table's lock keeps it so until the end of the
+    /// transaction.
+    ///
+    /// # Errors
+    /// XX000 if the table was truncated or dropped since it was opened: the rows would be lost.
+    pub fn open_to_write<'t>(&mut self, table: &'t TableRef) -> Result<(LayoutId, Cow<'t, TableHandle>)> {
+        let opened = TableHandle::of(table)?;
+        let layout = opened.shape.newest_layout();
+        if opened.is_current() && self.definitions.changes.is_empty() {
+            return Ok((layout, Cow::Borrowed(opened)));
+        }
+        let own = self.own_catalog();
+        let desc = own.table(opened.desc.oid).filter(|desc| storage_id(desc) == opened.store.id);
+        match desc {
+            Some(_) if opened.is_current() => Ok((layout, Cow::Borrowed(opened))),
+            Some(desc) if !opened.store.is_abandoned() => {
+                Ok((layout, Cow::Owned(TableHandle::open(desc.clone(), Arc::clone(&opened.store)))))
+            }
+            _ => Err(Error::internal(format!("table \"{}\" has other rows since it was opened", opened.desc.name))),
         }
     }
 
@@ -138,8 +166,8 @@ impl Transaction {
         if let Some(wait) = commit::send_ahead(self)? {
             return Ok(Step::Wait(wait));
         }
-        let handle = TableHandle::of(table)?;
-        let layout = handle.shape.newest_layout();
+        let (layout, handle) = self.open_to_write(table)?;
+        let handle = &*handle;
         let shard = self.shard.clone();
         loop {
             let core = self.core.as_mut().expect("started above");
@@ -196,7 +224,8 @@ impl Transaction {
         match why {
             Entered::Duplicate(other) => {
                 self.note_row(handle, other);
-                Err(unique::violation(handle, index, layout, tuple))
+                let catalog = self.own_catalog();
+                Err(unique::violation(&catalog, handle, index, layout, tuple))
             }
             Entered::Undecided(holder) => self.wait_for(holder),
             Entered::TooLong(key) => Err(unique::too_long(index, key)),
@@ -224,8 +253,8 @@ impl Transaction {
         if let Some(wait) = commit::send_ahead(self)? {
             return Ok(Step::Wait(wait));
         }
-        let handle = TableHandle::of(table)?;
-        let layout = handle.shape.newest_layout();
+        let (layout, handle) = self.open_to_write(table)?;
+        let handle = &*handle;
         let shard = self.shard.clone();
         let own = self.core.as_ref().expect("started above").id();
         let mut old = std::mem::take(&mut self.scratch);
@@ -336,6 +365,13 @@ impl Transaction {
     }
 
     pub fn end_view(&mut self) {
+        self.end_view_of_command();
+        if let Some(token) = self.held.take() {
+            self.shard.0.store.end_view(token);
+        }
+    }
+
+    fn end_view_of_command(&mut self) {
         if let Some(token) = self.token.take() {
             self.shard.0.store.end_view(token);
         }
@@ -369,8 +405,22 @@ impl Txn for Transaction {
         Arc::new(own)
     }
 
+    fn begin_newest_command(&mut self) {
+        self.command.0 += 1;
+        if self.options.isolation == Isolation::ReadCommitted || self.held.is_some() {
+            self.end_view_of_command();
+        } else {
+            self.held = self.token.take();
+        }
+        self.token = Some(self.shard.0.store.begin_view());
+    }
+
     fn begin_command(&mut self) {
         self.command.0 += 1;
+        if self.held.is_some() {
+            self.end_view_of_command();
+            self.token = self.held.take();
+        }
         if self.options.isolation == Isolation::ReadCommitted {
             self.end_view();
         }
@@ -397,9 +447,7 @@ impl Txn for Transaction {
         let catalog = self.own_catalog();
         let desc = catalog.table(table).cloned().ok_or_else(|| Error::internal(format!("no table {table}")))?;
         let store = self.shard.0.storage(&desc)?;
-        let shape = store.upkeep.shape.read().clone();
-        let indexes = store.upkeep.indexes.read().clone();
-        Ok(TableRef(Arc::new(TableHandle { desc, store, shape, indexes })))
+        Ok(TableRef(Arc::new(TableHandle::open(desc, store))))
     }
 
     fn open_scan(&mut self, spec: ScanSpec) -> Result<Box<dyn Scan>> {
@@ -409,14 +457,14 @@ impl Txn for Transaction {
     fn get(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
         let handle = TableHandle::of(table)?;
         let index = handle.index(index)?;
-        self.push_visible(handle, index, key, false, out);
+        self.push_visible(handle, &index, key, false, out);
         Ok(())
     }
 
     fn get_newest(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
         let handle = TableHandle::of(table)?;
         let index = handle.index(index)?;
-        self.push_visible(handle, index, key, true, out);
+        self.push_visible(handle, &index, key, true, out);
         Ok(())
     }
 
@@ -466,7 +514,7 @@ impl Txn for Transaction {
 
     fn delete(&mut self, table: &TableRef, row: RowId) -> Result<()> {
         self.start_writing()?;
-        let handle = TableHandle::of(table)?;
+        let (_, handle) = self.open_to_write(table)?;
         let core = self.core.as_mut().expect("started above");
         let guard = pin();
         handle.store.rows.delete(core, row, self.command, &guard);
@@ -497,14 +545,8 @@ impl Txn for Transaction {
         self.marks.truncate(at + 1);
         if let Some(core) = &mut self.core {
             self.shard.0.store.cancel_wait(core);
-            match core_mark {
-                Some(mark) => self.shard.0.store.undo_to(core, mark),
-                None => {
-                    if let Some(core) = self.core.take() {
-                        self.shard.0.store.abort(core);
-                    }
-                }
-            }
+            // It goes on under its id even if all of it is undone: what went ahead in the log has that id.
+            self.shard.0.store.undo_to(core, core_mark.unwrap_or_default());
         }
         match redo.checked_sub(self.redo_ahead) {
             Some(kept) => self.redo.truncate(kept as usize),

@@ -1,6 +1,7 @@
 //! Entering keys into unique indexes (E4).
 
 use base::{Error, LayoutId, RowId, SqlState, TxnId};
+use engine_api::Catalog;
 use mvcc::index::{KeyTooLong, OrderedIndex as _, Rows};
 use mvcc::{Newest, ReadVersion, Table, pin};
 use parking_lot::Mutex;
@@ -74,7 +75,14 @@ fn has_key(shape: &Shape, index: &IndexStore, version: &ReadVersion<'_>, key: &[
 }
 
 /// Looks for another row with a key.
-fn conflict(shape: &Shape, rows: &Table, index: &IndexStore, key: &[u8], row: RowId, own: TxnId) -> Option<Entered> {
+pub fn conflict(
+    shape: &Shape,
+    rows: &Table,
+    index: &IndexStore,
+    key: &[u8],
+    row: RowId,
+    own: TxnId,
+) -> Option<Entered> {
     let mut candidates = Rows::new();
     index.tree.get(key, &mut candidates);
     let guard = pin();
@@ -116,14 +124,13 @@ pub fn enter(
     }
 }
 
-/// 23505 for a key that is taken.
-pub fn violation(handle: &TableHandle, index: &IndexStore, layout: LayoutId, tuple: &[u8]) -> Error {
-    let key = handle.shape.key_text(&handle.desc, &index.desc, layout, tuple);
-    Error::new(
-        SqlState::UNIQUE_VIOLATION,
-        format!("duplicate key value violates unique constraint \"{}\"", index.desc.name),
-    )
-    .detail(format!("Key {key} already exists."))
-    .table(&handle.desc.name)
-    .constraint(&index.desc.name)
+/// 23505 for a key that is taken. Names are those of `catalog`: the index or its table may have been renamed.
+pub fn violation(catalog: &Catalog, handle: &TableHandle, index: &IndexStore, layout: LayoutId, tuple: &[u8]) -> Error {
+    let table = catalog.table(handle.desc.oid).unwrap_or(&handle.desc);
+    let name = catalog.index(index.desc.oid).map_or(&index.desc.name, |desc| &desc.name);
+    let key = handle.shape.key_text(table, &index.desc, layout, tuple);
+    Error::new(SqlState::UNIQUE_VIOLATION, format!("duplicate key value violates unique constraint \"{name}\""))
+        .detail(format!("Key {key} already exists."))
+        .table(&table.name)
+        .constraint(name)
 }

@@ -47,4 +47,4 @@ pub use table::Table;
 pub use txn::{Transaction, TxnMark};
 pub use txns::TooManyTransactions;
 pub use views::ViewToken;
-pub use visible::{Newest, Read, ReadVersion, View};
+pub use visible::{Newest, Read, ReadVersion, Versions, View};

@@ -1,8 +1,9 @@
-//! What rows cost (rule R18): one counted interface for row headers and versions, tagged (table, kind).
+//! What rows and indexes cost (rule R18): one counted interface for row headers and versions, tagged (table, kind), and
+//! one budget that index nodes are charged to as well.
 //!
 //! Responsible for: striped counters per table and kind, the budget, [`MemoryFull`].
-//! Not responsible for: what to do when the budget is used up (`engine` answers 53200), index nodes (indexes count
-//! themselves; the engine adds them with [`Memory::charge`]).
+//! Not responsible for: what to do when the budget is used up (`engine` answers 53200), figures of one index (each counts
+//! its own and charges them here).
 //! Invariants: bytes are counted when allocated and un-counted when retired, so memory that only waits for a reader's
 //! guard to end is not in the figures. Counters are statistics: all accesses are Relaxed and order nothing.
 
@@ -28,7 +29,7 @@ pub struct MemoryFull {
     pub limit: u64,
 }
 
-/// Memory of one store: rows, versions and what is charged to it from outside.
+/// Memory of one store: rows, versions, index nodes and what else is charged to it.
 pub struct Memory {
     limit: AtomicU64,
     settled: AtomicI64,
@@ -41,7 +42,7 @@ impl Memory {
         Memory { limit: AtomicU64::new(limit), settled: AtomicI64::new(0), stripes: Default::default() }
     }
 
-    /// Adds (or takes back) bytes held elsewhere under the same budget, index nodes for example.
+    /// Adds (or takes back) bytes under the budget.
     pub fn charge(&self, bytes: i64) {
         let own = &self.stripes[stripe() % STRIPES].0;
         let sum = own.fetch_add(bytes, Ordering::Relaxed) + bytes;

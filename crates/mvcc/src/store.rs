@@ -82,7 +82,7 @@ impl Store {
         Table::new(self.shared.clone(), oid, number, indexes)
     }
 
-    /// The memory of the store; charge index nodes to it.
+    /// The memory of the store; indexes are made with it ([`BTreeIndex::charged_to`](crate::index::BTreeIndex::charged_to)).
     pub fn memory(&self) -> &Arc<Memory> {
         &self.shared.memory
     }

@@ -20,7 +20,7 @@ use crate::store::Shared;
 use crate::sync::spin;
 use crate::txn::Transaction;
 use crate::version::PrivateVersion;
-use crate::visible::{self, Newest, Read, View};
+use crate::visible::{self, Newest, Read, Versions, View};
 
 /// The rows of one table. Dropping it frees them at once.
 pub struct Table {
@@ -79,6 +79,12 @@ impl Table {
             Some(header) => visible::newest(header, own, &self.shared.txns, guard),
             None => Newest::Absent,
         }
+    }
+
+    /// All versions of a row that some view may see, newest first: what an index build enters. A version that the collector
+    /// unlinks meanwhile may be among them; looking again under the same guard tells.
+    pub fn versions<'g>(&'g self, row: RowId, guard: &'g Guard) -> Versions<'g> {
+        self.directory.get(row, guard).map_or_else(Versions::new, |header| visible::versions(header, guard))
     }
 
     /// Walks the rows from `from` up to `end` in RowId order while `each` answers `true`; rows that the view finds absent

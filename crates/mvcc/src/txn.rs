@@ -32,8 +32,8 @@ pub(crate) enum Waiting {
     End,
 }
 
-/// A point in a transaction that it can go back to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A point in a transaction that it can go back to; by default its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TxnMark(usize);
 
 /// A transaction that may write and lock. End it with [`Store::finish_commit`](crate::Store::finish_commit) or

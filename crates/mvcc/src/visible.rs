@@ -9,7 +9,10 @@
 
 use base::{CommandId, LayoutId, Timestamp, TxnId};
 
+use smallvec::SmallVec;
+
 use crate::epoch::Guard;
+use crate::garbage::LaidOut;
 use crate::header::{Head, RowHeader};
 use crate::txns::{Fate, TxnTable};
 use crate::version::{Begin, VersionRef};
@@ -68,6 +71,9 @@ pub enum Newest<'g> {
     /// There is no such row.
     Absent,
 }
+
+/// The tuples of a row's versions.
+pub type Versions<'g> = SmallVec<[LaidOut<'g>; 4]>;
 
 /// Resolves `begin` of a version for good.
 enum Decided {
@@ -150,4 +156,17 @@ pub(crate) fn newest<'g>(header: &RowHeader, own: Option<TxnId>, txns: &TxnTable
         Some((holder, pending)) => Newest::Undecided { holder, pending, decided: None },
         None => Newest::Absent,
     }
+}
+
+/// The versions of a row that somebody may see, whatever the view, newest first; tombstones are left out.
+pub(crate) fn versions<'g>(header: &RowHeader, guard: &'g Guard) -> Versions<'g> {
+    let mut found = Versions::new();
+    let mut next = header.head(guard).newest;
+    while let Some(version) = next {
+        if !version.is_tombstone() && version.begin() != Begin::Aborted {
+            found.push((version.layout(), version.bytes()));
+        }
+        next = version.older(guard);
+    }
+    found
 }

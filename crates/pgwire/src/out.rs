@@ -70,6 +70,8 @@ struct Queue {
     segments: VecDeque<(usize, Lsn)>,
     /// Gate of the bytes after the last closed segment.
     gate: Lsn,
+    /// Where the replies since the last ReadyForQuery begin.
+    series: usize,
 }
 
 impl Queue {
@@ -86,6 +88,20 @@ impl Queue {
             self.segments.push_back((start, self.gate));
         }
         self.gate = gate;
+    }
+
+    /// Puts what is queued since the last ReadyForQuery, and has not been released, under `gate` too.
+    fn hold(&mut self, gate: Lsn) {
+        if gate <= self.gate {
+            return;
+        }
+        let start = self.series.max(self.released);
+        let kept = self.segments.partition_point(|s| s.0 < start);
+        if let Some(&(_, before)) = self.segments.get(kept) {
+            self.gate = before;
+            self.segments.truncate(kept);
+        }
+        self.seal(start, gate);
     }
 
     /// Opens every gate up to `durable`; the gate that still holds bytes back, if one does.
@@ -111,11 +127,12 @@ impl Queue {
         self.head += n;
         if self.head == self.buf.len() {
             self.buf.clear();
-            (self.head, self.released) = (0, 0);
+            (self.head, self.released, self.series) = (0, 0, 0);
         } else if self.head > FLUSH_ABOVE && self.head * 2 > self.buf.len() {
             // Half of a long queue is gone: move the rest to the front. Each byte moves at most once per halving.
             self.buf.drain(..self.head);
             self.released -= self.head;
+            self.series = self.series.saturating_sub(self.head);
             self.segments.iter_mut().for_each(|s| s.0 -= self.head);
             self.head = 0;
         }
@@ -134,6 +151,15 @@ impl Out {
     pub fn raise_gate(&self, lsn: Lsn) {
         if lsn > self.gate.get() {
             self.gate.set(lsn);
+        }
+    }
+
+    /// Like [`Out::raise_gate`]; the replies since the last ReadyForQuery that have not been released wait, too. So the
+    /// answers of a statement that commits by itself are not ahead of its commit, and leave in one write.
+    pub fn hold(&self, lsn: Lsn) {
+        if lsn > self.gate.get() {
+            self.gate.set(lsn);
+            self.queue.borrow_mut().hold(lsn);
         }
     }
 
@@ -316,6 +342,12 @@ impl Out {
     }
 
     // --- For the connection loop ----------------------------------------------------------------------------------
+
+    /// A ReadyForQuery has been queued: what follows belongs to other statements.
+    pub(crate) fn end_series(&self) {
+        let queue = &mut *self.queue.borrow_mut();
+        queue.series = queue.buf.len();
+    }
 
     /// Whether a flush waits that could now go on. Says so once: the waiter may have been dropped.
     pub(crate) fn flush_can_end(&self) -> bool {
@@ -508,6 +540,30 @@ mod tests {
         assert_eq!(out.unsent(), 0);
         put(&out, b'g');
         assert_eq!(take(&out, 25, 9), (b"g".to_vec(), None));
+    }
+
+    #[test]
+    fn a_commit_holds_back_the_replies_of_its_own_statements() {
+        let out = Out::new();
+        put(&out, b'a');
+        out.raise_gate(Lsn(10));
+        put(&out, b'b');
+        put(&out, b'Z');
+        out.end_series();
+        put(&out, b'c');
+        out.raise_gate(Lsn(12));
+        put(&out, b'd');
+        out.hold(Lsn(20));
+        put(&out, b'e');
+        out.hold(Lsn(15));
+        assert_eq!(take(&out, 0, 9), (b"a".to_vec(), Some(Lsn(10))));
+        assert_eq!(take(&out, 19, 9), (b"bZ".to_vec(), Some(Lsn(20))));
+        out.end_series();
+        put(&out, b'f');
+        out.hold(Lsn(30));
+        put(&out, b'g');
+        assert_eq!(take(&out, 29, 9), (b"cde".to_vec(), Some(Lsn(30))));
+        assert_eq!(take(&out, 30, 9), (b"fg".to_vec(), None));
     }
 
     #[test]

@@ -53,8 +53,9 @@ struct Space {
 
 impl Space {
     fn room(&self) -> u64 {
-        let spare = if self.spare.load(Ordering::Acquire) { self.spare_bytes } else { 0 };
-        self.left.load(Ordering::Acquire) + spare
+        // In this order, and `rotate` stores in the other: a spare that is just put to use is not counted twice.
+        let left = self.left.load(Ordering::Acquire);
+        left + if self.spare.load(Ordering::Acquire) { self.spare_bytes } else { 0 }
     }
 
     /// Makes the spare segment if there is none.
@@ -205,8 +206,8 @@ impl FileLog {
         self.disk.rename(SPARE, &name).map_err(failed)?;
         self.disk.sync_directory().map_err(failed)?;
         self.segments.push(Segment { file, start, end: SEGMENT_HEADER as u64, dirty: false });
-        self.set_left();
         self.space.spare.store(false, Ordering::Release);
+        self.set_left();
         Ok(())
     }
 }

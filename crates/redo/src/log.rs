@@ -23,12 +23,21 @@ use crate::record::{self, PAYLOAD_MAX, Record, RecordKind};
 /// Bytes that may wait for the flusher before long transactions have to.
 const BACKLOG_BYTES_MAX: usize = 64 << 20;
 
-/// Space that one transaction has set aside and not used yet.
+/// Space that one transaction has set aside and not appended into yet.
 #[derive(Debug)]
 #[must_use = "space set aside must be used or given back"]
 pub struct Reservation {
     bytes: u64,
     log: Arc<Inner>,
+}
+
+impl Reservation {
+    /// Hands the promise over to the batch that the transaction's last record is in.
+    fn hand_to(mut self, batch: Option<&mut Gathered>) {
+        if let Some(batch) = batch {
+            batch.promised += std::mem::take(&mut self.bytes);
+        }
+    }
 }
 
 impl Drop for Reservation {
@@ -74,9 +83,18 @@ pub struct Replayed {
     pub cut: Option<String>,
 }
 
+/// Records that wait for the flusher.
+#[derive(Default)]
+struct Gathered {
+    bytes: Vec<u8>,
+    /// Space that was set aside for transactions whose last record is here. It stays promised until the driver has used
+    /// it: given back earlier, the same space would be promised twice, and the driver would meet a full disk.
+    promised: u64,
+}
+
 struct Open {
     /// Closed batches in order, then the open one.
-    batches: VecDeque<Vec<u8>>,
+    batches: VecDeque<Gathered>,
     /// Position of the first byte of the first batch.
     start: Lsn,
     /// Position after the last record.
@@ -263,13 +281,13 @@ impl Log {
         let end = Lsn(open.end.0 + (record::HEADER + last.len()) as u64);
         let (ts, result) = stamp(end);
         self.push(&mut open, kind, txn, ts, last);
+        reservation.hand_to(open.batches.back_mut());
         debug_assert_eq!(open.end, end);
         let wake = std::mem::take(&mut open.flusher_sleeps);
         drop(open);
         if wake {
             self.inner.work.notify_one();
         }
-        drop(reservation);
         (end, result)
     }
 
@@ -290,12 +308,12 @@ impl Log {
         for chunk in payload.chunks(self.chunk_bytes_max()) {
             self.push(&mut open, RecordKind::Chunk, txn, Timestamp(0), chunk);
         }
+        reservation.hand_to(open.batches.back_mut());
         let wake = std::mem::take(&mut open.flusher_sleeps);
         drop(open);
         if wake {
             self.inner.work.notify_one();
         }
-        drop(reservation);
         true
     }
 
@@ -306,12 +324,12 @@ impl Log {
 
     fn push(&self, open: &mut Open, kind: RecordKind, txn: TxnId, ts: Timestamp, payload: &[u8]) {
         let len = record::HEADER + payload.len();
-        let fits = open.batches.back().is_some_and(|b| b.len() + len <= self.inner.batch_bytes_max);
+        let fits = open.batches.back().is_some_and(|b| b.bytes.len() + len <= self.inner.batch_bytes_max);
         if !fits {
-            let buffer = open.free.pop().unwrap_or_default();
-            open.batches.push_back(buffer);
+            let bytes = open.free.pop().unwrap_or_default();
+            open.batches.push_back(Gathered { bytes, promised: 0 });
         }
-        let batch = open.batches.back_mut().expect("pushed if there was none");
+        let batch = &mut open.batches.back_mut().expect("pushed if there was none").bytes;
         record::write_header(kind, payload.len(), txn, ts, batch);
         batch.extend_from_slice(payload);
         open.end = Lsn(open.end.0 + len as u64);
@@ -365,7 +383,7 @@ impl Drop for Log {
 
 /// The flusher: one group after the other, until the log is closed and empty.
 fn flush(inner: &Inner, driver: &mut dyn ReplicatedLog, window: usize, clock: &dyn Clock) -> Result<(), DriverError> {
-    let mut group: Vec<Vec<u8>> = Vec::new();
+    let mut group: Vec<Gathered> = Vec::new();
     loop {
         let start = {
             let mut open = inner.lock();
@@ -384,18 +402,19 @@ fn flush(inner: &Inner, driver: &mut dyn ReplicatedLog, window: usize, clock: &d
         let began = clock.monotonic_nanos();
         let mut end = start;
         for batch in &group {
-            driver.submit(Epoch(1), inner.durable.current(), Batch { start: end, bytes: batch })?;
-            end = Lsn(end.0 + batch.len() as u64);
+            driver.submit(Epoch(1), inner.durable.current(), Batch { start: end, bytes: &batch.bytes })?;
+            end = Lsn(end.0 + batch.bytes.len() as u64);
         }
         driver.complete()?;
         inner.flush_nanos.fetch_add(clock.monotonic_nanos() - began, Ordering::Relaxed);
         inner.groups.fetch_add(1, Ordering::Relaxed);
         inner.durable.advance(end);
+        inner.reserved.fetch_sub(group.iter().map(|batch| batch.promised).sum(), Ordering::AcqRel);
         let has_waiting = {
             let mut open = inner.lock();
             open.start = end;
             open.backlog -= (end.0 - start.0) as usize;
-            for mut buffer in group.drain(..) {
+            for Gathered { bytes: mut buffer, .. } in group.drain(..) {
                 buffer.clear();
                 // One that grew large for one transaction is not kept for the small ones.
                 if open.free.len() < 4 && buffer.capacity() <= 1 << 20 {

@@ -214,6 +214,34 @@ fn a_full_disk_refuses_before_the_stamp_and_heals() {
     assert_eq!(found.len() as u64, ts + 1);
 }
 
+/// Space is promised once: records that wait for the flusher keep theirs.
+#[test]
+fn a_full_disk_refuses_transactions_that_nobody_waits_for() {
+    for round in 0..20 {
+        let disk = SimDisk::new();
+        let (log, _, _) = open(&disk).unwrap();
+        let end = append(&log, 1, b"first").unwrap();
+        assert!(log.durable().block(end));
+        disk.set_quota(Some((3 + round % 3) * OPTIONS.segment_bytes));
+        let (mut ts, mut last) = (1, end);
+        loop {
+            match log.reserve(1000, || Box::new(|| {})) {
+                Reserve::Ready(room) => {
+                    ts += 1;
+                    last = log.append(room, RecordKind::Commit, TxnId(ts), &[7; 1000], |_| (Timestamp(ts), ())).0;
+                }
+                Reserve::Later => std::thread::yield_now(),
+                Reserve::Full => break,
+            }
+        }
+        assert!(log.durable().block(last), "round {round}: what was appended is durable, after {ts}");
+        drop(log);
+        disk.set_quota(None);
+        let (_, _, found) = open(&disk).unwrap();
+        assert_eq!(found.len() as u64, ts);
+    }
+}
+
 fn append_retrying(log: &Log, ts: u64) -> Lsn {
     loop {
         if let Some(end) = append(log, ts, b"after") {

@@ -15,15 +15,16 @@ const COLLECT_ROWS: usize = 64;
 pub(super) fn publish(txn: &mut Transaction, ts: Timestamp) {
     // The own view first, or it would pin what this transaction replaced.
     txn.end_view();
+    // Before the table locks go: who gets one next must find that what it has open was replaced.
+    if !txn.definitions.changes.is_empty() {
+        drop_unused(txn);
+    }
     let inner = &txn.shard.0;
     if let Some(core) = txn.core.take() {
         inner.store.finish_commit(core, ts);
     }
     txn.redo.clear();
     txn.redo_ahead = 0;
-    if !txn.definitions.changes.is_empty() {
-        drop_unused(txn);
-    }
     let inner = &txn.shard.0;
     if inner.commits.fetch_add(1, Ordering::Relaxed).is_multiple_of(COLLECT_EVERY) {
         inner.collect(COLLECT_ROWS);
@@ -36,19 +37,24 @@ fn drop_unused(txn: &mut Transaction) {
     let catalog = inner.catalog.read().clone();
     let changed: Vec<_> = txn.definitions.changes.iter().map(|(oid, _)| *oid).collect();
     inner.tables.write().retain(|id, store| {
+        let changed_here = changed.contains(&id.table);
         if let Some(table) = catalog.table(id.table) {
-            if changed.contains(&id.table) && storage_id(table) != *id {
+            if changed_here && storage_id(table) != *id {
+                store.abandon();
                 return false;
             }
             let gone: Vec<_> = {
-                let indexes = store.upkeep.indexes.read();
+                let indexes = store.upkeep.current().indexes.clone();
                 let own = indexes.iter().map(|i| i.desc.oid);
                 own.filter(|oid| changed.contains(oid) && catalog.index(*oid).is_none()).collect()
             };
             gone.into_iter().for_each(|oid| store.remove_index(oid));
             return true;
         }
-        !changed.contains(&id.table)
+        if changed_here {
+            store.abandon();
+        }
+        !changed_here
     });
     for oid in &changed {
         inner.new_sequences.lock().remove(oid);

@@ -6,9 +6,10 @@ use super::page::{Entry, HIGH, Header, LINK, Page, PageMut};
 use super::position::{Direction, KeyRange, Position, Restart};
 use super::{EntryBatch, KeyTooLong, MAX_KEY_LEN, OrderedIndex, Rows, latch, scan};
 use crate::epoch::{Guard, pin};
-use crate::memory::Padded;
+use crate::memory::{Memory, Padded};
 use crate::sync::{AtomicI64, AtomicU64, Ordering, spin, stripe};
 use base::RowId;
+use std::sync::Arc;
 
 const STRIPES: usize = 4;
 
@@ -17,6 +18,8 @@ pub struct BTreeIndex<const N: usize = 512> {
     root: Padded<Root>,
     /// Entries and bytes, per stripe. Statistics: Relaxed, they order nothing.
     counts: [Padded<[AtomicI64; 2]>; STRIPES],
+    /// What the bytes are counted against as well, if anything.
+    budget: Option<Arc<Memory>>,
 }
 
 /// Where the tree begins. `latch` guards `root` as a node's latch guards its words.
@@ -34,9 +37,18 @@ enum Inserted {
 }
 
 impl<const N: usize> BTreeIndex<N> {
-    /// An empty index.
+    /// An empty index whose bytes no budget counts.
     pub fn new() -> BTreeIndex<N> {
-        let tree = BTreeIndex { root: Padded::default(), counts: Default::default() };
+        BTreeIndex::make(None)
+    }
+
+    /// An empty index whose nodes and far keys are charged to `budget` (rule R18) until it is dropped.
+    pub fn charged_to(budget: Arc<Memory>) -> BTreeIndex<N> {
+        BTreeIndex::make(Some(budget))
+    }
+
+    fn make(budget: Option<Arc<Memory>>) -> BTreeIndex<N> {
+        let tree = BTreeIndex { root: Padded::default(), counts: Default::default(), budget };
         let root = Node::allocate(Image::<N>::new(0, 0, (b"", 0), None));
         tree.root.0.node.store(root, Ordering::Release);
         tree.count_bytes(size_of::<Self>() + size_of::<Node<N>>(), 0);
@@ -48,7 +60,11 @@ impl<const N: usize> BTreeIndex<N> {
     }
 
     pub(super) fn count_bytes(&self, more: usize, less: usize) {
-        self.count(1, more as i64 - less as i64);
+        let change = more as i64 - less as i64;
+        self.count(1, change);
+        if let Some(budget) = &self.budget {
+            budget.charge(change);
+        }
     }
 
     fn count(&self, what: usize, change: i64) {
@@ -239,6 +255,9 @@ impl<const N: usize> Default for BTreeIndex<N> {
 
 impl<const N: usize> Drop for BTreeIndex<N> {
     fn drop(&mut self) {
+        if let Some(budget) = &self.budget {
+            budget.charge(-(self.memory_bytes() as i64));
+        }
         // SAFETY: `&mut self` says that nobody else is here, and this is the end of it.
         unsafe { Node::<N>::free_tree(self.root.0.node.load(Ordering::Acquire)) };
     }

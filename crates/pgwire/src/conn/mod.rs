@@ -249,6 +249,7 @@ fn conclude<S, W, Se: Session>(
     }
     if !extended {
         link.out.append(|buf| backend::ready_for_query(buf, session.transaction_status() as u8));
+        link.out.end_series();
     }
     Ok(())
 }

@@ -1,14 +1,45 @@
-//! Running plans.
+//! Running plans: one operator per file.
+//!
+//! Responsible for: pulling rows through the operators of a plan, suspending where something must be waited for, row locks and
+//! their re-checks (rule R7), constraints, foreign keys and cascades.
+//! Not responsible for: choosing the plan; the transaction block around it.
+//! Invariants:
+//! - An operator that answers [`Next::Wait`] is called again with the frame as it left it and goes on where it was (rule R9).
+//! - An operator writes only its own slots, so a row of an outer operator stays in the frame while inner ones run.
+//! - An operator with much to do passes [`Run::tick`] at least every few hundred rows: cancel, timeout and the turn of others.
+//!
+//! Start at [`Execution::run`] and [`operator`].
+
+mod aggregate;
+mod distinct;
+mod filter;
+mod foreign_key;
+mod function_scan;
+mod hash_join;
+mod limit;
+mod lock_rows;
+mod machine;
+mod modify;
+mod nested_loop;
+mod project;
+mod rows;
+mod scan;
+mod set_op;
+mod sort;
+mod subquery;
+mod values;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::Result;
+use base::{Error, Result, SqlState};
 use engine_api::{Txn, Wait};
 use types::Datum;
 
 use crate::functions::EvalContext;
-use crate::plan::Plan;
+use crate::plan::{Node, Plan, QueryPlan};
+
+pub(crate) use machine::{Machine, SubplanState};
 
 /// What an execution works with.
 pub struct ExecCx<'a> {
@@ -52,6 +83,10 @@ pub struct OutputRow<'a> {
 }
 
 impl<'a> OutputRow<'a> {
+    pub(crate) fn at(frame: &'a [Datum], slots: &'a [u32]) -> OutputRow<'a> {
+        OutputRow { frame, slots: Some(slots) }
+    }
+
     /// A row of these values.
     pub fn of(values: &'a [Datum]) -> OutputRow<'a> {
         OutputRow { frame: values, slots: None }
@@ -88,32 +123,240 @@ pub trait RowSink {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool>;
 }
 
+/// What a running execution carries through its operators.
+pub(crate) struct Run<'a> {
+    pub txn: &'a mut dyn Txn,
+    pub eval: &'a dyn EvalContext,
+    cancel: &'a AtomicBool,
+    now: &'a dyn Fn() -> u64,
+    deadline: u64,
+    /// When this turn ends; 0 until the clock was first read.
+    turn_ends: u64,
+    /// Rows since the clock was last read.
+    rows: u32,
+    /// Bytes that operators hold, and how many they may.
+    memory: usize,
+    /// Rows changed.
+    pub changed: u64,
+}
+
+/// A turn of one statement before others of the core get theirs (rule R9).
+const TURN_NANOS: u64 = 1_000_000;
+
+/// Rows between looks at the clock.
+const TICK_ROWS: u32 = 512;
+
+/// Memory of one statement's sorts, hash tables and groups (rule R18).
+const STATEMENT_MEMORY: usize = 2 << 30;
+
+impl Run<'_> {
+    /// Counts work done. Answers what to wait for if it is time for others.
+    ///
+    /// # Errors
+    /// 57014 if the statement was cancelled or its time is over.
+    pub fn tick(&mut self, rows: usize) -> Result<Option<Wait>> {
+        self.rows += rows as u32;
+        if self.rows < TICK_ROWS {
+            return Ok(None);
+        }
+        self.rows = 0;
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"));
+        }
+        let now = (self.now)();
+        if self.deadline != 0 && now >= self.deadline {
+            return Err(Error::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout"));
+        }
+        if self.turn_ends == 0 {
+            self.turn_ends = now + TURN_NANOS;
+        }
+        Ok((now >= self.turn_ends).then(Wait::yield_now))
+    }
+
+    /// Takes memory for an operator.
+    ///
+    /// # Errors
+    /// 53200 beyond the statement's budget.
+    pub fn charge(&mut self, bytes: usize) -> Result<()> {
+        self.memory += bytes;
+        if self.memory <= STATEMENT_MEMORY {
+            return Ok(());
+        }
+        Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory").detail(format!(
+            "The statement needs more than {} MB for its sorts, hash tables and groups.",
+            STATEMENT_MEMORY >> 20
+        )))
+    }
+}
+
+/// What an operator works with: the run, and the subqueries of its query level.
+pub(crate) struct Cx<'a, 'b> {
+    pub run: &'a mut Run<'b>,
+    pub plan: &'a QueryPlan,
+    pub subplans: &'a mut [SubplanState],
+}
+
+/// What an operator answers.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A row lies in the frame.
+    Row,
+    /// No more rows.
+    Done,
+    /// Await, then call again.
+    Wait(Wait),
+}
+
+/// A running operator.
+pub(crate) trait Operator: Send {
+    /// Puts the next row into the frame.
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next>;
+
+    /// Begins anew, with whatever the frame has by then. Unless it is to `forget`, what does not depend on the row of an
+    /// operator around it (a hash table, kept rows) stays.
+    fn rescan(&mut self, forget: bool);
+}
+
+/// Makes a running operator of a node.
+pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
+    match node {
+        Node::OneRow => Box::new(values::OneRow::default()),
+        Node::Scan(node) => Box::new(scan::Scan::new(node)),
+        Node::System(node) => Box::new(function_scan::SystemScan::new(node)),
+        Node::Function(node) => Box::new(function_scan::FunctionScan::new(node)),
+        Node::Values(node) => Box::new(values::Values::new(node)),
+        Node::Subquery(node) => Box::new(subquery::SubqueryScan::new(node)),
+        Node::Filter(node) => Box::new(filter::Filter::new(node)),
+        Node::Project(node) => Box::new(project::Project::new(node)),
+        Node::NestedLoop(node) => Box::new(nested_loop::NestedLoop::new(node)),
+        Node::HashJoin(node) => Box::new(hash_join::HashJoin::new(node)),
+        Node::Materialize(node) => Box::new(rows::Materialize::new(node)),
+        Node::Sort(node) => Box::new(sort::Sort::new(node)),
+        Node::Aggregate(node) => Box::new(aggregate::Aggregate::new(node)),
+        Node::Distinct(node) => Box::new(distinct::Distinct::new(node)),
+        Node::Limit(node) => Box::new(limit::Limit::new(node)),
+        Node::SetOp(node) => Box::new(set_op::SetOp::new(node)),
+        Node::LockRows(node) => Box::new(lock_rows::LockRows::new(node)),
+        Node::Insert(node) => Box::new(modify::insert::Insert::new(node)),
+        Node::Update(node) => Box::new(modify::update::Update::new(node)),
+        Node::Delete(node) => Box::new(modify::delete::Delete::new(node)),
+    }
+}
+
 /// One run of a plan. `Send`; borrows nothing.
-pub struct Execution {}
+pub struct Execution {
+    plan: Arc<Plan>,
+    machine: Machine,
+    /// Rows handed out since the caller was last told of an end or a limit.
+    handed_out: u64,
+    changed: u64,
+    memory: usize,
+    /// Rows of the root's node and time, for EXPLAIN ANALYZE.
+    analyze: Option<Analysis>,
+}
+
+#[derive(Default)]
+struct Analysis {
+    rows: u64,
+    nanos: u64,
+}
+
+impl std::fmt::Debug for Execution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Execution").field("handed_out", &self.handed_out).finish_non_exhaustive()
+    }
+}
 
 impl Execution {
     /// A run with these parameter values, of the statement's parameter types.
-    pub fn new(_plan: Arc<Plan>, _params: Vec<Datum>) -> Execution {
-        todo!()
+    pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
+        let machine = Machine::new(&plan.root, params);
+        Execution { plan, machine, handed_out: 0, changed: 0, memory: 0, analyze: None }
     }
 
-    /// A run that counts rows and time per operator (EXPLAIN ANALYZE).
-    pub fn analyzed(_plan: Arc<Plan>, _params: Vec<Datum>) -> Execution {
-        todo!()
+    /// A run that counts rows and time (EXPLAIN ANALYZE).
+    pub fn analyzed(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
+        let mut execution = Execution::new(plan, params);
+        execution.analyze = Some(Analysis::default());
+        execution
     }
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.
-    pub fn reset(&mut self, _params: Vec<Datum>) {
-        todo!()
+    pub fn reset(&mut self, params: Vec<Datum>) {
+        self.machine.reset(params);
+        self.handed_out = 0;
+        self.changed = 0;
+        self.memory = 0;
+    }
+
+    /// The plan that is run.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
     }
 
     /// Runs on. After an error it must not be called again. `max_rows` 0 is no limit.
-    pub fn run(&mut self, _cx: &mut ExecCx<'_>, _sink: &mut dyn RowSink, _max_rows: u64) -> Result<Progress> {
-        todo!()
+    ///
+    /// # Errors
+    /// Those of the statement.
+    pub fn run(&mut self, cx: &mut ExecCx<'_>, sink: &mut dyn RowSink, max_rows: u64) -> Result<Progress> {
+        let started = self.analyze.is_some().then(|| (cx.now)());
+        let mut run = Run {
+            txn: &mut *cx.txn,
+            eval: cx.eval,
+            cancel: cx.cancel,
+            now: cx.now,
+            deadline: cx.deadline,
+            turn_ends: 0,
+            rows: 0,
+            memory: self.memory,
+            changed: self.changed,
+        };
+        let result = drive(&mut self.machine, &mut run, sink, max_rows, &mut self.handed_out);
+        self.changed = run.changed;
+        self.memory = run.memory;
+        if let (Some(analysis), Some(started)) = (&mut self.analyze, started) {
+            analysis.nanos += (cx.now)().saturating_sub(started);
+            analysis.rows = self.handed_out.max(self.changed);
+        }
+        Ok(match result? {
+            Progress::Done { rows } => Progress::Done { rows: if self.plan.changes { self.changed } else { rows } },
+            other => other,
+        })
     }
 
     /// EXPLAIN ANALYZE's lines.
     pub fn explain(&self) -> Vec<String> {
-        todo!()
+        let mut lines = self.plan.explain();
+        if let (Some(analysis), Some(first)) = (&self.analyze, lines.first_mut()) {
+            first.push_str(&format!(" (actual rows={})", analysis.rows));
+            lines.push(format!("Execution Time: {:.3} ms", analysis.nanos as f64 / 1e6));
+        }
+        lines
+    }
+}
+
+fn drive(
+    machine: &mut Machine,
+    run: &mut Run<'_>,
+    sink: &mut dyn RowSink,
+    max_rows: u64,
+    handed_out: &mut u64,
+) -> Result<Progress> {
+    loop {
+        match machine.next(run)? {
+            Next::Row => {
+                *handed_out += 1;
+                let full = sink.row(machine.row())?;
+                if *handed_out == max_rows {
+                    *handed_out = 0;
+                    return Ok(Progress::MaxRows { rows: max_rows });
+                }
+                if full {
+                    return Ok(Progress::SinkFull);
+                }
+            }
+            Next::Done => return Ok(Progress::Done { rows: std::mem::take(handed_out) }),
+            Next::Wait(wait) => return Ok(Progress::Wait(wait)),
+        }
     }
 }

@@ -29,10 +29,7 @@ pub(crate) trait Resolve {
 }
 
 /// Compiles a list.
-pub(crate) fn compile_all<'a>(
-    exprs: impl IntoIterator<Item = &'a Expr>,
-    names: &mut dyn Resolve,
-) -> Result<Vec<Code>> {
+pub(crate) fn compile_all<'a>(exprs: impl IntoIterator<Item = &'a Expr>, names: &mut dyn Resolve) -> Result<Vec<Code>> {
     exprs.into_iter().map(|e| compile(e, names)).collect()
 }
 
@@ -65,14 +62,7 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
             if *kind == CastKind::Relabel {
                 return Ok(code);
             }
-            Code::Cast {
-                arg: Box::new(code),
-                from,
-                to: ty.oid,
-                typmod: ty.typmod,
-                kind: *kind,
-                explicit: *explicit,
-            }
+            Code::Cast { arg: Box::new(code), from, to: ty.oid, typmod: ty.typmod, kind: *kind, explicit: *explicit }
         }
         Expr::And(args) => Code::And(boxed(args, names)?),
         Expr::Or(args) => Code::Or(boxed(args, names)?),
@@ -196,10 +186,7 @@ fn integer_cast(function: &Function) -> Option<IntWidth> {
 
 /// The comparison operators' functions: (name, left, right) → which comparison.
 static COMPARISONS: LazyLock<FxHashMap<(&'static str, Oid, Oid), CompareOp>> = LazyLock::new(|| {
-    functions::all_operators()
-        .iter()
-        .filter_map(|o| Some(((o.function, o.left, o.right), o.compare?)))
-        .collect()
+    functions::all_operators().iter().filter_map(|o| Some(((o.function, o.left, o.right), o.compare?))).collect()
 });
 
 /// How the test of a boolean function of two arguments is done.

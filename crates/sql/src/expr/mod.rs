@@ -13,8 +13,8 @@ use std::sync::Arc;
 use base::Oid;
 use types::Datum;
 
-pub(crate) use compile::{Resolve, comparison_of, compile, compile_all};
-pub(crate) use eval::{Env, all_true};
+pub(crate) use compile::{Resolve, comparison_of, compile};
+pub(crate) use eval::{Env, Quantifier, all_true};
 
 use crate::functions::Function;
 use crate::ir::{CastKind, CompareOp, Expr};
@@ -197,7 +197,9 @@ impl Code {
         self.visit(&mut |code| match code {
             Code::Slot(slot) if *slot >= params => fixed = false,
             Code::Subquery { .. } => fixed = false,
-            Code::Call { function, .. } if function.volatility == crate::functions::Volatility::Volatile => fixed = false,
+            Code::Call { function, .. } if function.volatility == crate::functions::Volatility::Volatile => {
+                fixed = false
+            }
             _ => {}
         });
         fixed

@@ -4,16 +4,18 @@
 
 use std::sync::LazyLock;
 
-use base::Oid;
+use base::{Error, Oid, Result};
 use rustc_hash::FxHashMap;
+use types::Datum;
 
 use super::{
-    Aggregate, CastEntry, Function, Operator, SetFunction, aggregates, arithmetic, array, casts, comparison, datetime,
-    format, json, math, operators, session, sets, text,
+    Aggregate, CastEntry, Function, Operator, ScalarFn, SetFunction, Volatility, aggregates, arithmetic, array, casts,
+    comparison, datetime, format, json, math, operators, session, sets, text,
 };
 
-static SCALAR_TABLES: [&[Function]; 10] = [
+static SCALAR_TABLES: &[&[Function]] = &[
     arithmetic::FUNCTIONS,
+    arithmetic::times::FUNCTIONS,
     array::FUNCTIONS,
     casts::FUNCTIONS,
     comparison::FUNCTIONS,
@@ -21,9 +23,65 @@ static SCALAR_TABLES: [&[Function]; 10] = [
     format::FUNCTIONS,
     json::FUNCTIONS,
     math::FUNCTIONS,
+    math::integers::FUNCTIONS,
     session::FUNCTIONS,
     text::FUNCTIONS,
+    text::bytes::FUNCTIONS,
+    text::digest::FUNCTIONS,
+    text::join::FUNCTIONS,
+    text::like::FUNCTIONS,
+    text::regexp::FUNCTIONS,
 ];
+
+/// A row of a table: strict and immutable, as most functions are.
+pub(super) const fn immutable(
+    oid: u32,
+    name: &'static str,
+    args: &'static [Oid],
+    ret: Oid,
+    eval: ScalarFn,
+) -> Function {
+    Function {
+        oid,
+        name,
+        args,
+        variadic: false,
+        defaults: &[],
+        ret,
+        strict: true,
+        volatility: Volatility::Immutable,
+        eval,
+    }
+}
+
+/// A row of a table: strict and stable.
+pub(super) const fn stable(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
+    Function { volatility: Volatility::Stable, ..immutable(oid, name, args, ret, eval) }
+}
+
+/// A row of a table: strict and volatile.
+pub(super) const fn volatile(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
+    Function { volatility: Volatility::Volatile, ..immutable(oid, name, args, ret, eval) }
+}
+
+impl Function {
+    /// The row for a function that is called with NULLs too.
+    pub(super) const fn lenient(self) -> Function {
+        Function { strict: false, ..self }
+    }
+
+    /// The row for a function whose last argument repeats.
+    pub(super) const fn variadic(self) -> Function {
+        Function { variadic: true, ..self }
+    }
+}
+
+/// The error of a function that is called with values of other types than it declares: the binder made a mistake.
+#[cold]
+#[inline(never)]
+pub(super) fn mismatch(args: &[Datum]) -> Result<Datum> {
+    Err(Error::internal(format!("a function was called with values of the wrong types: {args:?}")))
+}
 
 struct Registry {
     functions: FxHashMap<&'static str, Vec<&'static Function>>,
@@ -47,7 +105,14 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         r.functions.entry(f.name).or_default().push(f);
         r.functions_by_oid.entry(f.oid).or_insert(f);
     }
-    for o in operators::OPERATORS {
+    // An operator without its function is not offered.
+    let implemented = |o: &&Operator| {
+        let both = [o.left, o.right];
+        let args: &[Oid] = if o.left.is_valid() { &both } else { &both[1..] };
+        r.functions.get(o.function).is_some_and(|all| all.iter().any(|f| f.args == args))
+    };
+    let offered: Vec<&'static Operator> = operators::OPERATORS.iter().filter(implemented).collect();
+    for o in offered {
         r.operators.entry(o.name).or_default().push(o);
     }
     for c in casts::CASTS {
@@ -120,4 +185,82 @@ pub fn all_aggregates() -> &'static [Aggregate] {
 /// Every set-returning function.
 pub fn all_set_functions() -> &'static [SetFunction] {
     sets::SET_FUNCTIONS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Functions that are not here yet; operators without a function are not offered.
+    const ELSEWHERE: &[&str] = &[
+        "array_append",
+        "array_cat",
+        "array_prepend",
+        "arraycontained",
+        "arraycontains",
+        "arrayoverlap",
+        "json_array_element",
+        "json_array_element_text",
+        "json_extract_path",
+        "json_extract_path_text",
+        "json_object_field",
+        "json_object_field_text",
+        "jsonb_array_element",
+        "jsonb_array_element_text",
+        "jsonb_concat",
+        "jsonb_contained",
+        "jsonb_contains",
+        "jsonb_delete",
+        "jsonb_delete_path",
+        "jsonb_exists",
+        "jsonb_exists_all",
+        "jsonb_exists_any",
+        "jsonb_extract_path",
+        "jsonb_extract_path_text",
+        "jsonb_object_field",
+        "jsonb_object_field_text",
+    ];
+
+    #[test]
+    fn names_and_oids_are_unique() {
+        let mut by_oid: FxHashMap<u32, &Function> = FxHashMap::default();
+        let mut by_name: FxHashMap<(&str, &[Oid]), &Function> = FxHashMap::default();
+        for f in all_functions() {
+            if let Some(other) = by_oid.insert(f.oid, f) {
+                panic!("{f:?}({:?}) has the OID of {other:?}({:?})", f.args, other.args);
+            }
+            if let Some(other) = by_name.insert((f.name, f.args), f) {
+                panic!("{f:?}({:?}) and {other:?} have one signature", f.args);
+            }
+        }
+        let mut operators: FxHashMap<u32, &Operator> = FxHashMap::default();
+        let mut signatures: FxHashMap<(&str, Oid, Oid), &Operator> = FxHashMap::default();
+        for o in all_operators() {
+            assert!(operators.insert(o.oid, o).is_none(), "{o:?} has another's OID");
+            assert!(signatures.insert((o.name, o.left, o.right), o).is_none(), "{o:?} has another's signature");
+        }
+        let mut casts: FxHashMap<(Oid, Oid), &CastEntry> = FxHashMap::default();
+        for c in all_casts() {
+            assert!(casts.insert((c.source, c.target), c).is_none(), "{c:?} is there twice");
+        }
+    }
+
+    #[test]
+    fn every_operator_has_its_function() {
+        for o in all_operators() {
+            let both = [o.left, o.right];
+            let args: &[Oid] = if o.left.is_valid() { &both } else { &both[1..] };
+            assert!(function(o.function, args).is_some() || ELSEWHERE.contains(&o.function), "{o:?}");
+        }
+    }
+
+    #[test]
+    fn every_cast_has_its_function() {
+        for c in all_casts() {
+            let Some(name) = c.function else { continue };
+            let alike = |a, b| types::type_info(a).map(|t| t.category) == types::type_info(b).map(|t| t.category);
+            let fits = |f: &&Function| f.args.first() == Some(&c.source) && alike(f.ret, c.target);
+            assert!(functions_named(name).iter().any(fits), "{c:?}");
+        }
+    }
 }

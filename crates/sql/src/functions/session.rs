@@ -1,6 +1,387 @@
 //! Functions about the session and the catalog.
+//!
+//! Responsible for: their table, who and where the session is, settings, what clients ask for on connecting.
+//! Not responsible for: the catalog's names and definitions (`catalog`), sequences and privileges (their submodules).
 
-use super::Function;
+mod catalog;
+mod names;
+mod privileges;
+mod sequences;
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, SqlState};
+use types::oid::*;
+use types::{Array, Datum, Numeric};
+
+use super::entry::{argument_types, immutable, int_of, mismatch, stable, text_of, volatile};
+use super::{EvalContext, Function};
 
 /// The table.
-pub(super) static FUNCTIONS: &[Function] = &[];
+#[rustfmt::skip]
+pub(super) static FUNCTIONS: &[Function] = &[
+    stable(89, "version", &[], TEXT, version),
+    stable(861, "current_database", &[], NAME, current_database),
+    stable(1402, "current_schema", &[], NAME, current_schema),
+    stable(1403, "current_schemas", &[BOOL], NAME_ARRAY, current_schemas),
+    stable(745, "current_user", &[], NAME, current_user),
+    stable(746, "session_user", &[], NAME, session_user),
+    stable(2026, "pg_backend_pid", &[], INT4, backend_pid),
+    stable(1081, "format_type", &[OID, INT4], TEXT, catalog::format_type).lax(),
+    stable(1642, "pg_get_userbyid", &[OID], NAME, catalog::user_by_id),
+    stable(2079, "pg_table_is_visible", &[OID], BOOL, catalog::table_is_visible),
+    stable(2080, "pg_type_is_visible", &[OID], BOOL, catalog::type_is_visible),
+    stable(2081, "pg_function_is_visible", &[OID], BOOL, catalog::function_is_visible),
+    stable(2082, "pg_operator_is_visible", &[OID], BOOL, catalog::operator_is_visible),
+    stable(2083, "pg_opclass_is_visible", &[OID], BOOL, catalog::system_is_visible),
+    stable(3815, "pg_collation_is_visible", &[OID], BOOL, catalog::system_is_visible),
+    stable(2093, "pg_conversion_is_visible", &[OID], BOOL, catalog::system_is_visible),
+    stable(3758, "pg_ts_config_is_visible", &[OID], BOOL, catalog::system_is_visible),
+    stable(3757, "pg_ts_dict_is_visible", &[OID], BOOL, catalog::system_is_visible),
+    stable(3756, "pg_ts_parser_is_visible", &[OID], BOOL, catalog::system_is_visible),
+    stable(3768, "pg_ts_template_is_visible", &[OID], BOOL, catalog::system_is_visible),
+    stable(3829, "pg_opfamily_is_visible", &[OID], BOOL, catalog::system_is_visible),
+    stable(3403, "pg_statistics_obj_is_visible", &[OID], BOOL, catalog::system_is_visible),
+    stable(1716, "pg_get_expr", &[TEXT, OID], TEXT, get_expr),
+    stable(2509, "pg_get_expr", &[TEXT, OID, BOOL], TEXT, get_expr),
+    stable(1643, "pg_get_indexdef", &[OID], TEXT, catalog::get_indexdef),
+    stable(2507, "pg_get_indexdef", &[OID, INT4, BOOL], TEXT, catalog::get_indexdef),
+    stable(1387, "pg_get_constraintdef", &[OID], TEXT, catalog::get_constraintdef),
+    stable(2508, "pg_get_constraintdef", &[OID, BOOL], TEXT, catalog::get_constraintdef),
+    stable(1640, "pg_get_viewdef", &[TEXT], TEXT, null),
+    stable(1641, "pg_get_viewdef", &[OID], TEXT, null),
+    stable(2505, "pg_get_viewdef", &[TEXT, BOOL], TEXT, null),
+    stable(2506, "pg_get_viewdef", &[OID, BOOL], TEXT, null),
+    stable(3159, "pg_get_viewdef", &[OID, INT4], TEXT, null),
+    stable(1573, "pg_get_ruledef", &[OID], TEXT, null),
+    stable(2504, "pg_get_ruledef", &[OID, BOOL], TEXT, null),
+    stable(1662, "pg_get_triggerdef", &[OID], TEXT, null),
+    stable(2730, "pg_get_triggerdef", &[OID, BOOL], TEXT, null),
+    stable(1665, "pg_get_serial_sequence", &[TEXT, TEXT], TEXT, catalog::get_serial_sequence),
+    volatile(2325, "pg_relation_size", &[REGCLASS], INT8, null),
+    volatile(2332, "pg_relation_size", &[REGCLASS, TEXT], INT8, null),
+    volatile(2286, "pg_total_relation_size", &[REGCLASS], INT8, null),
+    volatile(2997, "pg_table_size", &[REGCLASS], INT8, null),
+    volatile(2998, "pg_indexes_size", &[REGCLASS], INT8, null),
+    volatile(2168, "pg_database_size", &[NAME], INT8, null),
+    volatile(2324, "pg_database_size", &[OID], INT8, null),
+    volatile(2322, "pg_tablespace_size", &[OID], INT8, null),
+    volatile(2323, "pg_tablespace_size", &[NAME], INT8, null),
+    immutable(2288, "pg_size_pretty", &[INT8], TEXT, size_pretty),
+    immutable(3166, "pg_size_pretty", &[NUMERIC], TEXT, size_pretty),
+    stable(1597, "pg_encoding_to_char", &[INT4], NAME, encoding_to_char),
+    stable(1264, "pg_char_to_encoding", &[NAME], INT4, char_to_encoding),
+    stable(1039, "getdatabaseencoding", &[], NAME, database_encoding),
+    stable(810, "pg_client_encoding", &[], NAME, client_encoding),
+    stable(1215, "obj_description", &[OID, NAME], TEXT, null),
+    stable(1348, "obj_description", &[OID], TEXT, null),
+    stable(1216, "col_description", &[OID, INT4], TEXT, null),
+    stable(1993, "shobj_description", &[OID, NAME], TEXT, null),
+    stable(3298, "row_security_active", &[OID], BOOL, no),
+    stable(3299, "row_security_active", &[TEXT], BOOL, no),
+    volatile(3810, "pg_is_in_recovery", &[], BOOL, no),
+    stable(1269, "pg_column_size", &[ANY], INT4, column_size),
+    stable(1619, "pg_typeof", &[ANY], REGTYPE, type_of).lax(),
+    stable(2077, "current_setting", &[TEXT], TEXT, current_setting),
+    stable(3294, "current_setting", &[TEXT, BOOL], TEXT, current_setting),
+    volatile(2078, "set_config", &[TEXT, TEXT, BOOL], TEXT, set_config).lax(),
+    volatile(1574, "nextval", &[REGCLASS], INT8, sequences::nextval),
+    volatile(1575, "currval", &[REGCLASS], INT8, sequences::currval),
+    volatile(1576, "setval", &[REGCLASS, INT8], INT8, sequences::setval),
+    volatile(1765, "setval", &[REGCLASS, INT8, BOOL], INT8, sequences::setval),
+    volatile(2559, "lastval", &[], INT8, sequences::lastval),
+    volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
+    stable(2943, "txid_current", &[], INT8, unsupported),
+    stable(5059, "pg_current_xact_id", &[], XID8, unsupported),
+    volatile(2626, "pg_sleep", &[FLOAT8], VOID, unsupported),
+    stable(3495, "to_regclass", &[TEXT], REGCLASS, catalog::to_regclass),
+    stable(3493, "to_regtype", &[TEXT], REGTYPE, catalog::to_regtype),
+    stable(4086, "to_regnamespace", &[TEXT], REGNAMESPACE, catalog::to_regnamespace),
+    stable(4093, "to_regrole", &[TEXT], REGROLE, catalog::to_regrole),
+    stable(2854, "pg_my_temp_schema", &[], OID, no_oid),
+    stable(2855, "pg_is_other_temp_schema", &[OID], BOOL, no),
+    stable(6174, "pg_get_statisticsobjdef_columns", &[OID], TEXT, null),
+    stable(3415, "pg_get_statisticsobjdef", &[OID], TEXT, null),
+    stable(3352, "pg_get_partkeydef", &[OID], TEXT, null),
+    stable(3408, "pg_get_partition_constraintdef", &[OID], TEXT, null),
+    stable(6121, "pg_relation_is_publishable", &[REGCLASS], BOOL, catalog::publishable),
+    stable(6120, "pg_get_replica_identity_index", &[REGCLASS], REGCLASS, catalog::replica_identity),
+    stable(3842, "pg_relation_is_updatable", &[REGCLASS, BOOL], INT4, catalog::updatable),
+    stable(3843, "pg_column_is_updatable", &[REGCLASS, INT2, BOOL], BOOL, catalog::updatable),
+    stable(2199, "inet_server_port", &[], INT4, null).lax(),
+    stable(2197, "inet_client_port", &[], INT4, null).lax(),
+    stable(2165, "pg_get_function_result", &[OID], TEXT, catalog::function_result),
+    stable(2162, "pg_get_function_arguments", &[OID], TEXT, catalog::function_arguments),
+    stable(2232, "pg_get_function_identity_arguments", &[OID], TEXT, catalog::function_arguments),
+    stable(3808, "pg_get_function_arg_default", &[OID, INT4], TEXT, null),
+    stable(6197, "pg_get_function_sqlbody", &[OID], TEXT, null),
+    stable(2999, "pg_relation_filenode", &[REGCLASS], OID, catalog::filenode),
+    stable(2034, "pg_conf_load_time", &[], TIMESTAMPTZ, unsupported),
+    stable(2560, "pg_postmaster_start_time", &[], TIMESTAMPTZ, unsupported),
+    stable(3778, "pg_tablespace_location", &[OID], TEXT, tablespace_location),
+    stable(1922, "has_table_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::table),
+    stable(1923, "has_table_privilege", &[NAME, OID, TEXT], BOOL, privileges::table),
+    stable(1924, "has_table_privilege", &[OID, TEXT, TEXT], BOOL, privileges::table),
+    stable(1925, "has_table_privilege", &[OID, OID, TEXT], BOOL, privileges::table),
+    stable(1926, "has_table_privilege", &[TEXT, TEXT], BOOL, privileges::table),
+    stable(1927, "has_table_privilege", &[OID, TEXT], BOOL, privileges::table),
+    stable(3012, "has_column_privilege", &[NAME, TEXT, TEXT, TEXT], BOOL, privileges::column),
+    stable(3013, "has_column_privilege", &[NAME, TEXT, INT2, TEXT], BOOL, privileges::column),
+    stable(3014, "has_column_privilege", &[NAME, OID, TEXT, TEXT], BOOL, privileges::column),
+    stable(3015, "has_column_privilege", &[NAME, OID, INT2, TEXT], BOOL, privileges::column),
+    stable(3016, "has_column_privilege", &[OID, TEXT, TEXT, TEXT], BOOL, privileges::column),
+    stable(3017, "has_column_privilege", &[OID, TEXT, INT2, TEXT], BOOL, privileges::column),
+    stable(3018, "has_column_privilege", &[OID, OID, TEXT, TEXT], BOOL, privileges::column),
+    stable(3019, "has_column_privilege", &[OID, OID, INT2, TEXT], BOOL, privileges::column),
+    stable(3020, "has_column_privilege", &[TEXT, TEXT, TEXT], BOOL, privileges::column),
+    stable(3021, "has_column_privilege", &[TEXT, INT2, TEXT], BOOL, privileges::column),
+    stable(3022, "has_column_privilege", &[OID, TEXT, TEXT], BOOL, privileges::column),
+    stable(3023, "has_column_privilege", &[OID, INT2, TEXT], BOOL, privileges::column),
+    stable(3024, "has_any_column_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::table),
+    stable(3025, "has_any_column_privilege", &[NAME, OID, TEXT], BOOL, privileges::table),
+    stable(3026, "has_any_column_privilege", &[OID, TEXT, TEXT], BOOL, privileges::table),
+    stable(3027, "has_any_column_privilege", &[OID, OID, TEXT], BOOL, privileges::table),
+    stable(3028, "has_any_column_privilege", &[TEXT, TEXT], BOOL, privileges::table),
+    stable(3029, "has_any_column_privilege", &[OID, TEXT], BOOL, privileges::table),
+    stable(2268, "has_schema_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::schema),
+    stable(2269, "has_schema_privilege", &[NAME, OID, TEXT], BOOL, privileges::schema),
+    stable(2270, "has_schema_privilege", &[OID, TEXT, TEXT], BOOL, privileges::schema),
+    stable(2271, "has_schema_privilege", &[OID, OID, TEXT], BOOL, privileges::schema),
+    stable(2272, "has_schema_privilege", &[TEXT, TEXT], BOOL, privileges::schema),
+    stable(2273, "has_schema_privilege", &[OID, TEXT], BOOL, privileges::schema),
+    stable(2250, "has_database_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::database),
+    stable(2251, "has_database_privilege", &[NAME, OID, TEXT], BOOL, privileges::database),
+    stable(2252, "has_database_privilege", &[OID, TEXT, TEXT], BOOL, privileges::database),
+    stable(2253, "has_database_privilege", &[OID, OID, TEXT], BOOL, privileges::database),
+    stable(2254, "has_database_privilege", &[TEXT, TEXT], BOOL, privileges::database),
+    stable(2255, "has_database_privilege", &[OID, TEXT], BOOL, privileges::database),
+    stable(2181, "has_sequence_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::sequence),
+    stable(2182, "has_sequence_privilege", &[NAME, OID, TEXT], BOOL, privileges::sequence),
+    stable(2183, "has_sequence_privilege", &[OID, TEXT, TEXT], BOOL, privileges::sequence),
+    stable(2184, "has_sequence_privilege", &[OID, OID, TEXT], BOOL, privileges::sequence),
+    stable(2185, "has_sequence_privilege", &[TEXT, TEXT], BOOL, privileges::sequence),
+    stable(2186, "has_sequence_privilege", &[OID, TEXT], BOOL, privileges::sequence),
+    stable(2256, "has_function_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::other),
+    stable(2257, "has_function_privilege", &[NAME, OID, TEXT], BOOL, privileges::other),
+    stable(2258, "has_function_privilege", &[OID, TEXT, TEXT], BOOL, privileges::other),
+    stable(2259, "has_function_privilege", &[OID, OID, TEXT], BOOL, privileges::other),
+    stable(2260, "has_function_privilege", &[TEXT, TEXT], BOOL, privileges::other),
+    stable(2261, "has_function_privilege", &[OID, TEXT], BOOL, privileges::other),
+    stable(3138, "has_type_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::other),
+    stable(3139, "has_type_privilege", &[NAME, OID, TEXT], BOOL, privileges::other),
+    stable(3140, "has_type_privilege", &[OID, TEXT, TEXT], BOOL, privileges::other),
+    stable(3141, "has_type_privilege", &[OID, OID, TEXT], BOOL, privileges::other),
+    stable(3142, "has_type_privilege", &[TEXT, TEXT], BOOL, privileges::other),
+    stable(3143, "has_type_privilege", &[OID, TEXT], BOOL, privileges::other),
+    stable(2262, "has_language_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::other),
+    stable(2263, "has_language_privilege", &[NAME, OID, TEXT], BOOL, privileges::other),
+    stable(2264, "has_language_privilege", &[OID, TEXT, TEXT], BOOL, privileges::other),
+    stable(2265, "has_language_privilege", &[OID, OID, TEXT], BOOL, privileges::other),
+    stable(2266, "has_language_privilege", &[TEXT, TEXT], BOOL, privileges::other),
+    stable(2267, "has_language_privilege", &[OID, TEXT], BOOL, privileges::other),
+    stable(2390, "has_tablespace_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::other),
+    stable(2391, "has_tablespace_privilege", &[NAME, OID, TEXT], BOOL, privileges::other),
+    stable(2392, "has_tablespace_privilege", &[OID, TEXT, TEXT], BOOL, privileges::other),
+    stable(2393, "has_tablespace_privilege", &[OID, OID, TEXT], BOOL, privileges::other),
+    stable(2394, "has_tablespace_privilege", &[TEXT, TEXT], BOOL, privileges::other),
+    stable(2395, "has_tablespace_privilege", &[OID, TEXT], BOOL, privileges::other),
+    stable(2705, "pg_has_role", &[NAME, NAME, TEXT], BOOL, privileges::role),
+    stable(2706, "pg_has_role", &[NAME, OID, TEXT], BOOL, privileges::role),
+    stable(2707, "pg_has_role", &[OID, NAME, TEXT], BOOL, privileges::role),
+    stable(2708, "pg_has_role", &[OID, OID, TEXT], BOOL, privileges::role),
+    stable(2709, "pg_has_role", &[NAME, TEXT], BOOL, privileges::role),
+    stable(2710, "pg_has_role", &[OID, TEXT], BOOL, privileges::role),
+    stable(2198, "inet_server_addr", &[], TEXT, null),
+    stable(2196, "inet_client_addr", &[], TEXT, null),
+    stable(9510, "current_role", &[], NAME, current_user),
+    stable(9511, "user", &[], NAME, current_user),
+    stable(9512, "current_catalog", &[], NAME, current_database),
+];
+
+fn null(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Null)
+}
+
+fn no(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Bool(false))
+}
+
+fn no_oid(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Oid(0))
+}
+
+fn unsupported(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Err(Error::unsupported("this function is not supported"))
+}
+
+fn version(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::from(format!(
+        "PostgreSQL {} (Nyala {}) on {}-{}, 64-bit",
+        crate::session::SERVER_VERSION,
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        std::env::consts::OS,
+    )))
+}
+
+fn current_database(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::from(cx.identity().database))
+}
+
+fn current_user(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::from(cx.identity().current_user))
+}
+
+fn session_user(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::from(cx.identity().session_user))
+}
+
+fn backend_pid(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Int4(cx.backend_pid()))
+}
+
+/// The names of the schemas that are searched; `pg_catalog` is left out if nobody named it and it is not wanted.
+fn search_path(cx: &dyn EvalContext, implicit: bool) -> Vec<String> {
+    let system = engine_api::oids::SCHEMA_PG_CATALOG;
+    let named = cx.setting("search_path").is_some_and(|path| path.contains("pg_catalog"));
+    let catalog = cx.catalog();
+    let path = cx.identity().search_path;
+    let wanted = path.iter().filter(|&&s| s != system || implicit || named);
+    wanted.filter_map(|&s| catalog_name(&catalog, s)).collect()
+}
+
+fn catalog_name(catalog: &engine_api::Catalog, schema: Oid) -> Option<String> {
+    match catalog.get(schema) {
+        Some(found) => Some(found.name().to_string()),
+        None if schema == engine_api::oids::SCHEMA_PG_CATALOG => Some("pg_catalog".into()),
+        None => None,
+    }
+}
+
+fn current_schema(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(search_path(cx, false).into_iter().next().into())
+}
+
+fn current_schemas(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let values: Vec<Datum> =
+        search_path(cx, matches!(args, [Datum::Bool(true)])).into_iter().map(Datum::from).collect();
+    let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+    Ok(Datum::Array(Arc::new(Array { element: NAME, dims, values })))
+}
+
+/// Expressions are kept as SQL text, so that is what they are shown as.
+fn get_expr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Ok(args.first().cloned().unwrap_or_default())
+}
+
+fn tablespace_location(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::text(""))
+}
+
+/// Encodings by PostgreSQL's numbers, as far as clients ask for them.
+const ENCODINGS: [(i32, &str); 5] = [(0, "SQL_ASCII"), (6, "UTF8"), (8, "LATIN1"), (16, "LATIN9"), (24, "WIN1252")];
+
+fn encoding_to_char(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let number = int_of(args, 0)?;
+    Ok(Datum::text(ENCODINGS.iter().find(|e| e.0 == number).map_or("", |e| e.1)))
+}
+
+fn char_to_encoding(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let name: String = text_of(args, 0)?.chars().filter(char::is_ascii_alphanumeric).collect();
+    let same = |known: &str| known.chars().filter(char::is_ascii_alphanumeric).eq(name.to_ascii_uppercase().chars());
+    let known = ENCODINGS.iter().find(|e| same(e.1)).map(|e| e.0);
+    Ok(Datum::Int4(known.or_else(|| name.eq_ignore_ascii_case("unicode").then_some(6)).unwrap_or(-1)))
+}
+
+fn database_encoding(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::text("UTF8"))
+}
+
+fn client_encoding(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    Ok(cx.setting("client_encoding").map_or_else(|| Datum::text("UTF8"), Datum::from))
+}
+
+fn current_setting(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let name = text_of(args, 0)?;
+    match cx.setting(name) {
+        Some(value) => Ok(Datum::from(value)),
+        None if matches!(args.get(1), Some(Datum::Bool(true))) => Ok(Datum::Null),
+        None => Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))),
+    }
+}
+
+fn set_config(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let Some(Datum::Text(name)) = args.first() else {
+        return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
+    };
+    let Some(Datum::Text(value)) = args.get(1) else {
+        return Err(Error::unsupported("set_config with a NULL value is not supported"));
+    };
+    cx.set_setting(name, value, matches!(args.get(2), Some(Datum::Bool(true))))?;
+    Ok(cx.setting(name).into())
+}
+
+/// Bytes of a value as PostgreSQL stores it in a row.
+fn column_size(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let with_header = |bytes: usize| if bytes < 127 { bytes + 1 } else { bytes + 4 };
+    let size = match args {
+        [Datum::Bool(_)] => 1,
+        [Datum::Int2(_)] => 2,
+        [Datum::Int4(_) | Datum::Oid(_) | Datum::Float4(_) | Datum::Date(_)] => 4,
+        [Datum::Int8(_) | Datum::Float8(_) | Datum::Time(_) | Datum::Timestamp(_) | Datum::TimestampTz(_)] => 8,
+        [Datum::TimeTz(..)] => 12,
+        [Datum::Interval(_) | Datum::Uuid(_)] => 16,
+        [Datum::Text(s)] => with_header(s.len()),
+        [Datum::Bytea(b)] => with_header(b.len()),
+        _ => return Err(Error::unsupported("pg_column_size of this type is not supported")),
+    };
+    Ok(Datum::Int4(size as i32))
+}
+
+fn type_of(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (types, args) = argument_types(args);
+    let ty = match (types, args) {
+        (Some(types), _) => types.values.first().cloned().unwrap_or_default(),
+        (None, [value]) => match super::entry::natural_type(value) {
+            Some(ty) => Datum::Oid(ty.0),
+            None => return Err(Error::unsupported("the type of this expression is not known when it is evaluated")),
+        },
+        _ => return Err(mismatch("pg_typeof")),
+    };
+    Ok(ty)
+}
+
+/// Limit, whether the number is held doubled to round at the end, and size in bits of each unit.
+const UNITS: [(&str, i64, bool, u32); 6] = [
+    ("bytes", 10 * 1024, false, 0),
+    ("kB", 20 * 1024 - 1, true, 10),
+    ("MB", 20 * 1024 - 1, true, 20),
+    ("GB", 20 * 1024 - 1, true, 30),
+    ("TB", 20 * 1024 - 1, true, 40),
+    ("PB", 20 * 1024 - 1, true, 50),
+];
+
+fn size_pretty(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let mut size = match args {
+        [Datum::Int8(n)] => Numeric::new(*n, 0),
+        [Datum::Numeric(n)] => n.clone(),
+        _ => return Err(mismatch("pg_size_pretty")),
+    };
+    for (i, &(unit, limit, round, bits)) in UNITS.iter().enumerate() {
+        let next = UNITS.get(i + 1);
+        if next.is_none() || size.abs() < Numeric::new(limit, 0) {
+            if round {
+                let one = Numeric::new(if size.signum() < 0 { -1 } else { 1 }, 0);
+                size = size.add(&one)?.div_trunc(&Numeric::new(2, 0))?;
+            }
+            let mut text = Vec::new();
+            size.write(&mut text);
+            return Ok(Datum::from(format!("{} {unit}", String::from_utf8_lossy(&text))));
+        }
+        if let Some(next) = next {
+            let shift = next.3 - bits - u32::from(next.2) + u32::from(round);
+            size = size.div_trunc(&Numeric::new(1 << shift, 0))?;
+        }
+    }
+    Err(mismatch("pg_size_pretty"))
+}

@@ -1,14 +1,46 @@
 //! From the bound statement to a plan.
+//!
+//! Responsible for: the layout of frames, access paths (key, keys, range, order of an index), the order and method of joins,
+//! where conditions are tested, compiling expressions to the frame, EXPLAIN's text.
+//! Not responsible for: what names and types mean (`bind`), running (`exec`).
+//! Invariants: a plan holds no data and refers to the catalog only through the descriptors it was made from; the whole
+//! qualification of a row that may be locked is kept beside its access path, for the re-check of rule R7.
+//!
+//! Start at [`plan`]; [`query`] plans one level, [`join`] its FROM, [`access`] one table, [`modify`] changes.
+
+mod access;
+mod explain;
+mod foreign_key;
+mod join;
+mod level;
+mod modify;
+mod node;
+mod query;
+mod walk;
 
 use std::sync::Arc;
 
 use base::{Oid, Result};
-use engine_api::Catalog;
+use engine_api::{Catalog, ColumnDesc};
+use types::{Datum, InputContext, OutputSettings};
 
-use crate::ir;
+pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
+pub(crate) use node::{
+    Access, AggregateCall, AggregateNode, Bound, ConflictAction, DeleteNode, DistinctNode, FilterNode, FunctionNode,
+    HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode,
+    LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan, ScanNode, SetOpNode,
+    SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode,
+};
+
+use crate::ir::{self, Statement};
 
 /// A plan, shared by all sessions that run the statement.
-pub struct Plan {}
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) root: Arc<QueryPlan>,
+    /// Changes rows: what it counts are those.
+    pub(crate) changes: bool,
+}
 
 /// What the planner asks about tables.
 pub trait PlannerStats {
@@ -16,14 +48,55 @@ pub trait PlannerStats {
     fn row_count(&self, table: Oid) -> u64;
 }
 
+/// What planning one statement needs everywhere.
+pub(crate) struct PlanContext<'a> {
+    pub catalog: &'a Catalog,
+    pub stats: &'a dyn PlannerStats,
+    /// Number of parameters; they are the first slots of every frame.
+    pub params: usize,
+}
+
 /// Plans a statement.
-pub fn plan(_statement: &ir::Statement, _catalog: &Catalog, _stats: &dyn PlannerStats) -> Result<Arc<Plan>> {
-    todo!()
+///
+/// # Errors
+/// 0A000 for what cannot be run; 54001 for too many tables in one FROM.
+pub fn plan(statement: &ir::Statement, catalog: &Catalog, stats: &dyn PlannerStats) -> Result<Arc<Plan>> {
+    plan_with_params(statement, walk::params(statement), catalog, stats)
+}
+
+/// Plans a statement whose frame has room for at least `params` parameters.
+pub(crate) fn plan_with_params(
+    statement: &Statement,
+    params: usize,
+    catalog: &Catalog,
+    stats: &dyn PlannerStats,
+) -> Result<Arc<Plan>> {
+    let cx = PlanContext { catalog, stats, params: params.max(walk::params(statement)) };
+    let root = match statement {
+        Statement::Select(query) => query::plan_top(query, &cx)?,
+        Statement::Insert(insert) => modify::insert(insert, &cx)?,
+        Statement::Update(update) => modify::update(update, &cx)?,
+        Statement::Delete(delete) => modify::delete(delete, &cx)?,
+    };
+    Ok(Arc::new(Plan { root: Arc::new(root), changes: !matches!(statement, Statement::Select(_)) }))
 }
 
 impl Plan {
+    pub(crate) fn query(&self) -> &Arc<QueryPlan> {
+        &self.root
+    }
+
     /// EXPLAIN's lines.
     pub fn explain(&self) -> Vec<String> {
-        todo!()
+        explain::lines(&self.root)
     }
+}
+
+/// The value of a column in rows written before it existed.
+pub(crate) fn missing_value(column: &ColumnDesc) -> Result<Datum> {
+    let Some(text) = &column.missing else { return Ok(Datum::Null) };
+    let settings = OutputSettings::default();
+    let input = InputContext { settings: &settings, now_micros: 0 };
+    let value = types::parse_text(column.type_oid, column.typmod, text, &input)?;
+    types::apply_typmod(value, column.type_oid, column.typmod, false)
 }

@@ -1,0 +1,199 @@
+//! CPU time of both sides, from `/proc`: the figure that the noise of a shared machine disturbs least.
+//!
+//! The server is whatever listens behind the target: the processes that hold the listening socket and all their
+//! descendants. Nyala is one process. PostgreSQL is a postmaster with children; a child that has exited is in its parent's
+//! account of children from the moment the parent waited for it, so the sum over the tree never loses time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::param::clock_ticks_per_second;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::target::Target;
+
+/// CPU time of this process up to now.
+pub fn own() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+}
+
+/// The processes of a server on this machine.
+pub struct Server {
+    /// Those that hold the listening socket.
+    listeners: BTreeSet<u32>,
+}
+
+impl Server {
+    /// Finds who listens behind `target`, or says why that cannot be known.
+    pub fn find(target: &Target) -> Result<Server, String> {
+        if !target.is_local() {
+            return Err("the server is on another machine".into());
+        }
+        let sockets = match target.socket_path() {
+            Some(path) => unix_sockets(&read("/proc/net/unix")?, &path),
+            None => {
+                // A machine without IPv6 has no tcp6.
+                let six = fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
+                let mut sockets = listening_sockets(&read("/proc/net/tcp")?, target.port);
+                sockets.extend(listening_sockets(&six, target.port));
+                sockets
+            }
+        };
+        if sockets.is_empty() {
+            return Err("no process of this machine listens there".into());
+        }
+        let listeners: BTreeSet<u32> = processes().into_iter().filter(|&pid| holds(pid, &sockets)).collect();
+        if listeners.is_empty() {
+            return Err("the processes of the server belong to another user".into());
+        }
+        Ok(Server { listeners })
+    }
+
+    /// CPU time of all its processes, living and waited for, up to now; and how many live.
+    pub fn used(&self) -> (Duration, usize) {
+        let stats: BTreeMap<u32, Stat> = processes()
+            .into_iter()
+            .filter_map(|pid| Some((pid, Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)))
+            .collect();
+        let (ticks, living) = tree(&self.listeners, &stats);
+        (Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second() as f64), living)
+    }
+}
+
+/// Ticks and number of the processes in `roots` and below.
+fn tree(roots: &BTreeSet<u32>, stats: &BTreeMap<u32, Stat>) -> (u64, usize) {
+    let belongs = |&pid: &u32| {
+        let mut at = pid;
+        // A tree of processes is never this deep; the bound keeps a torn reading from going in circles.
+        for _ in 0..64 {
+            if roots.contains(&at) {
+                return true;
+            }
+            match stats.get(&at) {
+                Some(stat) if stat.parent > 1 => at = stat.parent,
+                _ => return false,
+            }
+        }
+        false
+    };
+    let members = stats.keys().filter(|pid| belongs(pid));
+    members.fold((0, 0), |(ticks, count), pid| (ticks + stats[pid].ticks, count + 1))
+}
+
+fn read(path: &str) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))
+}
+
+fn processes() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn holds(pid: u32, sockets: &BTreeSet<u64>) -> bool {
+    let files = fs::read_dir(Path::new("/proc").join(pid.to_string()).join("fd")).into_iter().flatten().flatten();
+    files.filter_map(|file| fs::read_link(file.path()).ok()).any(|link| {
+        let inode = link.to_str().and_then(|l| l.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
+        inode.is_some_and(|inode: u64| sockets.contains(&inode))
+    })
+}
+
+/// Inodes of the sockets in a table of `/proc/net/tcp` that listen on `port`.
+fn listening_sockets(table: &str, port: u16) -> BTreeSet<u64> {
+    const LISTEN: &str = "0A";
+    let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.filter_map(|fields| {
+        let (_, hex) = fields.get(1)?.rsplit_once(':')?;
+        let here = u16::from_str_radix(hex, 16).ok()? == port && *fields.get(3)? == LISTEN;
+        if here { fields.get(9)?.parse().ok() } else { None }
+    })
+    .collect()
+}
+
+/// Inodes of the listening Unix sockets at `path`.
+fn unix_sockets(table: &str, path: &str) -> BTreeSet<u64> {
+    /// `__SO_ACCEPTCON`: the socket listens.
+    const ACCEPTS: &str = "00010000";
+    let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.filter(|f| f.len() == 8 && f[3] == ACCEPTS && f[7] == path).filter_map(|f| f[6].parse().ok()).collect()
+}
+
+/// What `/proc/PID/stat` tells.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    parent: u32,
+    /// User and system time of the process, and of its children that it has waited for.
+    ticks: u64,
+}
+
+impl Stat {
+    fn parse(line: &str) -> Option<Stat> {
+        // The name is in parentheses and may itself contain blanks and parentheses.
+        let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        let ticks = (11..=14).map(number).sum::<Option<u64>>()?;
+        Some(Stat { parent: u32::try_from(number(1)?).ok()?, ticks })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_stat_line_is_read_whatever_the_name() {
+        let line = "4242 (postgres: a) b (c) S 4200 4242 4242 0 -1 4194560 1 2 3 4 100 20 7 3 20 0 1 0 12345 1 2";
+        assert_eq!(Stat::parse(line), Some(Stat { parent: 4200, ticks: 130 }));
+        assert_eq!(Stat::parse("1 (x) S 0 1"), None);
+        assert_eq!(Stat::parse(""), None);
+    }
+
+    #[test]
+    fn listening_sockets_are_told_from_connections() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1538 00000000:0000 0A 00000000:00000000 00:00000000 00000000   113        0 5001 1 0 100 0 0 10 0
+   1: 0100007F:1538 0100007F:D2F0 01 00000000:00000000 00:00000000 00000000   113        0 5002 1 0 20 4 30 10 -1
+   2: 0100007F:1539 00000000:0000 0A 00000000:00000000 00:00000000 00000000   113        0 5003 1 0 100 0 0 10 0";
+        assert_eq!(listening_sockets(table, 5432), BTreeSet::from([5001]));
+        let table = "Num       RefCount Protocol Flags    Type St Inode Path
+0000000000000000: 00000002 00000000 00010000 0001 01 6001 /run/pg/.s.PGSQL.5432
+0000000000000000: 00000003 00000000 00000000 0001 03 6002 /run/pg/.s.PGSQL.5432
+0000000000000000: 00000003 00000000 00000000 0001 03 6003";
+        assert_eq!(unix_sockets(table, "/run/pg/.s.PGSQL.5432"), BTreeSet::from([6001]));
+    }
+
+    #[test]
+    fn a_tree_is_the_listener_and_all_below() {
+        let stat = |parent, ticks| Stat { parent, ticks };
+        let stats = BTreeMap::from([
+            (10, stat(1, 100)),
+            (11, stat(10, 20)),
+            (12, stat(11, 3)),
+            (20, stat(1, 5000)),
+            (21, stat(20, 5000)),
+        ]);
+        assert_eq!(tree(&BTreeSet::from([10]), &stats), (123, 3));
+        assert_eq!(tree(&BTreeSet::from([10, 11]), &stats), (123, 3), "nobody counts twice");
+        assert_eq!(tree(&BTreeSet::from([99]), &stats), (0, 0));
+    }
+
+    #[test]
+    fn the_own_process_is_found_behind_its_port() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let target: Target = format!("postgres://127.0.0.1:{port}/").parse().unwrap();
+        let server = Server::find(&target).unwrap();
+        assert_eq!(server.listeners, BTreeSet::from([std::process::id()]));
+        assert!(server.used().1 >= 1);
+        drop(listener);
+        assert!(Server::find(&target).is_err());
+        let busy = own();
+        let mut sum = 0u64;
+        while own() - busy < Duration::from_millis(5) {
+            sum = std::hint::black_box(sum + 1);
+        }
+    }
+}

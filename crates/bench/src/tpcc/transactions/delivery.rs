@@ -1,0 +1,73 @@
+//! Delivery (clause 2.7): the oldest undelivered order of each district is delivered. 61 round trips.
+//!
+//! A district whose orders are all delivered is skipped, as clause 2.7.4.2 wants. `FOR UPDATE` on the oldest order makes
+//! two deliveries of one district take turns.
+
+use std::time::SystemTime;
+
+use super::super::random::{DISTRICTS, push_time};
+use super::{DELIVERY, Outcome, Terminal, begin, commit, must_change};
+use crate::client::Param::{Int, Text};
+use crate::client::{Connection, Failure};
+use crate::rng::Rng;
+
+const OLDEST: usize = DELIVERY;
+const TAKE: usize = DELIVERY + 1;
+const ORDER: usize = DELIVERY + 2;
+const LINES: usize = DELIVERY + 3;
+const SUM: usize = DELIVERY + 4;
+const CUSTOMER: usize = DELIVERY + 5;
+
+/// The statements of the transaction.
+pub const SQL: [&str; 6] = [
+    "SELECT no_o_id FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1 FOR UPDATE",
+    "DELETE FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 AND no_o_id = $3",
+    "UPDATE orders SET o_carrier_id = $4 WHERE o_w_id = $1 AND o_d_id = $2 AND o_id = $3 RETURNING o_c_id",
+    "UPDATE order_line SET ol_delivery_d = $4 WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3",
+    "SELECT sum(ol_amount) FROM order_line WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3",
+    "UPDATE customer SET c_balance = c_balance + $4, c_delivery_cnt = c_delivery_cnt + 1 \
+     WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
+];
+
+/// The input.
+pub struct Delivery {
+    warehouse: i64,
+    carrier: i64,
+}
+
+impl Delivery {
+    /// Clause 2.7.1.
+    pub fn draw(terminal: &Terminal<'_>, rng: &mut Rng) -> Delivery {
+        Delivery { warehouse: terminal.warehouse, carrier: rng.uniform(1, 10) }
+    }
+
+    /// Clause 2.7.4.
+    pub fn run(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
+        let mut now = Vec::with_capacity(32);
+        push_time(&mut now, SystemTime::now());
+        for district in 1..=DISTRICTS {
+            let (w, d) = (Int(self.warehouse), Int(district));
+            if district == 1 {
+                begin(connection, OLDEST, &[w, d])?;
+            } else {
+                connection.call(OLDEST, &[w, d])?;
+            }
+            if connection.row_count() > 0 {
+                let order = connection.row(0).int(0)?;
+                self.deliver(connection, district, order, &now)?;
+            }
+        }
+        commit(connection)
+    }
+
+    fn deliver(&self, connection: &mut Connection, district: i64, order: i64, now: &[u8]) -> Result<(), Failure> {
+        let (w, d, o) = (Int(self.warehouse), Int(district), Int(order));
+        must_change(connection, TAKE, &[w, d, o])?;
+        connection.call(ORDER, &[w, d, o, Int(self.carrier)])?;
+        let customer = connection.first("the order")?.int(0)?;
+        must_change(connection, LINES, &[w, d, o, Text(now)])?;
+        connection.call(SUM, &[w, d, o])?;
+        let total = connection.first("the order's sum")?.bytes(0).to_vec();
+        must_change(connection, CUSTOMER, &[w, d, Int(customer), Text(&total)])
+    }
+}

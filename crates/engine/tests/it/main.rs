@@ -1,0 +1,8 @@
+//! The shard through the traits that SQL uses: what transactions see, wait for, and find again after a crash.
+
+mod indexes;
+mod memory;
+mod savepoints;
+mod sequences;
+mod support;
+mod transactions;

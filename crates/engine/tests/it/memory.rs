@@ -1,0 +1,113 @@
+//! The budget of memory.
+
+use base::{LayoutId, Oid, SqlState};
+use engine::{Shard, ShardOptions};
+use engine_api::*;
+use env::sim::SimDisk;
+use types::{ColumnType, Datum, RowLayout, oid};
+
+use crate::support::*;
+
+const WIDE: Oid = Oid(20010);
+const BY_TEXT: Oid = Oid(20011);
+
+/// A table of one TEXT column with an index on it that is not unique.
+fn define_wide(shard: &Shard) {
+    let fields = vec![LayoutField { column: 1, type_oid: oid::TEXT, typmod: -1 }];
+    let table = TableDesc {
+        oid: WIDE,
+        schema: oids::SCHEMA_PUBLIC,
+        name: "wide".to_string(),
+        owner: oids::ROLE_POSTGRES,
+        kind: TableKind::Table,
+        columns: vec![column(1, "t", oid::TEXT)],
+        layouts: vec![LayoutDesc { id: LayoutId(1), fields }],
+        constraints: Vec::new(),
+        options: Vec::new(),
+        storage: 1,
+    };
+    let keys = vec![IndexKey { column: 1, descending: false, nulls_first: false }];
+    let indexes = (0..4).map(|n| IndexDesc {
+        oid: Oid(BY_TEXT.0 + n),
+        schema: oids::SCHEMA_PUBLIC,
+        name: format!("wide_{n}"),
+        table: WIDE,
+        keys: keys.clone(),
+        unique: false,
+        primary: false,
+    });
+    let mut txn = begin(shard, Isolation::ReadCommitted);
+    ready(txn.put_object(CatalogObject::Table(table)));
+    for index in indexes {
+        ready(txn.put_object(CatalogObject::Index(index)));
+    }
+    commit(shard, txn);
+}
+
+/// Inserts rows with keys of 1500 bytes until the shard refuses or `most` are in; answers how many are.
+fn fill_wide(txn: &mut dyn Txn, from: usize, most: usize) -> (usize, Option<base::Error>) {
+    let layout = RowLayout::new(&[ColumnType { oid: oid::TEXT, typmod: -1 }]);
+    let table = txn.open_table(WIDE).unwrap();
+    for n in 0..most {
+        let mut tuple = Vec::new();
+        layout.encode(&[Datum::Text(format!("{:08}{:1492}", from + n, "").into())], &mut tuple).unwrap();
+        loop {
+            match txn.insert(&table, &tuple, ConflictArbiter::None) {
+                Ok(Step::Ready(_)) => break,
+                Ok(Step::Wait(_)) => std::thread::yield_now(),
+                Err(error) => return (n, Some(error)),
+            }
+        }
+    }
+    (most, None)
+}
+
+#[test]
+fn index_nodes_count_against_the_memory_limit_and_come_back() {
+    const LIMIT: u64 = 24 << 20;
+    let disk = SimDisk::new();
+    let log = redo::FileOptions { segment_bytes: 16 << 20, batch_bytes_max: 4 << 20 };
+    let options = ShardOptions { memory_limit: LIMIT, log };
+    let shard = Shard::open(&world(&disk), options, Box::new(|_| {})).unwrap().0;
+    define_wide(&shard);
+    // A row costs some 1.5 KB once and its keys four times.
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    let (rows, error) = fill_wide(&mut *txn, 0, 1 << 20);
+    let error = error.expect("the limit is reached");
+    assert_eq!(error.code(), SqlState::OUT_OF_MEMORY, "{error:?}");
+    let used = shard.memory();
+    assert!(used.indexes > 2 * used.rows, "{used:?}");
+    assert!(used.rows + used.indexes < LIMIT + (1 << 20), "{used:?}");
+    txn.rollback();
+    drop(txn);
+    let after = shard.memory();
+    assert!(after.rows + after.indexes < 2 << 20, "a rollback gives back rows and entries: {after:?}");
+
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    assert!(fill_wide(&mut *txn, 0, rows / 2).1.is_none());
+    commit(&shard, txn);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    assert!(fill_wide(&mut *txn, rows / 2, rows).1.is_some());
+    txn.rollback();
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    let table = txn.open_table(WIDE).unwrap();
+    let spec = ScanSpec { table: table.clone(), index: None, range: KeyRange::all(), reverse: false };
+    let mut scan = txn.open_scan(spec).unwrap();
+    let mut batch = RowBatch::new();
+    while scan.next(&mut *txn, 1000, &mut batch).unwrap() {}
+    drop(scan);
+    for row in batch.iter() {
+        let mode = RowLockMode::Update;
+        ready(txn.lock_row(&table, row.row, mode, WaitPolicy::Block, &mut RowBatch::new()));
+        txn.delete(&table, row.row).unwrap();
+    }
+    commit(&shard, txn);
+    for _ in 0..100 {
+        shard.collect_garbage(1000);
+    }
+    let after = shard.memory();
+    assert!(after.rows + after.indexes < 2 << 20, "deleted rows are collected with their entries: {after:?}");
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    assert!(fill_wide(&mut *txn, 0, rows * 3 / 4).1.is_none());
+    commit(&shard, txn);
+}

@@ -1,0 +1,78 @@
+//! Savepoints: locks and records on either side of them.
+
+use base::Oid;
+use engine_api::*;
+use env::sim::SimDisk;
+
+use crate::support::*;
+
+const ASIDE: Oid = Oid(30000);
+
+#[test]
+fn locks_taken_before_a_savepoint_stay_and_later_ones_go() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 2);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(txn.lock_table(ACCOUNTS, TableLockMode::RowExclusive, WaitPolicy::Block));
+    let point = txn.savepoint();
+    ready(txn.lock_table(ASIDE, TableLockMode::Share, WaitPolicy::Block));
+    ready(txn.lock_table(ACCOUNTS, TableLockMode::ShareRowExclusive, WaitPolicy::Block));
+    ready(insert(&mut *txn, 5, 5));
+    txn.rollback_to(point);
+
+    let mut other = begin(&shard, Isolation::ReadCommitted);
+    ready(other.lock_table(ASIDE, TableLockMode::AccessExclusive, WaitPolicy::Error));
+    ready(other.lock_table(ACCOUNTS, TableLockMode::RowExclusive, WaitPolicy::Error));
+    let wait = waits(other.lock_table(ACCOUNTS, TableLockMode::AccessExclusive, WaitPolicy::Block));
+    txn.rollback();
+    assert!(wait.is_over());
+    ready(other.lock_table(ACCOUNTS, TableLockMode::AccessExclusive, WaitPolicy::Block));
+}
+
+#[test]
+fn a_transaction_keeps_its_id_when_it_goes_back_to_its_beginning() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 2);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    let point = txn.savepoint();
+    ready(insert(&mut *txn, 5, 5));
+    let id = txn.id();
+    txn.rollback_to(point);
+    let mut other = begin(&shard, Isolation::ReadCommitted);
+    ready(insert(&mut *other, 5, 6));
+    commit(&shard, other);
+    ready(insert(&mut *txn, 7, 7));
+    assert_eq!(txn.id(), id);
+    commit(&shard, txn);
+    assert_eq!(all(&shard), [(0, 100), (1, 100), (5, 6), (7, 7)]);
+}
+
+/// A long record that went ahead, taken back to before the first write, with further savepoints behind.
+#[test]
+fn what_went_ahead_before_a_rollback_to_the_beginning_does_not_count() {
+    const LARGE: redo::FileOptions = redo::FileOptions { segment_bytes: 8 << 20, batch_bytes_max: 2 << 20 };
+    let disk = SimDisk::new();
+    let shard = open_with(&disk, LARGE);
+    define(&shard);
+    let fill = |txn: &mut dyn Txn, from: i32, count: i32| {
+        for id in from..from + count {
+            while let Step::Wait(_) = insert(txn, id, i64::from(id)).unwrap() {
+                std::thread::yield_now();
+            }
+        }
+    };
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    let beginning = txn.savepoint();
+    fill(&mut *txn, 1000, 60_000);
+    txn.rollback_to(beginning);
+    fill(&mut *txn, 0, 3);
+    let later = txn.savepoint();
+    fill(&mut *txn, 1000, 60_000);
+    txn.rollback_to(later);
+    fill(&mut *txn, 3, 2);
+    commit(&shard, txn);
+    let expected = all(&shard);
+    assert_eq!(expected, [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]);
+    drop(shard);
+    assert_eq!(all(&open_with(&disk, LARGE)), expected);
+}

@@ -1,0 +1,118 @@
+//! Sequences over crashes and with little log space.
+
+use base::{Lsn, Oid, SqlState};
+use engine::Shard;
+use engine_api::*;
+use env::sim::{Crash, SimDisk, SimRandom};
+use types::oid;
+
+use crate::support::*;
+
+const S: Oid = Oid(20020);
+
+fn sequence(max: i64) -> SequenceDesc {
+    SequenceDesc {
+        oid: S,
+        schema: oids::SCHEMA_PUBLIC,
+        name: "s".to_string(),
+        owner: oids::ROLE_POSTGRES,
+        type_oid: oid::INT8,
+        start: 1,
+        increment: 1,
+        min: 1,
+        max,
+        cycle: false,
+        owned_by: None,
+    }
+}
+
+fn define_sequence(shard: &Shard, max: i64) {
+    let mut txn = begin(shard, Isolation::ReadCommitted);
+    ready(txn.put_object(CatalogObject::Sequence(sequence(max))));
+    commit(shard, txn);
+}
+
+/// A value whose gate was waited for is not handed out again, at whatever operation the machine stops; one whose gate
+/// was not reached may be.
+#[test]
+fn values_that_were_shown_do_not_come_again() {
+    for seed in 1..=40 {
+        let mut random = SimRandom::new(seed);
+        let mut disk = SimDisk::new();
+        let shard = open(&disk);
+        define_sequence(&shard, i64::MAX);
+        drop(shard);
+        let mut shown = 0;
+        for _ in 0..4 {
+            let shard = open(&disk);
+            disk.freeze_at(disk.operations() + random.below(12));
+            for _ in 0..random.below(100) {
+                let Ok(value) = shard.sequence_next(S) else { break };
+                assert!(value > shown, "seed {seed}: {value} after {shown}");
+                // Some sessions have not sent their reply when the machine stops.
+                if random.below(4) > 0 && shard.durable().block(shard.sequence_gate(S)) {
+                    shown = value;
+                }
+            }
+            drop(shard);
+            disk = disk.after_crash(Crash::LoseUnsynced, &mut random);
+        }
+    }
+}
+
+#[test]
+fn a_gate_is_raised_by_the_record_and_over_when_it_is_durable() {
+    let disk = SimDisk::new();
+    let shard = open(&disk);
+    define_sequence(&shard, i64::MAX);
+    assert_eq!(shard.sequence_gate(S), Lsn(0));
+    shard.sequence_next(S).unwrap();
+    assert!(shard.durable().block(shard.sequence_gate(S)));
+    assert_eq!(shard.sequence_gate(S), Lsn(0));
+    shard.sequence_set(S, SequenceState { last_value: 500, is_called: true }).unwrap();
+    assert!(shard.durable().block(shard.sequence_gate(S)));
+    drop(shard);
+    let next = open(&disk).sequence_next(S).unwrap();
+    assert!(next > 500, "{next}");
+}
+
+#[test]
+fn values_go_on_while_segments_are_prepared() {
+    // Segments so small that records of sequences alone use them up all the time.
+    let log = redo::FileOptions { segment_bytes: 64 << 10, batch_bytes_max: 8 << 10 };
+    let disk = SimDisk::new();
+    let shard = open_with(&disk, log);
+    define_sequence(&shard, i64::MAX);
+    let mut last = 0;
+    for _ in 0..200_000 {
+        let value = shard.sequence_next(S).expect("space that is being prepared is no full disk");
+        assert!(value > last);
+        last = value;
+    }
+    drop(shard);
+    assert!(open_with(&disk, log).sequence_next(S).unwrap() > last);
+}
+
+#[test]
+fn a_full_disk_refuses_values_in_the_end() {
+    let log = redo::FileOptions { segment_bytes: 16 << 10, batch_bytes_max: 4 << 10 };
+    let disk = SimDisk::new();
+    let shard = open_with(&disk, log);
+    define_sequence(&shard, i64::MAX);
+    disk.set_quota(Some(3 * log.segment_bytes));
+    let error = (0..1_000_000).find_map(|_| shard.sequence_next(S).err()).expect("the disk is full");
+    assert_eq!(error.code(), SqlState::DISK_FULL);
+}
+
+#[test]
+fn the_oid_of_a_sequence_that_was_lost_is_not_used_again() {
+    let disk = SimDisk::new();
+    let shard = open(&disk);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(txn.put_object(CatalogObject::Sequence(sequence(i64::MAX))));
+    shard.sequence_next(S).unwrap();
+    assert!(shard.durable().block(shard.sequence_gate(S)));
+    txn.rollback();
+    drop((txn, shard));
+    assert!(open(&disk).allocate_oid() > S);
+}

@@ -1,0 +1,137 @@
+//! The command line and its environment variables.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Nyala, a memory-first SQL database for transactions that speaks the PostgreSQL wire protocol.
+#[derive(Debug, Parser)]
+#[command(name = "nyala", version)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve a data directory to PostgreSQL clients.
+    Serve(ServeOptions),
+}
+
+/// Options of `nyala serve`.
+#[derive(Clone, Debug, Args)]
+pub struct ServeOptions {
+    /// Data directory; made if it is not there. It is all the state there is.
+    #[arg(long, env = "NYALA_DATA", value_name = "DIR")]
+    pub data: PathBuf,
+
+    /// Address to listen on; may be given more than once. Beyond loopback, the role postgres must have a password.
+    #[arg(
+        long,
+        env = "NYALA_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:5432",
+        value_delimiter = ',',
+        value_parser = address
+    )]
+    pub listen: Vec<SocketAddr>,
+
+    /// Directory of the Unix socket `.s.PGSQL.PORT`, PORT being that of the first address; empty for no socket.
+    #[arg(long, env = "NYALA_SOCKET_DIR", value_name = "DIR", default_value = "/tmp")]
+    pub socket_dir: PathBuf,
+
+    /// File whose first line becomes the password of the role postgres (or is its SCRAM-SHA-256 verifier).
+    #[arg(long, env = "NYALA_PASSWORD_FILE", value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
+    /// Connections beyond this are refused.
+    #[arg(long, env = "NYALA_MAX_CONNECTIONS", value_name = "N", default_value_t = 300,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub max_connections: u32,
+
+    /// Memory for rows: bytes, a size such as 8GB, or a share of the machine's memory such as 80%.
+    #[arg(long, env = "NYALA_MEMORY_LIMIT", value_name = "SIZE", default_value = "80%", value_parser = memory)]
+    pub memory_limit: Memory,
+
+    /// Threads that serve connections; as many as the machine has cores if not given.
+    #[arg(long, env = "NYALA_CORES", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub cores: Option<u16>,
+}
+
+/// An amount of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// So many bytes.
+    Bytes(u64),
+    /// So many hundredths of what there is.
+    Percent(u64),
+}
+
+impl Memory {
+    /// In bytes, on a machine with `total` bytes.
+    pub fn bytes(self, total: u64) -> u64 {
+        match self {
+            Memory::Bytes(bytes) => bytes,
+            Memory::Percent(percent) => total / 100 * percent,
+        }
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Some(port) = text.strip_prefix("localhost:") {
+        let port = port.parse().map_err(|_| format!("\"{port}\" is not a port"))?;
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    text.parse().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:5432, 0.0.0.0:5432 or [::1]:5432".to_string())
+}
+
+fn memory(text: &str) -> Result<Memory, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| "expected bytes, a size such as 8GB, or a share such as 80%")?;
+    let scale: u64 = match unit.trim() {
+        "%" if (1..=100).contains(&number) => return Ok(Memory::Percent(number)),
+        "%" => return Err("a share is from 1% to 100%".to_string()),
+        "" | "B" => 1,
+        "kB" | "KB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        other => return Err(format!("unknown unit \"{other}\": expected B, kB, MB, GB, TB or %")),
+    };
+    let bytes = number.checked_mul(scale).ok_or("too large")?;
+    if bytes < 1 << 20 { Err("at least 1MB".to_string()) } else { Ok(Memory::Bytes(bytes)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(memory("80%"), Ok(Memory::Percent(80)));
+        assert_eq!(memory("8GB"), Ok(Memory::Bytes(8 << 30)));
+        assert_eq!(memory("512 MB"), Ok(Memory::Bytes(512 << 20)));
+        assert_eq!(memory("1048576"), Ok(Memory::Bytes(1 << 20)));
+        for wrong in ["", "GB", "0%", "101%", "5", "8GiB", "99999999999TB"] {
+            assert!(memory(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(Memory::Percent(80).bytes(1000), 800);
+    }
+
+    #[test]
+    fn addresses() {
+        assert_eq!(address("localhost:5433").unwrap().to_string(), "127.0.0.1:5433");
+        assert_eq!(address("[::1]:5432").unwrap().to_string(), "[::1]:5432");
+        assert!(address("5432").is_err() && address("example.org:5432").is_err());
+    }
+}

@@ -1,0 +1,40 @@
+//! `nyala`: configuration, wiring, life cycle.
+//!
+//! Responsible for: the command line, opening a data directory, carrying replies and waits between the wire (`pgwire`),
+//! SQL (`sql`) and the shard (`engine`), background work, signals, the log on stderr, exit codes.
+//! Not responsible for: logic. What a statement means, when a lock is free, which bytes a message has: the crates below.
+//! Invariants:
+//! - One process owns a data directory.
+//! - A client without a password gets in only over loopback or the Unix socket, and only as a role that has no password.
+//! - A panic inside one session ends that session; anywhere else it ends the process, as does a failed log.
+//! - The process ends with 0 only when everything appended to the log is durable.
+//!
+//! Start at `serve::run`; how a statement flows is in `session`.
+
+#![forbid(unsafe_code)]
+
+mod backend;
+mod config;
+mod garbage;
+mod horizon;
+mod host;
+mod listen;
+mod password;
+mod replies;
+mod serve;
+mod session;
+mod stderr;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Rows, versions and statements are many small allocations, freed on other threads than made them.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match config::Cli::parse().command {
+        config::Command::Serve(options) => serve::run(&options),
+    }
+}

@@ -1,0 +1,230 @@
+//! The life of a server: open, listen, serve, end.
+
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base::Lsn;
+use engine::{Shard, ShardOptions};
+use engine_api::Engine as _;
+use env::{DiskLock, World};
+use pgwire::{Registry, Server, ServerConfig};
+use redo::DriverError;
+use sql::session::Shared;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::backend::{CoreBackend, SUPERUSER, has_password, is_loopback};
+use crate::config::ServeOptions;
+use crate::garbage::Collector;
+use crate::host::{ProcessHost, random_bytes};
+use crate::{listen, password, stderr};
+
+/// How long connections may take to end before the server ends without them.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(15);
+
+/// Serves until a signal comes. Whatever goes wrong is one line in the log.
+pub fn run(options: &ServeOptions) -> ExitCode {
+    stderr::start();
+    stderr::log_panics();
+    match serve(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            tracing::error!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(options: &ServeOptions) -> Result<(), String> {
+    listen::check(&options.listen)?;
+    let password = options.password_file.as_deref().map(password::read).transpose()?;
+    // Held to the end of the process.
+    let (world, _lock) = open_directory(&options.data)?;
+    let shard = open_shard(&world, options)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| format!("cannot start the runtime: {e}"))?;
+    runtime.block_on(async {
+        if let Some(password) = password {
+            let result = password::set(&shard, &password).await;
+            result.map_err(|e| format!("cannot set the password of {SUPERUSER}: {}", e.fields().message))?;
+        }
+        refuse_open_doors(options, &shard)?;
+        let stop = stop_signals().map_err(|e| format!("cannot receive signals: {e}"))?;
+        let server = listen::bind(server_config(options))?;
+        let collector = Collector::start(&*world.spawn, shard.clone());
+        ready(&server, options);
+        let served = serve_until(server, &world, &shard, options, stop).await;
+        drop(collector);
+        served
+    })?;
+    flush(&shard)
+}
+
+/// Opens the data directory and takes it for this process.
+fn open_directory(path: &Path) -> Result<(World, Box<dyn DiskLock>), String> {
+    let shown = path.display();
+    let world = env::real::world(path).map_err(|e| format!("cannot open the data directory {shown}: {e}"))?;
+    let lock = world.disk.lock().map_err(|e| match e.kind() {
+        io::ErrorKind::WouldBlock => format!("the data directory {shown} is in use by another server"),
+        _ => format!("cannot lock the data directory {shown}: {e}"),
+    })?;
+    Ok((world, lock))
+}
+
+fn open_shard(world: &World, options: &ServeOptions) -> Result<Shard, String> {
+    let shard_options = ShardOptions { memory_limit: options.memory_limit.bytes(memory_total()), ..Default::default() };
+    let began = Instant::now();
+    let (shard, replayed) = Shard::open(world, shard_options, Box::new(log_failed))
+        .map_err(|e| format!("cannot open the data directory {}: {e}", options.data.display()))?;
+    if let Some(place) = &replayed.cut {
+        tracing::warn!("the log's end, which was never acknowledged, was cut off in {place}");
+    }
+    tracing::info!(
+        "data directory {} opened: {} bytes of log in {} ms",
+        options.data.display(),
+        replayed.end,
+        began.elapsed().as_millis()
+    );
+    Ok(shard)
+}
+
+/// The log cannot take what was promised: nothing more can be answered. The next start recovers (rule R5).
+fn log_failed(error: DriverError) {
+    tracing::error!("{error}; the server ends");
+    std::process::exit(1);
+}
+
+/// Without a password, nobody beyond this machine may reach the server.
+fn refuse_open_doors(options: &ServeOptions, shard: &Shard) -> Result<(), String> {
+    match options.listen.iter().find(|address| !is_loopback(address)) {
+        Some(address) if !has_password(&shard.catalog()) => Err(format!(
+            "refusing to listen on {address}: the role {SUPERUSER} has no password; set one with --password-file, or \
+             with ALTER ROLE {SUPERUSER} PASSWORD '...' over loopback"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn cores(options: &ServeOptions) -> usize {
+    match options.cores {
+        Some(cores) => usize::from(cores),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
+/// The port that names the Unix socket; 0 if there is none.
+fn socket_port(options: &ServeOptions) -> u16 {
+    let port = options.listen.first().map_or(0, |address| address.port());
+    if options.socket_dir.as_os_str().is_empty() { 0 } else { port }
+}
+
+fn server_config(options: &ServeOptions) -> ServerConfig {
+    let port = socket_port(options);
+    ServerConfig {
+        listen: options.listen.clone(),
+        unix_directories: if port == 0 { Vec::new() } else { vec![options.socket_dir.clone()] },
+        port,
+        max_connections: options.max_connections as usize,
+        cores: cores(options),
+        connection: pgwire::conn::Options::default(),
+    }
+}
+
+fn ready(server: &Server, options: &ServeOptions) {
+    let mut places: Vec<String> = server.local_addresses().iter().map(ToString::to_string).collect();
+    let port = socket_port(options);
+    if port != 0 {
+        places.push(listen::socket_path(&options.socket_dir, port).display().to_string());
+    }
+    tracing::info!("ready: listening on {}", places.join(", "));
+}
+
+/// Serves until `stop` completes and the connections have ended, or should have.
+async fn serve_until(
+    server: Server,
+    world: &World,
+    shard: &Shard,
+    options: &ServeOptions,
+    stop: impl Future<Output = &'static str>,
+) -> Result<(), String> {
+    let host = ProcessHost::new(Arc::clone(&world.clock)).map_err(no_randomness)?;
+    let registry = Arc::new(Registry::new(random_bytes().map_err(no_randomness)?));
+    let shared = Shared::new(Arc::new(shard.clone()), Arc::new(host), options.max_connections as usize);
+    let (stopping, stopped) = tokio::sync::oneshot::channel();
+    let shutdown = async {
+        let signal = stop.await;
+        tracing::info!("{signal}: ending {} connections", registry.len());
+        let _ = stopping.send(());
+    };
+    let overdue = async {
+        if stopped.await.is_ok() {
+            tokio::time::sleep(SHUTDOWN_MAX).await;
+        }
+    };
+    let core_shard = shard.clone();
+    let backend = move |_| CoreBackend::new(Arc::clone(&shared), core_shard.clone());
+    tokio::select! {
+        served = server.run(Arc::clone(&registry), backend, shutdown) => {
+            served.map_err(|e| format!("cannot serve: {e}"))
+        }
+        () = overdue => {
+            tracing::warn!("{} connections did not end in time", registry.len());
+            Ok(())
+        }
+    }
+}
+
+fn no_randomness(error: io::Error) -> String {
+    format!("the system has no randomness: {error}")
+}
+
+/// A write beyond the limit on file sizes. Unless it is received, it kills; received, the write fails as others do.
+const SIGXFSZ: i32 = 25;
+
+/// Completes with the name of the first signal that asks the server to end. Signals count from this call on.
+fn stop_signals() -> io::Result<impl Future<Output = &'static str>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let too_large = signal(SignalKind::from_raw(SIGXFSZ))?;
+    Ok(async move {
+        let _received = too_large;
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        }
+    })
+}
+
+/// Makes everything appended durable, also what nobody waited for.
+fn flush(shard: &Shard) -> Result<(), String> {
+    if shard.durable().block(Lsn(shard.log_stats().bytes)) {
+        tracing::info!("ended; the log is durable");
+        Ok(())
+    } else {
+        Err("the log failed while the server ended".to_string())
+    }
+}
+
+/// Memory that the process may use: the machine's, or its control group's if that is less.
+fn memory_total() -> u64 {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+    });
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    // Of a machine that does not tell, little is taken.
+    machine.into_iter().chain(group).min().unwrap_or(1 << 30)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn this_machine_has_memory() {
+        assert!(super::memory_total() > 64 << 20);
+    }
+}

@@ -1,0 +1,225 @@
+//! One client: the wire's messages become calls of the SQL session, its answers become messages.
+//!
+//! A statement flows without leaving its core: `pgwire` reads a batch of messages and calls this session for each; SQL runs
+//! it against the shard and hands rows to [`Replies`], which encodes them into the connection's queue, together with the
+//! gate they rest on; `pgwire` writes the queue once for the batch, up to the first gate that is not durable.
+
+use std::future::{Future, pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use base::{Error, Result, SqlState};
+use pgwire::{Bind, CancelHandle, Format, Out, Parse, TransactionStatus};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use sql::session::{BoundValue, CancelToken, Session};
+
+use crate::replies::{Replies, ResultFormats, describe};
+
+/// A client's session.
+pub struct ClientSession {
+    sql: Session,
+    /// Formats of the unnamed portal.
+    unnamed: ResultFormats,
+    /// Formats of named portals. One that SQL has ended may linger until the transaction ends.
+    named: FxHashMap<String, ResultFormats>,
+}
+
+/// Cancels the statement that a session runs.
+struct Cancel(Arc<CancelToken>);
+
+impl CancelHandle for Cancel {
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+impl ClientSession {
+    /// A session over this one.
+    pub fn new(sql: Session) -> ClientSession {
+        ClientSession { sql, unnamed: ResultFormats::TEXT, named: FxHashMap::default() }
+    }
+
+    fn bind_portal(&mut self, bind: Bind<'_>) -> Result<()> {
+        let value = |(i, value): (usize, Option<_>)| match (value, bind.formats.get(i)) {
+            (None, _) => BoundValue::Null,
+            (Some(bytes), Format::Text) => BoundValue::Text(bytes),
+            (Some(bytes), Format::Binary) => BoundValue::Binary(bytes),
+        };
+        let values: SmallVec<[BoundValue<'_>; 16]> = bind.values.iter().enumerate().map(value).collect();
+        self.sql.bind(bind.portal, bind.statement, &values)?;
+        if bind.results.len() > 1 {
+            self.check_formats(bind.portal, bind.results.len())?;
+        }
+        let formats = ResultFormats::asked(bind.results);
+        if bind.portal.is_empty() {
+            self.unnamed = formats;
+        } else {
+            self.named.insert(bind.portal.to_owned(), formats);
+        }
+        Ok(())
+    }
+
+    /// Several formats must be one per column, if there are columns at all.
+    fn check_formats(&mut self, portal: &str, given: usize) -> Result<()> {
+        let columns = self.sql.describe_portal(portal)?.map_or(given, |columns| columns.len());
+        if columns == given {
+            return Ok(());
+        }
+        self.sql.close_portal(portal);
+        self.sql.fail();
+        let message = format!("bind message has {given} result formats but query has {columns} columns");
+        Err(Error::new(SqlState::PROTOCOL_VIOLATION, message))
+    }
+
+    /// Reports what could not be encoded, as if the statement had failed by it.
+    fn conclude(&mut self, result: Result<()>, failure: Result<()>) -> Result<()> {
+        if result.is_ok() && failure.is_err() {
+            self.sql.fail();
+        }
+        // Portals end with their transaction.
+        if !self.named.is_empty() && self.sql.transaction_status() == b'I' {
+            self.named.clear();
+        }
+        result.and(failure)
+    }
+}
+
+fn formats_of<'a>(
+    unnamed: &'a ResultFormats,
+    named: &'a FxHashMap<String, ResultFormats>,
+    portal: &str,
+) -> &'a ResultFormats {
+    if portal.is_empty() { unnamed } else { named.get(portal).unwrap_or(&ResultFormats::TEXT) }
+}
+
+/// Turns a panic inside a session into the end of that session. The panic has been logged when this learns of it, and the
+/// session is dropped after a FATAL error, which rolls back.
+async fn guarded<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(broken())))
+    })
+    .await
+}
+
+#[cold]
+fn broken() -> Error {
+    Error::fatal(SqlState::INTERNAL_ERROR, "terminating connection because of an internal error")
+        .hint("The server's log says more. In a moment you should be able to reconnect and repeat your command.")
+}
+
+impl pgwire::Session for ClientSession {
+    async fn simple_query(&mut self, sql: &str, out: &Out) -> Result<()> {
+        let mut replies = Replies::simple(out);
+        let result = guarded(self.sql.simple_query(sql, &mut replies)).await;
+        let failure = replies.failure();
+        self.conclude(result, failure)
+    }
+
+    async fn parse(&mut self, parse: Parse<'_>, _out: &Out) -> Result<()> {
+        let types: SmallVec<[_; 16]> = parse.types.iter().collect();
+        guarded(self.sql.parse(parse.name, parse.sql, &types)).await
+    }
+
+    async fn bind(&mut self, bind: Bind<'_>, _out: &Out) -> Result<()> {
+        guarded(async { self.bind_portal(bind) }).await
+    }
+
+    async fn describe_statement(&mut self, name: &str, out: &Out) -> Result<()> {
+        guarded(async {
+            let (types, columns) = self.sql.describe_statement(name)?;
+            out.parameter_description(types.iter().copied());
+            match columns {
+                Some(columns) => describe(out, &columns, &ResultFormats::TEXT),
+                None => Ok(out.no_data()),
+            }
+        })
+        .await
+    }
+
+    async fn describe_portal(&mut self, name: &str, out: &Out) -> Result<()> {
+        guarded(async {
+            match self.sql.describe_portal(name)? {
+                Some(columns) => describe(out, &columns, formats_of(&self.unnamed, &self.named, name)),
+                None => Ok(out.no_data()),
+            }
+        })
+        .await
+    }
+
+    async fn execute(&mut self, portal: &str, max_rows: u32, out: &Out) -> Result<()> {
+        let mut replies = Replies::extended(out, formats_of(&self.unnamed, &self.named, portal));
+        let result = guarded(self.sql.execute(portal, u64::from(max_rows), &mut replies)).await;
+        let failure = replies.failure();
+        self.conclude(result.map(|_| ()), failure)
+    }
+
+    async fn close_statement(&mut self, name: &str, _out: &Out) -> Result<()> {
+        self.sql.close_statement(name);
+        Ok(())
+    }
+
+    async fn close_portal(&mut self, name: &str, _out: &Out) -> Result<()> {
+        self.sql.close_portal(name);
+        self.named.remove(name);
+        Ok(())
+    }
+
+    async fn sync(&mut self, out: &Out) -> Result<()> {
+        let mut replies = Replies::extended(out, &ResultFormats::TEXT);
+        let result = guarded(self.sql.sync(&mut replies)).await;
+        self.conclude(result, Ok(()))
+    }
+
+    async fn fail(&mut self, _error: &Error) {
+        self.sql.fail();
+    }
+
+    async fn idle(&mut self, _out: &Out) -> Result<()> {
+        match self.sql.idle_timeout_ms() {
+            None => pending().await,
+            Some(ms) => {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                Err(Error::fatal(
+                    SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+                    "terminating connection due to idle-in-transaction timeout",
+                ))
+            }
+        }
+    }
+
+    async fn terminate(&mut self) {
+        self.sql.terminate();
+    }
+
+    fn transaction_status(&self) -> TransactionStatus {
+        match self.sql.transaction_status() {
+            b'T' => TransactionStatus::InTransaction,
+            b'E' => TransactionStatus::Failed,
+            _ => TransactionStatus::Idle,
+        }
+    }
+
+    fn cancel_handle(&self) -> Arc<dyn CancelHandle> {
+        Arc::new(Cancel(self.sql.cancel_token()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Severity;
+
+    #[test]
+    fn a_panic_ends_the_session_only() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let broken: Result<()> = runtime.block_on(guarded(async { panic!("on purpose") }));
+        assert_eq!(broken.unwrap_err().fields().severity, Severity::Fatal);
+        assert_eq!(runtime.block_on(guarded(async { Ok(5) })).unwrap(), 5);
+    }
+}

@@ -1,0 +1,14 @@
+//! The real binary: how it starts, refuses to start, serves and ends.
+
+#![forbid(unsafe_code)]
+
+#[path = "it/client.rs"]
+mod client;
+#[path = "it/extended.rs"]
+mod extended;
+#[path = "it/life.rs"]
+mod life;
+#[path = "it/login.rs"]
+mod login;
+#[path = "it/node.rs"]
+mod node;

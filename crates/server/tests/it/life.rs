@@ -1,0 +1,132 @@
+//! Starting, ending, and everything that keeps a server from starting.
+
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+
+use rustix::process::{Resource, Rlimit, Signal, prlimit};
+use tempfile::tempdir;
+
+use crate::client::{Client, connect};
+use crate::node::{Node, command, free_port, refusal};
+
+#[test]
+fn a_server_starts_serves_and_ends() {
+    let dir = tempdir().unwrap();
+    let node = Node::start(dir.path(), &[]);
+    let mut client = connect(node.address, "postgres", None).unwrap();
+    let parameter = |name: &str| client.parameters.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
+    assert!(parameter("server_version").unwrap().starts_with("15."));
+    assert_eq!(parameter("client_encoding"), Some("UTF8"));
+    assert_eq!(parameter("application_name"), Some("test"));
+    assert_eq!(parameter("is_superuser"), Some("on"));
+    assert_eq!(client.query(""), "I | [I]");
+    assert_eq!(client.query("BEGIN"), "BEGIN | [T]");
+    let mut local = Client::login(UnixStream::connect(&node.socket).unwrap(), "postgres", None).unwrap();
+    assert_eq!(local.query("BEGIN; COMMIT"), "BEGIN | COMMIT | [I]");
+    let socket = node.socket.clone();
+    assert_eq!(node.end(Signal::TERM), Some(0));
+    let last = client.receive().unwrap();
+    assert_eq!(last.error(), "FATAL 57P01: terminating connection due to administrator command");
+    assert_eq!(client.receive(), None);
+    assert!(!socket.exists());
+    // The same directory again.
+    let node = Node::start(dir.path(), &[]);
+    assert!(connect(node.address, "postgres", None).is_ok());
+    assert_eq!(node.end(Signal::INT), Some(0));
+}
+
+#[test]
+fn a_directory_has_one_server() {
+    let dir = tempdir().unwrap();
+    let node = Node::start(dir.path(), &[]);
+    let (message, code) = refusal(&mut command(dir.path(), &format!("127.0.0.1:{}", free_port())));
+    let data = dir.path().join("data");
+    assert_eq!(message, format!("the data directory {} is in use by another server", data.display()));
+    assert_eq!(code, Some(1));
+    assert!(connect(node.address, "postgres", None).is_ok());
+}
+
+#[test]
+fn a_taken_port_is_named() {
+    let dir = tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let (message, code) = refusal(&mut command(dir.path(), &address.to_string()));
+    assert_eq!(message, format!("cannot listen on {address}: it is in use by another server"));
+    assert_eq!(code, Some(1));
+}
+
+#[test]
+fn a_socket_in_use_is_named_and_a_stale_one_is_replaced() {
+    let dir = tempdir().unwrap();
+    let port = free_port();
+    let path = dir.path().join(format!(".s.PGSQL.{port}"));
+    let other = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let (message, code) = refusal(&mut command(dir.path(), &format!("127.0.0.1:{port}")));
+    assert_eq!(message, format!("cannot listen on the socket {}: it is in use by another server", path.display()));
+    assert_eq!(code, Some(1));
+    drop(other);
+    let node = Node::start(dir.path(), &[]);
+    let stale = node.socket.clone();
+    assert!(stale.exists());
+    // A server that is killed leaves its socket; nobody listens there any more.
+    assert_eq!(node.end(Signal::KILL), None);
+    assert!(stale.exists());
+    let port: u16 = stale.extension().unwrap().to_str().unwrap().parse().unwrap();
+    let mut child = command(dir.path(), &format!("127.0.0.1:{port}")).spawn().unwrap();
+    let replaced = (0..300).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        UnixStream::connect(&stale).is_ok()
+    });
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(replaced);
+}
+
+#[test]
+fn a_damaged_log_is_refused_with_its_place() {
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("password");
+    // Two commits, one after the other: the second says that the first was durable.
+    for password in ["one", "two"] {
+        std::fs::write(&file, password).unwrap();
+        let node = Node::start(dir.path(), &["--password-file", file.to_str().unwrap()]);
+        assert_eq!(node.end(Signal::TERM), Some(0));
+    }
+    let log = dir.path().join("data").join("00000000000000000000.log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    let first = bytes.windows(6).position(|w| w == b"SCRAM-").unwrap();
+    bytes[first] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    let (message, code) = refusal(&mut command(dir.path(), &format!("127.0.0.1:{}", free_port())));
+    let start = format!("cannot open the data directory {}: the log is damaged: ", dir.path().join("data").display());
+    assert!(message.starts_with(&start), "{message}");
+    assert!(message.contains("00000000000000000000.log"), "{message}");
+    assert_eq!(code, Some(1));
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_refused() {
+    let dir = tempdir().unwrap();
+    std::fs::write(dir.path().join("data"), "a file").unwrap();
+    let (message, code) = refusal(&mut command(dir.path(), &format!("127.0.0.1:{}", free_port())));
+    assert!(message.starts_with("cannot "), "{message}");
+    assert_eq!(code, Some(1));
+}
+
+#[test]
+fn a_failed_log_ends_the_server_at_once() {
+    let dir = tempdir().unwrap();
+    let mut node = Node::start(dir.path(), &[]);
+    let mut client = connect(node.address, "postgres", None).unwrap();
+    assert_eq!(client.query("CREATE ROLE early LOGIN"), "CREATE ROLE | [I]");
+    let nothing = Rlimit { current: Some(0), maximum: Some(0) };
+    prlimit(Some(node.pid()), Resource::Fsize, nothing).unwrap();
+    // That it is committed waits for a position that never becomes durable.
+    assert_eq!(client.query("CREATE ROLE late LOGIN"), "");
+    let line = node.line_with("ERROR");
+    assert!(line.contains("the log failed: ") && line.ends_with("; the server ends"), "{line}");
+    assert_eq!(node.wait(), Some(1));
+    let node = Node::start(dir.path(), &[]);
+    assert!(connect(node.address, "early", None).is_ok());
+}

@@ -1,0 +1,197 @@
+//! GROUP BY and aggregates, by hashing. Groups come in order of their first row.
+
+use std::sync::Arc;
+
+use base::{Oid, Result};
+use smallvec::SmallVec;
+use types::Datum;
+
+use super::rows::{KeyTable, RowStore};
+use super::sort::compare_keys;
+use super::{Cx, Next, Operator, operator};
+use crate::functions::Accumulator;
+use crate::plan::{AggregateCall, AggregateNode, SortSlot};
+
+/// Rough bytes of the state of one aggregate of one group.
+const STATE_BYTES: usize = 64;
+
+/// Groups its input.
+pub(super) struct Aggregate {
+    node: Arc<AggregateNode>,
+    input: Box<dyn Operator>,
+    keys: KeyTable,
+    /// Columns that are constant in a group, from its first row.
+    carried: RowStore,
+    /// `node.calls.len()` states per group.
+    states: Vec<State>,
+    groups: usize,
+    complete: bool,
+    at: usize,
+    key: Vec<Datum>,
+}
+
+/// One aggregate of one group.
+struct State {
+    accumulator: Box<dyn Accumulator>,
+    /// Arguments seen (DISTINCT).
+    seen: Option<KeyTable>,
+    /// Sort keys and arguments, kept until the end (ORDER BY in the call).
+    kept: Vec<Vec<Datum>>,
+}
+
+impl State {
+    fn new(call: &AggregateCall) -> State {
+        State {
+            accumulator: (call.aggregate.create)(&call.arg_types),
+            seen: call.distinct.then(|| KeyTable::new(&call.arg_types)),
+            kept: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        if let Some(filter) = &call.filter
+            && filter.truth(cx, frame)? != Some(true)
+        {
+            return Ok(());
+        }
+        let mut args: SmallVec<[Datum; 2]> = SmallVec::new();
+        for arg in &call.args {
+            let value = arg.eval(cx, frame)?;
+            if call.aggregate.strict && value.is_null() {
+                return Ok(());
+            }
+            args.push(value);
+        }
+        if let Some(seen) = &mut self.seen {
+            if !seen.insert(&args).1 {
+                return Ok(());
+            }
+            cx.run.charge(seen.entry_bytes())?;
+        }
+        if call.order.is_empty() {
+            return self.accumulator.add(cx.run.eval, &args);
+        }
+        let mut row: Vec<Datum> = Vec::with_capacity(call.order.len() + args.len());
+        for (code, ..) in &call.order {
+            row.push(code.eval(cx, frame)?);
+        }
+        row.extend(args);
+        cx.run.charge(row.iter().map(super::rows::datum_bytes).sum::<usize>() + 24)?;
+        self.kept.push(row);
+        Ok(())
+    }
+
+    fn finish(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>) -> Result<Datum> {
+        if !self.kept.is_empty() {
+            let keys: Vec<(usize, SortSlot)> = call
+                .order
+                .iter()
+                .enumerate()
+                .map(|(i, &(_, ty, descending, nulls_first))| (i, SortSlot { slot: 0, ty, descending, nulls_first }))
+                .collect();
+            self.kept.sort_by(|a, b| compare_keys(&keys, a, b));
+            for row in self.kept.drain(..) {
+                self.accumulator.add(cx.run.eval, &row[keys.len()..])?;
+            }
+        }
+        self.accumulator.finish(cx.run.eval)
+    }
+}
+
+impl Aggregate {
+    pub fn new(node: &Arc<AggregateNode>) -> Aggregate {
+        let types: Vec<Oid> = node.keys.iter().map(|(_, _, ty)| *ty).collect();
+        Aggregate {
+            input: operator(&node.input),
+            keys: KeyTable::new(&types),
+            node: Arc::clone(node),
+            carried: RowStore::default(),
+            states: Vec::new(),
+            groups: 0,
+            complete: false,
+            at: 0,
+            key: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        self.key.clear();
+        for (code, ..) in &node.keys {
+            self.key.push(code.eval(cx, frame)?);
+        }
+        let group = if node.keys.is_empty() {
+            if self.groups == 0 {
+                self.new_group(node, cx, frame)?;
+            }
+            0
+        } else {
+            let (number, new) = self.keys.insert(&self.key);
+            if new {
+                cx.run.charge(self.keys.entry_bytes())?;
+                self.new_group(node, cx, frame)?;
+            }
+            number
+        };
+        let first = group * node.calls.len();
+        for (state, call) in self.states[first..].iter_mut().zip(&node.calls) {
+            state.add(call, cx, frame)?;
+        }
+        Ok(())
+    }
+
+    fn new_group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        let bytes = self.carried.push(frame, &node.carried);
+        cx.run.charge(bytes + node.calls.len() * STATE_BYTES)?;
+        self.states.extend(node.calls.iter().map(State::new));
+        self.groups += 1;
+        Ok(())
+    }
+}
+
+impl Operator for Aggregate {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        let node = Arc::clone(&self.node);
+        while !self.complete {
+            match self.input.next(cx, frame)? {
+                Next::Row => self.add(&node, cx, frame)?,
+                Next::Done => {
+                    if node.keys.is_empty() && self.groups == 0 {
+                        // No row at all: one group whose columns are NULL.
+                        for &slot in &node.carried {
+                            frame[slot as usize] = Datum::Null;
+                        }
+                        self.new_group(&node, cx, frame)?;
+                    }
+                    self.complete = true;
+                }
+                wait => return Ok(wait),
+            }
+        }
+        if self.at == self.groups {
+            return Ok(Next::Done);
+        }
+        let group = self.at;
+        self.at += 1;
+        self.carried.restore(group, frame, &node.carried);
+        if !node.keys.is_empty() {
+            for ((_, slot, _), value) in node.keys.iter().zip(self.keys.key(group)) {
+                frame[*slot as usize] = value.clone();
+            }
+        }
+        let first = group * node.calls.len();
+        for (state, call) in self.states[first..].iter_mut().zip(&node.calls) {
+            frame[call.slot as usize] = state.finish(call, cx)?;
+        }
+        Ok(Next::Row)
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.keys.clear();
+        self.carried.clear();
+        self.states.clear();
+        self.groups = 0;
+        self.complete = false;
+        self.at = 0;
+        self.input.rescan(forget);
+    }
+}

@@ -1,0 +1,96 @@
+//! Set-returning functions and system relations in FROM.
+
+use std::sync::Arc;
+
+use base::Result;
+use types::Datum;
+
+use super::{Cx, Next, Operator};
+use crate::plan::{FunctionNode, SystemNode};
+
+type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
+
+/// Reads the rows of a function.
+pub(super) struct FunctionScan {
+    node: Arc<FunctionNode>,
+    rows: Option<Rows>,
+    number: i64,
+}
+
+impl FunctionScan {
+    pub fn new(node: &Arc<FunctionNode>) -> FunctionScan {
+        FunctionScan { node: Arc::clone(node), rows: None, number: 0 }
+    }
+
+    fn start(&self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<Rows> {
+        let args = self.node.args.iter().map(|a| a.eval(cx, frame)).collect::<Result<Vec<_>>>()?;
+        if self.node.function.strict && args.iter().any(Datum::is_null) {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        (self.node.function.eval)(cx.run.eval, &args)
+    }
+}
+
+impl Operator for FunctionScan {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        if let Some(wait) = cx.run.tick(1)? {
+            return Ok(Next::Wait(wait));
+        }
+        if self.rows.is_none() {
+            self.rows = Some(self.start(cx, frame)?);
+        }
+        let Some(row) = self.rows.as_mut().and_then(Iterator::next) else { return Ok(Next::Done) };
+        let mut row = row?;
+        for &(column, slot) in &self.node.columns {
+            frame[slot as usize] = row.get_mut(column).map(std::mem::take).unwrap_or_default();
+        }
+        self.number += 1;
+        if let Some(slot) = self.node.ordinality {
+            frame[slot as usize] = Datum::Int8(self.number);
+        }
+        Ok(Next::Row)
+    }
+
+    fn rescan(&mut self, _: bool) {
+        self.rows = None;
+        self.number = 0;
+    }
+}
+
+/// Reads a relation that is computed from the catalog.
+pub(super) struct SystemScan {
+    node: Arc<SystemNode>,
+    rows: Option<Vec<Vec<Datum>>>,
+    at: usize,
+}
+
+impl SystemScan {
+    pub fn new(node: &Arc<SystemNode>) -> SystemScan {
+        SystemScan { node: Arc::clone(node), rows: None, at: 0 }
+    }
+}
+
+impl Operator for SystemScan {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        if let Some(wait) = cx.run.tick(1)? {
+            return Ok(Next::Wait(wait));
+        }
+        if self.rows.is_none() {
+            let relation = self.node.relation;
+            self.rows = Some((relation.rows)(relation, cx.run.eval)?);
+        }
+        let Some(row) = self.rows.as_ref().and_then(|rows| rows.get(self.at)) else { return Ok(Next::Done) };
+        self.at += 1;
+        for &(column, slot) in &self.node.columns {
+            frame[slot as usize] = row.get(column).cloned().unwrap_or_default();
+        }
+        Ok(Next::Row)
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.at = 0;
+        if forget {
+            self.rows = None;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Hash join: one side in a table by its keys, the other looked up in it.
+
+use std::sync::Arc;
+
+use base::Result;
+use types::Datum;
+
+use super::rows::{KeyTable, RowStore};
+use super::{Cx, Next, Operator, operator};
+use crate::expr::{Code, all_true};
+use crate::plan::{HashJoinNode, JoinType};
+
+const END: u32 = u32::MAX;
+
+/// Joins two inputs on equal keys.
+pub(super) struct HashJoin {
+    node: Arc<HashJoinNode>,
+    probe: Box<dyn Operator>,
+    build: Box<dyn Operator>,
+    keys: KeyTable,
+    rows: RowStore,
+    /// First row of each key; next row of the same key, by row.
+    first: Vec<u32>,
+    next_row: Vec<u32>,
+    /// Build rows that found a partner (FULL).
+    matched_rows: Vec<bool>,
+    state: State,
+    key: Vec<Datum>,
+}
+
+enum State {
+    Building,
+    /// The next probe row is wanted.
+    Probing,
+    /// A probe row is in the frame; this build row is to be tried next.
+    Matching {
+        row: u32,
+        matched: bool,
+    },
+    /// Build rows without a partner, from this one on (FULL).
+    Rest(usize),
+}
+
+impl HashJoin {
+    pub fn new(node: &Arc<HashJoinNode>) -> HashJoin {
+        HashJoin {
+            probe: operator(&node.probe),
+            build: operator(&node.build),
+            keys: KeyTable::new(&node.key_types),
+            node: Arc::clone(node),
+            rows: RowStore::default(),
+            first: Vec::new(),
+            next_row: Vec::new(),
+            matched_rows: Vec::new(),
+            state: State::Building,
+            key: Vec::new(),
+        }
+    }
+
+    /// Evaluates the keys; `false` if one is NULL, which equals nothing.
+    fn read_key(&mut self, codes: &[Code], cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<bool> {
+        self.key.clear();
+        for code in codes {
+            let value = code.eval(cx, frame)?;
+            if value.is_null() {
+                return Ok(false);
+            }
+            self.key.push(value);
+        }
+        Ok(true)
+    }
+
+    fn add(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        let node = Arc::clone(&self.node);
+        let has_key = self.read_key(&node.build_keys, cx, frame)?;
+        if !has_key && node.join != JoinType::Full {
+            return Ok(());
+        }
+        let bytes = self.rows.push(frame, &node.build_slots);
+        cx.run.charge(bytes + 8)?;
+        let row = self.next_row.len() as u32;
+        self.next_row.push(END);
+        if node.join == JoinType::Full {
+            self.matched_rows.push(false);
+        }
+        if has_key {
+            let (number, new) = self.keys.insert(&self.key);
+            if new {
+                cx.run.charge(self.keys.entry_bytes())?;
+                self.first.push(row);
+            } else {
+                self.next_row[row as usize] = self.first[number];
+                self.first[number] = row;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operator for HashJoin {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        let node = Arc::clone(&self.node);
+        loop {
+            match self.state {
+                State::Building => match self.build.next(cx, frame)? {
+                    Next::Row => self.add(cx, frame)?,
+                    Next::Done => self.state = State::Probing,
+                    wait => return Ok(wait),
+                },
+                State::Probing => match self.probe.next(cx, frame)? {
+                    Next::Row => {
+                        let found = match self.read_key(&node.probe_keys, cx, frame)? {
+                            true => self.keys.find(&self.key),
+                            false => None,
+                        };
+                        let row = found.map_or(END, |number| self.first[number]);
+                        self.state = State::Matching { row, matched: false };
+                    }
+                    Next::Done if node.join == JoinType::Full => self.state = State::Rest(0),
+                    other => return Ok(other),
+                },
+                State::Matching { row: END, matched } => {
+                    self.state = State::Probing;
+                    if !matched && node.join != JoinType::Inner {
+                        for &slot in &node.build_slots {
+                            frame[slot as usize] = Datum::Null;
+                        }
+                        return Ok(Next::Row);
+                    }
+                    if let Some(wait) = cx.run.tick(1)? {
+                        return Ok(Next::Wait(wait));
+                    }
+                }
+                State::Matching { row, matched } => {
+                    self.rows.restore(row as usize, frame, &node.build_slots);
+                    let fits = all_true(&node.conditions, cx, frame)?;
+                    self.state = State::Matching { row: self.next_row[row as usize], matched: matched || fits };
+                    if fits {
+                        if node.join == JoinType::Full {
+                            self.matched_rows[row as usize] = true;
+                        }
+                        return Ok(Next::Row);
+                    }
+                }
+                State::Rest(row) => {
+                    if row == self.rows.len() {
+                        return Ok(Next::Done);
+                    }
+                    self.state = State::Rest(row + 1);
+                    if !self.matched_rows[row] {
+                        for &slot in &node.probe_slots {
+                            frame[slot as usize] = Datum::Null;
+                        }
+                        self.rows.restore(row, frame, &node.build_slots);
+                        return Ok(Next::Row);
+                    }
+                }
+            }
+        }
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.probe.rescan(forget);
+        if forget || matches!(self.state, State::Building) {
+            self.keys.clear();
+            self.rows.clear();
+            self.first.clear();
+            self.next_row.clear();
+            self.matched_rows.clear();
+            self.state = State::Building;
+            self.build.rescan(forget);
+        } else {
+            self.matched_rows.fill(false);
+            self.state = State::Probing;
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! One query level that runs: its frame, its operators, its subqueries.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use types::{Array, Datum};
+
+use super::rows::KeyTable;
+use super::{Cx, Next, Operator, OutputRow, Run, operator};
+use crate::expr::{Comparison, Env, Quantifier, SubqueryUse};
+use crate::functions::EvalContext;
+use crate::ir::CompareOp;
+use crate::plan::{QueryPlan, Subplan};
+
+/// A running query level. `Send`; borrows nothing.
+pub(crate) struct Machine {
+    plan: Arc<QueryPlan>,
+    frame: Vec<Datum>,
+    root: Box<dyn Operator>,
+    subplans: Vec<SubplanState>,
+}
+
+impl Machine {
+    /// A machine whose frame begins with these parameters.
+    pub fn new(plan: &Arc<QueryPlan>, params: Vec<Datum>) -> Machine {
+        let mut frame = params;
+        frame.resize(plan.frame, Datum::Null);
+        Machine {
+            frame,
+            root: operator(&plan.root),
+            subplans: plan.subplans.iter().map(|_| SubplanState::default()).collect(),
+            plan: Arc::clone(plan),
+        }
+    }
+
+    /// A machine for a query inside the one whose frame is given.
+    pub fn inside(subplan: &Subplan, frame: &[Datum]) -> Machine {
+        let params = subplan.plan.params.min(frame.len());
+        Machine::new(&subplan.plan, frame[..params].to_vec())
+    }
+
+    /// Begins anew with other parameters.
+    pub fn reset(&mut self, params: Vec<Datum>) {
+        let count = params.len();
+        for (slot, value) in self.frame.iter_mut().zip(params) {
+            *slot = value;
+        }
+        self.frame[count..].fill(Datum::Null);
+        self.restart();
+    }
+
+    /// Begins anew with the frame as it is.
+    pub fn restart(&mut self) {
+        self.subplans.iter_mut().for_each(|s| *s = SubplanState::default());
+        self.root.rescan(true);
+    }
+
+    /// Takes the arguments from the frame of the query around it.
+    pub fn take_args(&mut self, subplan: &Subplan, cx: &mut Cx<'_, '_>, outer: &[Datum]) -> Result<()> {
+        for (code, slot) in &subplan.args {
+            self.frame[*slot as usize] = code.eval(cx, outer)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the next row into the frame.
+    pub fn next(&mut self, run: &mut Run<'_>) -> Result<Next> {
+        let Machine { plan, frame, root, subplans } = self;
+        root.next(&mut Cx { run, plan, subplans }, frame)
+    }
+
+    /// As [`Machine::next`], inside an expression, where nothing can be waited for but a turn.
+    ///
+    /// # Errors
+    /// 0A000 if a lock would have to be waited for.
+    pub fn next_now(&mut self, run: &mut Run<'_>) -> Result<bool> {
+        loop {
+            match self.next(run)? {
+                Next::Row => return Ok(true),
+                Next::Done => return Ok(false),
+                Next::Wait(wait) if wait.is_over() => {}
+                Next::Wait(_) => {
+                    run.txn.cancel_wait();
+                    return Err(Error::unsupported("row locks in a subquery of an expression are not supported"));
+                }
+            }
+        }
+    }
+
+    /// The row that [`Machine::next`] announced.
+    pub fn row(&self) -> OutputRow<'_> {
+        OutputRow::at(&self.frame, &self.plan.output)
+    }
+}
+
+/// A subquery of an expression: its machine, and its result if that does not change.
+#[derive(Default)]
+pub(crate) struct SubplanState {
+    machine: Option<Machine>,
+    value: Option<Datum>,
+    rows: Option<SubqueryRows>,
+}
+
+/// The rows of `x IN (subquery)`, kept.
+enum SubqueryRows {
+    List(Vec<Vec<Datum>>),
+    Hashed { keys: KeyTable, has_null: bool, is_empty: bool },
+}
+
+impl Env for Cx<'_, '_> {
+    fn eval(&self) -> &dyn EvalContext {
+        self.run.eval
+    }
+
+    fn subquery(&mut self, index: usize, kind: &SubqueryUse, left: &[Datum], frame: &[Datum]) -> Result<Datum> {
+        let plan = self.plan;
+        let subplan = &plan.subplans[index];
+        if subplan.fixed
+            && let Some(value) = &self.subplans[index].value
+        {
+            return Ok(value.clone());
+        }
+        let mut state = std::mem::take(&mut self.subplans[index]);
+        let result = self.run_subquery(&mut state, subplan, kind, left, frame);
+        self.subplans[index] = state;
+        result
+    }
+}
+
+impl Cx<'_, '_> {
+    fn run_subquery(
+        &mut self,
+        state: &mut SubplanState,
+        subplan: &Subplan,
+        kind: &SubqueryUse,
+        left: &[Datum],
+        frame: &[Datum],
+    ) -> Result<Datum> {
+        if let (SubqueryUse::AnyAll { .. }, Some(rows)) = (kind, &state.rows) {
+            return self.quantify(rows, kind, left);
+        }
+        let machine = match &mut state.machine {
+            Some(machine) => {
+                machine.restart();
+                machine
+            }
+            machine => machine.insert(Machine::inside(subplan, frame)),
+        };
+        machine.take_args(subplan, self, frame)?;
+        let value = match kind {
+            SubqueryUse::Exists => Datum::Bool(machine.next_now(self.run)?),
+            SubqueryUse::Scalar => {
+                if !machine.next_now(self.run)? {
+                    Datum::Null
+                } else {
+                    let value = machine.row().get(0).clone();
+                    if machine.next_now(self.run)? {
+                        return Err(Error::new(
+                            SqlState::CARDINALITY_VIOLATION,
+                            "more than one row returned by a subquery used as an expression",
+                        ));
+                    }
+                    value
+                }
+            }
+            SubqueryUse::Array(element) => {
+                let mut values = Vec::new();
+                while machine.next_now(self.run)? {
+                    values.push(machine.row().get(0).clone());
+                }
+                let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+                Datum::Array(Arc::new(Array { element: *element, dims, values }))
+            }
+            SubqueryUse::AnyAll { all, tests, hashed, .. } => {
+                if subplan.fixed {
+                    let rows = keep_rows(machine, self.run, hashed.as_deref())?;
+                    let result = self.quantify(&rows, kind, left);
+                    state.rows = Some(rows);
+                    return result;
+                }
+                let mut quantifier = Quantifier::new(*all);
+                while machine.next_now(self.run)? {
+                    if quantifier.add(test_row(self, left, machine.row(), tests)?) {
+                        break;
+                    }
+                }
+                quantifier.result().map_or(Datum::Null, Datum::Bool)
+            }
+        };
+        if subplan.fixed {
+            state.value = Some(value.clone());
+        }
+        Ok(value)
+    }
+
+    /// ANY or ALL over kept rows.
+    fn quantify(&mut self, rows: &SubqueryRows, kind: &SubqueryUse, left: &[Datum]) -> Result<Datum> {
+        let SubqueryUse::AnyAll { all, tests, .. } = kind else {
+            return Err(Error::internal("kept rows of a subquery that is not compared with"));
+        };
+        let truth = match rows {
+            SubqueryRows::List(rows) => {
+                let mut quantifier = Quantifier::new(*all);
+                for row in rows {
+                    if quantifier.add(test_row(self, left, OutputRow::of(row), tests)?) {
+                        break;
+                    }
+                }
+                quantifier.result()
+            }
+            SubqueryRows::Hashed { is_empty: true, .. } => Some(*all),
+            SubqueryRows::Hashed { keys, has_null, .. } => {
+                let found = if left.iter().any(Datum::is_null) {
+                    None
+                } else if keys.find(left).is_some() {
+                    Some(true)
+                } else if *has_null {
+                    None
+                } else {
+                    Some(false)
+                };
+                // `<> ALL` is NOT (`= ANY`).
+                if *all { found.map(|f| !f) } else { found }
+            }
+        };
+        Ok(truth.map_or(Datum::Null, Datum::Bool))
+    }
+}
+
+/// Compares the left side with one row: = holds if it does for all columns, <> if it does for one.
+fn test_row(cx: &Cx<'_, '_>, left: &[Datum], row: OutputRow<'_>, tests: &[Comparison]) -> Result<Option<bool>> {
+    let any = tests.len() > 1 && tests[0].op == CompareOp::Ne;
+    let mut quantifier = Quantifier::new(!any);
+    for ((l, r), comparison) in left.iter().zip(row.iter()).zip(tests) {
+        if quantifier.add(comparison.test(cx, l, r)?) {
+            break;
+        }
+    }
+    Ok(quantifier.result())
+}
+
+fn keep_rows(machine: &mut Machine, run: &mut Run<'_>, hashed: Option<&[base::Oid]>) -> Result<SubqueryRows> {
+    let Some(types) = hashed else {
+        let mut rows = Vec::new();
+        while machine.next_now(run)? {
+            let row: Vec<Datum> = machine.row().iter().cloned().collect();
+            run.charge(row.len() * 24 + 32)?;
+            rows.push(row);
+        }
+        return Ok(SubqueryRows::List(rows));
+    };
+    let mut keys = KeyTable::new(types);
+    let (mut has_null, mut is_empty) = (false, true);
+    let mut row: Vec<Datum> = Vec::with_capacity(types.len());
+    while machine.next_now(run)? {
+        is_empty = false;
+        row.clear();
+        row.extend(machine.row().iter().cloned());
+        if row.iter().any(Datum::is_null) {
+            has_null = true;
+        } else if keys.insert(&row).1 {
+            run.charge(keys.entry_bytes())?;
+        }
+    }
+    Ok(SubqueryRows::Hashed { keys, has_null, is_empty })
+}

@@ -1,0 +1,240 @@
+//! INSERT, with ON CONFLICT.
+
+use std::sync::Arc;
+
+use base::{Error, Result, RowId, SqlState};
+use engine_api::{InsertOutcome, RowBatch, Step};
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use types::Datum;
+
+use super::super::foreign_key::Constraints;
+use super::super::{Cx, Next, Operator, operator};
+use super::{Locked, changed, check, lock};
+use crate::expr::{Code, all_true};
+use crate::plan::{ConflictAction, InsertNode, InsertRows};
+
+/// Inserts the rows of its source.
+pub(in crate::exec) struct Insert {
+    node: Arc<InsertNode>,
+    input: Option<Box<dyn Operator>>,
+    /// The next row of VALUES.
+    at: usize,
+    state: State,
+    /// Rows made or changed by this command (ON CONFLICT DO UPDATE).
+    own: FxHashSet<u64>,
+    constraints: Constraints,
+    newest: RowBatch,
+    tuple: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    /// The next row is wanted.
+    Reading,
+    /// The tuple is to be inserted.
+    Inserting,
+    /// A row is in the way and is to be locked.
+    Locking(RowId),
+    /// Its new tuple is to be stored.
+    Updating(RowId),
+    /// All rows are done; foreign keys are looked at.
+    Checking,
+}
+
+impl Insert {
+    pub fn new(node: &Arc<InsertNode>) -> Insert {
+        let input = match &node.source {
+            InsertRows::Values { .. } => None,
+            InsertRows::Query(input) => Some(operator(input)),
+        };
+        Insert {
+            input,
+            constraints: Constraints::new(&node.target),
+            node: Arc::clone(node),
+            at: 0,
+            state: State::Reading,
+            own: FxHashSet::default(),
+            newest: RowBatch::new(),
+            tuple: Vec::new(),
+        }
+    }
+
+    /// Puts the next source row into the frame.
+    fn read(&mut self, node: &InsertNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        if let Some(input) = &mut self.input {
+            return input.next(cx, frame);
+        }
+        let InsertRows::Values { rows, slots } = &node.source else { return Ok(Next::Done) };
+        let Some(row) = rows.get(self.at) else { return Ok(Next::Done) };
+        self.at += 1;
+        for (code, &slot) in row.iter().zip(slots) {
+            frame[slot as usize] = code.eval(cx, frame)?;
+        }
+        Ok(Next::Row)
+    }
+
+    /// Computes the columns and the tuple of a new row.
+    fn compute(&mut self, node: &InsertNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+        let target = &node.target;
+        for (code, &slot) in node.columns.iter().zip(&target.slots) {
+            frame[slot as usize] = code.eval(cx, frame)?;
+        }
+        check(target, cx, frame)?;
+        self.tuple.clear();
+        target.writer.write(frame, &target.slots, &mut self.tuple)
+    }
+
+    /// Moves the proposed row to `excluded`.
+    fn exclude(node: &InsertNode, frame: &mut [Datum]) {
+        if let Some(ConflictAction::Update { excluded, .. }) = &node.on_conflict {
+            for (&from, &to) in node.target.slots.iter().zip(excluded) {
+                frame[to as usize] = frame[from as usize].clone();
+            }
+        }
+    }
+
+    /// Brings the proposed row back from `excluded`.
+    fn include(node: &InsertNode, frame: &mut [Datum]) {
+        if let Some(ConflictAction::Update { excluded, .. }) = &node.on_conflict {
+            for (&to, &from) in node.target.slots.iter().zip(excluded) {
+                frame[to as usize] = frame[from as usize].clone();
+            }
+        }
+    }
+
+    /// Locks the row in the way and computes what becomes of it.
+    fn conflict(&mut self, node: &InsertNode, row: RowId, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        let Some(ConflictAction::Update { set, filter, mode, .. }) = &node.on_conflict else {
+            return Err(Error::internal("a conflict without an action"));
+        };
+        if self.own.contains(&row.0) {
+            return Err(Error::new(
+                SqlState::CARDINALITY_VIOLATION,
+                "ON CONFLICT DO UPDATE command cannot affect row a second time",
+            )
+            .hint(
+                "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+            ));
+        }
+        let target = &node.target;
+        let readable = match lock(target, row, *mode, cx, &mut self.newest, frame)? {
+            Locked::Moved => true,
+            Locked::Same => {
+                self.newest.clear();
+                let table = target.table.open(cx.run.txn)?;
+                let found = cx.run.txn.fetch(table, row, &mut self.newest)?;
+                if found {
+                    target.reader.read(self.newest.row(0), frame);
+                }
+                found
+            }
+            Locked::Gone => false,
+            Locked::Wait(wait) => return Ok(Next::Wait(wait)),
+        };
+        if !readable {
+            // It was deleted meanwhile: the proposed row is tried again.
+            Insert::include(node, frame);
+            self.state = State::Inserting;
+            return Ok(Next::Row);
+        }
+        if !all_true(filter, cx, frame)? {
+            self.state = State::Reading;
+            return Ok(Next::Row);
+        }
+        self.apply(node, set, cx, frame)?;
+        self.state = State::Updating(row);
+        Ok(Next::Row)
+    }
+
+    fn apply(
+        &mut self,
+        node: &InsertNode,
+        set: &[(usize, Code)],
+        cx: &mut Cx<'_, '_>,
+        frame: &mut [Datum],
+    ) -> Result<()> {
+        let target = &node.target;
+        let mut values: SmallVec<[Datum; 8]> = SmallVec::new();
+        for (_, code) in set {
+            values.push(code.eval(cx, frame)?);
+        }
+        self.constraints.note_old(target, frame);
+        for ((column, _), value) in set.iter().zip(values) {
+            frame[target.slots[*column] as usize] = value;
+        }
+        check(target, cx, frame)?;
+        self.constraints.note_updated(target, frame);
+        self.tuple.clear();
+        target.writer.write(frame, &target.slots, &mut self.tuple)
+    }
+}
+
+impl Operator for Insert {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        let node = Arc::clone(&self.node);
+        let target = &node.target;
+        let updates = matches!(node.on_conflict, Some(ConflictAction::Update { .. }));
+        loop {
+            match self.state {
+                State::Reading => match self.read(&node, cx, frame)? {
+                    Next::Row => {
+                        self.compute(&node, cx, frame)?;
+                        self.state = State::Inserting;
+                    }
+                    Next::Done => self.state = State::Checking,
+                    wait => return Ok(wait),
+                },
+                State::Inserting => {
+                    let table = target.table.open(cx.run.txn)?;
+                    match cx.run.txn.insert(table, &self.tuple, node.arbiter)? {
+                        Step::Ready(InsertOutcome::Inserted(row)) => {
+                            self.state = State::Reading;
+                            if updates {
+                                self.own.insert(row.0);
+                            }
+                            self.constraints.note_inserted(target, frame);
+                            if let Some(next) = changed(target, cx, frame)? {
+                                return Ok(next);
+                            }
+                        }
+                        Step::Ready(InsertOutcome::Conflict(row)) if updates => {
+                            Insert::exclude(&node, frame);
+                            self.state = State::Locking(row);
+                        }
+                        Step::Ready(InsertOutcome::Conflict(_)) => self.state = State::Reading,
+                        Step::Wait(wait) => return Ok(Next::Wait(wait)),
+                    }
+                }
+                State::Locking(row) => {
+                    if let Next::Wait(wait) = self.conflict(&node, row, cx, frame)? {
+                        return Ok(Next::Wait(wait));
+                    }
+                }
+                State::Updating(row) => {
+                    let table = target.table.open(cx.run.txn)?;
+                    match cx.run.txn.update(table, row, &self.tuple)? {
+                        Step::Ready(()) => {}
+                        Step::Wait(wait) => return Ok(Next::Wait(wait)),
+                    }
+                    self.own.insert(row.0);
+                    self.state = State::Reading;
+                    if let Some(next) = changed(target, cx, frame)? {
+                        return Ok(next);
+                    }
+                }
+                State::Checking => return self.constraints.run(target, cx),
+            }
+        }
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.at = 0;
+        self.state = State::Reading;
+        self.own.clear();
+        self.constraints.clear();
+        if let Some(input) = &mut self.input {
+            input.rescan(forget);
+        }
+    }
+}

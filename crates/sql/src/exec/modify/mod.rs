@@ -1,0 +1,137 @@
+//! INSERT, UPDATE and DELETE: what they have in common.
+//!
+//! The rows are changed one after the other; foreign keys are looked at when all are done, as PostgreSQL's triggers do.
+
+pub(super) mod delete;
+pub(super) mod insert;
+pub(super) mod update;
+
+use base::{Error, Result, RowId, SqlState};
+use engine_api::{RowBatch, RowLockMode, RowLockOutcome, Step, WaitPolicy};
+use types::Datum;
+
+use super::{Cx, Next};
+use crate::plan::Target;
+
+/// What locking a row to change it found.
+enum Locked {
+    /// The row is as it was read.
+    Same,
+    /// It has moved: its newest version is in the frame.
+    Moved,
+    Gone,
+    Wait(engine_api::Wait),
+}
+
+/// Locks a row to change it; a moved one is read into the frame.
+fn lock(
+    target: &Target,
+    row: RowId,
+    mode: RowLockMode,
+    cx: &mut Cx<'_, '_>,
+    newest: &mut RowBatch,
+    frame: &mut [Datum],
+) -> Result<Locked> {
+    newest.clear();
+    let table = target.table.open(cx.run.txn)?;
+    Ok(match cx.run.txn.lock_row(table, row, mode, WaitPolicy::Block, newest)? {
+        Step::Ready(RowLockOutcome::Locked) => Locked::Same,
+        Step::Ready(RowLockOutcome::Moved) => {
+            target.reader.read(newest.row(0), frame);
+            Locked::Moved
+        }
+        Step::Ready(RowLockOutcome::Gone | RowLockOutcome::Skipped) => Locked::Gone,
+        Step::Wait(wait) => Locked::Wait(wait),
+    })
+}
+
+/// NOT NULL and CHECK of the row in the target's slots.
+fn check(target: &Target, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    let desc = &target.table.info.desc;
+    for (column, &slot) in desc.columns.iter().zip(&target.slots) {
+        if column.not_null && !column.dropped && frame[slot as usize].is_null() {
+            return Err(Error::new(
+                SqlState::NOT_NULL_VIOLATION,
+                format!(
+                    "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+                    column.name, desc.name
+                ),
+            )
+            .detail(format!("Failing row contains ({}).", show_row(target, cx, frame)))
+            .table(&desc.name)
+            .column(&column.name)
+            .schema(schema_name(cx, target)));
+        }
+    }
+    for (name, condition) in &target.checks {
+        if condition.truth(cx, frame)? == Some(false) {
+            return Err(Error::new(
+                SqlState::CHECK_VIOLATION,
+                format!("new row for relation \"{}\" violates check constraint \"{name}\"", desc.name),
+            )
+            .detail(format!("Failing row contains ({}).", show_row(target, cx, frame)))
+            .table(&desc.name)
+            .constraint(name)
+            .schema(schema_name(cx, target)));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn schema_name(cx: &Cx<'_, '_>, target: &Target) -> String {
+    let catalog = cx.run.eval.catalog();
+    catalog.get(target.table.info.desc.schema).map_or_else(String::new, |s| s.name().to_string())
+}
+
+/// The row as PostgreSQL shows it in details: values clipped to 64 bytes.
+fn show_row(target: &Target, cx: &Cx<'_, '_>, frame: &[Datum]) -> String {
+    let mut shown = String::new();
+    for (column, &slot) in target.table.info.desc.columns.iter().zip(&target.slots) {
+        if column.dropped {
+            continue;
+        }
+        if !shown.is_empty() {
+            shown.push_str(", ");
+        }
+        shown.push_str(&show(&frame[slot as usize], column.type_oid, cx));
+    }
+    shown
+}
+
+fn show(value: &Datum, ty: base::Oid, cx: &Cx<'_, '_>) -> String {
+    const LONGEST: usize = 64;
+    if value.is_null() {
+        return "null".to_string();
+    }
+    let mut text = Vec::new();
+    if types::write_text(value.as_ref(), ty, cx.run.eval.settings(), &mut text).is_err() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&text).into_owned();
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let mut end = LONGEST;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}...", &text[..end])
+}
+
+/// Computes RETURNING into the frame.
+fn returning(target: &Target, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+    for (slot, code) in &target.returning {
+        frame[*slot as usize] = code.eval(cx, frame)?;
+    }
+    Ok(())
+}
+
+/// Counts one changed row; `Row` if it is to be returned.
+fn changed(target: &Target, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Option<Next>> {
+    cx.run.changed += 1;
+    if target.returns {
+        returning(target, cx, frame)?;
+        return Ok(Some(Next::Row));
+    }
+    Ok(cx.run.tick(1)?.map(Next::Wait))
+}

@@ -1,0 +1,77 @@
+//! Nested loop: for each outer row, the inner side anew. With an index scan inside that reads the outer row: index join.
+
+use std::sync::Arc;
+
+use base::Result;
+use types::Datum;
+
+use super::{Cx, Next, Operator, operator};
+use crate::expr::all_true;
+use crate::plan::{JoinType, NestedLoopNode};
+
+/// Joins two inputs.
+pub(super) struct NestedLoop {
+    node: Arc<NestedLoopNode>,
+    outer: Box<dyn Operator>,
+    inner: Box<dyn Operator>,
+    /// An outer row is in the frame.
+    has_outer: bool,
+    /// That row has found a partner.
+    matched: bool,
+}
+
+impl NestedLoop {
+    pub fn new(node: &Arc<NestedLoopNode>) -> NestedLoop {
+        NestedLoop {
+            outer: operator(&node.outer),
+            inner: operator(&node.inner),
+            node: Arc::clone(node),
+            has_outer: false,
+            matched: false,
+        }
+    }
+}
+
+impl Operator for NestedLoop {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        loop {
+            if !self.has_outer {
+                match self.outer.next(cx, frame)? {
+                    Next::Row => {
+                        self.has_outer = true;
+                        self.matched = false;
+                        self.inner.rescan(false);
+                    }
+                    other => return Ok(other),
+                }
+            }
+            match self.inner.next(cx, frame)? {
+                Next::Row => {
+                    if all_true(&self.node.conditions, cx, frame)? {
+                        self.matched = true;
+                        return Ok(Next::Row);
+                    }
+                    if let Some(wait) = cx.run.tick(1)? {
+                        return Ok(Next::Wait(wait));
+                    }
+                }
+                Next::Done => {
+                    self.has_outer = false;
+                    if !self.matched && self.node.join == JoinType::Left {
+                        for &slot in &self.node.inner_slots {
+                            frame[slot as usize] = Datum::Null;
+                        }
+                        return Ok(Next::Row);
+                    }
+                }
+                wait => return Ok(wait),
+            }
+        }
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.has_outer = false;
+        self.outer.rescan(forget);
+        self.inner.rescan(forget);
+    }
+}

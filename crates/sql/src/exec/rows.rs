@@ -1,0 +1,223 @@
+//! Rows that operators keep: copies of slots, and tables of distinct keys.
+
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use base::{Oid, Result};
+use rustc_hash::{FxHashMap, FxHasher};
+use types::Datum;
+
+use super::{Cx, Next, Operator, operator};
+use crate::expr::Slot;
+use crate::plan::MaterializeNode;
+
+/// Rough bytes of a value with what it points to.
+pub(super) fn datum_bytes(value: &Datum) -> usize {
+    size_of::<Datum>()
+        + match value {
+            Datum::Text(text) => text.len() + 16,
+            Datum::Bytea(bytes) => bytes.len() + 16,
+            Datum::Numeric(_) => 32,
+            Datum::Array(array) => array.values.len() * size_of::<Datum>() + 64,
+            Datum::Record(fields) => fields.len() * size_of::<Datum>() + 16,
+            _ => 0,
+        }
+}
+
+/// Copies of some slots of a frame, row after row.
+#[derive(Debug, Default)]
+pub(super) struct RowStore {
+    values: Vec<Datum>,
+    rows: usize,
+}
+
+impl RowStore {
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.rows = 0;
+    }
+
+    /// Appends the slots of the frame's row. Answers the bytes it takes.
+    pub fn push(&mut self, frame: &[Datum], slots: &[Slot]) -> usize {
+        let mut bytes = 0;
+        for &slot in slots {
+            let value = frame[slot as usize].clone();
+            bytes += datum_bytes(&value);
+            self.values.push(value);
+        }
+        self.rows += 1;
+        bytes + 8
+    }
+
+    /// The values of row `row`, `width` of them.
+    pub fn row(&self, row: usize, width: usize) -> &[Datum] {
+        &self.values[row * width..(row + 1) * width]
+    }
+
+    /// Replaces row `row` by the slots of the frame's row.
+    pub fn replace(&mut self, row: usize, frame: &[Datum], slots: &[Slot]) {
+        let start = row * slots.len();
+        for (i, &slot) in slots.iter().enumerate() {
+            self.values[start + i] = frame[slot as usize].clone();
+        }
+    }
+
+    /// Puts row `row` back into the frame.
+    pub fn restore(&self, row: usize, frame: &mut [Datum], slots: &[Slot]) {
+        for (&slot, value) in slots.iter().zip(self.row(row, slots.len())) {
+            frame[slot as usize] = value.clone();
+        }
+    }
+}
+
+/// Distinct keys with a number each, in order of first insertion. NULLs are equal here.
+#[derive(Debug)]
+pub(super) struct KeyTable {
+    types: Box<[Oid]>,
+    /// First key of each hash.
+    heads: FxHashMap<u64, u32>,
+    /// Next key with the same hash, by key; `u32::MAX` ends.
+    next: Vec<u32>,
+    keys: Vec<Datum>,
+}
+
+const END: u32 = u32::MAX;
+
+impl KeyTable {
+    pub fn new(types: &[Oid]) -> KeyTable {
+        KeyTable { types: types.into(), heads: FxHashMap::default(), next: Vec::new(), keys: Vec::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.next.len()
+    }
+
+    pub fn clear(&mut self) {
+        self.heads.clear();
+        self.next.clear();
+        self.keys.clear();
+    }
+
+    fn hash(&self, key: &[Datum]) -> u64 {
+        let mut hasher = FxHasher::default();
+        for (value, &ty) in key.iter().zip(&self.types) {
+            types::hash_as(ty, &value.as_ref(), &mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn is(&self, at: u32, key: &[Datum]) -> bool {
+        let width = self.types.len();
+        let start = at as usize * width;
+        self.keys[start..start + width].iter().zip(key).zip(&self.types).all(|((a, b), &ty)| {
+            match (a.is_null(), b.is_null()) {
+                (false, false) => types::compare_as(ty, &a.as_ref(), &b.as_ref()).is_eq(),
+                (a, b) => a && b,
+            }
+        })
+    }
+
+    /// The number of a key.
+    pub fn find(&self, key: &[Datum]) -> Option<usize> {
+        let mut at = *self.heads.get(&self.hash(key))?;
+        while at != END {
+            if self.is(at, key) {
+                return Some(at as usize);
+            }
+            at = self.next[at as usize];
+        }
+        None
+    }
+
+    /// The number of a key, which is added if it is new (`true`).
+    pub fn insert(&mut self, key: &[Datum]) -> (usize, bool) {
+        let hash = self.hash(key);
+        let head = self.heads.get(&hash).copied().unwrap_or(END);
+        let mut at = head;
+        while at != END {
+            if self.is(at, key) {
+                return (at as usize, false);
+            }
+            at = self.next[at as usize];
+        }
+        let number = self.next.len() as u32;
+        self.next.push(head);
+        self.keys.extend_from_slice(key);
+        self.heads.insert(hash, number);
+        (number as usize, true)
+    }
+
+    /// The key of a number.
+    pub fn key(&self, number: usize) -> &[Datum] {
+        let width = self.types.len();
+        &self.keys[number * width..(number + 1) * width]
+    }
+
+    /// Rough bytes that one more key takes.
+    pub fn entry_bytes(&self) -> usize {
+        let last = if self.next.is_empty() { &[][..] } else { self.key(self.next.len() - 1) };
+        32 + last.iter().map(datum_bytes).sum::<usize>()
+    }
+}
+
+/// Keeps the rows of its input, which is run once however often it is rescanned.
+pub(super) struct Materialize {
+    node: Arc<MaterializeNode>,
+    input: Box<dyn Operator>,
+    rows: RowStore,
+    complete: bool,
+    at: usize,
+}
+
+impl Materialize {
+    pub fn new(node: &Arc<MaterializeNode>) -> Materialize {
+        Materialize {
+            node: Arc::clone(node),
+            input: operator(&node.input),
+            rows: RowStore::default(),
+            complete: false,
+            at: 0,
+        }
+    }
+}
+
+impl Operator for Materialize {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        if self.at < self.rows.len() {
+            self.rows.restore(self.at, frame, &self.node.slots);
+            self.at += 1;
+            if let Some(wait) = cx.run.tick(1)? {
+                self.at -= 1;
+                return Ok(Next::Wait(wait));
+            }
+            return Ok(Next::Row);
+        }
+        if self.complete {
+            return Ok(Next::Done);
+        }
+        let next = self.input.next(cx, frame)?;
+        match next {
+            Next::Row => {
+                let bytes = self.rows.push(frame, &self.node.slots);
+                cx.run.charge(bytes)?;
+                self.at += 1;
+            }
+            Next::Done => self.complete = true,
+            Next::Wait(_) => {}
+        }
+        Ok(next)
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.at = 0;
+        if forget || !self.complete {
+            self.rows.clear();
+            self.complete = false;
+            self.input.rescan(forget);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Scans of stored tables: all rows, an index range, one key, several keys.
+
+use std::collections::VecDeque;
+use std::ops::Bound as KeyBound;
+use std::sync::Arc;
+
+use base::{Error, Oid, Result};
+use engine_api::{KeyRange, RowBatch, ScanSpec, TableRef};
+use types::{Datum, oid};
+
+use super::{Cx, Next, Operator};
+use crate::expr::all_true;
+use crate::plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode};
+
+/// Rows asked of the engine at first; a scan that goes on asks for more.
+const FIRST_BATCH: usize = 16;
+
+/// Rows asked of the engine at most.
+const LARGEST_BATCH: usize = 512;
+
+/// A scan of a stored table.
+pub(super) struct Scan {
+    node: Arc<ScanNode>,
+    batch: RowBatch,
+    at: usize,
+    state: State,
+    size: usize,
+    key: Vec<u8>,
+}
+
+enum State {
+    Start,
+    /// The engine's scan.
+    Open(Box<dyn engine_api::Scan>),
+    /// Keys of an IN list still to look up.
+    Keys(VecDeque<Vec<u8>>),
+    /// Nothing beyond the batch.
+    Last,
+}
+
+impl Scan {
+    pub fn new(node: &Arc<ScanNode>) -> Scan {
+        Scan {
+            node: Arc::clone(node),
+            batch: RowBatch::new(),
+            at: 0,
+            state: State::Start,
+            size: FIRST_BATCH,
+            key: Vec::new(),
+        }
+    }
+
+    fn start(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        let node = Arc::clone(&self.node);
+        let table = node.table.open(cx.run.txn)?;
+        self.key.clear();
+        self.state = match &node.access {
+            Access::Full => open(cx, table, None, KeyRange::all(), false)?,
+            Access::Point { index, key } => {
+                if push_parts(key, cx, frame, &mut self.key)? {
+                    cx.run.txn.get(table, *index, &self.key, &mut self.batch)?;
+                }
+                State::Last
+            }
+            Access::Multi { key, list, values, .. } => State::Keys(list_keys(key, *list, values, cx, frame)?),
+            Access::Range { index, prefix, next, lower, upper, reverse } => {
+                if !push_parts(prefix, cx, frame, &mut self.key)? {
+                    State::Last
+                } else {
+                    match range(&self.key, *next, lower.as_ref(), upper.as_ref(), cx, frame)? {
+                        Some(range) => open(cx, table, Some(*index), range, *reverse)?,
+                        None => State::Last,
+                    }
+                }
+            }
+        };
+        Ok(())
+    }
+
+    /// Gets more rows into the batch; `false` if there are none.
+    fn fill(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool> {
+        self.batch.clear();
+        self.at = 0;
+        match &mut self.state {
+            State::Open(scan) => {
+                let more = scan.next(cx.run.txn, self.size, &mut self.batch)?;
+                self.size = (self.size * 4).min(LARGEST_BATCH);
+                if !more {
+                    self.state = State::Last;
+                }
+                Ok(more || !self.batch.is_empty())
+            }
+            State::Keys(keys) => {
+                let Access::Multi { index, .. } = &self.node.access else {
+                    return Err(Error::internal("a list of keys without its access"));
+                };
+                let table = self.node.table.open(cx.run.txn)?;
+                while self.batch.len() < FIRST_BATCH {
+                    let Some(key) = keys.pop_front() else { break };
+                    cx.run.txn.get(table, *index, &key, &mut self.batch)?;
+                }
+                Ok(!self.batch.is_empty() || !keys.is_empty())
+            }
+            State::Start | State::Last => Ok(false),
+        }
+    }
+}
+
+impl Operator for Scan {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        if matches!(self.state, State::Start) {
+            self.start(cx, frame)?;
+        }
+        loop {
+            while self.at < self.batch.len() {
+                let row = self.batch.row(self.at);
+                self.at += 1;
+                self.node.reader.read(row, frame);
+                if self.node.filter.is_empty() || all_true(&self.node.filter, cx, frame)? {
+                    return Ok(Next::Row);
+                }
+            }
+            if let Some(wait) = cx.run.tick(self.batch.len())? {
+                self.batch.clear();
+                self.at = 0;
+                return Ok(Next::Wait(wait));
+            }
+            if !self.fill(cx)? {
+                return Ok(Next::Done);
+            }
+        }
+    }
+
+    fn rescan(&mut self, _: bool) {
+        self.batch.clear();
+        self.at = 0;
+        self.size = FIRST_BATCH;
+        self.state = State::Start;
+    }
+}
+
+fn open(cx: &mut Cx<'_, '_>, table: &TableRef, index: Option<Oid>, range: KeyRange, reverse: bool) -> Result<State> {
+    Ok(State::Open(cx.run.txn.open_scan(ScanSpec { table: table.clone(), index, range, reverse })?))
+}
+
+/// Appends the encoded parts; `false` if one can equal nothing (NULL, or a number that its column cannot hold).
+fn push_parts(parts: &[KeyPart], cx: &mut Cx<'_, '_>, frame: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
+    for part in parts {
+        let value = part.value.eval(cx, frame)?;
+        match fit(value, part.column.ty) {
+            Fit::Value(value) => push_value(&value, part.column, out),
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+fn push_value(value: &Datum, column: KeyColumn, out: &mut Vec<u8>) {
+    types::encode_key(value.as_ref(), column.ty, column.descending, column.nulls_first, out);
+}
+
+/// A value as its index column holds it.
+enum Fit {
+    Value(Datum),
+    Null,
+    /// Less than everything the column can hold.
+    Below,
+    /// More than that.
+    Above,
+}
+
+fn fit(value: Datum, ty: Oid) -> Fit {
+    let wide = match &value {
+        Datum::Null => return Fit::Null,
+        Datum::Int2(v) => *v as i64,
+        Datum::Int4(v) => *v as i64,
+        Datum::Int8(v) => *v,
+        _ => return Fit::Value(value),
+    };
+    let narrow = match ty {
+        oid::INT2 => i16::try_from(wide).ok().map(Datum::Int2),
+        oid::INT4 => i32::try_from(wide).ok().map(Datum::Int4),
+        oid::INT8 => Some(Datum::Int8(wide)),
+        _ => return Fit::Value(value),
+    };
+    match narrow {
+        Some(value) => Fit::Value(value),
+        None if wide < 0 => Fit::Below,
+        None => Fit::Above,
+    }
+}
+
+/// The keys of an IN list in order, each once.
+fn list_keys(
+    parts: &[KeyPart],
+    list: usize,
+    values: &ListSource,
+    cx: &mut Cx<'_, '_>,
+    frame: &[Datum],
+) -> Result<VecDeque<Vec<u8>>> {
+    let items = match values {
+        ListSource::List(codes) => codes.iter().map(|c| c.eval(cx, frame)).collect::<Result<Vec<_>>>()?,
+        ListSource::Array(code) => match code.eval(cx, frame)? {
+            Datum::Array(array) => array.values.clone(),
+            _ => Vec::new(),
+        },
+    };
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    if !push_parts(&parts[..list], cx, frame, &mut before)? || !push_parts(&parts[list + 1..], cx, frame, &mut after)? {
+        return Ok(VecDeque::new());
+    }
+    let column = parts[list].column;
+    let mut keys: Vec<Vec<u8>> = Vec::with_capacity(items.len());
+    for item in items {
+        if let Fit::Value(value) = fit(item, column.ty) {
+            let mut key = before.clone();
+            push_value(&value, column, &mut key);
+            key.extend_from_slice(&after);
+            keys.push(key);
+        }
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    Ok(keys.into())
+}
+
+/// The keys between two bounds of the column after the prefix; `None` if there can be none.
+fn range(
+    prefix: &[u8],
+    next: Option<KeyColumn>,
+    lower: Option<&Bound>,
+    upper: Option<&Bound>,
+    cx: &mut Cx<'_, '_>,
+    frame: &[Datum],
+) -> Result<Option<KeyRange>> {
+    let Some(column) = next else { return Ok(Some(KeyRange::prefix(prefix))) };
+    let whole = KeyRange::prefix(prefix);
+    let (mut from, mut to) = (whole.lower, whole.upper);
+    for (bound, is_lower) in [(lower, true), (upper, false)] {
+        let Some(bound) = bound else { continue };
+        let value = match fit(bound.value.eval(cx, frame)?, column.ty) {
+            Fit::Null => return Ok(None),
+            // A bound that the column cannot reach excludes all or nothing.
+            Fit::Below if is_lower => continue,
+            Fit::Above if !is_lower => continue,
+            Fit::Below | Fit::Above => return Ok(None),
+            Fit::Value(value) => value,
+        };
+        let mut key = prefix.to_vec();
+        push_value(&value, column, &mut key);
+        // In a descending column the larger values come first.
+        if is_lower != column.descending {
+            from = if bound.inclusive { KeyBound::Included(key) } else { after(&key) };
+        } else {
+            to = match bound.inclusive {
+                true => KeyRange::successor(&key).map_or(KeyBound::Unbounded, KeyBound::Excluded),
+                false => KeyBound::Excluded(key),
+            };
+        }
+    }
+    let empty = match (&from, &to) {
+        (KeyBound::Included(from), KeyBound::Excluded(to)) => from >= to,
+        _ => false,
+    };
+    Ok((!empty).then_some(KeyRange { lower: from, upper: to }))
+}
+
+/// The bound behind all keys that begin with `key`.
+fn after(key: &[u8]) -> KeyBound<Vec<u8>> {
+    match KeyRange::successor(key) {
+        Some(next) => KeyBound::Included(next),
+        None => KeyBound::Excluded(key.to_vec()),
+    }
+}
+
+/// The bytes of a whole key; `None` if a value is NULL or nothing that its column can hold.
+pub(super) fn fitted_key<'a>(parts: impl Iterator<Item = (KeyColumn, &'a Datum)>) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    for (column, value) in parts {
+        match fit(value.clone(), column.ty) {
+            Fit::Value(value) => push_value(&value, column, &mut key),
+            _ => return None,
+        }
+    }
+    Some(key)
+}

@@ -1,0 +1,50 @@
+//! `min` and `max`.
+
+use std::cmp::Ordering;
+
+use base::{Oid, Result};
+use types::oid::BPCHAR;
+use types::{Datum, compare_as};
+
+use super::super::entry::mismatch;
+use super::super::{Accumulator, EvalContext};
+
+/// The extreme value so far; of equal values the last, but the first of `char(n)`, as PostgreSQL has it.
+struct Extreme {
+    best: Datum,
+    ty: Oid,
+    /// How a value must compare with the best one to take its place.
+    wanted: Ordering,
+}
+
+impl Accumulator for Extreme {
+    fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
+        let value = args.first().ok_or_else(|| mismatch("min"))?;
+        let order = match (value, &self.best) {
+            (_, Datum::Null) => self.wanted,
+            (Datum::Int4(a), Datum::Int4(b)) => a.cmp(b),
+            (Datum::Int8(a), Datum::Int8(b)) => a.cmp(b),
+            (a, b) => compare_as(self.ty, &a.as_ref(), &b.as_ref()),
+        };
+        if order == self.wanted || (order == Ordering::Equal && self.ty != BPCHAR) {
+            self.best.clone_from(value);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
+        Ok(self.best.clone())
+    }
+}
+
+fn extreme(types: &[Oid], wanted: Ordering) -> Box<dyn Accumulator> {
+    Box::new(Extreme { best: Datum::Null, ty: types.first().copied().unwrap_or_default(), wanted })
+}
+
+pub(super) fn min(types: &[Oid]) -> Box<dyn Accumulator> {
+    extreme(types, Ordering::Less)
+}
+
+pub(super) fn max(types: &[Oid]) -> Box<dyn Accumulator> {
+    extreme(types, Ordering::Greater)
+}

@@ -1,0 +1,107 @@
+//! Finding elements. NULL is found as if it were a value; containment never finds it.
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, SqlState};
+use types::oid::INT4;
+use types::{Array, Datum, compare_as};
+
+use super::super::EvalContext;
+use super::super::entry::mismatch;
+use super::{array_at, list};
+
+fn same(ty: Oid, a: &Datum, b: &Datum) -> bool {
+    match (a.is_null(), b.is_null()) {
+        (false, false) => compare_as(ty, &a.as_ref(), &b.as_ref()).is_eq(),
+        (a, b) => a && b,
+    }
+}
+
+#[cold]
+fn multidimensional(what: &str) -> Error {
+    Error::unsupported(format!("{what} multidimensional arrays is not supported"))
+}
+
+/// The array to search; `None` is NULL.
+fn searched(args: &[Datum]) -> Result<Option<&Array>> {
+    match args.first() {
+        Some(Datum::Null) => Ok(None),
+        Some(Datum::Array(array)) if array.dims.len() > 1 => Err(multidimensional("searching for elements in")),
+        Some(Datum::Array(array)) => Ok(Some(array)),
+        _ => Err(mismatch("array_position")),
+    }
+}
+
+/// The subscripts of elements that equal the second argument.
+fn hits<'a>(array: &'a Array, value: &'a Datum) -> impl Iterator<Item = i32> + 'a {
+    let lower = array.dims.first().map_or(1, |d| d.1);
+    let found = array.values.iter().enumerate().filter(move |(_, v)| same(array.element, v, value));
+    found.map(move |(i, _)| lower + i as i32)
+}
+
+pub(super) fn array_position(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let Some(array) = searched(args)? else { return Ok(Datum::Null) };
+    let start = match args.get(2) {
+        None => i32::MIN,
+        Some(Datum::Int4(n)) => *n,
+        _ => return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, "initial position must not be null")),
+    };
+    let value = args.get(1).ok_or_else(|| mismatch("array_position"))?;
+    Ok(hits(array, value).find(|&at| at >= start).into())
+}
+
+pub(super) fn array_positions(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let Some(array) = searched(args)? else { return Ok(Datum::Null) };
+    let value = args.get(1).ok_or_else(|| mismatch("array_positions"))?;
+    Ok(list(INT4, hits(array, value).map(Datum::Int4).collect()))
+}
+
+pub(super) fn array_remove(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (array, value) = match args {
+        [Datum::Null, _] => return Ok(Datum::Null),
+        [Datum::Array(array), value] => (array, value),
+        _ => return Err(mismatch("array_remove")),
+    };
+    if array.dims.len() > 1 {
+        return Err(multidimensional("removing elements from"));
+    }
+    let values: Vec<Datum> = array.values.iter().filter(|v| !same(array.element, v, value)).cloned().collect();
+    if values.len() == array.values.len() {
+        return Ok(args[0].clone());
+    }
+    if values.is_empty() {
+        return Ok(list(array.element, values));
+    }
+    let dims = vec![(values.len() as i32, array.dims[0].1)];
+    Ok(Datum::Array(Arc::new(Array { element: array.element, dims, values })))
+}
+
+pub(super) fn array_replace(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (array, from, to) = match args {
+        [Datum::Null, ..] => return Ok(Datum::Null),
+        [Datum::Array(array), from, to] => (array, from, to),
+        _ => return Err(mismatch("array_replace")),
+    };
+    let replace = |v: &Datum| if same(array.element, v, from) { to.clone() } else { v.clone() };
+    let values = array.values.iter().map(replace).collect();
+    Ok(Datum::Array(Arc::new(Array { element: array.element, dims: array.dims.clone(), values })))
+}
+
+fn holds(array: &Array, value: &Datum) -> bool {
+    !value.is_null() && array.values.iter().any(|v| !v.is_null() && same(array.element, v, value))
+}
+
+pub(super) fn array_contains(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (all, some) = (array_at(args, 0)?, array_at(args, 1)?);
+    Ok(Datum::Bool(some.values.iter().all(|v| holds(all, v))))
+}
+
+pub(super) fn array_contained(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (some, all) = (array_at(args, 0)?, array_at(args, 1)?);
+    Ok(Datum::Bool(some.values.iter().all(|v| holds(all, v))))
+}
+
+pub(super) fn array_overlap(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (a, b) = (array_at(args, 0)?, array_at(args, 1)?);
+    Ok(Datum::Bool(b.values.iter().any(|v| holds(a, v))))
+}

@@ -1,0 +1,179 @@
+//! How the tables of functions are written: constructors that name only what differs from the usual.
+//!
+//! Invariant: an entry is strict, takes a fixed number of arguments and has no defaults unless it says otherwise.
+
+use base::{Error, Oid, Result};
+use types::oid::*;
+use types::{Array, Datum};
+
+use super::{Accumulator, Aggregate, Function, ScalarFn, SetFn, SetFunction, Volatility};
+
+const fn scalar(
+    oid: u32,
+    name: &'static str,
+    args: &'static [Oid],
+    ret: Oid,
+    volatility: Volatility,
+    eval: ScalarFn,
+) -> Function {
+    Function { oid, name, args, variadic: false, defaults: &[], ret, strict: true, volatility, eval }
+}
+
+/// An immutable function.
+pub(super) const fn immutable(
+    oid: u32,
+    name: &'static str,
+    args: &'static [Oid],
+    ret: Oid,
+    eval: ScalarFn,
+) -> Function {
+    scalar(oid, name, args, ret, Volatility::Immutable, eval)
+}
+
+/// A stable function.
+pub(super) const fn stable(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
+    scalar(oid, name, args, ret, Volatility::Stable, eval)
+}
+
+/// A volatile function.
+pub(super) const fn volatile(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
+    scalar(oid, name, args, ret, Volatility::Volatile, eval)
+}
+
+impl Function {
+    /// The function sees NULL arguments.
+    pub(super) const fn lax(mut self) -> Function {
+        self.strict = false;
+        self
+    }
+
+    /// The last argument repeats.
+    pub(super) const fn repeating(mut self) -> Function {
+        self.variadic = true;
+        self
+    }
+
+    /// The last arguments may be left out.
+    pub(super) const fn or(mut self, defaults: &'static [Datum]) -> Function {
+        self.defaults = defaults;
+        self
+    }
+}
+
+/// A strict set-returning function.
+pub(super) const fn set(
+    oid: u32,
+    name: &'static str,
+    args: &'static [Oid],
+    columns: &'static [(&'static str, Oid)],
+    eval: SetFn,
+) -> SetFunction {
+    SetFunction { oid, name, args, variadic: false, columns, strict: true, eval }
+}
+
+impl SetFunction {
+    /// The function sees NULL arguments.
+    pub(super) const fn lax(mut self) -> SetFunction {
+        self.strict = false;
+        self
+    }
+}
+
+/// An aggregate that skips rows with NULL arguments.
+pub(super) const fn agg(
+    oid: u32,
+    name: &'static str,
+    args: &'static [Oid],
+    ret: Oid,
+    create: fn(&[Oid]) -> Box<dyn Accumulator>,
+) -> Aggregate {
+    Aggregate { oid, name, args, ret, strict: true, create }
+}
+
+impl Aggregate {
+    /// The aggregate sees NULL arguments.
+    pub(super) const fn lax(mut self) -> Aggregate {
+        self.strict = false;
+        self
+    }
+}
+
+/// The error of a function that was called with values its entry does not allow.
+#[cold]
+pub(super) fn mismatch(name: &str) -> Error {
+    Error::internal(format!("{name}: arguments do not match the function's types"))
+}
+
+/// The text of an argument.
+pub(super) fn text_of(args: &[Datum], i: usize) -> Result<&str> {
+    match args.get(i) {
+        Some(Datum::Text(s)) => Ok(s),
+        _ => Err(mismatch("text argument")),
+    }
+}
+
+/// The integer of an argument.
+pub(super) fn int_of(args: &[Datum], i: usize) -> Result<i32> {
+    match args.get(i) {
+        Some(Datum::Int4(n)) => Ok(*n),
+        _ => Err(mismatch("integer argument")),
+    }
+}
+
+/// The OID of an argument.
+pub(super) fn oid_of(args: &[Datum], i: usize) -> Result<Oid> {
+    match args.get(i) {
+        Some(Datum::Oid(n)) => Ok(Oid(*n)),
+        _ => Err(mismatch("oid argument")),
+    }
+}
+
+/// Whether a call passes, before the arguments that are written, one more: the `oid[]` of their types. Functions of
+/// any type need it, since a value does not tell `text` from `json` or `varchar`, nor `oid` from `regclass`.
+pub fn wants_types(function: &Function) -> bool {
+    matches!(
+        function.name,
+        "pg_typeof"
+            | "to_json"
+            | "to_jsonb"
+            | "json_build_object"
+            | "json_build_array"
+            | "jsonb_build_object"
+            | "jsonb_build_array"
+            | "format"
+    )
+}
+
+/// The types a call passed (see [`wants_types`]), and the arguments proper.
+pub(super) fn argument_types(args: &[Datum]) -> (Option<&Array>, &[Datum]) {
+    match args {
+        [Datum::Array(types), rest @ ..] if types.element == OID && types.values.len() == rest.len() => {
+            (Some(types), rest)
+        }
+        _ => (None, args),
+    }
+}
+
+/// The type of a value whose variant belongs to one type only.
+pub(super) fn natural_type(value: &Datum) -> Option<Oid> {
+    Some(match value {
+        Datum::Null | Datum::Text(_) | Datum::Oid(_) => return None,
+        Datum::Bool(_) => BOOL,
+        Datum::Int2(_) => INT2,
+        Datum::Int4(_) => INT4,
+        Datum::Int8(_) => INT8,
+        Datum::Float4(_) => FLOAT4,
+        Datum::Float8(_) => FLOAT8,
+        Datum::Numeric(_) => NUMERIC,
+        Datum::Bytea(_) => BYTEA,
+        Datum::Date(_) => DATE,
+        Datum::Time(_) => TIME,
+        Datum::TimeTz(..) => TIMETZ,
+        Datum::Timestamp(_) => TIMESTAMP,
+        Datum::TimestampTz(_) => TIMESTAMPTZ,
+        Datum::Interval(_) => INTERVAL,
+        Datum::Uuid(_) => UUID,
+        Datum::Array(array) => return types::array_of(array.element),
+        Datum::Record(_) => RECORD,
+    })
+}

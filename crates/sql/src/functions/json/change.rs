@@ -1,0 +1,202 @@
+//! Documents made of other documents.
+
+use base::{Error, Result, SqlState};
+use types::Datum;
+use types::json::{Value, normal_form, parse};
+
+use super::super::EvalContext;
+use super::super::entry::{mismatch, text_of};
+use super::{invalid, strings};
+
+/// A document as `jsonb` is held: keys in order, the last of equal ones.
+fn datum(value: &Value) -> Result<Datum> {
+    let mut out = Vec::new();
+    value.write(&mut out);
+    normal_form(&String::from_utf8_lossy(&out)).map(Datum::from)
+}
+
+pub(super) fn concat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let list = |v: Value| match v {
+        Value::Array(elements) => elements,
+        other => vec![other],
+    };
+    let joined = match (parse(text_of(args, 0)?)?, parse(text_of(args, 1)?)?) {
+        (Value::Object(mut a), Value::Object(b)) => {
+            a.extend(b);
+            Value::Object(a)
+        }
+        (a, b) => {
+            let mut elements = list(a);
+            elements.extend(list(b));
+            Value::Array(elements)
+        }
+    };
+    datum(&joined)
+}
+
+fn delete_keys(document: Value, keys: &[&str]) -> Result<Value> {
+    Ok(match document {
+        Value::Object(fields) => Value::Object(fields.into_iter().filter(|(k, _)| !keys.contains(&&**k)).collect()),
+        Value::Array(elements) => {
+            let kept = |v: &Value| !matches!(v, Value::String(s) if keys.contains(&&**s));
+            Value::Array(elements.into_iter().filter(kept).collect())
+        }
+        _ => return Err(invalid("cannot delete from scalar")),
+    })
+}
+
+pub(super) fn delete(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let document = parse(text_of(args, 0)?)?;
+    let Some(Datum::Int4(index)) = args.get(1) else {
+        let keys = strings(&args[1..])?.unwrap_or_default();
+        return datum(&delete_keys(document, &keys)?);
+    };
+    match document {
+        Value::Array(mut elements) => {
+            if let Some(at) = position(elements.len(), *index) {
+                elements.remove(at);
+            }
+            datum(&Value::Array(elements))
+        }
+        Value::Object(_) => Err(invalid("cannot delete from object using integer index")),
+        _ => Err(invalid("cannot delete from scalar")),
+    }
+}
+
+/// The place of an element; negative numbers count from the end.
+fn position(length: usize, index: i32) -> Option<usize> {
+    let at = if index < 0 { length as i64 + i64::from(index) } else { i64::from(index) };
+    usize::try_from(at).ok().filter(|&at| at < length)
+}
+
+/// A step of a path as the index of an array.
+fn index(step: &str, number: usize) -> Result<i32> {
+    step.trim_start().parse().map_err(|_| {
+        let message = format!("path element at position {number} is not an integer: \"{step}\"");
+        Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
+    })
+}
+
+/// Puts a value at the end of a path or, without one, takes away what is there.
+fn change(at: &mut Value, path: &[&str], number: usize, new: Option<&Value>, create: bool) -> Result<()> {
+    let [step, rest @ ..] = path else { return Ok(()) };
+    match at {
+        Value::Object(fields) => {
+            let found = fields.iter().position(|(key, _)| key == step);
+            match (found, new) {
+                (Some(i), _) if !rest.is_empty() => change(&mut fields[i].1, rest, number + 1, new, create)?,
+                (Some(i), Some(new)) => fields[i].1 = new.clone(),
+                (Some(i), None) => drop(fields.remove(i)),
+                (None, Some(new)) if create && rest.is_empty() => fields.push((step.to_string(), new.clone())),
+                _ => {}
+            }
+        }
+        Value::Array(elements) => {
+            let wanted = index(step, number)?;
+            match (position(elements.len(), wanted), new) {
+                (Some(i), _) if !rest.is_empty() => change(&mut elements[i], rest, number + 1, new, create)?,
+                (Some(i), Some(new)) => elements[i] = new.clone(),
+                (Some(i), None) => drop(elements.remove(i)),
+                (None, Some(new)) if create && rest.is_empty() => {
+                    elements.insert(if wanted < 0 { 0 } else { elements.len() }, new.clone());
+                }
+                _ => {}
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A path that says something: NULL steps are an error.
+fn path(value: Option<&Datum>) -> Result<Vec<&str>> {
+    let Some(Datum::Array(array)) = value else { return Err(mismatch("path")) };
+    let mut steps = Vec::with_capacity(array.values.len());
+    for (i, value) in array.values.iter().enumerate() {
+        match value {
+            Datum::Text(step) => steps.push(&**step),
+            _ => {
+                let message = format!("path element at position {} is null", i + 1);
+                return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
+            }
+        }
+    }
+    Ok(steps)
+}
+
+pub(super) fn set(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let mut document = parse(text_of(args, 0)?)?;
+    if !matches!(document, Value::Object(_) | Value::Array(_)) {
+        return Err(invalid("cannot set path in scalar"));
+    }
+    let new = parse(text_of(args, 2)?)?;
+    let create = matches!(args.get(3), Some(Datum::Bool(true)) | None);
+    change(&mut document, &path(args.get(1))?, 1, Some(&new), create)?;
+    datum(&document)
+}
+
+pub(super) fn delete_path(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let mut document = parse(text_of(args, 0)?)?;
+    if !matches!(document, Value::Object(_) | Value::Array(_)) {
+        return Err(invalid("cannot delete path in scalar"));
+    }
+    change(&mut document, &path(args.get(1))?, 1, None, false)?;
+    datum(&document)
+}
+
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Array(elements) => Value::Array(elements.into_iter().map(without_nulls).collect()),
+        Value::Object(fields) => Value::Object(
+            fields.into_iter().filter(|(_, v)| *v != Value::Null).map(|(k, v)| (k, without_nulls(v))).collect(),
+        ),
+        scalar => scalar,
+    }
+}
+
+pub(super) fn strip_nulls(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    datum(&without_nulls(parse(text_of(args, 0)?)?))
+}
+
+fn new_line(depth: usize, out: &mut Vec<u8>) {
+    out.push(b'\n');
+    out.resize(out.len() + 4 * depth, b' ');
+}
+
+fn write_pretty(value: &Value, depth: usize, out: &mut Vec<u8>) {
+    match value {
+        Value::Array(elements) => {
+            out.push(b'[');
+            for (i, element) in elements.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                new_line(depth + 1, out);
+                write_pretty(element, depth + 1, out);
+            }
+            new_line(depth, out);
+            out.push(b']');
+        }
+        Value::Object(fields) => {
+            out.push(b'{');
+            for (i, (key, value)) in fields.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                new_line(depth + 1, out);
+                types::json::write_string(key, out);
+                out.extend_from_slice(b": ");
+                write_pretty(value, depth + 1, out);
+            }
+            new_line(depth, out);
+            out.push(b'}');
+        }
+        scalar => scalar.write(out),
+    }
+}
+
+pub(super) fn pretty(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let mut out = Vec::new();
+    write_pretty(&parse(text_of(args, 0)?)?, 0, &mut out);
+    Ok(Datum::text(&String::from_utf8_lossy(&out)))
+}

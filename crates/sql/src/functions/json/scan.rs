@@ -1,0 +1,143 @@
+//! Taking documents apart without parsing them: the parts of a valid document are stretches of its text.
+//!
+//! REQUIRES text that `json` or `jsonb` accepted; anything else gives wrong parts, but nothing worse.
+
+use base::Result;
+use types::Datum;
+use types::json::{Value, parse};
+
+/// What a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Kind {
+    Object,
+    Array,
+    String,
+    Number,
+    Bool,
+    Null,
+}
+
+fn blank(b: u8) -> bool {
+    matches!(b, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// What a document is, by its first byte.
+pub(in super::super) fn kind(text: &str) -> Kind {
+    match text.bytes().find(|&b| !blank(b)) {
+        Some(b'{') => Kind::Object,
+        Some(b'[') => Kind::Array,
+        Some(b'"') => Kind::String,
+        Some(b't' | b'f') => Kind::Bool,
+        Some(b'n') => Kind::Null,
+        _ => Kind::Number,
+    }
+}
+
+/// Where the value that begins at `at` ends.
+fn end_of_value(bytes: &[u8], mut at: usize) -> usize {
+    let mut depth = 0usize;
+    while let Some(&b) = bytes.get(at) {
+        match b {
+            b'"' => {
+                at = end_of_string(bytes, at);
+                if depth == 0 {
+                    return at;
+                }
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 0 => return at,
+            b'}' | b']' => {
+                depth -= 1;
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            b',' if depth == 0 => return at,
+            b if depth == 0 && blank(b) => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// Where the string that begins at `at` ends, with its quote.
+fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
+    at += 1;
+    while let Some(&b) = bytes.get(at) {
+        match b {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn skip(bytes: &[u8], mut at: usize, what: impl Fn(u8) -> bool) -> usize {
+    while bytes.get(at).is_some_and(|&b| what(b)) {
+        at += 1;
+    }
+    at
+}
+
+/// The text of a document without the blanks around it.
+pub(in super::super) fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_ascii() && blank(c as u8))
+}
+
+/// The elements of an array, each as its text.
+pub(in super::super) fn elements(text: &str) -> Vec<&str> {
+    let bytes = text.as_bytes();
+    let mut parts = Vec::new();
+    let mut at = skip(bytes, 0, blank) + 1;
+    loop {
+        at = skip(bytes, at, |b| blank(b) || b == b',');
+        if at >= bytes.len() || bytes[at] == b']' {
+            return parts;
+        }
+        let end = end_of_value(bytes, at);
+        parts.push(text.get(at..end).unwrap_or(""));
+        at = end.max(at + 1);
+    }
+}
+
+/// The fields of an object: key without quotes and escapes, text of the value.
+pub(in super::super) fn fields(text: &str) -> Result<Vec<(String, &str)>> {
+    let bytes = text.as_bytes();
+    let mut parts = Vec::new();
+    let mut at = skip(bytes, 0, blank) + 1;
+    loop {
+        at = skip(bytes, at, |b| blank(b) || b == b',');
+        if at >= bytes.len() || bytes[at] == b'}' {
+            return Ok(parts);
+        }
+        let end = end_of_string(bytes, at);
+        let key = unescape(text.get(at..end).unwrap_or(""))?;
+        at = skip(bytes, end, |b| blank(b) || b == b':');
+        let end = end_of_value(bytes, at);
+        parts.push((key, text.get(at..end).unwrap_or("")));
+        at = end.max(at + 1);
+    }
+}
+
+/// What a string in quotes says.
+fn unescape(text: &str) -> Result<String> {
+    match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+        Some(inner) if !inner.contains('\\') => Ok(inner.to_string()),
+        _ => Ok(match parse(text)? {
+            Value::String(s) => s,
+            _ => text.to_string(),
+        }),
+    }
+}
+
+/// A value as `->>` answers it: strings without quotes, `null` as NULL.
+pub(in super::super) fn to_text(text: &str) -> Result<Datum> {
+    Ok(match kind(text) {
+        Kind::Null => Datum::Null,
+        Kind::String => Datum::from(unescape(trimmed(text))?),
+        _ => Datum::from(text),
+    })
+}

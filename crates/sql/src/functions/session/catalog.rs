@@ -1,0 +1,185 @@
+//! Names and definitions of what is in the catalog.
+
+use base::{Oid, Result};
+use engine_api::CatalogObject;
+use types::{Datum, type_by_name, type_info};
+
+use super::super::entry::{mismatch, oid_of, text_of};
+use super::super::{EvalContext, all_aggregates, all_set_functions, function_by_oid};
+use super::names;
+use crate::system;
+
+pub(super) fn format_type(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let typmod = match args.get(1) {
+        Some(Datum::Int4(n)) => *n,
+        _ => -1,
+    };
+    let Some(Datum::Oid(oid)) = args.first() else { return Ok(Datum::Null) };
+    let oid = Oid(*oid);
+    // A type modifier that is given, if only as -1, makes `character` a name of its own.
+    if oid == types::oid::BPCHAR && typmod < 0 {
+        let known = matches!(args.get(1), Some(Datum::Int4(_)));
+        return Ok(Datum::text(if known { "bpchar" } else { "character" }));
+    }
+    Ok(Datum::from(types::format_type(oid, typmod)))
+}
+
+pub(super) fn user_by_id(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let oid = oid_of(args, 0)?;
+    Ok(match cx.catalog().get(oid).map(|o| &**o) {
+        Some(CatalogObject::Role(role)) => Datum::text(&role.name),
+        _ => Datum::from(format!("unknown (OID={oid})")),
+    })
+}
+
+pub(super) fn table_is_visible(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Ok(names::is_visible(cx, oid_of(args, 0)?).into())
+}
+
+/// True for what is known; all of it is in `pg_catalog`, which is always searched.
+fn visible(known: bool) -> Result<Datum> {
+    Ok(if known { Datum::Bool(true) } else { Datum::Null })
+}
+
+pub(super) fn type_is_visible(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let oid = oid_of(args, 0)?;
+    visible(type_info(oid).is_some() || names::relation_exists(cx, oid))
+}
+
+pub(super) fn function_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    visible(signature(oid_of(args, 0)?).is_some())
+}
+
+pub(super) fn operator_is_visible(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let oid = oid_of(args, 0)?;
+    visible(super::super::all_operators().iter().any(|o| o.oid == oid.0))
+}
+
+pub(super) fn system_is_visible(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    visible(true)
+}
+
+pub(super) fn get_indexdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let catalog = cx.catalog();
+    let column = match args.get(1) {
+        Some(Datum::Int4(n)) => *n,
+        _ => 0,
+    };
+    let index = catalog.index(oid_of(args, 0)?);
+    Ok(index.and_then(|index| system::index_definition(&catalog, index, column)).into())
+}
+
+pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (catalog, oid) = (cx.catalog(), oid_of(args, 0)?);
+    let path = cx.identity().search_path;
+    for object in catalog.objects() {
+        if let CatalogObject::Table(table) = &**object
+            && let Some(constraint) = table.constraints.iter().find(|c| c.oid == oid)
+        {
+            return Ok(Datum::from(system::constraint_definition(&catalog, table, constraint, &path)));
+        }
+    }
+    Ok(Datum::Null)
+}
+
+pub(super) fn get_serial_sequence(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (name, column) = (text_of(args, 0)?, text_of(args, 1)?);
+    let oid = names::find_relation(cx, name)?.ok_or_else(|| names::no_relation(name))?;
+    let catalog = cx.catalog();
+    let Some(table) = catalog.table(oid) else { return Ok(Datum::Null) };
+    let number = table.column(column).ok_or_else(|| names::no_column(column, &table.name))?.number;
+    for object in catalog.objects() {
+        if let CatalogObject::Sequence(sequence) = &**object
+            && sequence.owned_by == Some((oid, number))
+        {
+            return Ok(Datum::from(names::qualified(cx, sequence.schema, &sequence.name)));
+        }
+    }
+    Ok(Datum::Null)
+}
+
+pub(super) fn to_regclass(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Ok(names::find_relation(cx, text_of(args, 0)?)?.map_or(Datum::Null, |oid| Datum::Oid(oid.0)))
+}
+
+pub(super) fn to_regtype(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let lower = text_of(args, 0)?.trim().to_ascii_lowercase();
+    let bare = lower.strip_prefix("pg_catalog.").unwrap_or(&lower);
+    let bare = bare.split('(').next().unwrap_or(bare).trim_end();
+    Ok(type_by_name(bare).map_or(Datum::Null, |t| Datum::Oid(t.oid.0)))
+}
+
+pub(super) fn to_regnamespace(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let parts = names::parse(text_of(args, 0)?)?;
+    let [name] = &parts[..] else { return Ok(Datum::Null) };
+    let catalog = cx.catalog();
+    Ok(catalog.schema(cx.identity().database_oid, name).map_or(Datum::Null, |s| Datum::Oid(s.oid.0)))
+}
+
+pub(super) fn to_regrole(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let parts = names::parse(text_of(args, 0)?)?;
+    let [name] = &parts[..] else { return Ok(Datum::Null) };
+    Ok(cx.catalog().role(name).map_or(Datum::Null, |r| Datum::Oid(r.oid.0)))
+}
+
+pub(super) fn publishable(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let oid = oid_of(args, 0)?;
+    Ok(if names::relation_exists(cx, oid) { Datum::Bool(cx.catalog().table(oid).is_some()) } else { Datum::Null })
+}
+
+pub(super) fn replica_identity(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let catalog = cx.catalog();
+    let primary = catalog.indexes(oid_of(args, 0)?).find(|i| i.primary);
+    Ok(primary.map_or(Datum::Null, |i| Datum::Oid(i.oid.0)))
+}
+
+/// Which commands change a relation, as bits; whether a column can be changed.
+pub(super) fn updatable(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    /// UPDATE, INSERT and DELETE, as PostgreSQL numbers commands.
+    const EVENTS: i32 = (1 << 2) | (1 << 3) | (1 << 4);
+    let is_table = cx.catalog().table(oid_of(args, 0)?).is_some();
+    Ok(match args.len() {
+        2 => Datum::Int4(if is_table { EVENTS } else { 0 }),
+        _ => Datum::Bool(is_table),
+    })
+}
+
+/// Argument types, whether the last repeats, result type and whether that is a set, of any function.
+fn signature(oid: Oid) -> Option<(&'static [Oid], bool, Oid, bool)> {
+    if let Some(f) = function_by_oid(oid.0) {
+        return Some((f.args, f.variadic, f.ret, false));
+    }
+    if let Some(a) = all_aggregates().iter().find(|a| a.oid == oid.0) {
+        return Some((a.args, false, a.ret, false));
+    }
+    let set = all_set_functions().iter().find(|s| s.oid == oid.0)?;
+    let ret = match set.columns {
+        [(_, ty)] => *ty,
+        _ => types::oid::RECORD,
+    };
+    Some((set.args, set.variadic, ret, true))
+}
+
+pub(super) fn function_result(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Ok(signature(oid_of(args, 0)?).map_or(Datum::Null, |(_, _, ret, set)| {
+        let name = types::format_type(ret, -1);
+        Datum::from(if set { format!("SETOF {name}") } else { name })
+    }))
+}
+
+pub(super) fn function_arguments(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let Some((types, variadic, ..)) = signature(oid_of(args, 0)?) else { return Ok(Datum::Null) };
+    let mut names: Vec<String> = types.iter().map(|&t| types::format_type(t, -1)).collect();
+    if variadic && let Some(last) = names.last_mut() {
+        last.insert_str(0, "VARIADIC ");
+    }
+    Ok(Datum::from(names.join(", ")))
+}
+
+/// Storage is not in files, so a relation's own number stands for the file's.
+pub(super) fn filenode(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    match args.first() {
+        Some(Datum::Oid(oid)) => Ok(if names::relation_exists(cx, Oid(*oid)) { Datum::Oid(*oid) } else { Datum::Null }),
+        _ => Err(mismatch("pg_relation_filenode")),
+    }
+}

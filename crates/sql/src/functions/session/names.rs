@@ -1,0 +1,133 @@
+//! Names given as text: taking them apart, finding what they mean.
+
+use base::{Error, Oid, Result, SqlState};
+
+use super::super::EvalContext;
+use crate::ddl::quote_name;
+use crate::system;
+
+/// Takes a possibly qualified name apart: words are folded to lower case unless they are quoted.
+///
+/// # Errors
+/// 42602
+pub(super) fn parse(text: &str) -> Result<Vec<String>> {
+    let invalid = || Error::new(SqlState::INVALID_NAME, "invalid name syntax");
+    let mut parts = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let mut part = String::new();
+        if let Some(quoted) = rest.strip_prefix('"') {
+            rest = quoted;
+            loop {
+                let end = rest.find('"').ok_or_else(invalid)?;
+                part.push_str(&rest[..end]);
+                rest = &rest[end + 1..];
+                match rest.strip_prefix('"') {
+                    Some(more) => {
+                        part.push('"');
+                        rest = more;
+                    }
+                    None => break,
+                }
+            }
+        } else {
+            let word = |c: char| c == '_' || c.is_alphabetic() || !c.is_ascii();
+            let end = rest.find(|c: char| !word(c) && !c.is_ascii_digit() && c != '$').unwrap_or(rest.len());
+            if !rest.starts_with(word) {
+                return Err(invalid());
+            }
+            part = rest[..end].to_ascii_lowercase();
+            rest = &rest[end..];
+        }
+        if part.is_empty() {
+            return Err(invalid());
+        }
+        parts.push(part);
+        rest = rest.trim_start();
+        match rest.strip_prefix('.') {
+            Some(more) => rest = more.trim_start(),
+            None if rest.is_empty() => return Ok(parts),
+            None => return Err(invalid()),
+        }
+    }
+}
+
+/// The relation of a schema.
+fn relation_in(cx: &dyn EvalContext, schema: Oid, name: &str) -> Option<Oid> {
+    let catalog = cx.catalog();
+    if let Some(found) = catalog.relation(schema, name) {
+        return Some(found.oid());
+    }
+    let schema = super::catalog_name(&catalog, schema)?;
+    system::relation(&schema, name).map(|r| r.oid)
+}
+
+/// The relation a name means: along the search path unless it names a schema.
+///
+/// # Errors
+/// 42602 for text that is no name.
+pub(super) fn find_relation(cx: &dyn EvalContext, text: &str) -> Result<Option<Oid>> {
+    let parts = parse(text)?;
+    let identity = cx.identity();
+    let catalog = cx.catalog();
+    Ok(match &parts[..] {
+        [name] => identity.search_path.iter().find_map(|&s| relation_in(cx, s, name)),
+        [schema, name] => match catalog.schema(identity.database_oid, schema) {
+            Some(s) => relation_in(cx, s.oid, name),
+            None => system::relation(schema, name).map(|r| r.oid),
+        },
+        [database, schema, name] if *database == identity.database => {
+            catalog.schema(identity.database_oid, schema).and_then(|s| relation_in(cx, s.oid, name))
+        }
+        _ => None,
+    })
+}
+
+/// Whether an OID is one of a relation.
+pub(super) fn relation_exists(cx: &dyn EvalContext, oid: Oid) -> bool {
+    relation_place(cx, oid).is_some()
+}
+
+/// Schema and name of a relation.
+pub(super) fn relation_place(cx: &dyn EvalContext, oid: Oid) -> Option<(Oid, String)> {
+    let catalog = cx.catalog();
+    if let Some(found) = catalog.get(oid) {
+        let (class, schema) = found.namespace();
+        return (class == 3).then(|| (schema, found.name().to_string()));
+    }
+    let found = system::relation_by_oid(oid)?;
+    let schema = match found.schema {
+        "pg_catalog" => engine_api::oids::SCHEMA_PG_CATALOG,
+        _ => engine_api::oids::SCHEMA_INFORMATION_SCHEMA,
+    };
+    Some((schema, found.name.to_string()))
+}
+
+/// Whether a relation is found by its name alone; `None` if there is no such relation.
+pub(super) fn is_visible(cx: &dyn EvalContext, oid: Oid) -> Option<bool> {
+    let (_, name) = relation_place(cx, oid)?;
+    Some(cx.identity().search_path.iter().find_map(|&s| relation_in(cx, s, &name)) == Some(oid))
+}
+
+/// `schema.name` with the quotes it needs.
+pub(super) fn qualified(cx: &dyn EvalContext, schema: Oid, name: &str) -> String {
+    match super::catalog_name(&cx.catalog(), schema) {
+        Some(schema) => format!("{}.{}", quote_name(&schema), quote_name(name)),
+        None => quote_name(name),
+    }
+}
+
+#[cold]
+pub(super) fn no_relation(name: &str) -> Error {
+    Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+}
+
+#[cold]
+pub(super) fn no_column(name: &str, table: &str) -> Error {
+    Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" of relation \"{table}\" does not exist"))
+}
+
+#[cold]
+pub(super) fn no_role(name: &str) -> Error {
+    Error::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+}

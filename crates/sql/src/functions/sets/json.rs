@@ -1,0 +1,116 @@
+//! The parts of JSON documents as rows.
+
+use base::{Error, Result, SqlState};
+use types::Datum;
+
+use super::super::EvalContext;
+use super::super::json::scan::{self, Kind};
+use super::{Rows, column, document};
+
+fn invalid(message: String) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
+
+/// The elements of a `json` array, or the error of function `name`.
+fn elements<'a>(text: &'a str, name: &str) -> Result<Vec<&'a str>> {
+    match scan::kind(text) {
+        Kind::Array => Ok(scan::elements(text)),
+        Kind::Object => Err(invalid(format!("cannot call {name} on a non-array"))),
+        _ => Err(invalid(format!("cannot call {name} on a scalar"))),
+    }
+}
+
+/// The elements of a `jsonb` array.
+fn b_elements(text: &str) -> Result<Vec<&str>> {
+    match scan::kind(text) {
+        Kind::Array => Ok(scan::elements(text)),
+        Kind::Object => Err(invalid("cannot extract elements from an object".into())),
+        _ => Err(invalid("cannot extract elements from a scalar".into())),
+    }
+}
+
+fn raw(parts: Vec<&str>) -> Rows {
+    column(parts.into_iter().map(Datum::from).collect::<Vec<_>>().into_iter())
+}
+
+fn as_text(parts: Vec<&str>) -> Rows {
+    column(parts.into_iter().map(scan::to_text).collect::<Result<Vec<_>>>()?.into_iter())
+}
+
+pub(super) fn array_elements(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    raw(elements(document(args)?, "json_array_elements")?)
+}
+
+pub(super) fn array_elements_text(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    as_text(elements(document(args)?, "json_array_elements_text")?)
+}
+
+pub(super) fn b_array_elements(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    raw(b_elements(document(args)?)?)
+}
+
+pub(super) fn b_array_elements_text(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    as_text(b_elements(document(args)?)?)
+}
+
+/// The fields of a `json` object.
+fn fields(text: &str) -> Result<Vec<(String, &str)>> {
+    match scan::kind(text) {
+        Kind::Object => scan::fields(text),
+        Kind::Array => Err(invalid("cannot deconstruct an array as an object".into())),
+        _ => Err(invalid("cannot deconstruct a scalar".into())),
+    }
+}
+
+/// The fields of a `jsonb` object, or the error of function `name`.
+fn b_fields<'a>(text: &'a str, name: &str) -> Result<Vec<(String, &'a str)>> {
+    match scan::kind(text) {
+        Kind::Object => scan::fields(text),
+        _ => Err(invalid(format!("cannot call {name} on a non-object"))),
+    }
+}
+
+fn pairs(fields: Vec<(String, &str)>, value: impl Fn(&str) -> Result<Datum>) -> Rows {
+    let mut rows = Vec::with_capacity(fields.len());
+    for (key, text) in fields {
+        rows.push(Ok(vec![Datum::from(key), value(text)?]));
+    }
+    Ok(Box::new(rows.into_iter()))
+}
+
+pub(super) fn each(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    pairs(fields(document(args)?)?, |v| Ok(Datum::from(v)))
+}
+
+pub(super) fn each_text(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    pairs(fields(document(args)?)?, scan::to_text)
+}
+
+pub(super) fn b_each(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    pairs(b_fields(document(args)?, "jsonb_each")?, |v| Ok(Datum::from(v)))
+}
+
+pub(super) fn b_each_text(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    pairs(b_fields(document(args)?, "jsonb_each_text")?, scan::to_text)
+}
+
+fn keys(fields: Vec<(String, &str)>) -> Rows {
+    column(fields.into_iter().map(|(key, _)| Datum::from(key)).collect::<Vec<_>>().into_iter())
+}
+
+fn keyed<'a>(args: &'a [Datum], name: &str) -> Result<Vec<(String, &'a str)>> {
+    let text = document(args)?;
+    match scan::kind(text) {
+        Kind::Object => scan::fields(text),
+        Kind::Array => Err(invalid(format!("cannot call {name} on an array"))),
+        _ => Err(invalid(format!("cannot call {name} on a scalar"))),
+    }
+}
+
+pub(super) fn object_keys(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    keys(keyed(args, "json_object_keys")?)
+}
+
+pub(super) fn b_object_keys(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    keys(keyed(args, "jsonb_object_keys")?)
+}

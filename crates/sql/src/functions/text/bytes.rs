@@ -1,0 +1,334 @@
+//! Functions of bytea, and its encodings as text.
+
+use base::{Error, Result, SqlState};
+use types::Datum;
+use types::oid::*;
+
+use super::super::registry::{immutable, mismatch, stable};
+use super::super::{EvalContext, Function};
+use super::digest::hex;
+use super::negative_length;
+
+/// A function of bytes.
+macro_rules! one {
+    (|$a:ident| $value:expr) => {
+        |_, args| match args {
+            [Datum::Bytea($a)] => Ok(Datum::from($value)),
+            _ => mismatch(args),
+        }
+    };
+}
+
+/// A function of two strings of bytes.
+macro_rules! two {
+    (|$a:ident, $b:ident| $value:expr) => {
+        |_, args| match args {
+            [Datum::Bytea($a), Datum::Bytea($b)] => Ok(Datum::from($value)),
+            _ => mismatch(args),
+        }
+    };
+}
+
+fn invalid_parameter(message: impl Into<String>) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
+
+/// The bytes from `start` (counted from 1, may be less) that are before `start + length`.
+fn part(bytes: &[u8], start: i32, length: Option<i32>) -> Result<&[u8]> {
+    let place = |at: i64| at.clamp(0, bytes.len() as i64) as usize;
+    let from = i64::from(start) - 1;
+    let to = match length {
+        None => bytes.len() as i64,
+        Some(length) if length < 0 => return Err(negative_length()),
+        Some(length) => from + i64::from(length),
+    };
+    Ok(bytes.get(place(from)..place(to)).unwrap_or(&[]))
+}
+
+fn substring(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    match args {
+        [Datum::Bytea(bytes), Datum::Int4(start)] => Ok(part(bytes, *start, None)?.into()),
+        [Datum::Bytea(bytes), Datum::Int4(start), Datum::Int4(length)] => {
+            Ok(part(bytes, *start, Some(*length))?.into())
+        }
+        _ => mismatch(args),
+    }
+}
+
+fn overlay(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (bytes, new, from, count) = match args {
+        [Datum::Bytea(bytes), Datum::Bytea(new), Datum::Int4(from)] => (bytes, new, *from, new.len() as i32),
+        [Datum::Bytea(bytes), Datum::Bytea(new), Datum::Int4(from), Datum::Int4(count)] => (bytes, new, *from, *count),
+        _ => return mismatch(args),
+    };
+    if from <= 0 {
+        return Err(negative_length());
+    }
+    let beyond = || Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range");
+    let behind = from.checked_add(count).ok_or_else(beyond)?;
+    let whole = [part(bytes, 1, Some(from - 1))?, new, part(bytes, behind, None)?].concat();
+    Ok(Datum::Bytea(whole.into()))
+}
+
+fn position(bytes: &[u8], wanted: &[u8]) -> i32 {
+    memchr::memmem::find(bytes, wanted).map_or(0, |at| at as i32 + 1)
+}
+
+fn trim<'b>(bytes: &'b [u8], set: &[u8], left: bool, right: bool) -> &'b [u8] {
+    let keep = |b: &u8| !set.contains(b);
+    let from = if left { bytes.iter().position(keep).unwrap_or(bytes.len()) } else { 0 };
+    let to = if right { bytes.iter().rposition(keep).map_or(from, |at| at + 1) } else { bytes.len() };
+    &bytes[from..to.max(from)]
+}
+
+fn concat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    match args {
+        [Datum::Bytea(a), Datum::Bytea(b)] => Ok(Datum::Bytea([&a[..], &b[..]].concat().into())),
+        _ => mismatch(args),
+    }
+}
+
+/// An index that must be within so many bytes or bits.
+fn index(n: i64, length: usize) -> Result<usize> {
+    match usize::try_from(n) {
+        Ok(at) if at < length => Ok(at),
+        _ => {
+            let last = length as i64 - 1;
+            let message = format!("index {n} out of valid range, 0..{last}");
+            Err(Error::new(SqlState::ARRAY_SUBSCRIPT_ERROR, message))
+        }
+    }
+}
+
+fn get_byte(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    match args {
+        [Datum::Bytea(bytes), Datum::Int4(n)] => Ok(Datum::Int4(bytes[index(i64::from(*n), bytes.len())?].into())),
+        _ => mismatch(args),
+    }
+}
+
+fn set_byte(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [Datum::Bytea(bytes), Datum::Int4(n), Datum::Int4(value)] = args else { return mismatch(args) };
+    let at = index(i64::from(*n), bytes.len())?;
+    let mut bytes = bytes.to_vec();
+    bytes[at] = *value as u8;
+    Ok(Datum::Bytea(bytes.into()))
+}
+
+fn get_bit(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [Datum::Bytea(bytes), Datum::Int8(n)] = args else { return mismatch(args) };
+    let at = index(*n, bytes.len() * 8)?;
+    Ok(Datum::Int4((bytes[at / 8] >> (at % 8) & 1).into()))
+}
+
+fn set_bit(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [Datum::Bytea(bytes), Datum::Int8(n), Datum::Int4(value)] = args else { return mismatch(args) };
+    let at = index(*n, bytes.len() * 8)?;
+    if *value != 0 && *value != 1 {
+        return Err(invalid_parameter("new bit must be 0 or 1"));
+    }
+    let mut bytes = bytes.to_vec();
+    let bit = 1 << (at % 8);
+    bytes[at / 8] = bytes[at / 8] & !bit | if *value == 1 { bit } else { 0 };
+    Ok(Datum::Bytea(bytes.into()))
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Base64 in lines of 76 characters (RFC 2045).
+fn to_base64(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() * 4 / 3 + 8);
+    for (number, group) in bytes.chunks(3).enumerate() {
+        if number > 0 && number % 19 == 0 {
+            out.push('\n');
+        }
+        let bits = group.iter().fold(0u32, |n, &b| n << 8 | u32::from(b)) << (8 * (3 - group.len()));
+        for at in 0..4 {
+            let digit = BASE64[(bits >> (18 - 6 * at) & 63) as usize];
+            out.push(if at <= group.len() { digit as char } else { '=' });
+        }
+    }
+    out
+}
+
+fn from_base64(text: &str) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut bits, mut digits, mut padding) = (0u32, 0, 0);
+    for c in text.chars() {
+        let digit = match c {
+            ' ' | '\t' | '\n' | '\r' => continue,
+            '=' => {
+                if padding == 0 && digits < 2 {
+                    let message = "unexpected \"=\" while decoding base64 sequence";
+                    return Err(invalid_parameter(message));
+                }
+                padding += 1;
+                0
+            }
+            c => match u8::try_from(c).ok().and_then(|b| BASE64.iter().position(|&d| d == b)) {
+                Some(digit) if padding == 0 => digit as u32,
+                _ => {
+                    return Err(invalid_parameter(format!(
+                        "invalid symbol \"{c}\" found while decoding base64 sequence"
+                    )));
+                }
+            },
+        };
+        bits = bits << 6 | digit;
+        digits += 1;
+        if digits == 4 {
+            let group = bits.to_be_bytes();
+            out.extend_from_slice(&group[1..4 - padding.min(2)]);
+            (bits, digits, padding) = (0, 0, 0);
+        }
+    }
+    if digits != 0 {
+        let error = invalid_parameter("invalid base64 end sequence");
+        return Err(error.hint("Input data is missing padding, is truncated, or is otherwise corrupted."));
+    }
+    Ok(out)
+}
+
+fn from_hex(text: &str) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() / 2);
+    let mut high = None;
+    for c in text.chars().filter(|c| !matches!(c, ' ' | '\n' | '\t' | '\r')) {
+        let digit =
+            c.to_digit(16).ok_or_else(|| invalid_parameter(format!("invalid hexadecimal digit: \"{c}\"")))? as u8;
+        match high.take() {
+            None => high = Some(digit),
+            Some(high) => out.push(high << 4 | digit),
+        }
+    }
+    if high.is_some() { Err(invalid_parameter("invalid hexadecimal data: odd number of digits")) } else { Ok(out) }
+}
+
+/// Zero bytes and those beyond ASCII in octal, backslashes twice.
+fn to_escape(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for &b in bytes {
+        match b {
+            0 | 0x80.. => out.push_str(&format!("\\{b:03o}")),
+            b'\\' => out.push_str("\\\\"),
+            b => out.push(b as char),
+        }
+    }
+    out
+}
+
+fn from_escape(text: &str) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    loop {
+        match *rest {
+            [] => return Ok(out),
+            [b'\\', b'\\', ..] => {
+                out.push(b'\\');
+                rest = &rest[2..];
+            }
+            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
+                out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                rest = &rest[4..];
+            }
+            [b'\\', ..] => {
+                return Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, "invalid input syntax for type bytea"));
+            }
+            [b, ..] => {
+                out.push(b);
+                rest = &rest[1..];
+            }
+        }
+    }
+}
+
+fn unknown_encoding(name: &str) -> Error {
+    invalid_parameter(format!("unrecognized encoding: \"{name}\""))
+}
+
+fn encode(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [Datum::Bytea(bytes), Datum::Text(encoding)] = args else { return mismatch(args) };
+    match encoding.to_ascii_lowercase().as_str() {
+        "hex" => Ok(hex(bytes).into()),
+        "base64" => Ok(to_base64(bytes).into()),
+        "escape" => Ok(to_escape(bytes).into()),
+        _ => Err(unknown_encoding(encoding)),
+    }
+}
+
+fn decode(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [Datum::Text(text), Datum::Text(encoding)] = args else { return mismatch(args) };
+    let bytes = match encoding.to_ascii_lowercase().as_str() {
+        "hex" => from_hex(text)?,
+        "base64" => from_base64(text)?,
+        "escape" => from_escape(text)?,
+        _ => return Err(unknown_encoding(encoding)),
+    };
+    Ok(Datum::Bytea(bytes.into()))
+}
+
+/// Only UTF-8 is known, by its names.
+fn is_utf8(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    matches!(plain.to_ascii_lowercase().as_str(), "utf8" | "unicode")
+}
+
+fn convert_from(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [Datum::Bytea(bytes), Datum::Text(encoding)] = args else { return mismatch(args) };
+    if !is_utf8(encoding) {
+        return Err(Error::unsupported(format!("conversion from encoding \"{encoding}\" is not supported")));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => Ok(text.into()),
+        Ok(_) => {
+            Err(Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x00"))
+        }
+        Err(at) => {
+            let bad = &bytes[at.valid_up_to()..];
+            let length = match bad[0] {
+                0xf0..0xf8 => 4,
+                0xe0..0xf0 => 3,
+                0xc0..0xe0 => 2,
+                _ => 1,
+            };
+            let shown: Vec<String> = bad.iter().take(length).map(|b| format!("0x{b:02x}")).collect();
+            let message = format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "));
+            Err(Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message))
+        }
+    }
+}
+
+fn convert_to(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [Datum::Text(text), Datum::Text(encoding)] = args else { return mismatch(args) };
+    if !is_utf8(encoding) {
+        return Err(Error::unsupported(format!("conversion to encoding \"{encoding}\" is not supported")));
+    }
+    Ok(text.as_bytes().into())
+}
+
+/// The table, by OID.
+#[rustfmt::skip]
+pub(in crate::functions) static FUNCTIONS: &[Function] = &[
+    immutable(720, "octet_length", &[BYTEA], INT4, one!(|a| a.len() as i32)),
+    immutable(721, "get_byte", &[BYTEA, INT4], INT4, get_byte),
+    immutable(722, "set_byte", &[BYTEA, INT4, INT4], BYTEA, set_byte),
+    immutable(723, "get_bit", &[BYTEA, INT8], INT4, get_bit),
+    immutable(724, "set_bit", &[BYTEA, INT8, INT4], BYTEA, set_bit),
+    immutable(749, "overlay", &[BYTEA, BYTEA, INT4, INT4], BYTEA, overlay),
+    immutable(752, "overlay", &[BYTEA, BYTEA, INT4], BYTEA, overlay),
+    stable(1714, "convert_from", &[BYTEA, NAME], TEXT, convert_from),
+    stable(1717, "convert_to", &[TEXT, NAME], BYTEA, convert_to),
+    immutable(1810, "bit_length", &[BYTEA], INT4, one!(|a| a.len() as i32 * 8)),
+    immutable(1946, "encode", &[BYTEA, TEXT], TEXT, encode),
+    immutable(1947, "decode", &[TEXT, TEXT], BYTEA, decode),
+    immutable(2010, "length", &[BYTEA], INT4, one!(|a| a.len() as i32)),
+    immutable(2011, "byteacat", &[BYTEA, BYTEA], BYTEA, concat),
+    immutable(2012, "substring", &[BYTEA, INT4, INT4], BYTEA, substring),
+    immutable(2013, "substring", &[BYTEA, INT4], BYTEA, substring),
+    immutable(2014, "position", &[BYTEA, BYTEA], INT4, two!(|a, b| position(a, b))),
+    immutable(2015, "btrim", &[BYTEA, BYTEA], BYTEA, two!(|a, b| trim(a, b, true, true))),
+    immutable(2085, "substr", &[BYTEA, INT4, INT4], BYTEA, substring),
+    immutable(2086, "substr", &[BYTEA, INT4], BYTEA, substring),
+    immutable(6163, "bit_count", &[BYTEA], INT8, one!(|a| a.iter().map(|b| i64::from(b.count_ones())).sum::<i64>())),
+    immutable(6195, "ltrim", &[BYTEA, BYTEA], BYTEA, two!(|a, b| trim(a, b, true, false))),
+    immutable(6196, "rtrim", &[BYTEA, BYTEA], BYTEA, two!(|a, b| trim(a, b, false, true))),
+];

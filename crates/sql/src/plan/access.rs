@@ -1,0 +1,410 @@
+//! The access path of one table: which conditions an index answers, and in which order it does.
+
+use base::{Oid, Result};
+use engine_api::{IndexDesc, IndexKey};
+use types::oid;
+
+use super::level::Level;
+use super::node::{Access, Bound, KeyColumn, KeyPart, ListSource, Node, PlannedTable, ScanNode};
+use super::{explain, walk};
+use crate::expr::{Code, How, comparison_of};
+use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
+
+/// Rels of a level as a set.
+pub(super) type Mask = u128;
+
+/// A condition, and the rels of this level that it is about.
+#[derive(Clone, Debug)]
+pub(super) struct Conjunct {
+    pub expr: Expr,
+    pub mask: Mask,
+    /// Already tested by a node.
+    pub used: bool,
+}
+
+impl Conjunct {
+    pub fn new(expr: Expr) -> Conjunct {
+        let mut mask = 0;
+        walk::walk(&expr, 0, &mut |e, depth| match e {
+            Expr::Column(c) if c.level == depth => mask |= 1 << c.rel,
+            Expr::WholeRow { level, rel } if *level == depth => mask |= 1 << rel,
+            _ => {}
+        });
+        Conjunct { expr, mask, used: false }
+    }
+}
+
+/// A condition that an index can answer.
+#[derive(Clone, Debug)]
+struct Sarg<'e> {
+    conjunct: usize,
+    /// Column of the table.
+    column: usize,
+    kind: SargKind<'e>,
+}
+
+#[derive(Clone, Debug)]
+enum SargKind<'e> {
+    Compare(CompareOp, &'e Expr),
+    List(&'e [Expr]),
+    Array(&'e Expr),
+}
+
+/// An order that is wanted of a scan: (column, descending, nulls first).
+pub(super) type WantedOrder = [(usize, bool, bool)];
+
+/// A chosen access path, not compiled yet.
+#[derive(Debug)]
+pub(super) struct Path<'e> {
+    index: Option<(usize, Vec<Sarg<'e>>, Option<Sarg<'e>>, Option<Sarg<'e>>)>,
+    pub rows: f64,
+    pub cost: f64,
+    reverse: bool,
+    /// The wanted order comes by itself.
+    pub ordered: bool,
+}
+
+fn column_of(expr: &Expr, rel: usize) -> Option<(usize, Oid)> {
+    match expr {
+        Expr::Column(c) if c.level == 0 && c.rel == rel => Some((c.column, c.ty.oid)),
+        Expr::Cast { arg, kind: CastKind::Relabel, .. } => column_of(arg, rel),
+        _ => None,
+    }
+}
+
+fn flipped(op: CompareOp) -> CompareOp {
+    match op {
+        CompareOp::Lt => CompareOp::Gt,
+        CompareOp::Le => CompareOp::Ge,
+        CompareOp::Gt => CompareOp::Lt,
+        CompareOp::Ge => CompareOp::Le,
+        same => same,
+    }
+}
+
+/// Whether the keys of a column of type `column` are in the order of a comparison, whose other side has type `other`.
+fn fits(how: How, column: Oid, other: Oid) -> bool {
+    let integer = |ty| matches!(ty, oid::INT2 | oid::INT4 | oid::INT8);
+    match how {
+        How::Int => integer(column) && integer(other),
+        How::Order(oid::TEXT) => matches!(column, oid::TEXT | oid::VARCHAR),
+        How::Order(ty) => ty == column,
+        How::Function(_) => false,
+    }
+}
+
+/// Whether an expression has a value before rows of `rel` are read, when those of `available` have been.
+fn known(expr: &Expr, rel: usize, available: Mask) -> bool {
+    let conjunct = Conjunct::new(expr.clone());
+    conjunct.mask & !available == 0 && conjunct.mask & (1 << rel) == 0 && !walk::is_volatile(expr)
+}
+
+fn sarg<'e>(conjunct: &'e Conjunct, number: usize, rel: usize, available: Mask) -> Option<Sarg<'e>> {
+    let found = |column, kind| Some(Sarg { conjunct: number, column, kind });
+    match &conjunct.expr {
+        Expr::Call { function, args, .. } => {
+            let [left, right] = args.as_slice() else { return None };
+            let test = comparison_of(function);
+            if test.op == CompareOp::Ne {
+                return None;
+            }
+            if let Some((column, ty)) = column_of(left, rel)
+                && fits(test.how, ty, right.ty().oid)
+                && known(right, rel, available)
+            {
+                return found(column, SargKind::Compare(test.op, right));
+            }
+            if let Some((column, ty)) = column_of(right, rel)
+                && fits(test.how, ty, left.ty().oid)
+                && known(left, rel, available)
+            {
+                return found(column, SargKind::Compare(flipped(test.op), left));
+            }
+            None
+        }
+        Expr::AnyAll { all: false, function, left, right } => {
+            let test = comparison_of(function);
+            let (column, ty) = column_of(left, rel)?;
+            if test.op != CompareOp::Eq {
+                return None;
+            }
+            match right {
+                AnyAllSource::List(items)
+                    if items.iter().all(|i| fits(test.how, ty, i.ty().oid) && known(i, rel, available)) =>
+                {
+                    found(column, SargKind::List(items))
+                }
+                AnyAllSource::Array(array)
+                    if known(array, rel, available)
+                        && types::oid::element_of(array.ty().oid).is_some_and(|e| fits(test.how, ty, e)) =>
+                {
+                    found(column, SargKind::Array(array))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The best path to the rows of a table, given which other rels' rows are there.
+pub(super) fn choose<'e>(
+    level: &Level<'_>,
+    rel: usize,
+    info: &TableInfo,
+    conjuncts: &'e [Conjunct],
+    available: Mask,
+    wanted: Option<(&WantedOrder, bool)>,
+) -> Path<'e> {
+    let total = (level.cx.stats.row_count(info.desc.oid) as f64).max(1.0);
+    let sargs: Vec<Sarg<'e>> = conjuncts
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| !c.used && c.mask & (1 << rel) != 0)
+        .filter_map(|(i, c)| sarg(c, i, rel, available))
+        .collect();
+    let others =
+        conjuncts.iter().filter(|c| !c.used && c.mask & (1 << rel) != 0 && c.mask & !(available | 1 << rel) == 0);
+    let filtered = others.count() as i32;
+    let mut best = finish(
+        Path {
+            index: None,
+            rows: total * 0.3f64.powi(filtered.min(4)),
+            cost: total + 1.0,
+            reverse: false,
+            ordered: false,
+        },
+        wanted,
+        false,
+    );
+    for (number, index) in info.indexes.iter().enumerate() {
+        let path = index_path(number, index, &sargs, total, filtered, wanted);
+        if let Some(path) = path
+            && path.cost < best.cost
+        {
+            best = path;
+        }
+    }
+    best
+}
+
+/// Adds what it costs to sort, if a wanted order does not come by itself.
+fn finish<'e>(mut path: Path<'e>, wanted: Option<(&WantedOrder, bool)>, ordered: bool) -> Path<'e> {
+    path.ordered = ordered;
+    match wanted {
+        Some((_, limited)) if ordered && limited => path.cost = path.cost.min(20.0 + path.cost * 0.05),
+        Some(_) if !ordered => path.cost += path.rows * path.rows.max(2.0).log2() * 0.2,
+        _ => {}
+    }
+    path
+}
+
+fn index_path<'e>(
+    number: usize,
+    index: &IndexDesc,
+    sargs: &[Sarg<'e>],
+    total: f64,
+    filtered: i32,
+    wanted: Option<(&WantedOrder, bool)>,
+) -> Option<Path<'e>> {
+    let on = |key: &IndexKey| (key.column - 1) as usize;
+    let mut prefix: Vec<Sarg<'e>> = Vec::new();
+    let mut lists = 0;
+    for key in &index.keys {
+        let equal = sargs.iter().find(|s| s.column == on(key) && matches!(s.kind, SargKind::Compare(CompareOp::Eq, _)));
+        let list =
+            || sargs.iter().find(|s| s.column == on(key) && matches!(s.kind, SargKind::List(_) | SargKind::Array(_)));
+        match equal {
+            Some(sarg) => prefix.push(sarg.clone()),
+            None if lists == 0 => match list() {
+                Some(sarg) => {
+                    lists += 1;
+                    prefix.push(sarg.clone());
+                }
+                None => break,
+            },
+            None => break,
+        }
+    }
+    // A list is of use only where every column of the key is given.
+    if lists > 0 && prefix.len() < index.keys.len() {
+        let at = prefix.iter().position(|s| !matches!(s.kind, SargKind::Compare(..))).unwrap_or(0);
+        prefix.truncate(at);
+        lists = 0;
+    }
+    let next = index.keys.get(prefix.len());
+    let bound = |ops: [CompareOp; 2]| {
+        let next = next?;
+        sargs
+            .iter()
+            .find(|s| s.column == on(next) && matches!(s.kind, SargKind::Compare(op, _) if ops.contains(&op)))
+            .cloned()
+    };
+    let lower = bound([CompareOp::Gt, CompareOp::Ge]);
+    let upper = bound([CompareOp::Lt, CompareOp::Le]);
+    let (ordered, reverse) = match wanted {
+        Some((wanted, _)) if lists == 0 => order_of(index, &prefix, wanted),
+        _ => (false, false),
+    };
+    if prefix.is_empty() && lower.is_none() && upper.is_none() && !ordered {
+        return None;
+    }
+    let (given, keys) = (prefix.len() as f64, index.keys.len() as f64);
+    let mut rows = if given == keys && index.unique {
+        1.0
+    } else if index.unique {
+        total.powf(1.0 - given / keys)
+    } else {
+        total.powf(1.0 - given / (keys + 1.0))
+    };
+    if lists > 0 {
+        let values = prefix.iter().find_map(|s| match &s.kind {
+            SargKind::List(items) => Some(items.len() as f64),
+            SargKind::Array(_) => Some(10.0),
+            SargKind::Compare(..) => None,
+        });
+        rows *= values.unwrap_or(1.0);
+    }
+    for _ in lower.iter().chain(&upper) {
+        rows *= 0.2;
+    }
+    let rows = rows.max(1.0).min(total);
+    let used = prefix.len() + usize::from(lower.is_some()) + usize::from(upper.is_some());
+    let left = (filtered - used as i32).max(0);
+    // A row through an index costs more than one of a full scan, and walking down the tree costs something too.
+    let cost = 2.0 + rows * 1.5;
+    let path = Path {
+        index: Some((number, prefix, lower, upper)),
+        rows: (rows * 0.3f64.powi(left.min(4))).max(1.0f64.min(rows)),
+        cost,
+        reverse,
+        ordered: false,
+    };
+    Some(finish(path, wanted, ordered))
+}
+
+/// Whether an index gives a wanted order behind its equal prefix, and whether backwards.
+fn order_of(index: &IndexDesc, prefix: &[Sarg<'_>], wanted: &WantedOrder) -> (bool, bool) {
+    let constant = |column: usize| prefix.iter().any(|s| s.column == column);
+    let mut keys = index.keys[prefix.len()..].iter();
+    let mut reverse: Option<bool> = None;
+    for &(column, descending, nulls_first) in wanted {
+        if constant(column) {
+            continue;
+        }
+        let Some(key) = keys.next() else {
+            // Behind the whole key of a unique index nothing is left to order.
+            return (false, false);
+        };
+        if (key.column - 1) as usize != column {
+            return (false, false);
+        }
+        let backwards = match (key.descending == descending, key.nulls_first == nulls_first) {
+            (true, true) => false,
+            (false, false) => true,
+            _ => return (false, false),
+        };
+        if *reverse.get_or_insert(backwards) != backwards {
+            return (false, false);
+        }
+    }
+    (true, reverse.unwrap_or(false))
+}
+
+/// Compiles a scan along a path. The conditions it tests are marked as used.
+pub(super) fn scan(
+    level: &mut Level<'_>,
+    rel: usize,
+    info: &std::sync::Arc<TableInfo>,
+    conjuncts: &mut [Conjunct],
+    available: Mask,
+    path_wanted: Option<(&WantedOrder, bool)>,
+) -> Result<(Node, f64, bool)> {
+    let snapshot = conjuncts.to_vec();
+    let path = choose(level, rel, info, &snapshot, available, path_wanted);
+    let (rows, ordered) = (path.rows, path.ordered);
+    let mut shown: Vec<&Expr> = Vec::new();
+    let access = match path.index {
+        None => Access::Full,
+        Some((number, prefix, lower, upper)) => {
+            let index = &info.indexes[number];
+            for sarg in &prefix {
+                conjuncts[sarg.conjunct].used = true;
+            }
+            shown.extend(prefix.iter().chain(&lower).chain(&upper).map(|s| &snapshot[s.conjunct].expr));
+            index_access(level, info, index, &prefix, lower.as_ref(), upper.as_ref(), path.reverse)?
+        }
+    };
+    let index_condition = explain::conditions(&shown, level.rels);
+    let mut filter: Vec<Code> = Vec::new();
+    let mut filter_exprs: Vec<&Expr> = Vec::new();
+    for (conjunct, original) in conjuncts.iter_mut().zip(&snapshot) {
+        let testable = conjunct.mask & !(available | 1 << rel) == 0;
+        if !conjunct.used && testable && (conjunct.mask & (1 << rel) != 0 || conjunct.mask == 0) {
+            conjunct.used = true;
+            filter.push(level.compile(&conjunct.expr)?);
+            filter_exprs.push(&original.expr);
+        }
+    }
+    let filter_condition = explain::conditions(&filter_exprs, level.rels);
+    let node = ScanNode {
+        table: PlannedTable::new(info),
+        alias: level.rels[rel].alias.clone(),
+        reader: level.reader(rel, info)?,
+        access,
+        filter,
+        shown: (index_condition, filter_condition),
+    };
+    Ok((Node::Scan(std::sync::Arc::new(node)), rows, ordered))
+}
+
+fn key_column(info: &TableInfo, key: &IndexKey) -> KeyColumn {
+    let ty = info.desc.columns[(key.column - 1) as usize].type_oid;
+    KeyColumn { ty, descending: key.descending, nulls_first: key.nulls_first }
+}
+
+fn index_access(
+    level: &mut Level<'_>,
+    info: &TableInfo,
+    index: &IndexDesc,
+    prefix: &[Sarg<'_>],
+    lower: Option<&Sarg<'_>>,
+    upper: Option<&Sarg<'_>>,
+    reverse: bool,
+) -> Result<Access> {
+    let mut parts = Vec::with_capacity(prefix.len());
+    let mut list = None;
+    for (at, (sarg, key)) in prefix.iter().zip(&index.keys).enumerate() {
+        let value = match &sarg.kind {
+            SargKind::Compare(_, value) => level.compile(value)?,
+            SargKind::List(items) => {
+                list = Some((at, ListSource::List(level.compile_all(*items)?.into())));
+                Code::Const(types::Datum::Null)
+            }
+            SargKind::Array(array) => {
+                list = Some((at, ListSource::Array(level.compile(array)?)));
+                Code::Const(types::Datum::Null)
+            }
+        };
+        parts.push(KeyPart { column: key_column(info, key), value });
+    }
+    if let Some((list, values)) = list {
+        return Ok(Access::Multi { index: index.oid, key: parts, list, values });
+    }
+    if parts.len() == index.keys.len() && !reverse {
+        return Ok(Access::Point { index: index.oid, key: parts });
+    }
+    let mut bound = |sarg: Option<&Sarg<'_>>| -> Result<Option<Bound>> {
+        let Some(Sarg { kind: SargKind::Compare(op, value), .. }) = sarg else { return Ok(None) };
+        let inclusive = matches!(op, CompareOp::Ge | CompareOp::Le);
+        Ok(Some(Bound { value: level.compile(value)?, inclusive }))
+    };
+    Ok(Access::Range {
+        index: index.oid,
+        next: index.keys.get(prefix.len()).map(|k| key_column(info, k)),
+        lower: bound(lower)?,
+        upper: bound(upper)?,
+        prefix: parts,
+        reverse,
+    })
+}

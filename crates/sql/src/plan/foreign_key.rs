@@ -1,0 +1,277 @@
+//! Foreign keys in plans: the keys of a table that point to others, those that others point to, and the queries that
+//! follow a change of a row that is pointed to. PostgreSQL does the same with queries of its RI triggers.
+
+use std::sync::{Arc, OnceLock};
+
+use base::{Error, Oid, Result};
+use engine_api::{Catalog, ConstraintKind, ForeignKeyAction, RowLockMode, TableDesc, WaitPolicy};
+use types::{Datum, oid};
+
+use super::node::{KeyColumn, PlannedTable};
+use super::{Plan, PlannerStats};
+use crate::bind::{self, BindContext};
+use crate::functions::{self, EvalContext};
+use crate::ir::{
+    CastKind, Column, Delete, Expr, From, Locking, Query, Rel, RelColumn, RelKind, Statement, TableInfo, Target, Ty,
+    Update,
+};
+
+/// A key of this table that points to another.
+#[derive(Debug)]
+pub(crate) struct ReferencingKey {
+    pub constraint: String,
+    /// Columns here (attribute number - 1).
+    pub columns: Vec<usize>,
+    pub match_full: bool,
+    pub parent: Arc<PlannedTable>,
+    /// Unique index of the parent.
+    pub index: Oid,
+    /// For each column of the index: how it is encoded, and which of `columns` gives its value.
+    pub key: Vec<(KeyColumn, usize)>,
+}
+
+/// A key of this table that another table points to.
+#[derive(Debug)]
+pub(crate) struct ReferencedKey {
+    pub constraint: String,
+    /// Columns here (attribute number - 1), in the order of the constraint.
+    pub columns: Vec<usize>,
+    pub child: Oid,
+    pub child_name: String,
+    /// Columns there (attribute number - 1).
+    pub child_columns: Vec<usize>,
+    pub on_delete: ForeignKeyAction,
+    pub on_update: ForeignKeyAction,
+    /// This table and the unique index over the columns, to see whether the key came back.
+    pub index: Oid,
+    pub key: Vec<(KeyColumn, usize)>,
+    delete_plan: OnceLock<Arc<Plan>>,
+    update_plan: OnceLock<Arc<Plan>>,
+}
+
+/// What happened to a row that is pointed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ParentChange {
+    Deleted,
+    KeyUpdated,
+}
+
+/// A table with its indexes, as a plan has it.
+pub(crate) fn table_info(catalog: &Catalog, table: Oid) -> Result<Arc<TableInfo>> {
+    let desc = catalog.table(table).cloned().ok_or_else(|| Error::internal(format!("no table {table}")))?;
+    let indexes = catalog.indexes(table).cloned().collect();
+    Ok(Arc::new(TableInfo { desc, indexes }))
+}
+
+fn index_key(info: &TableInfo, index: Oid, parent_columns: &[i16]) -> Result<Vec<(KeyColumn, usize)>> {
+    let desc = info
+        .indexes
+        .iter()
+        .find(|i| i.oid == index)
+        .ok_or_else(|| Error::internal(format!("the index {index} of a foreign key is not there")))?;
+    desc.keys
+        .iter()
+        .map(|key| {
+            let place = parent_columns
+                .iter()
+                .position(|c| *c == key.column)
+                .ok_or_else(|| Error::internal("an index over other columns than its foreign key"))?;
+            let ty = info.desc.columns[(key.column - 1) as usize].type_oid;
+            Ok((KeyColumn { ty, descending: key.descending, nulls_first: key.nulls_first }, place))
+        })
+        .collect()
+}
+
+fn places(columns: &[i16]) -> Vec<usize> {
+    columns.iter().map(|c| (*c - 1) as usize).collect()
+}
+
+/// The foreign keys of a table.
+pub(crate) fn referencing(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<ReferencingKey>>> {
+    let mut keys = Vec::new();
+    for constraint in &info.desc.constraints {
+        let ConstraintKind::ForeignKey { table, columns, index, match_full, .. } = &constraint.kind else { continue };
+        let parent = table_info(catalog, *table)?;
+        keys.push(Arc::new(ReferencingKey {
+            constraint: constraint.name.clone(),
+            columns: places(&constraint.columns),
+            match_full: *match_full,
+            key: index_key(&parent, *index, columns)?,
+            parent: PlannedTable::new(&parent),
+            index: *index,
+        }));
+    }
+    Ok(keys)
+}
+
+/// The foreign keys that point to a table.
+pub(crate) fn referenced(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<ReferencedKey>>> {
+    let mut keys = Vec::new();
+    for object in catalog.objects() {
+        let engine_api::CatalogObject::Table(child) = &**object else { continue };
+        for constraint in &child.constraints {
+            let ConstraintKind::ForeignKey { table, columns, index, on_delete, on_update, .. } = &constraint.kind
+            else {
+                continue;
+            };
+            if *table != info.desc.oid {
+                continue;
+            }
+            keys.push(Arc::new(ReferencedKey {
+                constraint: constraint.name.clone(),
+                columns: places(columns),
+                child: child.oid,
+                child_name: child.name.clone(),
+                child_columns: places(&constraint.columns),
+                on_delete: *on_delete,
+                on_update: *on_update,
+                index: *index,
+                key: index_key(info, *index, columns)?,
+                delete_plan: OnceLock::new(),
+                update_plan: OnceLock::new(),
+            }));
+        }
+    }
+    Ok(keys)
+}
+
+impl ReferencedKey {
+    /// What the constraint demands after a change.
+    pub fn action(&self, change: ParentChange) -> ForeignKeyAction {
+        match change {
+            ParentChange::Deleted => self.on_delete,
+            ParentChange::KeyUpdated => self.on_update,
+        }
+    }
+
+    /// The statement that follows a change. Parameters: the old key, then the new one (ON UPDATE CASCADE).
+    pub fn plan(
+        &self,
+        change: ParentChange,
+        parent: &TableDesc,
+        catalog: &Arc<Catalog>,
+        eval: &dyn EvalContext,
+        stats: &dyn PlannerStats,
+    ) -> Result<Arc<Plan>> {
+        let cell = match change {
+            ParentChange::Deleted => &self.delete_plan,
+            ParentChange::KeyUpdated => &self.update_plan,
+        };
+        if let Some(plan) = cell.get() {
+            return Ok(Arc::clone(plan));
+        }
+        let statement = self.statement(change, parent, catalog, eval)?;
+        let params = self.columns.len() * 2;
+        let plan = super::plan_with_params(&statement, params, catalog, stats)?;
+        Ok(Arc::clone(cell.get_or_init(|| plan)))
+    }
+
+    fn statement(
+        &self,
+        change: ParentChange,
+        parent: &TableDesc,
+        catalog: &Arc<Catalog>,
+        eval: &dyn EvalContext,
+    ) -> Result<Statement> {
+        let table = table_info(catalog, self.child)?;
+        let columns = table
+            .desc
+            .columns
+            .iter()
+            .map(|c| RelColumn { name: c.name.clone(), ty: Ty { oid: c.type_oid, typmod: c.typmod } });
+        let rel = Rel {
+            alias: table.desc.name.clone(),
+            columns: columns.collect(),
+            kind: RelKind::Table(Arc::clone(&table)),
+        };
+        let mut conditions = Vec::new();
+        for (i, (&child, &own)) in self.child_columns.iter().zip(&self.columns).enumerate() {
+            let ty = Ty { oid: table.desc.columns[child].type_oid, typmod: table.desc.columns[child].typmod };
+            let column = Expr::Column(Column { level: 0, rel: 0, column: child, ty });
+            conditions.push(equal(column, Expr::Param(i, Ty::of(parent.columns[own].type_oid)))?);
+        }
+        let mut query = Query {
+            rels: vec![rel],
+            from: vec![From::Rel(0)],
+            filter: Some(Expr::And(conditions)),
+            ..Query::default()
+        };
+        let action = self.action(change);
+        if matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict) {
+            let one = Expr::Const(Datum::Int4(1), Ty::of(oid::INT4));
+            query.targets = vec![Target { expr: one, name: "?column?".into(), junk: false }];
+            query.limit = Some(Expr::Const(Datum::Int8(1), Ty::of(oid::INT8)));
+            query.locking = vec![Locking { rel: 0, mode: RowLockMode::KeyShare, policy: WaitPolicy::Block }];
+            return Ok(Statement::Select(Box::new(query)));
+        }
+        if action == ForeignKeyAction::Cascade && change == ParentChange::Deleted {
+            return Ok(Statement::Delete(Box::new(Delete { table, query, returning: Vec::new() })));
+        }
+        let mut cx = BindContext::new(Arc::clone(catalog), eval.identity(), eval, &[]);
+        let mut set = Vec::new();
+        for (i, (&child, &own)) in self.child_columns.iter().zip(&self.columns).enumerate() {
+            let column = &table.desc.columns[child];
+            let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+            let value = match (action, &column.default) {
+                (ForeignKeyAction::Cascade, _) => {
+                    let from = parent.columns[own].type_oid;
+                    assign(Expr::Param(self.columns.len() + i, Ty::of(from)), from, ty)?
+                }
+                (ForeignKeyAction::SetDefault, Some(text)) => bind::bind_default(text, ty, &column.name, &mut cx)?,
+                _ => Expr::Const(Datum::Null, ty),
+            };
+            set.push((child, value));
+        }
+        let mut checks = Vec::new();
+        for constraint in &table.desc.constraints {
+            if let ConstraintKind::Check { expression } = &constraint.kind {
+                checks.push((constraint.name.clone(), bind::bind_check(expression, &table.desc, &mut cx)?));
+            }
+        }
+        Ok(Statement::Update(Box::new(Update { table, query, set, checks, returning: Vec::new() })))
+    }
+}
+
+fn relabel(expr: Expr, ty: Oid) -> Expr {
+    if expr.ty().oid == ty {
+        return expr;
+    }
+    Expr::Cast { arg: Box::new(expr), ty: Ty::of(ty), kind: CastKind::Relabel, explicit: false, location: -1 }
+}
+
+/// `left = right` for the column types of a foreign key.
+fn equal(left: Expr, right: Expr) -> Result<Expr> {
+    let (l, r) = (left.ty().oid, right.ty().oid);
+    let found = bind::equality_operator(l, r)
+        .filter(|o| stored_alike(l, o.left) && stored_alike(r, o.right))
+        .and_then(|o| functions::function(o.function, &[o.left, o.right]).map(|f| (o, f)));
+    let Some((operator, function)) = found else {
+        return Err(Error::unsupported(format!(
+            "foreign keys between {} and {} are not supported",
+            oid::format_type(l, -1),
+            oid::format_type(r, -1)
+        )));
+    };
+    let args = vec![relabel(left, operator.left), relabel(right, operator.right)];
+    Ok(Expr::Call { function, args, ty: Ty::of(oid::BOOL), location: -1 })
+}
+
+fn stored_alike(column: Oid, operand: Oid) -> bool {
+    column == operand || (column == oid::VARCHAR && operand == oid::TEXT)
+}
+
+/// A value of the parent's column as a value of the child's.
+fn assign(value: Expr, from: Oid, to: Ty) -> Result<Expr> {
+    let value = match functions::cast(from, to.oid).and_then(|c| c.function) {
+        _ if from == to.oid => value,
+        Some(name) => match functions::function(name, &[from]) {
+            Some(function) => Expr::Call { function, args: vec![value], ty: Ty::of(to.oid), location: -1 },
+            None => return Err(Error::internal(format!("the cast {name} is not there"))),
+        },
+        None => relabel(value, to.oid),
+    };
+    if to.typmod < 0 {
+        return Ok(value);
+    }
+    Ok(Expr::Cast { arg: Box::new(value), ty: to, kind: CastKind::Typmod, explicit: false, location: -1 })
+}

@@ -1,0 +1,242 @@
+//! One query level while it is planned: its frame and where its names are in it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use base::{Error, Oid, Result};
+use types::oid;
+
+use super::node::{QueryPlan, RowReader, Subplan};
+use super::{PlanContext, query, walk};
+use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile};
+use crate::expr::{Comparison, How};
+use crate::ir::{Column, CompareOp, Expr, Query, Rel, SubqueryKind, TableInfo};
+
+/// What a query takes from the one around it, as that one names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outer {
+    Column(Column),
+    WholeRow { level: usize, rel: usize },
+    Aggregate { level: usize, index: usize },
+}
+
+/// A query level.
+pub(super) struct Level<'a> {
+    pub cx: &'a PlanContext<'a>,
+    pub rels: &'a [Rel],
+    /// Slots so far.
+    slots: usize,
+    /// Slots of the used columns, by rel: (column, slot).
+    columns: Vec<Vec<(usize, Slot)>>,
+    /// Slots of row identities, where they are wanted.
+    row_slots: Vec<Option<Slot>>,
+    /// Slots of aggregates.
+    pub aggregates: Vec<Slot>,
+    /// What is taken from around.
+    pub outer: Vec<(Outer, Slot)>,
+    /// Subqueries of expressions.
+    pub subplans: Vec<Subplan>,
+    /// Grouping expressions (as text of their tree) and the slots that hold their values, once they do.
+    pub grouped: Vec<(String, Slot)>,
+}
+
+impl<'a> Level<'a> {
+    /// A level over these rels whose used columns are those that `uses` calls its argument with.
+    pub fn new(cx: &'a PlanContext<'a>, rels: &'a [Rel], uses: impl FnOnce(&mut dyn FnMut(&Expr, usize))) -> Level<'a> {
+        let mut used: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); rels.len()];
+        uses(&mut |expr, depth| match expr {
+            Expr::Column(c) if c.level == depth => {
+                used[c.rel].insert(c.column);
+            }
+            Expr::WholeRow { level, rel } if *level == depth => used[*rel].extend(live_columns(&rels[*rel])),
+            _ => {}
+        });
+        let mut level = Level {
+            cx,
+            rels,
+            slots: cx.params,
+            columns: Vec::new(),
+            row_slots: vec![None; rels.len()],
+            aggregates: Vec::new(),
+            outer: Vec::new(),
+            subplans: Vec::new(),
+            grouped: Vec::new(),
+        };
+        level.columns =
+            used.into_iter().map(|columns| columns.into_iter().map(|c| (c, level.slot())).collect()).collect();
+        level
+    }
+
+    /// A new slot.
+    pub fn slot(&mut self) -> Slot {
+        self.slots += 1;
+        (self.slots - 1) as Slot
+    }
+
+    /// The used columns of a rel: (column, slot).
+    pub fn columns(&self, rel: usize) -> &[(usize, Slot)] {
+        &self.columns[rel]
+    }
+
+    /// Makes all columns of a rel used. Answers their slots by column.
+    pub fn use_all(&mut self, rel: usize) -> Vec<Slot> {
+        (0..self.rels[rel].columns.len()).map(|column| self.column_slot(rel, column)).collect()
+    }
+
+    fn column_slot(&mut self, rel: usize, column: usize) -> Slot {
+        if let Some(&(_, slot)) = self.columns[rel].iter().find(|(c, _)| *c == column) {
+            return slot;
+        }
+        let slot = self.slot();
+        self.columns[rel].push((column, slot));
+        slot
+    }
+
+    /// The slot of the identity of a rel's rows.
+    pub fn row_slot(&mut self, rel: usize) -> Slot {
+        match self.row_slots[rel] {
+            Some(slot) => slot,
+            None => {
+                let slot = self.slot();
+                self.row_slots[rel] = Some(slot);
+                slot
+            }
+        }
+    }
+
+    /// All slots of a rel.
+    pub fn rel_slots(&self, rel: usize) -> Vec<Slot> {
+        self.columns[rel].iter().map(|(_, slot)| *slot).chain(self.row_slots[rel]).collect()
+    }
+
+    /// A reader of the used columns of a table.
+    pub fn reader(&self, rel: usize, info: &TableInfo) -> Result<RowReader> {
+        RowReader::new(info, &self.columns[rel], self.row_slots[rel])
+    }
+
+    /// Compiles an expression of this level.
+    pub fn compile(&mut self, expr: &Expr) -> Result<Code> {
+        compile(expr, self)
+    }
+
+    /// Compiles several.
+    pub fn compile_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>) -> Result<Vec<Code>> {
+        exprs.into_iter().map(|e| compile(e, self)).collect()
+    }
+
+    /// The plan of this level.
+    pub fn finish(self, root: super::Node, output: Vec<Slot>) -> (QueryPlan, Vec<(Outer, Slot)>) {
+        let plan = QueryPlan { frame: self.slots, params: self.cx.params, root, output, subplans: self.subplans };
+        (plan, self.outer)
+    }
+
+    /// A query inside this one.
+    pub fn subplan(&mut self, inner: &Query) -> Result<Subplan> {
+        let (plan, outer) = query::plan_query(inner, self.cx)?;
+        let mut args = Vec::with_capacity(outer.len());
+        for (what, slot) in outer {
+            let code = match what {
+                Outer::Column(column) => Code::Slot(self.column(&column)?),
+                Outer::WholeRow { level, rel } => self.whole_row(level, rel)?,
+                Outer::Aggregate { level, index } => Code::Slot(self.aggregate(level, index)?),
+            };
+            args.push((code, slot));
+        }
+        let fixed = args.is_empty() && !walk::is_volatile_query(inner);
+        Ok(Subplan { plan: Arc::new(plan), args, fixed })
+    }
+
+    fn outer_slot(&mut self, what: Outer) -> Slot {
+        if let Some(&(_, slot)) = self.outer.iter().find(|(o, _)| *o == what) {
+            return slot;
+        }
+        let slot = self.slot();
+        self.outer.push((what, slot));
+        slot
+    }
+}
+
+/// Columns of a rel that were not dropped.
+fn live_columns(rel: &Rel) -> Vec<usize> {
+    (0..rel.columns.len()).filter(|&c| !rel.columns[c].name.is_empty()).collect()
+}
+
+impl Resolve for Level<'_> {
+    fn column(&mut self, column: &Column) -> Result<Slot> {
+        if column.level > 0 {
+            return Ok(self.outer_slot(Outer::Column(Column { level: column.level - 1, ..*column })));
+        }
+        self.columns[column.rel]
+            .iter()
+            .find(|(c, _)| *c == column.column)
+            .map(|(_, slot)| *slot)
+            .ok_or_else(|| Error::internal(format!("no slot for {column:?}")))
+    }
+
+    fn whole_row(&mut self, level: usize, rel: usize) -> Result<Code> {
+        if level > 0 {
+            return Ok(Code::Slot(self.outer_slot(Outer::WholeRow { level: level - 1, rel })));
+        }
+        let columns = live_columns(&self.rels[rel]);
+        Ok(Code::Row(columns.into_iter().map(|c| Code::Slot(self.column_slot(rel, c))).collect()))
+    }
+
+    fn aggregate(&mut self, level: usize, index: usize) -> Result<Slot> {
+        if level > 0 {
+            return Ok(self.outer_slot(Outer::Aggregate { level: level - 1, index }));
+        }
+        self.aggregates.get(index).copied().ok_or_else(|| Error::internal("an aggregate below its aggregation"))
+    }
+
+    fn param(&mut self, index: usize) -> Slot {
+        index as Slot
+    }
+
+    fn subquery(&mut self, kind: &SubqueryKind, query: &Query) -> Result<Code> {
+        let subplan = self.subplan(query)?;
+        let fixed = subplan.fixed;
+        let kind = match kind {
+            SubqueryKind::Exists => SubqueryUse::Exists,
+            SubqueryKind::Scalar => SubqueryUse::Scalar,
+            SubqueryKind::Array => {
+                let element = query.targets.iter().find(|t| !t.junk).map_or(oid::TEXT, |t| t.expr.ty().oid);
+                SubqueryUse::Array(element)
+            }
+            SubqueryKind::Any { left, functions } | SubqueryKind::All { left, functions } => {
+                let all = matches!(kind, SubqueryKind::All { .. });
+                let tests: Vec<Comparison> = functions.iter().map(|f| comparison_of(f)).collect();
+                let columns: Vec<Oid> = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.ty().oid).collect();
+                let hashed = fixed.then(|| hash_types(all, &tests, left, &columns)).flatten();
+                SubqueryUse::AnyAll {
+                    all,
+                    left: self.compile_all(left)?.into(),
+                    tests: tests.into(),
+                    hashed: hashed.map(Vec::into_boxed_slice),
+                }
+            }
+        };
+        self.subplans.push(subplan);
+        Ok(Code::Subquery { index: self.subplans.len() - 1, kind: Box::new(kind) })
+    }
+
+    fn computed(&mut self, expr: &Expr) -> Option<Slot> {
+        if self.grouped.is_empty() || matches!(expr, Expr::Column(_) | Expr::Const(..) | Expr::Param(..)) {
+            return None;
+        }
+        let text = format!("{expr:?}");
+        self.grouped.iter().find(|(t, _)| *t == text).map(|(_, slot)| *slot)
+    }
+}
+
+/// Types by which `= ANY` (or `<> ALL`) of one column can be looked up in a hash table.
+fn hash_types(all: bool, tests: &[Comparison], left: &[Expr], columns: &[Oid]) -> Option<Vec<Oid>> {
+    let wanted = if all { CompareOp::Ne } else { CompareOp::Eq };
+    let [test] = tests else { return None };
+    let ([left], [column]) = (left, columns) else { return None };
+    let same = left.ty().oid == *column;
+    match test.how {
+        How::Int if test.op == wanted && same => Some(vec![*column]),
+        How::Order(ty) if test.op == wanted => Some(vec![ty]),
+        _ => None,
+    }
+}

@@ -1,0 +1,179 @@
+//! INSERT, UPDATE and DELETE.
+
+use std::sync::Arc;
+
+use base::{Error, Result};
+use engine_api::{ConflictArbiter, RowLockMode};
+
+use super::level::Level;
+use super::node::{
+    ConflictAction, DeleteNode, InsertNode, InsertRows, Node, PlannedTable, QueryPlan, RowWriter, SubqueryNode, Target,
+    UpdateNode,
+};
+use super::{PlanContext, foreign_key, join, query, walk};
+use crate::expr::{Code, Slot};
+use crate::ir::{
+    self, ColumnSource, Delete, Expr, From, Insert, InsertSource, OnConflict, Query, Rel, Statement, TableInfo, Update,
+};
+
+/// Which kinds of change a target must be ready for.
+#[derive(Clone, Copy)]
+struct Kinds {
+    inserts: bool,
+    removes: bool,
+}
+
+fn target(
+    level: &mut Level<'_>,
+    rel: usize,
+    info: &Arc<TableInfo>,
+    checks: &[(String, Expr)],
+    returning: &[ir::Target],
+    kinds: Kinds,
+) -> Result<(Target, Vec<Slot>)> {
+    let slots = level.use_all(rel);
+    let row_slot = level.row_slot(rel);
+    let checks =
+        checks.iter().map(|(name, condition)| Ok((name.clone(), level.compile(condition)?))).collect::<Result<_>>()?;
+    let (mut output, mut computed) = (Vec::new(), Vec::new());
+    for column in returning {
+        match level.compile(&column.expr)? {
+            Code::Slot(slot) => output.push(slot),
+            code => {
+                let slot = level.slot();
+                output.push(slot);
+                computed.push((slot, code));
+            }
+        }
+    }
+    let target = Target {
+        table: PlannedTable::new(info),
+        reader: level.reader(rel, info)?,
+        writer: RowWriter::new(info),
+        row_slot,
+        slots,
+        checks,
+        references: if kinds.inserts { foreign_key::referencing(info, level.cx.catalog)? } else { Vec::new() },
+        referenced: if kinds.removes { foreign_key::referenced(info, level.cx.catalog)? } else { Vec::new() },
+        returning: computed,
+        returns: !returning.is_empty(),
+    };
+    Ok((target, output))
+}
+
+/// The row lock that an update of these columns takes: the strongest if a key that others may point to can change.
+fn lock_mode(info: &TableInfo, set: &[(usize, Expr)]) -> RowLockMode {
+    let in_key = |column: usize| {
+        info.indexes.iter().any(|i| i.unique && i.keys.iter().any(|k| (k.column - 1) as usize == column))
+    };
+    if set.iter().any(|(column, _)| in_key(*column)) { RowLockMode::Update } else { RowLockMode::NoKeyUpdate }
+}
+
+fn compile_set(level: &mut Level<'_>, set: &[(usize, Expr)]) -> Result<Vec<(usize, Code)>> {
+    set.iter().map(|(column, expr)| Ok((*column, level.compile(expr)?))).collect()
+}
+
+fn finish(level: Level<'_>, node: Node, output: Vec<Slot>) -> Result<QueryPlan> {
+    let (plan, outer) = level.finish(node, output);
+    if outer.is_empty() { Ok(plan) } else { Err(Error::internal("the outermost statement refers to one around it")) }
+}
+
+/// Plans an INSERT.
+pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<QueryPlan> {
+    let rels: &[Rel] = &insert.rels;
+    let statement = Statement::Insert(Box::new(insert.clone()));
+    let mut level = Level::new(cx, rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
+    let updates = insert.on_conflict.as_ref().is_some_and(|c| c.update.is_some());
+    let kinds = Kinds { inserts: true, removes: updates };
+    let (target, output) = target(&mut level, 0, &insert.table, &insert.checks, &insert.returning, kinds)?;
+    let (source, source_slots) = source(&mut level, &insert.source)?;
+    let columns = insert
+        .columns
+        .iter()
+        .map(|column| match column {
+            ColumnSource::Source(number) => {
+                let slot = source_slots.get(*number);
+                slot.map(|s| Code::Slot(*s)).ok_or_else(|| Error::internal("a source column that is not there"))
+            }
+            ColumnSource::Default(expr) => level.compile(expr),
+        })
+        .collect::<Result<_>>()?;
+    let (arbiter, on_conflict) = match &insert.on_conflict {
+        None => (ConflictArbiter::None, None),
+        Some(conflict) => {
+            let arbiter = conflict.arbiter.map_or(ConflictArbiter::Any, ConflictArbiter::Index);
+            (arbiter, Some(conflict_action(&mut level, &insert.table, conflict)?))
+        }
+    };
+    let node = InsertNode { target, source, columns, arbiter, on_conflict };
+    finish(level, Node::Insert(Arc::new(node)), output)
+}
+
+fn source(level: &mut Level<'_>, source: &InsertSource) -> Result<(InsertRows, Vec<Slot>)> {
+    match source {
+        InsertSource::Values(rows) => {
+            let width = rows.first().map_or(0, Vec::len);
+            let slots: Vec<Slot> = (0..width).map(|_| level.slot()).collect();
+            let rows = rows.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
+            Ok((InsertRows::Values { rows, slots: slots.clone() }, slots))
+        }
+        InsertSource::Query(query) => {
+            let subplan = level.subplan(query)?;
+            let slots: Vec<Slot> = subplan.plan.output.iter().map(|_| level.slot()).collect();
+            let columns = slots.iter().copied().enumerate().collect();
+            let node = SubqueryNode { subplan, alias: "*SELECT*".into(), columns };
+            Ok((InsertRows::Query(Node::Subquery(Arc::new(node))), slots))
+        }
+    }
+}
+
+fn conflict_action(level: &mut Level<'_>, info: &TableInfo, conflict: &OnConflict) -> Result<ConflictAction> {
+    let Some(update) = &conflict.update else { return Ok(ConflictAction::Nothing) };
+    let excluded = level.use_all(1);
+    let mut conditions = Vec::new();
+    if let Some(filter) = &update.filter {
+        walk::conjuncts(filter.clone(), &mut conditions);
+    }
+    Ok(ConflictAction::Update {
+        excluded,
+        set: compile_set(level, &update.set)?,
+        filter: level.compile_all(&conditions)?,
+        mode: lock_mode(info, &update.set),
+    })
+}
+
+fn may_repeat(query: &Query) -> bool {
+    !matches!(query.from[..], [From::Rel(_)])
+}
+
+/// Plans an UPDATE.
+pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<QueryPlan> {
+    let query: &Query = &update.query;
+    let statement = Statement::Update(Box::new(update.clone()));
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
+    let kinds = Kinds { inserts: true, removes: true };
+    let (target, output) = target(&mut level, 0, &update.table, &update.checks, &update.returning, kinds)?;
+    let input = join::from_where(&mut level, &query.from, query.filter.as_ref(), None)?.node;
+    let recheck = query::qualification(&mut level, query)?;
+    let set = compile_set(&mut level, &update.set)?;
+    let touched = |columns: &[usize]| update.set.iter().any(|(c, _)| columns.contains(c));
+    let mut target = target;
+    target.references.retain(|key| touched(&key.columns));
+    target.referenced.retain(|key| touched(&key.columns));
+    let mode = lock_mode(&update.table, &update.set);
+    let node = UpdateNode { target, input, set, recheck, mode, may_repeat: may_repeat(query) };
+    finish(level, Node::Update(Arc::new(node)), output)
+}
+
+/// Plans a DELETE.
+pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<QueryPlan> {
+    let query: &Query = &delete.query;
+    let statement = Statement::Delete(Box::new(delete.clone()));
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
+    let kinds = Kinds { inserts: false, removes: true };
+    let (target, output) = target(&mut level, 0, &delete.table, &[], &delete.returning, kinds)?;
+    let input = join::from_where(&mut level, &query.from, query.filter.as_ref(), None)?.node;
+    let recheck = query::qualification(&mut level, query)?;
+    let node = DeleteNode { target, input, recheck, may_repeat: may_repeat(query) };
+    finish(level, Node::Delete(Arc::new(node)), output)
+}

@@ -1,0 +1,481 @@
+//! The nodes of a plan: what each operator of [`crate::exec`] is told.
+//!
+//! Invariants: a node names values by slot of its query's frame; an operator writes only the slots its node lists, so that
+//! whatever else is in the frame stays while it runs. Nodes are immutable and shared by all executions.
+
+use std::sync::{Arc, OnceLock};
+
+use base::{LayoutId, Oid, Result};
+use engine_api::{BatchRow, ConflictArbiter, RowLockMode, TableRef, Txn, WaitPolicy};
+use types::{Datum, RowLayout, RowRef};
+
+use super::foreign_key::{ReferencedKey, ReferencingKey};
+use crate::expr::{Code, Codes, Slot};
+use crate::functions::{Aggregate, SetFunction};
+use crate::ir::{SetOp, TableInfo};
+use crate::system::SystemRelation;
+
+/// The plan of one query level, with a frame of its own.
+#[derive(Debug)]
+pub(crate) struct QueryPlan {
+    /// Slots of the frame. The statement's parameters come first.
+    pub frame: usize,
+    /// Number of the statement's parameters.
+    pub params: usize,
+    /// Operators.
+    pub root: Node,
+    /// Slots of the result's columns.
+    pub output: Vec<Slot>,
+    /// Subqueries in expressions.
+    pub subplans: Vec<Subplan>,
+}
+
+/// A query inside another.
+#[derive(Debug)]
+pub(crate) struct Subplan {
+    pub plan: Arc<QueryPlan>,
+    /// What it takes from the query around it: a value there, the slot it goes to here.
+    pub args: Vec<(Code, Slot)>,
+    /// Its rows are the same whenever it runs in one execution.
+    pub fixed: bool,
+}
+
+/// An operator.
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    /// One row without columns.
+    OneRow,
+    Scan(Arc<ScanNode>),
+    System(Arc<SystemNode>),
+    Function(Arc<FunctionNode>),
+    Values(Arc<ValuesNode>),
+    Subquery(Arc<SubqueryNode>),
+    Filter(Arc<FilterNode>),
+    Project(Arc<ProjectNode>),
+    NestedLoop(Arc<NestedLoopNode>),
+    HashJoin(Arc<HashJoinNode>),
+    Materialize(Arc<MaterializeNode>),
+    Sort(Arc<SortNode>),
+    Aggregate(Arc<AggregateNode>),
+    Distinct(Arc<DistinctNode>),
+    Limit(Arc<LimitNode>),
+    SetOp(Arc<SetOpNode>),
+    LockRows(Arc<LockRowsNode>),
+    Insert(Arc<InsertNode>),
+    Update(Arc<UpdateNode>),
+    Delete(Arc<DeleteNode>),
+}
+
+/// A stored table in a plan. Opened once; the plan is dropped when the catalog changes.
+#[derive(Debug)]
+pub(crate) struct PlannedTable {
+    pub info: Arc<TableInfo>,
+    opened: OnceLock<TableRef>,
+}
+
+impl PlannedTable {
+    pub fn new(info: &Arc<TableInfo>) -> Arc<PlannedTable> {
+        Arc::new(PlannedTable { info: Arc::clone(info), opened: OnceLock::new() })
+    }
+
+    /// The table as the engine has it open.
+    pub fn open(&self, txn: &mut dyn Txn) -> Result<&TableRef> {
+        if let Some(table) = self.opened.get() {
+            return Ok(table);
+        }
+        let table = txn.open_table(self.info.desc.oid)?;
+        Ok(self.opened.get_or_init(|| table))
+    }
+}
+
+/// Reads tuples of a table into a frame, whatever layout they were written with (rule R3).
+#[derive(Clone, Debug)]
+pub(crate) struct RowReader {
+    /// Slot of the row's identity.
+    pub row_slot: Option<Slot>,
+    layouts: Vec<LayoutReader>,
+}
+
+#[derive(Clone, Debug)]
+struct LayoutReader {
+    id: LayoutId,
+    layout: RowLayout,
+    steps: Vec<(Slot, Source)>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Field(usize),
+    /// The column did not exist when the tuple was written.
+    Missing(Datum),
+}
+
+impl RowReader {
+    /// A reader of these columns (attribute number - 1, slot) of a table.
+    pub fn new(info: &TableInfo, columns: &[(usize, Slot)], row_slot: Option<Slot>) -> Result<RowReader> {
+        let layouts = info
+            .desc
+            .layouts
+            .iter()
+            .map(|desc| {
+                let fields: Vec<types::ColumnType> =
+                    desc.fields.iter().map(|f| types::ColumnType { oid: f.type_oid, typmod: f.typmod }).collect();
+                let steps = columns
+                    .iter()
+                    .map(|&(column, slot)| {
+                        let number = column as i16 + 1;
+                        let source = match desc.fields.iter().position(|f| f.column == number) {
+                            Some(field) => Source::Field(field),
+                            None => Source::Missing(super::missing_value(&info.desc.columns[column])?),
+                        };
+                        Ok((slot, source))
+                    })
+                    .collect::<Result<_>>()?;
+                Ok(LayoutReader { id: desc.id, layout: RowLayout::new(&fields), steps })
+            })
+            .collect::<Result<_>>()?;
+        Ok(RowReader { row_slot, layouts })
+    }
+
+    /// Reads one row.
+    #[inline]
+    pub fn read(&self, row: BatchRow<'_>, frame: &mut [Datum]) {
+        if let Some(slot) = self.row_slot {
+            frame[slot as usize] = Datum::Int8(row.row.0 as i64);
+        }
+        let Some(reader) = self.layouts.iter().rev().find(|l| l.id == row.layout) else { return };
+        let tuple = RowRef::new(&reader.layout, row.tuple);
+        for (slot, source) in &reader.steps {
+            frame[*slot as usize] = match source {
+                Source::Field(field) => tuple.get_owned(*field),
+                Source::Missing(value) => value.clone(),
+            };
+        }
+    }
+}
+
+/// Encodes values of all columns as a tuple of a table's newest layout.
+#[derive(Debug)]
+pub(crate) struct RowWriter {
+    layout: RowLayout,
+    /// For each field: the column (attribute number - 1).
+    columns: Vec<usize>,
+}
+
+impl RowWriter {
+    pub fn new(info: &TableInfo) -> RowWriter {
+        let desc = info.desc.newest_layout();
+        let fields: Vec<types::ColumnType> =
+            desc.fields.iter().map(|f| types::ColumnType { oid: f.type_oid, typmod: f.typmod }).collect();
+        RowWriter {
+            layout: RowLayout::new(&fields),
+            columns: desc.fields.iter().map(|f| (f.column - 1) as usize).collect(),
+        }
+    }
+
+    /// Appends the tuple of the values that `slots` has for the columns.
+    pub fn write(&self, frame: &[Datum], slots: &[Slot], out: &mut Vec<u8>) -> Result<()> {
+        let values: smallvec::SmallVec<[Datum; 16]> =
+            self.columns.iter().map(|&column| frame[slots[column] as usize].clone()).collect();
+        self.layout.encode(&values, out)
+    }
+}
+
+/// A scan of a stored table.
+#[derive(Debug)]
+pub(crate) struct ScanNode {
+    pub table: Arc<PlannedTable>,
+    pub alias: String,
+    pub reader: RowReader,
+    pub access: Access,
+    pub filter: Vec<Code>,
+    /// The conditions as EXPLAIN shows them: those of the index, those of the filter.
+    pub shown: (String, String),
+}
+
+/// Which rows a scan visits.
+#[derive(Debug)]
+pub(crate) enum Access {
+    /// All.
+    Full,
+    /// Those with one key.
+    Point { index: Oid, key: Vec<KeyPart> },
+    /// Those with one of several keys: `list` is the position of the part that has several values.
+    Multi { index: Oid, key: Vec<KeyPart>, list: usize, values: ListSource },
+    /// Those of a range: equal in a prefix, bounded in the next column.
+    Range {
+        index: Oid,
+        prefix: Vec<KeyPart>,
+        next: Option<KeyColumn>,
+        lower: Option<Bound>,
+        upper: Option<Bound>,
+        reverse: bool,
+    },
+}
+
+/// Where the values of an IN list come from.
+#[derive(Debug)]
+pub(crate) enum ListSource {
+    List(Codes),
+    Array(Code),
+}
+
+/// A column of an index key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyColumn {
+    pub ty: Oid,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+/// A column of a key with its value.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyPart {
+    pub column: KeyColumn,
+    pub value: Code,
+}
+
+/// One end of a range.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    pub value: Code,
+    pub inclusive: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct SystemNode {
+    pub relation: &'static SystemRelation,
+    pub alias: String,
+    /// (column of the relation, slot)
+    pub columns: Vec<(usize, Slot)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct FunctionNode {
+    pub function: &'static SetFunction,
+    pub alias: String,
+    pub args: Vec<Code>,
+    /// (column of the function, slot)
+    pub columns: Vec<(usize, Slot)>,
+    pub ordinality: Option<Slot>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ValuesNode {
+    pub rows: Vec<Vec<Code>>,
+    pub slots: Vec<Slot>,
+}
+
+#[derive(Debug)]
+pub(crate) struct SubqueryNode {
+    pub subplan: Subplan,
+    pub alias: String,
+    /// (output column of the subquery, slot)
+    pub columns: Vec<(usize, Slot)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct FilterNode {
+    pub input: Node,
+    pub conditions: Vec<Code>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ProjectNode {
+    pub input: Node,
+    pub targets: Vec<(Slot, Code)>,
+}
+
+/// What a join does with rows that have no partner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JoinType {
+    Inner,
+    /// Outer (probe) rows without a partner come with NULLs.
+    Left,
+    /// Rows of both sides come with NULLs.
+    Full,
+}
+
+#[derive(Debug)]
+pub(crate) struct NestedLoopNode {
+    pub outer: Node,
+    pub inner: Node,
+    pub join: JoinType,
+    pub conditions: Vec<Code>,
+    /// Slots of the inner side, to be NULL for an outer row without a partner.
+    pub inner_slots: Vec<Slot>,
+}
+
+#[derive(Debug)]
+pub(crate) struct HashJoinNode {
+    /// The side whose rows are looked up.
+    pub probe: Node,
+    /// The side whose rows are kept.
+    pub build: Node,
+    pub join: JoinType,
+    pub probe_keys: Vec<Code>,
+    pub build_keys: Vec<Code>,
+    /// Types of the keys; both sides have the same.
+    pub key_types: Vec<Oid>,
+    /// Conditions beyond equality of the keys.
+    pub conditions: Vec<Code>,
+    pub build_slots: Vec<Slot>,
+    pub probe_slots: Vec<Slot>,
+}
+
+#[derive(Debug)]
+pub(crate) struct MaterializeNode {
+    pub input: Node,
+    pub slots: Vec<Slot>,
+}
+
+/// A sort key in a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SortSlot {
+    pub slot: Slot,
+    pub ty: Oid,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct SortNode {
+    pub input: Node,
+    pub keys: Vec<SortSlot>,
+    /// Everything that is used above.
+    pub slots: Vec<Slot>,
+    /// LIMIT + OFFSET right above: no more rows than that are kept.
+    pub limit: Option<(Code, Option<Code>)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct AggregateNode {
+    pub input: Node,
+    /// Grouping keys: value, slot it goes to, type.
+    pub keys: Vec<(Code, Slot, Oid)>,
+    /// Slots of columns that are constant within a group and used above.
+    pub carried: Vec<Slot>,
+    pub calls: Vec<AggregateCall>,
+}
+
+#[derive(Debug)]
+pub(crate) struct AggregateCall {
+    pub aggregate: &'static Aggregate,
+    pub args: Vec<Code>,
+    pub arg_types: Vec<Oid>,
+    pub distinct: bool,
+    /// ORDER BY inside the call: value, type, descending, nulls first.
+    pub order: Vec<(Code, Oid, bool, bool)>,
+    pub filter: Option<Code>,
+    pub slot: Slot,
+}
+
+#[derive(Debug)]
+pub(crate) struct DistinctNode {
+    pub input: Node,
+    pub keys: Vec<(Slot, Oid)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct LimitNode {
+    pub input: Node,
+    pub limit: Option<Code>,
+    pub offset: Option<Code>,
+}
+
+#[derive(Debug)]
+pub(crate) struct SetOpNode {
+    pub op: SetOp,
+    pub all: bool,
+    pub left: Subplan,
+    pub right: Subplan,
+    pub slots: Vec<Slot>,
+    pub types: Vec<Oid>,
+}
+
+#[derive(Debug)]
+pub(crate) struct LockRowsNode {
+    pub input: Node,
+    pub targets: Vec<LockTarget>,
+    /// The whole qualification, for a row that has moved (rule R7).
+    pub recheck: Vec<Code>,
+    /// What was computed from columns below, to be computed again for a row that has moved.
+    pub recompute: Vec<(Slot, Code)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct LockTarget {
+    pub table: Arc<PlannedTable>,
+    pub reader: RowReader,
+    pub row_slot: Slot,
+    pub mode: RowLockMode,
+    pub policy: WaitPolicy,
+}
+
+/// What every change of a table checks and returns.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub table: Arc<PlannedTable>,
+    pub reader: RowReader,
+    pub writer: RowWriter,
+    pub row_slot: Slot,
+    /// Slots of all columns (attribute number - 1).
+    pub slots: Vec<Slot>,
+    pub checks: Vec<(String, Code)>,
+    /// Keys of this table that point to others.
+    pub references: Vec<Arc<ReferencingKey>>,
+    /// Keys of this table that others point to.
+    pub referenced: Vec<Arc<ReferencedKey>>,
+    /// RETURNING: computed slots.
+    pub returning: Vec<(Slot, Code)>,
+    pub returns: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct InsertNode {
+    pub target: Target,
+    pub source: InsertRows,
+    /// Where each column's value comes from, over the frame after a source row was read.
+    pub columns: Vec<Code>,
+    pub arbiter: ConflictArbiter,
+    pub on_conflict: Option<ConflictAction>,
+}
+
+#[derive(Debug)]
+pub(crate) enum InsertRows {
+    /// VALUES: rows of values; slots they go to before the columns are computed.
+    Values { rows: Vec<Vec<Code>>, slots: Vec<Slot> },
+    /// SELECT
+    Query(Node),
+}
+
+#[derive(Debug)]
+pub(crate) enum ConflictAction {
+    Nothing,
+    Update {
+        /// Slots of `excluded` (attribute number - 1).
+        excluded: Vec<Slot>,
+        set: Vec<(usize, Code)>,
+        filter: Vec<Code>,
+        mode: RowLockMode,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct UpdateNode {
+    pub target: Target,
+    pub input: Node,
+    pub set: Vec<(usize, Code)>,
+    pub recheck: Vec<Code>,
+    pub mode: RowLockMode,
+    /// A row may come more than once (joins); only the first counts.
+    pub may_repeat: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct DeleteNode {
+    pub target: Target,
+    pub input: Node,
+    pub recheck: Vec<Code>,
+    pub may_repeat: bool,
+}

@@ -1,0 +1,297 @@
+//! One query level: FROM and WHERE, grouping, the select list, DISTINCT, ORDER BY, row locks, LIMIT.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use base::{Error, Oid, Result};
+
+use super::access::WantedOrder;
+use super::join;
+use super::level::{Level, Outer};
+use super::node::{
+    AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
+    ProjectNode, QueryPlan, SetOpNode, SortNode, SortSlot, ValuesNode,
+};
+use super::{PlanContext, walk};
+use crate::expr::{Code, Resolve, Slot};
+use crate::ir::{Body, Expr, From, Query, RelKind, SortKey};
+
+/// Plans the outermost query.
+pub(super) fn plan_top(query: &Query, cx: &PlanContext<'_>) -> Result<QueryPlan> {
+    let (plan, outer) = plan_query(query, cx)?;
+    if outer.is_empty() { Ok(plan) } else { Err(Error::internal("the outermost query refers to one around it")) }
+}
+
+/// Plans a query. Answers also what it takes from the query around it.
+pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<(Outer, Slot)>)> {
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
+    for lock in &query.locking {
+        level.row_slot(lock.rel);
+    }
+    let (node, output) = build(&mut level, query)?;
+    Ok(level.finish(node, output))
+}
+
+fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
+    let grouped = !query.group_by.is_empty() || !query.aggs.is_empty() || query.having.is_some();
+    let wanted = wanted_order(query, grouped);
+    let wanted = wanted.as_deref().map(|w| (w, query.limit.is_some() && query.distinct.is_none()));
+    let mut ordered = false;
+    let mut node = match &query.body {
+        Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
+            Some(node) => node,
+            None => {
+                let joined = join::from_where(level, &query.from, query.filter.as_ref(), wanted)?;
+                ordered = joined.ordered;
+                joined.node
+            }
+        },
+        Body::Values(rows) => {
+            let slots = level.use_all(0);
+            let rows = rows.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
+            Node::Values(Arc::new(ValuesNode { rows, slots }))
+        }
+        Body::SetOp { op, all, left, right } => {
+            let slots = level.use_all(0);
+            let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
+            let (left, right) = (level.subplan(left)?, level.subplan(right)?);
+            Node::SetOp(Arc::new(SetOpNode { op: *op, all: *all, left, right, slots, types }))
+        }
+    };
+    if grouped {
+        node = aggregate(level, query, node)?;
+    }
+    if let Some(having) = &query.having {
+        let mut list = Vec::new();
+        walk::conjuncts(having.clone(), &mut list);
+        let conditions = level.compile_all(&list)?;
+        node = Node::Filter(Arc::new(FilterNode { input: node, conditions }));
+    }
+    let (targets, computed) = targets(level, query)?;
+    if !computed.is_empty() {
+        node = Node::Project(Arc::new(ProjectNode { input: node, targets: computed.clone() }));
+    }
+    let visible: Vec<Slot> =
+        query.targets.iter().zip(&targets).filter(|(t, _)| !t.junk).map(|(_, slot)| *slot).collect();
+    let typed = |i: usize| (targets[i], query.targets[i].expr.ty().oid);
+    if let Some(on) = query.distinct.as_ref().filter(|on| on.is_empty()) {
+        debug_assert!(on.is_empty());
+        let keys = (0..targets.len()).filter(|&i| !query.targets[i].junk).map(typed).collect();
+        node = Node::Distinct(Arc::new(DistinctNode { input: node, keys }));
+    }
+    let distinct_on = query.distinct.as_ref().filter(|on| !on.is_empty());
+    if !query.order_by.is_empty() && !ordered {
+        let limit = match (&query.limit, query.locking.is_empty() && distinct_on.is_none()) {
+            (Some(limit), true) => {
+                let offset = query.offset.as_ref().map(|o| level.compile(o)).transpose()?;
+                Some((level.compile(limit)?, offset))
+            }
+            _ => None,
+        };
+        node = sort(level, query, node, &targets, &query.order_by, limit);
+    }
+    if let Some(on) = distinct_on {
+        let keys = on.iter().map(|&i| typed(i)).collect();
+        node = Node::Distinct(Arc::new(DistinctNode { input: node, keys }));
+    }
+    if !query.locking.is_empty() {
+        node = lock_rows(level, query, node, computed)?;
+    }
+    if query.limit.is_some() || query.offset.is_some() {
+        let limit = query.limit.as_ref().map(|l| level.compile(l)).transpose()?;
+        let offset = query.offset.as_ref().map(|o| level.compile(o)).transpose()?;
+        node = Node::Limit(Arc::new(LimitNode { input: node, limit, offset }));
+    }
+    Ok((node, visible))
+}
+
+/// The order that a scan of the only table should have, if ORDER BY is about its columns alone.
+fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>> {
+    if grouped || query.order_by.is_empty() || query.distinct.is_some() || !matches!(query.from[..], [From::Rel(_)]) {
+        return None;
+    }
+    query
+        .order_by
+        .iter()
+        .map(|key| match &query.targets[key.target].expr {
+            Expr::Column(c) if c.level == 0 => Some((c.column, key.descending, key.nulls_first)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// `SELECT min(c)` or `max(c)` of one table: the first row of an index, if one has that order.
+fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
+    let ([call], [From::Rel(rel)], []) = (&query.aggs[..], &query.from[..], &query.group_by[..]) else {
+        return Ok(None);
+    };
+    let descending = match call.aggregate.name {
+        "min" => false,
+        "max" => true,
+        _ => return Ok(None),
+    };
+    let [Expr::Column(column)] = &call.args[..] else { return Ok(None) };
+    let is_table = matches!(level.rels[*rel].kind, RelKind::Table(_));
+    if column.level != 0 || !is_table || call.filter.is_some() || !call.order_by.is_empty() {
+        return Ok(None);
+    }
+    let not_null = Expr::IsNull { arg: Box::new(call.args[0].clone()), negated: true };
+    let filter = match &query.filter {
+        Some(filter) => Expr::And(vec![filter.clone(), not_null]),
+        None => not_null,
+    };
+    let wanted: [(usize, bool, bool); 1] = [(column.column, descending, descending)];
+    let subplans = level.subplans.len();
+    let joined = join::from_where(level, &query.from, Some(&filter), Some((&wanted as &WantedOrder, true)))?;
+    if !joined.ordered {
+        level.subplans.truncate(subplans);
+        return Ok(None);
+    }
+    let one = Code::Const(types::Datum::Int8(1));
+    Ok(Some(Node::Limit(Arc::new(LimitNode { input: joined.node, limit: Some(one), offset: None }))))
+}
+
+/// Grouping and aggregates.
+fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> {
+    let mut keys: Vec<(Code, Slot, Oid)> = Vec::new();
+    let mut grouped = Vec::new();
+    for expr in &query.group_by {
+        let code = level.compile(expr)?;
+        let slot = match (&code, expr) {
+            (Code::Slot(slot), Expr::Column(_)) => *slot,
+            _ => {
+                let slot = level.slot();
+                grouped.push((format!("{expr:?}"), slot));
+                slot
+            }
+        };
+        keys.push((code, slot, expr.ty().oid));
+    }
+    let mut calls = Vec::new();
+    for call in &query.aggs {
+        let mut order = Vec::new();
+        for (expr, descending, nulls_first) in &call.order_by {
+            order.push((level.compile(expr)?, expr.ty().oid, *descending, *nulls_first));
+        }
+        calls.push(AggregateCall {
+            aggregate: call.aggregate,
+            args: level.compile_all(&call.args)?,
+            arg_types: call.args.iter().map(|a| a.ty().oid).collect(),
+            distinct: call.distinct,
+            order,
+            filter: call.filter.as_ref().map(|f| level.compile(f)).transpose()?,
+            slot: level.slot(),
+        });
+    }
+    level.aggregates = calls.iter().map(|c| c.slot).collect();
+    level.grouped = grouped;
+    let mut carried = BTreeSet::new();
+    let above = query.targets.iter().map(|t| &t.expr).chain(&query.having);
+    for expr in above {
+        let mut columns = Vec::new();
+        walk::columns_of(expr, &mut |c| columns.push(c));
+        for mut column in columns {
+            column.level = 0;
+            // A column inside of a grouping expression alone has no value of its own above.
+            if let Ok(slot) = level.column(&column) {
+                carried.insert(slot);
+            }
+        }
+    }
+    for (_, slot, _) in &keys {
+        carried.remove(slot);
+    }
+    Ok(Node::Aggregate(Arc::new(AggregateNode { input, keys, carried: carried.into_iter().collect(), calls })))
+}
+
+/// Slots of the targets, and those that must be computed.
+fn targets(level: &mut Level<'_>, query: &Query) -> Result<(Vec<Slot>, Vec<(Slot, Code)>)> {
+    let (mut slots, mut computed) = (Vec::new(), Vec::new());
+    for target in &query.targets {
+        match level.compile(&target.expr)? {
+            Code::Slot(slot) => slots.push(slot),
+            code => {
+                let slot = level.slot();
+                slots.push(slot);
+                computed.push((slot, code));
+            }
+        }
+    }
+    Ok((slots, computed))
+}
+
+fn sort(
+    level: &Level<'_>,
+    query: &Query,
+    input: Node,
+    targets: &[Slot],
+    keys: &[SortKey],
+    limit: Option<(Code, Option<Code>)>,
+) -> Node {
+    let mut slots: BTreeSet<Slot> = targets.iter().copied().filter(|s| *s >= level.cx.params as Slot).collect();
+    if !query.locking.is_empty() {
+        // A row that has moved is looked at as a whole again.
+        slots.extend((0..level.rels.len()).flat_map(|rel| level.rel_slots(rel)));
+    }
+    let sort_keys: Vec<SortSlot> = keys
+        .iter()
+        .filter(|key| targets[key.target] >= level.cx.params as Slot)
+        .map(|key| SortSlot {
+            slot: targets[key.target],
+            ty: query.targets[key.target].expr.ty().oid,
+            descending: key.descending,
+            nulls_first: key.nulls_first,
+        })
+        .collect();
+    if sort_keys.is_empty() {
+        return input;
+    }
+    Node::Sort(Arc::new(SortNode { input, keys: sort_keys, slots: slots.into_iter().collect(), limit }))
+}
+
+fn on_conditions<'q>(from: &'q From, out: &mut Vec<&'q Expr>) {
+    if let From::Join { left, right, on, .. } = from {
+        on_conditions(left, out);
+        on_conditions(right, out);
+        out.extend(on);
+    }
+}
+
+/// Whether FROM has an outer join.
+fn has_outer(from: &From) -> bool {
+    match from {
+        From::Rel(_) => false,
+        From::Join { kind, left, right, .. } => {
+            *kind != crate::ir::JoinKind::Inner || has_outer(left) || has_outer(right)
+        }
+    }
+}
+
+/// The whole qualification of a query's rows, for rows that have moved (rule R7).
+pub(super) fn qualification(level: &mut Level<'_>, query: &Query) -> Result<Vec<Code>> {
+    let mut conditions: Vec<&Expr> = Vec::new();
+    for from in &query.from {
+        // Below an outer join a condition decides what is joined, not whether there is a row.
+        if !has_outer(from) {
+            on_conditions(from, &mut conditions);
+        }
+    }
+    conditions.extend(&query.filter);
+    level.compile_all(conditions)
+}
+
+fn lock_rows(level: &mut Level<'_>, query: &Query, input: Node, recompute: Vec<(Slot, Code)>) -> Result<Node> {
+    let recheck = qualification(level, query)?;
+    let mut targets = Vec::new();
+    for lock in &query.locking {
+        let RelKind::Table(info) = &level.rels[lock.rel].kind else { continue };
+        targets.push(LockTarget {
+            table: PlannedTable::new(info),
+            reader: level.reader(lock.rel, info)?,
+            row_slot: level.row_slot(lock.rel),
+            mode: lock.mode,
+            policy: lock.policy,
+        });
+    }
+    Ok(Node::LockRows(Arc::new(LockRowsNode { input, targets, recheck, recompute })))
+}

@@ -1,0 +1,184 @@
+//! Walks over bound expressions and queries.
+
+use crate::ir::{AnyAllSource, Body, Column, Expr, From, InsertSource, Query, RelKind, Statement, SubqueryKind};
+
+/// Calls `f` on an expression and everything in it, with the number of query levels between the start and the node.
+pub(super) fn walk<'a>(expr: &'a Expr, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
+    f(expr, depth);
+    let each = |exprs: &'a [Expr], f: &mut dyn FnMut(&'a Expr, usize)| {
+        for expr in exprs {
+            walk(expr, depth, f);
+        }
+    };
+    match expr {
+        Expr::Const(..)
+        | Expr::Param(..)
+        | Expr::Column(_)
+        | Expr::WholeRow { .. }
+        | Expr::Agg { .. }
+        | Expr::Default => {}
+        Expr::Call { args, .. } => each(args, f),
+        Expr::Cast { arg, .. } | Expr::Not(arg) | Expr::IsNull { arg, .. } | Expr::BooleanTest { arg, .. } => {
+            walk(arg, depth, f);
+        }
+        Expr::And(args) | Expr::Or(args) | Expr::Coalesce(args, _) | Expr::Row(args, _) => each(args, f),
+        Expr::Distinct { args, .. } | Expr::NullIf { args, .. } => each(&args[..], f),
+        Expr::Case { branches, otherwise, .. } => {
+            for (condition, result) in branches {
+                walk(condition, depth, f);
+                walk(result, depth, f);
+            }
+            if let Some(otherwise) = otherwise {
+                walk(otherwise, depth, f);
+            }
+        }
+        Expr::MinMax { args, .. } => each(args, f),
+        Expr::AnyAll { left, right, .. } => {
+            walk(left, depth, f);
+            match right {
+                AnyAllSource::Array(array) => walk(array, depth, f),
+                AnyAllSource::List(items) => each(items, f),
+            }
+        }
+        Expr::RowCompare { pairs, .. } => {
+            for (left, right, ..) in pairs {
+                walk(left, depth, f);
+                walk(right, depth, f);
+            }
+        }
+        Expr::Array { elements, .. } => each(elements, f),
+        Expr::Subscript { array, indexes, .. } => {
+            walk(array, depth, f);
+            each(indexes, f);
+        }
+        Expr::Subquery { kind, query, .. } => {
+            match kind {
+                SubqueryKind::Any { left, .. } | SubqueryKind::All { left, .. } => each(left, f),
+                SubqueryKind::Exists | SubqueryKind::Scalar | SubqueryKind::Array => {}
+            }
+            walk_query(query, depth + 1, f);
+        }
+    }
+}
+
+fn walk_from<'a>(from: &'a From, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
+    if let From::Join { left, right, on, .. } = from {
+        walk_from(left, depth, f);
+        walk_from(right, depth, f);
+        if let Some(on) = on {
+            walk(on, depth, f);
+        }
+    }
+}
+
+/// Walks everything of a query; `depth` is that of its own expressions.
+pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
+    for rel in &query.rels {
+        match &rel.kind {
+            RelKind::Subquery { query, .. } => walk_query(query, depth + 1, f),
+            RelKind::Function { args, .. } => args.iter().for_each(|a| walk(a, depth, f)),
+            RelKind::Table(_) | RelKind::System(_) | RelKind::Values | RelKind::Join => {}
+        }
+    }
+    query.from.iter().for_each(|from| walk_from(from, depth, f));
+    let single = [&query.filter, &query.having, &query.limit, &query.offset];
+    single.into_iter().flatten().for_each(|e| walk(e, depth, f));
+    query.targets.iter().for_each(|t| walk(&t.expr, depth, f));
+    query.group_by.iter().for_each(|e| walk(e, depth, f));
+    for call in &query.aggs {
+        call.args.iter().for_each(|e| walk(e, depth, f));
+        call.order_by.iter().for_each(|(e, ..)| walk(e, depth, f));
+        call.filter.iter().for_each(|e| walk(e, depth, f));
+    }
+    match &query.body {
+        Body::Select => {}
+        Body::Values(rows) => rows.iter().flatten().for_each(|e| walk(e, depth, f)),
+        Body::SetOp { left, right, .. } => {
+            walk_query(left, depth + 1, f);
+            walk_query(right, depth + 1, f);
+        }
+    }
+}
+
+/// The columns of the query at `level` that an expression refers to.
+pub(super) fn columns_of<'a>(expr: &'a Expr, f: &mut dyn FnMut(Column)) {
+    walk(expr, 0, &mut |e, depth| match e {
+        Expr::Column(column) if column.level == depth => f(*column),
+        _ => {}
+    });
+}
+
+/// Calls `f` on every expression of a statement, with its depth.
+pub(super) fn walk_statement<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a Expr, usize)) {
+    match statement {
+        Statement::Select(query) => walk_query(query, 0, f),
+        Statement::Insert(insert) => {
+            match &insert.source {
+                InsertSource::Values(rows) => rows.iter().flatten().for_each(|e| walk(e, 0, f)),
+                InsertSource::Query(query) => walk_query(query, 1, f),
+            }
+            for column in &insert.columns {
+                if let crate::ir::ColumnSource::Default(expr) = column {
+                    walk(expr, 0, f);
+                }
+            }
+            if let Some(update) = insert.on_conflict.as_ref().and_then(|c| c.update.as_ref()) {
+                update.set.iter().for_each(|(_, e)| walk(e, 0, f));
+                update.filter.iter().for_each(|e| walk(e, 0, f));
+            }
+            insert.returning.iter().for_each(|t| walk(&t.expr, 0, f));
+            insert.checks.iter().for_each(|(_, e)| walk(e, 0, f));
+        }
+        Statement::Update(update) => {
+            walk_query(&update.query, 0, f);
+            update.set.iter().for_each(|(_, e)| walk(e, 0, f));
+            update.checks.iter().for_each(|(_, e)| walk(e, 0, f));
+            update.returning.iter().for_each(|t| walk(&t.expr, 0, f));
+        }
+        Statement::Delete(delete) => {
+            walk_query(&delete.query, 0, f);
+            delete.returning.iter().for_each(|t| walk(&t.expr, 0, f));
+        }
+    }
+}
+
+/// Number of parameters of a statement.
+pub(super) fn params(statement: &Statement) -> usize {
+    let mut count = 0;
+    walk_statement(statement, &mut |e, _| {
+        if let Expr::Param(index, _) = e {
+            count = count.max(index + 1);
+        }
+    });
+    count
+}
+
+/// Whether an expression may differ between two evaluations over the same row.
+pub(super) fn is_volatile(expr: &Expr) -> bool {
+    let mut volatile = false;
+    walk(expr, 0, &mut |e, _| {
+        if let Expr::Call { function, .. } = e {
+            volatile |= function.volatility == crate::functions::Volatility::Volatile;
+        }
+    });
+    volatile
+}
+
+/// Whether a query may answer differently when it is run twice in a statement.
+pub(super) fn is_volatile_query(query: &Query) -> bool {
+    let mut volatile = false;
+    walk_query(query, 0, &mut |e, _| {
+        if let Expr::Call { function, .. } = e {
+            volatile |= function.volatility == crate::functions::Volatility::Volatile;
+        }
+    });
+    volatile
+}
+
+/// Takes an AND apart.
+pub(super) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
+    match expr {
+        Expr::And(args) => args.into_iter().for_each(|arg| conjuncts(arg, out)),
+        expr => out.push(expr),
+    }
+}

@@ -1,0 +1,28 @@
+//! What end-to-end tests stand on: a PostgreSQL to compare with, the server under test, a raw client, and judges.
+//!
+//! Responsible for: starting and killing both servers ([`Oracle`], [`Nyala`]), a client that shows each answer exactly
+//! as it came over the wire ([`Connection`], [`Reply`]), scripts whose answers must be equal on both servers
+//! ([`script`]), interleaved schedules ([`schedule`]), and the judge of recorded histories ([`history`]).
+//! Not responsible for: knowing what an answer should be. PostgreSQL says that, or an invariant of the test.
+//! Invariants: no server and no directory outlives the test's process, however that ends. Nothing here runs in the server.
+//! Start at [`Target`]; read `crates/testkit/tests/slt.rs` first.
+
+#![forbid(unsafe_code)]
+
+mod client;
+pub mod history;
+mod nyala;
+mod oracle;
+mod process;
+mod random;
+mod reply;
+pub mod schedule;
+pub mod script;
+mod target;
+
+pub use client::Connection;
+pub use nyala::Nyala;
+pub use oracle::Oracle;
+pub use random::Random;
+pub use reply::{Column, Event, Fields, Reply};
+pub use target::Target;

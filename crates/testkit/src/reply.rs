@@ -1,0 +1,188 @@
+//! What a server answered to one message, comparable and printable.
+
+use std::fmt;
+
+/// The fields of an error or a notice that a client can see and act on.
+///
+/// The source file, line and routine of the server's code and the call context are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fields {
+    /// `ERROR`, `FATAL`, `NOTICE`, `WARNING`, …
+    pub severity: String,
+    /// SQLSTATE.
+    pub code: String,
+    /// Primary message.
+    pub message: String,
+    /// Second line, if any.
+    pub detail: Option<String>,
+    /// Advice, if any.
+    pub hint: Option<String>,
+    /// Character position in the statement, from 1.
+    pub position: Option<String>,
+    /// Schema, table, column, data type and constraint that the error is about.
+    pub objects: [Option<String>; 5],
+}
+
+/// A column of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Label.
+    pub name: String,
+    /// Type OID, or 0 for a type that a user made: its OID says nothing.
+    pub type_oid: u32,
+    /// Type modifier.
+    pub modifier: i32,
+}
+
+/// One message of an answer, in the order they came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The columns of the rows that follow.
+    Columns(Vec<Column>),
+    /// Types of a prepared statement's parameters.
+    Parameters(Vec<u32>),
+    /// A row as text; `None` is NULL.
+    Row(Vec<Option<String>>),
+    /// A line of COPY TO.
+    Copied(String),
+    /// The server waits for COPY data.
+    CopyIn,
+    /// A statement is done, with its tag.
+    Done(String),
+    /// The statement was empty.
+    Empty,
+    /// The statement returns no rows (answer to Describe).
+    NoData,
+    /// A setting that clients are told about has a new value.
+    Setting(String, String),
+    /// A notification: channel and payload.
+    Notified(String, String),
+    /// A notice or a warning.
+    Notice(Fields),
+    /// An error.
+    Error(Fields),
+}
+
+/// All that came between a message and the next ReadyForQuery.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reply {
+    /// The messages.
+    pub events: Vec<Event>,
+    /// `I` idle, `T` in a block, `E` in a failed block; `None` if the connection was closed.
+    pub status: Option<char>,
+}
+
+impl Reply {
+    /// The first error.
+    pub fn error(&self) -> Option<&Fields> {
+        self.events.iter().find_map(|event| match event {
+            Event::Error(fields) => Some(fields),
+            _ => None,
+        })
+    }
+
+    /// SQLSTATE of the first error, or `00000`.
+    pub fn code(&self) -> &str {
+        self.error().map_or("00000", |fields| &fields.code)
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> impl Iterator<Item = &[Option<String>]> {
+        self.events.iter().filter_map(|event| match event {
+            Event::Row(row) => Some(row.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// The single value of a one-row, one-column result, `None` if it is NULL or there is none.
+    pub fn value(&self) -> Option<&str> {
+        self.rows().next().and_then(|row| row.first()).and_then(|value| value.as_deref())
+    }
+
+    /// Puts each run of rows into a fixed order, for results whose order SQL leaves open.
+    pub fn sort_rows(&mut self) {
+        for run in self.events.chunk_by_mut(|a, b| matches!((a, b), (Event::Row(_), Event::Row(_)))) {
+            run.sort_by_cached_key(|event| match event {
+                Event::Row(row) => row.clone(),
+                _ => Vec::new(),
+            });
+        }
+    }
+
+    /// Forgets all of errors and notices but their SQLSTATE.
+    pub fn keep_only_codes(&mut self) {
+        for event in &mut self.events {
+            if let Event::Notice(fields) | Event::Error(fields) = event {
+                *fields = Fields { code: std::mem::take(&mut fields.code), ..Fields::default() };
+            }
+        }
+    }
+}
+
+impl fmt::Display for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.severity, self.code, self.message)?;
+        let named = [("detail", &self.detail), ("hint", &self.hint), ("position", &self.position)];
+        let objects = ["schema", "table", "column", "type", "constraint"].into_iter().zip(&self.objects);
+        for (name, value) in named.into_iter().chain(objects) {
+            if let Some(value) = value {
+                write!(f, " | {name}: {value}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Columns(columns) => {
+                let columns = columns.iter().map(|c| format!("{}:{}:{}", c.name, c.type_oid, c.modifier));
+                write!(f, "columns {}", columns.collect::<Vec<_>>().join(", "))
+            }
+            Event::Parameters(types) => write!(f, "parameters {types:?}"),
+            Event::Row(row) => {
+                let values = row.iter().map(|value| value.as_deref().map_or("NULL".to_owned(), |v| format!("`{v}`")));
+                write!(f, "row {}", values.collect::<Vec<_>>().join(", "))
+            }
+            Event::Copied(line) => write!(f, "copy `{line}`"),
+            Event::CopyIn => write!(f, "copy in"),
+            Event::Done(tag) => write!(f, "done {tag}"),
+            Event::Empty => write!(f, "empty"),
+            Event::NoData => write!(f, "no data"),
+            Event::Setting(name, value) => write!(f, "setting {name} = {value}"),
+            Event::Notified(channel, payload) => write!(f, "notified {channel} {payload}"),
+            Event::Notice(fields) | Event::Error(fields) => write!(f, "{fields}"),
+        }
+    }
+}
+
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for event in &self.events {
+            writeln!(f, "    {event}")?;
+        }
+        match self.status {
+            Some(status) => write!(f, "    ready {status}"),
+            None => write!(f, "    connection closed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(text: &str) -> Event {
+        Event::Row(vec![Some(text.to_owned())])
+    }
+
+    #[test]
+    fn sorting_stays_within_a_result() {
+        let done = || Event::Done("SELECT 2".to_owned());
+        let mut reply =
+            Reply { events: vec![row("b"), row("a"), done(), row("d"), row("c"), done()], status: Some('I') };
+        reply.sort_rows();
+        assert_eq!(reply.events, vec![row("a"), row("b"), done(), row("c"), row("d"), done()]);
+    }
+}

@@ -1,0 +1,113 @@
+//! Running a script on both servers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::client::Connection;
+use crate::reply::Reply;
+use crate::script::{Expect, Record, Script, Send};
+use crate::target::Target;
+
+/// A record whose answers are not as they must be.
+#[derive(Debug)]
+pub struct Difference {
+    /// File and line.
+    pub place: String,
+    /// What was sent.
+    pub sent: String,
+    /// What is wrong.
+    pub what: String,
+    /// PostgreSQL's answer.
+    pub reference: Reply,
+    /// The other answer.
+    pub subject: Reply,
+}
+
+/// What a script came to.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Messages sent to each server.
+    pub statements: usize,
+    /// All that was wrong.
+    pub differences: Vec<Difference>,
+}
+
+/// Runs all records, past differences, until a connection to the server under test is lost.
+pub fn run(script: &Script, reference: &Target, subject: &Target) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut connections: BTreeMap<&str, (Connection, Connection)> = BTreeMap::new();
+    for record in &script.records {
+        let pair = connections.entry(&record.connection).or_insert_with(|| (reference.connect(), subject.connect()));
+        let expected = answer(&mut pair.0, record);
+        let actual = answer(&mut pair.1, record);
+        outcome.statements += 1;
+        if let Some(what) = judge(record, &expected, &actual) {
+            outcome.differences.push(Difference {
+                place: format!("{}:{}", script.name, record.line),
+                sent: sent(record),
+                what,
+                reference: expected,
+                subject: actual,
+            });
+        }
+        if pair.1.is_closed() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn answer(connection: &mut Connection, record: &Record) -> Reply {
+    let mut reply = match &record.send {
+        Send::Query(sql) => connection.query(sql),
+        Send::Copy(sql, data) => connection.copy(sql, data),
+        Send::Bind(sql, values) => {
+            let values: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
+            connection.extended(sql, &values)
+        }
+    };
+    if record.sort {
+        reply.sort_rows();
+    }
+    if record.skip_message {
+        reply.keep_only_codes();
+    }
+    reply
+}
+
+fn judge(record: &Record, expected: &Reply, actual: &Reply) -> Option<String> {
+    let code = expected.code();
+    match &record.expect {
+        Expect::Ok if code != "00000" => return Some("PostgreSQL reports an error, the script says ok".to_owned()),
+        Expect::Error(_) if code == "00000" => {
+            return Some("PostgreSQL reports no error, the script says error".to_owned());
+        }
+        Expect::Error(Some(wanted)) if code != wanted => {
+            return Some(format!("PostgreSQL says {code}, the script {wanted}"));
+        }
+        _ => {}
+    }
+    match (&record.differs, expected == actual) {
+        (None, true) | (Some(_), false) => None,
+        (None, false) => Some("the answers differ".to_owned()),
+        (Some(reason), true) => Some(format!("the answers are equal: drop the mark `differs {reason}`")),
+    }
+}
+
+fn sent(record: &Record) -> String {
+    match &record.send {
+        Send::Query(sql) => sql.clone(),
+        Send::Copy(sql, data) => format!("{sql}\n----\n{data}"),
+        Send::Bind(sql, values) => format!("{sql}\n---- {values:?}"),
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} [{}]: {}", self.place, self.what, self.sent)?;
+        if self.reference == self.subject {
+            return write!(f, "  both servers:\n{}", self.reference);
+        }
+        write!(f, "  PostgreSQL:\n{}\n  under test:\n{}", self.reference, self.subject)
+    }
+}

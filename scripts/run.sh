@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Runs a server in the foreground until Ctrl-C, then ends it cleanly. `make run` builds the binary and calls this.
+#
+#   scripts/run.sh NYALA-BINARY
+#
+# Reads DATA (data directory), PORT, and whatever `nyala serve` reads (NYALA_…).
+
+set -euo pipefail
+
+nyala=$1
+data=${DATA:-.nyala/data}
+port=${PORT:-5432}
+server=
+ready=
+
+# The server's log goes to the terminal; this reads it too, from a pipe that closes when the server ends.
+start() {
+    mkdir -p "$(dirname "$data")"
+    local dir
+    dir=$(mktemp -d)
+    mkfifo "$dir/log"
+    "$nyala" serve --data "$data" --listen "127.0.0.1:$port" 2>"$dir/log" &
+    server=$!
+    exec 3<"$dir/log"
+    rm -r "$dir"
+}
+
+# Passes the log on until the server is ready; fails if it ends before.
+wait_until_ready() {
+    local line
+    while IFS= read -r line <&3; do
+        printf '%s\n' "$line" >&2
+        case $line in *" ready: "*) ready=1; break ;; esac
+    done
+    cat <&3 >&2 &
+    [ -n "$ready" ]
+}
+
+# Asks the server to end. It hears a Ctrl-C by itself too; a second request changes nothing.
+stop() {
+    kill -TERM "$server" 2>/dev/null || true
+}
+
+# Waits for the server's end, also when a signal interrupts the wait; answers its exit code.
+finish() {
+    local code=0
+    while true; do
+        wait "$server" && code=0 || code=$?
+        kill -0 "$server" 2>/dev/null || return "$code"
+    done
+}
+
+start
+trap stop INT TERM EXIT
+if wait_until_ready; then
+    printf 'connect with: psql -h 127.0.0.1 -p %s -U postgres    (Ctrl-C ends the server)\n' "$port" >&2
+fi
+code=0
+finish || code=$?
+trap - EXIT
+exit "$code"
