@@ -443,7 +443,7 @@ impl<'a> Binder<'a, '_> {
         // Subqueries in FROM cannot see the table itself.
         let item = &mut self.scope().items[0];
         (item.lateral_only, item.lateral_ok) = (true, false);
-        let mut trees = self.from_clause(from)?;
+        let mut trees = self.bind_from(from)?;
         trees.insert(0, crate::ir::From::Rel(0));
         let item = &mut self.scope().items[0];
         (item.lateral_only, item.lateral_ok) = (false, true);

@@ -5,6 +5,7 @@
 //! Invariants: a bound statement has no untyped expression; everything unsupported is refused here with 0A000.
 
 mod coerce;
+mod compare;
 mod dml;
 mod expr;
 mod fold;

@@ -71,7 +71,7 @@ impl<'a> Binder<'a, '_> {
         if !select.windowClause.is_empty() {
             return Err(self.unsupported("window functions are not supported", -1));
         }
-        let mut query = Query { from: self.from_clause(&select.fromClause)?, ..Query::default() };
+        let mut query = Query { from: self.bind_from(&select.fromClause)?, ..Query::default() };
         let mut at = Vec::new();
         let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets, resolve_unknowns)?;
         query.filter = self.condition(select.whereClause.as_ref(), Place::Where, "WHERE")?;
