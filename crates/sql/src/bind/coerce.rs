@@ -122,6 +122,31 @@ fn cast_function(entry: &CastEntry) -> Option<&'static Function> {
         .copied()
 }
 
+/// The common type of types, or the two that do not go together and where.
+pub(super) fn choose_common(values: &[(Oid, i32)]) -> Result<Option<Oid>, (Oid, Oid, i32)> {
+    let Some(&(first, _)) = values.first() else { return Ok(None) };
+    if first != oid::UNKNOWN && values.iter().all(|v| v.0 == first) {
+        return Ok(Some(first));
+    }
+    let mut chosen = first;
+    for &(ty, at) in &values[1..] {
+        if ty == oid::UNKNOWN || ty == chosen {
+            continue;
+        }
+        if chosen == oid::UNKNOWN {
+            chosen = ty;
+        } else if category(chosen) != category(ty) {
+            return Err((chosen, ty, at));
+        } else if !is_preferred(chosen)
+            && can_coerce(chosen, ty, CastContext::Implicit)
+            && !can_coerce(ty, chosen, CastContext::Implicit)
+        {
+            chosen = ty;
+        }
+    }
+    Ok(Some(if chosen == oid::UNKNOWN { oid::TEXT } else { chosen }))
+}
+
 /// Whether a type has a function that applies its modifier.
 fn has_modifier(ty: Oid) -> bool {
     let ty = if is_array(ty) { element_of(ty).unwrap_or(ty) } else { ty };
@@ -298,6 +323,9 @@ impl Binder<'_, '_> {
 
     /// `coerce_type_typmod`
     fn apply_modifier(&mut self, expr: Expr, to: Ty, explicit: bool, at: i32) -> Expr {
+        if explicit && to.typmod < 0 && expr.ty().typmod >= 0 && expr.ty().oid == to.oid && has_modifier(to.oid) {
+            return fold::cast(expr, to, CastKind::Relabel, explicit, at);
+        }
         if to.typmod < 0 || expr.ty().typmod == to.typmod && expr.ty().oid == to.oid && !is_literal(&expr) {
             return expr;
         }
@@ -325,33 +353,15 @@ impl Binder<'_, '_> {
     ///
     /// Without a `context` an impossible choice is `None`, with it 42804.
     pub(super) fn common_type(&self, values: &[(Oid, i32)], context: Option<&str>) -> Result<Option<Oid>> {
-        let Some(&(first, _)) = values.first() else { return Ok(None) };
-        if first != oid::UNKNOWN && values.iter().all(|v| v.0 == first) {
-            return Ok(Some(first));
-        }
-        let mut chosen = first;
-        for &(ty, at) in &values[1..] {
-            if ty == oid::UNKNOWN || ty == chosen {
-                continue;
-            }
-            if chosen == oid::UNKNOWN {
-                chosen = ty;
-            } else if category(chosen) != category(ty) {
-                let Some(context) = context else { return Ok(None) };
-                let message = format!(
-                    "{context} types {} and {} cannot be matched",
-                    format_type(chosen, -1),
-                    format_type(ty, -1)
-                );
-                return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
-            } else if !is_preferred(chosen)
-                && can_coerce(chosen, ty, CastContext::Implicit)
-                && !can_coerce(ty, chosen, CastContext::Implicit)
-            {
-                chosen = ty;
+        match (choose_common(values), context) {
+            (Ok(chosen), _) => Ok(chosen),
+            (Err(_), None) => Ok(None),
+            (Err((left, right, at)), Some(context)) => {
+                let (left, right) = (format_type(left, -1), format_type(right, -1));
+                let message = format!("{context} types {left} and {right} cannot be matched");
+                Err(self.error(SqlState::DATATYPE_MISMATCH, message, at))
             }
         }
-        Ok(Some(if chosen == oid::UNKNOWN { oid::TEXT } else { chosen }))
     }
 
     /// The common type of expressions.

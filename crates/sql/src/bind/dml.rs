@@ -45,6 +45,10 @@ impl<'a> Binder<'a, '_> {
         self.push_scope();
         self.add_ctes(insert.withClause.as_deref())?;
         let table = self.target_table(insert.relation.as_deref())?;
+        let rels = self.target_rels(&table, insert.relation.as_deref());
+        // The source does not see the table, but errors know that it is there.
+        self.enter_target(&rels[..1], &table);
+        self.scope().items.clear();
         let columns = self.insert_columns(&insert.cols, &table.desc)?;
         let explicit = !insert.cols.is_empty();
         let (source, assigned) = self.insert_source(insert, &table.desc, columns, explicit)?;
@@ -55,7 +59,6 @@ impl<'a> Binder<'a, '_> {
                 None => ColumnSource::Default(self.column_default(column)?),
             });
         }
-        let rels = self.target_rels(&table, insert.relation.as_deref());
         let on_conflict = match insert.onConflictClause.as_deref() {
             Some(clause) => self.on_conflict(clause, &table, &rels)?,
             None => None,
@@ -289,7 +292,7 @@ impl<'a> Binder<'a, '_> {
             None => None,
             Some(infer) => Some(match infer.conname.as_deref() {
                 Some(name) => constraint_index(name, &table.desc)?,
-                None => self.inferred_index(&infer.indexElems, table)?,
+                None => self.inferred_index(&infer.indexElems, table, infer.location)?,
             }),
         };
         let update = match updates {
@@ -305,20 +308,16 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The unique index over exactly the columns of a conflict target.
-    fn inferred_index(&self, elements: &[Option<Node>], table: &TableInfo) -> Result<base::Oid> {
+    fn inferred_index(&self, elements: &[Option<Node>], table: &TableInfo, at: i32) -> Result<base::Oid> {
         let mut wanted: Vec<i16> = Vec::with_capacity(elements.len());
         for node in elements.iter().flatten() {
             let Node::IndexElem(element) = node else { continue };
             let Some(name) = element.name.as_deref() else {
                 let message = "ON CONFLICT with an expression is not supported";
-                return Err(self.unsupported(message, element.location));
+                return Err(self.unsupported(message, at));
             };
             let Some(column) = table.desc.column(name) else {
-                return Err(self.error(
-                    SqlState::UNDEFINED_COLUMN,
-                    format!("column \"{name}\" does not exist"),
-                    element.location,
-                ));
+                return Err(self.error(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"), at));
             };
             if !wanted.contains(&column.number) {
                 wanted.push(column.number);
@@ -444,7 +443,7 @@ impl<'a> Binder<'a, '_> {
         // Subqueries in FROM cannot see the table itself.
         let item = &mut self.scope().items[0];
         (item.lateral_only, item.lateral_ok) = (true, false);
-        let mut trees = self.from_clause(from)?;
+        let mut trees = self.bind_from(from)?;
         trees.insert(0, crate::ir::From::Rel(0));
         let item = &mut self.scope().items[0];
         (item.lateral_only, item.lateral_ok) = (false, true);

@@ -43,11 +43,11 @@ pub(super) fn table_columns(desc: &TableDesc) -> Vec<RelColumn> {
 
 impl<'a> Binder<'a, '_> {
     /// Binds a FROM clause into the current scope.
-    pub(super) fn from_clause(&mut self, list: &'a [Option<Node>]) -> Result<Vec<From>> {
+    pub(super) fn bind_from(&mut self, list: &'a [Option<Node>]) -> Result<Vec<From>> {
         let mut trees = Vec::with_capacity(list.len());
         let before = std::mem::replace(&mut self.scope().place, Place::From);
         for node in list.iter().flatten() {
-            let mut item = self.from_item(node)?;
+            let mut item = self.bind_from_item(node)?;
             self.check_name_conflicts(&self.scopes[self.scopes.len() - 1].items, &item.items)?;
             set_lateral(&mut item.items, true, true);
             self.scope().items.append(&mut item.items);
@@ -58,7 +58,7 @@ impl<'a> Binder<'a, '_> {
         Ok(trees)
     }
 
-    fn from_item(&mut self, node: &'a Node) -> Result<FromItem> {
+    fn bind_from_item(&mut self, node: &'a Node) -> Result<FromItem> {
         if self.depth >= super::expr::MAX_DEPTH {
             return Err(super::stack_depth());
         }
@@ -231,7 +231,8 @@ impl<'a> Binder<'a, '_> {
                 true => "For example, FROM (VALUES ...) [AS] foo.",
                 false => "For example, FROM (SELECT ...) [AS] foo.",
             };
-            let at = super::node::location(sub.subquery.as_ref().unwrap_or(&Node::Boolean(false)));
+            let at = sub.subquery.as_ref().map_or(-1, super::node::location);
+            let at = opening_parenthesis(self.sql, at, if values { "values" } else { "select" });
             return Err(self.error(SqlState::SYNTAX_ERROR, message, at).hint(hint));
         }
         let before = std::mem::replace(&mut self.scope().lateral_active, sub.lateral);
@@ -331,12 +332,12 @@ impl<'a> Binder<'a, '_> {
         let (Some(left), Some(right)) = (&join.larg, &join.rarg) else {
             return Err(base::Error::internal("a join without two sides"));
         };
-        let mut left = self.from_item(left)?;
+        let mut left = self.bind_from_item(left)?;
         let known = self.scope().items.len();
         let mut lent = left.items.clone();
         set_lateral(&mut lent, true, matches!(kind, JoinKind::Inner | JoinKind::Left));
         self.scope().items.append(&mut lent);
-        let right = self.from_item(right);
+        let right = self.bind_from_item(right);
         self.scope().items.truncate(known);
         let mut right = right?;
         self.check_name_conflicts(&left.items, &right.items)?;
@@ -474,6 +475,13 @@ impl<'a> Binder<'a, '_> {
         let column = Expr::Column(Column { level: 0, rel, column: 0, ty: Ty::of(*ty) });
         Ok(Some((column, From::Rel(rel))))
     }
+}
+
+/// Where the parenthesis stands that opens the subquery around a place.
+fn opening_parenthesis(sql: &str, at: i32, keyword: &str) -> i32 {
+    let before = usize::try_from(at).ok().and_then(|at| sql.get(..at)).map(str::to_ascii_lowercase);
+    let found = before.and_then(|b| b.rfind(keyword).and_then(|k| b[..k].rfind('(')));
+    found.map_or(at, |p| p as i32)
 }
 
 fn set_lateral(items: &mut [Item], only: bool, ok: bool) {

@@ -5,7 +5,6 @@ use engine_api::{ConstraintKind, TableLockMode};
 use rupg_sql::nodes::Node;
 
 use super::Binder;
-use super::node::location;
 use super::scope::Place;
 use super::visit::{children, query_parts, same};
 use crate::ir::{Column, Expr, Query, RelKind};
@@ -23,7 +22,7 @@ impl<'a> Binder<'a, '_> {
             self.check_groupable(&expr, item_at)?;
             if self.has_own_aggregate(&expr) {
                 let message = "aggregate functions are not allowed in GROUP BY";
-                return Err(self.error(SqlState::GROUPING_ERROR, message, location(node)));
+                return Err(self.error(SqlState::GROUPING_ERROR, message, at.get(target).copied().unwrap_or(-1)));
             }
             if !query.group_by.iter().any(|g| same(g, &expr)) {
                 query.group_by.push(expr);

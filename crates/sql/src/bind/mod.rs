@@ -5,6 +5,7 @@
 //! Invariants: a bound statement has no untyped expression; everything unsupported is refused here with 0A000.
 
 mod coerce;
+mod compare;
 mod dml;
 mod expr;
 mod fold;
@@ -99,11 +100,21 @@ struct Binder<'a, 'c> {
     tables: Vec<(Oid, TableLockMode)>,
     depth: usize,
     params_forbidden: bool,
+    /// Parameters met without a type, and where.
+    undecided: Vec<(usize, i32)>,
 }
 
 impl<'a, 'c> Binder<'a, 'c> {
     fn new(cx: &'a mut BindContext<'c>, sql: &'a str) -> Binder<'a, 'c> {
-        Binder { cx, sql, scopes: Vec::new(), tables: Vec::new(), depth: 0, params_forbidden: false }
+        Binder {
+            cx,
+            sql,
+            scopes: Vec::new(),
+            tables: Vec::new(),
+            depth: 0,
+            params_forbidden: false,
+            undecided: Vec::new(),
+        }
     }
 
     /// An error at a place of the statement.

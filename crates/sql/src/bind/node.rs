@@ -113,27 +113,38 @@ fn leaf_location(node: &Node) -> i32 {
 
 /// Where a function call begins.
 pub(super) fn function_location(call: &FuncCall) -> i32 {
-    leftmost(call.location, first(&call.args))
+    // Only what is written like an operator (AT TIME ZONE) has an argument before it.
+    match call.funcformat {
+        rupg_sql::nodes::CoercionForm::COERCE_SQL_SYNTAX => leftmost(call.location, first(&call.args)),
+        _ => call.location,
+    }
 }
+
+/// Below this many casts and subqueries no name is looked for.
+const MAX_FIGURE_DEPTH: usize = 100;
 
 /// The name a target gets when none is written (`FigureColname`).
 pub(super) fn figure_name(node: &Node) -> String {
-    figure(node).map_or_else(|| "?column?".to_string(), |(name, _)| name)
+    figure(node, 0).map_or_else(|| "?column?".to_string(), |(name, _)| name)
 }
 
 /// The name and how strong it is: 2 for real names, 1 for those of casts and kin.
-fn figure(node: &Node) -> Option<(String, u8)> {
+fn figure(node: &Node, depth: usize) -> Option<(String, u8)> {
+    if depth > MAX_FIGURE_DEPTH {
+        return None;
+    }
+    let depth = depth + 1;
     let strong = |name: &str| Some((name.to_string(), 2));
     match node {
         Node::ColumnRef(c) => c.fields.iter().flatten().filter_map(string).next_back().and_then(strong),
         Node::A_Indirection(i) => {
             let named = i.indirection.iter().flatten().filter_map(string).next_back();
-            named.and_then(strong).or_else(|| figure(i.arg.as_ref()?))
+            named.and_then(strong).or_else(|| figure(i.arg.as_ref()?, depth))
         }
         Node::FuncCall(f) => strings(&f.funcname).last().and_then(|n| strong(n)),
         Node::A_Expr(e) if e.kind == A_Expr_Kind::AEXPR_NULLIF => strong("nullif"),
         Node::TypeCast(c) => {
-            let inner = c.arg.as_ref().and_then(figure);
+            let inner = c.arg.as_ref().and_then(|a| figure(a, depth));
             match inner {
                 Some((name, 2)) => Some((name, 2)),
                 weak => {
@@ -142,10 +153,10 @@ fn figure(node: &Node) -> Option<(String, u8)> {
                 }
             }
         }
-        Node::CollateClause(c) => figure(c.arg.as_ref()?),
+        Node::CollateClause(c) => figure(c.arg.as_ref()?, depth),
         Node::GroupingFunc(_) => strong("grouping"),
-        Node::SubLink(s) => figure_sublink(s),
-        Node::CaseExpr(c) => match c.defresult.as_ref().and_then(figure) {
+        Node::SubLink(s) => figure_sublink(s, depth),
+        Node::CaseExpr(c) => match c.defresult.as_ref().and_then(|d| figure(d, depth)) {
             Some((name, 2)) => Some((name, 2)),
             _ => Some(("case".to_string(), 1)),
         },
@@ -159,7 +170,7 @@ fn figure(node: &Node) -> Option<(String, u8)> {
     }
 }
 
-fn figure_sublink(link: &rupg_sql::nodes::SubLink) -> Option<(String, u8)> {
+fn figure_sublink(link: &rupg_sql::nodes::SubLink, depth: usize) -> Option<(String, u8)> {
     use rupg_sql::nodes::SubLinkType as T;
     match link.subLinkType {
         T::EXISTS_SUBLINK => Some(("exists".to_string(), 2)),
@@ -175,7 +186,7 @@ fn figure_sublink(link: &rupg_sql::nodes::SubLink) -> Option<(String, u8)> {
             };
             match &target.name {
                 Some(name) => Some((name.to_string(), 2)),
-                None => figure(target.val.as_ref()?),
+                None => figure(target.val.as_ref()?, depth),
             }
         }
         _ => None,

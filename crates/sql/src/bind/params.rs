@@ -26,7 +26,11 @@ impl Binder<'_, '_> {
         if !ty.is_valid() {
             *ty = oid::UNKNOWN;
         }
-        Ok(Located { expr: Expr::Param(number - 1, Ty::of(*ty)), at: node.location })
+        let ty = *ty;
+        if ty == oid::UNKNOWN {
+            self.undecided.push((number - 1, node.location));
+        }
+        Ok(Located { expr: Expr::Param(number - 1, Ty::of(ty)), at: node.location })
     }
 
     /// A parameter of unknown type gets one.
@@ -39,6 +43,7 @@ impl Binder<'_, '_> {
             let detail = format!("{} versus {}", format_type(known, -1), format_type(ty.oid, -1));
             return Err(self.error(SqlState::AMBIGUOUS_PARAMETER, message, location).detail(detail));
         }
+        self.undecided.retain(|&u| u != (index, location));
         Ok(Expr::Param(index, Ty::of(ty.oid)))
     }
 
@@ -57,7 +62,8 @@ impl Binder<'_, '_> {
         walk_statement(statement, &mut check);
         if let Some(i) = bad {
             let message = format!("could not determine data type of parameter ${}", i + 1);
-            return Err(base::Error::new(SqlState::AMBIGUOUS_PARAMETER, message));
+            let at = self.undecided.iter().find(|u| u.0 == i).map_or(-1, |u| u.1);
+            return Err(self.error(SqlState::AMBIGUOUS_PARAMETER, message, at));
         }
         if let Some(i) = types.iter().position(|t| *t == oid::UNKNOWN || !t.is_valid()) {
             let message = format!("could not determine data type of parameter ${}", i + 1);

@@ -3,7 +3,7 @@
 use base::{Error, Oid, Result, SqlState};
 use types::{array_of, element_of, format_type, oid};
 
-use super::coerce::{can_coerce, category, is_array, is_binary_coercible, is_polymorphic, is_preferred};
+use super::coerce::{can_coerce, category, choose_common, is_array, is_binary_coercible, is_polymorphic, is_preferred};
 use super::{Binder, Located, fold};
 use crate::functions::{self, CastContext, Function, Operator};
 use crate::ir::{Expr, Ty};
@@ -23,22 +23,51 @@ impl Candidate for &'static Operator {
 /// `func_match_argtypes`: the candidates that the arguments can be coerced to.
 fn matching<C: Candidate>(candidates: &[C], args: &[Oid]) -> Vec<C> {
     let fits = |c: &&C| {
-        args.iter().enumerate().all(|(i, &a)| {
-            let declared = c.arg(i);
-            can_coerce(a, declared, CastContext::Implicit) && fits_polymorphic(a, declared)
-        })
+        let each = args.iter().enumerate().all(|(i, &a)| can_coerce(a, c.arg(i), CastContext::Implicit));
+        each && fits_polymorphic(|i| c.arg(i), args)
     };
     candidates.iter().filter(fits).copied().collect()
 }
 
-/// Whether a polymorphic argument can take a type at all.
-fn fits_polymorphic(actual: Oid, declared: Oid) -> bool {
-    match declared {
-        _ if actual == oid::UNKNOWN => true,
-        oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => is_array(actual) || actual == declared,
-        oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !is_array(actual),
-        oid::ANYENUM | oid::ANYRANGE => false,
-        _ => true,
+/// `check_generic_type_consistency`: whether the polymorphic arguments can all be what they are.
+fn fits_polymorphic(declared: impl Fn(usize) -> Oid, args: &[Oid]) -> bool {
+    let mut element: Option<Oid> = None;
+    let mut compatible: Vec<(Oid, i32)> = Vec::new();
+    for (i, &actual) in args.iter().enumerate() {
+        let declared = declared(i);
+        if actual == oid::UNKNOWN || !is_polymorphic(declared) {
+            continue;
+        }
+        let same = match declared {
+            oid::ANYELEMENT => actual,
+            oid::ANYNONARRAY if !is_array(actual) => actual,
+            oid::ANYARRAY => match element_of(actual) {
+                Some(element) => element,
+                None => return false,
+            },
+            oid::ANYCOMPATIBLE => {
+                compatible.push((actual, -1));
+                continue;
+            }
+            oid::ANYCOMPATIBLENONARRAY if !is_array(actual) => {
+                compatible.push((actual, -1));
+                continue;
+            }
+            oid::ANYCOMPATIBLEARRAY if is_array(actual) => {
+                compatible.push((element_of(actual).unwrap_or(actual), -1));
+                continue;
+            }
+            _ => return false,
+        };
+        if element.is_some_and(|e| e != same) {
+            return false;
+        }
+        element = Some(same);
+    }
+    match choose_common(&compatible) {
+        Ok(Some(common)) => compatible.iter().all(|c| can_coerce(c.0, common, CastContext::Implicit)),
+        Ok(None) => true,
+        Err(_) => false,
     }
 }
 

@@ -9,7 +9,7 @@ use rupg_sql::nodes::{CommonTableExpr, WithClause};
 
 use super::Binder;
 use super::visit::shift_levels;
-use crate::ir::{AggCall, Column, Expr, Rel, RelKind, Ty};
+use crate::ir::{AggCall, Column, Expr, Rel, RelKind};
 
 /// The part of a statement an expression stands in; decides what it may contain and how errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,6 @@ pub(super) enum Place {
     Having,
     Filter,
     Targets,
-    InsertTargets,
     UpdateSource,
     GroupBy,
     OrderBy,
@@ -48,7 +47,6 @@ impl Place {
             Place::Having => "HAVING",
             Place::Filter => "FILTER",
             Place::Targets => "SELECT",
-            Place::InsertTargets => "INSERT",
             Place::UpdateSource => "UPDATE",
             Place::GroupBy => "GROUP BY",
             Place::OrderBy => "ORDER BY",
@@ -481,12 +479,6 @@ impl<'a> Binder<'a, '_> {
             scope.visible_ctes = scope.ctes.len();
         }
         Ok(())
-    }
-
-    /// A column of a rel of the current scope.
-    pub(super) fn column(&mut self, rel: usize, column: usize) -> Expr {
-        let ty: Ty = self.scope().rels[rel].columns[column].ty;
-        Expr::Column(Column { level: 0, rel, column, ty })
     }
 }
 

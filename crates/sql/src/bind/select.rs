@@ -15,7 +15,7 @@ use super::scope::Place;
 use super::visit::has_columns;
 use super::{Binder, Located, ResultColumn};
 use crate::functions::CastContext;
-use crate::ir::{Body, Expr, From, Locking, Query, Rel, RelColumn, RelKind, Target, Ty};
+use crate::ir::{Body, Expr, From, JoinKind, Locking, Query, Rel, RelColumn, RelKind, Target, Ty};
 
 /// A bound query and where its targets begin in the statement.
 pub(super) struct BoundQuery {
@@ -29,11 +29,11 @@ impl<'a> Binder<'a, '_> {
         if self.depth >= super::expr::MAX_DEPTH {
             return Err(super::stack_depth());
         }
-        self.depth += 1;
+        self.depth += super::expr::QUERY_DEPTH;
         self.push_scope();
         let bound = self.select(select, resolve_unknowns);
         self.scopes.pop();
-        self.depth -= 1;
+        self.depth -= super::expr::QUERY_DEPTH;
         bound
     }
 
@@ -71,12 +71,9 @@ impl<'a> Binder<'a, '_> {
         if !select.windowClause.is_empty() {
             return Err(self.unsupported("window functions are not supported", -1));
         }
-        let mut query = Query { from: self.from_clause(&select.fromClause)?, ..Query::default() };
+        let mut query = Query { from: self.bind_from(&select.fromClause)?, ..Query::default() };
         let mut at = Vec::new();
         let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets, resolve_unknowns)?;
-        if query.targets.is_empty() {
-            return Err(self.unsupported("a SELECT without columns is not supported", -1));
-        }
         query.filter = self.condition(select.whereClause.as_ref(), Place::Where, "WHERE")?;
         query.having = self.condition(select.havingClause.as_ref(), Place::Having, "HAVING")?;
         self.order_by(&select.sortClause, &mut query, &mut at)?;
@@ -330,6 +327,14 @@ impl<'a> Binder<'a, '_> {
         named: Option<(&str, i32)>,
         query: &mut Query,
     ) -> Result<()> {
+        let mut nullable = Vec::new();
+        query.from.iter().for_each(|f| nullable_rels(f, false, &mut nullable));
+        let is_table = matches!(self.scope().rels[rel].kind, RelKind::Table(_));
+        if is_table && nullable.contains(&rel) {
+            let name = lock_name(mode);
+            let message = format!("{name} cannot be applied to the nullable side of an outer join");
+            return Err(base::Error::unsupported(message));
+        }
         let mut tables = Vec::new();
         let refused = match &mut self.scope().rels[rel].kind {
             RelKind::Table(info) => {
@@ -389,6 +394,30 @@ fn lock_query(query: &mut Query, mode: RowLockMode, policy: WaitPolicy, tables: 
         }
     }
     own.into_iter().for_each(|l| add_locking(query, l));
+}
+
+/// The rels that an outer join may fill with NULLs.
+fn nullable_rels(from: &From, nullable: bool, out: &mut Vec<usize>) {
+    match from {
+        From::Rel(rel) => {
+            if nullable {
+                out.push(*rel);
+            }
+        }
+        From::Join { kind, left, right, .. } => {
+            nullable_rels(left, nullable || matches!(kind, JoinKind::Right | JoinKind::Full), out);
+            nullable_rels(right, nullable || matches!(kind, JoinKind::Left | JoinKind::Full), out);
+        }
+    }
+}
+
+fn lock_name(mode: RowLockMode) -> &'static str {
+    match mode {
+        RowLockMode::KeyShare => "FOR KEY SHARE",
+        RowLockMode::Share => "FOR SHARE",
+        RowLockMode::NoKeyUpdate => "FOR NO KEY UPDATE",
+        RowLockMode::Update => "FOR UPDATE",
+    }
 }
 
 fn lock_mode(strength: Strength) -> RowLockMode {

@@ -263,6 +263,17 @@ pub(super) fn is_volatile(query: &Query) -> bool {
     volatile
 }
 
+/// Whether an expression calls a volatile function anywhere.
+pub(super) fn calls_volatile(expr: &Expr) -> bool {
+    let mut volatile = false;
+    walk(expr, 0, &mut |e, _| {
+        if let Expr::Call { function, .. } = e {
+            volatile |= function.volatility == Volatility::Volatile;
+        }
+    });
+    volatile
+}
+
 /// Whether an expression refers to columns of its own query level.
 pub(super) fn has_columns(expr: &Expr) -> bool {
     let mut found = false;
