@@ -41,7 +41,7 @@ const NOTES: [&str; 2] = [
 /// Options of `bench tpcc`.
 #[derive(Args, Clone, Debug)]
 pub struct TpccArgs {
-    /// The server: postgres://user[:password]@host:port/database.
+    /// The server: `postgres://user[:password]@host:port/database`.
     #[arg(long, default_value = "postgres://postgres@127.0.0.1:5432/postgres")]
     pub target: Target,
     /// Warehouses, about 100 MB each [default: those in the database, or 4].
@@ -177,7 +177,7 @@ pub fn experiment(args: &TpccArgs) -> Result<Option<Report>, Refusal> {
             duration_seconds: args.duration.as_secs_f64(),
             isolation: args.isolation.sql().to_lowercase(),
             think: args.think,
-            foreign_keys: args.foreign_keys && loaded.is_some(),
+            foreign_keys: loaded.as_ref().map(|_| args.foreign_keys),
             seed,
         },
         server,

@@ -65,8 +65,8 @@ pub struct Settings {
     pub isolation: String,
     /// Whether clients wait as people would.
     pub think: bool,
-    /// Whether this run's load added foreign keys.
-    pub foreign_keys: bool,
+    /// Whether this run's load added foreign keys; not known if it did not load.
+    pub foreign_keys: Option<bool>,
     /// Source of every value.
     pub seed: u64,
 }
@@ -250,7 +250,7 @@ impl fmt::Display for Report {
         if !settings.is_empty() {
             writeln!(f, "              {}", settings.join(" "))?;
         }
-        let keys = if s.foreign_keys { ", foreign keys" } else { "" };
+        let keys = if s.foreign_keys == Some(true) { ", foreign keys" } else { "" };
         let think = if s.think { "keying and think times" } else { "no think times" };
         writeln!(
             f,
@@ -394,7 +394,7 @@ mod tests {
                 duration_seconds: 10.0,
                 isolation: "read committed".into(),
                 think: false,
-                foreign_keys: true,
+                foreign_keys: Some(true),
                 seed: 42,
             },
             server: Server {

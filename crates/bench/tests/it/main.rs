@@ -85,7 +85,11 @@ fn planted_corruption_is_found() {
             assert!(connection.affected() > 0, "{corruption}");
         }
         let expected: BTreeSet<&str> = group.iter().flat_map(|(_, clauses)| *clauses).copied().collect();
-        assert_eq!(expected.len(), group.iter().map(|(_, clauses)| clauses.len()).sum(), "a group is disjoint");
+        assert_eq!(
+            expected.len(),
+            group.iter().map(|(_, clauses)| clauses.len()).sum::<usize>(),
+            "a group is disjoint"
+        );
         let verdicts = check::check(&mut connection, |_| {});
         let broken: BTreeSet<&str> = verdicts.iter().filter(|v| !v.holds).map(|v| v.clause).collect();
         assert_eq!(broken, expected, "{verdicts:#?}");
