@@ -423,7 +423,12 @@ impl Connection {
         self.affected = 0;
         let mut error = None;
         loop {
-            let (kind, body) = self.inbox.next(&mut self.stream)?;
+            let (kind, body) = match (self.inbox.next(&mut self.stream), &error) {
+                (Ok(message), _) => message,
+                // A server that ends a connection says why before it closes.
+                (Err(_), Some(why)) => return Err(Failure::Lost(format!("{why}"))),
+                (Err(lost), None) => return Err(lost),
+            };
             match kind {
                 b'D' => self.rows.push(body),
                 b'C' => self.affected = affected(&self.inbox.bytes[body]),

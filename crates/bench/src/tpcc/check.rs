@@ -165,7 +165,7 @@ fn breaks(connection: &mut Connection, condition: &Condition) -> Result<Option<S
     }
     connection.query(&format!("SELECT {columns} {broken} LIMIT 3"))?;
     let rows: Vec<String> = (0..connection.row_count()).map(|at| show(connection.row(at))).collect();
-    Ok(Some(format!("{} rows break it, as ({columns}) = {}", count.unwrap_or_default(), rows.join(", "))))
+    Ok(Some(format!("rows that break it: {}, as ({columns}) = {}", count.unwrap_or_default(), rows.join(", "))))
 }
 
 fn show(row: Row<'_>) -> String {

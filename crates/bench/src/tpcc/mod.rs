@@ -16,6 +16,7 @@ pub mod run;
 pub mod schema;
 pub mod transactions;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -40,7 +41,7 @@ const NOTES: [&str; 2] = [
 /// Options of `bench tpcc`.
 #[derive(Args, Clone, Debug)]
 pub struct TpccArgs {
-    /// The server: postgres://user[:password]@host:port/database.
+    /// The server: `postgres://user[:password]@host:port/database`.
     #[arg(long, default_value = "postgres://postgres@127.0.0.1:5432/postgres")]
     pub target: Target,
     /// Warehouses, about 100 MB each [default: those in the database, or 4].
@@ -121,7 +122,11 @@ pub enum Refusal {
 
 /// Runs the experiment and prints its report. Fails if the data is inconsistent afterwards, or if nothing could run.
 pub fn main(args: TpccArgs) -> ExitCode {
-    match experiment(&args) {
+    let written = experiment(&args).and_then(|report| {
+        report.as_ref().map_or(Ok(()), |report| write(report, args.json.as_deref()))?;
+        Ok(report)
+    });
+    match written {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(report)) if report.is_good() => ExitCode::SUCCESS,
         Ok(Some(_)) => ExitCode::FAILURE,
@@ -132,7 +137,7 @@ pub fn main(args: TpccArgs) -> ExitCode {
     }
 }
 
-/// The experiment as [`main`] runs it; no report if the tables were only dropped.
+/// The experiment without its printing; no report if the tables were only dropped.
 pub fn experiment(args: &TpccArgs) -> Result<Option<Report>, Refusal> {
     let mut progress = Line::new();
     let mut connection = Connection::open(&args.target)?;
@@ -172,7 +177,7 @@ pub fn experiment(args: &TpccArgs) -> Result<Option<Report>, Refusal> {
             duration_seconds: args.duration.as_secs_f64(),
             isolation: args.isolation.sql().to_lowercase(),
             think: args.think,
-            foreign_keys: args.foreign_keys && loaded.is_some(),
+            foreign_keys: loaded.as_ref().map(|_| args.foreign_keys),
             seed,
         },
         server,
@@ -182,8 +187,7 @@ pub fn experiment(args: &TpccArgs) -> Result<Option<Report>, Refusal> {
         consistency,
         notes: NOTES.to_vec(),
     };
-    progress.end("");
-    write(&report, args.json.as_deref())?;
+    progress.clear();
     Ok(Some(report))
 }
 
@@ -221,18 +225,17 @@ fn provide(
 }
 
 fn write(report: &Report, json: Option<&Path>) -> Result<(), Refusal> {
-    let Some(path) = json else {
-        print!("{report}");
-        return Ok(());
+    let print = |text: String| {
+        std::io::stdout().write_all(text.as_bytes()).map_err(|error| Refusal::Output("stdout".into(), error))
     };
+    let Some(path) = json else { return print(report.to_string()) };
     let text = serde_json::to_string_pretty(report).expect("a report has only names as keys") + "\n";
     if path == Path::new("-") {
         eprint!("{report}");
-        print!("{text}");
-        return Ok(());
+        return print(text);
     }
-    print!("{report}");
-    std::fs::write(path, text).map_err(|error| Refusal::Output(path.into(), error))
+    std::fs::write(path, text).map_err(|error| Refusal::Output(path.into(), error))?;
+    print(report.to_string())
 }
 
 fn clock_seed() -> u64 {

@@ -39,6 +39,14 @@ impl Line {
         (self.shown, self.width) = (None, 0);
     }
 
+    /// Leaves nothing on a terminal.
+    pub fn clear(&mut self) {
+        if self.in_place {
+            self.rewrite("");
+            eprint!("\r");
+        }
+    }
+
     fn rewrite(&mut self, text: &str) {
         // The rest of a longer line before this one is blanked.
         eprint!("\r{text:<width$}", width = self.width);

@@ -65,8 +65,8 @@ pub struct Settings {
     pub isolation: String,
     /// Whether clients wait as people would.
     pub think: bool,
-    /// Whether this run's load added foreign keys.
-    pub foreign_keys: bool,
+    /// Whether this run's load added foreign keys; not known if it did not load.
+    pub foreign_keys: Option<bool>,
     /// Source of every value.
     pub seed: u64,
 }
@@ -250,12 +250,17 @@ impl fmt::Display for Report {
         if !settings.is_empty() {
             writeln!(f, "              {}", settings.join(" "))?;
         }
-        let keys = if s.foreign_keys { ", foreign keys" } else { "" };
+        let keys = if s.foreign_keys == Some(true) { ", foreign keys" } else { "" };
         let think = if s.think { "keying and think times" } else { "no think times" };
         writeln!(
             f,
-            "settings      {} warehouses, {} clients, {} s after {} s of warm-up, {}, {think}{keys}, seed {}",
-            s.warehouses, s.clients, s.duration_seconds, s.warmup_seconds, s.isolation, s.seed
+            "settings      {}, {}, {} s after {} s of warm-up, {}, {think}{keys}, seed {}",
+            counted(s.warehouses as u64, "warehouse"),
+            counted(s.clients as u64, "client"),
+            s.duration_seconds,
+            s.warmup_seconds,
+            s.isolation,
+            s.seed
         )?;
         writeln!(f, "host          {} CPUs, kernel {}", self.host.cpus, self.host.kernel)?;
         if let Some(load) = &self.load {
@@ -310,7 +315,8 @@ impl fmt::Display for Run {
         match (cpu.server_ms_per_transaction, cpu.server_seconds, cpu.server_processes, cpu.nopm_per_server_core) {
             (Some(each), Some(total), Some(processes), Some(nopm)) => writeln!(
                 f,
-                "CPU server    {each:.3} ms per transaction, {total:.2} s in {processes} processes, {} NOPM per core",
+                "CPU server    {each:.3} ms per transaction, {total:.2} s in {}, {} NOPM per core",
+                counted(processes as u64, "process"),
                 grouped(nopm)
             )?,
             _ => writeln!(f, "CPU server    unknown: {}", cpu.server_unknown.as_deref().unwrap_or_default())?,
@@ -320,6 +326,15 @@ impl fmt::Display for Run {
             "CPU client    {:.3} ms per transaction, {:.2} s",
             cpu.client_ms_per_transaction, cpu.client_seconds
         )
+    }
+}
+
+/// "1 client", "4 clients".
+fn counted(number: u64, what: &str) -> String {
+    match (number, what.ends_with('s')) {
+        (1, _) => format!("1 {what}"),
+        (_, true) => format!("{number} {what}es"),
+        (_, false) => format!("{number} {what}s"),
     }
 }
 
@@ -334,4 +349,141 @@ fn grouped(number: f64) -> String {
         text.push(digit);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use expect_test::expect;
+    use hdrhistogram::Histogram;
+
+    use super::super::run::{KindTally, Tally};
+    use super::*;
+
+    fn measured() -> Measured {
+        let kinds = [450, 430, 40, 40, 40].map(|count| {
+            let mut times = Histogram::new_with_bounds(1, 3_600_000_000, 3).unwrap();
+            (1..=count).for_each(|n| times.record(n * 10).unwrap());
+            KindTally { times, rolled_back: if count == 450 { 5 } else { 0 } }
+        });
+        let retries = BTreeMap::from([("40001".to_string(), 7), ("40P01".to_string(), 2)]);
+        let errors = BTreeMap::from([("53200".to_string(), (3, "out of memory (SQLSTATE 53200)".to_string()))]);
+        Measured {
+            elapsed: Duration::from_secs(10),
+            tally: Tally { kinds, retries, errors },
+            server_cpu: Ok((Duration::from_millis(1460), 9)),
+            client_cpu: Duration::from_millis(250),
+        }
+    }
+
+    fn report(run: Option<Run>) -> Report {
+        let verdict = |clause, says, found: Option<&str>| Verdict {
+            clause,
+            says,
+            holds: found.is_none(),
+            found: found.map(str::to_string),
+        };
+        Report {
+            experiment: "tpcc",
+            settings: Settings {
+                target: "postgres://postgres@127.0.0.1:5432/postgres".into(),
+                warehouses: 2,
+                clients: 4,
+                warmup_seconds: 5.0,
+                duration_seconds: 10.0,
+                isolation: "read committed".into(),
+                think: false,
+                foreign_keys: Some(true),
+                seed: 42,
+            },
+            server: Server {
+                protocol_version: "15.1".into(),
+                version: None,
+                settings: BTreeMap::from([("fsync", "on".to_string())]),
+            },
+            host: Host { cpus: 2, kernel: "6.1".into() },
+            load: Some(LoadReport { rows: 1_099_699, copy_seconds: 2.5, index_seconds: 1.0, refused: Vec::new() }),
+            run,
+            consistency: vec![
+                verdict("3.3.2.1", "W_YTD = sum(D_YTD)", None),
+                verdict("3.3.2.12", "C_BALANCE + C_YTD_PAYMENT = x", Some("1 rows break it, as (w_id) = (1)")),
+            ],
+            notes: vec!["A note."],
+        }
+    }
+
+    #[test]
+    fn the_text_says_everything() {
+        expect![[r#"
+            TPC-C on postgres://postgres@127.0.0.1:5432/postgres
+            server        15.1
+                          fsync=on
+            settings      2 warehouses, 4 clients, 10 s after 5 s of warm-up, read committed, no think times, foreign keys, seed 42
+            host          2 CPUs, kernel 6.1
+            load          1,099,699 rows in 2.5 s (439,880 rows/s), indexes and statistics 1.0 s
+
+            NOPM          2,700 (derived from TPC-C, unaudited)
+            transactions  100/s (1,000 in 10.0 s)
+
+            response time, ms     count  share       p50       p90       p95       p99       max
+              New-Order             450  45.0%      2.25      4.05      4.28      4.46      4.50
+              Payment               430  43.0%      2.15      3.87      4.09      4.26      4.30
+              Order-Status           40   4.0%      0.20      0.36      0.38      0.40      0.40
+              Delivery               40   4.0%      0.20      0.36      0.38      0.40      0.40
+              Stock-Level            40   4.0%      0.20      0.36      0.38      0.40      0.40
+
+            rolled back   5 new orders for an invalid item, as the specification wants
+            retries       40001: 7, 40P01: 2
+            errors        53200: 3 (first: out of memory (SQLSTATE 53200))
+            CPU server    1.460 ms per transaction, 1.46 s in 9 processes, 18,493 NOPM per core
+            CPU client    0.250 ms per transaction, 0.25 s
+
+            consistency   1 of 2 conditions hold
+              3.3.2.1   holds  W_YTD = sum(D_YTD)
+              3.3.2.12  BROKEN C_BALANCE + C_YTD_PAYMENT = x
+                               1 rows break it, as (w_id) = (1)
+            note          A note.
+        "#]]
+        .assert_eq(&report(Some(Run::new(measured()))).to_string());
+    }
+
+    #[test]
+    fn an_unknown_server_says_why() {
+        let run = Run::new(Measured { server_cpu: Err("the server is on another machine".into()), ..measured() });
+        assert!(run.to_string().contains("CPU server    unknown: the server is on another machine\n"));
+    }
+
+    #[test]
+    fn json_has_the_same_figures() {
+        let json = serde_json::to_value(report(Some(Run::new(measured())))).unwrap();
+        assert_eq!(json["run"]["nopm"], 2700.0);
+        assert_eq!(json["run"]["nopm_label"], LABEL);
+        assert_eq!(json["run"]["kinds"][1]["kind"], "payment");
+        assert_eq!(json["run"]["retries"]["40P01"], 2);
+        assert_eq!(json["run"]["errors"]["53200"]["count"], 3);
+        assert_eq!(json["run"]["cpu"]["server_ms_per_transaction"], 1.46);
+        assert_eq!(json["settings"]["seed"], 42);
+        assert_eq!(json["consistency"][1]["holds"], false);
+    }
+
+    #[test]
+    fn a_run_is_good_if_it_ran_and_nothing_is_broken() {
+        let broken = report(Some(Run::new(measured())));
+        assert!(!broken.is_good());
+        let good = Report { consistency: broken.consistency[..1].to_vec(), ..broken };
+        assert!(good.is_good());
+        let mut idle = good.clone();
+        idle.run.as_mut().unwrap().transactions = 0;
+        assert!(!idle.is_good());
+    }
+
+    #[test]
+    fn counts_and_digits_are_readable() {
+        assert_eq!(
+            counted(1, "process") + &counted(2, "process") + &counted(0, "client"),
+            "1 process2 processes0 clients"
+        );
+        assert_eq!([0.0, 999.4, 1000.0, 1234567.0].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
 }

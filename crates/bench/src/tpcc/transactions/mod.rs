@@ -9,6 +9,7 @@
 //!   so two orders never wait for each other in a circle.
 //! - Delivery runs at once, as an ordinary transaction over the ten districts; the deferred queue of clause 2.7.2 is left
 //!   out.
+//! - What the specification shows on a screen is fetched but not laid out: the client costs as little as it can.
 
 mod delivery;
 mod new_order;
