@@ -59,4 +59,20 @@ impl Target {
             Target::Postgres { database } => Oracle::shared().connect(database),
         }
     }
+
+    /// The port at 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        match self {
+            Target::Nyala { server, .. } => server.port(),
+            Target::Postgres { .. } => Oracle::shared().port(),
+        }
+    }
+
+    /// The database that [`Target::connect`] connects to.
+    pub fn database(&self) -> &str {
+        match self {
+            Target::Nyala { .. } => "postgres",
+            Target::Postgres { database } => database,
+        }
+    }
 }
