@@ -60,6 +60,20 @@ impl Target {
         }
     }
 
+    /// Whether the server has ended by itself.
+    pub fn is_gone(&self) -> bool {
+        match self {
+            Target::Nyala { server, .. } => server.is_gone(),
+            Target::Postgres { .. } => false,
+        }
+    }
+
+    /// Lines of the server's log that tell of a panic.
+    pub fn panics(&self) -> Vec<String> {
+        let Target::Nyala { server, .. } = self else { return Vec::new() };
+        server.stderr().lines().filter(|line| line.contains("panicked")).map(str::to_owned).collect()
+    }
+
     /// The port at 127.0.0.1.
     pub fn port(&self) -> u16 {
         match self {

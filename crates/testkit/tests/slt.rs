@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use testkit::Target;
-use testkit::script::{Outcome, Protocol, Script, run};
+use testkit::script::{Outcome, Protocol, Script, Summary, run};
 
 /// A script that is lost, or no longer found, must not look like success.
 const STATEMENTS_MIN: usize = 4600;
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     let filters: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let files = files();
     let chosen = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter));
-    let (mut statements, mut failed) = (0, 0);
+    let (mut statements, mut failed, mut differences, mut summary) = (0, 0, 0, Summary::default());
     let tests = files.iter().flat_map(|(name, path)| {
         let tests = [(name.clone(), Protocol::Simple), (format!("{name}_extended"), Protocol::Extended)];
         tests.map(|(test, protocol)| (test, name, path, protocol))
@@ -40,12 +40,15 @@ fn main() -> ExitCode {
         statements += outcome.statements;
         let wrong = outcome.differences.len();
         failed += usize::from(wrong > 0);
+        differences += wrong;
+        outcome.differences.iter().for_each(|difference| summary.add(difference));
         let verdict = if wrong == 0 { "ok".to_owned() } else { format!("FAILED ({wrong} wrong)") };
         println!("test {test} ... {verdict} ({} statements, {millis} ms)", outcome.statements);
         let shown = std::env::var("SLT_SHOW").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
         outcome.differences.iter().take(shown).for_each(|difference| println!("{difference}\n"));
     }
-    println!("{statements} statements, {failed} tests failed");
+    print!("{summary}");
+    println!("{statements} statements, {differences} differ, {failed} tests failed");
     if filters.is_empty() && statements < STATEMENTS_MIN {
         println!("fewer than {STATEMENTS_MIN} statements: a script is missing");
         return ExitCode::FAILURE;
@@ -56,7 +59,10 @@ fn main() -> ExitCode {
 fn run_file(name: &str, path: &Path, protocol: Protocol) -> Outcome {
     let text = std::fs::read_to_string(path).expect("the script can be read");
     let script = Script::parse(&format!("tests/slt/{name}.slt"), &text).unwrap_or_else(|fault| panic!("{fault}"));
-    run(&script, protocol, &Target::reference(), &Target::start())
+    let subject = Target::start();
+    let outcome = run(&script, protocol, &Target::reference(), &subject);
+    subject.panics().iter().for_each(|line| println!("{name}: the server says: {line}"));
+    outcome
 }
 
 /// Name and path of each script.

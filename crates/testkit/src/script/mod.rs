@@ -33,6 +33,8 @@
 
 mod parse;
 mod run;
+mod summary;
 
 pub use parse::{Expect, Record, Script, Send};
 pub use run::{Difference, Outcome, Protocol, run};
+pub use summary::Summary;

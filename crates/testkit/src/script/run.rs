@@ -41,7 +41,7 @@ pub enum Protocol {
     Extended,
 }
 
-/// Runs all records, past differences, until a connection to the server under test is lost.
+/// Runs all records, past differences and lost connections, as long as the server under test lives.
 pub fn run(script: &Script, protocol: Protocol, reference: &Target, subject: &Target) -> Outcome {
     let mut outcome = Outcome::default();
     let mut connections: BTreeMap<&str, (Connection, Connection)> = BTreeMap::new();
@@ -59,8 +59,12 @@ pub fn run(script: &Script, protocol: Protocol, reference: &Target, subject: &Ta
                 subject: actual,
             });
         }
-        if pair.1.is_closed() {
-            break;
+        if pair.1.is_closed() || pair.0.is_closed() {
+            // Both sessions begin anew, so that they stay alike.
+            connections.remove(record.connection.as_str());
+            if subject.is_gone() {
+                break;
+            }
         }
     }
     outcome
