@@ -12,8 +12,8 @@ use crate::reply::{Column, Event, Fields, Reply};
 /// OIDs from here on are given out at run time.
 const FIRST_USER_OID: u32 = 16384;
 
-/// How long [`Connection::query`] waits before it says that the server hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long [`Connection::query`] waits before it gives the connection up.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A connection on which one exchange at a time is under way.
 pub struct Connection {
@@ -24,6 +24,7 @@ pub struct Connection {
     copy_data: Vec<u8>,
     key: Option<(u32, u32)>,
     closed: bool,
+    binary: bool,
 }
 
 impl Connection {
@@ -39,6 +40,7 @@ impl Connection {
             copy_data: Vec::new(),
             key: None,
             closed: false,
+            binary: false,
         };
         let mut body = 196_608u32.to_be_bytes().to_vec();
         for text in ["user", "postgres", "database", database, "application_name", "testkit", ""] {
@@ -52,12 +54,10 @@ impl Connection {
         }
     }
 
-    /// Sends a simple Query and waits for the whole answer.
-    ///
-    /// PANICS if the server does not answer within a minute.
+    /// Sends a simple Query and waits for the whole answer, at most half a minute.
     pub fn query(&mut self, sql: &str) -> Reply {
         self.send(sql);
-        self.receive(PATIENCE).unwrap_or_else(|| panic!("no answer to: {sql}"))
+        self.patiently()
     }
 
     /// Like [`Connection::query`]; if the server asks for COPY data, it gets `data`.
@@ -68,8 +68,20 @@ impl Connection {
         reply
     }
 
-    /// Parses, describes, binds with text parameters, executes and syncs one statement.
+    /// Parses, describes, binds with text parameters, executes and syncs one statement; rows come as text.
     pub fn extended(&mut self, sql: &str, parameters: &[Option<&str>]) -> Reply {
+        self.prepared(sql, parameters, 0)
+    }
+
+    /// Like [`Connection::extended`], but rows come in binary form and are shown in hexadecimal.
+    pub fn binary(&mut self, sql: &str, parameters: &[Option<&str>]) -> Reply {
+        self.binary = true;
+        let reply = self.prepared(sql, parameters, 1);
+        self.binary = false;
+        reply
+    }
+
+    fn prepared(&mut self, sql: &str, parameters: &[Option<&str>], result_format: u16) -> Reply {
         let mut messages = Vec::new();
         let mut parse = Vec::new();
         put_text(&mut parse, "");
@@ -88,12 +100,23 @@ impl Connection {
                 None => bind.extend((-1i32).to_be_bytes()),
             }
         }
-        bind.extend(0u16.to_be_bytes());
+        bind.extend(1u16.to_be_bytes());
+        bind.extend(result_format.to_be_bytes());
         put_message(&mut messages, b'B', &bind);
         put_message(&mut messages, b'E', b"\0\0\0\0\0");
         put_message(&mut messages, b'S', b"");
         self.write(&messages);
-        self.receive(PATIENCE).unwrap_or_else(|| panic!("no answer to: {sql}"))
+        self.patiently()
+    }
+
+    fn patiently(&mut self) -> Reply {
+        if let Some(reply) = self.receive(PATIENCE) {
+            return reply;
+        }
+        self.closed = true;
+        let mut events = std::mem::take(&mut self.pending);
+        events.push(Event::NoAnswer);
+        Reply { events, status: None }
     }
 
     /// Sends a simple Query without waiting.
@@ -190,6 +213,10 @@ impl Connection {
                 self.write(&messages);
             }
             b'1' | b'2' | b'3' | b'H' | b'c' => {}
+            b'D' if self.binary => {
+                let row = (0..body.u16()).map(|_| body.bytes().map(|bytes| hexadecimal(&bytes)));
+                self.pending.push(Event::Row(row.collect()));
+            }
             _ => self.pending.push(event(kind, &mut body)),
         }
         None
@@ -281,14 +308,22 @@ impl Body<'_> {
         text
     }
 
-    fn value(&mut self) -> Option<String> {
+    fn bytes(&mut self) -> Option<Vec<u8>> {
         let length = usize::try_from(self.u32() as i32).ok()?;
-        Some(String::from_utf8_lossy(self.take(length)).into_owned())
+        Some(self.take(length).to_vec())
+    }
+
+    fn value(&mut self) -> Option<String> {
+        self.bytes().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn rest(&mut self) -> String {
         String::from_utf8_lossy(self.take(self.0.len())).into_owned()
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn put_text(body: &mut Vec<u8>, text: &str) {

@@ -61,6 +61,8 @@ pub enum Event {
     Notice(Fields),
     /// An error.
     Error(Fields),
+    /// The server has not answered for so long that the connection was given up.
+    NoAnswer,
 }
 
 /// All that came between a message and the next ReadyForQuery.
@@ -150,6 +152,7 @@ impl fmt::Display for Event {
             Event::Done(tag) => write!(f, "done {tag}"),
             Event::Empty => write!(f, "empty"),
             Event::NoData => write!(f, "no data"),
+            Event::NoAnswer => write!(f, "no answer"),
             Event::Setting(name, value) => write!(f, "setting {name} = {value}"),
             Event::Notified(channel, payload) => write!(f, "notified {channel} {payload}"),
             Event::Notice(fields) | Event::Error(fields) => write!(f, "{fields}"),

@@ -59,4 +59,34 @@ impl Target {
             Target::Postgres { database } => Oracle::shared().connect(database),
         }
     }
+
+    /// Whether the server has ended by itself.
+    pub fn is_gone(&self) -> bool {
+        match self {
+            Target::Nyala { server, .. } => server.is_gone(),
+            Target::Postgres { .. } => false,
+        }
+    }
+
+    /// Lines of the server's log that tell of a panic.
+    pub fn panics(&self) -> Vec<String> {
+        let Target::Nyala { server, .. } = self else { return Vec::new() };
+        server.stderr().lines().filter(|line| line.contains("panicked")).map(str::to_owned).collect()
+    }
+
+    /// The port at 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        match self {
+            Target::Nyala { server, .. } => server.port(),
+            Target::Postgres { .. } => Oracle::shared().port(),
+        }
+    }
+
+    /// The database that [`Target::connect`] connects to.
+    pub fn database(&self) -> &str {
+        match self {
+            Target::Nyala { .. } => "postgres",
+            Target::Postgres { database } => database,
+        }
+    }
 }

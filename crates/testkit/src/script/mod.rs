@@ -1,6 +1,9 @@
 //! Scripts without expectations: each statement runs on PostgreSQL and on the server under test, and the answers must be
 //! equal in every byte a client can see.
 //!
+//! A script runs twice: over the simple protocol, and with the single statements of the plural records and of `values`
+//! sent by the extended protocol, asking for binary results.
+//!
 //! A script is a list of records, separated by empty lines. A record is a header line and SQL:
 //!
 //! ```text
@@ -24,11 +27,14 @@
 //! - `bind` sends the lines before `----` by the extended protocol, once for each line after it: parameters separated by
 //!   `|`, NULL spelled `\N`.
 //! - `connection NAME`, alone, makes the following records run on a connection of that name.
-//! - Modifiers at the end of a header: `sort` (order of rows is free), `skip-message` (errors and notices count by SQLSTATE
-//!   only), `differs REASON…` (a known difference: the answers must *not* be equal, so that the mark goes when it is mended).
+//! - Modifiers at the end of a header: `sort` (order of rows is free), `text` (no binary results: they hold OIDs, which
+//!   differ between databases), `skip-message` (errors and notices count by SQLSTATE only), `differs REASON…` (a known
+//!   difference: the answers must *not* be equal, so that the mark goes when it is mended).
 
 mod parse;
 mod run;
+mod summary;
 
 pub use parse::{Expect, Record, Script, Send};
-pub use run::{Difference, Outcome, run};
+pub use run::{Difference, Outcome, Protocol, run};
+pub use summary::Summary;

@@ -24,6 +24,8 @@ pub struct Record {
     pub sort: bool,
     /// Errors and notices count by SQLSTATE only.
     pub skip_message: bool,
+    /// Never ask for binary results.
+    pub text: bool,
     /// Why the answers are known to differ.
     pub differs: Option<String>,
 }
@@ -31,8 +33,10 @@ pub struct Record {
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Send {
-    /// A simple Query.
+    /// A simple Query, whatever it holds.
     Query(String),
+    /// A single statement, by either protocol.
+    Statement(String),
     /// A simple Query, and data if asked for.
     Copy(String, String),
     /// A statement by the extended protocol with its parameters.
@@ -108,12 +112,14 @@ fn template(header: &str, connection: &str) -> Result<Template, String> {
         expect,
         sort: false,
         skip_message: false,
+        text: false,
         differs: None,
     };
     while let Some(word) = words.next() {
         match word {
             "sort" => record.sort = true,
             "skip-message" => record.skip_message = true,
+            "text" => record.text = true,
             "differs" => record.differs = Some(words.by_ref().collect::<Vec<_>>().join(" ")),
             _ => return Err(format!("no such modifier `{word}`")),
         }
@@ -147,7 +153,7 @@ fn expand(template: &Template, lines: &[&str], first: usize, records: &mut Vec<R
         "values" => {
             for (index, line) in lines.iter().enumerate() {
                 for value in line.strip_suffix(';').unwrap_or(line).split("; ") {
-                    push(first + index, Send::Query(format!("SELECT {value}")));
+                    push(first + index, Send::Statement(format!("SELECT {value}")));
                 }
             }
         }
@@ -155,7 +161,7 @@ fn expand(template: &Template, lines: &[&str], first: usize, records: &mut Vec<R
             let mut start = 0;
             for (index, line) in lines.iter().enumerate() {
                 if line.trim_end().ends_with(';') || index + 1 == lines.len() {
-                    push(first + start, Send::Query(lines[start..=index].join("\n")));
+                    push(first + start, Send::Statement(lines[start..=index].join("\n")));
                     start = index + 1;
                 }
             }
@@ -177,11 +183,11 @@ mod tests {
         );
         let records = script.expect("well formed").records;
         let seen: Vec<_> = records.iter().map(|r| (r.line, r.connection.as_str(), r.send.clone(), r.sort)).collect();
-        let query = |sql: &str| Send::Query(sql.to_owned());
+        let statement = |sql: &str| Send::Statement(sql.to_owned());
         let expected = vec![
-            (4, "a", query("SELECT 1;"), true),
-            (5, "a", query("SELECT\n 2;"), true),
-            (9, "a", query("SELECT 3; SELECT 4;"), false),
+            (4, "a", statement("SELECT 1;"), true),
+            (5, "a", statement("SELECT\n 2;"), true),
+            (9, "a", Send::Query("SELECT 3; SELECT 4;".to_owned()), false),
         ];
         assert_eq!(seen, expected);
     }
@@ -190,7 +196,7 @@ mod tests {
     fn each_value_is_a_statement() {
         let script = Script::parse("x", "values\n1; '2';\n3\n").expect("well formed");
         let seen: Vec<_> = script.records.iter().map(|r| (r.line, r.send.clone())).collect();
-        let query = |sql: &str| Send::Query(sql.to_owned());
+        let query = |sql: &str| Send::Statement(sql.to_owned());
         assert_eq!(seen, vec![(2, query("SELECT 1")), (2, query("SELECT '2'")), (3, query("SELECT 3"))]);
     }
 

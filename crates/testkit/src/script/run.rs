@@ -32,14 +32,23 @@ pub struct Outcome {
     pub differences: Vec<Difference>,
 }
 
-/// Runs all records, past differences, until a connection to the server under test is lost.
-pub fn run(script: &Script, reference: &Target, subject: &Target) -> Outcome {
+/// How single statements are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// As simple Query, with rows as text.
+    Simple,
+    /// By the extended protocol, with rows in binary form.
+    Extended,
+}
+
+/// Runs all records, past differences and lost connections, as long as the server under test lives.
+pub fn run(script: &Script, protocol: Protocol, reference: &Target, subject: &Target) -> Outcome {
     let mut outcome = Outcome::default();
     let mut connections: BTreeMap<&str, (Connection, Connection)> = BTreeMap::new();
     for record in &script.records {
         let pair = connections.entry(&record.connection).or_insert_with(|| (reference.connect(), subject.connect()));
-        let expected = answer(&mut pair.0, record);
-        let actual = answer(&mut pair.1, record);
+        let expected = answer(&mut pair.0, record, protocol);
+        let actual = answer(&mut pair.1, record, protocol);
         outcome.statements += 1;
         if let Some(what) = judge(record, &expected, &actual) {
             outcome.differences.push(Difference {
@@ -50,16 +59,22 @@ pub fn run(script: &Script, reference: &Target, subject: &Target) -> Outcome {
                 subject: actual,
             });
         }
-        if pair.1.is_closed() {
-            break;
+        if pair.1.is_closed() || pair.0.is_closed() {
+            // Both sessions begin anew, so that they stay alike.
+            connections.remove(record.connection.as_str());
+            if subject.is_gone() {
+                break;
+            }
         }
     }
     outcome
 }
 
-fn answer(connection: &mut Connection, record: &Record) -> Reply {
+fn answer(connection: &mut Connection, record: &Record, protocol: Protocol) -> Reply {
     let mut reply = match &record.send {
-        Send::Query(sql) => connection.query(sql),
+        Send::Statement(sql) if protocol == Protocol::Extended && record.text => connection.extended(sql, &[]),
+        Send::Statement(sql) if protocol == Protocol::Extended => connection.binary(sql, &[]),
+        Send::Query(sql) | Send::Statement(sql) => connection.query(sql),
         Send::Copy(sql, data) => connection.copy(sql, data),
         Send::Bind(sql, values) => {
             let values: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
@@ -96,7 +111,7 @@ fn judge(record: &Record, expected: &Reply, actual: &Reply) -> Option<String> {
 
 fn sent(record: &Record) -> String {
     match &record.send {
-        Send::Query(sql) => sql.clone(),
+        Send::Query(sql) | Send::Statement(sql) => sql.clone(),
         Send::Copy(sql, data) => format!("{sql}\n----\n{data}"),
         Send::Bind(sql, values) => format!("{sql}\n---- {values:?}"),
     }

@@ -1,0 +1,82 @@
+// node-postgres against the server that the PG* variables name.
+const assert = require('node:assert/strict');
+const { pipeline } = require('node:stream/promises');
+const { Readable } = require('node:stream');
+const { Client, Pool } = require('pg');
+const { from: copyFrom, to: copyTo } = require('pg-copy-streams');
+
+async function types(client) {
+  await client.query('DROP TABLE IF EXISTS client_node');
+  await client.query(`CREATE TABLE client_node (id int PRIMARY KEY, big bigint, t text, n numeric(8,2), f float8,
+    b boolean, y bytea, d timestamptz, j jsonb, a int[], nothing text)`);
+  const when = new Date('2024-02-29T12:00:00.123Z');
+  const row = [1, '1099511627776', 'täxt', '12.50', 1.25, true, Buffer.from([0, 255]), when, { k: [1, 2] }, [1, 2, 3], null];
+  const inserted = await client.query('INSERT INTO client_node VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11) RETURNING *', row);
+  assert.equal(inserted.rowCount, 1);
+  assert.deepEqual(Object.values(inserted.rows[0]), row);
+  const found = await client.query({ name: 'find', text: 'SELECT * FROM client_node WHERE id = $1 AND t = $2', values: [1, 'täxt'] });
+  assert.deepEqual(Object.values(found.rows[0]), row);
+  const again = await client.query({ name: 'find', text: 'SELECT * FROM client_node WHERE id = $1 AND t = $2', values: [2, 'x'] });
+  assert.equal(again.rows.length, 0);
+  const two = await client.query('SELECT 1 AS a; SELECT 2 AS b');
+  assert.deepEqual(two.map((r) => r.rows[0]), [{ a: 1 }, { b: 2 }]);
+}
+
+async function transactions(client) {
+  await client.query('BEGIN');
+  await client.query('DELETE FROM client_node');
+  await client.query('ROLLBACK');
+  assert.equal((await client.query('SELECT count(*) FROM client_node')).rows[0].count, '1');
+}
+
+async function errors(client) {
+  await assert.rejects(client.query('INSERT INTO client_node (id) VALUES ($1)', [1]), (error) => {
+    assert.equal(error.code, '23505');
+    assert.equal(error.constraint, 'client_node_pkey');
+    assert.equal(error.table, 'client_node');
+    assert.equal(error.detail, 'Key (id)=(1) already exists.');
+    return true;
+  });
+  await assert.rejects(client.query('SELEC 1'), { code: '42601', position: '1' });
+  await assert.rejects(client.query('SELECT $1::int', ['x']), { code: '22P02' });
+}
+
+async function copy(client) {
+  const lines = Array.from({ length: 2000 }, (_, i) => `${i + 1000}\trow ${i}\n`);
+  await pipeline(Readable.from(lines), client.query(copyFrom('COPY client_node (id, t) FROM STDIN')));
+  let text = '';
+  const out = client.query(copyTo('COPY (SELECT id, t FROM client_node WHERE id >= 1000 ORDER BY id) TO STDOUT'));
+  for await (const chunk of out) text += chunk;
+  assert.equal(text, lines.join(''));
+}
+
+async function notifications(client) {
+  const heard = new Promise((resolve) => client.once('notification', resolve));
+  await client.query('LISTEN client_node_channel');
+  await client.query("NOTIFY client_node_channel, 'hello'");
+  assert.equal((await heard).payload, 'hello');
+}
+
+async function pool() {
+  const connections = new Pool({ max: 5 });
+  const tasks = Array.from({ length: 50 }, (_, i) => connections.query('SELECT $1::int + 1 AS n', [i]));
+  const answers = await Promise.all(tasks);
+  assert.deepEqual(answers.map((r) => r.rows[0].n), Array.from({ length: 50 }, (_, i) => i + 1));
+  await connections.end();
+}
+
+async function main() {
+  const client = new Client();
+  await client.connect();
+  await types(client);
+  await transactions(client);
+  await errors(client);
+  await copy(client);
+  await notifications(client);
+  await pool();
+  await client.query('DROP TABLE client_node');
+  await client.end();
+  console.log('ok');
+}
+
+main().catch((error) => { console.error(error); process.exit(1); });

@@ -1,0 +1,210 @@
+import java.io.StringReader;
+import java.io.StringWriter;
+import java.math.BigDecimal;
+import java.sql.BatchUpdateException;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.sql.Statement;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import java.util.UUID;
+import org.postgresql.PGConnection;
+import org.postgresql.util.PSQLException;
+
+/** pgjdbc against the server that the PG* variables name. */
+public class Smoke {
+    public static void main(String[] args) throws Exception {
+        String url = "jdbc:postgresql://" + env("PGHOST") + ":" + env("PGPORT") + "/" + env("PGDATABASE");
+        // A threshold of 1 makes every statement a named one with binary results.
+        for (String mode : List.of("extended", "extended&prepareThreshold=1", "simple")) {
+            try (Connection c = DriverManager.getConnection(url + "?user=" + env("PGUSER") + "&preferQueryMode=" + mode)) {
+                types(c);
+                transactions(c);
+                errors(c);
+                batches(c);
+                cursors(c);
+                copying(c);
+                metadata(c);
+                try (Statement s = c.createStatement()) {
+                    s.execute("DROP TABLE client_jdbc");
+                }
+            }
+        }
+        System.out.println("ok");
+    }
+
+    static String env(String name) {
+        return Objects.requireNonNull(System.getenv(name), name);
+    }
+
+    static void equal(Object got, Object want) {
+        if (!Objects.equals(got, want)) {
+            throw new AssertionError("got " + got + ", want " + want);
+        }
+    }
+
+    static void types(Connection c) throws SQLException {
+        try (Statement s = c.createStatement()) {
+            s.execute("DROP TABLE IF EXISTS client_jdbc");
+            s.execute("CREATE TABLE client_jdbc (id serial PRIMARY KEY, big bigint, t text, n numeric(8,2), f float8, b boolean,"
+                + " y bytea, d date, ts timestamp, tz timestamptz, u uuid, l int[], nothing text)");
+        }
+        LocalDate day = LocalDate.of(2024, 2, 29);
+        LocalDateTime at = LocalDateTime.of(2024, 2, 29, 12, 0, 0, 123456000);
+        OffsetDateTime when = OffsetDateTime.of(at, ZoneOffset.UTC);
+        UUID uuid = UUID.fromString("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11");
+        String sql = "INSERT INTO client_jdbc (big, t, n, f, b, y, d, ts, tz, u, l, nothing) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)";
+        try (PreparedStatement p = c.prepareStatement(sql, Statement.RETURN_GENERATED_KEYS)) {
+            p.setLong(1, 1L << 40);
+            p.setString(2, "täxt");
+            p.setBigDecimal(3, new BigDecimal("12.50"));
+            p.setDouble(4, 1.25);
+            p.setBoolean(5, true);
+            p.setBytes(6, new byte[] {0, -1});
+            p.setObject(7, day);
+            p.setObject(8, at);
+            p.setObject(9, when);
+            p.setObject(10, uuid);
+            p.setArray(11, c.createArrayOf("int4", new Object[] {1, 2, 3}));
+            p.setString(12, null);
+            equal(p.executeUpdate(), 1);
+            ResultSet keys = p.getGeneratedKeys();
+            keys.next();
+            equal(keys.getInt("id"), 1);
+        }
+        try (PreparedStatement p = c.prepareStatement("SELECT * FROM client_jdbc WHERE id = ?")) {
+            for (int round = 0; round < 3; round++) {
+                p.setInt(1, 1);
+                ResultSet r = p.executeQuery();
+                r.next();
+                equal(r.getLong("big"), 1L << 40);
+                equal(r.getString("t"), "täxt");
+                equal(r.getBigDecimal("n"), new BigDecimal("12.50"));
+                equal(r.getDouble("f"), 1.25);
+                equal(r.getBoolean("b"), true);
+                equal(Arrays.toString(r.getBytes("y")), "[0, -1]");
+                equal(r.getObject("d", LocalDate.class), day);
+                equal(r.getObject("ts", LocalDateTime.class), at);
+                equal(r.getObject("tz", OffsetDateTime.class).toInstant(), when.toInstant());
+                equal(r.getObject("u"), uuid);
+                equal(Arrays.toString((Object[]) r.getArray("l").getArray()), "[1, 2, 3]");
+                equal(r.getString("nothing"), null);
+                equal(r.next(), false);
+            }
+        }
+    }
+
+    static void transactions(Connection c) throws SQLException {
+        c.setAutoCommit(false);
+        c.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+        try (Statement s = c.createStatement()) {
+            s.executeUpdate("DELETE FROM client_jdbc");
+            c.rollback();
+            Savepoint point = c.setSavepoint();
+            s.executeUpdate("UPDATE client_jdbc SET t = 'changed'");
+            c.rollback(point);
+            c.commit();
+            ResultSet r = s.executeQuery("SELECT count(*), max(t) FROM client_jdbc");
+            r.next();
+            equal(r.getInt(1), 1);
+            equal(r.getString(2), "täxt");
+            c.commit();
+        }
+        c.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
+        c.setAutoCommit(true);
+    }
+
+    static void errors(Connection c) throws SQLException {
+        try (Statement s = c.createStatement()) {
+            s.execute("INSERT INTO client_jdbc (id) VALUES (1)");
+            throw new AssertionError("a duplicate went in");
+        } catch (PSQLException e) {
+            equal(e.getSQLState(), "23505");
+            equal(e.getServerErrorMessage().getConstraint(), "client_jdbc_pkey");
+            equal(e.getServerErrorMessage().getDetail(), "Key (id)=(1) already exists.");
+        }
+        try (Statement s = c.createStatement()) {
+            s.execute("SELECT nosuch");
+        } catch (PSQLException e) {
+            equal(e.getSQLState(), "42703");
+            equal(e.getServerErrorMessage().getPosition(), 8);
+        }
+    }
+
+    static void batches(Connection c) throws SQLException {
+        c.setAutoCommit(false);
+        try (PreparedStatement p = c.prepareStatement("INSERT INTO client_jdbc (id, t) VALUES (?, ?)")) {
+            for (int i = 100; i < 300; i++) {
+                p.setInt(1, i);
+                p.setString(2, "batch " + i);
+                p.addBatch();
+            }
+            equal(Arrays.stream(p.executeBatch()).sum(), 200);
+            c.commit();
+            p.setInt(1, 100);
+            p.setString(2, "again");
+            p.addBatch();
+            p.executeBatch();
+            throw new AssertionError("a duplicate went in");
+        } catch (BatchUpdateException e) {
+            equal(e.getSQLState(), "23505");
+            c.rollback();
+        }
+        c.setAutoCommit(true);
+    }
+
+    /** With a fetch size the driver reads a portal in parts. */
+    static void cursors(Connection c) throws SQLException {
+        c.setAutoCommit(false);
+        try (PreparedStatement p = c.prepareStatement("SELECT id FROM client_jdbc WHERE id >= ? ORDER BY id")) {
+            p.setFetchSize(7);
+            p.setInt(1, 100);
+            List<Integer> ids = new ArrayList<>();
+            ResultSet r = p.executeQuery();
+            while (r.next()) {
+                ids.add(r.getInt(1));
+            }
+            equal(ids.size(), 200);
+            equal(ids.get(199), 299);
+        }
+        c.commit();
+        c.setAutoCommit(true);
+    }
+
+    static void copying(Connection c) throws Exception {
+        var copy = c.unwrap(PGConnection.class).getCopyAPI();
+        StringBuilder lines = new StringBuilder();
+        for (int i = 1000; i < 3000; i++) {
+            lines.append(i).append("\trow ").append(i).append('\n');
+        }
+        equal(copy.copyIn("COPY client_jdbc (id, t) FROM STDIN", new StringReader(lines.toString())), 2000L);
+        StringWriter out = new StringWriter();
+        copy.copyOut("COPY (SELECT id, t FROM client_jdbc WHERE id >= 1000 ORDER BY id) TO STDOUT", out);
+        equal(out.toString(), lines.toString());
+    }
+
+    /** What tools ask first. */
+    static void metadata(Connection c) throws SQLException {
+        List<String> columns = new ArrayList<>();
+        ResultSet r = c.getMetaData().getColumns(null, "public", "client_jdbc", null);
+        while (r.next()) {
+            columns.add(r.getString("COLUMN_NAME") + " " + r.getString("TYPE_NAME"));
+        }
+        equal(columns.subList(0, 4), List.of("id serial", "big int8", "t text", "n numeric"));
+        ResultSet keys = c.getMetaData().getPrimaryKeys(null, "public", "client_jdbc");
+        keys.next();
+        equal(keys.getString("COLUMN_NAME"), "id");
+        ResultSet tables = c.getMetaData().getTables(null, "public", "client_jdbc", new String[] {"TABLE"});
+        equal(tables.next(), true);
+    }
+}
