@@ -51,6 +51,8 @@ pub(crate) struct Inner {
     pub last_ts: AtomicU64,
     pub next_oid: AtomicU32,
     pub commits: AtomicU64,
+    /// Named in calls that do not wait.
+    pub nobody: Arc<dyn mvcc::Wakeup>,
     /// A commit and its position, to raise the store's durable horizon by when it is reached.
     pub horizon_sample: Mutex<(Timestamp, Lsn)>,
 }

@@ -145,7 +145,7 @@ impl Transaction {
 
     /// Waits for the transaction that has not decided about a key.
     fn wait_for(&mut self, holder: TxnId) -> Result<Option<engine_api::Wait>> {
-        let (wait, wake) = self.wakeup();
+        let (wait, wake) = crate::locks::wakeup();
         let shard = self.shard.clone();
         let core = self.core.as_mut().expect("a writer has started");
         match shard.0.store.wait_for_txn(core, holder, &wake) {
