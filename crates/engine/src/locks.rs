@@ -131,6 +131,7 @@ impl Transaction {
         let (core, inner) = (self.core.as_mut().expect("started above"), &self.shard.0);
         let mark = core.mark();
         let (rows, mode) = (&handle.store.rows, row_mode(mode));
+        let guard = pin();
         let mut answer = LockResult::WouldBlock;
         if !core.is_waiting() {
             answer = inner.store.lock_row(core, rows, row, mode, mvcc::WaitPolicy::Never, &inner.nobody);
@@ -156,7 +157,6 @@ impl Transaction {
                 ));
             }
         }
-        let guard = pin();
         let view = self.view();
         let own = self.core.as_ref().map(|c| c.id());
         let found = match rows.newest(row, own, &guard) {

@@ -138,8 +138,10 @@ impl Store {
     /// Undoes everything and ends the transaction. Gives up a wait first.
     pub fn abort(&self, mut txn: Transaction) {
         self.cancel_wait(&mut txn);
+        // Around both: to pin again inside is cheap.
+        let guard = pin();
         self.undo_to(&mut txn, Transaction::START);
-        self.end(txn, &pin());
+        self.end(txn, &guard);
     }
 
     /// Undoes all writes since `mark`, newest first, and gives back the row and table locks taken since.
