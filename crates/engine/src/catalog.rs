@@ -157,8 +157,15 @@ pub(crate) fn apply(catalog: &mut Catalog, changes: &[(Oid, Option<Arc<CatalogOb
 }
 
 impl Definitions {
-    /// The transaction's catalog over the newest committed one.
+    /// The transaction's catalog over the newest committed one; kept for the next call.
     pub fn catalog(&mut self, committed: Arc<Catalog>) -> Arc<Catalog> {
+        let own = self.catalog_of(Arc::clone(&committed));
+        self.cached = Some((committed, Arc::clone(&own)));
+        own
+    }
+
+    /// The transaction's catalog over the newest committed one.
+    pub fn catalog_of(&self, committed: Arc<Catalog>) -> Arc<Catalog> {
         if let Some((base, own)) = &self.cached
             && Arc::ptr_eq(base, &committed)
         {
@@ -166,9 +173,7 @@ impl Definitions {
         }
         let mut own = Catalog::clone(&committed);
         apply(&mut own, &self.changes);
-        let own = Arc::new(own);
-        self.cached = Some((committed, Arc::clone(&own)));
-        own
+        Arc::new(own)
     }
 
     fn change(&mut self, oid: Oid, object: Option<Arc<CatalogObject>>) {

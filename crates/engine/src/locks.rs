@@ -20,6 +20,18 @@ impl Wakeup for Wake {
     }
 }
 
+/// For calls that do not wait.
+pub(crate) fn nobody() -> Arc<dyn Wakeup> {
+    Arc::new(Wake(WaitCell::new()))
+}
+
+/// A fresh wait and the wakeup that ends it.
+pub(crate) fn wakeup() -> (Wait, Arc<dyn Wakeup>) {
+    let cell = WaitCell::new();
+    let wake: Arc<dyn Wakeup> = Arc::new(Wake(Arc::clone(&cell)));
+    (Wait::on(&cell), wake)
+}
+
 fn row_mode(mode: RowLockMode) -> mvcc::RowLockMode {
     match mode {
         RowLockMode::KeyShare => mvcc::RowLockMode::KeyShare,
@@ -40,13 +52,6 @@ fn table_mode(mode: TableLockMode) -> mvcc::TableLockMode {
         M::ShareRowExclusive => mvcc::TableLockMode::ShareRowExclusive,
         M::Exclusive => mvcc::TableLockMode::Exclusive,
         M::AccessExclusive => mvcc::TableLockMode::AccessExclusive,
-    }
-}
-
-fn wait_policy(policy: WaitPolicy) -> mvcc::WaitPolicy {
-    match policy {
-        WaitPolicy::Block => mvcc::WaitPolicy::Block,
-        WaitPolicy::Error | WaitPolicy::Skip => mvcc::WaitPolicy::Never,
     }
 }
 
@@ -80,13 +85,6 @@ enum Found<'g> {
 }
 
 impl Transaction {
-    /// A fresh wait and the wakeup that ends it.
-    pub(crate) fn wakeup(&mut self) -> (Wait, Arc<dyn Wakeup>) {
-        let cell = WaitCell::new();
-        let wake: Arc<dyn Wakeup> = Arc::new(Wake(Arc::clone(&cell)));
-        (Wait::on(&cell), wake)
-    }
-
     pub(crate) fn deadlock_error(&self, cycle: &[WaitEdge]) -> Error {
         deadlock(cycle)
     }
@@ -94,14 +92,24 @@ impl Transaction {
     /// See [`engine_api::Txn::lock_table`].
     pub(crate) fn lock_relation(&mut self, table: Oid, mode: TableLockMode, policy: WaitPolicy) -> Result<Step<()>> {
         self.start_writing()?;
-        let (wait, wake) = self.wakeup();
-        let shard = self.shard.clone();
-        let core = self.core.as_mut().expect("started above");
-        match shard.0.store.lock_table(core, table, table_mode(mode), wait_policy(policy), &wake) {
-            LockResult::Granted { .. } => Ok(Step::Ready(())),
-            LockResult::Wait => Ok(Step::Wait(wait)),
-            LockResult::Deadlock(cycle) => Err(deadlock(&cycle)),
-            LockResult::WouldBlock | LockResult::Gone => {
+        let (core, inner) = (self.core.as_mut().expect("started above"), &self.shard.0);
+        let mode = table_mode(mode);
+        // Mostly nobody is in the way, and then nothing is made to be woken by.
+        let mut answer = LockResult::WouldBlock;
+        if !core.is_waiting() {
+            answer = inner.store.lock_table(core, table, mode, mvcc::WaitPolicy::Never, &inner.nobody);
+        }
+        let mut waiting = None;
+        if answer == LockResult::WouldBlock && policy == WaitPolicy::Block {
+            let (wait, wake) = wakeup();
+            answer = inner.store.lock_table(core, table, mode, mvcc::WaitPolicy::Block, &wake);
+            waiting = Some(wait);
+        }
+        match (answer, waiting) {
+            (LockResult::Granted { .. }, _) => Ok(Step::Ready(())),
+            (LockResult::Wait, Some(wait)) => Ok(Step::Wait(wait)),
+            (LockResult::Deadlock(cycle), _) => Err(deadlock(&cycle)),
+            (LockResult::Wait | LockResult::WouldBlock | LockResult::Gone, _) => {
                 let catalog = self.own_catalog();
                 let name = catalog.get(table).map_or_else(|| table.to_string(), |o| o.name().to_string());
                 Err(Error::new(SqlState::LOCK_NOT_AVAILABLE, format!("could not obtain lock on relation \"{name}\"")))
@@ -120,25 +128,35 @@ impl Transaction {
     ) -> Result<Step<RowLockOutcome>> {
         self.start_writing()?;
         let handle = TableHandle::of(table)?;
-        let (wait, wake) = self.wakeup();
-        let shard = self.shard.clone();
-        let core = self.core.as_mut().expect("started above");
+        let (core, inner) = (self.core.as_mut().expect("started above"), &self.shard.0);
         let mark = core.mark();
-        let rows = &handle.store.rows;
-        match shard.0.store.lock_row(core, rows, row, row_mode(mode), wait_policy(policy), &wake) {
-            LockResult::Granted { .. } => {}
-            LockResult::Wait => return Ok(Step::Wait(wait)),
-            LockResult::Deadlock(cycle) => return Err(deadlock(&cycle)),
-            LockResult::WouldBlock if policy == WaitPolicy::Skip => return Ok(Step::Ready(RowLockOutcome::Skipped)),
-            LockResult::WouldBlock => {
+        let (rows, mode) = (&handle.store.rows, row_mode(mode));
+        let guard = pin();
+        let mut answer = LockResult::WouldBlock;
+        if !core.is_waiting() {
+            answer = inner.store.lock_row(core, rows, row, mode, mvcc::WaitPolicy::Never, &inner.nobody);
+        }
+        let mut waiting = None;
+        if answer == LockResult::WouldBlock && policy == WaitPolicy::Block {
+            let (wait, wake) = wakeup();
+            answer = inner.store.lock_row(core, rows, row, mode, mvcc::WaitPolicy::Block, &wake);
+            waiting = Some(wait);
+        }
+        match (answer, waiting) {
+            (LockResult::Granted { .. }, _) => {}
+            (LockResult::Wait, Some(wait)) => return Ok(Step::Wait(wait)),
+            (LockResult::Deadlock(cycle), _) => return Err(deadlock(&cycle)),
+            (LockResult::Gone, _) => return Ok(Step::Ready(RowLockOutcome::Gone)),
+            (LockResult::Wait | LockResult::WouldBlock, _) if policy == WaitPolicy::Skip => {
+                return Ok(Step::Ready(RowLockOutcome::Skipped));
+            }
+            (LockResult::Wait | LockResult::WouldBlock, _) => {
                 return Err(Error::new(
                     SqlState::LOCK_NOT_AVAILABLE,
                     format!("could not obtain lock on row in relation \"{}\"", handle.desc.name),
                 ));
             }
-            LockResult::Gone => return Ok(Step::Ready(RowLockOutcome::Gone)),
         }
-        let guard = pin();
         let view = self.view();
         let own = self.core.as_ref().map(|c| c.id());
         let found = match rows.newest(row, own, &guard) {
@@ -171,7 +189,7 @@ impl Transaction {
         drop(guard);
         if matches!(outcome, Ok(RowLockOutcome::Gone)) {
             let core = self.core.as_mut().expect("started above");
-            shard.0.store.undo_to(core, mark);
+            self.shard.0.store.undo_to(core, mark);
         }
         outcome.map(Step::Ready)
     }

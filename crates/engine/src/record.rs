@@ -61,6 +61,9 @@ const UNDO_TO: u8 = 7;
 const RUN_GAP_MIN: usize = 3;
 
 fn put(out: &mut Vec<u8>, mut value: u64) {
+    if value < 0x80 {
+        return out.push(value as u8);
+    }
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -74,6 +77,8 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 fn put_row(out: &mut Vec<u8>, kind: u8, storage: StorageId, row: RowId) {
+    // Enough for the operation but for its bytes; a small transaction's buffer is made once.
+    out.reserve(48);
     out.push(kind);
     put(out, storage.table.0 as u64);
     put(out, storage.generation as u64);
@@ -105,19 +110,30 @@ pub fn update(out: &mut Vec<u8>, storage: StorageId, row: RowId, layout: LayoutI
     }
 }
 
+/// Where `old` and `new`, of one length, first differ at or after `at`; their length if they do not. A word at a time:
+/// most of a row stays as it was.
+fn next_difference(old: &[u8], new: &[u8], mut at: usize) -> usize {
+    let word = |bytes: &[u8]| bytes.first_chunk().map(|word| u64::from_le_bytes(*word));
+    while let (Some(a), Some(b)) = (word(&old[at..]), word(&new[at..])) {
+        if a != b {
+            return at + ((a ^ b).trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    (at..new.len()).find(|&i| old[i] != new[i]).unwrap_or(new.len())
+}
+
 /// The number of runs' bytes is written first; it is at most a few, so it is patched in front by a rotate.
 fn put_runs(out: &mut Vec<u8>, old: &[u8], new: &[u8]) {
     let start = out.len();
     let mut at = 0;
-    let mut i = 0;
-    while i < new.len() {
-        if old[i] == new[i] {
-            i += 1;
-            continue;
+    loop {
+        let begin = next_difference(old, new, at);
+        if begin == new.len() {
+            break;
         }
-        let begin = i;
-        let mut end = i + 1;
-        i = end;
+        let mut end = begin + 1;
+        let mut i = end;
         while i < new.len() && i - end < RUN_GAP_MIN {
             if old[i] != new[i] {
                 end = i + 1;
@@ -127,7 +143,6 @@ fn put_runs(out: &mut Vec<u8>, old: &[u8], new: &[u8]) {
         put(out, (begin - at) as u64);
         put_bytes(out, &new[begin..end]);
         at = end;
-        i = end;
     }
     let len = out.len() - start;
     let before = out.len();

@@ -179,6 +179,7 @@ pub(crate) fn open(
         last_ts: AtomicU64::new(replayed.last_ts.0),
         next_oid: AtomicU32::new(next_oid),
         commits: AtomicU64::new(0),
+        nobody: crate::locks::nobody(),
         horizon_sample: Mutex::new((replayed.last_ts, replayed.end)),
     };
     Ok((Shard(Arc::new(inner)), replayed))

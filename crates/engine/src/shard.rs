@@ -51,6 +51,8 @@ pub(crate) struct Inner {
     pub last_ts: AtomicU64,
     pub next_oid: AtomicU32,
     pub commits: AtomicU64,
+    /// Named in calls that do not wait.
+    pub nobody: Arc<dyn mvcc::Wakeup>,
     /// A commit and its position, to raise the store's durable horizon by when it is reached.
     pub horizon_sample: Mutex<(Timestamp, Lsn)>,
 }
@@ -118,17 +120,17 @@ impl Shard {
         self.0.collect(budget);
     }
 
-    /// A sequence that is committed, or that a running transaction has made: its descriptor is kept until it ends.
-    fn sequence(&self, oid: Oid) -> Result<SequenceDesc> {
+    /// Calls `with` for a sequence that is committed, or that a running transaction has made: its descriptor is kept until
+    /// it ends.
+    fn with_sequence<R>(&self, oid: Oid, with: impl FnOnce(&SequenceDesc) -> Result<R>) -> Result<R> {
         if let Some(desc) = self.catalog().sequence(oid) {
-            return Ok(desc.clone());
+            return with(desc);
         }
-        self.0
-            .new_sequences
-            .lock()
-            .get(&oid)
-            .cloned()
-            .ok_or_else(|| Error::new(SqlState::UNDEFINED_TABLE, format!("could not open relation with OID {oid}")))
+        let pending = self.0.new_sequences.lock().get(&oid).cloned();
+        match pending {
+            Some(desc) => with(&desc),
+            None => Err(Error::new(SqlState::UNDEFINED_TABLE, format!("could not open relation with OID {oid}"))),
+        }
     }
 }
 
@@ -146,7 +148,7 @@ impl Engine for Shard {
     }
 
     fn sequence_next(&self, sequence: Oid) -> Result<i64> {
-        self.0.sequences.next(&self.0, &self.sequence(sequence)?)
+        self.with_sequence(sequence, |desc| self.0.sequences.next(&self.0, desc))
     }
 
     fn sequence_gate(&self, sequence: Oid) -> Lsn {
@@ -158,7 +160,7 @@ impl Engine for Shard {
     }
 
     fn sequence_get(&self, sequence: Oid) -> Result<SequenceState> {
-        Ok(self.0.sequences.get(&self.sequence(sequence)?))
+        self.with_sequence(sequence, |desc| Ok(self.0.sequences.get(desc)))
     }
 
     fn row_count(&self, table: Oid) -> u64 {

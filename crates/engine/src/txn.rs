@@ -14,6 +14,7 @@ use engine_api::{
 };
 use mvcc::index::{OrderedIndex as _, Rows};
 use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin};
+use smallvec::SmallVec;
 
 use crate::catalog::Definitions;
 use crate::shard::Shard;
@@ -53,8 +54,13 @@ pub(crate) struct Transaction {
     pub definitions: Definitions,
     marks: Vec<Mark>,
     scratch: Vec<u8>,
+    /// Keys before and after a change, while it is entered.
+    keys: (Vec<u8>, Vec<u8>),
     rows: Rows,
 }
+
+/// Positions in a table's list of indexes.
+type Entries = SmallVec<[usize; 8]>;
 
 impl Transaction {
     pub fn new(shard: Shard, options: TxnOptions) -> Transaction {
@@ -71,6 +77,7 @@ impl Transaction {
             definitions: Definitions::default(),
             marks: Vec::new(),
             scratch: Vec::new(),
+            keys: (Vec::new(), Vec::new()),
             rows: Rows::new(),
         }
     }
@@ -115,11 +122,13 @@ impl Transaction {
         })
     }
 
-    /// Takes the entries of a version out of the indexes again, up to `count` of them.
-    fn remove_entries(handle: &TableHandle, entered: &[(Arc<IndexStore>, Vec<u8>)], row: RowId) {
-        debug_assert!(entered.len() <= handle.indexes.len());
-        for (index, key) in entered {
-            index.tree.remove(key, row);
+    /// Takes the entries of a tuple out of these indexes again.
+    fn remove_entries(handle: &TableHandle, entered: &[usize], row: RowId, layout: LayoutId, tuple: &[u8]) {
+        let mut key = Vec::new();
+        for index in entered.iter().map(|&at| &handle.indexes[at]) {
+            key.clear();
+            handle.shape.key(&index.desc, layout, tuple, &mut key);
+            index.tree.remove(&key, row);
         }
     }
 
@@ -148,10 +157,9 @@ impl Transaction {
 
     /// Waits for the transaction that has not decided about a key.
     fn wait_for(&mut self, holder: TxnId) -> Result<Option<engine_api::Wait>> {
-        let (wait, wake) = self.wakeup();
-        let shard = self.shard.clone();
+        let (wait, wake) = crate::locks::wakeup();
         let core = self.core.as_mut().expect("a writer has started");
-        match shard.0.store.wait_for_txn(core, holder, &wake) {
+        match self.shard.0.store.wait_for_txn(core, holder, &wake) {
             LockResult::Wait => Ok(Some(wait)),
             LockResult::Deadlock(cycle) => Err(self.deadlock_error(&cycle)),
             LockResult::Granted { .. } | LockResult::WouldBlock | LockResult::Gone => Ok(None),
@@ -168,24 +176,22 @@ impl Transaction {
         }
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
-        let shard = self.shard.clone();
         loop {
             let core = self.core.as_mut().expect("started above");
             let mark = core.mark();
-            let row = {
-                let guard = pin();
-                handle.store.rows.insert(core, self.command, layout, tuple, &guard)
-            };
+            let guard = pin();
+            let row = handle.store.rows.insert(core, self.command, layout, tuple, &guard);
             let own = core.id();
-            let mut entered: Vec<(Arc<IndexStore>, Vec<u8>)> = Vec::with_capacity(handle.indexes.len());
+            let key = &mut self.keys.1;
+            let mut entered = Entries::new();
             let mut blocked = None;
-            for index in handle.indexes.iter() {
-                let mut key = Vec::with_capacity(32);
-                let has_null = handle.shape.key(&index.desc, layout, tuple, &mut key);
-                match unique::enter(&shard.0.stripes, handle, index, &key, has_null, row, own) {
-                    Entered::Done(_) => entered.push((Arc::clone(index), key)),
+            for (at, index) in handle.indexes.iter().enumerate() {
+                key.clear();
+                let has_null = handle.shape.key(&index.desc, layout, tuple, key);
+                match unique::enter(&self.shard.0.stripes, handle, index, key, has_null, row, own) {
+                    Entered::Done(_) => entered.push(at),
                     other => {
-                        blocked = Some((Arc::clone(index), other));
+                        blocked = Some((index, other));
                         break;
                     }
                 }
@@ -194,8 +200,9 @@ impl Transaction {
                 record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
                 return Ok(Step::Ready(InsertOutcome::Inserted(row)));
             };
-            Transaction::remove_entries(handle, &entered, row);
-            shard.0.store.undo_to(self.core.as_mut().expect("started above"), mark);
+            Transaction::remove_entries(handle, &entered, row, layout, tuple);
+            self.shard.0.store.undo_to(core, mark);
+            drop(guard);
             let takes = match arbiter {
                 ConflictArbiter::None => false,
                 ConflictArbiter::Any => true,
@@ -204,7 +211,7 @@ impl Transaction {
             match why {
                 Entered::Duplicate(other) if takes => return Ok(Step::Ready(InsertOutcome::Conflict(other))),
                 why => {
-                    if let Some(wait) = self.clear_the_way(handle, &index, why, layout, tuple)? {
+                    if let Some(wait) = self.clear_the_way(handle, index, why, layout, tuple)? {
                         return Ok(Step::Wait(wait));
                     }
                 }
@@ -255,7 +262,6 @@ impl Transaction {
         }
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
-        let shard = self.shard.clone();
         let own = self.core.as_ref().expect("started above").id();
         let mut old = std::mem::take(&mut self.scratch);
         old.clear();
@@ -270,36 +276,39 @@ impl Transaction {
             }
         };
         loop {
-            let mut entered: Vec<(Arc<IndexStore>, Vec<u8>)> = Vec::new();
+            let guard = pin();
+            let mut entered = Entries::new();
             let (mut diverged, mut blocked) = (false, None);
-            for index in handle.indexes.iter() {
-                let (mut before, mut after) = (Vec::with_capacity(32), Vec::with_capacity(32));
-                handle.shape.key(&index.desc, old_layout, &old, &mut before);
-                let has_null = handle.shape.key(&index.desc, layout, tuple, &mut after);
+            let (before, after) = &mut self.keys;
+            for (at, index) in handle.indexes.iter().enumerate() {
+                before.clear();
+                after.clear();
+                handle.shape.key(&index.desc, old_layout, &old, before);
+                let has_null = handle.shape.key(&index.desc, layout, tuple, after);
                 if before == after {
                     continue;
                 }
                 diverged = true;
-                match unique::enter(&shard.0.stripes, handle, index, &after, has_null, row, own) {
+                match unique::enter(&self.shard.0.stripes, handle, index, after, has_null, row, own) {
                     // An entry of an older version of this row with the same key stays if this fails.
-                    Entered::Done(true) => entered.push((Arc::clone(index), after)),
+                    Entered::Done(true) => entered.push(at),
                     Entered::Done(false) => {}
                     other => {
-                        blocked = Some((Arc::clone(index), other));
+                        blocked = Some((index, other));
                         break;
                     }
                 }
             }
             let Some((index, why)) = blocked else {
                 let core = self.core.as_mut().expect("started above");
-                let guard = pin();
                 handle.store.rows.update(core, row, self.command, layout, tuple, diverged, &guard);
                 record::update(&mut self.redo, handle.store.id, row, layout, &old, tuple);
                 self.scratch = old;
                 return Ok(Step::Ready(()));
             };
-            Transaction::remove_entries(handle, &entered, row);
-            if let Some(wait) = self.clear_the_way(handle, &index, why, layout, tuple)? {
+            Transaction::remove_entries(handle, &entered, row, layout, tuple);
+            drop(guard);
+            if let Some(wait) = self.clear_the_way(handle, index, why, layout, tuple)? {
                 return Ok(Step::Wait(wait));
             }
         }
@@ -310,10 +319,11 @@ impl Transaction {
         let view = self.view();
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();
-        index.tree.get(key, &mut rows);
         let mut seen = Timestamp(0);
         {
+            // Around both: to pin again inside is cheap.
             let guard = pin();
+            index.tree.get(key, &mut rows);
             let mut scratch = Vec::new();
             for &row in &rows {
                 let version: Option<ReadVersion<'_>> = if newest {
@@ -397,12 +407,7 @@ impl Txn for Transaction {
 
     fn catalog(&self) -> Arc<Catalog> {
         let committed = self.shard.catalog();
-        if self.definitions.changes.is_empty() {
-            return committed;
-        }
-        let mut own = Catalog::clone(&committed);
-        crate::catalog::apply(&mut own, &self.definitions.changes);
-        Arc::new(own)
+        if self.definitions.changes.is_empty() { committed } else { self.definitions.catalog_of(committed) }
     }
 
     fn begin_newest_command(&mut self) {
@@ -556,8 +561,7 @@ impl Txn for Transaction {
                 record::undo_to(&mut self.redo, redo);
             }
         }
-        let shard = self.shard.clone();
-        self.definitions.undo_to(&shard.0, changes, made);
+        self.definitions.undo_to(&self.shard.0, changes, made);
     }
 
     fn put_object(&mut self, object: CatalogObject) -> Result<Step<()>> {

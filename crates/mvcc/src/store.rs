@@ -10,12 +10,13 @@ use base::{Oid, RowId, Timestamp, TxnId};
 use crate::epoch::{Guard, pin};
 use crate::garbage::{Bounds, Collected, GarbageQueue, RowGarbage};
 use crate::locks::row::RowAsk;
+use crate::locks::table::is_weak;
 use crate::locks::{Ask, Graph, LockKey, LockResult, LockTable, Modes, RowLockMode, TableLockMode, WaitEdge};
 use crate::locks::{WaitPolicy, Wakes, Wakeup, wake_all};
 use crate::memory::Memory;
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::Table;
-use crate::txn::{Entry, Transaction, TxnMark, Waiting};
+use crate::txn::{Entry, TableLock, Transaction, TxnMark, Waiting};
 use crate::txns::{TooManyTransactions, TxnTable};
 use crate::views::{ViewToken, Views};
 
@@ -137,8 +138,10 @@ impl Store {
     /// Undoes everything and ends the transaction. Gives up a wait first.
     pub fn abort(&self, mut txn: Transaction) {
         self.cancel_wait(&mut txn);
+        // Around both: to pin again inside is cheap.
+        let guard = pin();
         self.undo_to(&mut txn, Transaction::START);
-        self.end(txn, &pin());
+        self.end(txn, &guard);
     }
 
     /// Undoes all writes since `mark`, newest first, and gives back the row and table locks taken since.
@@ -159,8 +162,9 @@ impl Store {
                     txn.table(table).reduce(txn.id(), row, before, &mut wakes, &guard);
                 }
                 Entry::TableLock { oid, before } => {
-                    self.shared.locks.reduce_table(oid, txn.id(), before, &mut wakes);
-                    txn.set_table_modes(oid, before);
+                    let lock = txn.table_lock(oid);
+                    self.reduce_table(txn.id(), oid, lock, before, &mut wakes);
+                    txn.set_table_lock(TableLock { modes: before, ..lock });
                 }
             }
         }
@@ -176,7 +180,7 @@ impl Store {
                     txn.table_ref(table).reduce(txn.id(), row, 0, &mut wakes, guard);
                 }
                 Entry::TableLock { oid, before: 0 } => {
-                    self.shared.locks.reduce_table(oid, txn.id(), 0, &mut wakes);
+                    self.reduce_table(txn.id(), oid, txn.table_lock(oid), 0, &mut wakes);
                 }
                 Entry::Wrote { .. } | Entry::RowLock { .. } | Entry::TableLock { .. } => {}
             }
@@ -245,24 +249,45 @@ impl Store {
         wake: &Arc<dyn Wakeup>,
     ) -> LockResult {
         txn.check(&self.shared);
-        if txn.covers_table(table, mode.bit()) {
+        let (held, wanted) = (txn.table_lock(table), mode.bit());
+        if crate::locks::Kind::Table.covers(held.modes, wanted) {
             return LockResult::Granted { newly: false };
         }
         let waited = matches!(txn.waiting, Some(Waiting::Table(oid)) if oid == table);
         base::invariant!(waited || !txn.is_waiting(), "{:?} asks for a lock while another call waits", txn.id());
+        let (locks, txns) = (&self.shared.locks, &self.shared.txns);
+        if !waited
+            && is_weak(wanted)
+            && let Some(at) = txn.weak_word(held)
+            && locks.ask_weak(&txns.slot(txn.id()).weak, at, table, held.modes, wanted)
+        {
+            txn.note_table_lock(table, TableLock { modes: held.modes | wanted, weak: Some(at), ..held });
+            return LockResult::Granted { newly: true };
+        }
         let wake = (policy == WaitPolicy::Block).then_some(wake);
-        match self.shared.locks.ask_table(table, txn.id(), mode.bit(), wake) {
+        let answer = locks.ask_table(txns, table, txn.id(), held.weak.map(|at| (at, held.modes)), wanted, wake);
+        // Whatever the answer, what was held is in the queue now.
+        let held = TableLock { weak: None, ..held };
+        txn.set_table_lock(held);
+        match answer {
             Ask::WouldBlock => LockResult::WouldBlock,
             Ask::Waiting => {
                 txn.waiting = Some(Waiting::Table(table));
                 self.wait(txn, LockKey::Table(table))
             }
-            Ask::Granted(before) => {
+            Ask::Granted(_) => {
                 self.end_wait(txn);
-                let held: Modes = before | mode.bit();
-                txn.note_table_lock(table, before, held);
+                txn.note_table_lock(table, TableLock { modes: held.modes | wanted, ..held });
                 LockResult::Granted { newly: true }
             }
+        }
+    }
+
+    /// Leaves `txn` with `modes` of a table lock.
+    fn reduce_table(&self, txn: TxnId, oid: Oid, held: TableLock, modes: Modes, wakes: &mut Wakes) {
+        let weak = held.weak.is_some_and(|at| self.shared.txns.slot(txn).weak.reduce(at, oid, held.modes, modes));
+        if !weak {
+            self.shared.locks.reduce_table(oid, txn, modes, wakes);
         }
     }
 

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use base::{Oid, RowId, TxnId};
 use smallvec::SmallVec;
 
-use crate::locks::{Kind, Modes};
+use crate::locks::Modes;
+use crate::locks::table::WEAK_LOCKS;
 use crate::store::Shared;
 use crate::table::Table;
 
@@ -22,6 +23,15 @@ pub(crate) enum Entry {
     Wrote { table: u16, row: RowId },
     RowLock { table: u16, row: RowId, before: Modes },
     TableLock { oid: Oid, before: Modes },
+}
+
+/// A table lock that is held.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableLock {
+    pub oid: Oid,
+    pub modes: Modes,
+    /// The word of the slot that it is in, unless somebody has moved it to the queue meanwhile; `None`: in the queue.
+    pub weak: Option<usize>,
 }
 
 /// What a blocked transaction stands in line for.
@@ -46,7 +56,7 @@ pub struct Transaction {
     store: usize,
     tables: SmallVec<[Arc<Table>; 2]>,
     pub(crate) log: SmallVec<[Entry; 8]>,
-    pub(crate) table_locks: SmallVec<[(Oid, Modes); 4]>,
+    table_locks: SmallVec<[TableLock; 4]>,
     pub(crate) waiting: Option<Waiting>,
 }
 
@@ -129,24 +139,36 @@ impl Transaction {
         self.log.push(Entry::RowLock { table, row, before });
     }
 
-    pub(crate) fn note_table_lock(&mut self, oid: Oid, before: Modes, held: Modes) {
+    pub(crate) fn note_table_lock(&mut self, oid: Oid, lock: TableLock) {
+        let before = self.table_lock(oid).modes;
         self.log.push(Entry::TableLock { oid, before });
-        self.set_table_modes(oid, held);
+        self.set_table_lock(lock);
     }
 
-    pub(crate) fn set_table_modes(&mut self, oid: Oid, modes: Modes) {
-        self.table_locks.retain(|(other, _)| *other != oid);
-        if modes != 0 {
-            self.table_locks.push((oid, modes));
+    /// Replaces what is known of a table's lock.
+    pub(crate) fn set_table_lock(&mut self, lock: TableLock) {
+        match self.table_locks.iter().position(|known| known.oid == lock.oid) {
+            Some(at) if lock.modes == 0 => drop(self.table_locks.swap_remove(at)),
+            Some(at) => self.table_locks[at] = lock,
+            None if lock.modes == 0 => {}
+            None => self.table_locks.push(lock),
         }
     }
 
-    pub(crate) fn table_modes(&self, oid: Oid) -> Modes {
-        self.table_locks.iter().find(|(other, _)| *other == oid).map_or(0, |(_, modes)| *modes)
+    /// What is held of a table; no modes if nothing is.
+    pub(crate) fn table_lock(&self, oid: Oid) -> TableLock {
+        let known = self.table_locks.iter().find(|lock| lock.oid == oid);
+        known.copied().unwrap_or(TableLock { oid, modes: 0, weak: None })
     }
 
-    pub(crate) fn covers_table(&self, oid: Oid, wanted: Modes) -> bool {
-        Kind::Table.covers(self.table_modes(oid), wanted)
+    /// A word of the slot for a weak lock on `table`: the one it has, or a free one.
+    pub(crate) fn weak_word(&self, table: TableLock) -> Option<usize> {
+        if table.modes != 0 {
+            return table.weak;
+        }
+        let used = self.table_locks.iter().filter_map(|lock| lock.weak).fold(0u32, |used, at| used | 1 << at);
+        let free = used.trailing_ones() as usize;
+        (free < WEAK_LOCKS).then_some(free)
     }
 
     pub(crate) fn pop_to(&mut self, mark: TxnMark) -> Option<Entry> {

@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 
 use base::{Timestamp, TxnId};
 
+use crate::locks::table::WeakLocks;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 const SLOT_BITS: u32 = 14;
@@ -35,6 +36,8 @@ pub(crate) struct Slot {
     commit_ts: AtomicU64,
     /// Somebody waits for its end; see `locks`. SeqCst against `id`.
     pub waited: AtomicBool,
+    /// Weak table locks; see `locks::table`. All unused when the slot is.
+    pub weak: WeakLocks,
     next_free: AtomicU32,
     generation: AtomicU64,
 }
@@ -46,6 +49,16 @@ pub(crate) enum Fate {
     Committed(Timestamp),
     /// No longer in the table: its versions say it themselves.
     Over,
+}
+
+#[cfg(not(shuttle))]
+const _: () = assert!(size_of::<Slot>() == 128);
+
+impl Slot {
+    /// The transaction in the slot. REQUIRES that it cannot leave now.
+    pub fn holder(&self) -> TxnId {
+        TxnId(self.id.load(Ordering::Acquire))
+    }
 }
 
 pub(crate) struct TxnTable {
@@ -81,6 +94,7 @@ impl TxnTable {
                     id: AtomicU64::new(0),
                     commit_ts: AtomicU64::new(0),
                     waited: AtomicBool::new(false),
+                    weak: WeakLocks::default(),
                     next_free: AtomicU32::new(0),
                     generation: AtomicU64::new(self.first_generation.load(Ordering::Acquire)),
                 })
@@ -91,6 +105,12 @@ impl TxnTable {
 
     pub fn slot(&self, txn: TxnId) -> &Slot {
         self.at(txn.0 as u32 & (SLOTS - 1))
+    }
+
+    /// Visits all slots ever used. SeqCst: a slot that is not visited is taken after what the caller stored before.
+    pub fn each_used(&self, mut visit: impl FnMut(&Slot)) {
+        let used = self.used.load(Ordering::SeqCst).min(SLOTS);
+        (0..used).for_each(|index| visit(self.at(index)));
     }
 
     /// The generation in a TxnId.

@@ -158,8 +158,12 @@ impl Views {
                 let mut block = Some(&stripe.0);
                 while let Some(now) = block {
                     let used = now.used.load(Ordering::SeqCst);
-                    let reads = now.slots[..used].iter().map(|slot| slot.load(Ordering::SeqCst));
-                    views.reads.extend(reads.filter(|&ts| ts != FREE).map(Timestamp));
+                    for slot in &now.slots[..used] {
+                        let ts = slot.load(Ordering::SeqCst);
+                        if ts != FREE {
+                            views.reads.push(Timestamp(ts));
+                        }
+                    }
                     block = now.next.get().map(Box::as_ref);
                 }
             }

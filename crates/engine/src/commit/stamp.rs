@@ -12,7 +12,7 @@ use crate::txn::Transaction;
 
 /// Appends the transaction's last record. Inside: its timestamp, what replies about it wait for, the catalog, the view.
 pub(super) fn stamp(txn: &mut Transaction, room: Reservation, durability: Durability) -> (Lsn, Timestamp) {
-    let inner = Arc::clone(&txn.shard.0);
+    let inner = &*txn.shard.0;
     let core = txn.core.as_ref().expect("a transaction with a record has written");
     let changes = &txn.definitions.changes;
     inner.log.append(room, RecordKind::Commit, core.id(), &txn.redo, |end| {

@@ -1,7 +1,8 @@
 //! Locks of rows and tables, held by transactions, never by threads.
 //!
 //! Responsible for: the shards of contended locks, table locks, waiting without blocking a thread, deadlocks.
-//! Not responsible for: the uncontended row lock, which is a word in the row header (`row`).
+//! Not responsible for: the uncontended row lock, which is a word in the row header (`row`), and the weak table lock,
+//! which is a word in the transaction's slot (`table`).
 //!
 //! Example. `a` holds row 7 in its word. `b` asks for it: the word becomes *inflated*, a queue with holder `a` and waiter
 //! `b` appears in the shard, and `b` gets [`LockResult::Wait`]. `a` commits: under the shard's latch `b` becomes the
@@ -11,8 +12,7 @@ mod graph;
 mod mode;
 mod queue;
 pub(crate) mod row;
-
-use std::sync::Arc;
+pub(crate) mod table;
 
 use base::{Oid, RowId, TxnId};
 use rustc_hash::FxHashMap;
@@ -63,11 +63,12 @@ pub(crate) type Shard = FxHashMap<LockKey, Queue>;
 
 pub(crate) struct LockTable {
     shards: [Mutex<Shard>; SHARDS],
+    guards: table::Guards,
 }
 
 impl LockTable {
     pub fn new() -> LockTable {
-        LockTable { shards: std::array::from_fn(|_| Mutex::new(Shard::default())) }
+        LockTable { shards: std::array::from_fn(|_| Mutex::new(Shard::default())), guards: Default::default() }
     }
 
     pub fn shard(&self, key: LockKey) -> MutexGuard<'_, Shard> {
@@ -81,33 +82,6 @@ impl LockTable {
     pub fn blockers(&self, key: LockKey, waiter: TxnId, out: &mut Vec<TxnId>) {
         if let Some(queue) = self.shard(key).get(&key) {
             queue.blockers(waiter, out);
-        }
-    }
-
-    /// Asks for a table lock.
-    pub fn ask_table(&self, oid: Oid, txn: TxnId, wanted: Modes, wake: Option<&Arc<dyn Wakeup>>) -> Ask {
-        let key = LockKey::Table(oid);
-        let mut shard = self.shard(key);
-        shard.entry(key).or_insert_with(|| Queue::new(Kind::Table)).ask(txn, wanted, wake)
-    }
-
-    /// Leaves `txn` with `modes` of a table lock.
-    pub fn reduce_table(&self, oid: Oid, txn: TxnId, modes: Modes, wakes: &mut Wakes) {
-        self.change_table(oid, |queue| queue.reduce(txn, modes, wakes));
-    }
-
-    /// Gives up the wait for a table lock.
-    pub fn cancel_table(&self, oid: Oid, txn: TxnId, wakes: &mut Wakes) {
-        self.change_table(oid, |queue| queue.cancel(txn, wakes));
-    }
-
-    fn change_table(&self, oid: Oid, change: impl FnOnce(&mut Queue)) {
-        let key = LockKey::Table(oid);
-        let mut shard = self.shard(key);
-        let Some(queue) = shard.get_mut(&key) else { return };
-        change(queue);
-        if queue.is_idle() {
-            shard.remove(&key);
         }
     }
 }

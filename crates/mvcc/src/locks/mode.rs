@@ -93,6 +93,9 @@ impl Kind {
 
     /// Whether who holds `held` needs nothing more for `wanted`.
     pub fn covers(self, held: Modes, wanted: Modes) -> bool {
+        if held == 0 || held & wanted == wanted {
+            return held != 0;
+        }
         self.conflicts(wanted) & !self.conflicts(held) == 0
     }
 }

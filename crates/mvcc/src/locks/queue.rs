@@ -43,6 +43,8 @@ struct Waiter {
 
 pub(crate) struct Queue {
     kind: Kind,
+    /// See `table`; of no meaning for rows.
+    pub is_guarded: bool,
     holders: SmallVec<[Holder; 2]>,
     waiters: VecDeque<Waiter>,
 }
@@ -57,7 +59,7 @@ pub(crate) enum Ask {
 
 impl Queue {
     pub fn new(kind: Kind) -> Queue {
-        Queue { kind, holders: SmallVec::new(), waiters: VecDeque::new() }
+        Queue { kind, is_guarded: false, holders: SmallVec::new(), waiters: VecDeque::new() }
     }
 
     pub fn add_holder(&mut self, txn: TxnId, modes: Modes) {
@@ -109,7 +111,13 @@ impl Queue {
         self.waiters.iter().take(before).any(|w| self.kind.conflict(w.wanted, wanted))
     }
 
-    fn grant(&mut self, txn: TxnId, wanted: Modes) {
+    /// Whether one of `modes` is held or awaited.
+    pub fn concerns(&self, modes: Modes) -> bool {
+        self.holders.iter().any(|h| h.modes & modes != 0) || self.waiters.iter().any(|w| w.wanted & modes != 0)
+    }
+
+    /// Makes `txn` hold `wanted` as well.
+    pub fn grant(&mut self, txn: TxnId, wanted: Modes) {
         match self.holders.iter_mut().find(|h| h.txn == txn) {
             Some(holder) => holder.modes |= wanted,
             None => self.add_holder(txn, wanted),

@@ -12,4 +12,6 @@ mod stress;
 #[cfg_attr(shuttle, allow(dead_code))]
 mod support;
 #[cfg(not(shuttle))]
+mod tables;
+#[cfg(not(shuttle))]
 mod visibility;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use base::{CommandId, RowId, Timestamp};
-use mvcc::{LockResult, Newest, Read, RowLockMode, Transaction, View, WaitPolicy, Wakeup, pin};
+use base::{CommandId, Oid, RowId, Timestamp};
+use mvcc::{LockResult, Newest, Read, RowLockMode, TableLockMode, Transaction, View, WaitPolicy, Wakeup, pin};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread;
@@ -244,5 +244,43 @@ fn cancelling_meets_the_hand_over() {
         shard.w.store.abort(holder);
         quitter.join().unwrap();
         patient.join().unwrap();
+    });
+}
+
+#[test]
+fn a_strong_table_lock_is_held_alone() {
+    use shuttle::sync::atomic::{AtomicU64, Ordering};
+    const STRONG: u64 = 100;
+    run(|| {
+        let shard = Shard::new();
+        // The slots are made here: making them on first use is std's business, which shuttle does not schedule.
+        shard.counter();
+        let inside = Arc::new(AtomicU64::new(0));
+        let modes = [TableLockMode::AccessExclusive, TableLockMode::RowExclusive, TableLockMode::AccessShare];
+        let tasks: Vec<_> = modes
+            .into_iter()
+            .map(|mode| {
+                let (shard, inside) = (shard.clone(), inside.clone());
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        let mut txn = shard.w.begin();
+                        let gate = Gate::new();
+                        let wake: Arc<dyn Wakeup> = gate.clone();
+                        while shard.w.store.lock_table(&mut txn, Oid(1), mode, WaitPolicy::Block, &wake)
+                            == LockResult::Wait
+                        {
+                            gate.wait();
+                        }
+                        let is_strong = mode == TableLockMode::AccessExclusive;
+                        let more = if is_strong { STRONG } else { 1 };
+                        let before = inside.fetch_add(more, Ordering::SeqCst);
+                        assert!(if is_strong { before == 0 } else { before < STRONG }, "{mode:?} beside {before}");
+                        inside.fetch_sub(more, Ordering::SeqCst);
+                        shard.w.store.abort(txn);
+                    }
+                })
+            })
+            .collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
     });
 }

@@ -1,0 +1,203 @@
+//! What one small transaction costs the thread that runs it, without SQL: locks, point reads, updates, inserts.
+//!
+//! `cargo bench -p engine --bench transactions [case] [transactions]` prints nanoseconds of processor time per transaction,
+//! the least of five rounds, for one thread and for two. Each thread works on rows of its own; commits are asynchronous,
+//! so that the log's disk is not measured, and the log's threads are not counted.
+
+use std::path::Path;
+
+use base::{LayoutId, Oid, RowId};
+use engine::{Shard, ShardOptions};
+use engine_api::*;
+use env::real;
+use types::{ColumnType, Datum, RowLayout, oid};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const TABLE: Oid = Oid(20000);
+const BY_ID: Oid = Oid(20001);
+const ROWS: u64 = 100_000;
+
+fn column(number: i16, name: &str, type_oid: Oid) -> ColumnDesc {
+    let name = name.to_string();
+    ColumnDesc { number, name, type_oid, typmod: -1, not_null: true, default: None, dropped: false, missing: None }
+}
+
+fn table() -> TableDesc {
+    let types = [oid::INT4, oid::INT8, oid::TEXT];
+    let fields = (1..).zip(types).map(|(column, type_oid)| LayoutField { column, type_oid, typmod: -1 }).collect();
+    let columns = (1..).zip(["id", "k", "c"]).zip(types);
+    TableDesc {
+        oid: TABLE,
+        schema: oids::SCHEMA_PUBLIC,
+        name: "t".to_string(),
+        owner: oids::ROLE_POSTGRES,
+        kind: TableKind::Table,
+        columns: columns.map(|((number, name), ty)| column(number, name, ty)).collect(),
+        layouts: vec![LayoutDesc { id: LayoutId(1), fields }],
+        constraints: Vec::new(),
+        options: Vec::new(),
+        storage: 1,
+    }
+}
+
+fn index() -> IndexDesc {
+    IndexDesc {
+        oid: BY_ID,
+        schema: oids::SCHEMA_PUBLIC,
+        name: "t_pkey".to_string(),
+        table: TABLE,
+        keys: vec![IndexKey { column: 1, descending: false, nulls_first: false }],
+        unique: true,
+        primary: true,
+    }
+}
+
+fn tuple(id: u64, k: u64) -> Vec<u8> {
+    let layout = RowLayout::new(&[oid::INT4, oid::INT8, oid::TEXT].map(|oid| ColumnType { oid, typmod: -1 }));
+    let mut out = Vec::new();
+    let values = [Datum::Int4(id as i32), Datum::Int8(k as i64), Datum::Text("x".repeat(120).into())];
+    layout.encode(&values, &mut out).expect("the values fit the layout");
+    out
+}
+
+fn key(id: u64, out: &mut Vec<u8>) {
+    out.clear();
+    types::encode_key(types::DatumRef::Int4(id as i32), oid::INT4, false, false, out);
+}
+
+fn ready<T>(mut call: impl FnMut() -> base::Result<Step<T>>) -> T {
+    loop {
+        match call().expect("nothing here fails") {
+            Step::Ready(value) => return value,
+            Step::Wait(_) => std::thread::yield_now(),
+        }
+    }
+}
+
+fn open(directory: &Path) -> Shard {
+    let world = real::world(directory).expect("the directory can be made");
+    let shard = Shard::open(&world, ShardOptions::default(), Box::new(|_| {})).expect("an empty log opens").0;
+    let mut txn = begin(&shard);
+    ready(|| txn.put_object(CatalogObject::Table(table())));
+    ready(|| txn.put_object(CatalogObject::Index(index())));
+    let open = txn.open_table(TABLE).expect("just made");
+    for id in 0..ROWS {
+        ready(|| txn.insert(&open, &tuple(id, id), ConflictArbiter::None));
+    }
+    ready(|| txn.commit(Durability::Off));
+    shard
+}
+
+fn begin(shard: &Shard) -> Box<dyn Txn> {
+    let mut txn = shard.begin(TxnOptions::default());
+    txn.begin_command();
+    txn
+}
+
+/// What a thread keeps between transactions, as a session does.
+struct Session<'a> {
+    shard: &'a Shard,
+    table: TableRef,
+    key: Vec<u8>,
+    batch: RowBatch,
+    tuple: Vec<u8>,
+    thread: u64,
+}
+
+impl Session<'_> {
+    fn lock(&mut self, txn: &mut dyn Txn, mode: TableLockMode) {
+        ready(|| txn.lock_table(TABLE, mode, WaitPolicy::Block));
+    }
+
+    fn find(&mut self, txn: &mut dyn Txn, n: u64) -> RowId {
+        key(n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (ROWS / 2) * 2 + self.thread, &mut self.key);
+        self.batch.clear();
+        txn.get(&self.table, BY_ID, &self.key, &mut self.batch).expect("the table is open");
+        self.batch.row(0).row
+    }
+
+    fn run(&mut self, case: &str, n: u64) {
+        let mut txn = begin(self.shard);
+        match case {
+            "empty" => {}
+            "lock" => self.lock(&mut *txn, TableLockMode::AccessShare),
+            "read" => _ = self.find(&mut *txn, n),
+            "lock+read" => {
+                self.lock(&mut *txn, TableLockMode::AccessShare);
+                self.find(&mut *txn, n);
+            }
+            "update" => {
+                self.lock(&mut *txn, TableLockMode::RowExclusive);
+                let row = self.find(&mut *txn, n);
+                let mode = RowLockMode::NoKeyUpdate;
+                ready(|| txn.lock_row(&self.table, row, mode, WaitPolicy::Block, &mut self.batch));
+                self.tuple.clear();
+                self.tuple.extend_from_slice(self.batch.row(0).tuple);
+                // The last byte of the text: the key stays.
+                *self.tuple.last_mut().expect("a tuple has bytes") = b'a' + (n % 26) as u8;
+                ready(|| txn.update(&self.table, row, &self.tuple));
+            }
+            "insert" => {
+                self.lock(&mut *txn, TableLockMode::RowExclusive);
+                self.tuple = tuple(ROWS + n * 2 + self.thread, n);
+                ready(|| txn.insert(&self.table, &self.tuple, ConflictArbiter::None));
+            }
+            other => panic!("no case {other}"),
+        }
+        ready(|| txn.commit(Durability::Off));
+    }
+}
+
+/// Nanoseconds that the calling thread has run (Linux).
+fn processor_nanos() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells");
+    text.split(' ').next().and_then(|n| n.parse().ok()).expect("its first number is the time")
+}
+
+/// Nanoseconds of processor time per transaction.
+fn round(shard: &Shard, case: &str, threads: u64, first: u64, transactions: u64) -> f64 {
+    let work = |thread| {
+        let table = begin(shard).open_table(TABLE).expect("it was made");
+        let (key, batch, tuple) = (Vec::new(), RowBatch::new(), Vec::new());
+        let mut session = Session { shard, table, key, batch, tuple, thread };
+        let start = processor_nanos();
+        (first..first + transactions).for_each(|n| session.run(case, n));
+        processor_nanos() - start
+    };
+    let work = &work;
+    let nanos: u64 = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
+        running.into_iter().map(|thread| thread.join().expect("a round ends")).sum()
+    });
+    nanos as f64 / (transactions * threads) as f64
+}
+
+fn main() {
+    // Cargo adds `--bench`.
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let all = ["empty", "lock", "read", "lock+read", "update", "insert"];
+    let cases: Vec<&str> = match arguments.first() {
+        Some(case) => vec![case],
+        None => all.to_vec(),
+    };
+    let transactions: u64 = arguments.get(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("transactions-{}", std::process::id()));
+    {
+        let shard = open(&directory);
+        println!("{:12}{:>12}{:>12}  ns per transaction", "", "1 thread", "2 threads");
+        for case in cases {
+            print!("{case:12}");
+            for threads in [1, 2] {
+                let mut rounds: Vec<f64> = (0..5)
+                    .map(|r| round(&shard, case, threads, (threads * 5 + r) * transactions, transactions))
+                    .collect();
+                rounds.sort_by(f64::total_cmp);
+                print!("{:>12.0}", rounds[0]);
+            }
+            println!();
+        }
+    }
+    std::fs::remove_dir_all(&directory).expect("the bench made it");
+}
