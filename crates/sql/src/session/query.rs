@@ -71,15 +71,16 @@ impl Session {
         self.start_statement();
         self.portals.remove("");
         if let Some((statement, params)) = self.cached_simple(sql)? {
-            self.run_statement(&statement, params, out).await?;
-            return if self.block == Block::None { self.commit_transaction(out).await } else { Ok(()) };
+            let tag = self.run_statement(&statement, params, out).await?;
+            return self.conclude(tag, true, out).await;
         }
         let parsed = parse::parse(sql)?;
         if parsed.is_empty() {
             out.empty();
             return Ok(());
         }
-        let several = parsed.len() > 1;
+        let count = parsed.len();
+        let several = count > 1;
         for (i, one) in parsed.into_iter().enumerate() {
             if i > 0 {
                 self.start_statement();
@@ -90,9 +91,22 @@ impl Session {
                 // All statements of one message are one implicit block until something ends it.
                 self.ensure_transaction()?;
             }
-            self.run_statement(&statement, Vec::new(), out).await?;
+            let tag = self.run_statement(&statement, Vec::new(), out).await?;
+            self.conclude(tag, i + 1 == count, out).await?;
         }
-        if self.block == Block::None { self.commit_transaction(out).await } else { Ok(()) }
+        Ok(())
+    }
+
+    /// Queues a statement's tag; behind the last one of a message outside of a block, the commit comes first, so that a
+    /// commit that fails is not announced as a success.
+    async fn conclude(&mut self, tag: Option<String>, last: bool, out: &mut dyn Output) -> Result<()> {
+        if last && self.block == Block::None {
+            self.commit_transaction(out).await?;
+        }
+        if let Some(tag) = tag {
+            out.complete(&tag);
+        }
+        Ok(())
     }
 
     /// A statement that was bound before, for this text or for one that differs only in literals.
@@ -188,19 +202,23 @@ impl Session {
             text: sql.into(),
             param_types: bound.param_types,
             kind: Kind::Query(Query { plan, columns: bound.columns.into(), locks: bound.tables, verb, writes }),
-            catalog_version: catalog.version,
+            // What was bound to definitions that may be rolled back is good for one run.
+            catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version },
         })
     }
 
-    /// Runs one statement to its end and queues its rows and tag.
+    /// Runs one statement to its end and queues its rows. Answers its tag.
     pub(super) async fn run_statement(
         &mut self,
         statement: &Arc<Statement>,
         params: Vec<Datum>,
         out: &mut dyn Output,
-    ) -> Result<()> {
-        match &statement.kind {
-            Kind::Empty => out.empty(),
+    ) -> Result<Option<String>> {
+        Ok(match &statement.kind {
+            Kind::Empty => {
+                out.empty();
+                None
+            }
             Kind::Query(query) => {
                 self.begin_query(query).await?;
                 if !query.columns.is_empty() || query.verb == Verb::Select {
@@ -209,18 +227,15 @@ impl Session {
                 let mut execution = Execution::new(Arc::clone(&query.plan), params);
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
                 self.end_query(out);
-                out.complete(&query.verb.tag(rows));
+                Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
                 let tag = utility::run(self, node, &statement.text, out).await?;
                 self.send_notices(out);
                 self.send_parameters(out);
-                if let Some(tag) = tag {
-                    out.complete(&tag);
-                }
+                tag.map(|tag| tag.to_string())
             }
-        }
-        Ok(())
+        })
     }
 
     /// Checks the block, opens a transaction, locks the tables, starts the command.
@@ -524,7 +539,9 @@ impl Session {
                 return Ok(ExecuteEnd::Complete);
             }
             Kind::Utility(_) => {
-                self.run_statement(&statement, Vec::new(), out).await?;
+                if let Some(tag) = self.run_statement(&statement, Vec::new(), out).await? {
+                    out.complete(&tag);
+                }
                 return Ok(ExecuteEnd::Complete);
             }
         };
