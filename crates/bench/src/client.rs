@@ -45,7 +45,8 @@ impl Failure {
         }
     }
 
-    /// Whether the server refused because of concurrent transactions, so that the same transaction may succeed next time.
+    /// Whether the server refused because of concurrent transactions, so that the same transaction may succeed next
+    /// time.
     pub fn is_conflict(&self) -> bool {
         matches!(self.state(), "40001" | "40P01")
     }
@@ -370,8 +371,8 @@ impl Connection {
         Ok(cell.map(|text| String::from_utf8_lossy(text).into_owned()))
     }
 
-    /// Sends rows to `COPY … FROM STDIN`. `fill` appends rows in text format to the buffer until it answers `false`; it is
-    /// called again each time the buffer was sent. Returns the rows that the server counted.
+    /// Sends rows to `COPY … FROM STDIN`. `fill` appends rows in text format to the buffer until it answers `false`; it
+    /// is called again each time the buffer was sent. Returns the rows that the server counted.
     pub fn copy_in(&mut self, copy: &str, mut fill: impl FnMut(&mut Vec<u8>) -> bool) -> Result<u64, Failure> {
         self.push_query(copy);
         self.send()?;

@@ -1,8 +1,8 @@
 //! CPU time of both sides, from `/proc`: the figure that the noise of a shared machine disturbs least.
 //!
 //! The server is whatever listens behind the target: the processes that hold the listening socket and all their
-//! descendants. Nyala is one process. PostgreSQL is a postmaster with children; a child that has exited is in its parent's
-//! account of children from the moment the parent waited for it, so the sum over the tree never loses time.
+//! descendants. Nyala is one process. PostgreSQL is a postmaster with children; a child that has exited is in its
+//! parent's account of children from the moment the parent waited for it, so the sum over the tree never loses time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

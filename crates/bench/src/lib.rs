@@ -1,7 +1,8 @@
-//! The lab: workloads that measure any server that speaks PostgreSQL's protocol, and say whether its answers were right.
+//! The lab: workloads that measure any server that speaks PostgreSQL's protocol, and say whether its answers were
+//! right.
 //!
-//! Responsible for: the workloads and their data ([`tpcc`]), a lean client ([`client`]), CPU time of both sides ([`cpu`]),
-//! reports for people and for programs.
+//! Responsible for: the workloads and their data ([`tpcc`]), a lean client ([`client`]), CPU time of both sides
+//! ([`cpu`]), reports for people and for programs.
 //! Not responsible for: starting or configuring servers, knowing which server it talks to: every target gets the same
 //! statements in the same order, and a statement that one target refuses is not replaced by another.
 //! Invariants: a run is repeatable from its printed seed, but for the timing of clients; a figure is printed with the

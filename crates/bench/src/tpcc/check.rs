@@ -1,7 +1,7 @@
 //! The twelve consistency conditions of clause 3.3.2, each as SQL that finds the rows breaking it.
 //!
-//! Eleven are as the specification has them. 3.3.2.11 there holds only before the first delivery; here the deliveries that
-//! the customers of a district have had are added, which makes it hold at any time.
+//! Eleven are as the specification has them. 3.3.2.11 there holds only before the first delivery; here the deliveries
+//! that the customers of a district have had are added, which makes it hold at any time.
 
 use serde::Serialize;
 

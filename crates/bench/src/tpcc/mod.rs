@@ -1,10 +1,10 @@
-//! TPC-C (revision 5.11) over interactive SQL: its tables, its population, its five transactions, its mix, and its twelve
-//! consistency conditions.
+//! TPC-C (revision 5.11) over interactive SQL: its tables, its population, its five transactions, its mix, and its
+//! twelve consistency conditions.
 //!
 //! A run: tables are loaded if they are not there ([`load`]), clients run the mix ([`run`]), the conditions are checked
 //! ([`check`]), everything is printed ([`report`]). What a client sends and in how many round trips is in
-//! [`transactions`]. The results are derived from TPC-C and unaudited: without `--think` clients do not wait, warehouses
-//! need not be ten times fewer than clients, and deliveries are not deferred.
+//! [`transactions`]. The results are derived from TPC-C and unaudited: without `--think` clients do not wait,
+//! warehouses need not be ten times fewer than clients, and deliveries are not deferred.
 
 pub mod check;
 pub mod load;

@@ -69,7 +69,8 @@ pub fn push_last_name(out: &mut Vec<u8>, number: i64) {
     }
 }
 
-/// Appends a random a-string: letters and digits, of a length from `low` to `high`. None of them needs an escape in COPY.
+/// Appends a random a-string: letters and digits, of a length from `low` to `high`. None of them needs an escape in
+/// COPY.
 pub fn push_text(out: &mut Vec<u8>, rng: &mut Rng, low: i64, high: i64) {
     let length = rng.uniform(low, high);
     push_from(out, rng, ALPHANUMERIC, length);

@@ -1,8 +1,8 @@
 //! The measurement: one thread per client, each with a connection, a deck and a generator of its own.
 //!
-//! A transaction counts if it ends inside the measured time. One that the server refuses with 40001 or 40P01 is run again
-//! with the same input, and its response time is that of all its attempts; one that fails otherwise is counted as an error
-//! and given up.
+//! A transaction counts if it ends inside the measured time. One that the server refuses with 40001 or 40P01 is run
+//! again with the same input, and its response time is that of all its attempts; one that fails otherwise is counted as
+//! an error and given up.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};

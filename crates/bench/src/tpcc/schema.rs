@@ -1,8 +1,8 @@
 //! The nine tables of clause 1.3, their keys and the two indexes that the transactions need.
 //!
-//! Identifiers, counts and whole quantities are integers, money is `numeric` with two digits. Clause 1.4 allows more keys
-//! than the primary ones only where they do not change what a transaction sees; the two here serve the accesses by last
-//! name and by customer, as every implementation has them. `history` has no key by the specification.
+//! Identifiers, counts and whole quantities are integers, money is `numeric` with two digits. Clause 1.4 allows more
+//! keys than the primary ones only where they do not change what a transaction sees; the two here serve the accesses by
+//! last name and by customer, as every implementation has them. `history` has no key by the specification.
 
 use crate::client::{Connection, Failure};
 

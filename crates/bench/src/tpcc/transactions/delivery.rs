@@ -1,7 +1,7 @@
 //! Delivery (clause 2.7): the oldest undelivered order of each district is delivered. 61 round trips.
 //!
-//! A district whose orders are all delivered is skipped, as clause 2.7.4.2 wants. `FOR UPDATE` on the oldest order makes
-//! two deliveries of one district take turns.
+//! A district whose orders are all delivered is skipped, as clause 2.7.4.2 wants. `FOR UPDATE` on the oldest order
+//! makes two deliveries of one district take turns.
 
 use std::time::SystemTime;
 

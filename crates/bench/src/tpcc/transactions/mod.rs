@@ -1,14 +1,14 @@
-//! The five transactions of clause 2, as interactive SQL: what an application would do that runs one statement, looks at
-//! its rows and decides on the next. Every target gets the same statements in the same order:
+//! The five transactions of clause 2, as interactive SQL: what an application would do that runs one statement, looks
+//! at its rows and decides on the next. Every target gets the same statements in the same order:
 //!
 //! - A statement is one round trip. BEGIN shares that of the first statement, as drivers send it; COMMIT has its own.
 //!   Nothing else is pipelined, although the lines of an order could be.
-//! - A row that is read and changed in one step is one `UPDATE … RETURNING`: the district's next order number, the stock
-//!   of each line, the year-to-date sums. A row whose new value the client computes is read `FOR UPDATE` first.
-//! - The lines of an order are sorted by (warehouse, item), but for the invalid item of clause 2.4.1.5, which stays last:
-//!   so two orders never wait for each other in a circle.
-//! - Delivery runs at once, as an ordinary transaction over the ten districts; the deferred queue of clause 2.7.2 is left
-//!   out.
+//! - A row that is read and changed in one step is one `UPDATE … RETURNING`: the district's next order number, the
+//!   stock of each line, the year-to-date sums. A row whose new value the client computes is read `FOR UPDATE` first.
+//! - The lines of an order are sorted by (warehouse, item), but for the invalid item of clause 2.4.1.5, which stays
+//!   last: so two orders never wait for each other in a circle.
+//! - Delivery runs at once, as an ordinary transaction over the ten districts; the deferred queue of clause 2.7.2 is
+//!   left out.
 //! - What the specification shows on a screen is fetched but not laid out: the client costs as little as it can.
 
 mod delivery;
