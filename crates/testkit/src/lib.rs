@@ -2,7 +2,7 @@
 //!
 //! Responsible for: starting and killing both servers ([`Oracle`], [`Nyala`]), a client that shows each answer exactly
 //! as it came over the wire ([`Connection`], [`Reply`]), scripts whose answers must be equal on both servers
-//! ([`script`]), interleaved schedules ([`schedule`]), and the judge of recorded histories ([`history`]).
+//! ([`script`]), interleaved schedules ([`schedule`]), the judge of recorded histories ([`history`]), random queries ([`query`]).
 //! Not responsible for: knowing what an answer should be. PostgreSQL says that, or an invariant of the test.
 //! Invariants: no server and no directory outlives the test's process, however that ends. Nothing here runs in the server.
 //! Start at [`Target`]; read `crates/testkit/tests/slt.rs` first.
@@ -14,6 +14,7 @@ pub mod history;
 mod nyala;
 mod oracle;
 mod process;
+pub mod query;
 mod random;
 mod reply;
 pub mod schedule;

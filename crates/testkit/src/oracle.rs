@@ -106,13 +106,16 @@ fn initdb(bin: &Path, data: &Path, user: &Option<(String, u32, u32)>) {
     assert!(output.status.success(), "initdb: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The newest installed PostgreSQL's directory of programs.
+/// The release that the server under test follows: words and details of answers change between releases.
+const RELEASE: u32 = 15;
+
+/// The directory of PostgreSQL's programs: of that release if it is installed, else of the newest.
 fn bin_directory() -> PathBuf {
     let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = installed
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path().join("bin"))))
         .filter(|(_, bin)| bin.join("initdb").exists() && bin.join("postgres").exists())
-        .max_by_key(|(version, _)| *version);
+        .max_by_key(|(version, _)| (*version == RELEASE, *version));
     if let Some((_, bin)) = newest {
         return bin;
     }

@@ -1,7 +1,8 @@
-//! Every file of `tests/slt` on PostgreSQL and on the server under test: the answers must be equal.
+//! Every file of `tests/slt` on PostgreSQL and on the server under test: the answers must be equal, save for those listed
+//! in `tests/slt/known-differences.txt`, which must differ still.
 //!
-//! One test per file and protocol, found by looking; arguments are filters by name, as with other tests. `SLT_SHOW=n` prints up to n
-//! differences of a file (20 if not set).
+//! One test per file and protocol, found by looking; arguments are filters by name, as with other tests. `SLT_SHOW=n`
+//! prints up to n differences of a file (20 if not set); `UPDATE_GOLDEN=1` rewrites the list after a run of all tests.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -9,46 +10,49 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use testkit::Target;
-use testkit::script::{Outcome, Protocol, Script, Summary, run};
+use testkit::script::{Difference, Known, Outcome, Protocol, Script, Summary, run};
 
 /// A script that is lost, or no longer found, must not look like success.
 const STATEMENTS_MIN: usize = 4600;
 
+/// A file and how it is sent.
+struct Test {
+    name: String,
+    file: PathBuf,
+    protocol: Protocol,
+}
+
 fn main() -> ExitCode {
     let filters: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let files = files();
-    let chosen = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter));
-    let (mut statements, mut failed, mut differences, mut summary) = (0, 0, 0, Summary::default());
-    let tests = files.iter().flat_map(|(name, path)| {
-        let tests = [(name.clone(), Protocol::Simple), (format!("{name}_extended"), Protocol::Extended)];
-        tests.map(|(test, protocol)| (test, name, path, protocol))
-    });
-    let tests: Vec<_> = tests.collect();
+    let tests = tests();
     if std::env::args().any(|arg| arg == "--list") {
-        tests.iter().for_each(|(test, ..)| println!("{test}: test"));
+        tests.iter().for_each(|test| println!("{}: test", test.name));
         return ExitCode::SUCCESS;
     }
-    for (test, name, path, protocol) in tests.into_iter().filter(|(test, ..)| chosen(test)) {
+    let list = directory().join("known-differences.txt");
+    let known = if Target::is_postgres() { Known::default() } else { Known::read(&list) };
+    let chosen = |test: &&Test| filters.is_empty() || filters.iter().any(|filter| test.name.contains(filter));
+    let (mut statements, mut failed) = (0, 0);
+    let (mut now, mut summary) = (Known::default(), Summary::default());
+    for test in tests.iter().filter(chosen) {
         let start = Instant::now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| run_file(name, path, protocol)));
-        let millis = start.elapsed().as_millis();
-        let Ok(outcome) = outcome else {
+        let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| run_test(test))) else {
             failed += 1;
-            println!("test {test} ... FAILED (panicked)");
+            println!("test {} ... FAILED (panicked)", test.name);
             continue;
         };
         statements += outcome.statements;
-        let wrong = outcome.differences.len();
-        failed += usize::from(wrong > 0);
-        differences += wrong;
-        outcome.differences.iter().for_each(|difference| summary.add(difference));
-        let verdict = if wrong == 0 { "ok".to_owned() } else { format!("FAILED ({wrong} wrong)") };
-        println!("test {test} ... {verdict} ({} statements, {millis} ms)", outcome.statements);
-        let shown = std::env::var("SLT_SHOW").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-        outcome.differences.iter().take(shown).for_each(|difference| println!("{difference}\n"));
+        for difference in &outcome.differences {
+            now.add(&test.name, difference);
+            summary.add(difference);
+        }
+        failed += usize::from(!report(test, &known, &outcome, start.elapsed().as_millis()));
     }
     print!("{summary}");
-    println!("{statements} statements, {differences} differ, {failed} tests failed");
+    println!("{statements} statements, {failed} tests failed");
+    if filters.is_empty() && std::env::var_os("UPDATE_GOLDEN").is_some() && !Target::is_postgres() {
+        std::fs::write(list, now.text()).expect("the list can be written");
+    }
     if filters.is_empty() && statements < STATEMENTS_MIN {
         println!("fewer than {STATEMENTS_MIN} statements: a script is missing");
         return ExitCode::FAILURE;
@@ -56,22 +60,45 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn run_file(name: &str, path: &Path, protocol: Protocol) -> Outcome {
-    let text = std::fs::read_to_string(path).expect("the script can be read");
-    let script = Script::parse(&format!("tests/slt/{name}.slt"), &text).unwrap_or_else(|fault| panic!("{fault}"));
+/// Prints what a test came to; whether that is success.
+fn report(test: &Test, known: &Known, outcome: &Outcome, millis: u128) -> bool {
+    let is_new = |difference: &&Difference| !known.has(&test.name, difference);
+    let new: Vec<&Difference> = outcome.differences.iter().filter(is_new).collect();
+    let mended = known.mended(&test.name, &outcome.differences);
+    let fine = new.is_empty() && mended.is_empty();
+    let verdict = if fine { "ok".to_owned() } else { format!("FAILED ({} wrong, {} mended)", new.len(), mended.len()) };
+    let listed = outcome.differences.len() - new.len();
+    let name = &test.name;
+    println!("test {name} ... {verdict} ({} statements, {listed} known to differ, {millis} ms)", outcome.statements);
+    let shown = std::env::var("SLT_SHOW").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    new.iter().take(shown).for_each(|difference| println!("{difference}\n"));
+    mended.iter().take(shown).for_each(|sql| println!("{name}: no longer differs, take it off the list: {sql}"));
+    fine
+}
+
+fn run_test(test: &Test) -> Outcome {
+    let text = std::fs::read_to_string(&test.file).expect("the script can be read");
+    let file = test.file.file_name().unwrap_or_default().to_string_lossy();
+    let script = Script::parse(&format!("tests/slt/{file}"), &text).unwrap_or_else(|fault| panic!("{fault}"));
     let subject = Target::start();
-    let outcome = run(&script, protocol, &Target::reference(), &subject);
-    subject.panics().iter().for_each(|line| println!("{name}: the server says: {line}"));
+    let outcome = run(&script, test.protocol, &Target::reference(), &subject);
+    subject.panics().iter().for_each(|line| println!("{file}: the server says: {line}"));
     outcome
 }
 
-/// Name and path of each script.
-fn files() -> Vec<(String, PathBuf)> {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/slt");
-    let entries = std::fs::read_dir(directory).expect("the scripts are there").flatten().map(|entry| entry.path());
+fn directory() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/slt"))
+}
+
+fn tests() -> Vec<Test> {
+    let entries = std::fs::read_dir(directory()).expect("the scripts are there").flatten().map(|entry| entry.path());
     let scripts = entries.filter(|path| path.extension().is_some_and(|extension| extension == "slt"));
-    let mut files: Vec<_> =
-        scripts.map(|path| (path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), path)).collect();
-    files.sort();
-    files
+    let both = scripts.flat_map(|file| {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let extended = Test { name: format!("{name}_extended"), file: file.clone(), protocol: Protocol::Extended };
+        [Test { name, file, protocol: Protocol::Simple }, extended]
+    });
+    let mut tests: Vec<Test> = both.collect();
+    tests.sort_by(|a, b| a.name.cmp(&b.name));
+    tests
 }

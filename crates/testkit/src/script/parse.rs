@@ -26,8 +26,6 @@ pub struct Record {
     pub skip_message: bool,
     /// Never ask for binary results.
     pub text: bool,
-    /// Why the answers are known to differ.
-    pub differs: Option<String>,
 }
 
 /// A message.
@@ -113,14 +111,12 @@ fn template(header: &str, connection: &str) -> Result<Template, String> {
         sort: false,
         skip_message: false,
         text: false,
-        differs: None,
     };
-    while let Some(word) = words.next() {
+    for word in words {
         match word {
             "sort" => record.sort = true,
             "skip-message" => record.skip_message = true,
             "text" => record.text = true,
-            "differs" => record.differs = Some(words.by_ref().collect::<Vec<_>>().join(" ")),
             _ => return Err(format!("no such modifier `{word}`")),
         }
     }

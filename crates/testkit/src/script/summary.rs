@@ -23,7 +23,8 @@ impl Summary {
     }
 }
 
-fn kind(reference: &Reply, subject: &Reply) -> String {
+/// What kind of difference it is.
+pub(super) fn kind(reference: &Reply, subject: &Reply) -> String {
     if subject.status.is_none() {
         return "the connection is lost".to_owned();
     }

@@ -1,0 +1,45 @@
+//! Random queries on random tables: PostgreSQL and the server under test must agree on every row.
+//!
+//! The seed is printed; `NYALA_SEED=n` repeats a run.
+
+use testkit::{Connection, Random, Target, query};
+
+const ROUNDS: u64 = 3;
+const QUERIES: u64 = 100;
+
+/// More than that says nothing new.
+const SHOWN: usize = 10;
+
+#[test]
+fn random_queries_agree() {
+    let seed = Random::seed();
+    println!("NYALA_SEED={seed}");
+    let mut random = Random::new(seed);
+    let (mut wrong, mut fine) = (Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        let (reference, subject) = (Target::reference(), Target::start());
+        let (mut first, mut second) = (reference.connect(), subject.connect());
+        for sql in query::tables(&mut random) {
+            create(&mut first, &sql);
+            create(&mut second, &sql);
+        }
+        for _ in 0..QUERIES {
+            let sql = query::query(&mut random);
+            let (expected, actual) = (first.query(&sql), second.query(&sql));
+            fine += usize::from(expected.error().is_none());
+            if expected != actual {
+                wrong.push(format!("{sql}\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"));
+            }
+        }
+    }
+    println!("{fine} of {} queries give rows", ROUNDS * QUERIES);
+    assert!(fine as u64 * 10 >= ROUNDS * QUERIES * 9, "only {fine} queries are right at all");
+    let count = wrong.len();
+    wrong.truncate(SHOWN);
+    assert!(count == 0, "NYALA_SEED={seed}: {count} queries differ:\n{}", wrong.join("\n\n"));
+}
+
+fn create(connection: &mut Connection, sql: &str) {
+    let reply = connection.query(sql);
+    assert_eq!(reply.error(), None, "{sql}");
+}
