@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs a server in the foreground until Ctrl-C, then ends it cleanly. `make run` builds the binary and calls this.
+# Runs a server until Ctrl-C and shows it at work: a small TPC-C is loaded when the data directory is empty, its mix runs
+# for 20 seconds, its consistency is checked. `make run` builds the binary and calls this.
 #
 #   scripts/run.sh NYALA-BINARY
 #
@@ -50,10 +51,26 @@ finish() {
     done
 }
 
+# Loads TPC-C if it is not there, runs it, checks it.
+measure() {
+    "$nyala" bench tpcc --target "postgres://postgres@127.0.0.1:$port/postgres" \
+        --warehouses 2 --clients 4 --warmup 2s --duration 20s &
+    bench=$!
+    wait "$bench"
+}
+
 start
-trap stop INT TERM EXIT
+bench=
+trap 'stop; [ -z "$bench" ] || kill "$bench" 2>/dev/null || true' INT TERM EXIT
 if wait_until_ready; then
-    printf 'connect with: psql -h 127.0.0.1 -p %s -U postgres    (Ctrl-C ends the server)\n' "$port" >&2
+    if measure; then
+        printf '\nconnect with: psql -h 127.0.0.1 -p %s -U postgres    (Ctrl-C ends the server)\n' "$port" >&2
+    else
+        stop
+        finish || true
+        trap - EXIT
+        exit 1
+    fi
 fi
 code=0
 finish || code=$?

@@ -19,6 +19,16 @@ pub struct Cli {
 pub enum Command {
     /// Serve a data directory to PostgreSQL clients.
     Serve(ServeOptions),
+    /// Measure a server of the PostgreSQL protocol.
+    #[command(subcommand)]
+    Bench(Experiment),
+}
+
+/// Experiments of the lab.
+#[derive(Debug, Subcommand)]
+pub enum Experiment {
+    /// TPC-C: load it, run its transactions, check its consistency.
+    Tpcc(bench::tpcc::TpccArgs),
 }
 
 /// Options of `nyala serve`.

@@ -36,5 +36,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     match config::Cli::parse().command {
         config::Command::Serve(options) => serve::run(&options),
+        config::Command::Bench(config::Experiment::Tpcc(args)) => bench::tpcc::main(args),
     }
 }
