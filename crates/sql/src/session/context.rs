@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use base::{Error, Notice, Oid, Result, SqlState};
+use base::{Error, Lsn, Notice, Oid, Result, SqlState};
 use engine_api::{Catalog, Engine, SequenceState};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
@@ -29,6 +29,8 @@ pub struct Environment {
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
     pub pid: i32,
+    /// What replies must wait for because of sequence values that were handed out.
+    pub sequence_gate: Cell<Lsn>,
     /// Start of the transaction.
     pub transaction_start: Cell<i64>,
     /// Start of the statement.
@@ -120,6 +122,8 @@ impl EvalContext for StatementContext<'_> {
 
     fn next_value(&self, sequence: Oid) -> Result<i64> {
         let value = self.environment.engine.sequence_next(sequence)?;
+        let gate = self.environment.engine.sequence_gate(sequence);
+        self.environment.sequence_gate.set(self.environment.sequence_gate.get().max(gate));
         self.remember(sequence, value);
         Ok(value)
     }

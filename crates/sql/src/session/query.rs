@@ -268,6 +268,7 @@ impl Session {
             txn.end_command();
             self.gate = self.gate.max(txn.gate());
         }
+        self.gate = self.gate.max(self.environment.sequence_gate.get());
         out.gate(self.gate);
         self.send_notices(out);
     }
