@@ -111,6 +111,18 @@ impl Reply {
         }
     }
 
+    /// Forgets columns that an error follows at once: whether a constant's error is found before they are sent or after
+    /// is the planner's affair, and no driver shows it.
+    pub fn drop_columns_of_errors(&mut self) {
+        let events = std::mem::take(&mut self.events);
+        let fails = |next: Option<&Event>| matches!(next, Some(Event::Error(_)));
+        let kept = events
+            .iter()
+            .enumerate()
+            .filter(|(index, event)| !(matches!(event, Event::Columns(_)) && fails(events.get(index + 1))));
+        self.events = kept.map(|(_, event)| event.clone()).collect();
+    }
+
     /// Forgets all of errors and notices but their SQLSTATE.
     pub fn keep_only_codes(&mut self) {
         for event in &mut self.events {

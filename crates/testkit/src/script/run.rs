@@ -89,6 +89,7 @@ fn answer(connection: &mut Connection, record: &Record, protocol: Protocol) -> R
             connection.extended(sql, &values)
         }
     };
+    reply.drop_columns_of_errors();
     if record.sort {
         reply.sort_rows();
     }
