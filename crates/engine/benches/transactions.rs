@@ -150,10 +150,10 @@ impl Session<'_> {
     }
 }
 
-/// Nanoseconds that the calling thread has run (Linux).
+/// Nanoseconds that the calling thread has run.
 fn processor_nanos() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells");
-    text.split(' ').next().and_then(|n| n.parse().ok()).expect("its first number is the time")
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Nanoseconds of processor time per transaction.

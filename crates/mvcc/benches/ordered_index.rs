@@ -1,7 +1,7 @@
 //! Compares ordered indexes behind [`OrderedIndex`]: ours in three node sizes, and crates that could have been it.
 //!
-//! `cargo bench -p mvcc --bench ordered_index [keys]` prints a table; figures are nanoseconds of processor time
-//! per operation (per 100-key scan for scans), the least of three rounds, and bytes per entry as the allocator saw them.
+//! `cargo bench -p mvcc --bench ordered_index [keys] [names]` prints a table, of those candidates if there are names;
+//! figures are nanoseconds of processor time per operation (per 100-key scan for scans), the least of three rounds, and bytes per entry as the allocator saw them.
 
 use base::RowId;
 use mvcc::index::{BTreeIndex, Direction, Edge, EntryBatch, KeyRange, KeyTooLong, OrderedIndex, Rows};
@@ -146,10 +146,10 @@ fn key(n: u64, random: bool) -> [u8; 8] {
     if random { mix(n).to_be_bytes() } else { n.to_be_bytes() }
 }
 
-/// Nanoseconds that the calling thread has run (Linux).
+/// Nanoseconds that the calling thread has run.
 fn processor_nanos() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells");
-    text.split(' ').next().and_then(|n| n.parse().ok()).expect("its first number is the time")
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Nanoseconds of processor time per operation.
@@ -236,6 +236,11 @@ fn main() {
         ("scc TreeIndex", &|| Box::new(Scc(scc::TreeIndex::new()))),
         ("skiplist", &|| Box::new(Skip(crossbeam_skiplist::SkipSet::new()))),
     ];
+    let named = |name: &str| {
+        let arguments = std::env::args().skip(1);
+        let names: Vec<_> = arguments.filter(|a| !a.starts_with("--") && a.parse::<u64>().is_err()).collect();
+        names.is_empty() || names.iter().any(|part| name.contains(part))
+    };
     for random in [true, false] {
         println!(
             "\n{keys} {} keys of 8 bytes; ns of processor time per operation",
@@ -246,7 +251,7 @@ fn main() {
             print!("{column:>10}");
         }
         println!();
-        for (name, make) in &candidates {
+        for (name, make) in candidates.iter().filter(|(name, _)| named(name)) {
             let rounds: Vec<Vec<f64>> = (0..3).map(|_| round(make, keys, random)).collect();
             print!("{name:15}");
             for column in 0..rounds[0].len() {
