@@ -147,7 +147,7 @@ async fn copy_from(
     out: &mut dyn Output,
 ) -> Result<String> {
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
-    let table = ddl::table_desc(session, name, sql)?;
+    let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
     if session.is_read_only() {
         return Err(read_only_error("COPY FROM"));
     }
@@ -160,7 +160,7 @@ async fn copy_from(
     let types: Vec<_> = columns.iter().map(|&c| table.columns[c].type_oid).collect();
     let mut parsed = parse::parse(&insert)?;
     let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
-    let statement = Arc::new(session.bind_query(&node, &insert, &types)?);
+    let statement = Arc::new(session.bind_query(&node, &insert, &types, true)?);
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     session.begin_query(query).await?;
     out.copy_in(false, columns.len());
@@ -438,6 +438,12 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
     out
 }
 
+/// PostgreSQL says nothing of where the table's name stands.
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
+}
+
 async fn copy_to(
     session: &mut Session,
     stmt: &CopyStmt,
@@ -446,15 +452,15 @@ async fn copy_to(
     out: &mut dyn Output,
 ) -> Result<String> {
     let statement = match &stmt.query {
-        Some(node) => Arc::new(session.bind_query(node, sql, &[])?),
+        Some(node) => Arc::new(session.bind_query(node, sql, &[], false)?),
         None => {
             let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY TO without a table"))?;
-            let table = ddl::table_desc(session, name, sql)?;
+            let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
             let columns = columns_of(&table, stmt)?;
             let select = format!("SELECT {} FROM {}", names(&table, &columns), ddl::qualified_name(session, &table));
             let mut parsed = parse::parse(&select)?;
             let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;
-            Arc::new(session.bind_query(&node, &select, &[])?)
+            Arc::new(session.bind_query(&node, &select, &[], false)?)
         }
     };
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
@@ -469,11 +475,13 @@ async fn copy_to(
     let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
     let mut rows = 0;
     loop {
-        let mut lines = Lines { format: &format, columns: &query.columns, settings: session.output_settings(), out: Vec::new(), rows: 0, scratch: Vec::new() };
+        let mut lines = Lines { format: &format, columns: &query.columns, settings: session.output_settings(), out: Vec::new(), ends: Vec::new(), scratch: Vec::new() };
         let done = session.drive_batch(&mut execution, &mut lines).await?;
-        rows += lines.rows;
-        if !lines.out.is_empty() {
-            out.copy_data(&lines.out);
+        rows += lines.ends.len();
+        let mut start = 0;
+        for end in lines.ends {
+            out.copy_data(&lines.out[start..end]);
+            start = end;
         }
         if done {
             break;
@@ -497,7 +505,8 @@ struct Lines<'a> {
     columns: &'a [ResultColumn],
     settings: OutputSettings,
     out: Vec<u8>,
-    rows: u64,
+    /// Where each line ends in `out`: a line is a message.
+    ends: Vec<usize>,
     scratch: Vec<u8>,
 }
 
@@ -516,7 +525,7 @@ impl crate::exec::RowSink for Lines<'_> {
         }
         let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
         write_line(self.format, fields, &mut self.out);
-        self.rows += 1;
+        self.ends.push(self.out.len());
         Ok(self.out.len() >= COPY_OUT_BYTES)
     }
 }

@@ -84,6 +84,18 @@ impl Statement {
         !matches!(self.kind, Kind::Query(_)) || self.catalog_version == catalog_version
     }
 
+    /// Whether this statement, bound again, may take its own place.
+    ///
+    /// # Errors
+    /// 0A000 if its result is of another shape.
+    pub fn check_result_of(&self, fresh: &Statement) -> Result<()> {
+        let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
+        match types(self) == types(fresh) {
+            true => Ok(()),
+            false => Err(base::Error::unsupported("cached plan must not change result type")),
+        }
+    }
+
     /// Result columns, if it returns rows. Utilities that do are asked by name.
     pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
         match &self.kind {
