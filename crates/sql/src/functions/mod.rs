@@ -24,7 +24,7 @@ use std::fmt;
 use base::{Oid, Result};
 use types::Datum;
 
-pub use entry::wants_types;
+pub use entry::{argument_names, wants_types};
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,

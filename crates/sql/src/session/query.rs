@@ -236,6 +236,7 @@ impl Session {
             }
             Kind::Query(query) => {
                 self.begin_query(query).await?;
+                self.send_notices(out);
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
                 }
