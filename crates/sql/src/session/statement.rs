@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use base::{Oid, Result};
-use engine_api::TableLockMode;
+use base::Oid;
+use engine_api::{Engine, TableLockMode};
 use rupg_sql::nodes::Node;
 
 use crate::bind::ResultColumn;
@@ -13,6 +13,8 @@ use crate::plan::Plan;
 pub struct Statement {
     /// Its text, for error positions and as the prepared statement's definition.
     pub text: Arc<str>,
+    /// Where it begins in the text, in bytes.
+    pub start: usize,
     /// Parameter types.
     pub param_types: Vec<Oid>,
     /// What it is.
@@ -84,6 +86,11 @@ impl Statement {
         !matches!(self.kind, Kind::Query(_)) || self.catalog_version == catalog_version
     }
 
+    /// Whether the definitions it was bound to are those of now.
+    pub fn is_current(&self, engine: &dyn Engine) -> bool {
+        self.catalog_version == engine.catalog().version
+    }
+
     /// Result columns, if it returns rows. Utilities that do are asked by name.
     pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
         match &self.kind {
@@ -100,6 +107,3 @@ impl Statement {
 pub fn is_query(node: &Node) -> bool {
     matches!(node, Node::SelectStmt(_) | Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
 }
-
-/// Result of something that may return nothing more than its tag.
-pub type Tag = Result<String>;
