@@ -47,7 +47,8 @@ impl Format {
         for node in options.iter().flatten() {
             let Node::DefElem(option) = node else { continue };
             let text = || option.arg.as_ref().and_then(text_of).unwrap_or_default();
-            let on = || option.arg.as_ref().is_none_or(|a| number_of(a) != Some(0) && text() != "off" && text() != "false");
+            let on =
+                || option.arg.as_ref().is_none_or(|a| number_of(a) != Some(0) && text() != "off" && text() != "false");
             match option.defname.as_deref().unwrap_or_default() {
                 "format" => match text().as_str() {
                     "text" => csv = false,
@@ -106,7 +107,11 @@ pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out:
     }
     let format = Format::parse(&stmt.options)?;
     session.ensure_transaction()?;
-    if stmt.is_from { copy_from(session, stmt, sql, format, out).await } else { copy_to(session, stmt, sql, format, out).await }
+    if stmt.is_from {
+        copy_from(session, stmt, sql, format, out).await
+    } else {
+        copy_to(session, stmt, sql, format, out).await
+    }
 }
 
 /// The columns a COPY is about: those named, or all.
@@ -125,10 +130,7 @@ fn columns_of(table: &TableDesc, stmt: &CopyStmt) -> Result<Vec<usize>> {
         })?;
         let at = column.number as usize - 1;
         if columns.contains(&at) {
-            return Err(Error::new(
-                SqlState::DUPLICATE_COLUMN,
-                format!("column \"{name}\" specified more than once"),
-            ));
+            return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
         }
         columns.push(at);
     }
@@ -152,7 +154,8 @@ async fn copy_from(
         return Err(read_only_error("COPY FROM"));
     }
     let columns = columns_of(&table, stmt)?;
-    let mut insert = format!("INSERT INTO {} ({}) VALUES (", ddl::qualified_name(session, &table), names(&table, &columns));
+    let mut insert =
+        format!("INSERT INTO {} ({}) VALUES (", ddl::qualified_name(session, &table), names(&table, &columns));
     for i in 0..columns.len() {
         let _ = write!(insert, "{}${}", if i > 0 { ", " } else { "" }, i + 1);
     }
@@ -160,9 +163,9 @@ async fn copy_from(
     let types: Vec<_> = columns.iter().map(|&c| table.columns[c].type_oid).collect();
     let mut parsed = parse::parse(&insert)?;
     let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
-    let statement = Arc::new(session.bind_query(&node, &insert, &types, true)?);
+    let statement = Arc::new(session.bind_query(&node, &insert, &types, 0, true)?);
+    let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    session.begin_query(query).await?;
     out.copy_in(false, columns.len());
     out.flush().await?;
     let mut loader = Loader {
@@ -279,10 +282,7 @@ impl Loader {
         let shown = || if text.len() > 100 { format!("{}...", clip(text, 100)) } else { text.to_string() };
         let in_line = |e: Error| e.context(format!("COPY {}, line {}: \"{}\"", self.table, self.line, shown()));
         if fields.len() > self.tys.len() {
-            return Err(in_line(Error::new(
-                SqlState::BAD_COPY_FILE_FORMAT,
-                "extra data after last expected column",
-            )));
+            return Err(in_line(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "extra data after last expected column")));
         }
         if fields.len() < self.tys.len() {
             let missing = &self.names[fields.len()];
@@ -360,7 +360,8 @@ impl Loader {
             match byte {
                 Some(b) if quoted => {
                     let next = bytes.get(i + 1).copied();
-                    if b == self.format.escape && (next == Some(self.format.quote) || next == Some(self.format.escape)) {
+                    if b == self.format.escape && (next == Some(self.format.quote) || next == Some(self.format.escape))
+                    {
                         field.push(next.expect("just seen"));
                         i += 1;
                     } else if b == self.format.quote {
@@ -452,7 +453,7 @@ async fn copy_to(
     out: &mut dyn Output,
 ) -> Result<String> {
     let statement = match &stmt.query {
-        Some(node) => Arc::new(session.bind_query(node, sql, &[], false)?),
+        Some(node) => Arc::new(session.bind_query(node, sql, &[], 0, false)?),
         None => {
             let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY TO without a table"))?;
             let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
@@ -460,11 +461,11 @@ async fn copy_to(
             let select = format!("SELECT {} FROM {}", names(&table, &columns), ddl::qualified_name(session, &table));
             let mut parsed = parse::parse(&select)?;
             let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;
-            Arc::new(session.bind_query(&node, &select, &[], false)?)
+            Arc::new(session.bind_query(&node, &select, &[], 0, false)?)
         }
     };
+    let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    session.begin_query(query).await?;
     out.copy_out(false, query.columns.len());
     if format.header {
         let names: Vec<Vec<u8>> = query.columns.iter().map(|c| c.name.clone().into_bytes()).collect();
@@ -475,7 +476,14 @@ async fn copy_to(
     let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
     let mut rows = 0;
     loop {
-        let mut lines = Lines { format: &format, columns: &query.columns, settings: session.output_settings(), out: Vec::new(), ends: Vec::new(), scratch: Vec::new() };
+        let mut lines = Lines {
+            format: &format,
+            columns: &query.columns,
+            settings: session.output_settings(),
+            out: Vec::new(),
+            ends: Vec::new(),
+            scratch: Vec::new(),
+        };
         let done = session.drive_batch(&mut execution, &mut lines).await?;
         rows += lines.ends.len();
         let mut start = 0;
@@ -546,10 +554,7 @@ fn write_line<'a>(format: &Format, fields: impl Iterator<Item = Option<&'a [u8]>
 
 fn write_csv(format: &Format, text: &[u8], out: &mut Vec<u8>) {
     let special = |b: &u8| [format.delimiter, format.quote, b'\n', b'\r'].contains(b);
-    let needs = format.force_quote_all
-        || text == format.null.as_bytes()
-        || text == b"\\."
-        || text.iter().any(special);
+    let needs = format.force_quote_all || text == format.null.as_bytes() || text == b"\\." || text.iter().any(special);
     if !needs {
         return out.extend_from_slice(text);
     }

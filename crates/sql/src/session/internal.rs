@@ -7,9 +7,9 @@ use base::{Notice, Oid, Result};
 use engine_api::{Catalog, Engine, TableDesc, Txn, Wait};
 use types::{Datum, InputContext, OutputSettings};
 
+use super::Session;
 use super::context::StatementContext;
 use super::statement::Kind;
-use super::Session;
 use crate::bind::{self, BindContext};
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
 use crate::functions::{CastContext, Identity};
@@ -96,11 +96,11 @@ impl Session {
         self.binding = None;
         self.refresh_binding(&catalog);
         let node = &parsed.first().ok_or_else(|| base::Error::internal("an empty query of our own"))?.node;
-        let statement = self.bind_query(node, sql, &[], false)?;
+        let statement = Arc::new(self.bind_query(node, sql, &[], 0, false)?);
+        let statement = self.begin_query(&statement).await?;
         let Kind::Query(query) = &statement.kind else {
             return Err(base::Error::internal("not a query"));
         };
-        self.begin_query(query).await?;
         let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
         let mut rows = Rows(Vec::new());
         self.drive_into(&mut execution, &mut rows).await?;

@@ -117,9 +117,8 @@ impl Session {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
         let Some(binding) = &self.binding else { return Ok(None) };
-        let get = |text: &str, types: &[Oid]| {
-            self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version)
-        };
+        let get =
+            |text: &str, types: &[Oid]| self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version);
         // What another session prepared may have parameters; here nothing gives them values.
         if let Some(statement) = get(sql, &[]).filter(|statement| statement.param_types.is_empty()) {
             return Ok(Some((statement, Vec::new())));
@@ -143,7 +142,11 @@ impl Session {
     }
 
     /// Binds a fingerprint as if it were a statement with parameters; `None` if only the original text will do.
-    fn prepare_fingerprint(&mut self, print: &parse::fingerprint::Fingerprint, types: &[Oid]) -> Option<Arc<Statement>> {
+    fn prepare_fingerprint(
+        &mut self,
+        print: &parse::fingerprint::Fingerprint,
+        types: &[Oid],
+    ) -> Option<Arc<Statement>> {
         let mut parsed = parse::parse(&print.text).ok()?;
         if parsed.len() != 1 || !is_query(&parsed[0].node) {
             return None;
@@ -165,13 +168,14 @@ impl Session {
         let notices = self.environment.notices.borrow().len();
         let statement = Arc::new(if is_query(&parsed.node) {
             self.check_not_failed()?;
-            self.bind_query(&parsed.node, sql, types, infer_params)?
+            self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
         } else {
             if self.block != Block::Failed {
                 utility::check_described(self, &parsed.node)?;
             }
             Statement {
                 text: sql.into(),
+                start: 0,
                 param_types: types.to_vec(),
                 kind: Kind::Utility(Arc::new(parsed.node)),
                 catalog_version: catalog.version,
@@ -195,6 +199,7 @@ impl Session {
         node: &Node,
         sql: &str,
         types: &[Oid],
+        start: usize,
         infer_params: bool,
     ) -> Result<Statement> {
         let catalog = self.catalog();
@@ -215,6 +220,7 @@ impl Session {
         let plan = plan::plan(&bound.statement, &catalog, &stats)?;
         Ok(Statement {
             text: sql.into(),
+            start,
             param_types: bound.param_types,
             kind: Kind::Query(Query { plan, columns: bound.columns.into(), locks: bound.tables, verb, writes }),
             // What was bound to definitions that may be rolled back is good for one run.
@@ -234,8 +240,9 @@ impl Session {
                 out.empty();
                 None
             }
-            Kind::Query(query) => {
-                self.begin_query(query).await?;
+            Kind::Query(_) => {
+                let statement = self.begin_query(statement).await?;
+                let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
                 self.send_notices(out);
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
@@ -253,28 +260,59 @@ impl Session {
         })
     }
 
-    /// Checks the block, opens a transaction, locks the tables, starts the command.
-    pub(super) async fn begin_query(&mut self, query: &Query) -> Result<()> {
+    /// Checks the block, opens a transaction, locks the tables, starts the command. Answers the statement to run: another
+    /// than the given one if definitions changed before its tables were locked.
+    pub(super) async fn begin_query(&mut self, statement: &Arc<Statement>) -> Result<Arc<Statement>> {
         self.check_not_failed()?;
         self.ensure_transaction()?;
-        if query.writes && self.read_only {
-            let what = match query.verb {
-                Verb::Select => "SELECT FOR UPDATE",
-                verb => verb.word(),
-            };
-            return Err(read_only_error(what));
-        }
-        for &(table, mode) in &query.locks {
-            loop {
-                let txn = self.txn.as_mut().expect("ensured above");
-                match txn.lock_table(table, mode, WaitPolicy::Block)? {
-                    Step::Ready(()) => break,
-                    Step::Wait(wait) => self.wait_for_lock(wait).await?,
+        let mut statement = Arc::clone(statement);
+        loop {
+            let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+            if query.writes && self.read_only {
+                let what = match query.verb {
+                    Verb::Select => "SELECT FOR UPDATE",
+                    verb => verb.word(),
+                };
+                return Err(read_only_error(what));
+            }
+            for &(table, mode) in &query.locks {
+                loop {
+                    let txn = self.txn.as_mut().expect("ensured above");
+                    match txn.lock_table(table, mode, WaitPolicy::Block)? {
+                        Step::Ready(()) => break,
+                        Step::Wait(wait) => self.wait_for_lock(wait).await?,
+                    }
                 }
             }
+            // Locked tables keep their definitions; what changed before must be bound anew.
+            if query.locks.is_empty()
+                || statement.catalog_version == u64::MAX
+                || statement.is_current(&*self.shared.engine)
+            {
+                break;
+            }
+            statement = self.rebound(&statement)?;
         }
         self.txn.as_mut().expect("ensured above").begin_command();
-        Ok(())
+        Ok(statement)
+    }
+
+    /// The statement bound to the definitions of now.
+    pub(super) fn rebound(&mut self, statement: &Statement) -> Result<Arc<Statement>> {
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        let parsed = parse::parse(&statement.text)?;
+        let node = parsed.into_iter().find(|p| p.start == statement.start).map(|p| p.node);
+        let node = match node {
+            Some(Node::PrepareStmt(prepare)) => prepare.query,
+            Some(Node::CopyStmt(copy)) => copy.query,
+            Some(Node::ExplainStmt(explain)) => explain.query,
+            node => node,
+        };
+        let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
+        let fresh = self.bind_query(&node, &statement.text, &statement.param_types, statement.start, false)?;
+        statement.check_result_of(&fresh)?;
+        Ok(Arc::new(fresh))
     }
 
     /// Ends the command: notices and the gate of what it saw.
@@ -427,15 +465,13 @@ impl Session {
         match parsed.len() {
             0 => Ok(Arc::new(Statement {
                 text: sql.into(),
+                start: 0,
                 param_types: types.to_vec(),
                 kind: Kind::Empty,
                 catalog_version: catalog.version,
             })),
             1 => self.prepare_parsed(parsed.remove(0), sql, types, true, true),
-            _ => Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "cannot insert multiple commands into a prepared statement",
-            )),
+            _ => Err(Error::new(SqlState::SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement")),
         }
     }
 
@@ -555,9 +591,9 @@ impl Session {
 
     async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
         let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
-        let statement = Arc::clone(&portal.statement);
-        let query = match &statement.kind {
-            Kind::Query(query) => query,
+        let mut statement = Arc::clone(&portal.statement);
+        match &statement.kind {
+            Kind::Query(_) => {}
             Kind::Empty => {
                 out.empty();
                 return Ok(ExecuteEnd::Complete);
@@ -568,19 +604,21 @@ impl Session {
                 }
                 return Ok(ExecuteEnd::Complete);
             }
-        };
+        }
         if portal.finished {
-            out.complete(&query.verb.tag(0));
+            if let Kind::Query(query) = &statement.kind {
+                out.complete(&query.verb.tag(0));
+            }
             self.portals.insert(name.to_string(), portal);
             return Ok(ExecuteEnd::Complete);
         }
-        let mut execution = match portal.execution.take() {
-            Some(execution) => execution,
-            None => {
-                self.begin_query(query).await?;
-                Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params))
-            }
-        };
+        let execution = portal.execution.take();
+        if execution.is_none() {
+            statement = self.begin_query(&statement).await?;
+        }
+        let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+        let mut execution =
+            execution.unwrap_or_else(|| Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params)));
         let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
         let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
         if done {
@@ -650,10 +688,7 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<&str> {
 }
 
 pub(super) fn read_only_error(what: &str) -> Error {
-    Error::new(
-        SqlState::READ_ONLY_SQL_TRANSACTION,
-        format!("cannot execute {what} in a read-only transaction"),
-    )
+    Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction"))
 }
 
 fn no_portal(name: &str) -> Error {

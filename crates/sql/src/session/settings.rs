@@ -15,7 +15,11 @@ use types::{DateOrder, DateStyle, IntervalStyle, OutputSettings};
 enum Kind {
     Bool,
     /// Integer in the unit given (None, `ms`, `kB`), with bounds.
-    Int { min: i64, max: i64, unit: &'static str },
+    Int {
+        min: i64,
+        max: i64,
+        unit: &'static str,
+    },
     Real,
     Text,
     Enum(&'static [&'static str]),

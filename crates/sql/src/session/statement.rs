@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use base::{Oid, Result};
-use engine_api::TableLockMode;
+use base::Oid;
+use engine_api::{Engine, TableLockMode};
 use rupg_sql::nodes::Node;
 
 use crate::bind::ResultColumn;
@@ -13,6 +13,8 @@ use crate::plan::Plan;
 pub struct Statement {
     /// Its text, for error positions and as the prepared statement's definition.
     pub text: Arc<str>,
+    /// Where it begins in the text, in bytes.
+    pub start: usize,
     /// Parameter types.
     pub param_types: Vec<Oid>,
     /// What it is.
@@ -88,12 +90,17 @@ impl Statement {
     ///
     /// # Errors
     /// 0A000 if its result is of another shape.
-    pub fn check_result_of(&self, fresh: &Statement) -> Result<()> {
+    pub fn check_result_of(&self, fresh: &Statement) -> base::Result<()> {
         let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
         match types(self) == types(fresh) {
             true => Ok(()),
             false => Err(base::Error::unsupported("cached plan must not change result type")),
         }
+    }
+
+    /// Whether the definitions it was bound to are those of now.
+    pub fn is_current(&self, engine: &dyn Engine) -> bool {
+        self.catalog_version == engine.catalog().version
     }
 
     /// Result columns, if it returns rows. Utilities that do are asked by name.
@@ -112,6 +119,3 @@ impl Statement {
 pub fn is_query(node: &Node) -> bool {
     matches!(node, Node::SelectStmt(_) | Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
 }
-
-/// Result of something that may return nothing more than its tag.
-pub type Tag = Result<String>;

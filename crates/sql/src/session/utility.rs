@@ -284,10 +284,11 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
     let statement = if is_query(node) {
-        session.bind_query(node, sql, &types, true)?
+        session.bind_query(node, sql, &types, 0, true)?
     } else {
         Statement {
             text: sql.into(),
+            start: 0,
             param_types: types,
             kind: Kind::Utility(Arc::new(node.clone())),
             catalog_version: catalog.version,
@@ -300,21 +301,8 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
 async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut dyn Output) -> Result<String> {
     let name = stmt.name.as_deref().unwrap_or_default();
     let mut statement = session.statement(name)?;
-    let stale = matches!(statement.kind, Kind::Query(_)) && !statement.is_valid_for(session.catalog().version);
-    if stale {
-        // The text of a PREPARE is bound again through its own statement.
-        let mut parsed = crate::parse::parse(&statement.text)?;
-        let node = parsed.pop().map(|p| p.node);
-        let inner = match node {
-            Some(Node::PrepareStmt(stmt)) => stmt.query,
-            other => other,
-        };
-        let inner = inner.ok_or_else(|| Error::internal("a prepared statement without text"))?;
-        let text = Arc::clone(&statement.text);
-        let types = statement.param_types.clone();
-        let fresh = Arc::new(session.bind_query(&inner, &text, &types, true)?);
-        statement.check_result_of(&fresh)?;
-        statement = fresh;
+    if matches!(statement.kind, Kind::Query(_)) && !statement.is_valid_for(session.catalog().version) {
+        statement = session.rebound(&statement)?;
         session.statements.insert(name.to_string(), Arc::clone(&statement));
     }
     if stmt.params.len() != statement.param_types.len() {
@@ -329,12 +317,13 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut
     for (i, (node, &ty)) in stmt.params.iter().flatten().zip(&statement.param_types).enumerate() {
         params.push(session.evaluate(node, ty, i + 1, sql)?);
     }
-    let Kind::Query(query) = &statement.kind else {
+    if !matches!(statement.kind, Kind::Query(_)) {
         let Kind::Utility(node) = &statement.kind else { return Ok(String::new()) };
         let tag = Box::pin(run(session, node, &statement.text, out)).await?;
         return Ok(tag.unwrap_or_default());
-    };
-    session.begin_query(query).await?;
+    }
+    let statement = session.begin_query(&statement).await?;
+    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     if !query.columns.is_empty() {
         out.columns(&query.columns);
     }
@@ -391,10 +380,7 @@ async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut
             }
             "format" | "costs" | "verbose" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
             other => {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    format!("unrecognized EXPLAIN option \"{other}\""),
-                ));
+                return Err(Error::new(SqlState::SYNTAX_ERROR, format!("unrecognized EXPLAIN option \"{other}\"")));
             }
         }
     }
@@ -405,10 +391,10 @@ async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut
     session.ensure_transaction()?;
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
-    let statement = session.bind_query(node, sql, &[], false)?;
+    let statement = Arc::new(session.bind_query(node, sql, &[], 0, false)?);
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     let lines = if analyze {
-        session.begin_query(query).await?;
+        session.begin_query(&statement).await?;
         let mut execution = Execution::analyzed(Arc::clone(&query.plan), Vec::new());
         session.drive_silently(&mut execution).await?;
         session.end_query(out);
