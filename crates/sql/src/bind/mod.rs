@@ -63,12 +63,14 @@ pub struct BindContext<'a> {
     pub eval: &'a dyn EvalContext,
     /// Parameter types: given ones first, `Oid::INVALID`/`unknown` are inferred.
     pub param_types: Vec<Oid>,
+    /// Whether more parameters than those may occur.
+    pub infer_params: bool,
 }
 
 impl<'a> BindContext<'a> {
     /// A context with the parameter types the client asked for.
     pub fn new(catalog: Arc<Catalog>, identity: Identity, eval: &'a dyn EvalContext, types: &[Oid]) -> BindContext<'a> {
-        BindContext { catalog, identity, eval, param_types: types.to_vec() }
+        BindContext { catalog, identity, eval, param_types: types.to_vec(), infer_params: true }
     }
 }
 
@@ -183,9 +185,9 @@ pub fn bind_check(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Re
     dml::check_expression(text, table, cx)
 }
 
-/// Binds an expression without columns, coerced (assignment) to a type.
-pub fn bind_argument(node: &Node, ty: Ty, cx: &mut BindContext<'_>) -> Result<Expr> {
-    dml::argument(node, ty, cx)
+/// Binds an expression without columns, coerced (assignment) to the type of parameter `number`.
+pub fn bind_argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::argument(node, ty, number, sql, cx)
 }
 
 /// Calls `f` on every column reference of an expression.

@@ -149,7 +149,7 @@ async fn copy_from(
     out: &mut dyn Output,
 ) -> Result<String> {
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
-    let table = ddl::table_desc(session, name, sql)?;
+    let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
     if session.is_read_only() {
         return Err(read_only_error("COPY FROM"));
     }
@@ -163,7 +163,7 @@ async fn copy_from(
     let types: Vec<_> = columns.iter().map(|&c| table.columns[c].type_oid).collect();
     let mut parsed = parse::parse(&insert)?;
     let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
-    let statement = Arc::new(session.bind_query(&node, &insert, &types, 0)?);
+    let statement = Arc::new(session.bind_query(&node, &insert, &types, 0, true)?);
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     out.copy_in(false, columns.len());
@@ -439,6 +439,12 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
     out
 }
 
+/// PostgreSQL says nothing of where the table's name stands.
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
+}
+
 async fn copy_to(
     session: &mut Session,
     stmt: &CopyStmt,
@@ -447,15 +453,15 @@ async fn copy_to(
     out: &mut dyn Output,
 ) -> Result<String> {
     let statement = match &stmt.query {
-        Some(node) => Arc::new(session.bind_query(node, sql, &[], 0)?),
+        Some(node) => Arc::new(session.bind_query(node, sql, &[], 0, false)?),
         None => {
             let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY TO without a table"))?;
-            let table = ddl::table_desc(session, name, sql)?;
+            let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
             let columns = columns_of(&table, stmt)?;
             let select = format!("SELECT {} FROM {}", names(&table, &columns), ddl::qualified_name(session, &table));
             let mut parsed = parse::parse(&select)?;
             let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;
-            Arc::new(session.bind_query(&node, &select, &[], 0)?)
+            Arc::new(session.bind_query(&node, &select, &[], 0, false)?)
         }
     };
     let statement = session.begin_query(&statement).await?;
@@ -475,13 +481,15 @@ async fn copy_to(
             columns: &query.columns,
             settings: session.output_settings(),
             out: Vec::new(),
-            rows: 0,
+            ends: Vec::new(),
             scratch: Vec::new(),
         };
         let done = session.drive_batch(&mut execution, &mut lines).await?;
-        rows += lines.rows;
-        if !lines.out.is_empty() {
-            out.copy_data(&lines.out);
+        rows += lines.ends.len();
+        let mut start = 0;
+        for end in lines.ends {
+            out.copy_data(&lines.out[start..end]);
+            start = end;
         }
         if done {
             break;
@@ -505,7 +513,8 @@ struct Lines<'a> {
     columns: &'a [ResultColumn],
     settings: OutputSettings,
     out: Vec<u8>,
-    rows: u64,
+    /// Where each line ends in `out`: a line is a message.
+    ends: Vec<usize>,
     scratch: Vec<u8>,
 }
 
@@ -524,7 +533,7 @@ impl crate::exec::RowSink for Lines<'_> {
         }
         let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
         write_line(self.format, fields, &mut self.out);
-        self.rows += 1;
+        self.ends.push(self.out.len());
         Ok(self.out.len() >= COPY_OUT_BYTES)
     }
 }

@@ -96,7 +96,7 @@ impl Session {
         self.binding = None;
         self.refresh_binding(&catalog);
         let node = &parsed.first().ok_or_else(|| base::Error::internal("an empty query of our own"))?.node;
-        let statement = Arc::new(self.bind_query(node, sql, &[], 0)?);
+        let statement = Arc::new(self.bind_query(node, sql, &[], 0, false)?);
         let statement = self.begin_query(&statement).await?;
         let Kind::Query(query) = &statement.kind else {
             return Err(base::Error::internal("not a query"));
@@ -152,9 +152,15 @@ impl Session {
         self.read_only
     }
 
-    /// Evaluates an argument of EXECUTE as a value of type `ty`.
-    pub(crate) fn evaluate(&mut self, node: &rupg_sql::nodes::Node, ty: Oid) -> Result<Datum> {
-        let expr = self.with_binder(|cx| bind::bind_argument(node, Ty::of(ty), cx))?;
+    /// Evaluates the argument of EXECUTE for parameter `number` of type `ty`.
+    pub(crate) fn evaluate(
+        &mut self,
+        node: &rupg_sql::nodes::Node,
+        ty: Oid,
+        number: usize,
+        sql: &str,
+    ) -> Result<Datum> {
+        let expr = self.with_binder(|cx| bind::bind_argument(node, Ty::of(ty), number, sql, cx))?;
         let catalog = self.catalog();
         let eval = StatementContext::new(&self.environment, catalog);
         crate::expr::evaluate(&expr, &eval)

@@ -317,6 +317,7 @@ impl Session {
         }
     }
 
+    /// Tells the client which settings have changed; PostgreSQL does so right before ReadyForQuery.
     fn send_parameters(&self, out: &mut dyn Output) {
         if self.environment.settings.borrow().has_reports() {
             for (name, value) in self.environment.settings.borrow_mut().take_reports() {

@@ -86,7 +86,7 @@ impl Session {
                 self.start_statement();
             }
             let last_of_block = !several;
-            let statement = self.prepare_parsed(one, sql, &[], last_of_block)?;
+            let statement = self.prepare_parsed(one, sql, &[], false, last_of_block)?;
             if several && !matches!(self.block, Block::Failed) {
                 // All statements of one message are one implicit block until something ends it.
                 self.ensure_transaction()?;
@@ -119,7 +119,8 @@ impl Session {
         let Some(binding) = &self.binding else { return Ok(None) };
         let get =
             |text: &str, types: &[Oid]| self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version);
-        if let Some(statement) = get(sql, &[]) {
+        // What another session prepared may have parameters; here nothing gives them values.
+        if let Some(statement) = get(sql, &[]).filter(|statement| statement.param_types.is_empty()) {
             return Ok(Some((statement, Vec::new())));
         }
         let Some(print) = parse::fingerprint::fingerprint(sql) else { return Ok(None) };
@@ -150,7 +151,7 @@ impl Session {
         if parsed.len() != 1 || !is_query(&parsed[0].node) {
             return None;
         }
-        self.prepare_parsed(parsed.remove(0), &print.text, types, true).ok()
+        self.prepare_parsed(parsed.remove(0), &print.text, types, true, true).ok()
     }
 
     /// Binds and plans one parsed statement; shared with all sessions when `cacheable`.
@@ -159,14 +160,19 @@ impl Session {
         parsed: parse::ParsedStatement,
         sql: &str,
         types: &[Oid],
+        infer_params: bool,
         cacheable: bool,
     ) -> Result<Arc<Statement>> {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
+        let notices = self.environment.notices.borrow().len();
         let statement = Arc::new(if is_query(&parsed.node) {
             self.check_not_failed()?;
-            self.bind_query(&parsed.node, sql, types, parsed.start)?
+            self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
         } else {
+            if self.block != Block::Failed {
+                utility::check_described(self, &parsed.node)?;
+            }
             Statement {
                 text: sql.into(),
                 start: 0,
@@ -176,7 +182,9 @@ impl Session {
             }
         });
         let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
-        if cacheable && short && !self.has_own_ddl() {
+        // What binding has to say is said each time.
+        let silent = self.environment.notices.borrow().len() == notices;
+        if cacheable && short && silent && !self.has_own_ddl() {
             if let Some(binding) = &self.binding {
                 let text = Arc::clone(&statement.text);
                 self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(&statement));
@@ -185,12 +193,21 @@ impl Session {
         Ok(statement)
     }
 
-    /// Binds and plans a query.
-    pub(super) fn bind_query(&mut self, node: &Node, sql: &str, types: &[Oid], start: usize) -> Result<Statement> {
+    /// Binds and plans a query that begins at `start` of its text. More parameters than those of `types` may occur if
+    /// `infer_params`.
+    pub(super) fn bind_query(
+        &mut self,
+        node: &Node,
+        sql: &str,
+        types: &[Oid],
+        start: usize,
+        infer_params: bool,
+    ) -> Result<Statement> {
         let catalog = self.catalog();
         let identity = self.environment.identity.borrow().clone();
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
         let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, types);
+        cx.infer_params = infer_params;
         let bound = bind::bind(node, sql, &mut cx)?;
         let verb = match &bound.statement {
             ir::Statement::Select(_) => Verb::Select,
@@ -238,7 +255,6 @@ impl Session {
             Kind::Utility(node) => {
                 let tag = utility::run(self, node, &statement.text, out).await?;
                 self.send_notices(out);
-                self.send_parameters(out);
                 tag.map(|tag| tag.to_string())
             }
         })
@@ -294,11 +310,8 @@ impl Session {
             node => node,
         };
         let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
-        let fresh = self.bind_query(&node, &statement.text, &statement.param_types, statement.start)?;
-        let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
-        if types(statement) != types(&fresh) {
-            return Err(Error::unsupported("cached plan must not change result type"));
-        }
+        let fresh = self.bind_query(&node, &statement.text, &statement.param_types, statement.start, true)?;
+        statement.check_result_of(&fresh)?;
         Ok(Arc::new(fresh))
     }
 
@@ -457,7 +470,7 @@ impl Session {
                 kind: Kind::Empty,
                 catalog_version: catalog.version,
             })),
-            1 => self.prepare_parsed(parsed.remove(0), sql, types, true),
+            1 => self.prepare_parsed(parsed.remove(0), sql, types, true, true),
             _ => Err(Error::new(SqlState::SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement")),
         }
     }
@@ -482,10 +495,7 @@ impl Session {
             return Ok(statement);
         }
         let fresh = self.prepare(&Arc::clone(&statement.text), &statement.param_types)?;
-        let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
-        if types(&statement) != types(&fresh) {
-            return Err(Error::unsupported("cached plan must not change result type"));
-        }
+        statement.check_result_of(&fresh)?;
         self.statements.insert(name.to_string(), Arc::clone(&fresh));
         Ok(fresh)
     }
@@ -537,9 +547,20 @@ impl Session {
         Ok(())
     }
 
+    /// Result columns; those of EXECUTE are its statement's.
+    fn columns_of(&self, statement: &Statement) -> Option<Arc<[ResultColumn]>> {
+        if let Kind::Utility(node) = &statement.kind
+            && let Node::ExecuteStmt(execute) = &**node
+        {
+            let prepared = self.statements.get(execute.name.as_deref().unwrap_or_default())?;
+            return prepared.columns();
+        }
+        statement.columns()
+    }
+
     /// Describe of a statement: parameter types and result columns.
     pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<Oid>, Option<Arc<[ResultColumn]>>)> {
-        let result = self.statement(name).map(|s| (s.param_types.clone(), s.columns()));
+        let result = self.statement(name).map(|s| (s.param_types.clone(), self.columns_of(&s)));
         if result.is_err() {
             self.fail();
         }
@@ -549,7 +570,7 @@ impl Session {
     /// Describe of a portal: result columns.
     pub fn describe_portal(&mut self, name: &str) -> Result<Option<Arc<[ResultColumn]>>> {
         match self.portals.get(name) {
-            Some(portal) => Ok(portal.statement.columns()),
+            Some(portal) => Ok(self.columns_of(&portal.statement)),
             None => {
                 self.fail();
                 Err(no_portal(name))
@@ -627,10 +648,10 @@ impl Session {
 
     /// Sync: ends the implicit transaction of the pipeline.
     pub async fn sync(&mut self, out: &mut dyn Output) -> Result<()> {
-        if self.block != Block::None {
-            return Ok(());
-        }
-        let result = self.commit_transaction(out).await;
+        let result = match self.block {
+            Block::None => self.commit_transaction(out).await,
+            _ => Ok(()),
+        };
         self.finish_message(result, out)
     }
 }

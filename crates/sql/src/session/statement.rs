@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::Oid;
+use base::{Oid, Result};
 use engine_api::{Engine, TableLockMode};
 use rupg_sql::nodes::Node;
 
@@ -89,6 +89,18 @@ impl Statement {
     /// Whether the definitions it was bound to are those of now.
     pub fn is_current(&self, engine: &dyn Engine) -> bool {
         self.catalog_version == engine.catalog().version
+    }
+
+    /// Whether this statement, bound again, may take its own place.
+    ///
+    /// # Errors
+    /// 0A000 if its result is of another shape.
+    pub fn check_result_of(&self, fresh: &Statement) -> Result<()> {
+        let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
+        match types(self) == types(fresh) {
+            true => Ok(()),
+            false => Err(base::Error::unsupported("cached plan must not change result type")),
+        }
     }
 
     /// Result columns, if it returns rows. Utilities that do are asked by name.

@@ -30,6 +30,22 @@ pub(super) fn result_columns(node: &Node) -> Option<Arc<[ResultColumn]>> {
     }
 }
 
+/// What a statement is refused for when it is parsed, as its result's columns cannot be told.
+pub(super) fn check_described(session: &Session, node: &Node) -> Result<()> {
+    match node {
+        Node::VariableShowStmt(stmt) if !is_all(stmt) => shown(session, stmt).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// The value that SHOW shows.
+fn shown(session: &Session, stmt: &VariableShowStmt) -> Result<String> {
+    let name = stmt.name.as_deref().unwrap_or_default();
+    session.environment.settings.borrow().show(name).ok_or_else(|| {
+        Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+    })
+}
+
 fn is_all(stmt: &VariableShowStmt) -> bool {
     stmt.name.as_deref().is_some_and(|n| n.eq_ignore_ascii_case("all"))
 }
@@ -74,7 +90,7 @@ pub(super) async fn run(
         Node::VariableSetStmt(stmt) => set(session, stmt)?,
         Node::VariableShowStmt(stmt) => show(session, stmt, out)?,
         Node::PrepareStmt(stmt) => prepare(session, stmt, sql)?,
-        Node::ExecuteStmt(stmt) => return execute(session, stmt, out).await.map(Some),
+        Node::ExecuteStmt(stmt) => return execute(session, stmt, sql, out).await.map(Some),
         Node::DeallocateStmt(stmt) => deallocate(session, stmt)?,
         Node::DiscardStmt(stmt) => discard(session, stmt)?,
         Node::ExplainStmt(stmt) => explain(session, stmt, sql, out).await?,
@@ -164,6 +180,7 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
         K::VAR_SET_VALUE => {
             let value = setting_text(session, name, &stmt.args)?;
             if name.eq_ignore_ascii_case("transaction_isolation") {
+                session.environment.settings.borrow().check_value(name, &value)?;
                 let isolation = Some(supported_isolation(isolation_of(&value.to_ascii_lowercase()))?);
                 session.set_transaction(super::block::Modes { isolation, read_only: None })?;
                 return Ok("SET");
@@ -234,19 +251,15 @@ fn flag(value: &str) -> &'static str {
 fn show(session: &mut Session, stmt: &VariableShowStmt, out: &mut dyn Output) -> Result<&'static str> {
     let node = Node::VariableShowStmt(Box::new(stmt.clone()));
     let columns = result_columns(&node).unwrap_or_default();
-    let name = stmt.name.as_deref().unwrap_or_default();
-    let settings = session.environment.settings.borrow();
     let text = |s: &str| Datum::Text(s.into());
     let output = OutputSettings::default();
     if is_all(stmt) {
         out.columns(&columns);
-        for (name, value, about) in settings.all() {
+        for (name, value, about) in session.environment.settings.borrow().all() {
             out.row(crate::exec::OutputRow::of(&[text(name), text(&value), text(about)]), &columns, &output);
         }
     } else {
-        let value = settings.show(name).ok_or_else(|| {
-            Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
-        })?;
+        let value = shown(session, stmt)?;
         out.columns(&columns);
         out.row(crate::exec::OutputRow::of(&[text(&value)]), &columns, &output);
     }
@@ -271,7 +284,7 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
     let statement = if is_query(node) {
-        session.bind_query(node, sql, &types, 0)?
+        session.bind_query(node, sql, &types, 0, true)?
     } else {
         Statement {
             text: sql.into(),
@@ -285,7 +298,7 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
     Ok("PREPARE")
 }
 
-async fn execute(session: &mut Session, stmt: &ExecuteStmt, out: &mut dyn Output) -> Result<String> {
+async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut dyn Output) -> Result<String> {
     let name = stmt.name.as_deref().unwrap_or_default();
     let mut statement = session.statement(name)?;
     if matches!(statement.kind, Kind::Query(_)) && !statement.is_valid_for(session.catalog().version) {
@@ -301,8 +314,8 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, out: &mut dyn Output
     }
     session.ensure_transaction()?;
     let mut params = Vec::new();
-    for (node, &ty) in stmt.params.iter().flatten().zip(&statement.param_types) {
-        params.push(session.evaluate(node, ty)?);
+    for (i, (node, &ty)) in stmt.params.iter().flatten().zip(&statement.param_types).enumerate() {
+        params.push(session.evaluate(node, ty, i + 1, sql)?);
     }
     if !matches!(statement.kind, Kind::Query(_)) {
         let Kind::Utility(node) = &statement.kind else { return Ok(String::new()) };
@@ -378,7 +391,7 @@ async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut
     session.ensure_transaction()?;
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
-    let statement = Arc::new(session.bind_query(node, sql, &[], 0)?);
+    let statement = Arc::new(session.bind_query(node, sql, &[], 0, false)?);
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     let lines = if analyze {
         session.begin_query(&statement).await?;
