@@ -137,7 +137,6 @@ impl Session {
                 self.gate = self.gate.max(outcome.gate);
                 out.gate(self.gate);
                 self.environment.settings.borrow_mut().commit();
-                self.send_parameters(out);
                 Ok(())
             }
             Err(error) => {

@@ -232,7 +232,6 @@ impl Session {
             Kind::Utility(node) => {
                 let tag = utility::run(self, node, &statement.text, out).await?;
                 self.send_notices(out);
-                self.send_parameters(out);
                 tag.map(|tag| tag.to_string())
             }
         })
@@ -587,10 +586,10 @@ impl Session {
 
     /// Sync: ends the implicit transaction of the pipeline.
     pub async fn sync(&mut self, out: &mut dyn Output) -> Result<()> {
-        if self.block != Block::None {
-            return Ok(());
-        }
-        let result = self.commit_transaction(out).await;
+        let result = match self.block {
+            Block::None => self.commit_transaction(out).await,
+            _ => Ok(()),
+        };
         self.finish_message(result, out)
     }
 }
