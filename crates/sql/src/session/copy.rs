@@ -542,12 +542,7 @@ async fn copy_to(
     };
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-<<<<<<< HEAD
-    out.copy_out(false, query.columns.len());
-=======
-    session.begin_query(query).await?;
     out.copy_out(format.binary, query.columns.len());
->>>>>>> wt-ddl
     if format.header {
         let names: Vec<Vec<u8>> = query.columns.iter().map(|c| c.name.clone().into_bytes()).collect();
         let mut line = Vec::new();
@@ -568,26 +563,7 @@ async fn copy_to(
         binary::write_header(&mut lines.out);
     }
     loop {
-<<<<<<< HEAD
-        let mut lines = Lines {
-            format: &format,
-            columns: &query.columns,
-            settings: session.output_settings(),
-            out: Vec::new(),
-            ends: Vec::new(),
-            scratch: Vec::new(),
-        };
-        let done = session.drive_batch(&mut execution, &mut lines).await?;
-        rows += lines.ends.len();
-        let mut start = 0;
-        for end in lines.ends {
-            out.copy_data(&lines.out[start..end]);
-            start = end;
-        }
-=======
-        let done = session.drive_batch(&mut execution, &mut lines).await?;
-        lines.hand_over(out);
->>>>>>> wt-ddl
+    out.copy_out(format.binary, query.columns.len());
         if done {
             break;
         }
@@ -616,14 +592,7 @@ struct Lines<'a> {
     columns: &'a [ResultColumn],
     settings: OutputSettings,
     out: Vec<u8>,
-<<<<<<< HEAD
-    /// Where each line ends in `out`: a line is a message.
-    ends: Vec<usize>,
-=======
-    /// Where the rows in `out` end: clients expect one message per row.
-    ends: Vec<usize>,
-    rows: u64,
->>>>>>> wt-ddl
+    out.copy_out(format.binary, query.columns.len());
     scratch: Vec<u8>,
 }
 
@@ -664,12 +633,7 @@ impl crate::exec::RowSink for Lines<'_> {
         }
         let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
         write_line(self.format, fields, &mut self.out);
-<<<<<<< HEAD
-        self.ends.push(self.out.len());
-        Ok(self.out.len() >= COPY_OUT_BYTES)
-=======
-        Ok(self.row_ends())
->>>>>>> wt-ddl
+    out.copy_out(format.binary, query.columns.len());
     }
 }
 
