@@ -515,12 +515,6 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// PostgreSQL says nothing of where the table's name stands.
-fn without_position(mut error: Error) -> Error {
-    error.fields_mut().position = None;
-    error
-}
-
 async fn copy_to(
     session: &mut Session,
     stmt: &CopyStmt,
@@ -563,7 +557,8 @@ async fn copy_to(
         binary::write_header(&mut lines.out);
     }
     loop {
-    out.copy_out(format.binary, query.columns.len());
+        let done = session.drive_batch(&mut execution, &mut lines).await?;
+        lines.hand_over(out);
         if done {
             break;
         }
@@ -592,7 +587,9 @@ struct Lines<'a> {
     columns: &'a [ResultColumn],
     settings: OutputSettings,
     out: Vec<u8>,
-    out.copy_out(format.binary, query.columns.len());
+    /// Where the rows in `out` end: clients expect one message per row.
+    ends: Vec<usize>,
+    rows: u64,
     scratch: Vec<u8>,
 }
 
@@ -633,7 +630,7 @@ impl crate::exec::RowSink for Lines<'_> {
         }
         let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
         write_line(self.format, fields, &mut self.out);
-    out.copy_out(format.binary, query.columns.len());
+        Ok(self.row_ends())
     }
 }
 
@@ -708,4 +705,10 @@ mod tests {
         write_line(&format, [Some(&b"a,b"[..]), None, Some(b""), Some(b"x\"y")].into_iter(), &mut out);
         assert_eq!(out, b"\"a,b\",,\"\",\"x\"\"y\"\n");
     }
+}
+
+/// COPY's errors about its table point nowhere.
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
 }
