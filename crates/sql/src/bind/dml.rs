@@ -530,11 +530,12 @@ fn without_position(mut error: Error) -> Error {
     error
 }
 
-/// Binds the text of a default.
+/// Binds the text of a default. Errors point into the text behind `SELECT `.
 pub(super) fn default_expression(text: &str, ty: Ty, column: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
     let node = parse_expression(text).map_err(without_position)?;
     detached(cx, |cx| {
-        let mut binder = Binder::new(cx, "");
+        let wrapped = format!("SELECT {text}");
+        let mut binder = Binder::new(cx, &wrapped);
         binder.params_forbidden = true;
         binder.push_scope();
         let value = binder.at_place(Place::Default, |b| b.expr(&node))?;
@@ -554,11 +555,12 @@ pub(super) fn default_expression(text: &str, ty: Ty, column: &str, cx: &mut Bind
     })
 }
 
-/// Binds the text of a CHECK condition over a table.
+/// Binds the text of a CHECK condition over a table. Errors point into the text behind `SELECT `.
 pub(super) fn check_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     let node = parse_expression(text).map_err(without_position)?;
     detached(cx, |cx| {
-        let mut binder = Binder::new(cx, "");
+        let wrapped = format!("SELECT {text}");
+        let mut binder = Binder::new(cx, &wrapped);
         binder.params_forbidden = true;
         let mut scope = Scope::new(None);
         let info = TableInfo { desc: table.clone(), indexes: Vec::new() };

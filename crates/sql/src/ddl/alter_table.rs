@@ -182,7 +182,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
         }
         return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
     }
-    let column = new_column(cx, &table, def)?;
+    let column = new_column(cx, &table, def, false)?;
     let number = column.desc.number;
     let ty = Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
     table.columns.push(column.desc);
@@ -229,7 +229,10 @@ async fn require_empty(cx: &mut Cx<'_>, table: &TableDesc, column: &str) -> Resu
     Err(Error::new(
         SqlState::NOT_NULL_VIOLATION,
         format!("column \"{column}\" of relation \"{}\" contains null values", table.name),
-    ))
+    )
+    .schema(super::constraint::schema_of(&cx.catalog(), table))
+    .table(&table.name)
+    .column(column))
 }
 
 async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
@@ -251,11 +254,8 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     }
     table = cx.catalog().table(table.oid).cloned().unwrap_or(table);
     table.constraints.retain(|c| !c.columns.contains(&number));
-    let indexes: Vec<_> = catalog
-        .indexes(table.oid)
-        .filter(|i| i.keys.iter().any(|k| k.column == number))
-        .map(|i| i.oid)
-        .collect();
+    let indexes: Vec<_> =
+        catalog.indexes(table.oid).filter(|i| i.keys.iter().any(|k| k.column == number)).map(|i| i.oid).collect();
     for index in indexes {
         cx.drop_one(index)?;
     }
@@ -279,32 +279,24 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
 /// Foreign keys that need a unique index: refused, or dropped with CASCADE.
 async fn drop_references(cx: &mut Cx<'_>, index: base::Oid, what: &str, cascade: bool) -> Result<()> {
     let catalog = cx.catalog();
-    for object in catalog.objects() {
-        let Some(table) = catalog.table(object.oid()) else { continue };
-        let needs = |c: &engine_api::ConstraintDesc| {
-            matches!(c.kind, ConstraintKind::ForeignKey { index: used, .. } if used == index)
-        };
+    let path = cx.session.search_path(&catalog);
+    let needs = |c: &engine_api::ConstraintDesc| matches!(c.kind, ConstraintKind::ForeignKey { index: used, .. } if used == index);
+    let tables: Vec<&TableDesc> = catalog.objects().filter_map(|o| catalog.table(o.oid())).collect();
+    let mut found: Vec<(base::Oid, String)> = Vec::new();
+    for table in &tables {
         for constraint in table.constraints.iter().filter(|c| needs(c)) {
-            if !cascade {
-                let own = catalog.index(index).map(|i| i.name.clone()).unwrap_or_default();
-                return Err(Error::new(
-                    SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
-                    format!("cannot drop {what} because other objects depend on it"),
-                )
-                .detail(format!("constraint {} on table {} depends on index {own}", constraint.name, table.name))
-                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-            }
-            cx.notice(
-                SqlState::SUCCESSFUL_COMPLETION,
-                format!("drop cascades to constraint {} on table {}", constraint.name, table.name),
-            );
+            found.push((constraint.oid, drop::describe_constraint(&catalog, &path, table, &constraint.name)));
         }
-        if table.constraints.iter().any(needs) {
-            cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
-            let mut desc = table.clone();
-            desc.constraints.retain(|c| !needs(c));
-            cx.put(CatalogObject::Table(desc)).await?;
-        }
+    }
+    found.sort_by_key(|(oid, _)| *oid);
+    let own = catalog.index(index).map(|i| quote(&i.name)).unwrap_or_default();
+    let messages = found.into_iter().map(|(_, name)| (format!("{name} depends on index {own}"), name)).collect();
+    drop::report(cx, what, messages, cascade)?;
+    for table in tables.into_iter().filter(|t| t.constraints.iter().any(needs)) {
+        cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
+        let mut desc = table.clone();
+        desc.constraints.retain(|c| !needs(c));
+        cx.put(CatalogObject::Table(desc)).await?;
     }
     Ok(())
 }

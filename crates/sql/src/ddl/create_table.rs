@@ -2,7 +2,7 @@
 
 use base::{Error, LayoutId, Result, SqlState};
 use engine_api::{CatalogObject, ColumnDesc, LayoutDesc, LayoutField, TableDesc, TableKind};
-use rupg_sql::nodes::{ColumnDef, Constraint, ConstrType, CreateStmt, Node, OnCommitAction};
+use rupg_sql::nodes::{ColumnDef, ConstrType, Constraint, CreateStmt, Node, OnCommitAction};
 
 use super::constraint::{Pending, add_constraints};
 use super::names::{expression_after, free_relation_name, quote};
@@ -24,7 +24,10 @@ pub(super) struct NewColumn {
 pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&'static str> {
     refuse_unsupported(stmt)?;
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE TABLE without a name"))?;
-    let schema = cx.creation_schema(name)?;
+    let schema = cx.creation_schema(name).map_err(|e| match e.code() {
+        SqlState::INVALID_SCHEMA_NAME => e.at_byte(cx.sql, name.location),
+        _ => e,
+    })?;
     let relname = name.relname.as_deref().unwrap_or_default().to_string();
     if !cx.check_free(schema, &relname, stmt.if_not_exists)? {
         return Ok("CREATE TABLE");
@@ -46,7 +49,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     for element in stmt.tableElts.iter().flatten() {
         match element {
             Node::ColumnDef(def) => {
-                let column = new_column(cx, &table, def)?;
+                let column = new_column(cx, &table, def, true)?;
                 let number = column.desc.number;
                 if let Some(ty) = column.serial {
                     serials.push((number, ty));
@@ -118,14 +121,11 @@ pub(super) fn layout_of(table: &TableDesc, id: LayoutId) -> LayoutDesc {
     LayoutDesc { id, fields }
 }
 
-/// A column definition of CREATE TABLE or ADD COLUMN.
-pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef) -> Result<NewColumn> {
+/// A column definition of CREATE TABLE (`fresh`) or ADD COLUMN.
+pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fresh: bool) -> Result<NewColumn> {
     let name = def.colname.as_deref().unwrap_or_default().to_string();
     if table.column(&name).is_some() {
-        return Err(Error::new(
-            SqlState::DUPLICATE_COLUMN,
-            format!("column \"{name}\" specified more than once"),
-        ));
+        return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
     }
     if ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"].contains(&name.as_str()) {
         return Err(Error::new(
@@ -155,9 +155,21 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef) ->
         serial: serial.then_some(ty.oid),
         constraints: Vec::new(),
     };
+    let mut said_null = false;
     for constraint in def.constraints.iter().flatten() {
         let Node::Constraint(constraint) = constraint else { continue };
-        column_constraint(cx, table, &mut column, constraint)?;
+        let conflict = match constraint.contype {
+            ConstrType::CONSTR_NULL => {
+                said_null = true;
+                column.desc.not_null
+            }
+            ConstrType::CONSTR_NOTNULL => said_null && !column.desc.not_null,
+            _ => false,
+        };
+        if conflict {
+            return Err(conflicting_null(&column.desc.name, &table.name).at_byte(cx.sql, constraint.location));
+        }
+        column_constraint(cx, table, &mut column, constraint, fresh)?;
     }
     Ok(column)
 }
@@ -167,14 +179,11 @@ fn column_constraint(
     table: &TableDesc,
     column: &mut NewColumn,
     constraint: &Constraint,
+    fresh: bool,
 ) -> Result<()> {
     use ConstrType as K;
     match constraint.contype {
-        K::CONSTR_NULL => {
-            if column.serial.is_some() {
-                return Err(conflicting_null(&column.desc.name, &table.name));
-            }
-        }
+        K::CONSTR_NULL => {}
         K::CONSTR_NOTNULL => column.desc.not_null = true,
         K::CONSTR_DEFAULT => {
             if column.serial.is_some() || column.desc.default.is_some() {
@@ -189,6 +198,8 @@ fn column_constraint(
             }
             let text = expression_after(cx.sql, constraint.location, "default", true)
                 .ok_or_else(|| Error::internal("a default without its text"))?;
+            let ty = crate::ir::Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
+            cx.session.check_default(text, ty, &column.desc.name).map_err(|e| cx.place(e, text, fresh))?;
             column.desc.default = Some(text.to_string());
         }
         K::CONSTR_IDENTITY => return Err(Error::unsupported("identity columns are not supported")),
@@ -247,7 +258,7 @@ pub(super) fn check_defaults(cx: &mut Cx<'_>, table: &TableDesc) -> Result<()> {
     for column in table.live_columns() {
         if let Some(text) = &column.default {
             let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
-            cx.session.check_default(text, ty, &column.name)?;
+            cx.session.check_default(text, ty, &column.name).map_err(|e| cx.place(e, text, false))?;
         }
     }
     Ok(())

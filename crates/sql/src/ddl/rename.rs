@@ -22,7 +22,7 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
             cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
             return Ok("ALTER TABLE");
         }
-        return Err(Error::new(SqlState::UNDEFINED_TABLE, message).at_byte(cx.sql, name.location));
+        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
     let table_oid = match &*object {
         CatalogObject::Table(table) => Some(table.oid),
@@ -91,10 +91,8 @@ async fn rename_column(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Re
             format!("column \"{new_name}\" of relation \"{}\" already exists", table.name),
         ));
     }
-    let in_check = table
-        .constraints
-        .iter()
-        .any(|c| matches!(c.kind, ConstraintKind::Check { .. }) && c.columns.contains(&number));
+    let in_check =
+        table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::Check { .. }) && c.columns.contains(&number));
     if in_check {
         return Err(Error::unsupported("renaming a column that a check constraint uses is not supported"));
     }
@@ -136,9 +134,10 @@ async fn rename_schema(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Re
     let old = stmt.subname.as_deref().unwrap_or_default();
     let database = cx.database();
     let catalog = cx.catalog();
-    let mut schema = catalog.schema(database, old).cloned().ok_or_else(|| {
-        Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{old}\" does not exist"))
-    })?;
+    let mut schema = catalog
+        .schema(database, old)
+        .cloned()
+        .ok_or_else(|| Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{old}\" does not exist")))?;
     if catalog.schema(database, new_name).is_some() {
         return Err(Error::new(SqlState::DUPLICATE_SCHEMA, format!("schema \"{new_name}\" already exists")));
     }

@@ -60,10 +60,7 @@ pub(super) async fn alter_sequence(cx: &mut Cx<'_>, stmt: &AlterSeqStmt) -> Resu
     let mut desc = match cx.find_relation(name)?.as_deref() {
         Some(CatalogObject::Sequence(desc)) => desc.clone(),
         Some(other) => {
-            return Err(Error::new(
-                SqlState::WRONG_OBJECT_TYPE,
-                format!("\"{}\" is not a sequence", other.name()),
-            ));
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a sequence", other.name())));
         }
         None if stmt.missing_ok => {
             cx.notice(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist, skipping", display(name)));

@@ -1,8 +1,10 @@
-//! COPY FROM STDIN and COPY TO STDOUT, in text and CSV format.
+//! COPY FROM STDIN and COPY TO STDOUT, in text, CSV and binary format.
 //!
 //! Responsible for: options, splitting the stream into rows and fields, escapes, error context (`COPY t, line 3`).
 //! Not responsible for: storing rows – they go through the plan of `INSERT INTO t (…) VALUES ($1, …)`, so that defaults,
 //! constraints and foreign keys are those of any INSERT.
+
+mod binary;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -30,6 +32,7 @@ const LINE_BYTES_MAX: usize = 1 << 30;
 
 #[derive(Clone, Debug, PartialEq)]
 struct Format {
+    binary: bool,
     csv: bool,
     header: bool,
     delimiter: u8,
@@ -41,7 +44,7 @@ struct Format {
 
 impl Format {
     fn parse(options: &[Option<Node>]) -> Result<Format> {
-        let mut csv = false;
+        let (mut csv, mut binary) = (false, false);
         let (mut header, mut force_quote_all) = (false, false);
         let (mut delimiter, mut null, mut quote, mut escape) = (None, None, None, None);
         for node in options.iter().flatten() {
@@ -53,7 +56,7 @@ impl Format {
                 "format" => match text().as_str() {
                     "text" => csv = false,
                     "csv" => csv = true,
-                    "binary" => return Err(Error::unsupported("COPY in binary format is not supported")),
+                    "binary" => binary = true,
                     other => {
                         return Err(Error::new(
                             SqlState::INVALID_PARAMETER_VALUE,
@@ -73,6 +76,13 @@ impl Format {
                 other => return Err(Error::unsupported(format!("COPY option \"{other}\" is not supported"))),
             }
         }
+        if binary {
+            for (given, name) in [(delimiter.is_some(), "DELIMITER"), (null.is_some(), "NULL")] {
+                if given {
+                    return Err(Error::new(SqlState::SYNTAX_ERROR, format!("cannot specify {name} in BINARY mode")));
+                }
+            }
+        }
         let byte = |text: Option<String>, default: u8, what: &str| match text {
             None => Ok(default),
             Some(t) if t.len() == 1 => Ok(t.as_bytes()[0]),
@@ -86,6 +96,7 @@ impl Format {
         }
         let quote = byte(quote, b'"', "quote")?;
         Ok(Format {
+            binary,
             csv,
             header,
             delimiter: byte(delimiter, if csv { b',' } else { b'\t' }, "delimiter")?,
@@ -166,7 +177,7 @@ async fn copy_from(
     let statement = Arc::new(session.bind_query(&node, &insert, &types, 0, true)?);
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    out.copy_in(false, columns.len());
+    out.copy_in(format.binary, columns.len());
     out.flush().await?;
     let mut loader = Loader {
         execution: Execution::new(Arc::clone(&query.plan), Vec::new()),
@@ -176,6 +187,7 @@ async fn copy_from(
         format,
         line: 0,
         rows: 0,
+        begun: false,
         ended: false,
     };
     let mut pending: Vec<u8> = Vec::new();
@@ -183,7 +195,10 @@ async fn copy_from(
     loop {
         let more = out.next_copy(&mut chunk).await?;
         pending.extend_from_slice(&chunk);
-        let used = loader.load(session, &pending, !more).await?;
+        let used = match loader.format.binary {
+            true => loader.load_binary(session, &pending, !more).await?,
+            false => loader.load(session, &pending, !more).await?,
+        };
         pending.drain(..used);
         if pending.len() > LINE_BYTES_MAX {
             return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a line of COPY data is too long"));
@@ -205,7 +220,9 @@ struct Loader {
     format: Format,
     line: u64,
     rows: u64,
-    /// `\.` was seen: the rest is ignored.
+    /// The header of the binary format was read.
+    begun: bool,
+    /// `\.` or the binary trailer was seen: the rest is ignored.
     ended: bool,
 }
 
@@ -233,6 +250,67 @@ impl Loader {
             }
         }
         Ok(at)
+    }
+
+    /// Loads every complete tuple of the binary format. Answers the bytes used.
+    async fn load_binary(&mut self, session: &mut Session, data: &[u8], last: bool) -> Result<usize> {
+        let mut at = 0;
+        if !self.begun {
+            let Some(used) = binary::header(data)? else {
+                return if last { Err(binary::not_recognized()) } else { Ok(0) };
+            };
+            self.begun = true;
+            at = used;
+        }
+        while !self.ended {
+            self.line += 1;
+            let tuple = binary::tuple(&data[at..], &self.names).map_err(|e| self.in_row(e))?;
+            match tuple {
+                binary::Tuple::Row { fields, used } => {
+                    let mut params = Vec::with_capacity(fields.len());
+                    for (i, field) in fields.into_iter().enumerate() {
+                        let value = match field {
+                            None => Datum::Null,
+                            Some(bytes) => binary::value(self.tys[i], bytes).map_err(|e| {
+                                let place =
+                                    format!("COPY {}, line {}, column {}", self.table, self.line, self.names[i]);
+                                e.context(place)
+                            })?,
+                        };
+                        params.push(value);
+                    }
+                    self.insert(session, params).await.map_err(|e| self.in_row(e))?;
+                    at += used;
+                }
+                binary::Tuple::End => self.ended = true,
+                binary::Tuple::Incomplete if last => {
+                    return Err(self.in_row(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "unexpected EOF in COPY data")));
+                }
+                binary::Tuple::Incomplete => {
+                    self.line -= 1;
+                    return Ok(at);
+                }
+            }
+            if self.rows % ROWS_PER_TURN == 0 {
+                session.wait_in_transaction(Wait::yield_now()).await?;
+            }
+        }
+        Ok(data.len())
+    }
+
+    fn in_row(&self, error: Error) -> Error {
+        if error.fields().context.is_some() {
+            return error;
+        }
+        error.context(format!("COPY {}, line {}", self.table, self.line))
+    }
+
+    /// Stores one row.
+    async fn insert(&mut self, session: &mut Session, params: Vec<Datum>) -> Result<()> {
+        self.execution.reset(params);
+        session.drive_into(&mut self.execution, &mut NoRows).await?;
+        self.rows += 1;
+        Ok(())
     }
 
     /// The next line without its end, and the bytes it takes with it; `None` if it is not complete.
@@ -307,12 +385,10 @@ impl Loader {
             };
             params.push(value);
         }
-        self.execution.reset(params);
-        if let Err(error) = session.drive_into(&mut self.execution, &mut NoRows).await {
-            return Err(if error.fields().context.is_some() { error } else { in_line(error) });
-        }
-        self.rows += 1;
-        Ok(())
+        self.insert(session, params).await.map_err(|error| match error.fields().context {
+            Some(_) => error,
+            None => error.context(format!("COPY {}, line {}: \"{}\"", self.table, self.line, shown())),
+        })
     }
 
     fn text_fields(&self, line: &str) -> Result<Vec<Option<String>>> {
@@ -439,12 +515,6 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// PostgreSQL says nothing of where the table's name stands.
-fn without_position(mut error: Error) -> Error {
-    error.fields_mut().position = None;
-    error
-}
-
 async fn copy_to(
     session: &mut Session,
     stmt: &CopyStmt,
@@ -466,7 +536,7 @@ async fn copy_to(
     };
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    out.copy_out(false, query.columns.len());
+    out.copy_out(format.binary, query.columns.len());
     if format.header {
         let names: Vec<Vec<u8>> = query.columns.iter().map(|c| c.name.clone().into_bytes()).collect();
         let mut line = Vec::new();
@@ -474,23 +544,21 @@ async fn copy_to(
         out.copy_data(&line);
     }
     let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
-    let mut rows = 0;
+    let mut lines = Lines {
+        format: &format,
+        columns: &query.columns,
+        settings: session.output_settings(),
+        out: Vec::new(),
+        ends: Vec::new(),
+        rows: 0,
+        scratch: Vec::new(),
+    };
+    if format.binary {
+        binary::write_header(&mut lines.out);
+    }
     loop {
-        let mut lines = Lines {
-            format: &format,
-            columns: &query.columns,
-            settings: session.output_settings(),
-            out: Vec::new(),
-            ends: Vec::new(),
-            scratch: Vec::new(),
-        };
         let done = session.drive_batch(&mut execution, &mut lines).await?;
-        rows += lines.ends.len();
-        let mut start = 0;
-        for end in lines.ends {
-            out.copy_data(&lines.out[start..end]);
-            start = end;
-        }
+        lines.hand_over(out);
         if done {
             break;
         }
@@ -500,6 +568,12 @@ async fn copy_to(
             out.flush().await?;
         }
     }
+    if format.binary {
+        binary::write_trailer(&mut lines.out);
+        lines.ends.push(lines.out.len());
+        lines.hand_over(out);
+    }
+    let rows = lines.rows;
     out.copy_done();
     session.end_query(out);
     Ok(format!("COPY {rows}"))
@@ -513,13 +587,36 @@ struct Lines<'a> {
     columns: &'a [ResultColumn],
     settings: OutputSettings,
     out: Vec<u8>,
-    /// Where each line ends in `out`: a line is a message.
+    /// Where the rows in `out` end: clients expect one message per row.
     ends: Vec<usize>,
+    rows: u64,
     scratch: Vec<u8>,
+}
+
+impl Lines<'_> {
+    /// Notes the end of a row; whether enough is collected.
+    fn row_ends(&mut self) -> bool {
+        self.rows += 1;
+        self.ends.push(self.out.len());
+        self.out.len() >= COPY_OUT_BYTES
+    }
+
+    fn hand_over(&mut self, out: &mut dyn Output) {
+        let mut start = 0;
+        for end in self.ends.drain(..) {
+            out.copy_data(&self.out[start..end]);
+            start = end;
+        }
+        self.out.drain(..start);
+    }
 }
 
 impl crate::exec::RowSink for Lines<'_> {
     fn row(&mut self, row: crate::exec::OutputRow<'_>) -> Result<bool> {
+        if self.format.binary {
+            binary::write_tuple(row, self.columns, &mut self.out)?;
+            return Ok(self.row_ends());
+        }
         self.scratch.clear();
         let mut ends = Vec::with_capacity(row.len());
         for (value, column) in row.iter().zip(self.columns) {
@@ -533,8 +630,7 @@ impl crate::exec::RowSink for Lines<'_> {
         }
         let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
         write_line(self.format, fields, &mut self.out);
-        self.ends.push(self.out.len());
-        Ok(self.out.len() >= COPY_OUT_BYTES)
+        Ok(self.row_ends())
     }
 }
 
@@ -609,4 +705,10 @@ mod tests {
         write_line(&format, [Some(&b"a,b"[..]), None, Some(b""), Some(b"x\"y")].into_iter(), &mut out);
         assert_eq!(out, b"\"a,b\",,\"\",\"x\"\"y\"\n");
     }
+}
+
+/// COPY's errors about its table point nowhere.
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
 }

@@ -201,6 +201,7 @@ impl Session {
                 host: Arc::clone(&shared.host),
                 notices: RefCell::default(),
                 sequences: RefCell::default(),
+                prepared: RefCell::default(),
                 random: Cell::new(random | 1),
                 pid,
                 sequence_gate: Cell::new(Lsn(0)),

@@ -14,6 +14,7 @@ use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
 use crate::bind::{self, BindContext};
+use crate::functions::PreparedStatement;
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
 use crate::{ir, parse, plan};
 
@@ -193,7 +194,8 @@ impl Session {
         Ok(statement)
     }
 
-    /// Binds and plans a query. More parameters than those of `types` may occur if `infer_params`.
+    /// Binds and plans a query that begins at `start` of its text. More parameters than those of `types` may occur if
+    /// `infer_params`.
     pub(super) fn bind_query(
         &mut self,
         node: &Node,
@@ -310,7 +312,7 @@ impl Session {
             node => node,
         };
         let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
-        let fresh = self.bind_query(&node, &statement.text, &statement.param_types, statement.start, false)?;
+        let fresh = self.bind_query(&node, &statement.text, &statement.param_types, statement.start, true)?;
         statement.check_result_of(&fresh)?;
         Ok(Arc::new(fresh))
     }
@@ -443,8 +445,37 @@ impl Session {
             ));
         }
         let statement = self.prepare(sql, types)?;
+        if !name.is_empty() {
+            self.note_prepared(name, &statement, false);
+        }
         self.statements.insert(name.to_string(), statement);
         Ok(())
+    }
+
+    /// Shows a new statement in `pg_prepared_statements`.
+    pub(super) fn note_prepared(&self, name: &str, statement: &Statement, from_sql: bool) {
+        self.environment.prepared.borrow_mut().push(PreparedStatement {
+            name: name.to_string(),
+            text: Arc::clone(&statement.text),
+            time: self.environment.statement_start.get(),
+            param_types: statement.param_types.clone(),
+            from_sql,
+        });
+    }
+
+    /// Forgets a prepared statement, or all.
+    pub(super) fn forget_prepared(&mut self, name: Option<&str>) {
+        match name {
+            Some(name) => {
+                if self.statements.remove(name).is_some() && !name.is_empty() {
+                    self.environment.prepared.borrow_mut().retain(|p| p.name != name);
+                }
+            }
+            None => {
+                self.statements.clear();
+                self.environment.prepared.borrow_mut().clear();
+            }
+        }
     }
 
     /// A statement of the extended protocol or PREPARE, from the cache if it is there.
@@ -638,7 +669,7 @@ impl Session {
 
     /// Close of a statement; unknown names are fine.
     pub fn close_statement(&mut self, name: &str) {
-        self.statements.remove(name);
+        self.forget_prepared(Some(name));
     }
 
     /// Close of a portal; unknown names are fine.

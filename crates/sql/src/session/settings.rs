@@ -615,8 +615,21 @@ fn cannot_change(name: &str) -> Error {
 /// Whether PostgreSQL has an encoding of this name (upper case, without hyphens and underscores).
 fn is_encoding(name: &str) -> bool {
     const NAMES: [&str; 15] = [
-        "BIG5", "EUCCN", "EUCJIS2004", "EUCJP", "EUCKR", "EUCTW", "GB18030", "GBK", "JOHAB", "KOI8R", "KOI8U",
-        "MULEINTERNAL", "SHIFTJIS2004", "SJIS", "UHC",
+        "BIG5",
+        "EUCCN",
+        "EUCJIS2004",
+        "EUCJP",
+        "EUCKR",
+        "EUCTW",
+        "GB18030",
+        "GBK",
+        "JOHAB",
+        "KOI8R",
+        "KOI8U",
+        "MULEINTERNAL",
+        "SHIFTJIS2004",
+        "SJIS",
+        "UHC",
     ];
     let numbered = |prefix: &str, range: &[u32]| {
         name.strip_prefix(prefix).and_then(|n| n.parse().ok()).is_some_and(|n: u32| range.contains(&n))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::Oid;
+use base::{Oid, Result};
 use engine_api::{Engine, TableLockMode};
 use rupg_sql::nodes::Node;
 
@@ -86,21 +86,21 @@ impl Statement {
         !matches!(self.kind, Kind::Query(_)) || self.catalog_version == catalog_version
     }
 
+    /// Whether the definitions it was bound to are those of now.
+    pub fn is_current(&self, engine: &dyn Engine) -> bool {
+        self.catalog_version == engine.catalog().version
+    }
+
     /// Whether this statement, bound again, may take its own place.
     ///
     /// # Errors
     /// 0A000 if its result is of another shape.
-    pub fn check_result_of(&self, fresh: &Statement) -> base::Result<()> {
+    pub fn check_result_of(&self, fresh: &Statement) -> Result<()> {
         let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
         match types(self) == types(fresh) {
             true => Ok(()),
             false => Err(base::Error::unsupported("cached plan must not change result type")),
         }
-    }
-
-    /// Whether the definitions it was bound to are those of now.
-    pub fn is_current(&self, engine: &dyn Engine) -> bool {
-        self.catalog_version == engine.catalog().version
     }
 
     /// Result columns, if it returns rows. Utilities that do are asked by name.
