@@ -91,6 +91,9 @@ impl<'a> Binder<'a, '_> {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
                 Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
             }
+            Relation::Sequence(_) => {
+                Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("cannot change sequence \"{name}\"")))
+            }
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) enum Relation {
     Table(Arc<TableInfo>),
     /// A relation computed from the catalog.
     System(&'static SystemRelation, Oid),
+    /// A sequence, which reads like a table of one row.
+    Sequence(Oid),
 }
 
 /// A bound FROM item: its tree, the columns it shows as a whole, the names it brings.
@@ -147,9 +149,7 @@ impl<'a> Binder<'a, '_> {
                 CatalogObject::Index(_) => Err(self
                     .error(SqlState::WRONG_OBJECT_TYPE, format!("cannot open relation \"{name}\""), var.location)
                     .detail("This operation is not supported for indexes.")),
-                CatalogObject::Sequence(_) => {
-                    Err(self.unsupported("reading a sequence like a table is not supported", var.location))
-                }
+                CatalogObject::Sequence(desc) => Ok(Relation::Sequence(desc.oid)),
                 _ => Err(self.missing_table(var)),
             };
         }
@@ -210,6 +210,12 @@ impl<'a> Binder<'a, '_> {
                 let columns = relation.columns.iter();
                 let columns = columns.map(|&(name, ty)| RelColumn { name: name.to_string(), ty: Ty::of(ty) }).collect();
                 self.add_from_rel(RelKind::System(relation), columns, name, alias, Some(schema))
+            }
+            Relation::Sequence(sequence) => {
+                let query = sequence_row(sequence)?;
+                let columns = visible_columns(&query);
+                let kind = RelKind::Subquery { query: Box::new(query), lateral: false };
+                self.add_from_rel(kind, columns, name, alias, None)
             }
         }
     }
@@ -563,6 +569,23 @@ fn is_wide_unnest(node: &Node) -> bool {
         }
         _ => false,
     }
+}
+
+/// The row that a sequence is when it is read like a table.
+fn sequence_row(sequence: Oid) -> Result<Query> {
+    let state = |function: &str, ty: Oid| {
+        let found = crate::functions::functions_named(function).first().copied();
+        let function = found.ok_or_else(|| base::Error::internal("no function that reads a sequence"))?;
+        let args = vec![Expr::Const(types::Datum::Oid(sequence.0), Ty::of(oid::REGCLASS))];
+        Ok::<_, base::Error>(Expr::Call { function, args, ty: Ty::of(ty), location: -1 })
+    };
+    let columns = [
+        ("last_value", state("sequence value", oid::INT8)?),
+        ("log_cnt", Expr::Const(types::Datum::Int8(0), Ty::of(oid::INT8))),
+        ("is_called", state("sequence is called", oid::BOOL)?),
+    ];
+    let target = |(name, expr): (&str, Expr)| Target { expr, name: name.to_string(), junk: false };
+    Ok(Query { targets: columns.into_iter().map(target).collect(), ..Query::default() })
 }
 
 /// Where the parenthesis stands that opens the subquery around a place.

@@ -171,16 +171,20 @@ impl Session {
             self.check_not_failed()?;
             self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
         } else {
-            if self.block != Block::Failed {
-                utility::check_described(self, &parsed.node)?;
-            }
-            Statement {
+            let statement = Statement {
                 text: sql.into(),
                 start: 0,
                 param_types: types.to_vec(),
                 kind: Kind::Utility(Arc::new(parsed.node)),
                 catalog_version: catalog.version,
+            };
+            if !utility::ends_block(&statement.kind) {
+                self.check_not_failed()?;
             }
+            if let Kind::Utility(node) = &statement.kind {
+                utility::check_described(self, node)?;
+            }
+            statement
         });
         let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
         // What binding has to say is said each time.
