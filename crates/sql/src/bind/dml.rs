@@ -311,7 +311,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The unique index over exactly the columns of a conflict target.
-    fn inferred_index(&self, elements: &[Option<Node>], table: &TableInfo, at: i32) -> Result<base::Oid> {
+    fn inferred_index(&mut self, elements: &[Option<Node>], table: &TableInfo, at: i32) -> Result<base::Oid> {
         let mut wanted: Vec<i16> = Vec::with_capacity(elements.len());
         for node in elements.iter().flatten() {
             let Node::IndexElem(element) = node else { continue };
@@ -331,10 +331,13 @@ impl<'a> Binder<'a, '_> {
                 && index.keys.iter().all(|k| wanted.contains(&k.column))
                 && wanted.iter().all(|w| index.keys.iter().any(|k| k.column == *w))
         };
-        table.indexes.iter().find(matches).map(|i| i.oid).ok_or_else(|| {
-            let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-            Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
-        })
+        if let Some(index) = table.indexes.iter().find(matches) {
+            return Ok(index.oid);
+        }
+        // PostgreSQL looks for the index when it plans: the statement can be described, but not run.
+        let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+        self.refused.get_or_insert_with(|| Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        Ok(base::Oid::INVALID)
     }
 
     /// The assignments of UPDATE and DO UPDATE.
@@ -418,7 +421,8 @@ impl<'a> Binder<'a, '_> {
     ) -> Result<(Vec<Target>, Vec<ResultColumn>)> {
         let Some(list) = list else { return Ok((Vec::new(), Vec::new())) };
         let mut at = Vec::new();
-        self.targets(list, query, &mut at, Place::Returning, true)?;
+        self.targets(list, query, &mut at, Place::Returning)?;
+        self.settle_targets(query, &at)?;
         let targets = std::mem::take(&mut query.targets);
         let rels = &self.scopes[self.scopes.len() - 1].rels;
         let columns = targets

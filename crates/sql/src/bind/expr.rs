@@ -550,6 +550,7 @@ impl<'a> Binder<'a, '_> {
             let context = if target.is_some() { CastContext::Explicit } else { CastContext::Implicit };
             match self.coerce_to(value, Ty::of(wanted), context, -1)? {
                 Some(value) => elements.push(value.expr),
+                None if target.is_some() => return Err(self.cannot_cast(from, wanted, value_at)),
                 None => {
                     let message = format!(
                         "ARRAY could not convert type {} to {}",

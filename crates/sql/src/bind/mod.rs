@@ -85,6 +85,8 @@ pub struct BoundStatement {
     pub param_types: Vec<Oid>,
     /// Tables used and how they are locked.
     pub tables: Vec<(Oid, TableLockMode)>,
+    /// The error of running it, known by now: it can be described, but not run.
+    pub refused: Option<Error>,
 }
 
 /// An expression and where it begins in the statement.
@@ -104,6 +106,8 @@ struct Binder<'a, 'c> {
     params_forbidden: bool,
     /// Parameters met without a type, and where.
     undecided: Vec<(usize, i32)>,
+    /// What the statement is refused for when it is run.
+    refused: Option<Error>,
 }
 
 impl<'a, 'c> Binder<'a, 'c> {
@@ -116,6 +120,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             depth: 0,
             params_forbidden: false,
             undecided: Vec::new(),
+            refused: None,
         }
     }
 
@@ -157,8 +162,8 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
         _ => return Err(Error::unsupported("this statement cannot be bound")),
     };
     binder.check_params(&statement)?;
-    let tables = binder.tables;
-    Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables })
+    let (tables, refused) = (binder.tables, binder.refused);
+    Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
 }
 
 /// The type of a column definition.

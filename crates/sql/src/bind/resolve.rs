@@ -118,9 +118,8 @@ pub(super) fn select<C: Candidate>(candidates: &[C], args: &[Oid]) -> Option<C> 
     if known.iter().any(|&i| args[i] != first) {
         return None;
     }
-    let mut exact = left.iter().filter(|c| (0..args.len()).all(|i| can_coerce(first, c.arg(i), CastContext::Implicit)));
-    match (exact.next(), exact.next()) {
-        (Some(one), None) => Some(*one),
+    match matching(&left, &vec![first; args.len()]).as_slice() {
+        [one] => Some(*one),
         _ => None,
     }
 }

@@ -73,10 +73,14 @@ impl<'a> Binder<'a, '_> {
         }
         let mut query = Query { from: self.bind_from(&select.fromClause)?, ..Query::default() };
         let mut at = Vec::new();
-        let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets, resolve_unknowns)?;
+        let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
         query.filter = self.condition(select.whereClause.as_ref(), Place::Where, "WHERE")?;
         query.having = self.condition(select.havingClause.as_ref(), Place::Having, "HAVING")?;
         self.order_by(&select.sortClause, &mut query, &mut at)?;
+        if resolve_unknowns {
+            // As late as this, so that other uses of a parameter decide its type.
+            self.settle_targets(&mut query, &at)?;
+        }
         self.group_by(&select.groupClause, &mut query, &mut at)?;
         self.distinct(&select.distinctClause, &mut query, &mut at)?;
         self.limit(select, &mut query)?;
@@ -97,7 +101,6 @@ impl<'a> Binder<'a, '_> {
         query: &mut Query,
         at: &mut Vec<i32>,
         place: Place,
-        resolve_unknowns: bool,
     ) -> Result<Option<i32>> {
         let before = std::mem::replace(&mut self.scope().place, place);
         let mut set_call: Option<(usize, i32)> = None;
@@ -123,15 +126,23 @@ impl<'a> Binder<'a, '_> {
                 at.push(location(value));
                 continue;
             }
-            let mut value = self.expr(value)?;
-            if resolve_unknowns {
-                value = self.resolve_unknown(value)?;
-            }
+            let value = self.expr(value)?;
             at.push(value.at);
             query.targets.push(Target { expr: value.expr, name, junk: false });
         }
         self.scope().place = before;
         Ok(set_call.map(|(_, at)| at))
+    }
+
+    /// Targets that nothing gave a type are text.
+    pub(super) fn settle_targets(&mut self, query: &mut Query, at: &[i32]) -> Result<()> {
+        for (target, &at) in query.targets.iter_mut().zip(at) {
+            if target.expr.ty().oid == oid::UNKNOWN {
+                let expr = target.expr.clone();
+                target.expr = self.resolve_unknown(Located { expr, at })?.expr;
+            }
+        }
+        Ok(())
     }
 
     /// The columns of `*`, `t.*` or `(t).*`; `None` if the target is something else.

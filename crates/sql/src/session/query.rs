@@ -224,11 +224,12 @@ impl Session {
             || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
         let stats = EngineStats { engine: &*self.shared.engine };
         let plan = plan::plan(&bound.statement, &catalog, &stats)?;
+        let refused = bound.refused;
         Ok(Statement {
             text: sql.into(),
             start,
             param_types: bound.param_types,
-            kind: Kind::Query(Query { plan, columns: bound.columns.into(), locks: bound.tables, verb, writes }),
+            kind: Kind::Query(Query { plan, columns: bound.columns.into(), locks: bound.tables, verb, writes, refused }),
             // What was bound to definitions that may be rolled back is good for one run.
             catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version },
         })
@@ -274,6 +275,9 @@ impl Session {
         let mut statement = Arc::clone(statement);
         loop {
             let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+            if let Some(error) = &query.refused {
+                return Err(error.clone());
+            }
             if query.writes && self.read_only {
                 let what = match query.verb {
                     Verb::Select => "SELECT FOR UPDATE",

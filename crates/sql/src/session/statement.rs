@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Oid, Result};
+use base::{Error, Oid, Result};
 use engine_api::{Engine, TableLockMode};
 use rupg_sql::nodes::Node;
 
@@ -45,6 +45,8 @@ pub struct Query {
     pub verb: Verb,
     /// Changes data or locks rows: refused in a read-only transaction.
     pub writes: bool,
+    /// The error of running it, if that is known.
+    pub refused: Option<Error>,
 }
 
 /// Completion tags of queries.
