@@ -332,6 +332,13 @@ pub(super) fn scan(
             for sarg in &prefix {
                 conjuncts[sarg.conjunct].used = true;
             }
+            // A range that is open at one end has the NULLs at that end, which must be tested away.
+            let no_nulls = |sarg: &Sarg<'_>| info.desc.columns[sarg.column].not_null;
+            for sarg in lower.iter().chain(&upper) {
+                if (lower.is_some() && upper.is_some()) || no_nulls(sarg) {
+                    conjuncts[sarg.conjunct].used = true;
+                }
+            }
             shown.extend(prefix.iter().chain(&lower).chain(&upper).map(|s| &snapshot[s.conjunct].expr));
             index_access(level, info, index, &prefix, lower.as_ref(), upper.as_ref(), path.reverse)?
         }
