@@ -289,6 +289,11 @@ impl Execution {
         self.memory = 0;
     }
 
+    /// Whether what it holds is little enough to be kept until it runs again.
+    pub fn is_small(&self) -> bool {
+        self.memory < 1 << 20 && self.analyze.is_none()
+    }
+
     /// The plan that is run.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan

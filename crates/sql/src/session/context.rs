@@ -59,7 +59,7 @@ pub struct StatementContext<'a> {
     /// The session's part.
     pub environment: &'a Environment,
     /// Settings as they were when the statement began.
-    pub output: OutputSettings,
+    pub output: Arc<OutputSettings>,
     /// The catalog.
     pub catalog: Arc<Catalog>,
 }
@@ -67,7 +67,7 @@ pub struct StatementContext<'a> {
 impl<'a> StatementContext<'a> {
     /// The context of a statement that starts now.
     pub fn new(environment: &'a Environment, catalog: Arc<Catalog>) -> StatementContext<'a> {
-        let output = environment.settings.borrow().output().clone();
+        let output = Arc::clone(environment.settings.borrow().output());
         StatementContext { environment, output, catalog }
     }
 

@@ -40,7 +40,7 @@ pub use query::{BoundValue, ExecuteEnd};
 pub use settings::{SERVER_VERSION, Settings, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
-use crate::exec::OutputRow;
+use crate::exec::{Execution, OutputRow};
 use crate::functions::Identity;
 use cache::{BindingKey, StatementCache};
 
@@ -122,7 +122,7 @@ struct Portal {
     statement: Arc<Statement>,
     params: Vec<Datum>,
     /// Kept between Executes with a row limit.
-    execution: Option<crate::exec::Execution>,
+    execution: Option<Execution>,
     finished: bool,
 }
 
@@ -138,6 +138,8 @@ pub struct Session {
     statements: FxHashMap<String, Arc<Statement>>,
     portals: FxHashMap<String, Portal>,
     binding: Option<Binding>,
+    /// Finished executions, to be run again.
+    idle: Vec<Execution>,
     /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
     deadline: Cell<u64>,
     /// The newest commit of this session; replies wait for it (a client may act on what it was told).
@@ -216,6 +218,7 @@ impl Session {
             statements: FxHashMap::default(),
             portals: FxHashMap::default(),
             binding: None,
+            idle: Vec::new(),
             deadline: Cell::new(0),
             gate: Lsn(0),
         })
@@ -246,9 +249,9 @@ impl Session {
         (self.block != Block::None && ms > 0).then_some(ms)
     }
 
-    /// A copy of the output settings, for encoding replies.
-    pub fn output_settings(&self) -> OutputSettings {
-        self.environment.settings.borrow().output().clone()
+    /// The output settings, for encoding replies.
+    pub fn output_settings(&self) -> Arc<OutputSettings> {
+        Arc::clone(self.environment.settings.borrow().output())
     }
 
     /// The catalog that statements of this session bind to now.
@@ -285,6 +288,8 @@ impl Session {
                 return;
             }
         }
+        // Plans of older definitions would keep their tables open.
+        self.idle.clear();
         let search_path = self.resolve_search_path(catalog);
         let key = {
             let mut identity = self.environment.identity.borrow_mut();
@@ -303,7 +308,7 @@ impl Session {
     }
 
     fn has_own_ddl(&self) -> bool {
-        self.txn.as_ref().is_some_and(|txn| !Arc::ptr_eq(&txn.catalog(), &self.shared.engine.catalog()))
+        self.txn.as_ref().is_some_and(|txn| txn.has_definitions())
     }
 
     fn send_notices(&self, out: &mut dyn Output) {

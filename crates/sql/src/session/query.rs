@@ -17,6 +17,9 @@ use crate::bind::{self, BindContext};
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
 use crate::{ir, parse, plan};
 
+/// Finished executions that a session keeps.
+const IDLE_EXECUTIONS: usize = 32;
+
 /// How an Execute ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ExecuteEnd {
@@ -247,8 +250,9 @@ impl Session {
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
                 }
-                let mut execution = Execution::new(Arc::clone(&query.plan), params);
+                let mut execution = self.execution(&query.plan, params);
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
+                self.keep(execution);
                 self.end_query(out);
                 Some(query.verb.tag(rows))
             }
@@ -359,6 +363,28 @@ impl Session {
                 }
                 Progress::Wait(wait) => self.wait_for_lock(wait).await?,
             }
+        }
+    }
+
+    /// An execution of a plan: one that ran before, if there is one.
+    fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Execution {
+        match self.idle.iter().position(|e| Arc::ptr_eq(e.plan(), plan)) {
+            Some(at) => {
+                let mut execution = self.idle.swap_remove(at);
+                execution.reset(params);
+                execution
+            }
+            None => Execution::new(Arc::clone(plan), params),
+        }
+    }
+
+    /// Keeps a finished execution for the next run of its plan, if it holds little.
+    fn keep(&mut self, execution: Execution) {
+        if execution.is_small() {
+            if self.idle.len() == IDLE_EXECUTIONS {
+                self.idle.remove(0);
+            }
+            self.idle.push(execution);
         }
     }
 
@@ -490,7 +516,7 @@ impl Session {
     pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
         let statement = self.statement(name)?;
         let valid = !matches!(statement.kind, Kind::Query(_))
-            || (statement.is_valid_for(self.catalog().version) && !self.has_own_ddl());
+            || (statement.is_valid_for(self.shared.engine.catalog_version()) && !self.has_own_ddl());
         if valid {
             return Ok(statement);
         }
@@ -622,6 +648,7 @@ impl Session {
         let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
         let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
         if done {
+            self.keep(execution);
             self.end_query(out);
             portal.finished = true;
             out.complete(&query.verb.tag(rows));
