@@ -262,7 +262,7 @@ impl<'a> Binder<'a, '_> {
             };
             args.push(Expr::Array { elements, element, nested: false, ty: Ty::of(array) });
         }
-        Ok(fold::call(self.cx.eval, function, args, ty, call.location))
+        Ok(fold::call(self.cx, function, args, ty, call.location))
     }
 
     /// Arguments of a set-returning function in FROM.

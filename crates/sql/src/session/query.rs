@@ -117,9 +117,8 @@ impl Session {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
         let Some(binding) = &self.binding else { return Ok(None) };
-        let get = |text: &str, types: &[Oid]| {
-            self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version)
-        };
+        let get =
+            |text: &str, types: &[Oid]| self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version);
         if let Some(statement) = get(sql, &[]) {
             return Ok(Some((statement, Vec::new())));
         }
@@ -142,7 +141,11 @@ impl Session {
     }
 
     /// Binds a fingerprint as if it were a statement with parameters; `None` if only the original text will do.
-    fn prepare_fingerprint(&mut self, print: &parse::fingerprint::Fingerprint, types: &[Oid]) -> Option<Arc<Statement>> {
+    fn prepare_fingerprint(
+        &mut self,
+        print: &parse::fingerprint::Fingerprint,
+        types: &[Oid],
+    ) -> Option<Arc<Statement>> {
         let mut parsed = parse::parse(&print.text).ok()?;
         if parsed.len() != 1 || !is_query(&parsed[0].node) {
             return None;
@@ -164,12 +167,11 @@ impl Session {
             self.check_not_failed()?;
             self.bind_query(&parsed.node, sql, types)?
         } else {
-            Statement {
-                text: sql.into(),
-                param_types: types.to_vec(),
-                kind: Kind::Utility(Arc::new(parsed.node)),
-                catalog_version: catalog.version,
+            let kind = Kind::Utility(Arc::new(parsed.node));
+            if !utility::ends_block(&kind) {
+                self.check_not_failed()?;
             }
+            Statement { text: sql.into(), param_types: types.to_vec(), kind, catalog_version: catalog.version }
         });
         let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
         if cacheable && short && !self.has_own_ddl() {
@@ -401,7 +403,7 @@ impl Session {
         if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
             let cache = &self.shared.cache;
             if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, catalog.version) {
-                if !matches!(statement.kind, Kind::Utility(_)) {
+                if !utility::ends_block(&statement.kind) {
                     self.check_not_failed()?;
                 }
                 return Ok(statement);
@@ -416,10 +418,7 @@ impl Session {
                 catalog_version: catalog.version,
             })),
             1 => self.prepare_parsed(parsed.remove(0), sql, types, true),
-            _ => Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "cannot insert multiple commands into a prepared statement",
-            )),
+            _ => Err(Error::new(SqlState::SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement")),
         }
     }
 
@@ -626,10 +625,7 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<&str> {
 }
 
 pub(super) fn read_only_error(what: &str) -> Error {
-    Error::new(
-        SqlState::READ_ONLY_SQL_TRANSACTION,
-        format!("cannot execute {what} in a read-only transaction"),
-    )
+    Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction"))
 }
 
 fn no_portal(name: &str) -> Error {

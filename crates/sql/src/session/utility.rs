@@ -112,7 +112,7 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
     }
     session.binding = None;
     match result? {
-        Some(tag) => Ok(tag.to_string()),
+        Some(tag) => Ok(tag),
         None => Err(Error::unsupported(format!("{} is not supported", command_name(node)))),
     }
 }
@@ -376,10 +376,7 @@ async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut
             }
             "format" | "costs" | "verbose" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
             other => {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    format!("unrecognized EXPLAIN option \"{other}\""),
-                ));
+                return Err(Error::new(SqlState::SYNTAX_ERROR, format!("unrecognized EXPLAIN option \"{other}\"")));
             }
         }
     }
