@@ -66,12 +66,23 @@ pub struct Query {
     pub order_by: Vec<SortKey>,
     /// LIMIT (bigint); NULL is no limit.
     pub limit: Option<Expr>,
+    /// FETCH … WITH TIES: rows equal in ORDER BY to the last one come too.
+    pub with_ties: bool,
     /// OFFSET (bigint).
     pub offset: Option<Expr>,
     /// Set operation or VALUES instead of FROM/WHERE; `order_by`, `limit`, `offset` still apply to its result.
     pub body: Body,
     /// FOR UPDATE and kin.
     pub locking: Vec<Locking>,
+}
+
+/// A call of a set-returning function.
+#[derive(Clone, Debug)]
+pub struct SetCall {
+    /// Function.
+    pub function: &'static SetFunction,
+    /// Arguments.
+    pub args: Vec<Expr>,
 }
 
 /// What produces the rows of a query.
@@ -140,12 +151,11 @@ pub enum RelKind {
         /// May refer to earlier FROM items.
         lateral: bool,
     },
-    /// A set-returning function in FROM.
+    /// Set-returning functions in FROM, side by side: the columns of the first, then of the second and so on; one that
+    /// has no more rows gives NULLs until all are done.
     Function {
-        /// Function.
-        function: &'static SetFunction,
-        /// Arguments.
-        args: Vec<Expr>,
+        /// The calls, at least one.
+        calls: Vec<SetCall>,
         /// WITH ORDINALITY
         ordinality: bool,
     },

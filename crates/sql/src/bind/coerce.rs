@@ -178,8 +178,9 @@ fn depends_on_clock(ty: Oid, text: &str) -> bool {
     if !matches!(base, oid::DATE | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ) {
         return false;
     }
-    let lower = text.to_ascii_lowercase();
-    ["now", "today", "tomorrow", "yesterday"].iter().any(|word| lower.contains(word))
+    let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '/' | '_')));
+    let clock = ["now", "today", "tomorrow", "yesterday"];
+    words.into_iter().any(|word| clock.iter().any(|c| word.eq_ignore_ascii_case(c)))
 }
 
 impl Binder<'_, '_> {

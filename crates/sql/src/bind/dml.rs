@@ -687,20 +687,21 @@ fn over_table(
 }
 
 /// Binds a value of EXECUTE.
-pub(super) fn argument(node: &Node, ty: Ty, cx: &mut BindContext<'_>) -> Result<Expr> {
-    let mut binder = Binder::new(cx, "");
+pub(super) fn argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
+    let mut binder = Binder::new(cx, sql);
     binder.push_scope();
     let value = binder.at_place(Place::Argument, |b| b.expr(node))?;
-    let from = value.expr.ty().oid;
+    let (from, at) = (value.expr.ty().oid, value.at);
     match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
         Some(value) => Ok(value.expr),
         None => {
             let message = format!(
-                "parameter of type {} cannot be coerced to the expected type {}",
+                "parameter ${number} of type {} cannot be coerced to the expected type {}",
                 types::format_type(from, -1),
                 types::format_type(ty.oid, -1)
             );
-            Err(Error::new(SqlState::DATATYPE_MISMATCH, message)
+            Err(binder
+                .error(SqlState::DATATYPE_MISMATCH, message, at)
                 .hint("You will need to rewrite or cast the expression."))
         }
     }

@@ -179,7 +179,7 @@ impl<'a> Binder<'a, '_> {
     #[inline(never)]
     fn type_cast(&mut self, cast: &'a TypeCast) -> Result<Located> {
         let Some(name) = cast.typeName.as_deref() else { return Err(base::Error::internal("a cast without a type")) };
-        let ty = type_names::resolve(name, self.sql)?;
+        let ty = self.type_named(name)?;
         let Some(arg) = cast.arg.as_ref() else { return Err(base::Error::internal("a cast of nothing")) };
         // ARRAY[…]::t[] gives its type to the elements.
         let value = match arg {
@@ -197,6 +197,23 @@ impl<'a> Binder<'a, '_> {
             }
             None => Err(self.cannot_cast(from, ty.oid, at)),
         }
+    }
+
+    fn type_named(&mut self, name: &rupg_sql::nodes::TypeName) -> Result<Ty> {
+        if let [schema, _] = strings(&name.names).as_slice()
+            && *schema != "pg_catalog"
+            && self.cx.catalog.schema(self.cx.identity.database_oid, schema).is_none()
+        {
+            let message = format!("schema \"{schema}\" does not exist");
+            return Err(self.error(SqlState::INVALID_SCHEMA_NAME, message, name.location));
+        }
+        let ty = type_names::resolve(name, self.sql)?;
+        if let Some(message) = type_names::precision_warning(name, ty) {
+            let code = SqlState::INVALID_PARAMETER_VALUE;
+            let warning = base::Error::with_severity(base::Severity::Warning, code, message);
+            self.cx.eval.notice(self.locate(warning, name.location));
+        }
+        Ok(ty)
     }
 
     pub(super) fn cannot_cast(&self, from: base::Oid, to: base::Oid, at: i32) -> base::Error {

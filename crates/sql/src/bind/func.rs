@@ -66,6 +66,13 @@ impl Overload {
     }
 }
 
+/// The types of arguments, as the constant that some functions are passed before them.
+fn type_list(args: &[Expr]) -> Expr {
+    let values: Vec<Datum> = args.iter().map(|a| Datum::Oid(a.ty().oid.0)).collect();
+    let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+    Expr::Const(Datum::Array(types::Array { element: oid::OID, dims, values }.into()), Ty::of(oid::OID_ARRAY))
+}
+
 /// All overloads of a name that take `count` arguments.
 fn overloads(name: &str, count: usize, spread: bool) -> Vec<Overload> {
     let mut out = Vec::new();
@@ -261,6 +268,9 @@ impl<'a> Binder<'a, '_> {
                 return Err(self.error(SqlState::UNDEFINED_OBJECT, message, call.location));
             };
             args.push(Expr::Array { elements, element, nested: false, ty: Ty::of(array) });
+        }
+        if functions::wants_types(function) {
+            args.insert(0, type_list(&args));
         }
         Ok(fold::call(self.cx, function, args, ty, call.location))
     }

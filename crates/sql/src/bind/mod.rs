@@ -65,12 +65,14 @@ pub struct BindContext<'a> {
     pub param_types: Vec<Oid>,
     /// Immutable calls over constants stay calls: for showing an expression as it was written.
     pub keeps_calls: bool,
+    /// Whether more parameters than those may occur.
+    pub infer_params: bool,
 }
 
 impl<'a> BindContext<'a> {
     /// A context with the parameter types the client asked for.
     pub fn new(catalog: Arc<Catalog>, identity: Identity, eval: &'a dyn EvalContext, types: &[Oid]) -> BindContext<'a> {
-        BindContext { catalog, identity, eval, param_types: types.to_vec(), keeps_calls: false }
+        BindContext { catalog, identity, eval, param_types: types.to_vec(), keeps_calls: false, infer_params: true }
     }
 }
 
@@ -203,9 +205,9 @@ pub fn bind_generated(text: &str, ty: Ty, table: &TableDesc, cx: &mut BindContex
     dml::generated_expression(text, ty, table, cx)
 }
 
-/// Binds an expression without columns, coerced (assignment) to a type.
-pub fn bind_argument(node: &Node, ty: Ty, cx: &mut BindContext<'_>) -> Result<Expr> {
-    dml::argument(node, ty, cx)
+/// Binds an expression without columns, coerced (assignment) to the type of parameter `number`.
+pub fn bind_argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::argument(node, ty, number, sql, cx)
 }
 
 /// Calls `f` on every column reference of an expression.

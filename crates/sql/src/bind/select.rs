@@ -100,7 +100,7 @@ impl<'a> Binder<'a, '_> {
         resolve_unknowns: bool,
     ) -> Result<Option<i32>> {
         let before = std::mem::replace(&mut self.scope().place, place);
-        let mut set_call = None;
+        let mut set_call: Option<(usize, i32)> = None;
         for node in list.iter().flatten() {
             let Node::ResTarget(target) = node else { continue };
             let Some(value) = &target.val else { continue };
@@ -113,14 +113,12 @@ impl<'a> Binder<'a, '_> {
             }
             let name = target.name.as_deref().map_or_else(|| figure_name(value), str::to_string);
             if place == Place::Targets
-                && let Some((expr, from)) = self.function_in_targets(value, &name)?
+                && let Some((expr, rel)) = self.function_in_targets(value, &name, set_call.map(|s| s.0))?
             {
-                if set_call.is_some() {
-                    let message = "several set-returning functions in a select list are not supported";
-                    return Err(self.unsupported(message, location(value)));
+                if set_call.is_none() {
+                    query.from.push(From::Rel(rel));
                 }
-                set_call = Some(location(value));
-                query.from.push(from);
+                set_call = Some((rel, location(value)));
                 query.targets.push(Target { expr, name, junk: false });
                 at.push(location(value));
                 continue;
@@ -133,7 +131,7 @@ impl<'a> Binder<'a, '_> {
             query.targets.push(Target { expr: value.expr, name, junk: false });
         }
         self.scope().place = before;
-        Ok(set_call)
+        Ok(set_call.map(|(_, at)| at))
     }
 
     /// The columns of `*`, `t.*` or `(t).*`; `None` if the target is something else.
@@ -178,9 +176,7 @@ impl<'a> Binder<'a, '_> {
 
     /// LIMIT and OFFSET.
     pub(super) fn limit(&mut self, select: &'a SelectStmt, query: &mut Query) -> Result<()> {
-        if select.limitOption == LimitOption::LIMIT_OPTION_WITH_TIES {
-            return Err(self.unsupported("WITH TIES is not supported", -1));
-        }
+        query.with_ties = select.limitOption == LimitOption::LIMIT_OPTION_WITH_TIES;
         query.offset = self.limit_part(select.limitOffset.as_ref(), Place::Offset, "OFFSET")?;
         query.limit = self.limit_part(select.limitCount.as_ref(), Place::Limit, "LIMIT")?;
         Ok(())

@@ -41,7 +41,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_
         return Ok("CREATE TABLE AS".to_string());
     }
     let query = Node::SelectStmt(Box::new(select.clone()));
-    let columns = cx.session.columns_of(&query, cx.sql)?;
+    let columns = cx.session.query_columns(&query, cx.sql)?;
     let names = strings(&into.colNames);
     if names.len() > columns.len() {
         return Err(Error::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));

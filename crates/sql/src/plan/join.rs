@@ -137,8 +137,8 @@ fn flatten<'q>(from: &'q From, items: &mut Vec<Item<'q>>, conjuncts: &mut Vec<Co
 fn depends_on(level: &Level<'_>, rel: usize) -> Mask {
     let mut mask = 0;
     match &level.rels[rel].kind {
-        RelKind::Function { args, .. } => {
-            for arg in args {
+        RelKind::Function { calls, .. } => {
+            for arg in calls.iter().flat_map(|call| &call.args) {
                 walk::columns_of(arg, &mut |c| mask |= 1 << c.rel);
             }
         }
@@ -249,14 +249,17 @@ fn read(
             let columns = level.columns(rel).to_vec();
             Node::System(Arc::new(SystemNode { relation, alias, columns }))
         }
-        RelKind::Function { function, args, ordinality } => {
-            let args = level.compile_all(args)?;
+        RelKind::Function { calls, ordinality } => {
+            let mut planned = Vec::with_capacity(calls.len());
+            for call in calls {
+                planned.push((call.function, level.compile_all(&call.args)?));
+            }
             let width = rels[rel].columns.len();
             let last = ordinality.then(|| width - 1);
             let all = level.columns(rel);
             let columns = all.iter().copied().filter(|(c, _)| Some(*c) != last).collect();
             let ordinality = all.iter().find(|(c, _)| Some(*c) == last).map(|(_, slot)| *slot);
-            Node::Function(Arc::new(FunctionNode { function, alias, args, columns, ordinality }))
+            Node::Function(Arc::new(FunctionNode { calls: planned, alias, columns, ordinality }))
         }
         RelKind::Subquery { query, .. } => {
             let subplan = level.subplan(query)?;

@@ -252,10 +252,10 @@ pub(crate) struct SystemNode {
 
 #[derive(Debug)]
 pub(crate) struct FunctionNode {
-    pub function: &'static SetFunction,
+    /// The functions side by side, with their arguments.
+    pub calls: Vec<(&'static SetFunction, Vec<Code>)>,
     pub alias: String,
-    pub args: Vec<Code>,
-    /// (column of the function, slot)
+    /// (column, slot); columns are counted over all functions
     pub columns: Vec<(usize, Slot)>,
     pub ordinality: Option<Slot>,
 }
@@ -381,6 +381,8 @@ pub(crate) struct LimitNode {
     pub input: Node,
     pub limit: Option<Code>,
     pub offset: Option<Code>,
+    /// WITH TIES: the keys of the order the rows come in.
+    pub ties: Vec<SortSlot>,
 }
 
 #[derive(Debug)]

@@ -76,7 +76,9 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
     for rel in &query.rels {
         match &rel.kind {
             RelKind::Subquery { query, .. } => walk_query(query, depth + 1, f),
-            RelKind::Function { args, .. } => args.iter().for_each(|a| walk(a, depth, f)),
+            RelKind::Function { calls, .. } => {
+                calls.iter().flat_map(|call| &call.args).for_each(|a| walk(a, depth, f));
+            }
             RelKind::Table(_) | RelKind::System(_) | RelKind::Values | RelKind::Join => {}
         }
     }

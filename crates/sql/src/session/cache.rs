@@ -106,13 +106,8 @@ impl StatementCache {
             let (_, &mut median, _) = ticks.select_nth_unstable(middle);
             entries.retain(|_, e| e.used.load(Ordering::Relaxed) > median);
         }
-        let entry = Entry {
-            text,
-            types: types.into(),
-            binding: Arc::clone(binding),
-            statement,
-            used: AtomicU64::new(used),
-        };
+        let entry =
+            Entry { text, types: types.into(), binding: Arc::clone(binding), statement, used: AtomicU64::new(used) };
         entries.insert(key, entry);
     }
 

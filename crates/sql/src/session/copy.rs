@@ -160,7 +160,7 @@ async fn copy_from(
     out: &mut dyn Output,
 ) -> Result<String> {
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
-    let table = ddl::table_desc(session, name, sql)?;
+    let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
     if session.is_read_only() {
         return Err(read_only_error("COPY FROM"));
     }
@@ -174,9 +174,9 @@ async fn copy_from(
     let types: Vec<_> = columns.iter().map(|&c| table.columns[c].type_oid).collect();
     let mut parsed = parse::parse(&insert)?;
     let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
-    let statement = Arc::new(session.bind_query(&node, &insert, &types)?);
+    let statement = Arc::new(session.bind_query(&node, &insert, &types, 0, true)?);
+    let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    session.begin_query(query).await?;
     out.copy_in(format.binary, columns.len());
     out.flush().await?;
     let mut loader = Loader {
@@ -523,19 +523,19 @@ async fn copy_to(
     out: &mut dyn Output,
 ) -> Result<String> {
     let statement = match &stmt.query {
-        Some(node) => Arc::new(session.bind_query(node, sql, &[])?),
+        Some(node) => Arc::new(session.bind_query(node, sql, &[], 0, false)?),
         None => {
             let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY TO without a table"))?;
-            let table = ddl::table_desc(session, name, sql)?;
+            let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
             let columns = columns_of(&table, stmt)?;
             let select = format!("SELECT {} FROM {}", names(&table, &columns), ddl::qualified_name(session, &table));
             let mut parsed = parse::parse(&select)?;
             let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;
-            Arc::new(session.bind_query(&node, &select, &[])?)
+            Arc::new(session.bind_query(&node, &select, &[], 0, false)?)
         }
     };
+    let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    session.begin_query(query).await?;
     out.copy_out(format.binary, query.columns.len());
     if format.header {
         let names: Vec<Vec<u8>> = query.columns.iter().map(|c| c.name.clone().into_bytes()).collect();
@@ -705,4 +705,10 @@ mod tests {
         write_line(&format, [Some(&b"a,b"[..]), None, Some(b""), Some(b"x\"y")].into_iter(), &mut out);
         assert_eq!(out, b"\"a,b\",,\"\",\"x\"\"y\"\n");
     }
+}
+
+/// COPY's errors about its table point nowhere.
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
 }

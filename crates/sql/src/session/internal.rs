@@ -96,11 +96,11 @@ impl Session {
         self.binding = None;
         self.refresh_binding(&catalog);
         let node = &parsed.first().ok_or_else(|| base::Error::internal("an empty query of our own"))?.node;
-        let statement = self.bind_query(node, sql, &[])?;
+        let statement = Arc::new(self.bind_query(node, sql, &[], 0, false)?);
+        let statement = self.begin_query(&statement).await?;
         let Kind::Query(query) = &statement.kind else {
             return Err(base::Error::internal("not a query"));
         };
-        self.begin_query(query).await?;
         let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
         let mut rows = Rows(Vec::new());
         self.drive_into(&mut execution, &mut rows).await?;
@@ -108,11 +108,11 @@ impl Session {
     }
 
     /// The result columns of a query.
-    pub(crate) fn columns_of(&mut self, node: &rupg_sql::nodes::Node, sql: &str) -> Result<Vec<bind::ResultColumn>> {
+    pub(crate) fn query_columns(&mut self, node: &rupg_sql::nodes::Node, sql: &str) -> Result<Vec<bind::ResultColumn>> {
         self.binding = None;
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
-        let statement = self.bind_query(node, sql, &[])?;
+        let statement = self.bind_query(node, sql, &[], 0, false)?;
         Ok(statement.columns().map(|columns| columns.to_vec()).unwrap_or_default())
     }
 
@@ -121,9 +121,9 @@ impl Session {
         self.binding = None;
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
-        let statement = self.bind_query(node, sql, &[])?;
+        let statement = Arc::new(self.bind_query(node, sql, &[], 0, false)?);
         let Kind::Query(query) = &statement.kind else { return Err(base::Error::internal("not a query")) };
-        self.begin_query(query).await?;
+        self.begin_query(&statement).await?;
         let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
         self.drive_counting(&mut execution).await
     }
@@ -197,9 +197,15 @@ impl Session {
         self.read_only
     }
 
-    /// Evaluates an argument of EXECUTE as a value of type `ty`.
-    pub(crate) fn evaluate(&mut self, node: &rupg_sql::nodes::Node, ty: Oid) -> Result<Datum> {
-        let expr = self.with_binder(|cx| bind::bind_argument(node, Ty::of(ty), cx))?;
+    /// Evaluates the argument of EXECUTE for parameter `number` of type `ty`.
+    pub(crate) fn evaluate(
+        &mut self,
+        node: &rupg_sql::nodes::Node,
+        ty: Oid,
+        number: usize,
+        sql: &str,
+    ) -> Result<Datum> {
+        let expr = self.with_binder(|cx| bind::bind_argument(node, Ty::of(ty), number, sql, cx))?;
         let catalog = self.catalog();
         let eval = StatementContext::new(&self.environment, catalog);
         crate::expr::evaluate(&expr, &eval)

@@ -35,8 +35,8 @@ pub use crate::bind::ResultColumn;
 pub(crate) use block::{number_of, text_of};
 pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
-pub use query::{BoundValue, ExecuteEnd};
 pub(crate) use internal::TextOf;
+pub use query::{BoundValue, ExecuteEnd};
 pub use settings::{SERVER_VERSION, Settings, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
@@ -98,12 +98,7 @@ pub struct Shared {
 impl Shared {
     /// The shared part of a server over `engine`.
     pub fn new(engine: Arc<dyn Engine>, host: Arc<dyn Host>, max_connections: usize) -> Arc<Shared> {
-        Arc::new(Shared {
-            engine,
-            host,
-            max_connections,
-            cache: StatementCache::new(STATEMENT_CACHE_BYTES),
-        })
+        Arc::new(Shared { engine, host, max_connections, cache: StatementCache::new(STATEMENT_CACHE_BYTES) })
     }
 }
 
@@ -182,9 +177,9 @@ impl Session {
             ));
         }
         let superuser = role.superuser;
-        let database = catalog.database(database).ok_or_else(|| {
-            fatal(SqlState::INVALID_CATALOG_NAME, format!("database \"{database}\" does not exist"))
-        })?;
+        let database = catalog
+            .database(database)
+            .ok_or_else(|| fatal(SqlState::INVALID_CATALOG_NAME, format!("database \"{database}\" does not exist")))?;
         let identity = Identity {
             current_user: user.to_string(),
             session_user: user.to_string(),
@@ -304,8 +299,7 @@ impl Session {
             }
         };
         let hash = key.hash64();
-        self.binding =
-            Some(Binding { key: Arc::new(key), hash, generation, catalog_version: catalog.version });
+        self.binding = Some(Binding { key: Arc::new(key), hash, generation, catalog_version: catalog.version });
     }
 
     fn has_own_ddl(&self) -> bool {
@@ -323,6 +317,7 @@ impl Session {
         }
     }
 
+    /// Tells the client which settings have changed; PostgreSQL does so right before ReadyForQuery.
     fn send_parameters(&self, out: &mut dyn Output) {
         if self.environment.settings.borrow().has_reports() {
             for (name, value) in self.environment.settings.borrow_mut().take_reports() {

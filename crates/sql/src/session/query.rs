@@ -86,7 +86,7 @@ impl Session {
                 self.start_statement();
             }
             let last_of_block = !several;
-            let statement = self.prepare_parsed(one, sql, &[], last_of_block)?;
+            let statement = self.prepare_parsed(one, sql, &[], false, last_of_block)?;
             if several && !matches!(self.block, Block::Failed) {
                 // All statements of one message are one implicit block until something ends it.
                 self.ensure_transaction()?;
@@ -119,7 +119,8 @@ impl Session {
         let Some(binding) = &self.binding else { return Ok(None) };
         let get =
             |text: &str, types: &[Oid]| self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version);
-        if let Some(statement) = get(sql, &[]) {
+        // What another session prepared may have parameters; here nothing gives them values.
+        if let Some(statement) = get(sql, &[]).filter(|statement| statement.param_types.is_empty()) {
             return Ok(Some((statement, Vec::new())));
         }
         let Some(print) = parse::fingerprint::fingerprint(sql) else { return Ok(None) };
@@ -150,7 +151,7 @@ impl Session {
         if parsed.len() != 1 || !is_query(&parsed[0].node) {
             return None;
         }
-        self.prepare_parsed(parsed.remove(0), &print.text, types, true).ok()
+        self.prepare_parsed(parsed.remove(0), &print.text, types, true, true).ok()
     }
 
     /// Binds and plans one parsed statement; shared with all sessions when `cacheable`.
@@ -159,22 +160,35 @@ impl Session {
         parsed: parse::ParsedStatement,
         sql: &str,
         types: &[Oid],
+        infer_params: bool,
         cacheable: bool,
     ) -> Result<Arc<Statement>> {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
+        let notices = self.environment.notices.borrow().len();
         let statement = Arc::new(if is_query(&parsed.node) {
             self.check_not_failed()?;
-            self.bind_query(&parsed.node, sql, types)?
+            self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
         } else {
             let kind = Kind::Utility(Arc::new(parsed.node));
             if !utility::ends_block(&kind) {
                 self.check_not_failed()?;
             }
-            Statement { text: sql.into(), param_types: types.to_vec(), kind, catalog_version: catalog.version }
+            if let (Kind::Utility(node), false) = (&kind, self.block == Block::Failed) {
+                utility::check_described(self, node)?;
+            }
+            Statement {
+                text: sql.into(),
+                start: 0,
+                param_types: types.to_vec(),
+                kind,
+                catalog_version: catalog.version,
+            }
         });
         let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
-        if cacheable && short && !self.has_own_ddl() {
+        // What binding has to say is said each time.
+        let silent = self.environment.notices.borrow().len() == notices;
+        if cacheable && short && silent && !self.has_own_ddl() {
             if let Some(binding) = &self.binding {
                 let text = Arc::clone(&statement.text);
                 self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(&statement));
@@ -183,12 +197,21 @@ impl Session {
         Ok(statement)
     }
 
-    /// Binds and plans a query.
-    pub(super) fn bind_query(&mut self, node: &Node, sql: &str, types: &[Oid]) -> Result<Statement> {
+    /// Binds and plans a query that begins at `start` of its text. More parameters than those of `types` may occur if
+    /// `infer_params`.
+    pub(super) fn bind_query(
+        &mut self,
+        node: &Node,
+        sql: &str,
+        types: &[Oid],
+        start: usize,
+        infer_params: bool,
+    ) -> Result<Statement> {
         let catalog = self.catalog();
         let identity = self.environment.identity.borrow().clone();
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
         let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, types);
+        cx.infer_params = infer_params;
         let bound = bind::bind(node, sql, &mut cx)?;
         let verb = match &bound.statement {
             ir::Statement::Select(_) => Verb::Select,
@@ -202,6 +225,7 @@ impl Session {
         let plan = plan::plan(&bound.statement, &catalog, &stats)?;
         Ok(Statement {
             text: sql.into(),
+            start,
             param_types: bound.param_types,
             kind: Kind::Query(Query { plan, columns: bound.columns.into(), locks: bound.tables, verb, writes }),
             // What was bound to definitions that may be rolled back is good for one run.
@@ -221,8 +245,9 @@ impl Session {
                 out.empty();
                 None
             }
-            Kind::Query(query) => {
-                self.begin_query(query).await?;
+            Kind::Query(_) => {
+                let statement = self.begin_query(statement).await?;
+                let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
                 }
@@ -239,28 +264,59 @@ impl Session {
         })
     }
 
-    /// Checks the block, opens a transaction, locks the tables, starts the command.
-    pub(super) async fn begin_query(&mut self, query: &Query) -> Result<()> {
+    /// Checks the block, opens a transaction, locks the tables, starts the command. Answers the statement to run: another
+    /// than the given one if definitions changed before its tables were locked.
+    pub(super) async fn begin_query(&mut self, statement: &Arc<Statement>) -> Result<Arc<Statement>> {
         self.check_not_failed()?;
         self.ensure_transaction()?;
-        if query.writes && self.read_only {
-            let what = match query.verb {
-                Verb::Select => "SELECT FOR UPDATE",
-                verb => verb.word(),
-            };
-            return Err(read_only_error(what));
-        }
-        for &(table, mode) in &query.locks {
-            loop {
-                let txn = self.txn.as_mut().expect("ensured above");
-                match txn.lock_table(table, mode, WaitPolicy::Block)? {
-                    Step::Ready(()) => break,
-                    Step::Wait(wait) => self.wait_for_lock(wait).await?,
+        let mut statement = Arc::clone(statement);
+        loop {
+            let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+            if query.writes && self.read_only {
+                let what = match query.verb {
+                    Verb::Select => "SELECT FOR UPDATE",
+                    verb => verb.word(),
+                };
+                return Err(read_only_error(what));
+            }
+            for &(table, mode) in &query.locks {
+                loop {
+                    let txn = self.txn.as_mut().expect("ensured above");
+                    match txn.lock_table(table, mode, WaitPolicy::Block)? {
+                        Step::Ready(()) => break,
+                        Step::Wait(wait) => self.wait_for_lock(wait).await?,
+                    }
                 }
             }
+            // Locked tables keep their definitions; what changed before must be bound anew.
+            if query.locks.is_empty()
+                || statement.catalog_version == u64::MAX
+                || statement.is_current(&*self.shared.engine)
+            {
+                break;
+            }
+            statement = self.rebound(&statement)?;
         }
         self.txn.as_mut().expect("ensured above").begin_command();
-        Ok(())
+        Ok(statement)
+    }
+
+    /// The statement bound to the definitions of now.
+    pub(super) fn rebound(&mut self, statement: &Statement) -> Result<Arc<Statement>> {
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        let parsed = parse::parse(&statement.text)?;
+        let node = parsed.into_iter().find(|p| p.start == statement.start).map(|p| p.node);
+        let node = match node {
+            Some(Node::PrepareStmt(prepare)) => prepare.query,
+            Some(Node::CopyStmt(copy)) => copy.query,
+            Some(Node::ExplainStmt(explain)) => explain.query,
+            node => node,
+        };
+        let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
+        let fresh = self.bind_query(&node, &statement.text, &statement.param_types, statement.start, true)?;
+        statement.check_result_of(&fresh)?;
+        Ok(Arc::new(fresh))
     }
 
     /// Ends the command: notices and the gate of what it saw.
@@ -413,11 +469,12 @@ impl Session {
         match parsed.len() {
             0 => Ok(Arc::new(Statement {
                 text: sql.into(),
+                start: 0,
                 param_types: types.to_vec(),
                 kind: Kind::Empty,
                 catalog_version: catalog.version,
             })),
-            1 => self.prepare_parsed(parsed.remove(0), sql, types, true),
+            1 => self.prepare_parsed(parsed.remove(0), sql, types, true, true),
             _ => Err(Error::new(SqlState::SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement")),
         }
     }
@@ -442,10 +499,7 @@ impl Session {
             return Ok(statement);
         }
         let fresh = self.prepare(&Arc::clone(&statement.text), &statement.param_types)?;
-        let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
-        if types(&statement) != types(&fresh) {
-            return Err(Error::unsupported("cached plan must not change result type"));
-        }
+        statement.check_result_of(&fresh)?;
         self.statements.insert(name.to_string(), Arc::clone(&fresh));
         Ok(fresh)
     }
@@ -497,9 +551,20 @@ impl Session {
         Ok(())
     }
 
+    /// Result columns; those of EXECUTE are its statement's.
+    fn columns_of(&self, statement: &Statement) -> Option<Arc<[ResultColumn]>> {
+        if let Kind::Utility(node) = &statement.kind
+            && let Node::ExecuteStmt(execute) = &**node
+        {
+            let prepared = self.statements.get(execute.name.as_deref().unwrap_or_default())?;
+            return prepared.columns();
+        }
+        statement.columns()
+    }
+
     /// Describe of a statement: parameter types and result columns.
     pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<Oid>, Option<Arc<[ResultColumn]>>)> {
-        let result = self.statement(name).map(|s| (s.param_types.clone(), s.columns()));
+        let result = self.statement(name).map(|s| (s.param_types.clone(), self.columns_of(&s)));
         if result.is_err() {
             self.fail();
         }
@@ -509,7 +574,7 @@ impl Session {
     /// Describe of a portal: result columns.
     pub fn describe_portal(&mut self, name: &str) -> Result<Option<Arc<[ResultColumn]>>> {
         match self.portals.get(name) {
-            Some(portal) => Ok(portal.statement.columns()),
+            Some(portal) => Ok(self.columns_of(&portal.statement)),
             None => {
                 self.fail();
                 Err(no_portal(name))
@@ -530,9 +595,9 @@ impl Session {
 
     async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
         let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
-        let statement = Arc::clone(&portal.statement);
-        let query = match &statement.kind {
-            Kind::Query(query) => query,
+        let mut statement = Arc::clone(&portal.statement);
+        match &statement.kind {
+            Kind::Query(_) => {}
             Kind::Empty => {
                 out.empty();
                 return Ok(ExecuteEnd::Complete);
@@ -543,19 +608,21 @@ impl Session {
                 }
                 return Ok(ExecuteEnd::Complete);
             }
-        };
+        }
         if portal.finished {
-            out.complete(&query.verb.tag(0));
+            if let Kind::Query(query) = &statement.kind {
+                out.complete(&query.verb.tag(0));
+            }
             self.portals.insert(name.to_string(), portal);
             return Ok(ExecuteEnd::Complete);
         }
-        let mut execution = match portal.execution.take() {
-            Some(execution) => execution,
-            None => {
-                self.begin_query(query).await?;
-                Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params))
-            }
-        };
+        let execution = portal.execution.take();
+        if execution.is_none() {
+            statement = self.begin_query(&statement).await?;
+        }
+        let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+        let mut execution =
+            execution.unwrap_or_else(|| Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params)));
         let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
         let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
         if done {
