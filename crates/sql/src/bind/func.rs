@@ -272,7 +272,7 @@ impl<'a> Binder<'a, '_> {
         if functions::wants_types(function) {
             args.insert(0, type_list(&args));
         }
-        Ok(fold::call(self.cx.eval, function, args, ty, call.location))
+        Ok(fold::call(self.cx, function, args, ty, call.location))
     }
 
     /// Arguments of a set-returning function in FROM.

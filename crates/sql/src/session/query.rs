@@ -173,14 +173,18 @@ impl Session {
             self.check_not_failed()?;
             self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
         } else {
-            if self.block != Block::Failed {
-                utility::check_described(self, &parsed.node)?;
+            let kind = Kind::Utility(Arc::new(parsed.node));
+            if !utility::ends_block(&kind) {
+                self.check_not_failed()?;
+            }
+            if let (Kind::Utility(node), false) = (&kind, self.block == Block::Failed) {
+                utility::check_described(self, node)?;
             }
             Statement {
                 text: sql.into(),
                 start: 0,
                 param_types: types.to_vec(),
-                kind: Kind::Utility(Arc::new(parsed.node)),
+                kind,
                 catalog_version: catalog.version,
             }
         });
@@ -481,7 +485,7 @@ impl Session {
         if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
             let cache = &self.shared.cache;
             if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, catalog.version) {
-                if !matches!(statement.kind, Kind::Utility(_)) {
+                if !utility::ends_block(&statement.kind) {
                     self.check_not_failed()?;
                 }
                 return Ok(statement);

@@ -117,5 +117,13 @@ impl Statement {
 
 /// Whether a parse tree is one that is bound and planned.
 pub fn is_query(node: &Node) -> bool {
-    matches!(node, Node::SelectStmt(_) | Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
+    if let Node::SelectStmt(select) = node {
+        return !makes_table(select);
+    }
+    matches!(node, Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
+}
+
+/// SELECT INTO: a definition.
+fn makes_table(select: &rupg_sql::nodes::SelectStmt) -> bool {
+    select.intoClause.is_some() || select.larg.as_deref().is_some_and(makes_table)
 }

@@ -128,7 +128,7 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
     }
     session.binding = None;
     match result? {
-        Some(tag) => Ok(tag.to_string()),
+        Some(tag) => Ok(tag),
         None => Err(Error::unsupported(format!("{} is not supported", command_name(node)))),
     }
 }
