@@ -30,9 +30,13 @@ pub(super) fn is_preferred(ty: Oid) -> bool {
     type_info(ty).is_some_and(|t| t.preferred)
 }
 
-/// A true array type.
+/// A true array type; the catalog's vectors are too.
 pub(super) fn is_array(ty: Oid) -> bool {
-    type_info(ty).is_some_and(types::TypeInfo::is_array)
+    is_vector(ty) || type_info(ty).is_some_and(types::TypeInfo::is_array)
+}
+
+fn is_vector(ty: Oid) -> bool {
+    matches!(ty, oid::INT2VECTOR | oid::OIDVECTOR)
 }
 
 /// The polymorphic pseudo-types.
@@ -76,7 +80,8 @@ pub(super) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathwa
             Pathway::Relabel
         });
     }
-    if let (true, true, Some(from), Some(to)) = (is_array(from), is_array(to), element_of(from), element_of(to)) {
+    let arrays = is_array(from) && is_array(to) && !is_vector(to);
+    if let (true, Some(from), Some(to)) = (arrays, element_of(from), element_of(to)) {
         return pathway(from, to, context).map(|p| match p {
             Pathway::Relabel => Pathway::Relabel,
             _ => Pathway::Elements,

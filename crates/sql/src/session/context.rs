@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
 use super::settings::Settings;
-use crate::functions::{EvalContext, Identity};
+use crate::functions::{EvalContext, Identity, PreparedStatement};
 
 /// The part of a session that lives as long as the connection and that statements read.
 pub struct Environment {
@@ -25,6 +25,8 @@ pub struct Environment {
     pub notices: RefCell<Vec<Notice>>,
     /// `currval` by sequence, and the last one used.
     pub sequences: RefCell<(FxHashMap<Oid, i64>, Option<Oid>)>,
+    /// Named prepared statements, for `pg_prepared_statements`.
+    pub prepared: RefCell<Vec<PreparedStatement>>,
     /// State of `random()`.
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
@@ -169,6 +171,10 @@ impl EvalContext for StatementContext<'_> {
 
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
         self.environment.settings.borrow().all().collect()
+    }
+
+    fn prepared_statements(&self) -> Vec<PreparedStatement> {
+        self.environment.prepared.borrow().clone()
     }
 
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)> {

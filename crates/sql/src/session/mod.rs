@@ -203,6 +203,7 @@ impl Session {
                 host: Arc::clone(&shared.host),
                 notices: RefCell::default(),
                 sequences: RefCell::default(),
+                prepared: RefCell::default(),
                 random: Cell::new(random | 1),
                 pid,
                 sequence_gate: Cell::new(Lsn(0)),
@@ -311,7 +312,8 @@ impl Session {
         self.txn.as_ref().is_some_and(|txn| txn.has_definitions())
     }
 
-    fn send_notices(&self, out: &mut dyn Output) {
+    /// Sends the notices that there are; Parse and Bind leave theirs to be sent so.
+    pub fn send_notices(&self, out: &mut dyn Output) {
         if self.environment.notices.borrow().is_empty() {
             return;
         }

@@ -14,6 +14,7 @@ use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
 use crate::bind::{self, BindContext};
+use crate::functions::PreparedStatement;
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
 use crate::{ir, parse, plan};
 
@@ -251,6 +252,7 @@ impl Session {
             Kind::Query(_) => {
                 let statement = self.begin_query(statement).await?;
                 let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+                self.send_notices(out);
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
                 }
@@ -473,8 +475,37 @@ impl Session {
             ));
         }
         let statement = self.prepare(sql, types)?;
+        if !name.is_empty() {
+            self.note_prepared(name, &statement, false);
+        }
         self.statements.insert(name.to_string(), statement);
         Ok(())
+    }
+
+    /// Shows a new statement in `pg_prepared_statements`.
+    pub(super) fn note_prepared(&self, name: &str, statement: &Statement, from_sql: bool) {
+        self.environment.prepared.borrow_mut().push(PreparedStatement {
+            name: name.to_string(),
+            text: Arc::clone(&statement.text),
+            time: self.environment.statement_start.get(),
+            param_types: statement.param_types.clone(),
+            from_sql,
+        });
+    }
+
+    /// Forgets a prepared statement, or all.
+    pub(super) fn forget_prepared(&mut self, name: Option<&str>) {
+        match name {
+            Some(name) => {
+                if self.statements.remove(name).is_some() && !name.is_empty() {
+                    self.environment.prepared.borrow_mut().retain(|p| p.name != name);
+                }
+            }
+            None => {
+                self.statements.clear();
+                self.environment.prepared.borrow_mut().clear();
+            }
+        }
     }
 
     /// A statement of the extended protocol or PREPARE, from the cache if it is there.
@@ -669,7 +700,7 @@ impl Session {
 
     /// Close of a statement; unknown names are fine.
     pub fn close_statement(&mut self, name: &str) {
-        self.statements.remove(name);
+        self.forget_prepared(Some(name));
     }
 
     /// Close of a portal; unknown names are fine.
