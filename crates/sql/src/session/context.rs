@@ -49,6 +49,8 @@ pub trait Host: Send + Sync + 'static {
     fn random(&self) -> u64;
     /// A future that completes after `ms` milliseconds, for timeouts.
     fn sleep(&self, ms: u64) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
+    /// A future that completes when the other tasks of this core have had their turn, new input among them.
+    fn turn(&self) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
     /// The SCRAM-SHA-256 verifier of a password; a verifier passes unchanged.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub use query::{BoundValue, ExecuteEnd};
 pub use settings::{SERVER_VERSION, Settings, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
-use crate::exec::{Execution, OutputRow};
+use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
 use cache::{BindingKey, StatementCache};
 
@@ -92,13 +92,21 @@ pub struct Shared {
     pub host: Arc<dyn Host>,
     /// `max_connections`, for SHOW.
     pub max_connections: usize,
+    /// For sorts, hash tables and groups.
+    memory: Arc<MemoryBudget>,
     cache: StatementCache,
 }
 
 impl Shared {
     /// The shared part of a server over `engine`.
     pub fn new(engine: Arc<dyn Engine>, host: Arc<dyn Host>, max_connections: usize) -> Arc<Shared> {
-        Arc::new(Shared { engine, host, max_connections, cache: StatementCache::new(STATEMENT_CACHE_BYTES) })
+        Arc::new(Shared {
+            memory: Arc::new(MemoryBudget::new(engine.memory().limit)),
+            engine,
+            host,
+            max_connections,
+            cache: StatementCache::new(STATEMENT_CACHE_BYTES),
+        })
     }
 }
 

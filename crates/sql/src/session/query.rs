@@ -356,6 +356,7 @@ impl Session {
                     cancel: self.cancel.flag(),
                     now: &|| host.monotonic_nanos(),
                     deadline: self.deadline.get(),
+                    memory: &self.shared.memory,
                 };
                 execution.run(&mut cx, &mut sink, max_rows)?
             };
@@ -419,16 +420,7 @@ impl Session {
     pub(super) async fn wait(&self, mut wait: Wait) -> Result<()> {
         if wait.is_over() {
             // A turn for other connections of this core, not a wait for anything.
-            let mut yielded = false;
-            poll_fn(|cx| {
-                if yielded {
-                    return Poll::Ready(());
-                }
-                yielded = true;
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            })
-            .await;
+            self.environment.host.turn().await;
             return Ok(());
         }
         let lock_ms = self.environment.settings.borrow().lock_timeout_ms;
