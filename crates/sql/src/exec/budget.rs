@@ -69,6 +69,11 @@ impl Held {
         )))
     }
 
+    /// What operators said they keep.
+    pub fn bytes(&self) -> usize {
+        self.charged
+    }
+
     /// Gives everything back.
     pub fn release(&mut self) {
         if let Some(budget) = &self.budget {

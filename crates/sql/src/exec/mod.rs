@@ -148,6 +148,9 @@ pub(crate) struct Run<'a> {
 /// A turn of one statement before others of the core get theirs (rule R9).
 const TURN_NANOS: u64 = 1_000_000;
 
+/// Memory that a finished execution may keep until it runs again.
+const KEPT_BYTES: usize = 1 << 20;
+
 /// Rows between looks at the clock.
 const TICK_ROWS: u32 = 512;
 
@@ -284,9 +287,11 @@ impl Execution {
         self.held.release();
     }
 
-    /// Whether what it holds is little enough to be kept until it runs again.
-    pub fn is_small(&self) -> bool {
-        self.memory < 1 << 20 && self.analyze.is_none()
+    /// Gives back what a finished run took of the budget. Answers whether it holds little enough to be kept for another.
+    pub fn retire(&mut self) -> bool {
+        let small = self.held.bytes() < KEPT_BYTES;
+        self.held.release();
+        small && self.analyze.is_none()
     }
 
     /// The plan that is run.

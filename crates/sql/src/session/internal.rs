@@ -172,6 +172,7 @@ impl Session {
                     cancel: self.cancel.flag(),
                     now: &|| host.monotonic_nanos(),
                     deadline: self.deadline.get(),
+                    memory: &self.shared.memory,
                 };
                 execution.run(&mut cx, &mut NoRows, 0)?
             };

@@ -386,8 +386,8 @@ impl Session {
     }
 
     /// Keeps a finished execution for the next run of its plan, if it holds little.
-    fn keep(&mut self, execution: Execution) {
-        if execution.is_small() {
+    fn keep(&mut self, mut execution: Execution) {
+        if execution.retire() {
             if self.idle.len() == IDLE_EXECUTIONS {
                 self.idle.remove(0);
             }
