@@ -344,10 +344,6 @@ impl Settings {
         find(name).map_or("", |i| &self.values[i].text)
     }
 
-    fn is_on(&self, name: &str) -> bool {
-        self.text(name) == "on"
-    }
-
     /// `SET`. `level` is the savepoint depth of the running transaction.
     pub fn set(&mut self, name: &str, value: &str, local: bool, level: u32) -> Result<()> {
         let Some(spec) = find(name) else {
