@@ -263,7 +263,8 @@ impl Session {
                 Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
-                let tag = utility::run(self, node, &statement.text, out).await?;
+                // Boxed: the futures of definitions and COPY are large, and this one is moved for every statement.
+                let tag = Box::pin(utility::run(self, node, &statement.text, out)).await?;
                 self.send_notices(out);
                 tag.map(|tag| tag.to_string())
             }
@@ -407,7 +408,7 @@ impl Session {
 
     /// Waits inside the open transaction; its wait is given up on timeout or cancel.
     pub(super) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
-        let result = self.wait(wait).await;
+        let result = Box::pin(self.wait(wait)).await;
         if result.is_err() {
             if let Some(txn) = &mut self.txn {
                 txn.cancel_wait();
@@ -652,7 +653,7 @@ impl Session {
                 return Ok(ExecuteEnd::Complete);
             }
             Kind::Utility(_) => {
-                if let Some(tag) = self.run_statement(&statement, Vec::new(), out).await? {
+                if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), out)).await? {
                     out.complete(&tag);
                 }
                 return Ok(ExecuteEnd::Complete);
