@@ -15,6 +15,7 @@ mod cache;
 mod cancel;
 mod context;
 mod copy;
+mod cursor;
 mod internal;
 mod query;
 mod settings;
@@ -123,6 +124,8 @@ struct Portal {
     params: Vec<Datum>,
     /// Kept between Executes with a row limit.
     execution: Option<crate::exec::Execution>,
+    /// Rows of a cursor that are read and not fetched yet.
+    ahead: Vec<Vec<Datum>>,
     finished: bool,
 }
 

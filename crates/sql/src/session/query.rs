@@ -311,6 +311,7 @@ impl Session {
             Some(Node::PrepareStmt(prepare)) => prepare.query,
             Some(Node::CopyStmt(copy)) => copy.query,
             Some(Node::ExplainStmt(explain)) => explain.query,
+            Some(Node::DeclareCursorStmt(declare)) => declare.query,
             node => node,
         };
         let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
@@ -546,7 +547,7 @@ impl Session {
                 });
             }
         }
-        let portal_state = Portal { statement, params, execution: None, finished: false };
+        let portal_state = Portal { statement, params, execution: None, ahead: Vec::new(), finished: false };
         self.portals.insert(portal.to_string(), portal_state);
         Ok(())
     }
@@ -558,6 +559,14 @@ impl Session {
         {
             let prepared = self.statements.get(execute.name.as_deref().unwrap_or_default())?;
             return prepared.columns();
+        }
+        if let Kind::Utility(node) = &statement.kind
+            && let Node::FetchStmt(fetch) = &**node
+        {
+            return match fetch.ismove {
+                true => None,
+                false => self.portals.get(fetch.portalname.as_deref().unwrap_or_default())?.statement.columns(),
+            };
         }
         statement.columns()
     }
