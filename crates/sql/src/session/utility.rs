@@ -185,7 +185,7 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
             if name.eq_ignore_ascii_case("transaction_isolation") {
                 session.environment.settings.borrow().check_value(name, &value)?;
                 let isolation = Some(supported_isolation(isolation_of(&value.to_ascii_lowercase()))?);
-                session.set_transaction(super::block::Modes { isolation, read_only: None })?;
+                session.set_transaction(super::block::Modes { isolation, ..Default::default() })?;
                 return Ok("SET");
             }
             session.environment.settings.borrow_mut().set(name, &value, stmt.is_local, level)?;
