@@ -33,6 +33,9 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_PROBES: u32 = 6;
 /// … or when it has not taken what was sent to it for so long.
 const UNACKNOWLEDGED_MS: u32 = 120_000;
+/// Stack of a core's thread. Statements are parsed, bound, planned, run and dropped by recursion; what they may nest to is
+/// chosen to fit this. Only what is used takes memory.
+const CORE_STACK: usize = 64 << 20;
 
 /// What to listen on and how much to take.
 #[derive(Clone, Debug)]
@@ -248,7 +251,8 @@ where
     let load = Arc::new(AtomicUsize::new(0));
     let core_load = Arc::clone(&load);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::Builder::new().name(format!("core-{index}")).spawn(move || {
+    let thread = std::thread::Builder::new().name(format!("core-{index}")).stack_size(CORE_STACK);
+    thread.spawn(move || {
         let local = LocalSet::new();
         local.block_on(&runtime, serve_core(incoming, core_load, registry, || backend(index), options));
         // Nobody waits if the server's future was dropped.

@@ -30,9 +30,13 @@ pub(super) fn is_preferred(ty: Oid) -> bool {
     type_info(ty).is_some_and(|t| t.preferred)
 }
 
-/// A true array type.
+/// A true array type; the catalog's vectors are too.
 pub(super) fn is_array(ty: Oid) -> bool {
-    type_info(ty).is_some_and(types::TypeInfo::is_array)
+    is_vector(ty) || type_info(ty).is_some_and(types::TypeInfo::is_array)
+}
+
+fn is_vector(ty: Oid) -> bool {
+    matches!(ty, oid::INT2VECTOR | oid::OIDVECTOR)
 }
 
 /// The polymorphic pseudo-types.
@@ -76,7 +80,8 @@ pub(super) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathwa
             Pathway::Relabel
         });
     }
-    if let (true, true, Some(from), Some(to)) = (is_array(from), is_array(to), element_of(from), element_of(to)) {
+    let arrays = is_array(from) && is_array(to) && !is_vector(to);
+    if let (true, Some(from), Some(to)) = (arrays, element_of(from), element_of(to)) {
         return pathway(from, to, context).map(|p| match p {
             Pathway::Relabel => Pathway::Relabel,
             _ => Pathway::Elements,
@@ -248,6 +253,15 @@ impl Binder<'_, '_> {
                 Ok(fold::cast(self.cx, expr, Ty::of(to), CastKind::ArrayElements(function), explicit, at))
             }
             Some(Pathway::InOut) => {
+                if super::regtypes::is_catalog_type(from)
+                    && let Some(function) = functions::function("regout", &[from])
+                {
+                    let call = fold::call(self.cx, function, vec![expr], Ty::of(oid::TEXT), at);
+                    return Ok(match to {
+                        oid::TEXT => call,
+                        _ => fold::cast(self.cx, call, Ty::of(to), CastKind::Relabel, explicit, at),
+                    });
+                }
                 if super::regtypes::is_catalog_type(to) {
                     if let Expr::Const(Datum::Text(text), _) = &expr {
                         let text = text.clone();
@@ -276,8 +290,11 @@ impl Binder<'_, '_> {
                 let text = text.clone();
                 return self.literal(&text, Ty::of(to), at);
             }
-            let message = format!("a cast to {} of a value that is not constant is not supported", format_type(to, -1));
-            return Err(self.unsupported(message, at));
+            if to != oid::REGCLASS {
+                let message =
+                    format!("a cast to {} of a value that is not constant is not supported", format_type(to, -1));
+                return Err(self.unsupported(message, at));
+            }
         }
         let Some(function) = cast_function(entry) else {
             let message =

@@ -242,10 +242,7 @@ impl<'a> Binder<'a, '_> {
         };
         let mut inner = Scope::new(Some(scope));
         inner.parent_ctes_only = Some(number);
-        self.scopes.push(inner);
-        let bound = self.select(select, true);
-        self.scopes.pop();
-        Ok(bound?.query)
+        Ok(self.query_in(inner, select, true)?.query)
     }
 
     fn range_subselect(&mut self, sub: &'a RangeSubselect) -> Result<FromItem> {

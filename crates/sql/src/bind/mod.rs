@@ -103,6 +103,8 @@ struct Binder<'a, 'c> {
     scopes: Vec<scope::Scope<'a>>,
     tables: Vec<(Oid, TableLockMode)>,
     depth: usize,
+    /// Queries bound so far; each reference to a CTE counts anew.
+    queries: usize,
     params_forbidden: bool,
     /// Parameters met without a type, and where.
     undecided: Vec<(usize, i32)>,
@@ -118,6 +120,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             scopes: Vec::new(),
             tables: Vec::new(),
             depth: 0,
+            queries: 0,
             params_forbidden: false,
             undecided: Vec::new(),
             defaulted: Vec::new(),

@@ -55,6 +55,12 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
     Ok(tag)
 }
 
+/// The error without the place it has.
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
+}
+
 fn commands(stmt: &AlterTableStmt) -> impl Iterator<Item = &AlterTableCmd> {
     stmt.cmds.iter().flatten().filter_map(|node| match node {
         Node::AlterTableCmd(cmd) => Some(&**cmd),
@@ -345,7 +351,8 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
     let number = column_number(&table, name)?;
     refuse_generated_from(cx, &table, number)?;
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
-    let ty = bind::bind_column_type(type_name, cx.sql)?.ty;
+    // PostgreSQL does not say where the type stands here.
+    let ty = bind::bind_column_type(type_name, cx.sql).map_err(without_position)?.ty;
     let using = match &def.raw_default {
         Some(node) => {
             let at = leftmost(node);

@@ -58,13 +58,6 @@ impl RowStore {
         &self.values[row * width..(row + 1) * width]
     }
 
-    /// Replaces row `row` by the slots of the frame's row.
-    pub fn replace(&mut self, row: usize, frame: &[Datum], slots: &[Slot]) {
-        let start = row * slots.len();
-        for (i, &slot) in slots.iter().enumerate() {
-            self.values[start + i] = frame[slot as usize].clone();
-        }
-    }
 
     /// Puts row `row` back into the frame.
     pub fn restore(&self, row: usize, frame: &mut [Datum], slots: &[Slot]) {

@@ -587,7 +587,7 @@ const COPY_OUT_BYTES: usize = 64 << 10;
 struct Lines<'a> {
     format: &'a Format,
     columns: &'a [ResultColumn],
-    settings: OutputSettings,
+    settings: Arc<OutputSettings>,
     out: Vec<u8>,
     /// Where the rows in `out` end: clients expect one message per row.
     ends: Vec<usize>,

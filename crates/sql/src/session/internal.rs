@@ -148,6 +148,7 @@ impl Session {
                     cancel: self.cancel.flag(),
                     now: &|| host.monotonic_nanos(),
                     deadline: self.deadline.get(),
+                    memory: &self.shared.memory,
                 };
                 execution.run(&mut cx, sink, 0)?
             };
@@ -177,6 +178,7 @@ impl Session {
                     cancel: self.cancel.flag(),
                     now: &|| host.monotonic_nanos(),
                     deadline: self.deadline.get(),
+                    memory: &self.shared.memory,
                 };
                 execution.run(&mut cx, sink, max)?
             };

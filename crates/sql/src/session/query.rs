@@ -14,8 +14,12 @@ use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
 use crate::bind::{self, BindContext};
+use crate::functions::{self, PreparedStatement};
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
 use crate::{ir, parse, plan};
+
+/// Finished executions that a session keeps.
+const IDLE_EXECUTIONS: usize = 32;
 
 /// How an Execute ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,10 +45,27 @@ struct RowsOut<'a> {
     out: &'a mut dyn Output,
     columns: &'a [ResultColumn],
     settings: &'a OutputSettings,
+    eval: &'a StatementContext<'a>,
+    /// Some columns are names in the catalog.
+    named: bool,
 }
 
 impl RowSink for RowsOut<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        if self.named {
+            let values: Vec<Datum> = row
+                .iter()
+                .zip(self.columns)
+                .enumerate()
+                .map(|(i, (value, column))| {
+                    let named = self.out.wants_text(i);
+                    let text = named.then(|| functions::name_in_catalog(self.eval, column.ty.oid, value)).flatten();
+                    text.unwrap_or_else(|| value.clone())
+                })
+                .collect();
+            self.out.row(OutputRow::of(&values), self.columns, self.settings);
+            return Ok(self.out.is_full());
+        }
         self.out.row(row, self.columns, self.settings);
         Ok(self.out.is_full())
     }
@@ -248,11 +269,13 @@ impl Session {
             Kind::Query(_) => {
                 let statement = self.begin_query(statement).await?;
                 let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+                self.send_notices(out);
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
                 }
-                let mut execution = Execution::new(Arc::clone(&query.plan), params);
+                let mut execution = self.execution(&query.plan, params);
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
+                self.keep(execution);
                 self.end_query(out);
                 Some(query.verb.tag(rows))
             }
@@ -343,7 +366,9 @@ impl Session {
         loop {
             let progress = {
                 let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
-                let mut sink = RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output };
+                let named = query.columns.iter().any(|column| functions::is_name_in_catalog(column.ty.oid));
+                let mut sink =
+                    RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output, eval: &eval, named };
                 let host = &self.environment.host;
                 let mut cx = ExecCx {
                     txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
@@ -351,6 +376,7 @@ impl Session {
                     cancel: self.cancel.flag(),
                     now: &|| host.monotonic_nanos(),
                     deadline: self.deadline.get(),
+                    memory: &self.shared.memory,
                 };
                 execution.run(&mut cx, &mut sink, max_rows)?
             };
@@ -364,6 +390,28 @@ impl Session {
                 }
                 Progress::Wait(wait) => self.wait_for_lock(wait).await?,
             }
+        }
+    }
+
+    /// An execution of a plan: one that ran before, if there is one.
+    fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Execution {
+        match self.idle.iter().position(|e| Arc::ptr_eq(e.plan(), plan)) {
+            Some(at) => {
+                let mut execution = self.idle.swap_remove(at);
+                execution.reset(params);
+                execution
+            }
+            None => Execution::new(Arc::clone(plan), params),
+        }
+    }
+
+    /// Keeps a finished execution for the next run of its plan, if it holds little.
+    fn keep(&mut self, mut execution: Execution) {
+        if execution.retire() {
+            if self.idle.len() == IDLE_EXECUTIONS {
+                self.idle.remove(0);
+            }
+            self.idle.push(execution);
         }
     }
 
@@ -392,16 +440,7 @@ impl Session {
     pub(super) async fn wait(&self, mut wait: Wait) -> Result<()> {
         if wait.is_over() {
             // A turn for other connections of this core, not a wait for anything.
-            let mut yielded = false;
-            poll_fn(|cx| {
-                if yielded {
-                    return Poll::Ready(());
-                }
-                yielded = true;
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            })
-            .await;
+            self.environment.host.turn().await;
             return Ok(());
         }
         let lock_ms = self.environment.settings.borrow().lock_timeout_ms;
@@ -448,8 +487,37 @@ impl Session {
             ));
         }
         let statement = self.prepare(sql, types)?;
+        if !name.is_empty() {
+            self.note_prepared(name, &statement, false);
+        }
         self.statements.insert(name.to_string(), statement);
         Ok(())
+    }
+
+    /// Shows a new statement in `pg_prepared_statements`.
+    pub(super) fn note_prepared(&self, name: &str, statement: &Statement, from_sql: bool) {
+        self.environment.prepared.borrow_mut().push(PreparedStatement {
+            name: name.to_string(),
+            text: Arc::clone(&statement.text),
+            time: self.environment.statement_start.get(),
+            param_types: statement.param_types.clone(),
+            from_sql,
+        });
+    }
+
+    /// Forgets a prepared statement, or all.
+    pub(super) fn forget_prepared(&mut self, name: Option<&str>) {
+        match name {
+            Some(name) => {
+                if self.statements.remove(name).is_some() && !name.is_empty() {
+                    self.environment.prepared.borrow_mut().retain(|p| p.name != name);
+                }
+            }
+            None => {
+                self.statements.clear();
+                self.environment.prepared.borrow_mut().clear();
+            }
+        }
     }
 
     /// A statement of the extended protocol or PREPARE, from the cache if it is there.
@@ -495,7 +563,7 @@ impl Session {
     pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
         let statement = self.statement(name)?;
         let valid = !matches!(statement.kind, Kind::Query(_))
-            || (statement.is_valid_for(self.catalog().version) && !self.has_own_ddl());
+            || (statement.is_valid_for(self.shared.engine.catalog_version()) && !self.has_own_ddl());
         if valid {
             return Ok(statement);
         }
@@ -635,6 +703,7 @@ impl Session {
         let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
         let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
         if done {
+            self.keep(execution);
             self.end_query(out);
             portal.finished = true;
             out.complete(&query.verb.tag(rows));
@@ -651,7 +720,7 @@ impl Session {
 
     /// Close of a statement; unknown names are fine.
     pub fn close_statement(&mut self, name: &str) {
-        self.statements.remove(name);
+        self.forget_prepared(Some(name));
     }
 
     /// Close of a portal; unknown names are fine.

@@ -88,7 +88,7 @@ impl Statement {
 
     /// Whether the definitions it was bound to are those of now.
     pub fn is_current(&self, engine: &dyn Engine) -> bool {
-        self.catalog_version == engine.catalog().version
+        self.catalog_version == engine.catalog_version()
     }
 
     /// Whether this statement, bound again, may take its own place.

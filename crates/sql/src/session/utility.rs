@@ -297,6 +297,7 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
             catalog_version: catalog.version,
         }
     };
+    session.note_prepared(&name, &statement, true);
     session.statements.insert(name, Arc::new(statement));
     Ok("PREPARE")
 }
@@ -339,12 +340,12 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut
 fn deallocate(session: &mut Session, stmt: &DeallocateStmt) -> Result<&'static str> {
     match stmt.name.as_deref() {
         None => {
-            session.statements.clear();
+            session.forget_prepared(None);
             Ok("DEALLOCATE ALL")
         }
         Some(name) => {
             session.statement(name)?;
-            session.statements.remove(name);
+            session.forget_prepared(Some(name));
             Ok("DEALLOCATE")
         }
     }
@@ -354,7 +355,7 @@ fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
     match stmt.target {
         DiscardMode::DISCARD_ALL => {
             session.check_no_block("DISCARD ALL")?;
-            session.statements.clear();
+            session.forget_prepared(None);
             session.portals.clear();
             session.environment.sequences.take();
             let mut settings = session.environment.settings.borrow_mut();

@@ -548,6 +548,21 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         rows: empty,
     },
     SystemRelation {
+        oid: Oid(12082),
+        schema: "pg_catalog",
+        name: "pg_prepared_statements",
+        columns: &[
+            ("name", TEXT),
+            ("statement", TEXT),
+            ("prepare_time", TIMESTAMPTZ),
+            ("parameter_types", REGTYPE_ARRAY),
+            ("from_sql", BOOL),
+            ("generic_plans", INT8),
+            ("custom_plans", INT8),
+        ],
+        rows: names::prepared_statements,
+    },
+    SystemRelation {
         oid: Oid(1255),
         schema: "pg_catalog",
         name: "pg_proc",
