@@ -253,6 +253,15 @@ impl Binder<'_, '_> {
                 Ok(fold::cast(self.cx, expr, Ty::of(to), CastKind::ArrayElements(function), explicit, at))
             }
             Some(Pathway::InOut) => {
+                if super::regtypes::is_catalog_type(from)
+                    && let Some(function) = functions::function("regout", &[from])
+                {
+                    let call = fold::call(self.cx, function, vec![expr], Ty::of(oid::TEXT), at);
+                    return Ok(match to {
+                        oid::TEXT => call,
+                        _ => fold::cast(self.cx, call, Ty::of(to), CastKind::Relabel, explicit, at),
+                    });
+                }
                 if super::regtypes::is_catalog_type(to) {
                     if let Expr::Const(Datum::Text(text), _) = &expr {
                         let text = text.clone();
@@ -281,8 +290,11 @@ impl Binder<'_, '_> {
                 let text = text.clone();
                 return self.literal(&text, Ty::of(to), at);
             }
-            let message = format!("a cast to {} of a value that is not constant is not supported", format_type(to, -1));
-            return Err(self.unsupported(message, at));
+            if to != oid::REGCLASS {
+                let message =
+                    format!("a cast to {} of a value that is not constant is not supported", format_type(to, -1));
+                return Err(self.unsupported(message, at));
+            }
         }
         let Some(function) = cast_function(entry) else {
             let message =

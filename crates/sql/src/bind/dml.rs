@@ -86,6 +86,10 @@ impl<'a> Binder<'a, '_> {
                 self.lock(info.desc.oid, TableLockMode::RowExclusive);
                 Ok(info)
             }
+            Relation::Sequence(..) => {
+                let message = format!("cannot change sequence \"{name}\"");
+                Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
+            }
             Relation::System(relation, _) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
                 Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))

@@ -23,6 +23,8 @@ pub(super) enum Relation {
     Table(Arc<TableInfo>),
     /// A relation computed from the catalog.
     System(&'static SystemRelation, Oid),
+    /// A sequence: one row with its state.
+    Sequence(Oid, Oid),
 }
 
 /// A bound FROM item: its tree, the columns it shows as a whole, the names it brings.
@@ -147,9 +149,7 @@ impl<'a> Binder<'a, '_> {
                 CatalogObject::Index(_) => Err(self
                     .error(SqlState::WRONG_OBJECT_TYPE, format!("cannot open relation \"{name}\""), var.location)
                     .detail("This operation is not supported for indexes.")),
-                CatalogObject::Sequence(_) => {
-                    Err(self.unsupported("reading a sequence like a table is not supported", var.location))
-                }
+                CatalogObject::Sequence(sequence) => Ok(Relation::Sequence(sequence.oid, schema)),
                 _ => Err(self.missing_table(var)),
             };
         }
@@ -167,12 +167,9 @@ impl<'a> Binder<'a, '_> {
         if var.schemaname.is_some() || !self.is_future_cte(name) {
             return error;
         }
-        let detail = format!(
-            "There is a WITH item named \"{name}\", but it cannot be referenced from this part of the query."
-        );
-        error
-            .detail(detail)
-            .hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
+        let detail =
+            format!("There is a WITH item named \"{name}\", but it cannot be referenced from this part of the query.");
+        error.detail(detail).hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
     }
 
     /// Whether a WITH list around us has an item of this name that is not visible yet.
@@ -205,6 +202,14 @@ impl<'a> Binder<'a, '_> {
                 let columns = table_columns(&info.desc);
                 let schema = info.desc.schema;
                 self.add_from_rel(RelKind::Table(info), columns, name, alias, Some(schema))
+            }
+            Relation::Sequence(oid, schema) => {
+                let function = &crate::functions::SEQUENCE_STATE;
+                let columns = function.columns.iter();
+                let columns = columns.map(|&(name, ty)| RelColumn { name: name.to_string(), ty: Ty::of(ty) }).collect();
+                let args = vec![Expr::Const(::types::Datum::Oid(oid.0), Ty::of(::types::oid::REGCLASS))];
+                let kind = RelKind::Function { calls: vec![SetCall { function, args }], ordinality: false };
+                self.add_from_rel(kind, columns, name, alias, Some(schema))
             }
             Relation::System(relation, schema) => {
                 let columns = relation.columns.iter();
@@ -319,7 +324,11 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// ROWS FROM of several functions, and `unnest` of several arrays: side by side.
-    fn function_rels(&mut self, nodes: &[&'a Node], range: &RangeFunction) -> Result<(RelKind, Vec<RelColumn>, String)> {
+    fn function_rels(
+        &mut self,
+        nodes: &[&'a Node],
+        range: &RangeFunction,
+    ) -> Result<(RelKind, Vec<RelColumn>, String)> {
         let (mut calls, mut columns) = (Vec::new(), Vec::new());
         for &node in nodes {
             let name = figure_name(node);

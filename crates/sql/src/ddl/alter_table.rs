@@ -194,7 +194,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
     let primary = column.constraints.iter().any(|c| c.contype == rupg_sql::nodes::ConstrType::CONSTR_PRIMARY);
     table.columns[at].not_null |= primary;
     check_defaults(cx, &table)?;
-    check_generated(cx, &table, false)?;
+    check_generated(cx, &table, &[])?;
     let default = table.columns[at].generated.clone().or_else(|| table.columns[at].default.clone());
     // A default that is the same for every row is kept in the catalog; another one is computed row by row now.
     let same_for_all = match &default {

@@ -20,6 +20,8 @@ pub(super) struct NewColumn {
     pub serial: Option<base::Oid>,
     /// Options of an identity column's sequence.
     pub sequence_options: Vec<Option<Node>>,
+    /// Where the expression of a generated column stands in the statement.
+    pub generated_at: Option<usize>,
     pub constraints: Vec<Constraint>,
 }
 
@@ -49,6 +51,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     let mut pending: Vec<Pending> = Vec::new();
     let mut serials: Vec<(i16, base::Oid, Vec<Option<Node>>)> = Vec::new();
     let mut likes = Vec::new();
+    let mut generated = Vec::new();
     for element in stmt.tableElts.iter().flatten() {
         match element {
             Node::ColumnDef(def) => {
@@ -57,6 +60,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
                 if let Some(ty) = column.serial {
                     serials.push((number, ty, column.sequence_options));
                 }
+                generated.extend(column.generated_at.map(|at| (number, at)));
                 pending.extend(column.constraints.into_iter().map(|c| Pending { definition: c, column: Some(number) }));
                 table.columns.push(column.desc);
             }
@@ -85,7 +89,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     }
     cx.put(CatalogObject::Table(table.clone())).await?;
     check_defaults(cx, &table)?;
-    check_generated(cx, &table, true)?;
+    check_generated(cx, &table, &generated)?;
     like::finish(cx, &table, &likes).await?;
     add_constraints(cx, table.oid, pending, true).await?;
     Ok("CREATE TABLE")
@@ -166,6 +170,7 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
         },
         serial: serial.then_some(ty.oid),
         sequence_options: Vec::new(),
+        generated_at: None,
         constraints: Vec::new(),
     };
     let mut said_null = false;
@@ -228,6 +233,7 @@ fn column_constraint(
             if column.desc.default.is_some() || column.serial.is_some() {
                 return Err(both(cx, table, column, constraint, "default and generation expression"));
             }
+            column.generated_at = Some(text.as_ptr() as usize - cx.sql.as_ptr() as usize);
             column.desc.generated = Some(text.to_string());
         }
         K::CONSTR_PRIMARY | K::CONSTR_UNIQUE | K::CONSTR_CHECK | K::CONSTR_FOREIGN => {
@@ -272,16 +278,16 @@ fn identity(cx: &Cx<'_>, table: &TableDesc, column: &mut NewColumn, constraint: 
     Ok(())
 }
 
-/// Binds the expressions of generated columns and sees that they may be what they are.
-pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, fresh: bool) -> Result<()> {
+/// Binds the expressions of generated columns and sees that they may be what they are; `places` says where those of
+/// CREATE TABLE stand in the statement.
+pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16, usize)]) -> Result<()> {
     for column in table.live_columns() {
         let Some(text) = &column.generated else { continue };
         let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
         let used = cx.session.generated_columns_used(text, ty, table);
-        let used = used.map_err(|e| match find_in(cx.sql, text) {
-            Some(part) => cx.place(e, part, fresh),
-            None => cx.place(e, text, false),
-        })?;
+        let place = places.iter().find(|(number, _)| *number == column.number);
+        let part = place.and_then(|(_, at)| cx.sql.get(*at..));
+        let used = used.map_err(|e| cx.place(e, part.unwrap_or(text), part.is_some()))?;
         for number in used {
             if table.columns[number as usize - 1].generated.is_some() {
                 return Err(Error::new(
@@ -296,12 +302,6 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, fresh: bool) -
         }
     }
     Ok(())
-}
-
-/// A text where it stands in another.
-fn find_in<'a>(sql: &'a str, text: &str) -> Option<&'a str> {
-    let at = sql.find(text)?;
-    sql.get(at..at + text.len())
 }
 
 fn conflicting_null(column: &str, table: &str) -> Error {

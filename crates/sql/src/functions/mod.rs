@@ -29,6 +29,22 @@ pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
+/// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
+pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
+    use types::oid::{REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE};
+    [REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC].contains(&ty)
+}
+
+/// The text form of a value of such a type; `None` for others and for NULL.
+pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> Option<Datum> {
+    if value.is_null() || !is_name_in_catalog(ty) {
+        return None;
+    }
+    let out = function("regout", &[ty])?;
+    (out.eval)(cx, std::slice::from_ref(value)).ok()
+}
+
+pub(crate) use sets::SEQUENCE_STATE;
 
 /// How far a function's value can be trusted to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -283,6 +283,8 @@ impl Loader {
                     at += used;
                 }
                 binary::Tuple::End => self.ended = true,
+                // The trailer may be missing.
+                binary::Tuple::Incomplete if last && at == data.len() => self.ended = true,
                 binary::Tuple::Incomplete if last => {
                     return Err(self.in_row(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "unexpected EOF in COPY data")));
                 }

@@ -17,7 +17,8 @@ use crate::ir::{Expr, Ty};
 use crate::parse;
 
 /// Collects rows.
-struct Rows(Vec<Vec<Datum>>);
+#[derive(Default)]
+pub(crate) struct Rows(pub Vec<Vec<Datum>>);
 
 impl RowSink for Rows {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
@@ -125,7 +126,7 @@ impl Session {
         let Kind::Query(query) = &statement.kind else { return Err(base::Error::internal("not a query")) };
         self.begin_query(&statement).await?;
         let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
-        self.drive_counting(&mut execution).await
+        self.drive_some(&mut execution, &mut NoRows, 0).await.map(|(rows, _)| rows)
     }
 
     /// Runs an execution to its end, rows into `sink`.
@@ -159,8 +160,13 @@ impl Session {
         }
     }
 
-    /// Runs an execution for its effects. Answers the rows it changed.
-    async fn drive_counting(&mut self, execution: &mut Execution) -> Result<u64> {
+    /// Runs an execution until it is done or `max` rows (0 = all) are out. Answers rows and whether it is done.
+    pub(crate) async fn drive_some(
+        &mut self,
+        execution: &mut Execution,
+        sink: &mut dyn RowSink,
+        max: u64,
+    ) -> Result<(u64, bool)> {
         let catalog = self.catalog();
         loop {
             let progress = {
@@ -174,12 +180,13 @@ impl Session {
                     deadline: self.deadline.get(),
                     memory: &self.shared.memory,
                 };
-                execution.run(&mut cx, &mut NoRows, 0)?
+                execution.run(&mut cx, sink, max)?
             };
             match progress {
                 Progress::Wait(wait) => self.wait_for_lock(wait).await?,
                 Progress::SinkFull => {}
-                Progress::Done { rows } | Progress::MaxRows { rows } => return Ok(rows),
+                Progress::Done { rows } => return Ok((rows, true)),
+                Progress::MaxRows { rows } => return Ok((rows, false)),
             }
         }
     }

@@ -15,6 +15,7 @@ mod cache;
 mod cancel;
 mod context;
 mod copy;
+mod cursor;
 mod internal;
 mod query;
 mod settings;
@@ -53,6 +54,10 @@ pub trait Output {
     fn columns(&mut self, columns: &[ResultColumn]);
     /// One row.
     fn row(&mut self, row: OutputRow<'_>, columns: &[ResultColumn], settings: &OutputSettings);
+    /// Whether values of a column are sent as text.
+    fn wants_text(&self, _column: usize) -> bool {
+        true
+    }
     /// A statement is complete.
     fn complete(&mut self, tag: &str);
     /// The statement was empty.
@@ -131,6 +136,8 @@ struct Portal {
     params: Vec<Datum>,
     /// Kept between Executes with a row limit.
     execution: Option<Execution>,
+    /// Rows of a cursor that are read and not fetched yet.
+    ahead: Vec<Vec<Datum>>,
     finished: bool,
 }
 

@@ -14,7 +14,7 @@ use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
 use crate::bind::{self, BindContext};
-use crate::functions::PreparedStatement;
+use crate::functions::{self, PreparedStatement};
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
 use crate::{ir, parse, plan};
 
@@ -45,10 +45,27 @@ struct RowsOut<'a> {
     out: &'a mut dyn Output,
     columns: &'a [ResultColumn],
     settings: &'a OutputSettings,
+    eval: &'a StatementContext<'a>,
+    /// Some columns are names in the catalog.
+    named: bool,
 }
 
 impl RowSink for RowsOut<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        if self.named {
+            let values: Vec<Datum> = row
+                .iter()
+                .zip(self.columns)
+                .enumerate()
+                .map(|(i, (value, column))| {
+                    let named = self.out.wants_text(i);
+                    let text = named.then(|| functions::name_in_catalog(self.eval, column.ty.oid, value)).flatten();
+                    text.unwrap_or_else(|| value.clone())
+                })
+                .collect();
+            self.out.row(OutputRow::of(&values), self.columns, self.settings);
+            return Ok(self.out.is_full());
+        }
         self.out.row(row, self.columns, self.settings);
         Ok(self.out.is_full())
     }
@@ -318,6 +335,7 @@ impl Session {
             Some(Node::PrepareStmt(prepare)) => prepare.query,
             Some(Node::CopyStmt(copy)) => copy.query,
             Some(Node::ExplainStmt(explain)) => explain.query,
+            Some(Node::DeclareCursorStmt(declare)) => declare.query,
             node => node,
         };
         let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
@@ -349,7 +367,9 @@ impl Session {
         loop {
             let progress = {
                 let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
-                let mut sink = RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output };
+                let named = query.columns.iter().any(|column| functions::is_name_in_catalog(column.ty.oid));
+                let mut sink =
+                    RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output, eval: &eval, named };
                 let host = &self.environment.host;
                 let mut cx = ExecCx {
                     txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
@@ -596,7 +616,7 @@ impl Session {
                 });
             }
         }
-        let portal_state = Portal { statement, params, execution: None, finished: false };
+        let portal_state = Portal { statement, params, execution: None, ahead: Vec::new(), finished: false };
         self.portals.insert(portal.to_string(), portal_state);
         Ok(())
     }
@@ -608,6 +628,14 @@ impl Session {
         {
             let prepared = self.statements.get(execute.name.as_deref().unwrap_or_default())?;
             return prepared.columns();
+        }
+        if let Kind::Utility(node) = &statement.kind
+            && let Node::FetchStmt(fetch) = &**node
+        {
+            return match fetch.ismove {
+                true => None,
+                false => self.portals.get(fetch.portalname.as_deref().unwrap_or_default())?.statement.columns(),
+            };
         }
         statement.columns()
     }

@@ -82,6 +82,31 @@ pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<
     Ok(Datum::Null)
 }
 
+/// The text form of a `reg…` value, or its number if nothing has it; 0 is `-`.
+fn reg_text(args: &[Datum], name: impl FnOnce(Oid) -> Option<String>) -> Result<Datum> {
+    let oid = oid_of(args, 0)?;
+    Ok(Datum::from(match oid.0 {
+        0 => "-".to_string(),
+        _ => name(oid).unwrap_or_else(|| oid.to_string()),
+    }))
+}
+
+pub(in crate::functions) fn regclass_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    reg_text(args, |oid| Some(system::relation_text(&cx.catalog(), &cx.identity().search_path, oid)))
+}
+
+pub(in crate::functions) fn regtype_out(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    reg_text(args, |oid| type_info(oid).map(|_| types::format_type(oid, -1)))
+}
+
+pub(in crate::functions) fn regnamespace_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    reg_text(args, |oid| cx.catalog().get(oid).map(|object| crate::ddl::quote_name(object.name())))
+}
+
+pub(in crate::functions) fn regproc_out(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    reg_text(args, |oid| function_by_oid(oid.0).map(|function| function.name.to_string()))
+}
+
 /// A default or a check of a relation, found by its text; anything else is shown as it is.
 pub(super) fn get_expr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (text, catalog) = (text_of(args, 0)?, cx.catalog());
