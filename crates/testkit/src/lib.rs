@@ -14,6 +14,7 @@ pub mod history;
 mod nyala;
 mod oracle;
 mod process;
+pub mod joins;
 pub mod query;
 mod random;
 mod reply;

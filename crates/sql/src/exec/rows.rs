@@ -85,10 +85,6 @@ impl KeyTable {
         KeyTable { types: types.into(), heads: FxHashMap::default(), next: Vec::new(), keys: Vec::new() }
     }
 
-    pub fn len(&self) -> usize {
-        self.next.len()
-    }
-
     pub fn clear(&mut self) {
         self.heads.clear();
         self.next.clear();

@@ -95,6 +95,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(1576, "setval", &[REGCLASS, INT8], INT8, sequences::setval),
     volatile(1765, "setval", &[REGCLASS, INT8, BOOL], INT8, sequences::setval),
     volatile(2559, "lastval", &[], INT8, sequences::lastval),
+    // Names that no statement can write without quotes: what a sequence shows as a table.
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
     stable(2943, "txid_current", &[], INT8, unsupported),
     stable(5059, "pg_current_xact_id", &[], XID8, unsupported),

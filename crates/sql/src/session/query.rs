@@ -191,20 +191,20 @@ impl Session {
             self.check_not_failed()?;
             self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
         } else {
-            let kind = Kind::Utility(Arc::new(parsed.node));
-            if !utility::ends_block(&kind) {
-                self.check_not_failed()?;
-            }
-            if let (Kind::Utility(node), false) = (&kind, self.block == Block::Failed) {
-                utility::check_described(self, node)?;
-            }
-            Statement {
+            let statement = Statement {
                 text: sql.into(),
                 start: 0,
                 param_types: types.to_vec(),
-                kind,
+                kind: Kind::Utility(Arc::new(parsed.node)),
                 catalog_version: catalog.version,
+            };
+            if !utility::ends_block(&statement.kind) {
+                self.check_not_failed()?;
             }
+            if let Kind::Utility(node) = &statement.kind {
+                utility::check_described(self, node)?;
+            }
+            statement
         });
         let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
         // What binding has to say is said each time.
@@ -280,10 +280,14 @@ impl Session {
                 Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
-                // Boxed: the futures of definitions and COPY are large, and this one is moved for every statement.
-                let tag = Box::pin(utility::run(self, node, &statement.text, out)).await?;
+                let tag = match &**node {
+                    Node::TransactionStmt(stmt) => Some(self.transaction_statement(stmt, out).await?.to_string()),
+                    // Boxed: the futures of definitions and COPY are large, and this one is moved for every statement.
+                    _ => Box::pin(utility::run(self, node, &statement.text, out)).await?,
+                };
                 self.send_notices(out);
-                tag.map(|tag| tag.to_string())
+                self.send_parameters(out);
+                tag
             }
         })
     }
