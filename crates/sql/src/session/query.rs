@@ -3,6 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use base::{Error, Oid, Result, SqlState};
@@ -446,7 +447,7 @@ impl Session {
         if wait.is_over() {
             // A turn for other connections of this core, not a wait for anything.
             self.environment.host.turn().await;
-            return Ok(());
+            return self.check_stop();
         }
         let lock_ms = self.environment.settings.borrow().lock_timeout_ms;
         let statement_ms = match self.deadline.get() {
@@ -473,6 +474,21 @@ impl Session {
             }
         })
         .await
+    }
+
+    /// Whether the statement may go on.
+    ///
+    /// # Errors
+    /// 57014 if it was cancelled or its time is over.
+    fn check_stop(&self) -> Result<()> {
+        if self.cancel.flag().load(Ordering::Acquire) {
+            return Err(canceled());
+        }
+        let deadline = self.deadline.get();
+        if deadline != 0 && self.environment.host.monotonic_nanos() >= deadline {
+            return Err(statement_timeout());
+        }
+        Ok(())
     }
 
     /// Parse: names a statement.
