@@ -160,6 +160,9 @@ impl Run<'_> {
             return Ok(None);
         }
         self.rows = 0;
+        if self.eval.has_wish() {
+            return Ok(Some(Wait::yield_now()));
+        }
         if self.cancel.load(Ordering::Relaxed) {
             return Err(Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"));
         }
@@ -247,6 +250,8 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
 pub struct Execution {
     plan: Arc<Plan>,
     machine: Machine,
+    /// What the machine has answered, while a wish of its expressions is fulfilled.
+    held: Option<Next>,
     /// Rows handed out since the caller was last told of an end or a limit.
     handed_out: u64,
     changed: u64,
@@ -271,7 +276,7 @@ impl Execution {
     /// A run with these parameter values, of the statement's parameter types.
     pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
         let machine = Machine::new(&plan.root, params);
-        Execution { plan, machine, handed_out: 0, changed: 0, memory: 0, analyze: None }
+        Execution { plan, machine, held: None, handed_out: 0, changed: 0, memory: 0, analyze: None }
     }
 
     /// A run that counts rows and time (EXPLAIN ANALYZE).
@@ -284,6 +289,7 @@ impl Execution {
     /// Makes a finished run ready to run again with other parameters; memory is kept.
     pub fn reset(&mut self, params: Vec<Datum>) {
         self.machine.reset(params);
+        self.held = None;
         self.handed_out = 0;
         self.changed = 0;
         self.memory = 0;
@@ -311,7 +317,7 @@ impl Execution {
             memory: self.memory,
             changed: self.changed,
         };
-        let result = drive(&mut self.machine, &mut run, sink, max_rows, &mut self.handed_out);
+        let result = drive(&mut self.machine, &mut self.held, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;
         self.memory = run.memory;
         if let (Some(analysis), Some(started)) = (&mut self.analyze, started) {
@@ -337,13 +343,22 @@ impl Execution {
 
 fn drive(
     machine: &mut Machine,
+    held: &mut Option<Next>,
     run: &mut Run<'_>,
     sink: &mut dyn RowSink,
     max_rows: u64,
     handed_out: &mut u64,
 ) -> Result<Progress> {
     loop {
-        match machine.next(run)? {
+        let next = match held.take() {
+            Some(next) => next,
+            None => machine.next(run)?,
+        };
+        if run.eval.has_wish() && !matches!(next, Next::Wait(_)) {
+            *held = Some(next);
+            return Ok(Progress::Wait(Wait::yield_now()));
+        }
+        match next {
             Next::Row => {
                 *handed_out += 1;
                 let full = sink.row(machine.row())?;

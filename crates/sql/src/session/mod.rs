@@ -208,6 +208,7 @@ impl Session {
                 sequences: RefCell::default(),
                 random: Cell::new(random | 1),
                 pid,
+                sleep: Cell::new(0),
                 sequence_gate: Cell::new(Lsn(0)),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
