@@ -425,14 +425,45 @@ impl Session {
     pub(super) fn start_statement(&mut self) {
         let environment = &self.environment;
         environment.statement_start.set(environment.host.now());
+        environment.sleep.set(0);
         self.cancel.clear();
         let timeout = environment.settings.borrow().statement_timeout_ms;
         let deadline = if timeout == 0 { 0 } else { environment.host.monotonic_nanos() + timeout * 1_000_000 };
         self.deadline.set(deadline);
     }
 
-    /// Waits inside the open transaction; its wait is given up on timeout or cancel.
+    /// Sleeps as long as expressions wish ([`crate::functions::Wish`]), unless the statement is cancelled or times out.
+    async fn sleep_as_wished(&self) -> Result<()> {
+        /// Long sleeps are taken in parts.
+        const LONGEST_MS: u64 = 600_000;
+        let now = || self.environment.host.monotonic_nanos();
+        let wished = self.environment.sleep.take().max(0).unsigned_abs();
+        let end = now().saturating_add(wished.saturating_mul(1_000));
+        loop {
+            let (time, deadline) = (now(), self.deadline.get());
+            if deadline != 0 && time >= deadline {
+                return Err(statement_timeout());
+            }
+            if time >= end {
+                return Ok(());
+            }
+            let until = if deadline == 0 { end } else { end.min(deadline) };
+            let mut timer = self.environment.host.sleep((until - time).div_ceil(1_000_000).min(LONGEST_MS));
+            poll_fn(|cx| {
+                if self.cancel.poll(cx.waker()) {
+                    return Poll::Ready(Err(canceled()));
+                }
+                timer.as_mut().poll(cx).map(Ok)
+            })
+            .await?;
+        }
+    }
+
+    /// Waits inside the open transaction, and for what expressions wish; its wait is given up on timeout or cancel.
     pub(super) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
+        if self.environment.sleep.get() != 0 {
+            Box::pin(self.sleep_as_wished()).await?;
+        }
         let result = Box::pin(self.wait(wait)).await;
         if result.is_err() {
             if let Some(txn) = &mut self.txn {
