@@ -58,7 +58,6 @@ impl RowStore {
         &self.values[row * width..(row + 1) * width]
     }
 
-
     /// Puts row `row` back into the frame.
     pub fn restore(&self, row: usize, frame: &mut [Datum], slots: &[Slot]) {
         for (&slot, value) in slots.iter().zip(self.row(row, slots.len())) {

@@ -15,8 +15,8 @@ use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
 use crate::bind::{self, BindContext};
-use crate::functions::{self, PreparedStatement};
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
+use crate::functions::{self, PreparedStatement};
 use crate::{ir, parse, plan};
 
 /// Finished executions that a session keeps.
