@@ -101,6 +101,8 @@ fn table(number: u32, schema: Oid, name: &str, columns: &[Column<'_>], constrain
         default: default.map(str::to_string),
         dropped: name.is_empty(),
         missing: None,
+        identity: None,
+        generated: None,
     });
     TableDesc {
         oid: Oid(number),
@@ -206,7 +208,8 @@ fn answer(sql: &str, catalog: &Arc<Catalog>) -> Vec<String> {
     let nobody = Nobody { settings: OutputSettings::default(), catalog: Arc::clone(catalog) };
     let bound = parse(sql).and_then(|parsed| {
         let mut cx = BindContext::new(Arc::clone(catalog), identity(), &nobody, &[]);
-        bind(&parsed[0].node, sql, &mut cx)
+        let mut bound = bind(&parsed[0].node, sql, &mut cx)?;
+        bound.refused.take().map_or(Ok(bound), Err)
     });
     match bound {
         Ok(bound) => {

@@ -11,10 +11,10 @@
 
 mod client;
 pub mod history;
+pub mod joins;
 mod nyala;
 mod oracle;
 mod process;
-pub mod joins;
 pub mod query;
 mod random;
 mod reply;

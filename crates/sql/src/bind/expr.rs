@@ -510,7 +510,13 @@ impl<'a> Binder<'a, '_> {
             let value = match node {
                 Node::A_ArrayExpr(inner) => {
                     nested = true;
-                    self.array(inner, target)?
+                    if self.depth >= MAX_DEPTH {
+                        return Err(super::stack_depth());
+                    }
+                    self.depth += 1;
+                    let inner = self.array(inner, target);
+                    self.depth -= 1;
+                    inner?
                 }
                 node => {
                     let value = self.expr(node)?;

@@ -23,8 +23,8 @@ pub(super) enum Relation {
     Table(Arc<TableInfo>),
     /// A relation computed from the catalog.
     System(&'static SystemRelation, Oid),
-    /// A sequence, which reads like a table of one row.
-    Sequence(Oid),
+    /// A sequence: one row with its state.
+    Sequence(Oid, Oid),
 }
 
 /// A bound FROM item: its tree, the columns it shows as a whole, the names it brings.
@@ -149,7 +149,7 @@ impl<'a> Binder<'a, '_> {
                 CatalogObject::Index(_) => Err(self
                     .error(SqlState::WRONG_OBJECT_TYPE, format!("cannot open relation \"{name}\""), var.location)
                     .detail("This operation is not supported for indexes.")),
-                CatalogObject::Sequence(desc) => Ok(Relation::Sequence(desc.oid)),
+                CatalogObject::Sequence(sequence) => Ok(Relation::Sequence(sequence.oid, schema)),
                 _ => Err(self.missing_table(var)),
             };
         }
@@ -167,12 +167,9 @@ impl<'a> Binder<'a, '_> {
         if var.schemaname.is_some() || !self.is_future_cte(name) {
             return error;
         }
-        let detail = format!(
-            "There is a WITH item named \"{name}\", but it cannot be referenced from this part of the query."
-        );
-        error
-            .detail(detail)
-            .hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
+        let detail =
+            format!("There is a WITH item named \"{name}\", but it cannot be referenced from this part of the query.");
+        error.detail(detail).hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
     }
 
     /// Whether a WITH list around us has an item of this name that is not visible yet.
@@ -206,16 +203,18 @@ impl<'a> Binder<'a, '_> {
                 let schema = info.desc.schema;
                 self.add_from_rel(RelKind::Table(info), columns, name, alias, Some(schema))
             }
+            Relation::Sequence(oid, schema) => {
+                let function = &crate::functions::SEQUENCE_STATE;
+                let columns = function.columns.iter();
+                let columns = columns.map(|&(name, ty)| RelColumn { name: name.to_string(), ty: Ty::of(ty) }).collect();
+                let args = vec![Expr::Const(::types::Datum::Oid(oid.0), Ty::of(::types::oid::REGCLASS))];
+                let kind = RelKind::Function { calls: vec![SetCall { function, args }], ordinality: false };
+                self.add_from_rel(kind, columns, name, alias, Some(schema))
+            }
             Relation::System(relation, schema) => {
                 let columns = relation.columns.iter();
                 let columns = columns.map(|&(name, ty)| RelColumn { name: name.to_string(), ty: Ty::of(ty) }).collect();
                 self.add_from_rel(RelKind::System(relation), columns, name, alias, Some(schema))
-            }
-            Relation::Sequence(sequence) => {
-                let query = sequence_row(sequence)?;
-                let columns = visible_columns(&query);
-                let kind = RelKind::Subquery { query: Box::new(query), lateral: false };
-                self.add_from_rel(kind, columns, name, alias, None)
             }
         }
     }
@@ -243,10 +242,7 @@ impl<'a> Binder<'a, '_> {
         };
         let mut inner = Scope::new(Some(scope));
         inner.parent_ctes_only = Some(number);
-        self.scopes.push(inner);
-        let bound = self.select(select, true);
-        self.scopes.pop();
-        Ok(bound?.query)
+        Ok(self.query_in(inner, select, true)?.query)
     }
 
     fn range_subselect(&mut self, sub: &'a RangeSubselect) -> Result<FromItem> {
@@ -328,7 +324,11 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// ROWS FROM of several functions, and `unnest` of several arrays: side by side.
-    fn function_rels(&mut self, nodes: &[&'a Node], range: &RangeFunction) -> Result<(RelKind, Vec<RelColumn>, String)> {
+    fn function_rels(
+        &mut self,
+        nodes: &[&'a Node],
+        range: &RangeFunction,
+    ) -> Result<(RelKind, Vec<RelColumn>, String)> {
         let (mut calls, mut columns) = (Vec::new(), Vec::new());
         for &node in nodes {
             let name = figure_name(node);
@@ -569,23 +569,6 @@ fn is_wide_unnest(node: &Node) -> bool {
         }
         _ => false,
     }
-}
-
-/// The row that a sequence is when it is read like a table.
-fn sequence_row(sequence: Oid) -> Result<Query> {
-    let state = |function: &str, ty: Oid| {
-        let found = crate::functions::functions_named(function).first().copied();
-        let function = found.ok_or_else(|| base::Error::internal("no function that reads a sequence"))?;
-        let args = vec![Expr::Const(types::Datum::Oid(sequence.0), Ty::of(oid::REGCLASS))];
-        Ok::<_, base::Error>(Expr::Call { function, args, ty: Ty::of(ty), location: -1 })
-    };
-    let columns = [
-        ("last_value", state("sequence value", oid::INT8)?),
-        ("log_cnt", Expr::Const(types::Datum::Int8(0), Ty::of(oid::INT8))),
-        ("is_called", state("sequence is called", oid::BOOL)?),
-    ];
-    let target = |(name, expr): (&str, Expr)| Target { expr, name: name.to_string(), junk: false };
-    Ok(Query { targets: columns.into_iter().map(target).collect(), ..Query::default() })
 }
 
 /// Where the parenthesis stands that opens the subquery around a place.

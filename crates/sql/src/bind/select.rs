@@ -1,6 +1,6 @@
 //! SELECT and VALUES (`analyze.c`, `parse_target.c`).
 
-use base::{Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState};
 use engine_api::{RowLockMode, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::{
     LimitOption, LockClauseStrength as Strength, LockWaitPolicy as Policy, LockingClause, Node, SelectStmt,
@@ -11,11 +11,18 @@ use types::{format_type, oid};
 use super::coerce::common_typmod;
 use super::from::target_item;
 use super::node::{figure_name, location};
-use super::scope::Place;
+use super::scope::{Place, Scope};
 use super::visit::has_columns;
 use super::{Binder, Located, ResultColumn};
 use crate::functions::CastContext;
 use crate::ir::{Body, Expr, From, JoinKind, Locking, Query, Rel, RelColumn, RelKind, Target, Ty};
+
+/// Queries in one statement. The body of a CTE is bound at each reference to it, so that a chain of CTEs of which each refers
+/// to the one before twice doubles with every link.
+const MAX_QUERIES: usize = 10_000;
+
+/// Entries of a target list, as in PostgreSQL.
+const MAX_TARGETS: usize = 1664;
 
 /// A bound query and where its targets begin in the statement.
 pub(super) struct BoundQuery {
@@ -26,11 +33,31 @@ pub(super) struct BoundQuery {
 impl<'a> Binder<'a, '_> {
     /// Binds a query one level inside the current one.
     pub(super) fn subquery(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
+        let scope = Scope::new(self.scopes.len().checked_sub(1));
+        self.query_in(scope, select, resolve_unknowns)
+    }
+
+    /// Binds a query in a scope of its own.
+    ///
+    /// # Errors
+    /// 54001 if it is nested too deep, or is one too many.
+    pub(super) fn query_in(
+        &mut self,
+        scope: Scope<'a>,
+        select: &'a SelectStmt,
+        resolve_unknowns: bool,
+    ) -> Result<BoundQuery> {
         if self.depth >= super::expr::MAX_DEPTH {
             return Err(super::stack_depth());
         }
+        self.queries += 1;
+        if self.queries > MAX_QUERIES {
+            let message = format!("statement has more than {MAX_QUERIES} queries");
+            return Err(Error::new(SqlState::STATEMENT_TOO_COMPLEX, message)
+                .hint("Each reference to a query of a WITH clause counts."));
+        }
         self.depth += super::expr::QUERY_DEPTH;
-        self.push_scope();
+        self.scopes.push(scope);
         let bound = self.select(select, resolve_unknowns);
         self.scopes.pop();
         self.depth -= super::expr::QUERY_DEPTH;
@@ -50,6 +77,10 @@ impl<'a> Binder<'a, '_> {
         } else {
             self.plain_select(select, resolve_unknowns)?
         };
+        if bound.query.targets.len() > MAX_TARGETS {
+            let message = format!("target lists can have at most {MAX_TARGETS} entries");
+            return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
+        }
         bound.query.rels = std::mem::take(&mut self.scope().rels);
         bound.query.aggs = std::mem::take(&mut self.scope().aggs);
         self.unused_ctes()?;

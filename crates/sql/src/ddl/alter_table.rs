@@ -7,7 +7,9 @@ use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableLockMode};
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType};
 
 use super::constraint::{Pending, add_constraints, require_no_nulls};
-use super::create_table::{check_defaults, layout_of, new_column, serial_sequence, storage_options};
+use super::create_table::{
+    COLUMNS_MAX, check_defaults, check_generated, layout_of, new_column, serial_sequence, storage_options,
+};
 use super::names::{expression_after, leftmost, quote};
 use super::rewrite::{constant_default, rewrite_table};
 use super::{Cx, drop};
@@ -182,22 +184,28 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
         }
         return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
     }
+    // Dropped columns keep their numbers.
+    if table.columns.len() >= COLUMNS_MAX {
+        return Err(Error::new(SqlState::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
+    }
     let column = new_column(cx, &table, def, false)?;
     let number = column.desc.number;
     let ty = Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
     table.columns.push(column.desc);
     if let Some(serial) = column.serial {
-        let sequence = serial_sequence(cx, &mut table, number, serial)?;
+        let sequence = serial_sequence(cx, &mut table, number, serial, &column.sequence_options, &[])?;
         cx.put(CatalogObject::Sequence(sequence)).await?;
     }
     let at = number as usize - 1;
     let primary = column.constraints.iter().any(|c| c.contype == rupg_sql::nodes::ConstrType::CONSTR_PRIMARY);
     table.columns[at].not_null |= primary;
     check_defaults(cx, &table)?;
-    let default = table.columns[at].default.clone();
+    check_generated(cx, &table, &[])?;
+    let default = table.columns[at].generated.clone().or_else(|| table.columns[at].default.clone());
     // A default that is the same for every row is kept in the catalog; another one is computed row by row now.
     let same_for_all = match &default {
         None => Some(None),
+        Some(_) if table.columns[at].generated.is_some() => None,
         Some(text) => constant_default(cx, text, ty)?,
     };
     match same_for_all {
@@ -244,6 +252,7 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
         return Ok(());
     }
     let number = column_number(&table, name)?;
+    refuse_generated_from(cx, &table, number)?;
     let catalog = cx.catalog();
     let cascade = cmd.behavior == DropBehavior::DROP_CASCADE;
     let doomed: Vec<_> = table.constraints.iter().filter(|c| c.columns.contains(&number)).cloned().collect();
@@ -274,6 +283,20 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     table.layouts.push(layout_of(&table, next));
     cx.put(CatalogObject::Table(table)).await?;
     drop::drop_all(cx, owned, cascade).await
+}
+
+/// Columns that others are generated from stay as they are.
+fn refuse_generated_from(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
+    for column in table.live_columns() {
+        let Some(text) = &column.generated else { continue };
+        let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+        if column.number != number && cx.session.generated_columns_used(text, ty, table)?.contains(&number) {
+            return Err(Error::unsupported(
+                "changing a column that a generated column is computed from is not supported",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Foreign keys that need a unique index: refused, or dropped with CASCADE.
@@ -332,6 +355,7 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
         return Err(Error::internal("ALTER TYPE without a type"));
     };
     let number = column_number(&table, name)?;
+    refuse_generated_from(cx, &table, number)?;
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.
     let ty = bind::bind_column_type(type_name, cx.sql).map_err(without_position)?.ty;

@@ -8,15 +8,18 @@
 
 mod alter_table;
 mod constraint;
+mod create_as;
 mod create_table;
 mod database;
 mod drop;
 mod index;
+mod like;
 mod names;
 mod rename;
 mod rewrite;
 mod role;
 mod sequence;
+mod set_schema;
 mod truncate;
 
 use std::sync::Arc;
@@ -36,9 +39,12 @@ pub(crate) struct Cx<'a> {
 }
 
 /// Runs a DDL statement; `None` if it is none. Answers the completion tag.
-pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result<Option<&'static str>> {
+pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result<Option<String>> {
     let mut cx = Cx { session, sql };
-    Ok(Some(match node {
+    let tag = match node {
+        Node::CreateTableAsStmt(stmt) => return create_as::create_table_as(&mut cx, stmt).await.map(Some),
+        Node::SelectStmt(stmt) => return create_as::select_into(&mut cx, stmt).await.map(Some),
+        Node::AlterObjectSchemaStmt(stmt) => set_schema::set_schema(&mut cx, stmt).await?,
         Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
         Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,
         Node::DropStmt(stmt) => drop::drop_objects(&mut cx, stmt).await?,
@@ -54,7 +60,8 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::AlterRoleStmt(stmt) => role::alter_role(&mut cx, stmt).await?,
         Node::DropRoleStmt(stmt) => role::drop_roles(&mut cx, stmt).await?,
         _ => return Ok(None),
-    }))
+    };
+    Ok(Some(tag.to_string()))
 }
 
 impl Cx<'_> {

@@ -29,6 +29,22 @@ pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
+/// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
+pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
+    use types::oid::{REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE};
+    [REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC].contains(&ty)
+}
+
+/// The text form of a value of such a type; `None` for others and for NULL.
+pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> Option<Datum> {
+    if value.is_null() || !is_name_in_catalog(ty) {
+        return None;
+    }
+    let out = function("regout", &[ty])?;
+    (out.eval)(cx, std::slice::from_ref(value)).ok()
+}
+
+pub(crate) use sets::SEQUENCE_STATE;
 
 /// How far a function's value can be trusted to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,8 +98,27 @@ pub trait EvalContext {
     fn catalog(&self) -> std::sync::Arc<engine_api::Catalog>;
     /// Queues a notice.
     fn notice(&self, notice: base::Notice);
-    /// Sleep requested by `pg_sleep`: the statement suspends itself; the context records it.
+    /// `pg_backend_pid()`
     fn backend_pid(&self) -> i32;
+    /// Wishes that the statement waits for something (`pg_sleep`). An expression cannot wait; whoever runs the statement
+    /// does, before the row leaves it (rule R9).
+    ///
+    /// # Errors
+    /// 0A000 where nobody would.
+    fn wish(&self, wish: Wish) -> Result<()> {
+        Err(base::Error::unsupported(format!("waiting inside of this expression is not supported ({wish:?})")))
+    }
+    /// Whether a wish is still to be fulfilled.
+    fn has_wish(&self) -> bool {
+        false
+    }
+}
+
+/// What an expression wants to be waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// So many microseconds pass.
+    Sleep(i64),
 }
 
 /// What `pg_prepared_statements` shows of a statement.

@@ -7,6 +7,7 @@ mod catalog;
 mod names;
 mod privileges;
 mod sequences;
+mod waits;
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use types::oid::*;
 use types::{Array, Datum, Numeric};
 
 use super::entry::{argument_types, immutable, int_of, mismatch, stable, text_of, volatile};
-use super::{EvalContext, Function};
+use super::{EvalContext, Function, Wish};
 
 /// The table.
 #[rustfmt::skip]
@@ -42,8 +43,13 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(3768, "pg_ts_template_is_visible", &[OID], BOOL, catalog::system_is_visible),
     stable(3829, "pg_opfamily_is_visible", &[OID], BOOL, catalog::system_is_visible),
     stable(3403, "pg_statistics_obj_is_visible", &[OID], BOOL, catalog::system_is_visible),
-    stable(1716, "pg_get_expr", &[TEXT, OID], TEXT, get_expr),
-    stable(2509, "pg_get_expr", &[TEXT, OID, BOOL], TEXT, get_expr),
+    stable(9530, "regout", &[REGCLASS], TEXT, catalog::regclass_out),
+    stable(9531, "regout", &[REGTYPE], TEXT, catalog::regtype_out),
+    stable(9532, "regout", &[REGNAMESPACE], TEXT, catalog::regnamespace_out),
+    stable(9533, "regout", &[REGROLE], TEXT, catalog::regnamespace_out),
+    stable(9534, "regout", &[REGPROC], TEXT, catalog::regproc_out),
+    stable(1716, "pg_get_expr", &[TEXT, OID], TEXT, catalog::get_expr),
+    stable(2509, "pg_get_expr", &[TEXT, OID, BOOL], TEXT, catalog::get_expr),
     stable(1643, "pg_get_indexdef", &[OID], TEXT, catalog::get_indexdef),
     stable(2507, "pg_get_indexdef", &[OID, INT4, BOOL], TEXT, catalog::get_indexdef),
     stable(1387, "pg_get_constraintdef", &[OID], TEXT, catalog::get_constraintdef),
@@ -91,12 +97,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(1765, "setval", &[REGCLASS, INT8, BOOL], INT8, sequences::setval),
     volatile(2559, "lastval", &[], INT8, sequences::lastval),
     // Names that no statement can write without quotes: what a sequence shows as a table.
-    volatile(9553, "sequence value", &[REGCLASS], INT8, sequences::value),
-    volatile(9554, "sequence is called", &[REGCLASS], BOOL, sequences::is_called),
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
     stable(2943, "txid_current", &[], INT8, unsupported),
     stable(5059, "pg_current_xact_id", &[], XID8, unsupported),
-    volatile(2626, "pg_sleep", &[FLOAT8], VOID, unsupported),
+    volatile(2626, "pg_sleep", &[FLOAT8], VOID, waits::sleep),
+    volatile(3935, "pg_sleep_for", &[INTERVAL], VOID, waits::sleep_for),
+    volatile(3936, "pg_sleep_until", &[TIMESTAMPTZ], VOID, waits::sleep_until),
     stable(3495, "to_regclass", &[TEXT], REGCLASS, catalog::to_regclass),
     stable(3493, "to_regtype", &[TEXT], REGTYPE, catalog::to_regtype),
     stable(4086, "to_regnamespace", &[TEXT], REGNAMESPACE, catalog::to_regnamespace),
@@ -270,11 +276,6 @@ fn current_schemas(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         search_path(cx, matches!(args, [Datum::Bool(true)])).into_iter().map(Datum::from).collect();
     let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
     Ok(Datum::Array(Arc::new(Array { element: NAME, dims, values })))
-}
-
-/// Expressions are kept as SQL text, so that is what they are shown as.
-fn get_expr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(args.first().cloned().unwrap_or_default())
 }
 
 fn tablespace_location(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {

@@ -195,7 +195,9 @@ pub(super) fn choose<'e>(
 fn finish<'e>(mut path: Path<'e>, wanted: Option<(&WantedOrder, bool)>, ordered: bool, left: i32) -> Path<'e> {
     path.ordered = ordered;
     match wanted {
-        Some((_, limited)) if ordered && limited => path.cost = path.cost.min(20.0 + path.cost * 0.05 * 4f64.powi(left.min(4))),
+        Some((_, limited)) if ordered && limited => {
+            path.cost = path.cost.min(20.0 + path.cost * 0.05 * 4f64.powi(left.min(4)))
+        }
         Some(_) if !ordered => path.cost += path.rows * path.rows.max(2.0).log2() * 0.2,
         _ => {}
     }
@@ -331,6 +333,13 @@ pub(super) fn scan(
             let index = &info.indexes[number];
             for sarg in &prefix {
                 conjuncts[sarg.conjunct].used = true;
+            }
+            // A range that is open at one end has the NULLs at that end, which must be tested away.
+            let no_nulls = |sarg: &Sarg<'_>| info.desc.columns[sarg.column].not_null;
+            for sarg in lower.iter().chain(&upper) {
+                if (lower.is_some() && upper.is_some()) || no_nulls(sarg) {
+                    conjuncts[sarg.conjunct].used = true;
+                }
             }
             shown.extend(prefix.iter().chain(&lower).chain(&upper).map(|s| &snapshot[s.conjunct].expr));
             index_access(level, info, index, &prefix, lower.as_ref(), upper.as_ref(), path.reverse)?

@@ -254,7 +254,8 @@ impl ReferencedKey {
                 checks.push((constraint.name.clone(), bind::bind_check(expression, &table.desc, &mut cx)?));
             }
         }
-        Ok(Statement::Update(Box::new(Update { table, query, set, checks, returning: Vec::new() })))
+        let generated = bind::generated_columns(&table.desc, &mut cx)?;
+        Ok(Statement::Update(Box::new(Update { table, query, set, checks, generated, returning: Vec::new() })))
     }
 }
 

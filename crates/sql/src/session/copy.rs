@@ -283,6 +283,8 @@ impl Loader {
                     at += used;
                 }
                 binary::Tuple::End => self.ended = true,
+                // The trailer may be missing.
+                binary::Tuple::Incomplete if last && at == data.len() => self.ended = true,
                 binary::Tuple::Incomplete if last => {
                     return Err(self.in_row(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "unexpected EOF in COPY data")));
                 }
@@ -585,7 +587,7 @@ const COPY_OUT_BYTES: usize = 64 << 10;
 struct Lines<'a> {
     format: &'a Format,
     columns: &'a [ResultColumn],
-    settings: OutputSettings,
+    settings: Arc<OutputSettings>,
     out: Vec<u8>,
     /// Where the rows in `out` end: clients expect one message per row.
     ends: Vec<usize>,

@@ -3,6 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use base::{Error, Oid, Result, SqlState};
@@ -14,9 +15,12 @@ use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
 use crate::bind::{self, BindContext};
-use crate::functions::PreparedStatement;
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
+use crate::functions::{self, PreparedStatement};
 use crate::{ir, parse, plan};
+
+/// Finished executions that a session keeps.
+const IDLE_EXECUTIONS: usize = 32;
 
 /// How an Execute ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,10 +46,27 @@ struct RowsOut<'a> {
     out: &'a mut dyn Output,
     columns: &'a [ResultColumn],
     settings: &'a OutputSettings,
+    eval: &'a StatementContext<'a>,
+    /// Some columns are names in the catalog.
+    named: bool,
 }
 
 impl RowSink for RowsOut<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        if self.named {
+            let values: Vec<Datum> = row
+                .iter()
+                .zip(self.columns)
+                .enumerate()
+                .map(|(i, (value, column))| {
+                    let named = self.out.wants_text(i);
+                    let text = named.then(|| functions::name_in_catalog(self.eval, column.ty.oid, value)).flatten();
+                    text.unwrap_or_else(|| value.clone())
+                })
+                .collect();
+            self.out.row(OutputRow::of(&values), self.columns, self.settings);
+            return Ok(self.out.is_full());
+        }
         self.out.row(row, self.columns, self.settings);
         Ok(self.out.is_full())
     }
@@ -254,15 +275,21 @@ impl Session {
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
                 }
-                let mut execution = Execution::new(Arc::clone(&query.plan), params);
+                let mut execution = self.execution(&query.plan, params);
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
+                self.keep(execution);
                 self.end_query(out);
                 Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
-                let tag = utility::run(self, node, &statement.text, out).await?;
+                let tag = match &**node {
+                    Node::TransactionStmt(stmt) => Some(self.transaction_statement(stmt, out).await?.to_string()),
+                    // Boxed: the futures of definitions and COPY are large, and this one is moved for every statement.
+                    _ => Box::pin(utility::run(self, node, &statement.text, out)).await?,
+                };
                 self.send_notices(out);
-                tag.map(|tag| tag.to_string())
+                self.send_parameters(out);
+                tag
             }
         })
     }
@@ -317,6 +344,7 @@ impl Session {
             Some(Node::PrepareStmt(prepare)) => prepare.query,
             Some(Node::CopyStmt(copy)) => copy.query,
             Some(Node::ExplainStmt(explain)) => explain.query,
+            Some(Node::DeclareCursorStmt(declare)) => declare.query,
             node => node,
         };
         let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
@@ -348,7 +376,9 @@ impl Session {
         loop {
             let progress = {
                 let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
-                let mut sink = RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output };
+                let named = query.columns.iter().any(|column| functions::is_name_in_catalog(column.ty.oid));
+                let mut sink =
+                    RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output, eval: &eval, named };
                 let host = &self.environment.host;
                 let mut cx = ExecCx {
                     txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
@@ -356,6 +386,7 @@ impl Session {
                     cancel: self.cancel.flag(),
                     now: &|| host.monotonic_nanos(),
                     deadline: self.deadline.get(),
+                    memory: &self.shared.memory,
                 };
                 execution.run(&mut cx, &mut sink, max_rows)?
             };
@@ -372,19 +403,72 @@ impl Session {
         }
     }
 
+    /// An execution of a plan: one that ran before, if there is one.
+    fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Execution {
+        match self.idle.iter().position(|e| Arc::ptr_eq(e.plan(), plan)) {
+            Some(at) => {
+                let mut execution = self.idle.swap_remove(at);
+                execution.reset(params);
+                execution
+            }
+            None => Execution::new(Arc::clone(plan), params),
+        }
+    }
+
+    /// Keeps a finished execution for the next run of its plan, if it holds little.
+    fn keep(&mut self, mut execution: Execution) {
+        if execution.retire() {
+            if self.idle.len() == IDLE_EXECUTIONS {
+                self.idle.remove(0);
+            }
+            self.idle.push(execution);
+        }
+    }
+
     /// Marks the start of a statement: its time, its timeout, no cancellation yet.
     pub(super) fn start_statement(&mut self) {
         let environment = &self.environment;
         environment.statement_start.set(environment.host.now());
+        environment.sleep.set(0);
         self.cancel.clear();
         let timeout = environment.settings.borrow().statement_timeout_ms;
         let deadline = if timeout == 0 { 0 } else { environment.host.monotonic_nanos() + timeout * 1_000_000 };
         self.deadline.set(deadline);
     }
 
-    /// Waits inside the open transaction; its wait is given up on timeout or cancel.
+    /// Sleeps as long as expressions wish ([`crate::functions::Wish`]), unless the statement is cancelled or times out.
+    async fn sleep_as_wished(&self) -> Result<()> {
+        /// Long sleeps are taken in parts.
+        const LONGEST_MS: u64 = 600_000;
+        let now = || self.environment.host.monotonic_nanos();
+        let wished = self.environment.sleep.take().max(0).unsigned_abs();
+        let end = now().saturating_add(wished.saturating_mul(1_000));
+        loop {
+            let (time, deadline) = (now(), self.deadline.get());
+            if deadline != 0 && time >= deadline {
+                return Err(statement_timeout());
+            }
+            if time >= end {
+                return Ok(());
+            }
+            let until = if deadline == 0 { end } else { end.min(deadline) };
+            let mut timer = self.environment.host.sleep((until - time).div_ceil(1_000_000).min(LONGEST_MS));
+            poll_fn(|cx| {
+                if self.cancel.poll(cx.waker()) {
+                    return Poll::Ready(Err(canceled()));
+                }
+                timer.as_mut().poll(cx).map(Ok)
+            })
+            .await?;
+        }
+    }
+
+    /// Waits inside the open transaction, and for what expressions wish; its wait is given up on timeout or cancel.
     pub(super) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
-        let result = self.wait(wait).await;
+        if self.environment.sleep.get() != 0 {
+            Box::pin(self.sleep_as_wished()).await?;
+        }
+        let result = Box::pin(self.wait(wait)).await;
         if result.is_err() {
             if let Some(txn) = &mut self.txn {
                 txn.cancel_wait();
@@ -397,17 +481,8 @@ impl Session {
     pub(super) async fn wait(&self, mut wait: Wait) -> Result<()> {
         if wait.is_over() {
             // A turn for other connections of this core, not a wait for anything.
-            let mut yielded = false;
-            poll_fn(|cx| {
-                if yielded {
-                    return Poll::Ready(());
-                }
-                yielded = true;
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            })
-            .await;
-            return Ok(());
+            self.environment.host.turn().await;
+            return self.check_stop();
         }
         let lock_ms = self.environment.settings.borrow().lock_timeout_ms;
         let statement_ms = match self.deadline.get() {
@@ -434,6 +509,21 @@ impl Session {
             }
         })
         .await
+    }
+
+    /// Whether the statement may go on.
+    ///
+    /// # Errors
+    /// 57014 if it was cancelled or its time is over.
+    fn check_stop(&self) -> Result<()> {
+        if self.cancel.flag().load(Ordering::Acquire) {
+            return Err(canceled());
+        }
+        let deadline = self.deadline.get();
+        if deadline != 0 && self.environment.host.monotonic_nanos() >= deadline {
+            return Err(statement_timeout());
+        }
+        Ok(())
     }
 
     /// Parse: names a statement.
@@ -494,7 +584,7 @@ impl Session {
         if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
             let cache = &self.shared.cache;
             if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, catalog.version) {
-                if !matches!(statement.kind, Kind::Utility(_)) {
+                if !utility::ends_block(&statement.kind) {
                     self.check_not_failed()?;
                 }
                 return Ok(statement);
@@ -529,7 +619,7 @@ impl Session {
     pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
         let statement = self.statement(name)?;
         let valid = !matches!(statement.kind, Kind::Query(_))
-            || (statement.is_valid_for(self.catalog().version) && !self.has_own_ddl());
+            || (statement.is_valid_for(self.shared.engine.catalog_version()) && !self.has_own_ddl());
         if valid {
             return Ok(statement);
         }
@@ -581,7 +671,7 @@ impl Session {
                 });
             }
         }
-        let portal_state = Portal { statement, params, execution: None, finished: false };
+        let portal_state = Portal { statement, params, execution: None, ahead: Vec::new(), finished: false };
         self.portals.insert(portal.to_string(), portal_state);
         Ok(())
     }
@@ -593,6 +683,14 @@ impl Session {
         {
             let prepared = self.statements.get(execute.name.as_deref().unwrap_or_default())?;
             return prepared.columns();
+        }
+        if let Kind::Utility(node) = &statement.kind
+            && let Node::FetchStmt(fetch) = &**node
+        {
+            return match fetch.ismove {
+                true => None,
+                false => self.portals.get(fetch.portalname.as_deref().unwrap_or_default())?.statement.columns(),
+            };
         }
         statement.columns()
     }
@@ -638,7 +736,7 @@ impl Session {
                 return Ok(ExecuteEnd::Complete);
             }
             Kind::Utility(_) => {
-                if let Some(tag) = self.run_statement(&statement, Vec::new(), out).await? {
+                if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), out)).await? {
                     out.complete(&tag);
                 }
                 return Ok(ExecuteEnd::Complete);
@@ -661,6 +759,7 @@ impl Session {
         let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
         let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
         if done {
+            self.keep(execution);
             self.end_query(out);
             portal.finished = true;
             out.complete(&query.verb.tag(rows));

@@ -148,7 +148,13 @@ pub struct Settings {
     /// Changes of the running transaction, oldest first, for undo.
     changes: Vec<Change>,
     /// Typed copy of what input and output read.
-    output: OutputSettings,
+    output: Arc<OutputSettings>,
+    /// `synchronous_commit`, as commits take it.
+    durability: Durability,
+    /// `default_transaction_isolation`
+    default_isolation: Isolation,
+    /// `default_transaction_read_only`
+    default_read_only: bool,
     /// `lock_timeout` in milliseconds, 0 = none.
     pub lock_timeout_ms: u64,
     /// `statement_timeout` in milliseconds, 0 = none.
@@ -264,7 +270,10 @@ impl Settings {
             values,
             custom: Vec::new(),
             changes: Vec::new(),
-            output: OutputSettings::default(),
+            output: Arc::default(),
+            durability: Durability::On,
+            default_isolation: Isolation::ReadCommitted,
+            default_read_only: false,
             lock_timeout_ms: 0,
             statement_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
@@ -283,7 +292,7 @@ impl Settings {
     }
 
     /// What input and output functions read.
-    pub fn output(&self) -> &OutputSettings {
+    pub fn output(&self) -> &Arc<OutputSettings> {
         &self.output
     }
 
@@ -333,10 +342,6 @@ impl Settings {
 
     fn text(&self, name: &str) -> &str {
         find(name).map_or("", |i| &self.values[i].text)
-    }
-
-    fn is_on(&self, name: &str) -> bool {
-        self.text(name) == "on"
     }
 
     /// `SET`. `level` is the savepoint depth of the running transaction.
@@ -497,21 +502,30 @@ impl Settings {
         }
         let name = SPECS[spec].name;
         match name {
-            "DateStyle" => (self.output.date_style, self.output.date_order) = self.parse_date_style(&text)?,
-            "TimeZone" => self.output.timezone = parse_zone(&text)?,
+            "DateStyle" => {
+                let (style, order) = self.parse_date_style(&text)?;
+                let output = Arc::make_mut(&mut self.output);
+                (output.date_style, output.date_order) = (style, order);
+            }
+            "TimeZone" => Arc::make_mut(&mut self.output).timezone = parse_zone(&text)?,
             "IntervalStyle" => {
-                self.output.interval_style = match &*text {
+                Arc::make_mut(&mut self.output).interval_style = match &*text {
                     "sql_standard" => IntervalStyle::SqlStandard,
                     "postgres_verbose" => IntervalStyle::PostgresVerbose,
                     "iso_8601" => IntervalStyle::Iso8601,
                     _ => IntervalStyle::Postgres,
                 }
             }
-            "extra_float_digits" => self.output.extra_float_digits = text.parse().unwrap_or(1),
+            "extra_float_digits" => Arc::make_mut(&mut self.output).extra_float_digits = text.parse().unwrap_or(1),
             "bytea_output" => {
-                self.output.bytea_output =
+                Arc::make_mut(&mut self.output).bytea_output =
                     if &*text == "escape" { types::ByteaOutput::Escape } else { types::ByteaOutput::Hex }
             }
+            "synchronous_commit" => {
+                self.durability = if &*text == "off" { Durability::Off } else { Durability::On };
+            }
+            "default_transaction_isolation" => self.default_isolation = isolation_of(&text),
+            "default_transaction_read_only" => self.default_read_only = &*text == "on",
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
             "idle_in_transaction_session_timeout" => {
@@ -574,17 +588,17 @@ impl Settings {
 
     /// `default_transaction_isolation`.
     pub fn default_isolation(&self) -> Isolation {
-        isolation_of(self.text("default_transaction_isolation"))
+        self.default_isolation
     }
 
     /// `default_transaction_read_only`.
     pub fn default_read_only(&self) -> bool {
-        self.is_on("default_transaction_read_only")
+        self.default_read_only
     }
 
     /// `synchronous_commit`.
     pub fn durability(&self) -> Durability {
-        if self.text("synchronous_commit") == "off" { Durability::Off } else { Durability::On }
+        self.durability
     }
 
     /// Whether a notice of this severity goes to the client.

@@ -90,7 +90,7 @@ impl Statement {
 
     /// Whether the definitions it was bound to are those of now.
     pub fn is_current(&self, engine: &dyn Engine) -> bool {
-        self.catalog_version == engine.catalog().version
+        self.catalog_version == engine.catalog_version()
     }
 
     /// Whether this statement, bound again, may take its own place.
@@ -119,5 +119,13 @@ impl Statement {
 
 /// Whether a parse tree is one that is bound and planned.
 pub fn is_query(node: &Node) -> bool {
-    matches!(node, Node::SelectStmt(_) | Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
+    if let Node::SelectStmt(select) = node {
+        return !makes_table(select);
+    }
+    matches!(node, Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
+}
+
+/// SELECT INTO: a definition.
+fn makes_table(select: &rupg_sql::nodes::SelectStmt) -> bool {
+    select.intoClause.is_some() || select.larg.as_deref().is_some_and(makes_table)
 }

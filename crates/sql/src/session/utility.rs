@@ -12,7 +12,7 @@ use super::block::{modes, number_of, supported_isolation, text_of};
 use super::query::read_only_error;
 use super::settings::isolation_of;
 use super::statement::{Kind, Statement, is_query};
-use super::{Block, Output, ResultColumn, Session, copy};
+use super::{Block, Output, ResultColumn, Session, copy, cursor};
 use crate::ddl;
 use crate::exec::Execution;
 use crate::ir::Ty;
@@ -95,6 +95,9 @@ pub(super) async fn run(
         Node::DiscardStmt(stmt) => discard(session, stmt)?,
         Node::ExplainStmt(stmt) => explain(session, stmt, sql, out).await?,
         Node::CopyStmt(stmt) => return copy::copy(session, stmt, sql, out).await.map(Some),
+        Node::DeclareCursorStmt(stmt) => cursor::declare(session, stmt, sql, out).await?,
+        Node::FetchStmt(stmt) => return cursor::fetch(session, stmt, out).await.map(Some),
+        Node::ClosePortalStmt(stmt) => cursor::close(session, stmt)?,
         Node::LockStmt(stmt) => lock(session, stmt).await?,
         Node::VacuumStmt(stmt) => vacuum(session, stmt, sql)?,
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
@@ -128,7 +131,7 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
     }
     session.binding = None;
     match result? {
-        Some(tag) => Ok(tag.to_string()),
+        Some(tag) => Ok(tag),
         None => Err(Error::unsupported(format!("{} is not supported", command_name(node)))),
     }
 }
@@ -182,7 +185,7 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
             if name.eq_ignore_ascii_case("transaction_isolation") {
                 session.environment.settings.borrow().check_value(name, &value)?;
                 let isolation = Some(supported_isolation(isolation_of(&value.to_ascii_lowercase()))?);
-                session.set_transaction(super::block::Modes { isolation, read_only: None })?;
+                session.set_transaction(super::block::Modes { isolation, ..Default::default() })?;
                 return Ok("SET");
             }
             session.environment.settings.borrow_mut().set(name, &value, stmt.is_local, level)?;

@@ -13,10 +13,7 @@ pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     for object in catalog.objects() {
         if let CatalogObject::Schema(s) = &**object {
             if !s.database.is_valid() || s.database == database {
-                rows.push(row(
-                    rel,
-                    vec![("oid", oid(s.oid)), ("nspname", text(&s.name)), ("nspowner", oid(s.owner))],
-                ));
+                rows.push(row(rel, vec![("oid", oid(s.oid)), ("nspname", text(&s.name)), ("nspowner", oid(s.owner))]));
             }
         }
     }

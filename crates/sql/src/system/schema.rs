@@ -295,7 +295,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("refobjsubid", INT4),
             ("deptype", CHAR),
         ],
-        rows: empty,
+        rows: relations::dependencies,
     },
     SystemRelation {
         oid: Oid(2609),
@@ -1028,6 +1028,18 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("position_in_unique_constraint", INT4),
         ],
         rows: information::key_column_usage,
+    },
+    SystemRelation {
+        oid: Oid(13242),
+        schema: "information_schema",
+        name: "check_constraints",
+        columns: &[
+            ("constraint_catalog", NAME),
+            ("constraint_schema", NAME),
+            ("constraint_name", NAME),
+            ("check_clause", VARCHAR),
+        ],
+        rows: information::check_constraints,
     },
     SystemRelation {
         oid: Oid(13339),

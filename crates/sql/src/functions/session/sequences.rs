@@ -45,11 +45,3 @@ pub(super) fn sequence_last_value(cx: &dyn EvalContext, args: &[Datum]) -> Resul
     let (value, is_called) = cx.sequence_state(sequence(cx, args)?)?;
     Ok(if is_called { Datum::Int8(value) } else { Datum::Null })
 }
-
-pub(super) fn value(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    cx.sequence_state(sequence(cx, args)?).map(|state| Datum::Int8(state.0))
-}
-
-pub(super) fn is_called(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    cx.sequence_state(sequence(cx, args)?).map(|state| Datum::Bool(state.1))
-}
