@@ -8,8 +8,8 @@ use base::Oid;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Aggregate, CastEntry, Function, Operator, SetFunction, aggregates, arithmetic, array, casts,
-    comparison, datetime, format, json, math, operators, session, sets, text,
+    Aggregate, CastEntry, Function, Operator, SetFunction, aggregates, arithmetic, array, casts, comparison, datetime,
+    format, json, math, operators, session, sets, text,
 };
 
 static SCALAR_TABLES: &[&[Function]] = &[

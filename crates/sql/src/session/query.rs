@@ -14,8 +14,8 @@ use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
 use crate::bind::{self, BindContext};
-use crate::functions::{self, PreparedStatement};
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
+use crate::functions::{self, PreparedStatement};
 use crate::{ir, parse, plan};
 
 /// Finished executions that a session keeps.
@@ -610,6 +610,14 @@ impl Session {
             for (value, &ty) in values.iter().zip(&statement.param_types) {
                 params.push(match value {
                     BoundValue::Null => Datum::Null,
+                    BoundValue::Text(bytes) if functions::is_name_in_catalog(ty) => {
+                        let text = utf8(bytes)?;
+                        let eval = StatementContext::new(&self.environment, self.catalog());
+                        match functions::from_name_in_catalog(&eval, ty, text) {
+                            Some(value) => value?,
+                            None => types::parse_text(ty, -1, text, &input)?,
+                        }
+                    }
                     BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input)?,
                     BoundValue::Binary(bytes) => types::read_binary(ty, -1, bytes)?,
                 });

@@ -32,8 +32,7 @@ fn parse_ident(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let mut after_dot = false;
     loop {
         if let Some(quoted) = rest.strip_prefix('"') {
-            let end = quoted_end(quoted)
-                .ok_or_else(|| bad().detail("String has unclosed double quotes."))?;
+            let end = quoted_end(quoted).ok_or_else(|| bad().detail("String has unclosed double quotes."))?;
             let part = quoted[..end].replace("\"\"", "\"");
             if part.is_empty() {
                 return Err(bad().detail("Quoted identifier must not be empty."));
@@ -94,9 +93,8 @@ fn quoted_end(text: &str) -> Option<usize> {
 fn unistr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text)] = args else { return mismatched(args) };
     let bad = || {
-        Error::new(SqlState::SYNTAX_ERROR, "invalid Unicode escape").hint(
-            "Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX.",
-        )
+        Error::new(SqlState::SYNTAX_ERROR, "invalid Unicode escape")
+            .hint("Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX.")
     };
     let bad_pair = || Error::new(SqlState::SYNTAX_ERROR, "invalid Unicode surrogate pair");
     let mut out = String::with_capacity(text.len());
