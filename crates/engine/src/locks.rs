@@ -68,7 +68,7 @@ fn deadlock(cycle: &[WaitEdge]) -> Error {
 }
 
 /// 40001 of a REPEATABLE READ transaction whose row was changed by another.
-fn concurrent(what: &str) -> Error {
+pub(crate) fn concurrent(what: &str) -> Error {
     Error::new(SqlState::SERIALIZATION_FAILURE, format!("could not serialize access due to concurrent {what}"))
 }
 
@@ -173,9 +173,21 @@ impl Transaction {
         };
         let snapshot = self.options.isolation != Isolation::ReadCommitted;
         let outcome = match found {
+            Found::Seen if self.is_beyond_held(rows, row, own, mode, &guard) => Err(concurrent("update")),
             Found::Seen => Ok(RowLockOutcome::Locked),
-            Found::Other(_) if snapshot => Err(concurrent("update")),
-            Found::Gone(ts) if snapshot && ts > view.read_ts => Err(concurrent("delete")),
+            Found::Other(version) if snapshot => {
+                self.note(version.ts);
+                let keys_only = mode == mvcc::RowLockMode::KeyShare;
+                match rows.read(row, &view, &guard) {
+                    // Who locks the key only is not concerned by other columns, as on PostgreSQL.
+                    Read::Visible(seen) if keys_only && handle.same_keys(&seen, &version) => Ok(RowLockOutcome::Locked),
+                    _ => Err(concurrent("update")),
+                }
+            }
+            Found::Gone(ts) if snapshot && ts > view.read_ts => {
+                self.note(ts);
+                Err(concurrent("delete"))
+            }
             Found::Other(version) => {
                 self.note(version.ts);
                 out.push(row, version.layout, version.tuple);
@@ -195,5 +207,20 @@ impl Transaction {
             self.shard.0.store.undo_to(core, mark);
         }
         outcome.map(Step::Ready)
+    }
+
+    /// Whether a row that a newest command ([`engine_api::Txn::begin_newest_command`]) is about to change was made or
+    /// changed after the transaction's snapshot.
+    fn is_beyond_held(
+        &self,
+        rows: &mvcc::Table,
+        row: RowId,
+        own: Option<base::TxnId>,
+        mode: mvcc::RowLockMode,
+        guard: &mvcc::Guard,
+    ) -> bool {
+        let Some(held) = &self.held else { return false };
+        let changes = matches!(mode, mvcc::RowLockMode::NoKeyUpdate | mvcc::RowLockMode::Update);
+        changes && matches!(rows.newest(row, own, guard), Newest::Live(version) if version.ts > held.read_ts())
     }
 }

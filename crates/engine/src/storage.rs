@@ -209,6 +209,18 @@ impl TableHandle {
         self.store.upkeep.number.load(Ordering::Acquire) == self.number
     }
 
+    /// Whether two versions of a row have the same keys in all unique indexes.
+    pub fn same_keys(&self, a: &mvcc::ReadVersion<'_>, b: &mvcc::ReadVersion<'_>) -> bool {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        self.indexes.iter().filter(|index| index.desc.unique).all(|index| {
+            left.clear();
+            right.clear();
+            self.shape.key(&index.desc, a.layout, a.tuple, &mut left);
+            self.shape.key(&index.desc, b.layout, b.tuple, &mut right);
+            left == right
+        })
+    }
+
     /// One of its indexes; one that was made since the table was opened is found too, and one that was dropped is not.
     pub fn index(&self, oid: Oid) -> base::Result<Cow<'_, Arc<IndexStore>>> {
         let find = |indexes: &[Arc<IndexStore>]| indexes.iter().position(|i| i.desc.oid == oid);

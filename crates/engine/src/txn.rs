@@ -17,6 +17,7 @@ use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin}
 use smallvec::SmallVec;
 
 use crate::catalog::Definitions;
+use crate::locks::concurrent;
 use crate::shard::Shard;
 use crate::storage::{IndexStore, TableHandle, storage_id};
 use crate::unique::{self, Entered};
@@ -155,23 +156,32 @@ impl Transaction {
         }
     }
 
-    /// Waits for the transaction that has not decided about a key.
-    fn wait_for(&mut self, holder: TxnId) -> Result<Option<engine_api::Wait>> {
+    /// Waits for the transaction that has not decided about a row that has a key.
+    fn wait_for(&mut self, holder: TxnId, rows: &mvcc::Table, row: RowId) -> Result<Option<engine_api::Wait>> {
         let (wait, wake) = crate::locks::wakeup();
         let core = self.core.as_mut().expect("a writer has started");
-        match self.shard.0.store.wait_for_txn(core, holder, &wake) {
+        match self.shard.0.store.wait_for_txn(core, holder, rows, row, &wake) {
             LockResult::Wait => Ok(Some(wait)),
             LockResult::Deadlock(cycle) => Err(self.deadlock_error(&cycle)),
             LockResult::Granted { .. } | LockResult::WouldBlock | LockResult::Gone => Ok(None),
         }
     }
 
+    /// Inserts a row and enters its keys. After a wait for a key's holder the call keeps its place in the line until it
+    /// knows more.
     fn insert_row(&mut self, table: &TableRef, tuple: &[u8], arbiter: ConflictArbiter) -> Result<Step<InsertOutcome>> {
+        let result = self.try_insert(table, tuple, arbiter);
+        if !matches!(result, Ok(Step::Wait(_))) {
+            self.cancel_wait();
+        }
+        result
+    }
+
+    fn try_insert(&mut self, table: &TableRef, tuple: &[u8], arbiter: ConflictArbiter) -> Result<Step<InsertOutcome>> {
         self.start_writing()?;
-        // A wait for a key's holder is over, or the key is looked at again anyway.
-        self.cancel_wait();
         self.check_memory()?;
         if let Some(wait) = commit::send_ahead(self)? {
+            self.cancel_wait();
             return Ok(Step::Wait(wait));
         }
         let (layout, handle) = self.open_to_write(table)?;
@@ -209,9 +219,12 @@ impl Transaction {
                 ConflictArbiter::Index(oid) => oid == index.desc.oid,
             };
             match why {
-                Entered::Duplicate(other) if takes => return Ok(Step::Ready(InsertOutcome::Conflict(other))),
+                Entered::Duplicate(other) if takes => {
+                    self.check_in_snapshot(handle, other)?;
+                    return Ok(Step::Ready(InsertOutcome::Conflict(other)));
+                }
                 why => {
-                    if let Some(wait) = self.clear_the_way(handle, index, why, layout, tuple)? {
+                    if let Some(wait) = self.clear_the_way(handle, index, why, row, layout, tuple)? {
                         return Ok(Step::Wait(wait));
                     }
                 }
@@ -219,12 +232,26 @@ impl Transaction {
         }
     }
 
-    /// What to do about a key that could not be entered: fail, wait, or – if its holder has decided meanwhile – try again.
+    /// Notes that ON CONFLICT rests on a row that is in the way.
+    ///
+    /// # Errors
+    /// 40001 if the transaction's snapshot does not have it.
+    fn check_in_snapshot(&mut self, handle: &TableHandle, row: RowId) -> Result<()> {
+        let ts = self.note_row(handle, row);
+        if self.options.isolation != Isolation::ReadCommitted && ts > self.view().read_ts {
+            return Err(concurrent("update"));
+        }
+        Ok(())
+    }
+
+    /// What to do about a key – it is in `keys.1` – that could not be entered for `row`: fail, wait, or – if its holder has
+    /// decided or taken it back meanwhile – try again.
     fn clear_the_way(
         &mut self,
         handle: &TableHandle,
         index: &IndexStore,
         why: Entered,
+        row: RowId,
         layout: LayoutId,
         tuple: &[u8],
     ) -> Result<Option<engine_api::Wait>> {
@@ -234,36 +261,57 @@ impl Transaction {
                 let catalog = self.own_catalog();
                 Err(unique::violation(&catalog, handle, index, layout, tuple))
             }
-            Entered::Undecided(holder) => self.wait_for(holder),
+            Entered::Undecided { holder, row: other } => {
+                let wait = self.wait_for(holder, &handle.store.rows, other)?;
+                let own = self.core.as_ref().expect("a writer has started").id();
+                let again = unique::conflict(&handle.shape, &handle.store.rows, index, &self.keys.1, row, own);
+                if again == Some(Entered::Undecided { holder, row: other }) {
+                    return Ok(wait);
+                }
+                // It went before the holder could know that somebody waits.
+                self.cancel_wait();
+                Ok(None)
+            }
             Entered::TooLong(key) => Err(unique::too_long(index, key)),
             Entered::Done(_) => Ok(None),
         }
     }
 
-    /// An error about a row rests on the commit that made it.
-    fn note_row(&mut self, handle: &TableHandle, row: RowId) {
+    /// An error about a row rests on the commit that made it, which is returned (0: an own version, or none).
+    fn note_row(&mut self, handle: &TableHandle, row: RowId) -> Timestamp {
         let own = self.core.as_ref().map(|c| c.id());
         let ts = {
             let guard = pin();
             match handle.store.rows.newest(row, own, &guard) {
-                Newest::Live(version) => version.ts,
+                Newest::Live(version) | Newest::Undecided { decided: Some(version), .. } => version.ts,
                 _ => Timestamp(0),
             }
         };
         self.note(ts);
+        ts
     }
 
+    /// Replaces the newest version of a row and enters the keys that differ; waits as [`Transaction::insert_row`] does.
     fn update_row(&mut self, table: &TableRef, row: RowId, tuple: &[u8]) -> Result<Step<()>> {
+        let mut old = std::mem::take(&mut self.scratch);
+        let result = self.try_update(table, row, tuple, &mut old);
+        self.scratch = old;
+        if !matches!(result, Ok(Step::Wait(_))) {
+            self.cancel_wait();
+        }
+        result
+    }
+
+    fn try_update(&mut self, table: &TableRef, row: RowId, tuple: &[u8], old: &mut Vec<u8>) -> Result<Step<()>> {
         self.start_writing()?;
-        self.cancel_wait();
         self.check_memory()?;
         if let Some(wait) = commit::send_ahead(self)? {
+            self.cancel_wait();
             return Ok(Step::Wait(wait));
         }
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
         let own = self.core.as_ref().expect("started above").id();
-        let mut old = std::mem::take(&mut self.scratch);
         old.clear();
         let old_layout = {
             let guard = pin();
@@ -275,40 +323,70 @@ impl Transaction {
                 _ => return Err(Error::internal(format!("update of row {row} that is not there"))),
             }
         };
+        // Who has waited looks first whether the way is free: to write and undo again would wake others for nothing.
+        let mut look_first = self.core.as_ref().is_some_and(|core| core.is_waiting());
         loop {
             let guard = pin();
-            let mut entered = Entries::new();
-            let (mut diverged, mut blocked) = (false, None);
+            let core = self.core.as_mut().expect("started above");
+            let mark = core.mark();
             let (before, after) = &mut self.keys;
-            for (at, index) in handle.indexes.iter().enumerate() {
+            let mut differs = false;
+            let mut blocked = None;
+            for index in handle.indexes.iter() {
                 before.clear();
                 after.clear();
-                handle.shape.key(&index.desc, old_layout, &old, before);
+                handle.shape.key(&index.desc, old_layout, old, before);
                 let has_null = handle.shape.key(&index.desc, layout, tuple, after);
                 if before == after {
                     continue;
                 }
-                diverged = true;
-                match unique::enter(&self.shard.0.stripes, handle, index, after, has_null, row, own) {
-                    // An entry of an older version of this row with the same key stays if this fails.
-                    Entered::Done(true) => entered.push(at),
-                    Entered::Done(false) => {}
-                    other => {
-                        blocked = Some((index, other));
-                        break;
-                    }
+                differs = true;
+                if !look_first {
+                    break;
+                }
+                if index.desc.unique && !has_null {
+                    let conflict = unique::conflict(&handle.shape, &handle.store.rows, index, after, row, own);
+                    blocked = conflict.map(|conflict| (index, conflict));
+                }
+                if blocked.is_some() {
+                    break;
                 }
             }
+            look_first = false;
+            if blocked.is_none() {
+                // The version comes before its entries: who finds an entry must find out that it is undecided.
+                handle.store.rows.update(core, row, self.command, layout, tuple, differs, &guard);
+                let mut entered = Entries::new();
+                let changing = if differs { &handle.indexes[..] } else { &[] };
+                for (at, index) in changing.iter().enumerate() {
+                    before.clear();
+                    after.clear();
+                    handle.shape.key(&index.desc, old_layout, old, before);
+                    let has_null = handle.shape.key(&index.desc, layout, tuple, after);
+                    if before == after {
+                        continue;
+                    }
+                    match unique::enter(&self.shard.0.stripes, handle, index, after, has_null, row, own) {
+                        // An entry of an older version of this row with the same key stays if this fails.
+                        Entered::Done(true) => entered.push(at),
+                        Entered::Done(false) => {}
+                        other => {
+                            blocked = Some((index, other));
+                            break;
+                        }
+                    }
+                }
+                if blocked.is_some() {
+                    Transaction::remove_entries(handle, &entered, row, layout, tuple);
+                    self.shard.0.store.undo_to(core, mark);
+                }
+            }
+            drop(guard);
             let Some((index, why)) = blocked else {
-                let core = self.core.as_mut().expect("started above");
-                handle.store.rows.update(core, row, self.command, layout, tuple, diverged, &guard);
-                record::update(&mut self.redo, handle.store.id, row, layout, &old, tuple);
-                self.scratch = old;
+                record::update(&mut self.redo, handle.store.id, row, layout, old, tuple);
                 return Ok(Step::Ready(()));
             };
-            Transaction::remove_entries(handle, &entered, row, layout, tuple);
-            drop(guard);
-            if let Some(wait) = self.clear_the_way(handle, index, why, layout, tuple)? {
+            if let Some(wait) = self.clear_the_way(handle, index, why, row, layout, tuple)? {
                 return Ok(Step::Wait(wait));
             }
         }

@@ -38,7 +38,12 @@ pub enum Entered {
     /// A live row has the key.
     Duplicate(RowId),
     /// A row that `holder` has not decided about has it, or had it.
-    Undecided(TxnId),
+    Undecided {
+        /// Who.
+        holder: TxnId,
+        /// The row.
+        row: RowId,
+    },
     /// The key is longer than an index takes.
     TooLong(KeyTooLong),
 }
@@ -95,7 +100,7 @@ pub fn conflict(
             Newest::Undecided { holder, pending, decided } => {
                 let taken = [pending, decided].iter().flatten().any(|v| has_key(shape, index, v, key, &mut scratch));
                 if taken {
-                    return Some(Entered::Undecided(holder));
+                    return Some(Entered::Undecided { holder, row: other });
                 }
             }
             Newest::Live(_) | Newest::Deleted(_) | Newest::Absent => {}

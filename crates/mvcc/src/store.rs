@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use base::{Oid, RowId, Timestamp, TxnId};
+use smallvec::SmallVec;
 
 use crate::epoch::{Guard, pin};
 use crate::garbage::{Bounds, Collected, GarbageQueue, RowGarbage};
@@ -140,22 +141,41 @@ impl Store {
         self.cancel_wait(&mut txn);
         // Around both: to pin again inside is cheap.
         let guard = pin();
-        self.undo_to(&mut txn, Transaction::START);
+        self.undo_entries(&mut txn, Transaction::START, &mut |_| {});
         self.end(txn, &guard);
     }
 
-    /// Undoes all writes since `mark`, newest first, and gives back the row and table locks taken since.
-    /// REQUIRES that no call waits.
+    /// Undoes all writes since `mark`, newest first, and gives back the row and table locks taken since. Who waits for the
+    /// end of `txn` because of one of these writes is woken. REQUIRES that no call waits, except for the end of a
+    /// transaction.
     pub fn undo_to(&self, txn: &mut Transaction, mark: TxnMark) {
+        let mut undone: SmallVec<[LockKey; 4]> = SmallVec::new();
+        self.undo_entries(txn, mark, &mut |row| {
+            if undone.last() != Some(&row) {
+                undone.push(row);
+            }
+        });
+        let mut wakes = Wakes::new();
+        self.shared.graph.undone(txn.id(), &undone, &self.shared.txns, &mut wakes);
+        wake_all(wakes);
+    }
+
+    /// As [`Store::undo_to`]; names the rows whose writes it undoes and wakes nobody because of them.
+    fn undo_entries(&self, txn: &mut Transaction, mark: TxnMark, undone: &mut dyn FnMut(LockKey)) {
         txn.check(&self.shared);
         let guard = pin();
         let mut wakes = Wakes::new();
         while let Some(entry) = txn.pop_to(mark) {
             match entry {
-                Entry::Wrote { table, row } => txn.table(table).undo(txn, row, &guard),
+                Entry::Wrote { table, row } => {
+                    let table = txn.table(table);
+                    table.undo(txn, row, &guard);
+                    undone(table.key_of(row));
+                }
                 Entry::Inserted { table, row } => {
                     let table = txn.table(table);
                     table.undo(txn, row, &guard);
+                    undone(table.key_of(row));
                     table.reduce(txn.id(), row, 0, &mut wakes, &guard);
                 }
                 Entry::RowLock { table, row, before } => {
@@ -291,16 +311,28 @@ impl Store {
         }
     }
 
-    /// Waits for the end of another transaction. `Granted`: it is over.
-    pub fn wait_for_txn(&self, txn: &mut Transaction, holder: TxnId, wake: &Arc<dyn Wakeup>) -> LockResult {
+    /// Waits until another transaction ends or undoes a write of `row`. `Granted`: it has ended.
+    /// After [`LockResult::Wait`] look once more whether there is anything to wait for: it may have been taken back just
+    /// before. A repeated call for the same transaction keeps the place in the line.
+    pub fn wait_for_txn(
+        &self,
+        txn: &mut Transaction,
+        holder: TxnId,
+        table: &Table,
+        row: RowId,
+        wake: &Arc<dyn Wakeup>,
+    ) -> LockResult {
         txn.check(&self.shared);
-        let waited = matches!(txn.waiting, None | Some(Waiting::End));
+        let waited = matches!(txn.waiting, None | Some(Waiting::End(_)));
         base::invariant!(waited, "{:?} waits for a transaction while another call waits", txn.id());
+        if !matches!(txn.waiting, Some(Waiting::End(before)) if before == holder) {
+            self.cancel_wait(txn);
+        }
         txn.waiting = None;
         let shared = &self.shared;
-        match shared.graph.await_end(txn.id(), holder, wake, &shared.txns, &shared.locks) {
+        match shared.graph.await_end(txn.id(), holder, table.key_of(row), wake, &shared.txns, &shared.locks) {
             Ok(true) => {
-                txn.waiting = Some(Waiting::End);
+                txn.waiting = Some(Waiting::End(holder));
                 LockResult::Wait
             }
             Ok(false) => LockResult::Granted { newly: false },
@@ -338,7 +370,7 @@ impl Store {
                 self.shared.locks.cancel_table(oid, txn.id(), &mut wakes);
                 self.shared.graph.leave(txn.id());
             }
-            Some(Waiting::End) => self.shared.graph.cancel_end(txn.id()),
+            Some(Waiting::End(holder)) => self.shared.graph.cancel_end(txn.id(), holder),
         }
         wake_all(wakes);
     }

@@ -251,8 +251,12 @@ impl Table {
     }
 
     pub(crate) fn lock_of<'a>(&'a self, row: RowId, header: &'a RowHeader) -> RowLock<'a> {
-        let key = LockKey::Row { table: self.number, oid: self.oid, row };
-        RowLock { word: &header.lock, key, locks: &self.shared.locks }
+        RowLock { word: &header.lock, key: self.key_of(row), locks: &self.shared.locks }
+    }
+
+    /// The row's name among locks and waits.
+    pub(crate) fn key_of(&self, row: RowId) -> LockKey {
+        LockKey::Row { table: self.number, oid: self.oid, row }
     }
 
     pub(crate) fn header<'g>(&'g self, row: RowId, guard: &'g Guard) -> Option<&'g RowHeader> {

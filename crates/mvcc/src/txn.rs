@@ -39,7 +39,7 @@ pub(crate) struct TableLock {
 pub(crate) enum Waiting {
     Row(Arc<Table>, RowId),
     Table(Oid),
-    End,
+    End(TxnId),
 }
 
 /// A point in a transaction that it can go back to; by default its beginning.

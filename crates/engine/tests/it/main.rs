@@ -6,3 +6,4 @@ mod savepoints;
 mod sequences;
 mod support;
 mod transactions;
+mod waits;

@@ -63,7 +63,15 @@ impl Wait {
 #[derive(Default)]
 struct State {
     waits: FxHashMap<TxnId, Wait>,
-    ends: FxHashMap<TxnId, Vec<(TxnId, Arc<dyn Wakeup>)>>,
+    /// Who waits for the end of a transaction, in order.
+    ends: FxHashMap<TxnId, Vec<EndWaiter>>,
+}
+
+struct EndWaiter {
+    txn: TxnId,
+    /// The row whose fate is waited for.
+    row: LockKey,
+    wake: Arc<dyn Wakeup>,
 }
 
 #[derive(Default)]
@@ -88,42 +96,69 @@ impl Graph {
         self.state.lock().waits.remove(&waiter);
     }
 
-    /// Lets `waiter` wait for the end of `holder`; `Ok(false)` if that is over.
+    /// Lets `waiter` wait until `holder` ends or undoes a write of `row`; `Ok(false)` if it has ended.
     pub fn await_end(
         &self,
         waiter: TxnId,
         holder: TxnId,
+        row: LockKey,
         wake: &Arc<dyn Wakeup>,
         txns: &TxnTable,
         locks: &LockTable,
     ) -> Result<bool, Vec<WaitEdge>> {
         let mut state = self.state.lock();
-        state.forget_end(waiter);
-        // The flag is set before the look: either this sees the slot left, or the one who leaves sees the flag.
-        txns.slot(holder).waited.store(true, crate::sync::Ordering::SeqCst);
+        // The flag is set before the look: either this sees the slot left, or the one who leaves sees the flag. A swap,
+        // because of `Graph::undone`.
+        txns.slot(holder).waited.swap(true, crate::sync::Ordering::SeqCst);
         if !txns.is_active(holder) {
+            state.forget_end(waiter, holder);
             return Ok(false);
         }
         state.waits.insert(waiter, Wait::Txn(holder));
         if let Some(cycle) = state.cycle_through(waiter, locks) {
-            state.waits.remove(&waiter);
+            state.forget_end(waiter, holder);
             return Err(cycle);
         }
-        state.ends.entry(holder).or_default().push((waiter, wake.clone()));
+        let line = state.ends.entry(holder).or_default();
+        let entry = EndWaiter { txn: waiter, row, wake: wake.clone() };
+        match line.iter_mut().find(|place| place.txn == waiter) {
+            Some(place) => *place = entry,
+            None => line.push(entry),
+        }
         Ok(true)
     }
 
-    /// Gives up waiting for a transaction's end.
-    pub fn cancel_end(&self, waiter: TxnId) {
-        self.state.lock().forget_end(waiter);
+    /// Gives up waiting for the end of `holder`.
+    pub fn cancel_end(&self, waiter: TxnId, holder: TxnId) {
+        self.state.lock().forget_end(waiter, holder);
+    }
+
+    /// The transaction has undone writes of rows: those who wait because of one of them look again whether they still must.
+    /// Until then they wait for nobody, but keep their places.
+    ///
+    /// Requirement: no wakeup is lost. Rule: who undoes changes the rows first and the flag after; who waits swaps the flag,
+    /// enters, and then looks at the rows once more. Of two swaps of one flag the later sees what came before the earlier.
+    ///
+    /// Only the rows undone matter: two transactions that try for each other's keys would otherwise wake each other for
+    /// ever with their attempts, and never be found to deadlock.
+    pub fn undone(&self, txn: TxnId, rows: &[LockKey], txns: &TxnTable, wakes: &mut Wakes) {
+        if rows.is_empty() || !txns.slot(txn).waited.fetch_or(false, crate::sync::Ordering::SeqCst) {
+            return;
+        }
+        let mut state = self.state.lock();
+        let State { waits, ends } = &mut *state;
+        for waiter in ends.get(&txn).into_iter().flatten().filter(|waiter| rows.contains(&waiter.row)) {
+            waits.remove(&waiter.txn);
+            wakes.push(waiter.wake.clone());
+        }
     }
 
     /// The transaction has left its slot.
     pub fn ended(&self, txn: TxnId, wakes: &mut Wakes) {
         let mut state = self.state.lock();
-        for (waiter, wake) in state.ends.remove(&txn).unwrap_or_default() {
-            state.waits.remove(&waiter);
-            wakes.push(wake);
+        for waiter in state.ends.remove(&txn).unwrap_or_default() {
+            state.waits.remove(&waiter.txn);
+            wakes.push(waiter.wake);
         }
     }
 
@@ -150,11 +185,12 @@ fn blockers_of(waiter: TxnId, wait: Wait, locks: &LockTable, out: &mut Vec<TxnId
 }
 
 impl State {
-    fn forget_end(&mut self, waiter: TxnId) {
-        if let Some(&Wait::Txn(holder)) = self.waits.get(&waiter) {
-            self.waits.remove(&waiter);
-            if let Some(list) = self.ends.get_mut(&holder) {
-                list.retain(|(txn, _)| *txn != waiter);
+    fn forget_end(&mut self, waiter: TxnId, holder: TxnId) {
+        self.waits.remove(&waiter);
+        if let Some(line) = self.ends.get_mut(&holder) {
+            line.retain(|place| place.txn != waiter);
+            if line.is_empty() {
+                self.ends.remove(&holder);
             }
         }
     }

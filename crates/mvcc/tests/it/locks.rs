@@ -116,7 +116,7 @@ fn a_circle_of_three_over_row_table_and_transaction_is_a_deadlock() {
     assert_eq!(w.try_lock(&mut a, row, Update), GRANTED);
     assert_eq!(table(&mut b, TableLockMode::AccessShare), GRANTED);
     assert_eq!(table(&mut a, TableLockMode::AccessExclusive), WAIT);
-    assert_eq!(w.store.wait_for_txn(&mut b, c.id(), &ring), WAIT);
+    assert_eq!(w.store.wait_for_txn(&mut b, c.id(), &w.table, row, &ring), WAIT);
     let LockResult::Deadlock(edges) = w.lock(&mut c, row, KeyShare, &bell()) else { panic!("not found") };
     assert_eq!(
         edges.iter().map(|e| (e.waiter, e.target, e.holder)).collect::<Vec<_>>(),
@@ -130,7 +130,7 @@ fn a_circle_of_three_over_row_table_and_transaction_is_a_deadlock() {
     w.store.abort(c);
     let gone = mvcc::LockResult::Granted { newly: false };
     assert_eq!(
-        b.is_waiting().then(|| w.store.wait_for_txn(&mut b, a.id(), &ring)),
+        b.is_waiting().then(|| w.store.wait_for_txn(&mut b, a.id(), &w.table, row, &ring)),
         Some(LockResult::Deadlock(vec![
             mvcc::WaitEdge { waiter: b.id(), target: WaitTarget::Txn(a.id()), holder: a.id() },
             mvcc::WaitEdge { waiter: a.id(), target: WaitTarget::Table(Oid(7)), holder: b.id() },
@@ -139,11 +139,36 @@ fn a_circle_of_three_over_row_table_and_transaction_is_a_deadlock() {
     let ended = w.begin();
     let id = ended.id();
     w.store.abort(ended);
-    assert_eq!(w.store.wait_for_txn(&mut b, id, &ring), gone);
+    assert_eq!(w.store.wait_for_txn(&mut b, id, &w.table, row, &ring), gone);
     w.store.abort(b);
     assert_eq!(table(&mut a, TableLockMode::AccessExclusive), GRANTED);
     assert_eq!(table(&mut a, TableLockMode::Share), HELD);
     w.store.abort(a);
+    assert!(w.store.waits().is_empty());
+}
+
+#[test]
+fn undoing_a_row_wakes_those_who_wait_because_of_it() {
+    let w = World::new();
+    let other = w.row("a");
+    let (mut holder, mut first, mut second) = (w.begin(), w.begin(), w.begin());
+    let mark = holder.mark();
+    let row = w.insert(&mut holder, 0, "b");
+    let (one, two) = (bell(), bell());
+    let (wake_one, wake_two): (Arc<dyn Wakeup>, Arc<dyn Wakeup>) = (one.clone(), two.clone());
+    assert_eq!(w.store.wait_for_txn(&mut first, holder.id(), &w.table, row, &wake_one), WAIT);
+    assert_eq!(w.store.wait_for_txn(&mut second, holder.id(), &w.table, other, &wake_two), WAIT);
+    w.store.undo_to(&mut holder, mark);
+    assert_eq!((one.rung(), two.rung()), (1, 0));
+    // Until it asks again, `first` waits for nobody.
+    assert_eq!(w.store.waits().iter().map(|edge| edge.waiter).collect::<Vec<_>>(), [second.id()]);
+    assert_eq!(w.store.wait_for_txn(&mut holder, first.id(), &w.table, other, &wake_one), WAIT);
+    w.store.cancel_wait(&mut holder);
+    w.store.cancel_wait(&mut first);
+    w.store.abort(holder);
+    assert_eq!((one.rung(), two.rung()), (1, 1));
+    w.store.abort(first);
+    w.store.abort(second);
     assert!(w.store.waits().is_empty());
 }
 

@@ -179,7 +179,7 @@ fn an_end_wakes_whoever_waits_for_it() {
                 let mut txn = shard.w.begin();
                 let gate = Gate::new();
                 let wake: Arc<dyn Wakeup> = gate.clone();
-                while shard.w.store.wait_for_txn(&mut txn, id, &wake) == LockResult::Wait {
+                while shard.w.store.wait_for_txn(&mut txn, id, &shard.w.table, RowId(0), &wake) == LockResult::Wait {
                     gate.wait();
                 }
                 assert!(!shard.w.store.is_active(id));
@@ -212,6 +212,39 @@ fn a_waiter_of_an_undone_insert_finds_it_gone() {
         shard.w.store.abort(writer);
         tasks.into_iter().for_each(|task| task.join().unwrap());
         assert_eq!(shard.w.table.row_count(), 0);
+    });
+}
+
+#[test]
+fn an_undone_write_wakes_whoever_waits_because_of_it() {
+    run(|| {
+        let shard = Shard::new();
+        let mut holder = shard.w.begin();
+        let (id, mark) = (holder.id(), holder.mark());
+        let row = shard.w.insert(&mut holder, 0, "x");
+        let waiter = {
+            let shard = shard.clone();
+            thread::spawn(move || {
+                let mut txn = shard.w.begin();
+                let gate = Gate::new();
+                let wake: Arc<dyn Wakeup> = gate.clone();
+                let undecided = || matches!(shard.w.table.newest(row, None, &pin()), Newest::Undecided { .. });
+                while undecided() {
+                    if shard.w.store.wait_for_txn(&mut txn, id, &shard.w.table, row, &wake) != LockResult::Wait {
+                        break;
+                    }
+                    // The second look that the store asks for.
+                    if undecided() {
+                        gate.wait();
+                    }
+                }
+                shard.w.store.cancel_wait(&mut txn);
+                shard.w.store.abort(txn);
+            })
+        };
+        shard.w.store.undo_to(&mut holder, mark);
+        waiter.join().unwrap();
+        shard.commit(holder);
     });
 }
 

@@ -67,8 +67,17 @@ impl Overload {
 }
 
 const WINDOW_FUNCTIONS: [&str; 11] = [
-    "row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "first_value",
-    "last_value", "nth_value",
+    "row_number",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+    "nth_value",
 ];
 
 /// Arguments in the order of a function's declaration, those left out by their defaults; `None` if they do not fit.
@@ -273,9 +282,9 @@ impl<'a> Binder<'a, '_> {
             })
             .collect();
         let message = format!("function {}({}) does not exist", strings(&call.funcname).join("."), shown.join(", "));
-        Err(self.error(SqlState::UNDEFINED_FUNCTION, message, call.location).hint(
-            "No function matches the given name and argument types. You might need to add explicit type casts.",
-        ))
+        Err(self
+            .error(SqlState::UNDEFINED_FUNCTION, message, call.location)
+            .hint("No function matches the given name and argument types. You might need to add explicit type casts."))
     }
 
     fn misplaced_set(&self, call: &FuncCall) -> base::Error {

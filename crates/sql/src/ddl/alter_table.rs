@@ -7,7 +7,9 @@ use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableLockMode};
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType};
 
 use super::constraint::{Pending, add_constraints, require_no_nulls};
-use super::create_table::{check_defaults, check_generated, layout_of, new_column, serial_sequence, storage_options};
+use super::create_table::{
+    COLUMNS_MAX, check_defaults, check_generated, layout_of, new_column, serial_sequence, storage_options,
+};
 use super::names::{expression_after, leftmost, quote};
 use super::rewrite::{constant_default, rewrite_table};
 use super::{Cx, drop};
@@ -181,6 +183,10 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
             return Ok(Vec::new());
         }
         return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+    }
+    // Dropped columns keep their numbers.
+    if table.columns.len() >= COLUMNS_MAX {
+        return Err(Error::new(SqlState::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
     }
     let column = new_column(cx, &table, def, false)?;
     let number = column.desc.number;

@@ -11,7 +11,7 @@ use crate::bind::{self, ColumnType};
 use crate::session::text_of;
 
 /// PostgreSQL's limit of columns in a table.
-const COLUMNS_MAX: usize = 1600;
+pub(super) const COLUMNS_MAX: usize = 1600;
 
 /// A column definition, and what of it becomes an object of its own.
 pub(super) struct NewColumn {

@@ -1,12 +1,13 @@
 //! Foreign keys: what a statement changed is noted row by row and looked at when all rows are done.
 //!
 //! Invariants: a row that points to another holds KEY SHARE on it, so the key it points to stays (rule R7); checks read the
-//! newest committed versions, not the statement's view.
+//! newest committed versions, not the statement's view. Above READ COMMITTED a row points only to what the transaction's
+//! snapshot has, and a row that is newer than the snapshot is not changed by a cascade (40001), as on PostgreSQL.
 
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{ForeignKeyAction, RowBatch, RowLockMode, RowLockOutcome, Step, TableLockMode, WaitPolicy};
+use engine_api::{ForeignKeyAction, Isolation, RowBatch, RowLockMode, RowLockOutcome, Step, TableLockMode, WaitPolicy};
 use types::Datum;
 
 use super::scan::fitted_key;
@@ -22,6 +23,7 @@ pub(super) struct Constraints {
     /// (foreign key of another table, old key, new key)
     to_follow: Vec<(usize, Vec<Datum>, Option<Vec<Datum>>)>,
     /// How far [`Constraints::run`] has come.
+    started: bool,
     found: usize,
     followed: usize,
     following: Option<Following>,
@@ -62,6 +64,7 @@ impl Constraints {
             old: Vec::new(),
             to_find: Vec::new(),
             to_follow: Vec::new(),
+            started: false,
             found: 0,
             followed: 0,
             following: None,
@@ -73,6 +76,7 @@ impl Constraints {
     pub fn clear(&mut self) {
         self.to_find.clear();
         self.to_follow.clear();
+        self.started = false;
         self.found = 0;
         self.followed = 0;
         self.following = None;
@@ -137,6 +141,11 @@ impl Constraints {
     /// # Errors
     /// 23503, and those of cascades.
     pub fn run(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<Next> {
+        if !self.started && !self.to_find.is_empty() {
+            // What the statement itself has written is there to be pointed to.
+            cx.run.txn.begin_command();
+            self.started = true;
+        }
         while let Some((key, values)) = self.to_find.get(self.found) {
             let reference = Arc::clone(&target.references[*key]);
             let values = values.clone();
@@ -193,14 +202,15 @@ impl Constraints {
         }
         // A row that moves while it is locked is looked for again under its key.
         'search: for _ in 0..2 {
-            let rows = newest_rows(&key.parent, key.index, &key.key, values, &mut self.rows, cx)?;
+            let newest = cx.run.txn.isolation() == Isolation::ReadCommitted;
+            let rows = rows_with_key(&key.parent, key.index, &key.key, values, newest, &mut self.rows, cx)?;
             for row in rows {
                 let table = key.parent.open(cx.run.txn)?;
                 self.rows.clear();
                 match cx.run.txn.lock_row(table, row, RowLockMode::KeyShare, WaitPolicy::Block, &mut self.rows)? {
                     Step::Ready(RowLockOutcome::Locked) => return Ok(None),
                     Step::Ready(RowLockOutcome::Moved) => {
-                        let again = newest_rows(&key.parent, key.index, &key.key, values, &mut self.rows, cx)?;
+                        let again = rows_with_key(&key.parent, key.index, &key.key, values, true, &mut self.rows, cx)?;
                         if again.contains(&row) {
                             return Ok(None);
                         }
@@ -230,7 +240,7 @@ impl Constraints {
         let new = new.clone();
         if self.following.is_none() {
             if action == ForeignKeyAction::NoAction
-                && !newest_rows(&target.table, key.index, &key.key, &old, &mut self.rows, cx)?.is_empty()
+                && !rows_with_key(&target.table, key.index, &key.key, &old, true, &mut self.rows, cx)?.is_empty()
             {
                 return Ok(None);
             }
@@ -295,12 +305,13 @@ fn still_referenced(target: &Target, key: &ReferencedKey, old: &[Datum], cx: &Cx
     .constraint(&key.constraint)
 }
 
-/// The rows that have a key in their newest committed (or own) version.
-fn newest_rows(
+/// The rows that have a key, in their newest committed (or own) version or in the command's view.
+fn rows_with_key(
     table: &PlannedTable,
     index: Oid,
     key: &[(KeyColumn, usize)],
     values: &[Datum],
+    newest: bool,
     rows: &mut RowBatch,
     cx: &mut Cx<'_, '_>,
 ) -> Result<Vec<base::RowId>> {
@@ -309,7 +320,11 @@ fn newest_rows(
     };
     let table = table.open(cx.run.txn)?;
     rows.clear();
-    cx.run.txn.get_newest(table, index, &bytes, rows)?;
+    if newest {
+        cx.run.txn.get_newest(table, index, &bytes, rows)?;
+    } else {
+        cx.run.txn.get(table, index, &bytes, rows)?;
+    }
     Ok(rows.iter().map(|r| r.row).collect())
 }
 

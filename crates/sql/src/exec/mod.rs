@@ -165,6 +165,9 @@ impl Run<'_> {
             return Ok(None);
         }
         self.rows = 0;
+        if self.eval.has_wish() {
+            return Ok(Some(Wait::yield_now()));
+        }
         if self.cancel.load(Ordering::Relaxed) {
             return Err(Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"));
         }
@@ -245,6 +248,8 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
 pub struct Execution {
     plan: Arc<Plan>,
     machine: Machine,
+    /// What the machine has answered, while a wish of its expressions is fulfilled.
+    pending: Option<Next>,
     /// Rows handed out since the caller was last told of an end or a limit.
     handed_out: u64,
     changed: u64,
@@ -269,7 +274,15 @@ impl Execution {
     /// A run with these parameter values, of the statement's parameter types.
     pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
         let machine = Machine::new(&plan.root, params);
-        Execution { plan, machine, handed_out: 0, changed: 0, held: budget::Held::default(), analyze: None }
+        Execution {
+            plan,
+            machine,
+            pending: None,
+            handed_out: 0,
+            changed: 0,
+            held: budget::Held::default(),
+            analyze: None,
+        }
     }
 
     /// A run that counts rows and time (EXPLAIN ANALYZE).
@@ -282,6 +295,7 @@ impl Execution {
     /// Makes a finished run ready to run again with other parameters; memory is kept.
     pub fn reset(&mut self, params: Vec<Datum>) {
         self.machine.reset(params);
+        self.pending = None;
         self.handed_out = 0;
         self.changed = 0;
         self.held.release();
@@ -317,7 +331,7 @@ impl Execution {
             memory: cx.memory,
             changed: self.changed,
         };
-        let result = drive(&mut self.machine, &mut run, sink, max_rows, &mut self.handed_out);
+        let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;
         if let (Some(analysis), Some(started)) = (&mut self.analyze, started) {
             analysis.nanos += (cx.now)().saturating_sub(started);
@@ -342,13 +356,22 @@ impl Execution {
 
 fn drive(
     machine: &mut Machine,
+    pending: &mut Option<Next>,
     run: &mut Run<'_>,
     sink: &mut dyn RowSink,
     max_rows: u64,
     handed_out: &mut u64,
 ) -> Result<Progress> {
     loop {
-        match machine.next(run)? {
+        let next = match pending.take() {
+            Some(next) => next,
+            None => machine.next(run)?,
+        };
+        if run.eval.has_wish() && !matches!(next, Next::Wait(_)) {
+            *pending = Some(next);
+            return Ok(Progress::Wait(Wait::yield_now()));
+        }
+        match next {
             Next::Row => {
                 *handed_out += 1;
                 let full = sink.row(machine.row())?;

@@ -117,8 +117,27 @@ pub trait EvalContext {
     fn catalog(&self) -> std::sync::Arc<engine_api::Catalog>;
     /// Queues a notice.
     fn notice(&self, notice: base::Notice);
-    /// Sleep requested by `pg_sleep`: the statement suspends itself; the context records it.
+    /// `pg_backend_pid()`
     fn backend_pid(&self) -> i32;
+    /// Wishes that the statement waits for something (`pg_sleep`). An expression cannot wait; whoever runs the statement
+    /// does, before the row leaves it (rule R9).
+    ///
+    /// # Errors
+    /// 0A000 where nobody would.
+    fn wish(&self, wish: Wish) -> Result<()> {
+        Err(base::Error::unsupported(format!("waiting inside of this expression is not supported ({wish:?})")))
+    }
+    /// Whether a wish is still to be fulfilled.
+    fn has_wish(&self) -> bool {
+        false
+    }
+}
+
+/// What an expression wants to be waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// So many microseconds pass.
+    Sleep(i64),
 }
 
 /// What `pg_prepared_statements` shows of a statement.

@@ -7,6 +7,7 @@ mod catalog;
 mod names;
 mod privileges;
 mod sequences;
+mod waits;
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use types::oid::*;
 use types::{Array, Datum, Numeric};
 
 use super::entry::{argument_types, immutable, int_of, mismatch, stable, text_of, volatile};
-use super::{EvalContext, Function};
+use super::{EvalContext, Function, Wish};
 
 /// The table.
 #[rustfmt::skip]
@@ -95,10 +96,13 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(1576, "setval", &[REGCLASS, INT8], INT8, sequences::setval),
     volatile(1765, "setval", &[REGCLASS, INT8, BOOL], INT8, sequences::setval),
     volatile(2559, "lastval", &[], INT8, sequences::lastval),
+    // Names that no statement can write without quotes: what a sequence shows as a table.
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
     stable(2943, "txid_current", &[], INT8, unsupported),
     stable(5059, "pg_current_xact_id", &[], XID8, unsupported),
-    volatile(2626, "pg_sleep", &[FLOAT8], VOID, unsupported),
+    volatile(2626, "pg_sleep", &[FLOAT8], VOID, waits::sleep),
+    volatile(3935, "pg_sleep_for", &[INTERVAL], VOID, waits::sleep_for),
+    volatile(3936, "pg_sleep_until", &[TIMESTAMPTZ], VOID, waits::sleep_until),
     stable(3495, "to_regclass", &[TEXT], REGCLASS, catalog::to_regclass),
     stable(3493, "to_regtype", &[TEXT], REGTYPE, catalog::to_regtype),
     stable(4086, "to_regnamespace", &[TEXT], REGNAMESPACE, catalog::to_regnamespace),

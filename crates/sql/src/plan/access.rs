@@ -195,7 +195,9 @@ pub(super) fn choose<'e>(
 fn finish<'e>(mut path: Path<'e>, wanted: Option<(&WantedOrder, bool)>, ordered: bool, left: i32) -> Path<'e> {
     path.ordered = ordered;
     match wanted {
-        Some((_, limited)) if ordered && limited => path.cost = path.cost.min(20.0 + path.cost * 0.05 * 4f64.powi(left.min(4))),
+        Some((_, limited)) if ordered && limited => {
+            path.cost = path.cost.min(20.0 + path.cost * 0.05 * 4f64.powi(left.min(4)))
+        }
         Some(_) if !ordered => path.cost += path.rows * path.rows.max(2.0).log2() * 0.2,
         _ => {}
     }

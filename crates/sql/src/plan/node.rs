@@ -304,6 +304,8 @@ pub(crate) struct NestedLoopNode {
     pub conditions: Vec<Code>,
     /// Slots of the inner side, to be NULL for an outer row without a partner.
     pub inner_slots: Vec<Slot>,
+    /// The inner side has parts below its top that look at the outer row: nothing of it is kept from row to row.
+    pub anew: bool,
 }
 
 #[derive(Debug)]

@@ -215,10 +215,7 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
 
 /// Whether the result of an aggregate shows the order of its rows.
 fn keeps_order(aggregate: &str) -> bool {
-    matches!(
-        aggregate,
-        "array_agg" | "string_agg" | "json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg"
-    )
+    matches!(aggregate, "array_agg" | "string_agg" | "json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg")
 }
 
 /// Slots of the targets, and those that must be computed.
@@ -237,13 +234,7 @@ fn targets(level: &mut Level<'_>, query: &Query) -> Result<(Vec<Slot>, Vec<(Slot
     Ok((slots, computed))
 }
 
-fn sort(
-    level: &Level<'_>,
-    query: &Query,
-    input: Node,
-    targets: &[Slot],
-    limit: Option<(Code, Option<Code>)>,
-) -> Node {
+fn sort(level: &Level<'_>, query: &Query, input: Node, targets: &[Slot], limit: Option<(Code, Option<Code>)>) -> Node {
     let mut slots: BTreeSet<Slot> = targets.iter().copied().filter(|s| *s >= level.cx.params as Slot).collect();
     if !query.locking.is_empty() {
         // A row that has moved is looked at as a whole again.

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
 use super::settings::Settings;
-use crate::functions::{EvalContext, Identity, PreparedStatement};
+use crate::functions::{EvalContext, Identity, PreparedStatement, Wish};
 
 /// The part of a session that lives as long as the connection and that statements read.
 pub struct Environment {
@@ -31,6 +31,8 @@ pub struct Environment {
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
     pub pid: i32,
+    /// Microseconds that the statement's expressions wish to sleep ([`EvalContext::wish`]).
+    pub sleep: Cell<i64>,
     /// What replies must wait for because of sequence values that were handed out.
     pub sequence_gate: Cell<Lsn>,
     /// Start of the transaction.
@@ -107,7 +109,8 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn clock_timestamp(&self) -> i64 {
-        self.environment.host.now()
+        // An expression behind `pg_sleep` sees the time at which the sleep will be over.
+        self.environment.host.now().saturating_add(self.environment.sleep.get())
     }
 
     fn random(&self) -> f64 {
@@ -202,5 +205,16 @@ impl EvalContext for StatementContext<'_> {
 
     fn backend_pid(&self) -> i32 {
         self.environment.pid
+    }
+
+    fn wish(&self, wish: Wish) -> Result<()> {
+        match wish {
+            Wish::Sleep(micros) => self.environment.sleep.set(self.environment.sleep.get().saturating_add(micros)),
+        }
+        Ok(())
+    }
+
+    fn has_wish(&self) -> bool {
+        self.environment.sleep.get() != 0
     }
 }

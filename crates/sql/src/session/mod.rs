@@ -221,6 +221,7 @@ impl Session {
                 prepared: RefCell::default(),
                 random: Cell::new(random | 1),
                 pid,
+                sleep: Cell::new(0),
                 sequence_gate: Cell::new(Lsn(0)),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),

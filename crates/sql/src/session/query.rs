@@ -3,6 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use base::{Error, Oid, Result, SqlState};
@@ -191,20 +192,20 @@ impl Session {
             self.check_not_failed()?;
             self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
         } else {
-            let kind = Kind::Utility(Arc::new(parsed.node));
-            if !utility::ends_block(&kind) {
-                self.check_not_failed()?;
-            }
-            if let (Kind::Utility(node), false) = (&kind, self.block == Block::Failed) {
-                utility::check_described(self, node)?;
-            }
-            Statement {
+            let statement = Statement {
                 text: sql.into(),
                 start: 0,
                 param_types: types.to_vec(),
-                kind,
+                kind: Kind::Utility(Arc::new(parsed.node)),
                 catalog_version: catalog.version,
+            };
+            if !utility::ends_block(&statement.kind) {
+                self.check_not_failed()?;
             }
+            if let Kind::Utility(node) = &statement.kind {
+                utility::check_described(self, node)?;
+            }
+            statement
         });
         let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
         // What binding has to say is said each time.
@@ -280,9 +281,14 @@ impl Session {
                 Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
-                let tag = utility::run(self, node, &statement.text, out).await?;
+                let tag = match &**node {
+                    Node::TransactionStmt(stmt) => Some(self.transaction_statement(stmt, out).await?.to_string()),
+                    // Boxed: the futures of definitions and COPY are large, and this one is moved for every statement.
+                    _ => Box::pin(utility::run(self, node, &statement.text, out)).await?,
+                };
                 self.send_notices(out);
-                tag.map(|tag| tag.to_string())
+                self.send_parameters(out);
+                tag
             }
         })
     }
@@ -419,15 +425,46 @@ impl Session {
     pub(super) fn start_statement(&mut self) {
         let environment = &self.environment;
         environment.statement_start.set(environment.host.now());
+        environment.sleep.set(0);
         self.cancel.clear();
         let timeout = environment.settings.borrow().statement_timeout_ms;
         let deadline = if timeout == 0 { 0 } else { environment.host.monotonic_nanos() + timeout * 1_000_000 };
         self.deadline.set(deadline);
     }
 
-    /// Waits inside the open transaction; its wait is given up on timeout or cancel.
+    /// Sleeps as long as expressions wish ([`crate::functions::Wish`]), unless the statement is cancelled or times out.
+    async fn sleep_as_wished(&self) -> Result<()> {
+        /// Long sleeps are taken in parts.
+        const LONGEST_MS: u64 = 600_000;
+        let now = || self.environment.host.monotonic_nanos();
+        let wished = self.environment.sleep.take().max(0).unsigned_abs();
+        let end = now().saturating_add(wished.saturating_mul(1_000));
+        loop {
+            let (time, deadline) = (now(), self.deadline.get());
+            if deadline != 0 && time >= deadline {
+                return Err(statement_timeout());
+            }
+            if time >= end {
+                return Ok(());
+            }
+            let until = if deadline == 0 { end } else { end.min(deadline) };
+            let mut timer = self.environment.host.sleep((until - time).div_ceil(1_000_000).min(LONGEST_MS));
+            poll_fn(|cx| {
+                if self.cancel.poll(cx.waker()) {
+                    return Poll::Ready(Err(canceled()));
+                }
+                timer.as_mut().poll(cx).map(Ok)
+            })
+            .await?;
+        }
+    }
+
+    /// Waits inside the open transaction, and for what expressions wish; its wait is given up on timeout or cancel.
     pub(super) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
-        let result = self.wait(wait).await;
+        if self.environment.sleep.get() != 0 {
+            Box::pin(self.sleep_as_wished()).await?;
+        }
+        let result = Box::pin(self.wait(wait)).await;
         if result.is_err() {
             if let Some(txn) = &mut self.txn {
                 txn.cancel_wait();
@@ -441,7 +478,7 @@ impl Session {
         if wait.is_over() {
             // A turn for other connections of this core, not a wait for anything.
             self.environment.host.turn().await;
-            return Ok(());
+            return self.check_stop();
         }
         let lock_ms = self.environment.settings.borrow().lock_timeout_ms;
         let statement_ms = match self.deadline.get() {
@@ -468,6 +505,21 @@ impl Session {
             }
         })
         .await
+    }
+
+    /// Whether the statement may go on.
+    ///
+    /// # Errors
+    /// 57014 if it was cancelled or its time is over.
+    fn check_stop(&self) -> Result<()> {
+        if self.cancel.flag().load(Ordering::Acquire) {
+            return Err(canceled());
+        }
+        let deadline = self.deadline.get();
+        if deadline != 0 && self.environment.host.monotonic_nanos() >= deadline {
+            return Err(statement_timeout());
+        }
+        Ok(())
     }
 
     /// Parse: names a statement.
@@ -688,7 +740,7 @@ impl Session {
                 return Ok(ExecuteEnd::Complete);
             }
             Kind::Utility(_) => {
-                if let Some(tag) = self.run_statement(&statement, Vec::new(), out).await? {
+                if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), out)).await? {
                     out.complete(&tag);
                 }
                 return Ok(ExecuteEnd::Complete);
