@@ -94,6 +94,9 @@ pub struct TableDesc {
     /// Storage parameters, kept and shown.
     #[serde(default)]
     pub options: Vec<(String, String)>,
+    /// COMMENT ON the table (number 0) and its columns, by attribute number.
+    #[serde(default)]
+    pub comments: BTreeMap<i16, String>,
     /// Rises with TRUNCATE: the storage that belongs to this descriptor.
     #[serde(default)]
     pub storage: u32,

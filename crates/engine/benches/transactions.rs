@@ -49,6 +49,7 @@ fn table() -> TableDesc {
         layouts: vec![LayoutDesc { id: LayoutId(1), fields }],
         constraints: Vec::new(),
         options: Vec::new(),
+        comments: Default::default(),
         storage: 1,
     }
 }

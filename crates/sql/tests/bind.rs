@@ -114,6 +114,7 @@ fn table(number: u32, schema: Oid, name: &str, columns: &[Column<'_>], constrain
         layouts: vec![LayoutDesc { id: LayoutId(1), fields: Vec::new() }],
         constraints,
         options: Vec::new(),
+        comments: Default::default(),
         storage: 0,
     }
 }

@@ -569,9 +569,11 @@ impl<'a> Words<'a> {
 }
 
 /// Appends the binary form.
-pub(crate) fn write_binary(array: &Array, _ty: Oid, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn write_binary(array: &Array, ty: Oid, out: &mut Vec<u8>) -> Result<()> {
     let nulls = array.values.iter().any(Datum::is_null);
-    for word in [array.dims.len() as i32, nulls as i32, array.element.0 as i32] {
+    // A value of a binary-compatible array type keeps its elements' type: the column's says what they are now.
+    let element = crate::type_info(ty).map(|info| info.element).filter(|e| e.is_valid()).unwrap_or(array.element);
+    for word in [array.dims.len() as i32, nulls as i32, element.0 as i32] {
         out.extend_from_slice(&word.to_be_bytes());
     }
     for (len, lower) in &array.dims {

@@ -24,6 +24,7 @@ fn define_wide(shard: &Shard) {
         layouts: vec![LayoutDesc { id: LayoutId(1), fields }],
         constraints: Vec::new(),
         options: Vec::new(),
+        comments: Default::default(),
         storage: 1,
     };
     let keys = vec![IndexKey { column: 1, descending: false, nulls_first: false }];

@@ -98,6 +98,7 @@ pub fn define(shard: &Shard) {
         layouts: vec![LayoutDesc { id: LayoutId(1), fields }],
         constraints: Vec::new(),
         options: Vec::new(),
+        comments: Default::default(),
         storage: 1,
     };
     let index = IndexDesc {

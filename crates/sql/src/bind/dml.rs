@@ -41,7 +41,7 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn insert(&mut self, insert: &'a InsertStmt) -> Result<Bound> {
         self.push_scope();
         self.add_ctes(insert.withClause.as_deref())?;
-        let table = self.target_table(insert.relation.as_deref())?;
+        let table = self.target_table(insert.relation.as_deref(), "insert into")?;
         let rels = self.target_rels(&table, insert.relation.as_deref());
         // The source does not see the table, but errors know that it is there.
         self.enter_target(&rels[..1], &table);
@@ -74,7 +74,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The table that a statement changes.
-    fn target_table(&mut self, var: Option<&RangeVar>) -> Result<Arc<TableInfo>> {
+    fn target_table(&mut self, var: Option<&RangeVar>, verb: &str) -> Result<Arc<TableInfo>> {
         let Some(var) = var else { return Err(Error::internal("a statement without a table")) };
         let name = var.relname.as_deref().unwrap_or("");
         if var.schemaname.is_none() && self.find_cte(name).is_some() {
@@ -89,6 +89,20 @@ impl<'a> Binder<'a, '_> {
             Relation::Sequence(..) => {
                 let message = format!("cannot change sequence \"{name}\"");
                 Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
+            }
+            Relation::System(relation, _) if relation.schema == "information_schema" => {
+                let message = format!("cannot {verb} view \"{}\"", relation.name);
+                let (doing, event) = match verb {
+                    "insert into" => ("inserting into", "INSERT"),
+                    "update" => ("updating", "UPDATE"),
+                    _ => ("deleting from", "DELETE"),
+                };
+                Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                    .detail("Views that do not select from a single table or view are not automatically updatable.")
+                    .hint(format!(
+                        "To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional ON \
+                         {event} DO INSTEAD rule."
+                    )))
             }
             Relation::System(relation, _) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
@@ -499,8 +513,9 @@ impl<'a> Binder<'a, '_> {
         &mut self,
         var: Option<&'a RangeVar>,
         from: &'a [Option<Node>],
+        verb: &str,
     ) -> Result<(Arc<TableInfo>, Query)> {
-        let table = self.target_table(var)?;
+        let table = self.target_table(var, verb)?;
         let rels = self.target_rels(&table, var);
         self.enter_target(&rels[..1], &table);
         // Subqueries in FROM cannot see the table itself.
@@ -517,7 +532,7 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn update(&mut self, update: &'a UpdateStmt) -> Result<Bound> {
         self.push_scope();
         self.add_ctes(update.withClause.as_deref())?;
-        let (table, mut query) = self.modified_rows(update.relation.as_deref(), &update.fromClause)?;
+        let (table, mut query) = self.modified_rows(update.relation.as_deref(), &update.fromClause, "update")?;
         let set = self.set_list(&update.targetList, &table.desc)?;
         query.filter = self.condition(update.whereClause.as_ref(), Place::Where, "WHERE")?;
         let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
@@ -534,7 +549,7 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn delete(&mut self, delete: &'a DeleteStmt) -> Result<Bound> {
         self.push_scope();
         self.add_ctes(delete.withClause.as_deref())?;
-        let (table, mut query) = self.modified_rows(delete.relation.as_deref(), &delete.usingClause)?;
+        let (table, mut query) = self.modified_rows(delete.relation.as_deref(), &delete.usingClause, "delete from")?;
         query.filter = self.condition(delete.whereClause.as_ref(), Place::Where, "WHERE")?;
         let list = delete.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;

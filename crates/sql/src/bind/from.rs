@@ -212,8 +212,12 @@ impl<'a> Binder<'a, '_> {
                 self.add_from_rel(kind, columns, name, alias, Some(schema))
             }
             Relation::System(relation, schema) => {
-                let columns = relation.columns.iter();
-                let columns = columns.map(|&(name, ty)| RelColumn { name: name.to_string(), ty: Ty::of(ty) }).collect();
+                let columns = relation.columns.iter().enumerate();
+                let columns = columns.map(|(i, &(name, oid))| RelColumn {
+                    name: name.to_string(),
+                    ty: Ty { oid, typmod: relation.typmod(i) },
+                });
+                let columns = columns.collect();
                 self.add_from_rel(RelKind::System(relation), columns, name, alias, Some(schema))
             }
         }

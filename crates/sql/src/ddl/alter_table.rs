@@ -385,7 +385,21 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
             quote(name)
         }
     };
-    let expression = format!("({using})::{}", types::format_type(ty.oid, ty.typmod));
+    let plain = Ty::of(ty.oid);
+    cx.session.generated_columns_used(&using, plain, &table).map_err(|e| match e.code() {
+        SqlState::DATATYPE_MISMATCH => Error::new(
+            SqlState::DATATYPE_MISMATCH,
+            format!(
+                "result of USING clause for column \"{name}\" cannot be cast automatically to type {}",
+                types::format_type(ty.oid, -1)
+            ),
+        )
+        .hint("You might need to add an explicit cast."),
+        _ => cx.place(e, "", false),
+    })?;
+    // The length is applied as an assignment does, which refuses what it would have to cut.
+    let type_name = if ty.oid == types::oid::BPCHAR { "bpchar".to_string() } else { types::format_type(ty.oid, -1) };
+    let expression = format!("({using})::{type_name}");
     let column = &mut table.columns[number as usize - 1];
     column.type_oid = ty.oid;
     column.typmod = ty.typmod;

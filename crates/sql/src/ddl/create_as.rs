@@ -56,6 +56,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_
         layouts: Vec::new(),
         constraints: Vec::new(),
         options: storage_options(&into.options),
+        comments: Default::default(),
         storage: 1,
     };
     for (i, column) in columns.iter().enumerate() {

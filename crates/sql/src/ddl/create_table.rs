@@ -46,6 +46,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         layouts: Vec::new(),
         constraints: Vec::new(),
         options: storage_options(&stmt.options),
+        comments: Default::default(),
         storage: 1,
     };
     let mut pending: Vec<Pending> = Vec::new();

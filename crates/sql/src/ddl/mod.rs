@@ -7,6 +7,7 @@
 //! through [`Cx::put`], so an error anywhere leaves nothing behind once the transaction is rolled back.
 
 mod alter_table;
+mod comment;
 mod constraint;
 mod create_as;
 mod create_table;
@@ -44,6 +45,7 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
     let tag = match node {
         Node::CreateTableAsStmt(stmt) => return create_as::create_table_as(&mut cx, stmt).await.map(Some),
         Node::SelectStmt(stmt) => return create_as::select_into(&mut cx, stmt).await.map(Some),
+        Node::CommentStmt(stmt) => comment::comment(&mut cx, stmt).await?,
         Node::AlterObjectSchemaStmt(stmt) => set_schema::set_schema(&mut cx, stmt).await?,
         Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
         Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,

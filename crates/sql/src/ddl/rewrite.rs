@@ -34,7 +34,14 @@ pub(super) async fn rewrite_table(
         })
         .collect();
     let query = format!("SELECT {} FROM {}", values.join(", "), qualified(&cx.catalog(), &old));
-    let rows = cx.session.internal_query(&query).await?;
+    let mut rows = cx.session.internal_query(&query).await?;
+    for (i, field) in layout.fields.iter().enumerate() {
+        if field.typmod >= 0 && computed.iter().any(|(number, _)| *number == field.column) {
+            for row in &mut rows {
+                row[i] = types::apply_typmod(std::mem::take(&mut row[i]), field.type_oid, field.typmod, false)?;
+            }
+        }
+    }
     let codec = RowLayout::new(
         &layout.fields.iter().map(|f| ColumnType { oid: f.type_oid, typmod: f.typmod }).collect::<Vec<_>>(),
     );

@@ -35,6 +35,25 @@ pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
     [REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC].contains(&ty)
 }
 
+/// The value that a text means in such a type; `None` for others, and for those that take numbers only.
+pub(crate) fn from_name_in_catalog(cx: &dyn EvalContext, ty: Oid, text: &str) -> Option<Result<Datum>> {
+    use types::oid::{REGCLASS, REGTYPE, TEXT};
+    let name = match ty {
+        REGCLASS => "regclass",
+        REGTYPE => "to_regtype",
+        _ => return None,
+    };
+    let value = (function(name, &[TEXT])?.eval)(cx, &[Datum::text(text)]);
+    let is_number = text.bytes().all(|b| b.is_ascii_digit());
+    Some(match value {
+        Ok(Datum::Null) if is_number => return None,
+        Ok(Datum::Null) => {
+            Err(base::Error::new(base::SqlState::UNDEFINED_OBJECT, format!("type \"{text}\" does not exist")))
+        }
+        value => value,
+    })
+}
+
 /// The text form of a value of such a type; `None` for others and for NULL.
 pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> Option<Datum> {
     if value.is_null() || !is_name_in_catalog(ty) {

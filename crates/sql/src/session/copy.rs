@@ -40,15 +40,31 @@ struct Format {
     quote: u8,
     escape: u8,
     force_quote_all: bool,
+    /// Columns by name: quoted always; empty text instead of NULL; NULL also when quoted.
+    force_quote: Vec<String>,
+    force_not_null: Vec<String>,
+    force_null: Vec<String>,
 }
 
 impl Format {
-    fn parse(options: &[Option<Node>]) -> Result<Format> {
+    fn parse(options: &[Option<Node>], sql: &str) -> Result<Format> {
+        let mut given: Vec<&str> = Vec::new();
         let (mut csv, mut binary) = (false, false);
         let (mut header, mut force_quote_all) = (false, false);
         let (mut delimiter, mut null, mut quote, mut escape) = (None, None, None, None);
+        let (mut force_quote, mut force_not_null, mut force_null) = (Vec::new(), Vec::new(), Vec::new());
         for node in options.iter().flatten() {
             let Node::DefElem(option) = node else { continue };
+            let name = option.defname.as_deref().unwrap_or_default();
+            if given.contains(&name) {
+                return Err(Error::new(SqlState::SYNTAX_ERROR, "conflicting or redundant options")
+                    .at_byte(sql, option.location));
+            }
+            given.push(name);
+            let names = || match &option.arg {
+                Some(Node::List(list)) => list.iter().flatten().filter_map(text_of).collect(),
+                _ => Vec::new(),
+            };
             let text = || option.arg.as_ref().and_then(text_of).unwrap_or_default();
             let on =
                 || option.arg.as_ref().is_none_or(|a| number_of(a) != Some(0) && text() != "off" && text() != "false");
@@ -61,7 +77,8 @@ impl Format {
                         return Err(Error::new(
                             SqlState::INVALID_PARAMETER_VALUE,
                             format!("COPY format \"{other}\" not recognized"),
-                        ));
+                        )
+                        .at_byte(sql, option.location));
                     }
                 },
                 "header" => header = on(),
@@ -70,10 +87,17 @@ impl Format {
                 "quote" => quote = Some(text()),
                 "escape" => escape = Some(text()),
                 "force_quote" if matches!(option.arg, Some(Node::A_Star(_))) => force_quote_all = true,
+                "force_quote" => force_quote = names(),
+                "force_not_null" => force_not_null = names(),
+                "force_null" => force_null = names(),
                 // Rows are visible to nobody else before commit whatever this says.
                 "freeze" => {}
                 "encoding" if text().eq_ignore_ascii_case("utf8") || text().eq_ignore_ascii_case("utf-8") => {}
-                other => return Err(Error::unsupported(format!("COPY option \"{other}\" is not supported"))),
+                "encoding" => return Err(Error::unsupported("COPY in this encoding is not supported")),
+                other => {
+                    let message = format!("option \"{other}\" not recognized");
+                    return Err(Error::new(SqlState::SYNTAX_ERROR, message).at_byte(sql, option.location));
+                }
             }
         }
         if binary {
@@ -104,6 +128,9 @@ impl Format {
             quote,
             escape: byte(escape, quote, "escape")?,
             force_quote_all,
+            force_quote,
+            force_not_null,
+            force_null,
         })
     }
 }
@@ -116,7 +143,7 @@ pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out:
     if stmt.whereClause.is_some() {
         return Err(Error::unsupported("COPY FROM with WHERE is not supported"));
     }
-    let format = Format::parse(&stmt.options)?;
+    let format = Format::parse(&stmt.options, sql)?;
     session.ensure_transaction()?;
     if stmt.is_from {
         copy_from(session, stmt, sql, format, out).await
@@ -327,7 +354,9 @@ impl Loader {
             None => return Ok(None),
         };
         if end.is_none() && self.format.csv && self.in_quotes(line) {
-            return Err(self.error(SqlState::BAD_COPY_FILE_FORMAT, "unterminated CSV quoted field"));
+            let context = format!("COPY {}, line {}: \"{}\"", self.table, self.line + 1, String::from_utf8_lossy(line));
+            let error = Error::new(SqlState::BAD_COPY_FILE_FORMAT, "unterminated CSV quoted field");
+            return Err(error.context(context));
         }
         Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), used)))
     }
@@ -349,11 +378,6 @@ impl Loader {
 
     fn in_quotes(&self, line: &[u8]) -> bool {
         line.iter().filter(|&&b| b == self.format.quote).count() % 2 == 1
-    }
-
-    fn error(&self, code: SqlState, message: impl Into<String>) -> Error {
-        let line = if self.line == 0 { 1 } else { self.line };
-        Error::new(code, message).context(format!("COPY {}, line {line}", self.table))
     }
 
     async fn row(&mut self, session: &mut Session, line: &[u8]) -> Result<()> {
@@ -389,6 +413,10 @@ impl Loader {
         }
         self.insert(session, params).await.map_err(|error| match error.fields().context {
             Some(_) => error,
+            // PostgreSQL enters rows into indexes in bunches, and then has their lines no more.
+            None if error.code() == SqlState::UNIQUE_VIOLATION => {
+                error.context(format!("COPY {}, line {}", self.table, self.line))
+            }
             None => error.context(format!("COPY {}, line {}: \"{}\"", self.table, self.line, shown())),
         })
     }
@@ -455,7 +483,15 @@ impl Loader {
                 Some(b) if b != self.format.delimiter => field.push(b),
                 _ => {
                     let text = utf8(&field)?.to_string();
-                    fields.push(if !was_quoted && text == self.format.null { None } else { Some(text) });
+                    let column = self.names.get(fields.len());
+                    let listed = |list: &[String]| column.is_some_and(|name| list.contains(name));
+                    let is_null = text == self.format.null
+                        && if was_quoted {
+                            listed(&self.format.force_null)
+                        } else {
+                            !listed(&self.format.force_not_null)
+                        };
+                    fields.push(if is_null { None } else { Some(text) });
                     field.clear();
                     was_quoted = false;
                     if byte.is_none() {
@@ -542,7 +578,7 @@ async fn copy_to(
     if format.header {
         let names: Vec<Vec<u8>> = query.columns.iter().map(|c| c.name.clone().into_bytes()).collect();
         let mut line = Vec::new();
-        write_line(&format, names.iter().map(|n| Some(n.as_slice())), &mut line);
+        write_line(&format, names.iter().map(|n| Some(n.as_slice())), &[], &mut line);
         out.copy_data(&line);
     }
     let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
@@ -551,6 +587,7 @@ async fn copy_to(
         columns: &query.columns,
         settings: session.output_settings(),
         out: Vec::new(),
+        quoted: query.columns.iter().map(|c| format.force_quote.contains(&c.name)).collect(),
         ends: Vec::new(),
         rows: 0,
         scratch: Vec::new(),
@@ -589,6 +626,8 @@ struct Lines<'a> {
     columns: &'a [ResultColumn],
     settings: Arc<OutputSettings>,
     out: Vec<u8>,
+    /// Columns that FORCE_QUOTE names.
+    quoted: Vec<bool>,
     /// Where the rows in `out` end: clients expect one message per row.
     ends: Vec<usize>,
     rows: u64,
@@ -631,28 +670,38 @@ impl crate::exec::RowSink for Lines<'_> {
             }
         }
         let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
-        write_line(self.format, fields, &mut self.out);
+        write_line(self.format, fields, &self.quoted, &mut self.out);
         Ok(self.row_ends())
     }
 }
 
-fn write_line<'a>(format: &Format, fields: impl Iterator<Item = Option<&'a [u8]>>, out: &mut Vec<u8>) {
+/// `quoted`: columns that CSV quotes always.
+fn write_line<'a>(
+    format: &Format,
+    fields: impl ExactSizeIterator<Item = Option<&'a [u8]>>,
+    quoted: &[bool],
+    out: &mut Vec<u8>,
+) {
+    let alone = fields.len() == 1;
     for (i, field) in fields.enumerate() {
         if i > 0 {
             out.push(format.delimiter);
         }
         match field {
             None => out.extend_from_slice(format.null.as_bytes()),
-            Some(text) if format.csv => write_csv(format, text, out),
+            Some(text) if format.csv => {
+                let quote = format.force_quote_all || quoted.get(i) == Some(&true) || (alone && text == b"\\.");
+                write_csv(format, text, quote, out);
+            }
             Some(text) => write_escaped(format, text, out),
         }
     }
     out.push(b'\n');
 }
 
-fn write_csv(format: &Format, text: &[u8], out: &mut Vec<u8>) {
+fn write_csv(format: &Format, text: &[u8], quote: bool, out: &mut Vec<u8>) {
     let special = |b: &u8| [format.delimiter, format.quote, b'\n', b'\r'].contains(b);
-    let needs = format.force_quote_all || text == format.null.as_bytes() || text == b"\\." || text.iter().any(special);
+    let needs = quote || text == format.null.as_bytes() || text.iter().any(special);
     if !needs {
         return out.extend_from_slice(text);
     }
@@ -692,7 +741,7 @@ mod tests {
 
     #[test]
     fn escapes_round_trip() {
-        let format = Format::parse(&[]).unwrap();
+        let format = Format::parse(&[], "").unwrap();
         let text = b"a\tb\nc\\d\x08\x0b";
         let mut out = Vec::new();
         write_escaped(&format, text, &mut out);
@@ -702,9 +751,9 @@ mod tests {
 
     #[test]
     fn csv_quotes_what_needs_it() {
-        let format = Format { csv: true, delimiter: b',', null: String::new(), ..Format::parse(&[]).unwrap() };
+        let format = Format { csv: true, delimiter: b',', null: String::new(), ..Format::parse(&[], "").unwrap() };
         let mut out = Vec::new();
-        write_line(&format, [Some(&b"a,b"[..]), None, Some(b""), Some(b"x\"y")].into_iter(), &mut out);
+        write_line(&format, [Some(&b"a,b"[..]), None, Some(b""), Some(b"x\"y")].into_iter(), &[], &mut out);
         assert_eq!(out, b"\"a,b\",,\"\",\"x\"\"y\"\n");
     }
 }

@@ -666,6 +666,14 @@ impl Session {
             for (value, &ty) in values.iter().zip(&statement.param_types) {
                 params.push(match value {
                     BoundValue::Null => Datum::Null,
+                    BoundValue::Text(bytes) if functions::is_name_in_catalog(ty) => {
+                        let text = utf8(bytes)?;
+                        let eval = StatementContext::new(&self.environment, self.catalog());
+                        match functions::from_name_in_catalog(&eval, ty, text) {
+                            Some(value) => value?,
+                            None => types::parse_text(ty, -1, text, &input)?,
+                        }
+                    }
                     BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input)?,
                     BoundValue::Binary(bytes) => types::read_binary(ty, -1, bytes)?,
                 });

@@ -102,7 +102,6 @@ pub(super) async fn run(
         Node::VacuumStmt(stmt) => vacuum(session, stmt, sql)?,
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
         Node::CheckPointStmt(_) => "CHECKPOINT",
-        Node::CommentStmt(_) => "COMMENT",
         Node::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
         // Every role may do everything until privileges exist; a superuser's GRANT changes nothing.
         Node::GrantStmt(stmt) if stmt.is_grant => "GRANT",

@@ -3,7 +3,7 @@
 use engine_api::oids;
 use types::{Datum, all_types};
 
-use super::relations::{collation_of, oid_array};
+use super::relations::{collation_of, oid_array, storage_of};
 use super::{Rows, SystemRelation, oid, row, text};
 use crate::functions::{self, EvalContext};
 
@@ -35,7 +35,7 @@ pub(super) fn types(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                     ("typreceive", text(io_name(t.name, array, "recv"))),
                     ("typsend", text(io_name(t.name, array, "send"))),
                     ("typalign", text("i")),
-                    ("typstorage", text(if t.len < 0 { "x" } else { "p" })),
+                    ("typstorage", text(storage_of(t.oid))),
                     ("typnotnull", Datum::Bool(false)),
                     ("typbasetype", Datum::Oid(0)),
                     ("typtypmod", Datum::Int4(-1)),

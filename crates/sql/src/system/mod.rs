@@ -37,6 +37,19 @@ pub struct SystemRelation {
     pub rows: fn(&SystemRelation, &dyn EvalContext) -> Result<Vec<Vec<Datum>>>,
 }
 
+impl SystemRelation {
+    /// The modifier of a column's type: the domain `yes_or_no` is a `varchar(3)`.
+    pub fn typmod(&self, column: usize) -> i32 {
+        const FLAGS: [&str; 6] =
+            ["identity_cycle", "initially_deferred", "enforced", "nulls_distinct", "with_hierarchy", "cycle_option"];
+        let (name, ty) = self.columns[column];
+        let is_flag = self.schema == "information_schema"
+            && ty == types::oid::VARCHAR
+            && (FLAGS.contains(&name) || name.starts_with("is_") && name != "is_generated");
+        if is_flag { 3 + 4 } else { -1 }
+    }
+}
+
 impl std::fmt::Debug for SystemRelation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.schema, self.name)

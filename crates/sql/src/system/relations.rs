@@ -217,7 +217,7 @@ fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
             ("atttypmod", Datum::Int4(a.typmod)),
             ("attbyval", Datum::Bool(info.is_some_and(|i| i.by_val))),
             ("attalign", text("i")),
-            ("attstorage", text(if info.is_some_and(|i| i.len < 0) { "x" } else { "p" })),
+            ("attstorage", text(storage_of(a.type_oid))),
             ("attcompression", text("")),
             ("attnotnull", Datum::Bool(a.not_null)),
             ("atthasdef", Datum::Bool(a.has_default)),
@@ -230,6 +230,15 @@ fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
             ("attcollation", Datum::Oid(collation_of(a.type_oid))),
         ],
     )
+}
+
+/// How PostgreSQL stores long values of a type.
+pub(super) fn storage_of(ty: Oid) -> &'static str {
+    match type_info(ty) {
+        Some(_) if ty == types::oid::NUMERIC => "m",
+        Some(info) if info.len == -1 => "x",
+        _ => "p",
+    }
 }
 
 /// The default collation for text types, as PostgreSQL numbers it.
@@ -426,4 +435,26 @@ pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             )
         })
         .collect())
+}
+
+/// Comments on tables and columns.
+pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    /// OID of `pg_class`.
+    const CLASS: u32 = 1259;
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        for (number, comment) in &table.comments {
+            rows.push(row(
+                rel,
+                vec![
+                    ("objoid", oid(table.oid)),
+                    ("classoid", Datum::Oid(CLASS)),
+                    ("objsubid", Datum::Int4((*number).into())),
+                    ("description", text(comment)),
+                ],
+            ));
+        }
+    }
+    Ok(rows)
 }

@@ -107,6 +107,17 @@ pub(in crate::functions) fn regproc_out(_: &dyn EvalContext, args: &[Datum]) -> 
     reg_text(args, |oid| function_by_oid(oid.0).map(|function| function.name.to_string()))
 }
 
+/// The comment on a table or, with a number, one of its columns.
+pub(super) fn description(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let catalog = cx.catalog();
+    let number = match args.get(1) {
+        Some(Datum::Int4(number)) => i16::try_from(*number).unwrap_or(-1),
+        Some(Datum::Text(class)) if **class != *"pg_class" => -1,
+        _ => 0,
+    };
+    Ok(catalog.table(oid_of(args, 0)?).and_then(|table| table.comments.get(&number)).cloned().into())
+}
+
 /// A default or a check of a relation, found by its text; anything else is shown as it is.
 pub(super) fn get_expr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (text, catalog) = (text_of(args, 0)?, cx.catalog());
