@@ -16,16 +16,18 @@ PORT ?= 5432
 ## Formatting, lints, the repository's own checks, all tests.
 test:
 	$(STAGE) \
+	run dependencies scripts/dependencies.sh; \
 	run format cargo fmt --all --check; \
 	run lints cargo clippy --workspace --all-targets --locked -- -D warnings; \
 	run repository cargo run -q --locked -p xtask -- check; \
+	run server cargo build --locked -p server; \
 	run tests cargo test --workspace --locked; \
 	run schedules env RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/shuttle cargo test --locked -p mvcc; \
 	run documentation env RUSTDOCFLAGS="-D warnings" cargo doc -q --workspace --no-deps --locked
 
-## A server on DATA (default .nyala/data) and PORT (default 5432), until Ctrl-C.
+## Builds the release binary, serves DATA (default .nyala/data) on PORT (default 5432) until Ctrl-C, and shows TPC-C on it.
 run:
-	@cargo build -q --release --locked -p server
+	cargo build --release --locked -p server
 	@DATA='$(DATA)' PORT='$(PORT)' scripts/run.sh '$(CARGO_TARGET_DIR)/release/nyala'
 
 clean:

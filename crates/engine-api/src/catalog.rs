@@ -119,6 +119,21 @@ pub struct ColumnDesc {
     /// Value of rows written before the column existed: PostgreSQL text form; `None` is NULL.
     #[serde(default)]
     pub missing: Option<String>,
+    /// GENERATED AS IDENTITY; its default is the sequence's next value.
+    #[serde(default)]
+    pub identity: Option<Identity>,
+    /// GENERATED ALWAYS AS (…) STORED: the expression as SQL text.
+    #[serde(default)]
+    pub generated: Option<String>,
+}
+
+/// Whether an identity column takes values that were not generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Identity {
+    /// ALWAYS: only with OVERRIDING SYSTEM VALUE.
+    Always,
+    /// BY DEFAULT
+    ByDefault,
 }
 
 /// One shape of stored tuples.

@@ -13,6 +13,9 @@ pub trait Engine: Send + Sync + 'static {
     /// The newest committed catalog.
     fn catalog(&self) -> Arc<Catalog>;
 
+    /// [`Catalog::version`] of the newest committed catalog. Cheap.
+    fn catalog_version(&self) -> u64;
+
     /// Starts a transaction. It takes no view and no id before its first command.
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn>;
 
@@ -267,6 +270,9 @@ pub trait Txn: Send {
 
     /// The newest committed catalog plus its own DDL (rule R10).
     fn catalog(&self) -> Arc<Catalog>;
+
+    /// Whether it has changed definitions, so that [`Txn::catalog`] is its own.
+    fn has_definitions(&self) -> bool;
 
     /// Starts a command: the command number rises, and at READ COMMITTED the view is taken anew.
     fn begin_command(&mut self);

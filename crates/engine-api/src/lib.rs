@@ -18,8 +18,8 @@ mod wait;
 
 pub use batch::{BatchRow, RowBatch};
 pub use catalog::{
-    Catalog, CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, ForeignKeyAction, IndexDesc,
-    IndexKey, LayoutDesc, LayoutField, RoleDesc, SchemaDesc, SequenceDesc, TableDesc, TableKind, oids,
+    Catalog, CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, ForeignKeyAction, Identity,
+    IndexDesc, IndexKey, LayoutDesc, LayoutField, RoleDesc, SchemaDesc, SequenceDesc, TableDesc, TableKind, oids,
 };
 pub use engine::{
     CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeyRange, MemoryUse, RowLockMode,

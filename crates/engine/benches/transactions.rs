@@ -21,7 +21,18 @@ const ROWS: u64 = 100_000;
 
 fn column(number: i16, name: &str, type_oid: Oid) -> ColumnDesc {
     let name = name.to_string();
-    ColumnDesc { number, name, type_oid, typmod: -1, not_null: true, default: None, dropped: false, missing: None }
+    ColumnDesc {
+        number,
+        name,
+        type_oid,
+        typmod: -1,
+        not_null: true,
+        default: None,
+        dropped: false,
+        missing: None,
+        identity: None,
+        generated: None,
+    }
 }
 
 fn table() -> TableDesc {

@@ -345,6 +345,7 @@ impl Transaction {
         let Some(table) = catalog.table(desc.table) else { return Error::internal("the table went away") };
         Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{}\"", desc.name))
             .detail(format!("Key {} is duplicated.", shape.key_text(table, desc, layout, &tuple)))
+            .schema(unique::schema_of(&catalog, table))
             .table(&table.name)
             .constraint(&desc.name)
     }

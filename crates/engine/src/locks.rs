@@ -130,6 +130,7 @@ impl Transaction {
         let handle = TableHandle::of(table)?;
         let (core, inner) = (self.core.as_mut().expect("started above"), &self.shard.0);
         let mark = core.mark();
+        let keeps_key = mode == RowLockMode::KeyShare;
         let (rows, mode) = (&handle.store.rows, row_mode(mode));
         let guard = pin();
         let mut answer = LockResult::WouldBlock;
@@ -196,6 +197,8 @@ impl Transaction {
                 self.note(ts);
                 Ok(RowLockOutcome::Gone)
             }
+            // A foreign key may point to a row of its own statement; UPDATE and DELETE pass over what they made.
+            Found::OwnOfThisCommand if keeps_key => Ok(RowLockOutcome::Locked),
             Found::OwnOfThisCommand => Ok(RowLockOutcome::Gone),
         };
         drop(guard);

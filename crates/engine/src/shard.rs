@@ -139,6 +139,10 @@ impl Engine for Shard {
         self.0.catalog.read().clone()
     }
 
+    fn catalog_version(&self) -> u64 {
+        self.0.catalog.read().version
+    }
+
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn> {
         Box::new(Transaction::new(self.clone(), options))
     }

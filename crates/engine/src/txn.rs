@@ -488,6 +488,10 @@ impl Txn for Transaction {
         if self.definitions.changes.is_empty() { committed } else { self.definitions.catalog_of(committed) }
     }
 
+    fn has_definitions(&self) -> bool {
+        !self.definitions.changes.is_empty()
+    }
+
     fn begin_newest_command(&mut self) {
         self.command.0 += 1;
         if self.options.isolation == Isolation::ReadCommitted || self.held.is_some() {

@@ -129,6 +129,11 @@ pub fn enter(
     }
 }
 
+/// The name of a table's schema, for errors.
+pub fn schema_of(catalog: &Catalog, table: &engine_api::TableDesc) -> String {
+    catalog.get(table.schema).map(|schema| schema.name().to_owned()).unwrap_or_default()
+}
+
 /// 23505 for a key that is taken. Names are those of `catalog`: the index or its table may have been renamed.
 pub fn violation(catalog: &Catalog, handle: &TableHandle, index: &IndexStore, layout: LayoutId, tuple: &[u8]) -> Error {
     let table = catalog.table(handle.desc.oid).unwrap_or(&handle.desc);
@@ -136,6 +141,7 @@ pub fn violation(catalog: &Catalog, handle: &TableHandle, index: &IndexStore, la
     let key = handle.shape.key_text(table, &index.desc, layout, tuple);
     Error::new(SqlState::UNIQUE_VIOLATION, format!("duplicate key value violates unique constraint \"{name}\""))
         .detail(format!("Key {key} already exists."))
+        .schema(schema_of(catalog, table))
         .table(&table.name)
         .constraint(name)
 }

@@ -1,6 +1,7 @@
 //! Listeners, one acceptor, and one thread per core that serves connections.
 //!
-//! The acceptor hands a new connection to the core with the fewest; there it stays, and all it does runs there.
+//! The acceptor hands a new connection to the core with the fewest; there it stays, and all it does runs there. Cancel
+//! requests the acceptor answers itself: the core they would go to may be busy with just what is to be cancelled.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -14,15 +15,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base::{Error, SqlState};
-use rustix::net::sockopt;
+use rustix::net::{RecvFlags, recv, sockopt};
+use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::task::LocalSet;
+use tokio::task::{JoinSet, LocalSet};
 
 use crate::conn::{self, Options};
-use crate::registry::Registry;
+use crate::proto::{self, Initial};
+use crate::registry::{BackendKey, Registry};
 use crate::{Backend, Peer};
 
+/// Bytes of a cancel request.
+const CANCEL_REQUEST: usize = 16;
+/// How long the acceptor waits for a connection's first bytes.
+const FIRST_WORDS: Duration = Duration::from_secs(1);
 /// Connections waiting to be accepted.
 const BACKLOG: u32 = 1024;
 /// A silent peer is asked for a sign of life after this long, …
@@ -33,6 +40,9 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_PROBES: u32 = 6;
 /// … or when it has not taken what was sent to it for so long.
 const UNACKNOWLEDGED_MS: u32 = 120_000;
+/// Stack of a core's thread. Statements are parsed, bound, planned, run and dropped by recursion; what they may nest to is
+/// chosen to fit this. Only what is used takes memory.
+const CORE_STACK: usize = 64 << 20;
 
 /// What to listen on and how much to take.
 #[derive(Clone, Debug)]
@@ -85,18 +95,30 @@ impl Drop for SocketFile {
     }
 }
 
+/// An accepted connection that has not said what it wants.
+enum Accepted {
+    Tcp(TcpStream, SocketAddr),
+    Unix(UnixStream),
+}
+
 /// An accepted connection on its way to a core, detached from the acceptor's reactor.
 enum Incoming {
     Tcp(std::net::TcpStream, SocketAddr),
     Unix(std::os::unix::net::UnixStream),
 }
 
-/// The acceptor's view of a core.
+/// A core's thread.
 struct Core {
+    door: Door,
+    done: oneshot::Receiver<()>,
+}
+
+/// The acceptor's view of a core.
+#[derive(Clone)]
+struct Door {
     queue: mpsc::UnboundedSender<(Incoming, Option<Error>)>,
     /// Connections given to the core and not ended yet: raised by the acceptor, lowered by the core.
     load: Arc<AtomicUsize>,
-    done: oneshot::Receiver<()>,
 }
 
 impl Server {
@@ -139,14 +161,19 @@ impl Server {
         let backend = Arc::new(backend);
         let start = |index| start_core(index, Arc::clone(&registry), Arc::clone(&backend), config.connection.clone());
         let cores = (0..config.cores.max(1)).map(start).collect::<io::Result<Vec<Core>>>()?;
+        let doors = Doors {
+            cores: cores.iter().map(|core| core.door.clone()).collect(),
+            max_connections: config.max_connections,
+            registry: Arc::clone(&registry),
+        };
         tokio::select! {
             _ = shutdown => {}
-            _ = accept(&listeners, &cores, config.max_connections) => {}
+            _ = accept(&listeners, Arc::new(doors)) => {}
         }
         drop(listeners);
         registry.terminate_all();
         for core in cores {
-            drop(core.queue);
+            drop(core.door);
             // An error means that the core's thread is gone, which is as good.
             let _ = core.done.await;
         }
@@ -174,7 +201,7 @@ fn bind_unix(path: &Path) -> io::Result<Listener> {
 }
 
 impl Listener {
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Incoming>> {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
         match self {
             Listener::Tcp(tcp) => tcp.poll_accept(cx).map(|accepted| {
                 let (stream, peer) = accepted?;
@@ -182,9 +209,9 @@ impl Listener {
                 if let Err(error) = prepare(&stream) {
                     tracing::debug!(%error, %peer, "could not set the socket's options");
                 }
-                Ok(Incoming::Tcp(stream.into_std()?, peer))
+                Ok(Accepted::Tcp(stream, peer))
             }),
-            Listener::Unix(unix, _) => unix.poll_accept(cx).map(|accepted| Ok(Incoming::Unix(accepted?.0.into_std()?))),
+            Listener::Unix(unix, _) => unix.poll_accept(cx).map(|accepted| Ok(Accepted::Unix(accepted?.0))),
         }
     }
 }
@@ -200,10 +227,20 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
+/// Where accepted connections go.
+struct Doors {
+    cores: Vec<Door>,
+    max_connections: usize,
+    registry: Arc<Registry>,
+}
+
 /// Accepts for ever.
-async fn accept(listeners: &[Listener], cores: &[Core], max_connections: usize) {
+async fn accept(listeners: &[Listener], doors: Arc<Doors>) {
+    // Dropped with this future: connections on their way are closed then.
+    let mut on_their_way = JoinSet::new();
     loop {
         let next = poll_fn(|cx| {
+            while let Poll::Ready(Some(_)) = on_their_way.poll_join_next(cx) {}
             for listener in listeners {
                 if let Poll::Ready(accepted) = listener.poll_accept(cx) {
                     return Poll::Ready(accepted);
@@ -212,7 +249,7 @@ async fn accept(listeners: &[Listener], cores: &[Core], max_connections: usize) 
             Poll::Pending
         });
         match next.await {
-            Ok(incoming) => hand_over(incoming, cores, max_connections),
+            Ok(accepted) => _ = on_their_way.spawn(route(accepted, Arc::clone(&doors))),
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             // Out of descriptors, most likely. A short rest keeps this from spinning.
             Err(error) => {
@@ -223,9 +260,49 @@ async fn accept(listeners: &[Listener], cores: &[Core], max_connections: usize) 
     }
 }
 
-fn hand_over(incoming: Incoming, cores: &[Core], max_connections: usize) {
+/// Looks at what a connection says first: a cancel request is answered, anything else goes to a core, as does one that
+/// says nothing for a while.
+async fn route(accepted: Accepted, doors: Arc<Doors>) {
+    let mut first = [0; CANCEL_REQUEST];
+    let look = async {
+        loop {
+            let looked = match &accepted {
+                Accepted::Tcp(tcp, _) => {
+                    tcp.readable().await?;
+                    tcp.try_io(Interest::READABLE, || Ok(recv(tcp, &mut first, RecvFlags::PEEK)?))
+                }
+                Accepted::Unix(unix) => {
+                    unix.readable().await?;
+                    unix.try_io(Interest::READABLE, || Ok(recv(unix, &mut first, RecvFlags::PEEK)?))
+                }
+            };
+            match looked {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                looked => return looked,
+            }
+        }
+    };
+    // Whatever goes wrong here goes wrong again at the core, which knows what to do about it.
+    let looked = tokio::time::timeout(FIRST_WORDS, look).await;
+    let seen = looked.map_or(0, |looked| looked.map_or(0, |(_, length)| length.min(CANCEL_REQUEST)));
+    if let Ok(Some((Initial::Cancel { pid, secret }, _))) = proto::initial(&first[..seen]) {
+        doors.registry.cancel_with_secret(BackendKey { pid, secret });
+        return;
+    }
+    // Leaving the acceptor's reactor fails only if the socket is dead already.
+    let incoming = match accepted {
+        Accepted::Tcp(tcp, peer) => tcp.into_std().map(|tcp| Incoming::Tcp(tcp, peer)),
+        Accepted::Unix(unix) => unix.into_std().map(Incoming::Unix),
+    };
+    if let Ok(incoming) = incoming {
+        hand_over(incoming, &doors);
+    }
+}
+
+fn hand_over(incoming: Incoming, doors: &Doors) {
+    let Doors { cores, max_connections, .. } = doors;
     let total: usize = cores.iter().map(|c| c.load.load(Ordering::Relaxed)).sum();
-    let refuse = (total >= max_connections)
+    let refuse = (total >= *max_connections)
         .then(|| Error::fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
     // A refusal takes a place, too, until it is read: beyond twice the limit there is not even that.
     if total >= max_connections.saturating_mul(2).saturating_add(16) {
@@ -248,13 +325,14 @@ where
     let load = Arc::new(AtomicUsize::new(0));
     let core_load = Arc::clone(&load);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::Builder::new().name(format!("core-{index}")).spawn(move || {
+    let thread = std::thread::Builder::new().name(format!("core-{index}")).stack_size(CORE_STACK);
+    thread.spawn(move || {
         let local = LocalSet::new();
         local.block_on(&runtime, serve_core(incoming, core_load, registry, || backend(index), options));
         // Nobody waits if the server's future was dropped.
         let _ = ended.send(());
     })?;
-    Ok(Core { queue, load, done })
+    Ok(Core { door: Door { queue, load }, done })
 }
 
 /// Counts a connection while it lives.

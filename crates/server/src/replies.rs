@@ -111,6 +111,10 @@ impl Output for Replies<'_> {
         self.keep(queued);
     }
 
+    fn wants_text(&self, column: usize) -> bool {
+        self.formats.get(column) == Format::Text
+    }
+
     fn complete(&mut self, tag: &str) {
         if self.failure.is_none() {
             self.out.command_complete(tag);

@@ -121,9 +121,11 @@ impl pgwire::Session for ClientSession {
         self.conclude(result, failure)
     }
 
-    async fn parse(&mut self, parse: Parse<'_>, _out: &Out) -> Result<()> {
+    async fn parse(&mut self, parse: Parse<'_>, out: &Out) -> Result<()> {
         let types: SmallVec<[_; 16]> = parse.types.iter().collect();
-        guarded(self.sql.parse(parse.name, parse.sql, &types)).await
+        let result = guarded(self.sql.parse(parse.name, parse.sql, &types)).await;
+        self.sql.send_notices(&mut Replies::simple(out));
+        result
     }
 
     async fn bind(&mut self, bind: Bind<'_>, _out: &Out) -> Result<()> {

@@ -66,12 +66,23 @@ pub struct Query {
     pub order_by: Vec<SortKey>,
     /// LIMIT (bigint); NULL is no limit.
     pub limit: Option<Expr>,
+    /// FETCH … WITH TIES: rows equal in ORDER BY to the last one come too.
+    pub with_ties: bool,
     /// OFFSET (bigint).
     pub offset: Option<Expr>,
     /// Set operation or VALUES instead of FROM/WHERE; `order_by`, `limit`, `offset` still apply to its result.
     pub body: Body,
     /// FOR UPDATE and kin.
     pub locking: Vec<Locking>,
+}
+
+/// A call of a set-returning function.
+#[derive(Clone, Debug)]
+pub struct SetCall {
+    /// Function.
+    pub function: &'static SetFunction,
+    /// Arguments.
+    pub args: Vec<Expr>,
 }
 
 /// What produces the rows of a query.
@@ -140,12 +151,11 @@ pub enum RelKind {
         /// May refer to earlier FROM items.
         lateral: bool,
     },
-    /// A set-returning function in FROM.
+    /// Set-returning functions in FROM, side by side: the columns of the first, then of the second and so on; one that
+    /// has no more rows gives NULLs until all are done.
     Function {
-        /// Function.
-        function: &'static SetFunction,
-        /// Arguments.
-        args: Vec<Expr>,
+        /// The calls, at least one.
+        calls: Vec<SetCall>,
         /// WITH ORDINALITY
         ordinality: bool,
     },
@@ -503,6 +513,8 @@ pub struct Insert {
     pub rels: Vec<Rel>,
     /// CHECK constraints to test on each new row: (name, expression over rel 0).
     pub checks: Vec<(String, Expr)>,
+    /// Generated columns, computed when all others are: (attnum - 1, value over rel 0).
+    pub generated: Vec<(usize, Expr)>,
 }
 
 /// Rows of an INSERT.
@@ -552,6 +564,8 @@ pub struct Update {
     pub set: Vec<(usize, Expr)>,
     /// CHECK constraints over the *new* row as rel 0.
     pub checks: Vec<(String, Expr)>,
+    /// Generated columns, computed when all others are: (attnum - 1, value over the *new* row as rel 0).
+    pub generated: Vec<(usize, Expr)>,
     /// RETURNING over the query's rels, rel 0 being the new row.
     pub returning: Vec<Target>,
 }

@@ -101,6 +101,8 @@ fn table(number: u32, schema: Oid, name: &str, columns: &[Column<'_>], constrain
         default: default.map(str::to_string),
         dropped: name.is_empty(),
         missing: None,
+        identity: None,
+        generated: None,
     });
     TableDesc {
         oid: Oid(number),

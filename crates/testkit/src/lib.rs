@@ -11,6 +11,7 @@
 
 mod client;
 pub mod history;
+pub mod joins;
 mod nyala;
 mod oracle;
 mod process;

@@ -8,6 +8,8 @@ use crate::{Array, Datum, InputContext, OutputSettings, io, oid};
 
 /// PostgreSQL's limit of dimensions.
 const DIMENSIONS_MAX: usize = 6;
+/// Bytes of a record in text form.
+const RECORD_MAX: usize = 256 << 20;
 /// PostgreSQL's limit of elements.
 const ELEMENTS_MAX: i32 = 134_217_727;
 
@@ -399,7 +401,11 @@ fn write_level(
 }
 
 /// Appends a row value: `(1,,"a b")`. Fields are shown by their own variant, as a record does not carry their types.
+///
+/// # Errors
+/// 54000 if it gets too long.
 pub(crate) fn write_record(values: &[Datum], settings: &OutputSettings, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
     out.push(b'(');
     let mut scratch = Vec::new();
     for (i, value) in values.iter().enumerate() {
@@ -423,6 +429,11 @@ pub(crate) fn write_record(values: &[Datum], settings: &OutputSettings, out: &mu
         }
         if quote {
             out.push(b'"');
+        }
+        // Quotes double with every level, so that a short statement could ask for more than any memory.
+        if out.len() - start > RECORD_MAX {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory")
+                .detail("The text form of a record cannot be longer than 256 MB."));
         }
     }
     out.push(b')');

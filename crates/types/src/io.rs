@@ -77,6 +77,10 @@ pub fn write_text(value: DatumRef<'_>, ty: Oid, settings: &OutputSettings, out: 
         DatumRef::Int2(v) => write_int(v as i64, out),
         DatumRef::Int4(v) => write_int(v as i64, out),
         DatumRef::Int8(v) => write_int(v, out),
+        DatumRef::Oid(v) if ty == oid::REGTYPE && oid::type_info(Oid(v)).is_some() => {
+            out.extend_from_slice(oid::format_type(Oid(v), -1).as_bytes());
+        }
+        DatumRef::Oid(0) if ty == oid::REGTYPE => out.push(b'-'),
         DatumRef::Oid(v) => write_int(v as i64, out),
         DatumRef::Float4(v) => write_float4(v, settings.extra_float_digits, out),
         DatumRef::Float8(v) => write_float8(v, settings.extra_float_digits, out),

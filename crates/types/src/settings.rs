@@ -76,9 +76,12 @@ impl TimeZone {
             }
             return TimeZone::fixed(seconds as i32);
         }
-        let zone = jiff::tz::TimeZone::get(text).ok()?;
-        let name = zone.iana_name().unwrap_or(text).into();
-        Some(TimeZone { name, zone })
+        if let Ok(zone) = jiff::tz::TimeZone::get(text) {
+            let name = zone.iana_name().unwrap_or(text).into();
+            return Some(TimeZone { name, zone });
+        }
+        let zone = crate::datetime::posix_rules(text)?;
+        Some(TimeZone { name: text.to_ascii_uppercase().into(), zone })
     }
 
     /// A fixed offset in seconds east of UTC, named as PostgreSQL names it (`<+02>-02`).

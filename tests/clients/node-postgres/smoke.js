@@ -50,13 +50,6 @@ async function copy(client) {
   assert.equal(text, lines.join(''));
 }
 
-async function notifications(client) {
-  const heard = new Promise((resolve) => client.once('notification', resolve));
-  await client.query('LISTEN client_node_channel');
-  await client.query("NOTIFY client_node_channel, 'hello'");
-  assert.equal((await heard).payload, 'hello');
-}
-
 async function pool() {
   const connections = new Pool({ max: 5 });
   const tasks = Array.from({ length: 50 }, (_, i) => connections.query('SELECT $1::int + 1 AS n', [i]));
@@ -72,7 +65,6 @@ async function main() {
   await transactions(client);
   await errors(client);
   await copy(client);
-  await notifications(client);
   await pool();
   await client.query('DROP TABLE client_node');
   await client.end();

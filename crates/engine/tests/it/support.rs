@@ -51,6 +51,8 @@ pub fn column(number: i16, name: &str, type_oid: Oid) -> ColumnDesc {
         default: None,
         dropped: false,
         missing: None,
+        identity: None,
+        generated: None,
     }
 }
 

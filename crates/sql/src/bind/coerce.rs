@@ -30,9 +30,13 @@ pub(super) fn is_preferred(ty: Oid) -> bool {
     type_info(ty).is_some_and(|t| t.preferred)
 }
 
-/// A true array type.
+/// A true array type; the catalog's vectors are too.
 pub(super) fn is_array(ty: Oid) -> bool {
-    type_info(ty).is_some_and(types::TypeInfo::is_array)
+    is_vector(ty) || type_info(ty).is_some_and(types::TypeInfo::is_array)
+}
+
+fn is_vector(ty: Oid) -> bool {
+    matches!(ty, oid::INT2VECTOR | oid::OIDVECTOR)
 }
 
 /// The polymorphic pseudo-types.
@@ -76,7 +80,8 @@ pub(super) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathwa
             Pathway::Relabel
         });
     }
-    if let (true, true, Some(from), Some(to)) = (is_array(from), is_array(to), element_of(from), element_of(to)) {
+    let arrays = is_array(from) && is_array(to) && !is_vector(to);
+    if let (true, Some(from), Some(to)) = (arrays, element_of(from), element_of(to)) {
         return pathway(from, to, context).map(|p| match p {
             Pathway::Relabel => Pathway::Relabel,
             _ => Pathway::Elements,
@@ -178,8 +183,9 @@ fn depends_on_clock(ty: Oid, text: &str) -> bool {
     if !matches!(base, oid::DATE | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ) {
         return false;
     }
-    let lower = text.to_ascii_lowercase();
-    ["now", "today", "tomorrow", "yesterday"].iter().any(|word| lower.contains(word))
+    let words = text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '/' | '_')));
+    let clock = ["now", "today", "tomorrow", "yesterday"];
+    words.into_iter().any(|word| clock.iter().any(|c| word.eq_ignore_ascii_case(c)))
 }
 
 impl Binder<'_, '_> {
@@ -237,16 +243,25 @@ impl Binder<'_, '_> {
         };
         let at = if location >= 0 { location } else { at };
         match path {
-            Some(Pathway::Relabel) => Ok(fold::cast(expr, Ty::of(to), CastKind::Relabel, explicit, at)),
+            Some(Pathway::Relabel) => Ok(fold::cast(self.cx, expr, Ty::of(to), CastKind::Relabel, explicit, at)),
             Some(Pathway::Elements) => {
                 let elements = element_of(from).zip(element_of(to));
                 let function = match elements.and_then(|(from, to)| functions::cast(from, to)) {
                     Some(entry) if entry.function.is_some() => cast_function(entry),
                     _ => None,
                 };
-                Ok(fold::cast(expr, Ty::of(to), CastKind::ArrayElements(function), explicit, at))
+                Ok(fold::cast(self.cx, expr, Ty::of(to), CastKind::ArrayElements(function), explicit, at))
             }
             Some(Pathway::InOut) => {
+                if super::regtypes::is_catalog_type(from)
+                    && let Some(function) = functions::function("regout", &[from])
+                {
+                    let call = fold::call(self.cx, function, vec![expr], Ty::of(oid::TEXT), at);
+                    return Ok(match to {
+                        oid::TEXT => call,
+                        _ => fold::cast(self.cx, call, Ty::of(to), CastKind::Relabel, explicit, at),
+                    });
+                }
                 if super::regtypes::is_catalog_type(to) {
                     if let Expr::Const(Datum::Text(text), _) = &expr {
                         let text = text.clone();
@@ -256,7 +271,7 @@ impl Binder<'_, '_> {
                         format!("a cast to {} of a value that is not constant is not supported", format_type(to, -1));
                     return Err(self.unsupported(message, at));
                 }
-                Ok(fold::cast(expr, Ty::of(to), CastKind::InOut, explicit, at))
+                Ok(fold::cast(self.cx, expr, Ty::of(to), CastKind::InOut, explicit, at))
             }
             Some(Pathway::Function(entry)) => self.cast_call(expr, entry, explicit, at),
             None => Err(Error::internal(format!(
@@ -275,8 +290,11 @@ impl Binder<'_, '_> {
                 let text = text.clone();
                 return self.literal(&text, Ty::of(to), at);
             }
-            let message = format!("a cast to {} of a value that is not constant is not supported", format_type(to, -1));
-            return Err(self.unsupported(message, at));
+            if to != oid::REGCLASS {
+                let message =
+                    format!("a cast to {} of a value that is not constant is not supported", format_type(to, -1));
+                return Err(self.unsupported(message, at));
+            }
         }
         let Some(function) = cast_function(entry) else {
             let message =
@@ -287,7 +305,7 @@ impl Binder<'_, '_> {
         let first = function.args[0];
         args.push(match expr.ty().oid == first {
             true => expr,
-            false => fold::cast(expr, Ty::of(first), CastKind::Relabel, false, at),
+            false => fold::cast(self.cx, expr, Ty::of(first), CastKind::Relabel, false, at),
         });
         if function.args.len() > 1 {
             args.push(Expr::Const(Datum::Int4(-1), Ty::of(oid::INT4)));
@@ -295,10 +313,10 @@ impl Binder<'_, '_> {
         if function.args.len() > 2 {
             args.push(Expr::Const(Datum::Bool(explicit), Ty::of(oid::BOOL)));
         }
-        let result = fold::call(self.cx.eval, function, args, Ty::of(function.ret), at);
+        let result = fold::call(self.cx, function, args, Ty::of(function.ret), at);
         Ok(match function.ret == to {
             true => result,
-            false => fold::cast(result, Ty::of(to), CastKind::Relabel, explicit, at),
+            false => fold::cast(self.cx, result, Ty::of(to), CastKind::Relabel, explicit, at),
         })
     }
 
@@ -324,7 +342,7 @@ impl Binder<'_, '_> {
     /// `coerce_type_typmod`
     fn apply_modifier(&mut self, expr: Expr, to: Ty, explicit: bool, at: i32) -> Expr {
         if explicit && to.typmod < 0 && expr.ty().typmod >= 0 && expr.ty().oid == to.oid && has_modifier(to.oid) {
-            return fold::cast(expr, to, CastKind::Relabel, explicit, at);
+            return fold::cast(self.cx, expr, to, CastKind::Relabel, explicit, at);
         }
         if to.typmod < 0 || expr.ty().typmod == to.typmod && expr.ty().oid == to.oid && !is_literal(&expr) {
             return expr;
@@ -332,7 +350,7 @@ impl Binder<'_, '_> {
         if !has_modifier(to.oid) {
             return expr;
         }
-        fold::cast(expr, to, CastKind::Typmod, explicit, at)
+        fold::cast(self.cx, expr, to, CastKind::Typmod, explicit, at)
     }
 
     /// Coerces to boolean, or says what WHERE and its kin say.

@@ -39,9 +39,6 @@ enum Source<'a> {
 impl<'a> Binder<'a, '_> {
     /// INSERT.
     pub(super) fn insert(&mut self, insert: &'a InsertStmt) -> Result<Bound> {
-        if insert.r#override != OverridingKind::OVERRIDING_NOT_SET {
-            return Err(self.unsupported("OVERRIDING is not supported", -1));
-        }
         self.push_scope();
         self.add_ctes(insert.withClause.as_deref())?;
         let table = self.target_table(insert.relation.as_deref())?;
@@ -52,6 +49,7 @@ impl<'a> Binder<'a, '_> {
         let columns = self.insert_columns(&insert.cols, &table.desc)?;
         let explicit = !insert.cols.is_empty();
         let (source, assigned) = self.insert_source(insert, &table.desc, columns, explicit)?;
+        let (source, assigned) = self.generated_values(insert.r#override, &table.desc, source, assigned)?;
         let mut from = Vec::with_capacity(table.desc.columns.len());
         for (i, column) in table.desc.columns.iter().enumerate() {
             from.push(match assigned.iter().position(|a| a.index == i) {
@@ -70,7 +68,8 @@ impl<'a> Binder<'a, '_> {
         self.unused_ctes()?;
         let checks = self.checks(&table.desc)?;
         self.scopes.pop();
-        let insert = Insert { table, source, columns: from, on_conflict, returning, rels, checks };
+        let generated = generated(&table.desc, self.cx)?;
+        let insert = Insert { table, source, columns: from, on_conflict, returning, rels, checks, generated };
         Ok((Statement::Insert(Box::new(insert)), result))
     }
 
@@ -86,6 +85,10 @@ impl<'a> Binder<'a, '_> {
             Relation::Table(info) => {
                 self.lock(info.desc.oid, TableLockMode::RowExclusive);
                 Ok(info)
+            }
+            Relation::Sequence(..) => {
+                let message = format!("cannot change sequence \"{name}\"");
+                Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
             }
             Relation::System(relation, _) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
@@ -226,6 +229,12 @@ impl<'a> Binder<'a, '_> {
         }
         let at = |i: usize| first.get(i).and_then(Option::as_ref).map_or(-1, location);
         let columns = self.match_width(columns, first.len(), explicit, at)?;
+        self.defaulted = columns
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| lists.iter().all(|l| matches!(l.get(*n), Some(Some(Node::SetToDefault(_))))))
+            .map(|(_, column)| column.index)
+            .collect();
         self.scope().place = Place::Values;
         let mut rows = Vec::with_capacity(lists.len());
         for list in lists {
@@ -246,6 +255,47 @@ impl<'a> Binder<'a, '_> {
         }
         let value = self.expr(node)?;
         Ok(self.assign(value, column.ty, &column.name)?.expr)
+    }
+
+    /// Refuses values for columns that are always generated, and leaves out what OVERRIDING USER VALUE leaves out.
+    fn generated_values(
+        &mut self,
+        overriding: OverridingKind,
+        desc: &TableDesc,
+        mut source: InsertSource,
+        mut assigned: Vec<Assigned>,
+    ) -> Result<(InsertSource, Vec<Assigned>)> {
+        for n in (0..assigned.len()).rev() {
+            let column = &desc.columns[assigned[n].index];
+            let always = match column.identity {
+                Some(engine_api::Identity::Always) => overriding == OverridingKind::OVERRIDING_NOT_SET,
+                _ => column.generated.is_some(),
+            };
+            let replaced = column.identity.is_some() && overriding == OverridingKind::OVERRIDING_USER_VALUE;
+            // DEFAULT is a value that is allowed; it stands in the list as what the default is.
+            let all_default = match &source {
+                InsertSource::Values(_) => self.defaulted.contains(&assigned[n].index),
+                InsertSource::Query(_) => false,
+            };
+            if always && !all_default {
+                let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+                return Err(not_generated(Error::new(SqlState::GENERATED_ALWAYS, message), column, true));
+            }
+            if replaced || column.generated.is_some() {
+                if let InsertSource::Query(_) = &source {
+                    assigned[n].index = usize::MAX;
+                    continue;
+                }
+                if let InsertSource::Values(rows) = &mut source {
+                    rows.iter_mut().for_each(|row| {
+                        row.remove(n);
+                    });
+                }
+                assigned.remove(n);
+            }
+        }
+        self.defaulted.clear();
+        Ok((source, assigned))
     }
 
     /// The default of a column, NULL if it has none.
@@ -352,6 +402,15 @@ impl<'a> Binder<'a, '_> {
             if set.iter().any(|(i, _)| *i == column.index) {
                 let message = format!("multiple assignments to same column \"{}\"", column.name);
                 return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+            }
+            let desc_column = &desc.columns[column.index];
+            let always = desc_column.generated.is_some() || desc_column.identity == Some(engine_api::Identity::Always);
+            if always && bound.is_some() {
+                let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+                return Err(not_generated(Error::new(SqlState::GENERATED_ALWAYS, message), desc_column, false));
+            }
+            if desc_column.generated.is_some() {
+                continue;
             }
             let expr = match bound {
                 None => self.column_default(&desc.columns[column.index])?,
@@ -463,7 +522,8 @@ impl<'a> Binder<'a, '_> {
         query.rels = std::mem::take(&mut self.scope().rels);
         let checks = self.checks(&table.desc)?;
         self.scopes.pop();
-        Ok((Statement::Update(Box::new(Update { table, query, set, checks, returning })), columns))
+        let generated = generated(&table.desc, self.cx)?;
+        Ok((Statement::Update(Box::new(Update { table, query, set, checks, generated, returning })), columns))
     }
 
     /// DELETE.
@@ -479,6 +539,28 @@ impl<'a> Binder<'a, '_> {
         self.scopes.pop();
         Ok((Statement::Delete(Box::new(Delete { table, query, returning })), columns))
     }
+}
+
+/// The expressions of generated columns, over rel 0.
+pub(super) fn generated(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(usize, Expr)>> {
+    let mut out = Vec::new();
+    for column in desc.live_columns() {
+        if let Some(text) = &column.generated {
+            let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+            out.push(((column.number - 1) as usize, generated_expression(text, ty, desc, cx)?));
+        }
+    }
+    Ok(out)
+}
+
+/// Says why a value for a column is refused.
+fn not_generated(error: Error, column: &engine_api::ColumnDesc, inserts: bool) -> Error {
+    let name = &column.name;
+    if column.generated.is_some() {
+        return error.detail(format!("Column \"{name}\" is a generated column."));
+    }
+    let error = error.detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."));
+    if inserts { error.hint("Use OVERRIDING SYSTEM VALUE to override.") } else { error }
 }
 
 fn assigned(desc: &TableDesc, index: usize, at: i32) -> Assigned {
@@ -524,17 +606,23 @@ fn parse_expression(text: &str) -> Result<Node> {
     Err(Error::internal(format!("not an expression: {text}")))
 }
 
+/// Whether the text of an expression is a cast at its outermost.
+pub(super) fn is_cast(text: &str) -> bool {
+    matches!(parse_expression(text), Ok(Node::TypeCast(_)))
+}
+
 /// Errors of stored expressions point into a text that the client did not send.
 fn without_position(mut error: Error) -> Error {
     error.fields_mut().position = None;
     error
 }
 
-/// Binds the text of a default.
+/// Binds the text of a default. Errors point into the text behind `SELECT `.
 pub(super) fn default_expression(text: &str, ty: Ty, column: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
     let node = parse_expression(text).map_err(without_position)?;
     detached(cx, |cx| {
-        let mut binder = Binder::new(cx, "");
+        let wrapped = format!("SELECT {text}");
+        let mut binder = Binder::new(cx, &wrapped);
         binder.params_forbidden = true;
         binder.push_scope();
         let value = binder.at_place(Place::Default, |b| b.expr(&node))?;
@@ -554,11 +642,40 @@ pub(super) fn default_expression(text: &str, ty: Ty, column: &str, cx: &mut Bind
     })
 }
 
-/// Binds the text of a CHECK condition over a table.
+/// Binds the text of a CHECK condition over a table. Errors point into the text behind `SELECT `.
 pub(super) fn check_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    over_table(text, table, cx, |binder, value| binder.coerce_to_boolean(value, "CHECK"))
+}
+
+/// Binds the text of a generated column's expression. Errors point into the text behind `SELECT `.
+pub(super) fn generated_expression(text: &str, ty: Ty, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    over_table(text, table, cx, |binder, value| {
+        let from = value.expr.ty().oid;
+        match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
+            Some(value) => Ok(value.expr),
+            None => Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!(
+                    "generation expression is of type {} but its column is of type {}",
+                    types::format_type(from, -1),
+                    types::format_type(ty.oid, -1)
+                ),
+            )),
+        }
+    })
+}
+
+/// Binds a stored expression over the columns of a table.
+fn over_table(
+    text: &str,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+    finish: impl FnOnce(&mut Binder<'_, '_>, Located) -> Result<Expr>,
+) -> Result<Expr> {
     let node = parse_expression(text).map_err(without_position)?;
     detached(cx, |cx| {
-        let mut binder = Binder::new(cx, "");
+        let wrapped = format!("SELECT {text}");
+        let mut binder = Binder::new(cx, &wrapped);
         binder.params_forbidden = true;
         let mut scope = Scope::new(None);
         let info = TableInfo { desc: table.clone(), indexes: Vec::new() };
@@ -569,25 +686,26 @@ pub(super) fn check_expression(text: &str, table: &TableDesc, cx: &mut BindConte
         scope.real_names.push(Some(table.name.clone()));
         binder.scopes.push(scope);
         let value = binder.at_place(Place::Check, |b| b.expr(&node))?;
-        binder.coerce_to_boolean(value, "CHECK")
+        finish(&mut binder, value)
     })
 }
 
 /// Binds a value of EXECUTE.
-pub(super) fn argument(node: &Node, ty: Ty, cx: &mut BindContext<'_>) -> Result<Expr> {
-    let mut binder = Binder::new(cx, "");
+pub(super) fn argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
+    let mut binder = Binder::new(cx, sql);
     binder.push_scope();
     let value = binder.at_place(Place::Argument, |b| b.expr(node))?;
-    let from = value.expr.ty().oid;
+    let (from, at) = (value.expr.ty().oid, value.at);
     match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
         Some(value) => Ok(value.expr),
         None => {
             let message = format!(
-                "parameter of type {} cannot be coerced to the expected type {}",
+                "parameter ${number} of type {} cannot be coerced to the expected type {}",
                 types::format_type(from, -1),
                 types::format_type(ty.oid, -1)
             );
-            Err(Error::new(SqlState::DATATYPE_MISMATCH, message)
+            Err(binder
+                .error(SqlState::DATATYPE_MISMATCH, message, at)
                 .hint("You will need to rewrite or cast the expression."))
         }
     }

@@ -179,7 +179,7 @@ impl<'a> Binder<'a, '_> {
     #[inline(never)]
     fn type_cast(&mut self, cast: &'a TypeCast) -> Result<Located> {
         let Some(name) = cast.typeName.as_deref() else { return Err(base::Error::internal("a cast without a type")) };
-        let ty = type_names::resolve(name, self.sql)?;
+        let ty = self.type_named(name)?;
         let Some(arg) = cast.arg.as_ref() else { return Err(base::Error::internal("a cast of nothing")) };
         // ARRAY[…]::t[] gives its type to the elements.
         let value = match arg {
@@ -197,6 +197,23 @@ impl<'a> Binder<'a, '_> {
             }
             None => Err(self.cannot_cast(from, ty.oid, at)),
         }
+    }
+
+    fn type_named(&mut self, name: &rupg_sql::nodes::TypeName) -> Result<Ty> {
+        if let [schema, _] = strings(&name.names).as_slice()
+            && *schema != "pg_catalog"
+            && self.cx.catalog.schema(self.cx.identity.database_oid, schema).is_none()
+        {
+            let message = format!("schema \"{schema}\" does not exist");
+            return Err(self.error(SqlState::INVALID_SCHEMA_NAME, message, name.location));
+        }
+        let ty = type_names::resolve(name, self.sql)?;
+        if let Some(message) = type_names::precision_warning(name, ty) {
+            let code = SqlState::INVALID_PARAMETER_VALUE;
+            let warning = base::Error::with_severity(base::Severity::Warning, code, message);
+            self.cx.eval.notice(self.locate(warning, name.location));
+        }
+        Ok(ty)
     }
 
     pub(super) fn cannot_cast(&self, from: base::Oid, to: base::Oid, at: i32) -> base::Error {
@@ -493,7 +510,13 @@ impl<'a> Binder<'a, '_> {
             let value = match node {
                 Node::A_ArrayExpr(inner) => {
                     nested = true;
-                    self.array(inner, target)?
+                    if self.depth >= MAX_DEPTH {
+                        return Err(super::stack_depth());
+                    }
+                    self.depth += 1;
+                    let inner = self.array(inner, target);
+                    self.depth -= 1;
+                    inner?
                 }
                 node => {
                     let value = self.expr(node)?;
@@ -573,11 +596,12 @@ impl<'a> Binder<'a, '_> {
         let mut value = self.operand(node.arg.as_ref())?;
         let at = value.at;
         let mut indexes = Vec::new();
+        let is_slice = |step: &Node| matches!(step, Node::A_Indices(i) if i.is_slice);
+        if node.indirection.iter().flatten().any(is_slice) {
+            return self.slice(value, &node.indirection);
+        }
         for step in node.indirection.iter().flatten() {
             match step {
-                Node::A_Indices(i) if i.is_slice => {
-                    return Err(self.unsupported("array slices are not supported", at));
-                }
                 Node::A_Indices(i) => {
                     let index = self.operand(i.uidx.as_ref())?;
                     let index_at = index.at;
@@ -596,6 +620,45 @@ impl<'a> Binder<'a, '_> {
             }
         }
         self.subscript(value, indexes)
+    }
+
+    /// Subscripts of which one is a slice, which makes all of them slices: `[n]` is `[1:n]`.
+    fn slice(&mut self, value: Located, steps: &'a [Option<Node>]) -> Result<Located> {
+        let Located { expr, at } = value;
+        let ty = expr.ty();
+        if !is_array(ty.oid) {
+            let message =
+                format!("cannot subscript type {} because it does not support subscripting", format_type(ty.oid, -1));
+            return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
+        }
+        let mut args = vec![expr];
+        for step in steps.iter().flatten() {
+            let Node::A_Indices(i) = step else {
+                return Err(self.unsupported("fields of array slices are not supported", at));
+            };
+            let one = Expr::Const(Datum::Int4(1), Ty::of(oid::INT4));
+            let lower = if i.is_slice { self.slice_bound(i.lidx.as_ref())? } else { one };
+            args.push(lower);
+            let upper = self.slice_bound(i.uidx.as_ref())?;
+            args.push(upper);
+        }
+        let function = functions::functions_named("array slice").first().copied();
+        let function = function.ok_or_else(|| base::Error::internal("no function for slices"))?;
+        Ok(Located { expr: Expr::Call { function, args, ty, location: at }, at })
+    }
+
+    /// A bound of a slice; `false` for one that is not written.
+    fn slice_bound(&mut self, node: Option<&'a Node>) -> Result<Expr> {
+        let Some(node) = node else { return Ok(Expr::Const(Datum::Bool(false), BOOL)) };
+        let bound = self.expr(node)?;
+        let at = bound.at;
+        match self.coerce_to(bound, Ty::of(oid::INT4), CastContext::Assignment, -1)? {
+            Some(bound) => Ok(bound.expr),
+            None => {
+                let message = "array subscript must have type integer";
+                Err(self.error(SqlState::DATATYPE_MISMATCH, message, at))
+            }
+        }
     }
 
     fn subscript(&mut self, value: Located, indexes: Vec<Expr>) -> Result<Located> {

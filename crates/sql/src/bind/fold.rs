@@ -4,12 +4,16 @@
 
 use types::Datum;
 
-use crate::functions::{EvalContext, Function, Volatility};
+use super::BindContext;
+use crate::functions::{Function, Volatility};
 use crate::ir::{CastKind, Expr, Ty};
 
 /// A call, or its value if that is known.
-pub(super) fn call(cx: &dyn EvalContext, function: &'static Function, args: Vec<Expr>, ty: Ty, location: i32) -> Expr {
-    if function.volatility == Volatility::Immutable && args.iter().all(|a| matches!(a, Expr::Const(..))) {
+pub(super) fn call(cx: &BindContext<'_>, function: &'static Function, args: Vec<Expr>, ty: Ty, location: i32) -> Expr {
+    if !cx.keeps_calls
+        && function.volatility == Volatility::Immutable
+        && args.iter().all(|a| matches!(a, Expr::Const(..)))
+    {
         let values: Vec<Datum> = args
             .iter()
             .map(|a| match a {
@@ -21,7 +25,7 @@ pub(super) fn call(cx: &dyn EvalContext, function: &'static Function, args: Vec<
             return Expr::Const(Datum::Null, ty);
         }
         if function.strict
-            && let Ok(value) = (function.eval)(cx, &values)
+            && let Ok(value) = (function.eval)(cx.eval, &values)
         {
             return Expr::Const(value, ty);
         }
@@ -30,8 +34,10 @@ pub(super) fn call(cx: &dyn EvalContext, function: &'static Function, args: Vec<
 }
 
 /// A cast, or its value if that is known.
-pub(super) fn cast(arg: Expr, ty: Ty, kind: CastKind, explicit: bool, location: i32) -> Expr {
-    if let Expr::Const(value, _) = &arg {
+pub(super) fn cast(cx: &BindContext<'_>, arg: Expr, ty: Ty, kind: CastKind, explicit: bool, location: i32) -> Expr {
+    if let Expr::Const(value, from) = &arg
+        && (!cx.keeps_calls || from.oid == types::oid::UNKNOWN)
+    {
         if value.is_null() {
             return Expr::Const(Datum::Null, ty);
         }

@@ -14,7 +14,7 @@ use super::node::{figure_name, string, strings};
 use super::scope::{Item, NamedColumn, Place, Scope, columns_of};
 use super::visit::{is_volatile, shift_levels};
 use super::{Binder, Located};
-use crate::ir::{Column, Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, TableInfo, Target, Ty};
+use crate::ir::{Column, Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SetCall, TableInfo, Target, Ty};
 use crate::system::{self, SystemRelation};
 
 /// What a name in FROM or after INTO stands for.
@@ -23,6 +23,8 @@ pub(super) enum Relation {
     Table(Arc<TableInfo>),
     /// A relation computed from the catalog.
     System(&'static SystemRelation, Oid),
+    /// A sequence: one row with its state.
+    Sequence(Oid, Oid),
 }
 
 /// A bound FROM item: its tree, the columns it shows as a whole, the names it brings.
@@ -147,9 +149,7 @@ impl<'a> Binder<'a, '_> {
                 CatalogObject::Index(_) => Err(self
                     .error(SqlState::WRONG_OBJECT_TYPE, format!("cannot open relation \"{name}\""), var.location)
                     .detail("This operation is not supported for indexes.")),
-                CatalogObject::Sequence(_) => {
-                    Err(self.unsupported("reading a sequence like a table is not supported", var.location))
-                }
+                CatalogObject::Sequence(sequence) => Ok(Relation::Sequence(sequence.oid, schema)),
                 _ => Err(self.missing_table(var)),
             };
         }
@@ -163,7 +163,29 @@ impl<'a> Binder<'a, '_> {
             None => name.to_string(),
         };
         let message = format!("relation \"{shown}\" does not exist");
-        self.error(SqlState::UNDEFINED_TABLE, message, var.location)
+        let error = self.error(SqlState::UNDEFINED_TABLE, message, var.location);
+        if var.schemaname.is_some() || !self.is_future_cte(name) {
+            return error;
+        }
+        let detail =
+            format!("There is a WITH item named \"{name}\", but it cannot be referenced from this part of the query.");
+        error.detail(detail).hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
+    }
+
+    /// Whether a WITH list around us has an item of this name that is not visible yet.
+    fn is_future_cte(&self, name: &str) -> bool {
+        let mut at = self.scopes.len().checked_sub(1);
+        while let Some(index) = at {
+            let scope = &self.scopes[index];
+            if let (Some(parent), Some(first)) = (scope.parent, scope.parent_ctes_only) {
+                let hidden = self.scopes[parent].ctes.get(first..).unwrap_or_default();
+                if hidden.iter().any(|c| c.node.ctename.as_deref() == Some(name)) {
+                    return true;
+                }
+            }
+            at = scope.parent;
+        }
+        false
     }
 
     fn range_var(&mut self, var: &'a RangeVar) -> Result<FromItem> {
@@ -180,6 +202,14 @@ impl<'a> Binder<'a, '_> {
                 let columns = table_columns(&info.desc);
                 let schema = info.desc.schema;
                 self.add_from_rel(RelKind::Table(info), columns, name, alias, Some(schema))
+            }
+            Relation::Sequence(oid, schema) => {
+                let function = &crate::functions::SEQUENCE_STATE;
+                let columns = function.columns.iter();
+                let columns = columns.map(|&(name, ty)| RelColumn { name: name.to_string(), ty: Ty::of(ty) }).collect();
+                let args = vec![Expr::Const(::types::Datum::Oid(oid.0), Ty::of(::types::oid::REGCLASS))];
+                let kind = RelKind::Function { calls: vec![SetCall { function, args }], ordinality: false };
+                self.add_from_rel(kind, columns, name, alias, Some(schema))
             }
             Relation::System(relation, schema) => {
                 let columns = relation.columns.iter();
@@ -212,10 +242,7 @@ impl<'a> Binder<'a, '_> {
         };
         let mut inner = Scope::new(Some(scope));
         inner.parent_ctes_only = Some(number);
-        self.scopes.push(inner);
-        let bound = self.select(select, true);
-        self.scopes.pop();
-        Ok(bound?.query)
+        Ok(self.query_in(inner, select, true)?.query)
     }
 
     fn range_subselect(&mut self, sub: &'a RangeSubselect) -> Result<FromItem> {
@@ -245,22 +272,22 @@ impl<'a> Binder<'a, '_> {
     }
 
     fn range_function(&mut self, range: &'a RangeFunction) -> Result<FromItem> {
-        if range.functions.len() != 1 {
-            return Err(self.unsupported("ROWS FROM with several functions is not supported", -1));
+        let mut nodes = Vec::with_capacity(range.functions.len());
+        for function in range.functions.iter().flatten() {
+            nodes.extend(match function {
+                Node::List(pair) => pair.first().and_then(Option::as_ref),
+                node => Some(node),
+            });
         }
-        let node = match range.functions.first() {
-            Some(Some(Node::List(pair))) => pair.first().and_then(Option::as_ref),
-            Some(Some(node)) => Some(node),
-            _ => None,
-        };
-        let Some(node) = node else { return Err(base::Error::internal("a FROM function without a call")) };
+        let Some(&node) = nodes.first() else { return Err(base::Error::internal("a FROM function without a call")) };
         if !range.coldeflist.is_empty() {
             let message = "a column definition list is not supported";
             return Err(self.unsupported(message, super::node::location(node)));
         }
         let lateral = std::mem::replace(&mut self.scope().lateral_active, true);
         let place = std::mem::replace(&mut self.scope().place, Place::FromFunction);
-        let bound = self.function_rel(node, range);
+        let several = nodes.len() > 1 || is_wide_unnest(node);
+        let bound = if several { self.function_rels(&nodes, range) } else { self.function_rel(node, range) };
         self.scope().lateral_active = lateral;
         self.scope().place = place;
         let (kind, columns, name) = bound?;
@@ -292,7 +319,44 @@ impl<'a> Binder<'a, '_> {
         if range.ordinality {
             columns.push(RelColumn { name: "ordinality".to_string(), ty: Ty::of(oid::INT8) });
         }
-        Ok((RelKind::Function { function, args, ordinality: range.ordinality }, columns, name))
+        let calls = vec![SetCall { function, args }];
+        Ok((RelKind::Function { calls, ordinality: range.ordinality }, columns, name))
+    }
+
+    /// ROWS FROM of several functions, and `unnest` of several arrays: side by side.
+    fn function_rels(
+        &mut self,
+        nodes: &[&'a Node],
+        range: &RangeFunction,
+    ) -> Result<(RelKind, Vec<RelColumn>, String)> {
+        let (mut calls, mut columns) = (Vec::new(), Vec::new());
+        for &node in nodes {
+            let name = figure_name(node);
+            let Node::FuncCall(call) = node else {
+                return Err(self.unsupported("ROWS FROM of this is not supported", super::node::location(node)));
+            };
+            let args = self.exprs(&call.args)?;
+            // Each array of `unnest(a, b)` has a call of its own.
+            let parts = if is_wide_unnest(node) { args.into_iter().map(|a| vec![a]).collect() } else { vec![args] };
+            for args in parts {
+                let found = self.find_callee(call, &args)?;
+                let Some((found, Callee::Set(function))) = found.map(|f| (f, f.callee)) else {
+                    let message = "ROWS FROM of a function that returns no set is not supported";
+                    return Err(self.unsupported(message, call.location));
+                };
+                let (args, outputs) = self.set_arguments(found, function, args, call)?;
+                for (&(out, _), ty) in function.columns.iter().zip(outputs) {
+                    let name = if out.is_empty() { name.clone() } else { out.to_string() };
+                    columns.push(RelColumn { name, ty: Ty::of(ty) });
+                }
+                calls.push(SetCall { function, args });
+            }
+        }
+        if range.ordinality {
+            columns.push(RelColumn { name: "ordinality".to_string(), ty: Ty::of(oid::INT8) });
+        }
+        let name = nodes.first().map(|n| figure_name(n)).unwrap_or_default();
+        Ok((RelKind::Function { calls, ordinality: range.ordinality }, columns, name))
     }
 
     /// A scalar function in FROM: one row of one column.
@@ -454,8 +518,14 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
-    /// A set-returning call in the select list, as a FROM item after all others: the column that stands for it.
-    pub(super) fn function_in_targets(&mut self, node: &'a Node, name: &str) -> Result<Option<(Expr, From)>> {
+    /// A set-returning call in the select list, as a FROM item after all others: the column that stands for it and the
+    /// rel it is in, which is that of the calls before it, if there are any.
+    pub(super) fn function_in_targets(
+        &mut self,
+        node: &'a Node,
+        name: &str,
+        known: Option<usize>,
+    ) -> Result<Option<(Expr, usize)>> {
         let Node::FuncCall(call) = node else { return Ok(None) };
         let function_name = self.function_name(call)?;
         if crate::functions::set_functions_named(function_name).is_empty() || call.over.is_some() {
@@ -469,11 +539,35 @@ impl<'a> Binder<'a, '_> {
             let message = "set-returning functions of several columns are supported only in FROM";
             return Err(self.unsupported(message, call.location));
         };
-        let columns = vec![RelColumn { name: name.to_string(), ty: Ty::of(*ty) }];
-        let kind = RelKind::Function { function, args, ordinality: false };
-        let rel = self.add_rel(Rel { alias: name.to_string(), kind, columns }, None);
-        let column = Expr::Column(Column { level: 0, rel, column: 0, ty: Ty::of(*ty) });
-        Ok(Some((column, From::Rel(rel))))
+        let ty = Ty::of(*ty);
+        let column = RelColumn { name: name.to_string(), ty };
+        let call = SetCall { function, args };
+        let rel = match known {
+            Some(rel) => {
+                let entry = &mut self.scope().rels[rel];
+                entry.columns.push(column);
+                if let RelKind::Function { calls, .. } = &mut entry.kind {
+                    calls.push(call);
+                }
+                rel
+            }
+            None => {
+                let kind = RelKind::Function { calls: vec![call], ordinality: false };
+                self.add_rel(Rel { alias: name.to_string(), kind, columns: vec![column] }, None)
+            }
+        };
+        let number = self.scope().rels[rel].columns.len() - 1;
+        Ok(Some((Expr::Column(Column { level: 0, rel, column: number, ty }), rel)))
+    }
+}
+
+/// `unnest` of several arrays.
+fn is_wide_unnest(node: &Node) -> bool {
+    match node {
+        Node::FuncCall(call) => {
+            call.args.len() > 1 && matches!(strings(&call.funcname).as_slice(), ["unnest"] | ["pg_catalog", "unnest"])
+        }
+        _ => false,
     }
 }
 

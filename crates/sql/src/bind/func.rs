@@ -66,6 +66,51 @@ impl Overload {
     }
 }
 
+const WINDOW_FUNCTIONS: [&str; 11] = [
+    "row_number",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+    "nth_value",
+];
+
+/// Arguments in the order of a function's declaration, those left out by their defaults; `None` if they do not fit.
+fn placed(function: &Function, given: &[(Option<&str>, Located)]) -> Option<Vec<Located>> {
+    let names = functions::argument_names(function);
+    let mut places: Vec<Option<Located>> = vec![None; function.args.len()];
+    for (i, (name, value)) in given.iter().enumerate() {
+        let place = match name {
+            Some(name) => names.iter().position(|n| n == name)?,
+            None => i,
+        };
+        if places.get_mut(place)?.replace(value.clone()).is_some() {
+            return None;
+        }
+    }
+    let first_default = function.args.len() - function.defaults.len();
+    let fill = |(i, place): (usize, Option<Located>)| match place {
+        Some(value) => Some(value),
+        None => {
+            let default = function.defaults.get(i.checked_sub(first_default)?)?.clone();
+            Some(Located { expr: Expr::Const(default, Ty::of(function.args[i])), at: -1 })
+        }
+    };
+    places.into_iter().enumerate().map(fill).collect()
+}
+
+/// The types of arguments, as the constant that some functions are passed before them.
+fn type_list(args: &[Expr]) -> Expr {
+    let values: Vec<Datum> = args.iter().map(|a| Datum::Oid(a.ty().oid.0)).collect();
+    let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+    Expr::Const(Datum::Array(types::Array { element: oid::OID, dims, values }.into()), Ty::of(oid::OID_ARRAY))
+}
+
 /// All overloads of a name that take `count` arguments.
 fn overloads(name: &str, count: usize, spread: bool) -> Vec<Overload> {
     let mut out = Vec::new();
@@ -167,13 +212,28 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn func_call(&mut self, call: &'a FuncCall) -> Result<Located> {
         let at = function_location(call);
         if let Some(over) = &call.over {
-            return Err(self.unsupported("window functions are not supported", over.location));
+            return Err(match self.place() {
+                Place::Targets | Place::OrderBy | Place::DistinctOn => {
+                    self.unsupported("window functions are not supported", over.location)
+                }
+                place => {
+                    let message = format!("window functions are not allowed in {}", place.name());
+                    self.error(SqlState::WINDOWING_ERROR, message, call.location)
+                }
+            });
+        }
+        if let [name] | ["pg_catalog", name] = strings(&call.funcname).as_slice()
+            && WINDOW_FUNCTIONS.contains(name)
+        {
+            let message = format!("window function {name} requires an OVER clause");
+            return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
         }
         if call.agg_within_group {
             return Err(self.unsupported("ordered-set aggregates are not supported", call.location));
         }
         let mentions = self.scopes.iter().map(|s| s.mentions.len()).collect::<Vec<_>>();
-        let args = self.exprs(&call.args)?;
+        let named = call.args.iter().flatten().any(|n| matches!(n, Node::NamedArgExpr(_)));
+        let args = if named { self.named_arguments(call)? } else { self.exprs(&call.args)? };
         let Some(found) = self.find_callee(call, &args)? else { return self.cast_call_form(call, args) };
         match found.callee {
             Callee::Scalar(function) => {
@@ -187,6 +247,44 @@ impl<'a> Binder<'a, '_> {
             }
             Callee::Set(_) => Err(self.misplaced_set(call)),
         }
+    }
+
+    /// Arguments of which some have names, in the order the function declares them.
+    #[inline(never)]
+    fn named_arguments(&mut self, call: &'a FuncCall) -> Result<Vec<Located>> {
+        let name = self.function_name(call)?;
+        let mut given: Vec<(Option<&str>, Located)> = Vec::with_capacity(call.args.len());
+        for node in call.args.iter().flatten() {
+            let (name, value, at) = match node {
+                Node::NamedArgExpr(named) => (named.name.as_deref(), named.arg.as_ref(), named.location),
+                node => (None, Some(node), -1),
+            };
+            if name.is_some() && given.iter().any(|g| g.0 == name) {
+                let message = format!("argument name \"{}\" used more than once", name.unwrap_or_default());
+                return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
+            }
+            if name.is_none() && given.iter().any(|g| g.0.is_some()) {
+                let message = "positional argument cannot follow named argument";
+                return Err(self.error(SqlState::SYNTAX_ERROR, message, super::node::location(node)));
+            }
+            given.push((name, self.operand(value)?));
+        }
+        for &function in functions::functions_named(name) {
+            if let Some(args) = placed(function, &given) {
+                return Ok(args);
+            }
+        }
+        let shown: Vec<String> = given
+            .iter()
+            .map(|(name, value)| {
+                let ty = format_type(value.expr.ty().oid, -1);
+                name.map_or_else(|| ty.clone(), |name| format!("{name} => {ty}"))
+            })
+            .collect();
+        let message = format!("function {}({}) does not exist", strings(&call.funcname).join("."), shown.join(", "));
+        Err(self
+            .error(SqlState::UNDEFINED_FUNCTION, message, call.location)
+            .hint("No function matches the given name and argument types. You might need to add explicit type casts."))
     }
 
     fn misplaced_set(&self, call: &FuncCall) -> base::Error {
@@ -262,7 +360,10 @@ impl<'a> Binder<'a, '_> {
             };
             args.push(Expr::Array { elements, element, nested: false, ty: Ty::of(array) });
         }
-        Ok(fold::call(self.cx.eval, function, args, ty, call.location))
+        if functions::wants_types(function) {
+            args.insert(0, type_list(&args));
+        }
+        Ok(fold::call(self.cx, function, args, ty, call.location))
     }
 
     /// Arguments of a set-returning function in FROM.

@@ -63,12 +63,16 @@ pub struct BindContext<'a> {
     pub eval: &'a dyn EvalContext,
     /// Parameter types: given ones first, `Oid::INVALID`/`unknown` are inferred.
     pub param_types: Vec<Oid>,
+    /// Immutable calls over constants stay calls: for showing an expression as it was written.
+    pub keeps_calls: bool,
+    /// Whether more parameters than those may occur.
+    pub infer_params: bool,
 }
 
 impl<'a> BindContext<'a> {
     /// A context with the parameter types the client asked for.
     pub fn new(catalog: Arc<Catalog>, identity: Identity, eval: &'a dyn EvalContext, types: &[Oid]) -> BindContext<'a> {
-        BindContext { catalog, identity, eval, param_types: types.to_vec() }
+        BindContext { catalog, identity, eval, param_types: types.to_vec(), keeps_calls: false, infer_params: true }
     }
 }
 
@@ -99,9 +103,13 @@ struct Binder<'a, 'c> {
     scopes: Vec<scope::Scope<'a>>,
     tables: Vec<(Oid, TableLockMode)>,
     depth: usize,
+    /// Queries bound so far; each reference to a CTE counts anew.
+    queries: usize,
     params_forbidden: bool,
     /// Parameters met without a type, and where.
     undecided: Vec<(usize, i32)>,
+    /// Columns whose every value in VALUES is DEFAULT.
+    defaulted: Vec<usize>,
 }
 
 impl<'a, 'c> Binder<'a, 'c> {
@@ -112,8 +120,10 @@ impl<'a, 'c> Binder<'a, 'c> {
             scopes: Vec::new(),
             tables: Vec::new(),
             depth: 0,
+            queries: 0,
             params_forbidden: false,
             undecided: Vec::new(),
+            defaulted: Vec::new(),
         }
     }
 
@@ -178,14 +188,29 @@ pub fn bind_default(text: &str, ty: Ty, column: &str, cx: &mut BindContext<'_>) 
     dml::default_expression(text, ty, column, cx)
 }
 
+/// Whether the text of an expression is a cast at its outermost: `x::t`, `CAST(x AS t)`.
+pub fn is_cast(text: &str) -> bool {
+    dml::is_cast(text)
+}
+
 /// Binds a CHECK condition over the columns of a table (rel 0).
 pub fn bind_check(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     dml::check_expression(text, table, cx)
 }
 
-/// Binds an expression without columns, coerced (assignment) to a type.
-pub fn bind_argument(node: &Node, ty: Ty, cx: &mut BindContext<'_>) -> Result<Expr> {
-    dml::argument(node, ty, cx)
+/// The expressions of a table's generated columns: (attnum - 1, value over rel 0).
+pub fn generated_columns(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(usize, Expr)>> {
+    dml::generated(table, cx)
+}
+
+/// Binds the expression of a generated column over the columns of its table (rel 0), coerced to the column's type.
+pub fn bind_generated(text: &str, ty: Ty, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::generated_expression(text, ty, table, cx)
+}
+
+/// Binds an expression without columns, coerced (assignment) to the type of parameter `number`.
+pub fn bind_argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::argument(node, ty, number, sql, cx)
 }
 
 /// Calls `f` on every column reference of an expression.

@@ -14,7 +14,8 @@ impl Binder<'_, '_> {
     /// `$n`.
     pub(super) fn param(&mut self, node: &ParamRef) -> Result<Located> {
         let number = usize::try_from(node.number).unwrap_or(0);
-        if !(1..=MAX_PARAMS).contains(&number) || self.params_forbidden {
+        let unknown = number > self.cx.param_types.len() && !self.cx.infer_params;
+        if !(1..=MAX_PARAMS).contains(&number) || self.params_forbidden || unknown {
             let message = format!("there is no parameter ${}", node.number);
             return Err(self.error(SqlState::UNDEFINED_PARAMETER, message, node.location));
         }

@@ -278,7 +278,7 @@ impl Binder<'_, '_> {
         location: i32,
     ) -> Result<Located> {
         let found = self.resolve_operator(name, left, right, location)?;
-        let expr = fold::call(self.cx.eval, found.function, found.args, found.ty, location);
+        let expr = fold::call(self.cx, found.function, found.args, found.ty, location);
         Ok(Located { expr, at: found.at })
     }
 

@@ -1,6 +1,6 @@
 //! SELECT and VALUES (`analyze.c`, `parse_target.c`).
 
-use base::{Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState};
 use engine_api::{RowLockMode, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::{
     LimitOption, LockClauseStrength as Strength, LockWaitPolicy as Policy, LockingClause, Node, SelectStmt,
@@ -11,11 +11,18 @@ use types::{format_type, oid};
 use super::coerce::common_typmod;
 use super::from::target_item;
 use super::node::{figure_name, location};
-use super::scope::Place;
+use super::scope::{Place, Scope};
 use super::visit::has_columns;
 use super::{Binder, Located, ResultColumn};
 use crate::functions::CastContext;
 use crate::ir::{Body, Expr, From, JoinKind, Locking, Query, Rel, RelColumn, RelKind, Target, Ty};
+
+/// Queries in one statement. The body of a CTE is bound at each reference to it, so that a chain of CTEs of which each refers
+/// to the one before twice doubles with every link.
+const MAX_QUERIES: usize = 10_000;
+
+/// Entries of a target list, as in PostgreSQL.
+const MAX_TARGETS: usize = 1664;
 
 /// A bound query and where its targets begin in the statement.
 pub(super) struct BoundQuery {
@@ -26,11 +33,31 @@ pub(super) struct BoundQuery {
 impl<'a> Binder<'a, '_> {
     /// Binds a query one level inside the current one.
     pub(super) fn subquery(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
+        let scope = Scope::new(self.scopes.len().checked_sub(1));
+        self.query_in(scope, select, resolve_unknowns)
+    }
+
+    /// Binds a query in a scope of its own.
+    ///
+    /// # Errors
+    /// 54001 if it is nested too deep, or is one too many.
+    pub(super) fn query_in(
+        &mut self,
+        scope: Scope<'a>,
+        select: &'a SelectStmt,
+        resolve_unknowns: bool,
+    ) -> Result<BoundQuery> {
         if self.depth >= super::expr::MAX_DEPTH {
             return Err(super::stack_depth());
         }
+        self.queries += 1;
+        if self.queries > MAX_QUERIES {
+            let message = format!("statement has more than {MAX_QUERIES} queries");
+            return Err(Error::new(SqlState::STATEMENT_TOO_COMPLEX, message)
+                .hint("Each reference to a query of a WITH clause counts."));
+        }
         self.depth += super::expr::QUERY_DEPTH;
-        self.push_scope();
+        self.scopes.push(scope);
         let bound = self.select(select, resolve_unknowns);
         self.scopes.pop();
         self.depth -= super::expr::QUERY_DEPTH;
@@ -50,6 +77,10 @@ impl<'a> Binder<'a, '_> {
         } else {
             self.plain_select(select, resolve_unknowns)?
         };
+        if bound.query.targets.len() > MAX_TARGETS {
+            let message = format!("target lists can have at most {MAX_TARGETS} entries");
+            return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
+        }
         bound.query.rels = std::mem::take(&mut self.scope().rels);
         bound.query.aggs = std::mem::take(&mut self.scope().aggs);
         self.unused_ctes()?;
@@ -100,7 +131,7 @@ impl<'a> Binder<'a, '_> {
         resolve_unknowns: bool,
     ) -> Result<Option<i32>> {
         let before = std::mem::replace(&mut self.scope().place, place);
-        let mut set_call = None;
+        let mut set_call: Option<(usize, i32)> = None;
         for node in list.iter().flatten() {
             let Node::ResTarget(target) = node else { continue };
             let Some(value) = &target.val else { continue };
@@ -113,14 +144,12 @@ impl<'a> Binder<'a, '_> {
             }
             let name = target.name.as_deref().map_or_else(|| figure_name(value), str::to_string);
             if place == Place::Targets
-                && let Some((expr, from)) = self.function_in_targets(value, &name)?
+                && let Some((expr, rel)) = self.function_in_targets(value, &name, set_call.map(|s| s.0))?
             {
-                if set_call.is_some() {
-                    let message = "several set-returning functions in a select list are not supported";
-                    return Err(self.unsupported(message, location(value)));
+                if set_call.is_none() {
+                    query.from.push(From::Rel(rel));
                 }
-                set_call = Some(location(value));
-                query.from.push(from);
+                set_call = Some((rel, location(value)));
                 query.targets.push(Target { expr, name, junk: false });
                 at.push(location(value));
                 continue;
@@ -133,7 +162,7 @@ impl<'a> Binder<'a, '_> {
             query.targets.push(Target { expr: value.expr, name, junk: false });
         }
         self.scope().place = before;
-        Ok(set_call)
+        Ok(set_call.map(|(_, at)| at))
     }
 
     /// The columns of `*`, `t.*` or `(t).*`; `None` if the target is something else.
@@ -178,9 +207,7 @@ impl<'a> Binder<'a, '_> {
 
     /// LIMIT and OFFSET.
     pub(super) fn limit(&mut self, select: &'a SelectStmt, query: &mut Query) -> Result<()> {
-        if select.limitOption == LimitOption::LIMIT_OPTION_WITH_TIES {
-            return Err(self.unsupported("WITH TIES is not supported", -1));
-        }
+        query.with_ties = select.limitOption == LimitOption::LIMIT_OPTION_WITH_TIES;
         query.offset = self.limit_part(select.limitOffset.as_ref(), Place::Offset, "OFFSET")?;
         query.limit = self.limit_part(select.limitCount.as_ref(), Place::Limit, "LIMIT")?;
         Ok(())

@@ -77,7 +77,63 @@ fn does_not_exist(names: &[&str], name: &TypeName, sql: &str) -> Error {
     if !name.arrayBounds.is_empty() {
         shown.push_str("[]");
     }
-    Error::new(SqlState::UNDEFINED_OBJECT, format!("type \"{shown}\" does not exist")).at_byte(sql, name.location)
+    let error = match names {
+        [own] | ["pg_catalog", own] if UNSUPPORTED.contains(own) => {
+            Error::unsupported(format!("type {own} is not supported"))
+        }
+        _ => Error::new(SqlState::UNDEFINED_OBJECT, format!("type \"{shown}\" does not exist")),
+    };
+    error.at_byte(sql, name.location)
+}
+
+/// Types of PostgreSQL that are not here.
+const UNSUPPORTED: [&str; 31] = [
+    "bit",
+    "varbit",
+    "money",
+    "inet",
+    "cidr",
+    "macaddr",
+    "macaddr8",
+    "point",
+    "line",
+    "lseg",
+    "box",
+    "path",
+    "polygon",
+    "circle",
+    "xml",
+    "tsvector",
+    "tsquery",
+    "jsonpath",
+    "int4range",
+    "int8range",
+    "numrange",
+    "daterange",
+    "tsrange",
+    "tstzrange",
+    "int4multirange",
+    "int8multirange",
+    "nummultirange",
+    "datemultirange",
+    "tsmultirange",
+    "tstzmultirange",
+    "pg_lsn",
+];
+
+/// What PostgreSQL says of a precision beyond what times are held with; `None` if it is within.
+pub(super) fn precision_warning(name: &TypeName, ty: Ty) -> Option<String> {
+    const MAX: i32 = 6;
+    let last = name.typmods.iter().flatten().last().and_then(integer_constant).filter(|n| *n > MAX)?;
+    let (word, suffix) = match types::element_of(ty.oid).unwrap_or(ty.oid) {
+        oid::TIME => ("TIME", ""),
+        oid::TIMETZ => ("TIME", " WITH TIME ZONE"),
+        oid::TIMESTAMP => ("TIMESTAMP", ""),
+        oid::TIMESTAMPTZ => ("TIMESTAMP", " WITH TIME ZONE"),
+        oid::INTERVAL if name.typmods.len() > 1 => ("INTERVAL", ""),
+        _ => return None,
+    };
+    Some(format!("{word}({last}){suffix} precision reduced to maximum allowed, {MAX}"))
 }
 
 fn modifier(info: &TypeInfo, modifiers: &[Option<Node>]) -> Result<i32> {

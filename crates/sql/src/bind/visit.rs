@@ -68,7 +68,9 @@ macro_rules! walkers {
             for rel in query.rels.$iter() {
                 match &$($mutable)? rel.kind {
                     RelKind::Subquery { query, .. } => q(query),
-                    RelKind::Function { args, .. } => args.$iter().for_each(&mut *f),
+                    RelKind::Function { calls, .. } => {
+                        calls.$iter().for_each(|call| call.args.$iter().for_each(&mut *f));
+                    }
                     RelKind::Table(_) | RelKind::System(_) | RelKind::Values | RelKind::Join => {}
                 }
             }

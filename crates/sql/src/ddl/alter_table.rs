@@ -7,7 +7,9 @@ use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableLockMode};
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType};
 
 use super::constraint::{Pending, add_constraints, require_no_nulls};
-use super::create_table::{check_defaults, layout_of, new_column, serial_sequence, storage_options};
+use super::create_table::{
+    COLUMNS_MAX, check_defaults, check_generated, layout_of, new_column, serial_sequence, storage_options,
+};
 use super::names::{expression_after, leftmost, quote};
 use super::rewrite::{constant_default, rewrite_table};
 use super::{Cx, drop};
@@ -53,6 +55,12 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
     }
     add_constraints(cx, table.oid, constraints, false).await?;
     Ok(tag)
+}
+
+/// The error without the place it has.
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
 }
 
 fn commands(stmt: &AlterTableStmt) -> impl Iterator<Item = &AlterTableCmd> {
@@ -176,22 +184,28 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
         }
         return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
     }
-    let column = new_column(cx, &table, def)?;
+    // Dropped columns keep their numbers.
+    if table.columns.len() >= COLUMNS_MAX {
+        return Err(Error::new(SqlState::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")));
+    }
+    let column = new_column(cx, &table, def, false)?;
     let number = column.desc.number;
     let ty = Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
     table.columns.push(column.desc);
     if let Some(serial) = column.serial {
-        let sequence = serial_sequence(cx, &mut table, number, serial)?;
+        let sequence = serial_sequence(cx, &mut table, number, serial, &column.sequence_options, &[])?;
         cx.put(CatalogObject::Sequence(sequence)).await?;
     }
     let at = number as usize - 1;
     let primary = column.constraints.iter().any(|c| c.contype == rupg_sql::nodes::ConstrType::CONSTR_PRIMARY);
     table.columns[at].not_null |= primary;
     check_defaults(cx, &table)?;
-    let default = table.columns[at].default.clone();
+    check_generated(cx, &table, &[])?;
+    let default = table.columns[at].generated.clone().or_else(|| table.columns[at].default.clone());
     // A default that is the same for every row is kept in the catalog; another one is computed row by row now.
     let same_for_all = match &default {
         None => Some(None),
+        Some(_) if table.columns[at].generated.is_some() => None,
         Some(text) => constant_default(cx, text, ty)?,
     };
     match same_for_all {
@@ -223,7 +237,10 @@ async fn require_empty(cx: &mut Cx<'_>, table: &TableDesc, column: &str) -> Resu
     Err(Error::new(
         SqlState::NOT_NULL_VIOLATION,
         format!("column \"{column}\" of relation \"{}\" contains null values", table.name),
-    ))
+    )
+    .schema(super::constraint::schema_of(&cx.catalog(), table))
+    .table(&table.name)
+    .column(column))
 }
 
 async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
@@ -235,6 +252,7 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
         return Ok(());
     }
     let number = column_number(&table, name)?;
+    refuse_generated_from(cx, &table, number)?;
     let catalog = cx.catalog();
     let cascade = cmd.behavior == DropBehavior::DROP_CASCADE;
     let doomed: Vec<_> = table.constraints.iter().filter(|c| c.columns.contains(&number)).cloned().collect();
@@ -245,11 +263,8 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     }
     table = cx.catalog().table(table.oid).cloned().unwrap_or(table);
     table.constraints.retain(|c| !c.columns.contains(&number));
-    let indexes: Vec<_> = catalog
-        .indexes(table.oid)
-        .filter(|i| i.keys.iter().any(|k| k.column == number))
-        .map(|i| i.oid)
-        .collect();
+    let indexes: Vec<_> =
+        catalog.indexes(table.oid).filter(|i| i.keys.iter().any(|k| k.column == number)).map(|i| i.oid).collect();
     for index in indexes {
         cx.drop_one(index)?;
     }
@@ -270,35 +285,41 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     drop::drop_all(cx, owned, cascade).await
 }
 
+/// Columns that others are generated from stay as they are.
+fn refuse_generated_from(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
+    for column in table.live_columns() {
+        let Some(text) = &column.generated else { continue };
+        let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+        if column.number != number && cx.session.generated_columns_used(text, ty, table)?.contains(&number) {
+            return Err(Error::unsupported(
+                "changing a column that a generated column is computed from is not supported",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Foreign keys that need a unique index: refused, or dropped with CASCADE.
 async fn drop_references(cx: &mut Cx<'_>, index: base::Oid, what: &str, cascade: bool) -> Result<()> {
     let catalog = cx.catalog();
-    for object in catalog.objects() {
-        let Some(table) = catalog.table(object.oid()) else { continue };
-        let needs = |c: &engine_api::ConstraintDesc| {
-            matches!(c.kind, ConstraintKind::ForeignKey { index: used, .. } if used == index)
-        };
+    let path = cx.session.search_path(&catalog);
+    let needs = |c: &engine_api::ConstraintDesc| matches!(c.kind, ConstraintKind::ForeignKey { index: used, .. } if used == index);
+    let tables: Vec<&TableDesc> = catalog.objects().filter_map(|o| catalog.table(o.oid())).collect();
+    let mut found: Vec<(base::Oid, String)> = Vec::new();
+    for table in &tables {
         for constraint in table.constraints.iter().filter(|c| needs(c)) {
-            if !cascade {
-                let own = catalog.index(index).map(|i| i.name.clone()).unwrap_or_default();
-                return Err(Error::new(
-                    SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
-                    format!("cannot drop {what} because other objects depend on it"),
-                )
-                .detail(format!("constraint {} on table {} depends on index {own}", constraint.name, table.name))
-                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-            }
-            cx.notice(
-                SqlState::SUCCESSFUL_COMPLETION,
-                format!("drop cascades to constraint {} on table {}", constraint.name, table.name),
-            );
+            found.push((constraint.oid, drop::describe_constraint(&catalog, &path, table, &constraint.name)));
         }
-        if table.constraints.iter().any(needs) {
-            cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
-            let mut desc = table.clone();
-            desc.constraints.retain(|c| !needs(c));
-            cx.put(CatalogObject::Table(desc)).await?;
-        }
+    }
+    found.sort_by_key(|(oid, _)| *oid);
+    let own = catalog.index(index).map(|i| quote(&i.name)).unwrap_or_default();
+    let messages = found.into_iter().map(|(_, name)| (format!("{name} depends on index {own}"), name)).collect();
+    drop::report(cx, what, messages, cascade)?;
+    for table in tables.into_iter().filter(|t| t.constraints.iter().any(needs)) {
+        cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
+        let mut desc = table.clone();
+        desc.constraints.retain(|c| !needs(c));
+        cx.put(CatalogObject::Table(desc)).await?;
     }
     Ok(())
 }
@@ -334,8 +355,10 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
         return Err(Error::internal("ALTER TYPE without a type"));
     };
     let number = column_number(&table, name)?;
+    refuse_generated_from(cx, &table, number)?;
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
-    let ty = bind::bind_column_type(type_name, cx.sql)?.ty;
+    // PostgreSQL does not say where the type stands here.
+    let ty = bind::bind_column_type(type_name, cx.sql).map_err(without_position)?.ty;
     let using = match &def.raw_default {
         Some(node) => {
             let at = leftmost(node);

@@ -34,7 +34,7 @@ pub(super) async fn add_constraints(cx: &mut Cx<'_>, table: Oid, pending: Vec<Pe
             return Err(Error::unsupported("deferrable constraints are not supported"));
         }
         match definition.contype {
-            K::CONSTR_PRIMARY | K::CONSTR_UNIQUE => add_key(cx, desc, &p).await?,
+            K::CONSTR_PRIMARY | K::CONSTR_UNIQUE => add_key(cx, desc, &p, fresh).await?,
             K::CONSTR_CHECK => add_check(cx, desc, &p, fresh).await?,
             K::CONSTR_FOREIGN => add_foreign_key(cx, desc, &p, fresh).await?,
             K::CONSTR_EXCLUSION => return Err(Error::unsupported("exclusion constraints are not supported")),
@@ -59,24 +59,21 @@ fn check_name_free(table: &TableDesc, name: &str) -> Result<()> {
 }
 
 /// Attribute numbers of key columns.
-pub(super) fn column_numbers(table: &TableDesc, names: &[String], what: &str) -> Result<Vec<i16>> {
+fn column_numbers(table: &TableDesc, names: &[String], what: &str, list: &str) -> Result<Vec<i16>> {
     let mut numbers = Vec::with_capacity(names.len());
     for name in names {
         let column = table.column(name).ok_or_else(|| {
             Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" {what} does not exist"))
         })?;
         if numbers.contains(&column.number) {
-            return Err(Error::new(
-                SqlState::DUPLICATE_COLUMN,
-                format!("column \"{name}\" appears twice in {}", what.trim_start_matches("named in ").replace("key", "primary key constraint")),
-            ));
+            return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" appears twice in {list}")));
         }
         numbers.push(column.number);
     }
     Ok(numbers)
 }
 
-async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending) -> Result<()> {
+async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool) -> Result<()> {
     let definition = &p.definition;
     let primary = definition.contype == ConstrType::CONSTR_PRIMARY;
     if definition.indexname.is_some() {
@@ -89,15 +86,19 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending) -> Result<(
         return Err(Error::unsupported("INCLUDE columns are not supported"));
     }
     if primary && table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. })) {
-        return Err(Error::new(
+        let error = Error::new(
             SqlState::INVALID_TABLE_DEFINITION,
             format!("multiple primary keys for table \"{}\" are not allowed", table.name),
-        )
-        .at_byte(cx.sql, definition.location));
+        );
+        return Err(if fresh { error.at_byte(cx.sql, definition.location) } else { error });
     }
     let columns = match p.column {
         Some(number) => vec![number],
-        None => column_numbers(&table, &strings(&definition.keys), "named in key")?,
+        None => {
+            let list = if primary { "primary key constraint" } else { "unique constraint" };
+            column_numbers(&table, &strings(&definition.keys), "named in key", list)
+                .map_err(|e| e.at_byte(cx.sql, definition.location))?
+        }
     };
     let names: Vec<String> = columns.iter().map(|&n| table.columns[n as usize - 1].name.clone()).collect();
     let catalog = cx.catalog();
@@ -110,13 +111,10 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending) -> Result<(
             name.to_string()
         }
         None if primary => free_relation_name(&catalog, table.schema, &table.name, "", "pkey", &taken_names(&table)),
-        None => {
-            free_relation_name(&catalog, table.schema, &table.name, &names.join("_"), "key", &taken_names(&table))
-        }
+        None => free_relation_name(&catalog, table.schema, &table.name, &names.join("_"), "key", &taken_names(&table)),
     };
     if primary {
-        let nullable: Vec<i16> =
-            columns.iter().copied().filter(|&n| !table.columns[n as usize - 1].not_null).collect();
+        let nullable: Vec<i16> = columns.iter().copied().filter(|&n| !table.columns[n as usize - 1].not_null).collect();
         for number in nullable {
             require_no_nulls(cx, &table, number).await?;
             table.columns[number as usize - 1].not_null = true;
@@ -143,11 +141,7 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending) -> Result<(
 /// Refuses NULLs that are there already.
 pub(super) async fn require_no_nulls(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
     let column = &table.columns[number as usize - 1].name;
-    let query = format!(
-        "SELECT 1 FROM {} WHERE {} IS NULL LIMIT 1",
-        qualified(&cx.catalog(), table),
-        quote(column)
-    );
+    let query = format!("SELECT 1 FROM {} WHERE {} IS NULL LIMIT 1", qualified(&cx.catalog(), table), quote(column));
     if cx.session.internal_query(&query).await?.is_empty() {
         return Ok(());
     }
@@ -155,8 +149,14 @@ pub(super) async fn require_no_nulls(cx: &mut Cx<'_>, table: &TableDesc, number:
         SqlState::NOT_NULL_VIOLATION,
         format!("column \"{column}\" of relation \"{}\" contains null values", table.name),
     )
+    .schema(schema_of(&cx.catalog(), table))
     .table(&table.name)
     .column(column))
+}
+
+/// The name of a table's schema.
+pub(super) fn schema_of(catalog: &Catalog, table: &TableDesc) -> String {
+    catalog.get(table.schema).map(|s| s.name().to_string()).unwrap_or_default()
 }
 
 /// `schema.table`, quoted.
@@ -168,11 +168,18 @@ pub(super) fn qualified(catalog: &Catalog, table: &TableDesc) -> String {
 async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool) -> Result<()> {
     let definition = &p.definition;
     let expression = parenthesised_after(cx.sql, definition.location, "check")
-        .ok_or_else(|| Error::internal("a check without its text"))?
-        .to_string();
-    let columns = cx.session.check_condition(&expression, &table)?;
+        .ok_or_else(|| Error::internal("a check without its text"))?;
+    let columns = cx.session.check_condition(expression, &table).map_err(|e| cx.place(e, expression, fresh))?;
+    let expression = expression.to_string();
     let name = match &definition.conname {
         Some(name) => {
+            let is_check = |c: &ConstraintDesc| c.name == **name && matches!(c.kind, ConstraintKind::Check { .. });
+            if fresh && table.constraints.iter().any(is_check) {
+                return Err(Error::new(
+                    SqlState::DUPLICATE_OBJECT,
+                    format!("check constraint \"{name}\" already exists"),
+                ));
+            }
             check_name_free(&table, name)?;
             name.to_string()
         }
@@ -192,6 +199,7 @@ async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bo
                 SqlState::CHECK_VIOLATION,
                 format!("check constraint \"{name}\" of relation \"{}\" is violated by some row", table.name),
             )
+            .schema(schema_of(&cx.catalog(), &table))
             .table(&table.name)
             .constraint(name));
         }
@@ -225,7 +233,12 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
     let referenced = cx.catalog().table(referenced.oid).cloned().unwrap_or(referenced);
     let columns = match p.column {
         Some(number) => vec![number],
-        None => column_numbers(&table, &strings(&definition.fk_attrs), "referenced in foreign key constraint")?,
+        None => column_numbers(
+            &table,
+            &strings(&definition.fk_attrs),
+            "referenced in foreign key constraint",
+            "foreign key constraint",
+        )?,
     };
     let wanted = strings(&definition.pk_attrs);
     let (target_columns, index) = referenced_key(&cx.catalog(), &referenced, &wanted)?;
@@ -294,7 +307,7 @@ fn referenced_key(catalog: &Catalog, table: &TableDesc, wanted: &[String]) -> Re
         })?;
         return Ok((primary.keys.iter().map(|k| k.column).collect(), primary.oid));
     }
-    let columns = column_numbers(table, wanted, "referenced in foreign key constraint")?;
+    let columns = column_numbers(table, wanted, "referenced in foreign key constraint", "foreign key constraint")?;
     let same_set = |index: &&IndexDesc| {
         index.unique && index.keys.len() == columns.len() && index.keys.iter().all(|k| columns.contains(&k.column))
     };
@@ -346,6 +359,7 @@ async fn validate_foreign_key(
         values.join(", "),
         referenced.name
     ))
+    .schema(schema_of(&catalog, table))
     .table(&table.name)
     .constraint(name))
 }

@@ -1,30 +1,37 @@
 //! CREATE TABLE.
 
 use base::{Error, LayoutId, Result, SqlState};
-use engine_api::{CatalogObject, ColumnDesc, LayoutDesc, LayoutField, TableDesc, TableKind};
-use rupg_sql::nodes::{ColumnDef, Constraint, ConstrType, CreateStmt, Node, OnCommitAction};
+use engine_api::{CatalogObject, ColumnDesc, Identity, LayoutDesc, LayoutField, TableDesc, TableKind};
+use rupg_sql::nodes::{ColumnDef, ConstrType, Constraint, CreateStmt, Node, OnCommitAction};
 
 use super::constraint::{Pending, add_constraints};
-use super::names::{expression_after, free_relation_name, quote};
-use super::{Cx, sequence};
+use super::names::{expression_after, free_relation_name, parenthesised_after, quote};
+use super::{Cx, like, sequence};
 use crate::bind::{self, ColumnType};
 use crate::session::text_of;
 
 /// PostgreSQL's limit of columns in a table.
-const COLUMNS_MAX: usize = 1600;
+pub(super) const COLUMNS_MAX: usize = 1600;
 
 /// A column definition, and what of it becomes an object of its own.
 pub(super) struct NewColumn {
     pub desc: ColumnDesc,
-    /// A serial column's sequence type.
+    /// A serial or identity column's sequence type.
     pub serial: Option<base::Oid>,
+    /// Options of an identity column's sequence.
+    pub sequence_options: Vec<Option<Node>>,
+    /// Where the expression of a generated column stands in the statement.
+    pub generated_at: Option<usize>,
     pub constraints: Vec<Constraint>,
 }
 
 pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&'static str> {
     refuse_unsupported(stmt)?;
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE TABLE without a name"))?;
-    let schema = cx.creation_schema(name)?;
+    let schema = cx.creation_schema(name).map_err(|e| match e.code() {
+        SqlState::INVALID_SCHEMA_NAME => e.at_byte(cx.sql, name.location),
+        _ => e,
+    })?;
     let relname = name.relname.as_deref().unwrap_or_default().to_string();
     if !cx.check_free(schema, &relname, stmt.if_not_exists)? {
         return Ok("CREATE TABLE");
@@ -42,22 +49,29 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         storage: 1,
     };
     let mut pending: Vec<Pending> = Vec::new();
-    let mut serials = Vec::new();
+    let mut serials: Vec<(i16, base::Oid, Vec<Option<Node>>)> = Vec::new();
+    let mut likes = Vec::new();
+    let mut generated = Vec::new();
     for element in stmt.tableElts.iter().flatten() {
         match element {
             Node::ColumnDef(def) => {
-                let column = new_column(cx, &table, def)?;
+                let column = new_column(cx, &table, def, true)?;
                 let number = column.desc.number;
                 if let Some(ty) = column.serial {
-                    serials.push((number, ty));
+                    serials.push((number, ty, column.sequence_options));
                 }
+                generated.extend(column.generated_at.map(|at| (number, at)));
                 pending.extend(column.constraints.into_iter().map(|c| Pending { definition: c, column: Some(number) }));
                 table.columns.push(column.desc);
             }
             Node::Constraint(constraint) => {
                 pending.push(Pending { definition: (**constraint).clone(), column: None });
             }
-            _ => return Err(Error::unsupported("LIKE in CREATE TABLE is not supported")),
+            Node::TableLikeClause(clause) => {
+                let source = like::add_columns(cx, &mut table, clause, &mut serials)?;
+                likes.push((source, clause.options));
+            }
+            _ => return Err(Error::unsupported("this element of CREATE TABLE is not supported")),
         }
     }
     if table.columns.len() > COLUMNS_MAX {
@@ -66,14 +80,17 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     mark_primary_not_null(&mut table, &pending);
     table.layouts.push(layout_of(&table, LayoutId(1)));
     let mut sequences = Vec::new();
-    for (number, ty) in serials {
-        sequences.push(serial_sequence(cx, &mut table, number, ty)?);
+    for (number, ty, options) in serials {
+        let taken: Vec<String> = sequences.iter().map(|s: &engine_api::SequenceDesc| s.name.clone()).collect();
+        sequences.push(serial_sequence(cx, &mut table, number, ty, &options, &taken)?);
     }
     for sequence in sequences {
         cx.put(CatalogObject::Sequence(sequence)).await?;
     }
     cx.put(CatalogObject::Table(table.clone())).await?;
     check_defaults(cx, &table)?;
+    check_generated(cx, &table, &generated)?;
+    like::finish(cx, &table, &likes).await?;
     add_constraints(cx, table.oid, pending, true).await?;
     Ok("CREATE TABLE")
 }
@@ -118,14 +135,11 @@ pub(super) fn layout_of(table: &TableDesc, id: LayoutId) -> LayoutDesc {
     LayoutDesc { id, fields }
 }
 
-/// A column definition of CREATE TABLE or ADD COLUMN.
-pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef) -> Result<NewColumn> {
+/// A column definition of CREATE TABLE (`fresh`) or ADD COLUMN.
+pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fresh: bool) -> Result<NewColumn> {
     let name = def.colname.as_deref().unwrap_or_default().to_string();
     if table.column(&name).is_some() {
-        return Err(Error::new(
-            SqlState::DUPLICATE_COLUMN,
-            format!("column \"{name}\" specified more than once"),
-        ));
+        return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
     }
     if ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"].contains(&name.as_str()) {
         return Err(Error::new(
@@ -151,13 +165,29 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef) ->
             default: None,
             dropped: false,
             missing: None,
+            identity: None,
+            generated: None,
         },
         serial: serial.then_some(ty.oid),
+        sequence_options: Vec::new(),
+        generated_at: None,
         constraints: Vec::new(),
     };
+    let mut said_null = false;
     for constraint in def.constraints.iter().flatten() {
         let Node::Constraint(constraint) = constraint else { continue };
-        column_constraint(cx, table, &mut column, constraint)?;
+        let conflict = match constraint.contype {
+            ConstrType::CONSTR_NULL => {
+                said_null = true;
+                column.desc.not_null
+            }
+            ConstrType::CONSTR_NOTNULL => said_null && !column.desc.not_null,
+            _ => false,
+        };
+        if conflict {
+            return Err(conflicting_null(&column.desc.name, &table.name).at_byte(cx.sql, constraint.location));
+        }
+        column_constraint(cx, table, &mut column, constraint, fresh)?;
     }
     Ok(column)
 }
@@ -167,16 +197,19 @@ fn column_constraint(
     table: &TableDesc,
     column: &mut NewColumn,
     constraint: &Constraint,
+    fresh: bool,
 ) -> Result<()> {
     use ConstrType as K;
     match constraint.contype {
-        K::CONSTR_NULL => {
-            if column.serial.is_some() {
-                return Err(conflicting_null(&column.desc.name, &table.name));
-            }
-        }
+        K::CONSTR_NULL => {}
         K::CONSTR_NOTNULL => column.desc.not_null = true,
         K::CONSTR_DEFAULT => {
+            if column.desc.identity.is_some() {
+                return Err(both(cx, table, column, constraint, "default and identity"));
+            }
+            if column.desc.generated.is_some() {
+                return Err(both(cx, table, column, constraint, "default and generation expression"));
+            }
             if column.serial.is_some() || column.desc.default.is_some() {
                 return Err(Error::new(
                     SqlState::SYNTAX_ERROR,
@@ -189,10 +222,20 @@ fn column_constraint(
             }
             let text = expression_after(cx.sql, constraint.location, "default", true)
                 .ok_or_else(|| Error::internal("a default without its text"))?;
+            let ty = crate::ir::Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
+            cx.session.check_default(text, ty, &column.desc.name).map_err(|e| cx.place(e, text, fresh))?;
             column.desc.default = Some(text.to_string());
         }
-        K::CONSTR_IDENTITY => return Err(Error::unsupported("identity columns are not supported")),
-        K::CONSTR_GENERATED => return Err(Error::unsupported("generated columns are not supported")),
+        K::CONSTR_IDENTITY => identity(cx, table, column, constraint)?,
+        K::CONSTR_GENERATED => {
+            let text = parenthesised_after(cx.sql, constraint.location, "as")
+                .ok_or_else(|| Error::internal("a generated column without its text"))?;
+            if column.desc.default.is_some() || column.serial.is_some() {
+                return Err(both(cx, table, column, constraint, "default and generation expression"));
+            }
+            column.generated_at = Some(text.as_ptr() as usize - cx.sql.as_ptr() as usize);
+            column.desc.generated = Some(text.to_string());
+        }
         K::CONSTR_PRIMARY | K::CONSTR_UNIQUE | K::CONSTR_CHECK | K::CONSTR_FOREIGN => {
             column.constraints.push(constraint.clone());
         }
@@ -200,6 +243,63 @@ fn column_constraint(
             return Err(Error::unsupported("deferrable constraints are not supported"));
         }
         _ => {}
+    }
+    Ok(())
+}
+
+fn both(cx: &Cx<'_>, table: &TableDesc, column: &NewColumn, constraint: &Constraint, what: &str) -> Error {
+    let name = &column.desc.name;
+    let message = format!("both {what} specified for column \"{name}\" of table \"{}\"", table.name);
+    Error::new(SqlState::SYNTAX_ERROR, message).at_byte(cx.sql, constraint.location)
+}
+
+fn identity(cx: &Cx<'_>, table: &TableDesc, column: &mut NewColumn, constraint: &Constraint) -> Result<()> {
+    let ty = column.desc.type_oid;
+    if ![types::oid::INT2, types::oid::INT4, types::oid::INT8].contains(&ty) {
+        return Err(Error::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            "identity column type must be smallint, integer, or bigint",
+        ));
+    }
+    if column.desc.identity.is_some() {
+        return Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!("multiple identity specifications for column \"{}\" of table \"{}\"", column.desc.name, table.name),
+        )
+        .at_byte(cx.sql, constraint.location));
+    }
+    if column.desc.default.is_some() || column.serial.is_some() {
+        return Err(both(cx, table, column, constraint, "default and identity"));
+    }
+    column.desc.identity = Some(if constraint.generated_when == b'a' { Identity::Always } else { Identity::ByDefault });
+    column.desc.not_null = true;
+    column.serial = Some(ty);
+    column.sequence_options = constraint.options.to_vec();
+    Ok(())
+}
+
+/// Binds the expressions of generated columns and sees that they may be what they are; `places` says where those of
+/// CREATE TABLE stand in the statement.
+pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16, usize)]) -> Result<()> {
+    for column in table.live_columns() {
+        let Some(text) = &column.generated else { continue };
+        let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
+        let used = cx.session.generated_columns_used(text, ty, table);
+        let place = places.iter().find(|(number, _)| *number == column.number);
+        let part = place.and_then(|(_, at)| cx.sql.get(*at..));
+        let used = used.map_err(|e| cx.place(e, part.unwrap_or(text), part.is_some()))?;
+        for number in used {
+            if table.columns[number as usize - 1].generated.is_some() {
+                return Err(Error::new(
+                    SqlState::INVALID_TABLE_DEFINITION,
+                    format!(
+                        "cannot use generated column \"{}\" in column generation expression",
+                        table.columns[number as usize - 1].name
+                    ),
+                )
+                .detail("A generated column cannot reference another generated column."));
+            }
+        }
     }
     Ok(())
 }
@@ -228,12 +328,15 @@ pub(super) fn serial_sequence(
     table: &mut TableDesc,
     number: i16,
     ty: base::Oid,
+    options: &[Option<Node>],
+    taken: &[String],
 ) -> Result<engine_api::SequenceDesc> {
     let catalog = cx.catalog();
     let at = number as usize - 1;
     let column = table.columns[at].name.clone();
-    let name = free_relation_name(&catalog, table.schema, &table.name, &column, "seq", &[]);
+    let name = free_relation_name(&catalog, table.schema, &table.name, &column, "seq", taken);
     let mut desc = sequence::default_sequence(cx.allocate(), table.schema, &name, table.owner, ty);
+    sequence::apply_options(cx, &mut desc, options, true)?;
     desc.owned_by = Some((table.oid, number));
     let schema = catalog.get(table.schema).map(|s| s.name().to_string()).unwrap_or_default();
     let visible = cx.session.search_path(&catalog).contains(&table.schema);
@@ -247,7 +350,7 @@ pub(super) fn check_defaults(cx: &mut Cx<'_>, table: &TableDesc) -> Result<()> {
     for column in table.live_columns() {
         if let Some(text) = &column.default {
             let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
-            cx.session.check_default(text, ty, &column.name)?;
+            cx.session.check_default(text, ty, &column.name).map_err(|e| cx.place(e, text, false))?;
         }
     }
     Ok(())

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, CatalogObject, ConstraintKind, TableLockMode, oids};
+use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableLockMode, oids};
 use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
 
 use super::Cx;
-use super::names::{display, strings};
+use super::names::{display, quote, shown, strings};
 
 pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'static str> {
     use ObjectType as T;
@@ -16,8 +16,8 @@ pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'s
         T::OBJECT_INDEX => ("index", "DROP INDEX"),
         T::OBJECT_SEQUENCE => ("sequence", "DROP SEQUENCE"),
         T::OBJECT_SCHEMA => ("schema", "DROP SCHEMA"),
-        T::OBJECT_VIEW => return missing_kind(cx, stmt, "view", "DROP VIEW"),
-        T::OBJECT_MATVIEW => return missing_kind(cx, stmt, "materialized view", "DROP MATERIALIZED VIEW"),
+        T::OBJECT_VIEW => ("view", "DROP VIEW"),
+        T::OBJECT_MATVIEW => ("materialized view", "DROP MATERIALIZED VIEW"),
         T::OBJECT_TYPE => return missing_kind(cx, stmt, "type", "DROP TYPE"),
         T::OBJECT_DOMAIN => return missing_kind(cx, stmt, "type", "DROP DOMAIN"),
         T::OBJECT_EXTENSION => return missing_kind(cx, stmt, "extension", "DROP EXTENSION"),
@@ -54,8 +54,7 @@ fn missing_kind(cx: &mut Cx<'_>, stmt: &DropStmt, kind: &str, tag: &'static str)
         };
         let message = format!("{kind} \"{name}\" does not exist");
         if !stmt.missing_ok {
-            let code = if kind.ends_with("view") { SqlState::UNDEFINED_TABLE } else { SqlState::UNDEFINED_OBJECT };
-            return Err(Error::new(code, message));
+            return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
         }
         cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
     }
@@ -97,7 +96,11 @@ fn find(cx: &mut Cx<'_>, stmt: &DropStmt, node: &Node, kind: &str) -> Result<Opt
                 SqlState::WRONG_OBJECT_TYPE,
                 format!("\"{}\" is not {article} {kind}", object.name()),
             )
-            .hint(format!("Use DROP {} to remove {} {actual}.", actual.to_uppercase(), if actual == "index" { "an" } else { "a" })));
+            .hint(format!(
+                "Use DROP {} to remove {} {actual}.",
+                actual.to_uppercase(),
+                if actual == "index" { "an" } else { "a" }
+            )));
         }
     }
     let oid = found.map(|o| o.oid());
@@ -143,15 +146,21 @@ enum Dependent {
     Default { table: Oid, column: i16 },
 }
 
-fn describe(catalog: &Catalog, oid: Oid) -> String {
+/// An object as messages name it.
+fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
     match catalog.get(oid).map(|o| &**o) {
-        Some(CatalogObject::Table(t)) => format!("table {}", t.name),
-        Some(CatalogObject::Index(i)) => format!("index {}", i.name),
-        Some(CatalogObject::Sequence(s)) => format!("sequence {}", s.name),
-        Some(CatalogObject::Schema(s)) => format!("schema {}", s.name),
+        Some(CatalogObject::Table(t)) => format!("table {}", shown(catalog, path, t.schema, &t.name)),
+        Some(CatalogObject::Index(i)) => format!("index {}", shown(catalog, path, i.schema, &i.name)),
+        Some(CatalogObject::Sequence(s)) => format!("sequence {}", shown(catalog, path, s.schema, &s.name)),
+        Some(CatalogObject::Schema(s)) => format!("schema {}", quote(&s.name)),
         Some(other) => other.name().to_string(),
         None => oid.to_string(),
     }
+}
+
+/// A constraint as messages name it.
+pub(super) fn describe_constraint(catalog: &Catalog, path: &[Oid], table: &TableDesc, name: &str) -> String {
+    format!("constraint {} on table {}", quote(name), shown(catalog, path, table.schema, &table.name))
 }
 
 /// What is part of an object and goes with it without asking.
@@ -167,16 +176,17 @@ fn parts(catalog: &Catalog, oid: Oid) -> Vec<Oid> {
     parts
 }
 
-fn dependents(catalog: &Catalog, oid: Oid) -> Vec<(Dependent, String)> {
+fn dependents(catalog: &Catalog, path: &[Oid], oid: Oid) -> Vec<(Dependent, String)> {
     let mut found = Vec::new();
-    let this = describe(catalog, oid);
+    let this = describe(catalog, path, oid);
     for object in catalog.objects() {
         let Some(table) = catalog.table(object.oid()) else { continue };
         for constraint in &table.constraints {
             if let ConstraintKind::ForeignKey { table: referenced, .. } = &constraint.kind {
                 if *referenced == oid && table.oid != oid {
                     let dependent = Dependent::ForeignKey { table: table.oid, constraint: constraint.oid };
-                    let what = format!("constraint {} on table {} depends on {this}", constraint.name, table.name);
+                    let what =
+                        format!("{} depends on {this}", describe_constraint(catalog, path, table, &constraint.name));
                     found.push((dependent, what));
                 }
             }
@@ -186,8 +196,11 @@ fn dependents(catalog: &Catalog, oid: Oid) -> Vec<(Dependent, String)> {
                 let calls = column.default.as_deref().is_some_and(|d| calls_sequence(d, &sequence.name));
                 if calls {
                     let dependent = Dependent::Default { table: table.oid, column: column.number };
-                    let what =
-                        format!("default value for column {} of table {} depends on {this}", column.name, table.name);
+                    let what = format!(
+                        "default value for column {} of table {} depends on {this}",
+                        quote(&column.name),
+                        shown(catalog, path, table.schema, &table.name)
+                    );
                     found.push((dependent, what));
                 }
             }
@@ -199,7 +212,7 @@ fn dependents(catalog: &Catalog, oid: Oid) -> Vec<(Dependent, String)> {
                 CatalogObject::Table(t) if t.schema == oid)
                 || matches!(&**object, CatalogObject::Sequence(s) if s.schema == oid && s.owned_by.is_none());
             if inside {
-                let what = format!("{} depends on {this}", describe(catalog, object.oid()));
+                let what = format!("{} depends on {this}", describe(catalog, path, object.oid()));
                 found.push((Dependent::Object(object.oid()), what));
             }
         }
@@ -214,8 +227,9 @@ fn calls_sequence(default: &str, sequence: &str) -> bool {
 /// Drops a set of objects with their parts and – CASCADE – what depends on them.
 pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: bool) -> Result<()> {
     let catalog = cx.catalog();
+    let path = cx.session.search_path(&catalog);
     for &oid in &targets {
-        refuse_needed(&catalog, oid)?;
+        refuse_needed(&catalog, &path, oid)?;
     }
     let mut doomed = targets.clone();
     let mut queue: Vec<Oid> = targets.iter().copied().collect();
@@ -228,11 +242,11 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
                 queue.push(part);
             }
         }
-        for (dependent, message) in dependents(&catalog, oid) {
+        for (dependent, message) in dependents(&catalog, &path, oid) {
             match dependent {
                 Dependent::Object(other) => {
                     if doomed.insert(other) {
-                        messages.push((message, describe(&catalog, other)));
+                        messages.push((message, describe(&catalog, &path, other)));
                         queue.push(other);
                     }
                 }
@@ -250,7 +264,11 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
             }
         }
     }
-    report(cx, &catalog, &targets, messages, cascade)?;
+    let what = match targets.len() {
+        1 => describe(&catalog, &path, *targets.first().expect("one")),
+        _ => "desired object(s)".to_string(),
+    };
+    report(cx, &what, messages, cascade)?;
     for (table, constraint) in constraints {
         cx.lock(table, TableLockMode::AccessExclusive).await?;
         if let Some(mut desc) = cx.catalog().table(table).cloned() {
@@ -282,11 +300,11 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
 }
 
 /// Objects that go only with what they belong to.
-fn refuse_needed(catalog: &Catalog, oid: Oid) -> Result<()> {
+fn refuse_needed(catalog: &Catalog, path: &[Oid], oid: Oid) -> Result<()> {
     if [oids::SCHEMA_PG_CATALOG, oids::SCHEMA_INFORMATION_SCHEMA].contains(&oid) {
         return Err(Error::new(
             SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
-            format!("cannot drop {} because it is required by the database system", describe(catalog, oid)),
+            format!("cannot drop {} because it is required by the database system", describe(catalog, path, oid)),
         ));
     }
     let Some(index) = catalog.index(oid) else { return Ok(()) };
@@ -295,10 +313,10 @@ fn refuse_needed(catalog: &Catalog, oid: Oid) -> Result<()> {
         let own = matches!(constraint.kind,
             ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } if index == oid);
         if own {
-            let what = format!("constraint {} on table {}", constraint.name, table.name);
+            let what = describe_constraint(catalog, path, table, &constraint.name);
             return Err(Error::new(
                 SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
-                format!("cannot drop index {} because {what} requires it", index.name),
+                format!("cannot drop {} because {what} requires it", describe(catalog, path, oid)),
             )
             .hint(format!("You can drop {what} instead.")));
         }
@@ -306,25 +324,23 @@ fn refuse_needed(catalog: &Catalog, oid: Oid) -> Result<()> {
     Ok(())
 }
 
-fn report(
-    cx: &mut Cx<'_>,
-    catalog: &Catalog,
-    targets: &BTreeSet<Oid>,
-    messages: Vec<(String, String)>,
-    cascade: bool,
-) -> Result<()> {
+/// Tells what depends on `what`: an error, or a notice with CASCADE.
+pub(super) fn report(cx: &mut Cx<'_>, what: &str, messages: Vec<(String, String)>, cascade: bool) -> Result<()> {
     if messages.is_empty() {
         return Ok(());
     }
     if !cascade {
-        let what = match targets.len() {
-            1 => format!("cannot drop {} because other objects depend on it", describe(catalog, *targets.first().expect("one"))),
-            _ => "cannot drop desired object(s) because other objects depend on them".to_string(),
+        let (objects, them) = match what {
+            "desired object(s)" => ("other objects", "them"),
+            _ => ("other objects", "it"),
         };
         let detail: Vec<String> = messages.into_iter().map(|(m, _)| m).collect();
-        return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, what)
-            .detail(detail.join("\n"))
-            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        return Err(Error::new(
+            SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
+            format!("cannot drop {what} because {objects} depend on {them}"),
+        )
+        .detail(detail.join("\n"))
+        .hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
     match messages.as_slice() {
         [(_, one)] => cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("drop cascades to {one}")),

@@ -17,9 +17,8 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
     let mut columns = Vec::new();
     for element in stmt.indexParams.iter().flatten() {
         let Node::IndexElem(element) = element else { continue };
-        let column_name = element.name.as_deref().ok_or_else(|| {
-            Error::unsupported("expression indexes are not supported")
-        })?;
+        let column_name =
+            element.name.as_deref().ok_or_else(|| Error::unsupported("expression indexes are not supported"))?;
         let column = table.column(column_name).ok_or_else(|| {
             Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{column_name}\" does not exist"))
         })?;
@@ -66,10 +65,9 @@ fn refuse_unsupported(stmt: &IndexStmt) -> Result<()> {
             Some(method @ ("gist" | "gin" | "brin" | "spgist")) => {
                 Err(Error::unsupported(format!("access method \"{method}\" is not supported")))
             }
-            Some(method) => Err(Error::new(
-                SqlState::UNDEFINED_OBJECT,
-                format!("access method \"{method}\" does not exist"),
-            )),
+            Some(method) => {
+                Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("access method \"{method}\" does not exist")))
+            }
         };
     };
     Err(Error::unsupported(format!("{what} not supported")))

@@ -8,15 +8,18 @@
 
 mod alter_table;
 mod constraint;
+mod create_as;
 mod create_table;
 mod database;
 mod drop;
 mod index;
+mod like;
 mod names;
 mod rename;
 mod rewrite;
 mod role;
 mod sequence;
+mod set_schema;
 mod truncate;
 
 use std::sync::Arc;
@@ -27,7 +30,6 @@ use rupg_sql::nodes::{Node, RangeVar};
 
 use crate::session::Session;
 
-
 /// What a DDL statement works with.
 pub(crate) struct Cx<'a> {
     /// The session; its transaction is open.
@@ -37,9 +39,12 @@ pub(crate) struct Cx<'a> {
 }
 
 /// Runs a DDL statement; `None` if it is none. Answers the completion tag.
-pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result<Option<&'static str>> {
+pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result<Option<String>> {
     let mut cx = Cx { session, sql };
-    Ok(Some(match node {
+    let tag = match node {
+        Node::CreateTableAsStmt(stmt) => return create_as::create_table_as(&mut cx, stmt).await.map(Some),
+        Node::SelectStmt(stmt) => return create_as::select_into(&mut cx, stmt).await.map(Some),
+        Node::AlterObjectSchemaStmt(stmt) => set_schema::set_schema(&mut cx, stmt).await?,
         Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
         Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,
         Node::DropStmt(stmt) => drop::drop_objects(&mut cx, stmt).await?,
@@ -55,7 +60,8 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::AlterRoleStmt(stmt) => role::alter_role(&mut cx, stmt).await?,
         Node::DropRoleStmt(stmt) => role::drop_roles(&mut cx, stmt).await?,
         _ => return Ok(None),
-    }))
+    };
+    Ok(Some(tag.to_string()))
 }
 
 impl Cx<'_> {
@@ -134,22 +140,42 @@ impl Cx<'_> {
     pub fn table_named(&mut self, name: &RangeVar) -> Result<TableDesc> {
         match self.find_relation(name)?.as_deref() {
             Some(CatalogObject::Table(table)) => Ok(table.clone()),
-            Some(other) => Err(Error::new(
-                SqlState::WRONG_OBJECT_TYPE,
-                format!("\"{}\" is not a table", other.name()),
-            )),
+            Some(other) => Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a table", other.name()))),
             None => Err(Error::new(
                 SqlState::UNDEFINED_TABLE,
                 format!("relation \"{}\" does not exist", names::display(name)),
-            )
-            .at_byte(self.sql, name.location)),
+            )),
         }
     }
 
     fn schema_named(&self, catalog: &Catalog, name: &str) -> Result<SchemaDesc> {
-        catalog.schema(self.database(), name).cloned().ok_or_else(|| {
-            Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
-        })
+        catalog
+            .schema(self.database(), name)
+            .cloned()
+            .ok_or_else(|| Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist")))
+    }
+
+    /// Puts an error that points into `part` of the statement's text where it belongs; `part` is parsed behind `SELECT `.
+    ///
+    /// Only CREATE TABLE tells where: other statements check expressions when their text is no longer at hand.
+    pub fn place(&self, mut error: Error, part: &str, fresh: bool) -> Error {
+        const WRAPPER: u32 = "SELECT ".len() as u32;
+        let offset = (part.as_ptr() as usize).wrapping_sub(self.sql.as_ptr() as usize);
+        let inside = self.sql.get(..offset);
+        let fields = error.fields_mut();
+        fields.position = match (fields.position, inside) {
+            (Some(position), Some(before)) if fresh => {
+                Some((position + before.chars().count() as u32).saturating_sub(WRAPPER))
+            }
+            _ => None,
+        };
+        error
+    }
+
+    /// A relation's name as errors show it: with its schema unless the search path finds it.
+    pub fn shown_name(&mut self, catalog: &Catalog, schema: Oid, name: &str) -> String {
+        let path = self.session.search_path(catalog);
+        names::shown(catalog, &path, schema, name)
     }
 
     /// The schema in which a new relation of this name is made.

@@ -16,6 +16,15 @@ pub(super) fn display(name: &RangeVar) -> String {
     }
 }
 
+/// A relation's name: with its schema unless the search path finds it without.
+pub(super) fn shown(catalog: &Catalog, path: &[Oid], schema: Oid, name: &str) -> String {
+    let found = path.iter().find(|&&s| catalog.relation(s, name).is_some());
+    match catalog.get(schema) {
+        Some(in_schema) if found != Some(&schema) => format!("{}.{}", quote(in_schema.name()), quote(name)),
+        _ => quote(name),
+    }
+}
+
 /// The strings of a list of names.
 pub(super) fn strings(list: &[Option<Node>]) -> Vec<String> {
     list.iter()
@@ -100,8 +109,19 @@ pub(crate) fn quote(name: &str) -> String {
 
 /// Words after which a column's DEFAULT expression cannot go on.
 const AFTER_DEFAULT: &[&str] = &[
-    "constraint", "not", "null", "check", "primary", "unique", "references", "generated", "deferrable", "initially",
-    "default", "using", "collate",
+    "constraint",
+    "not",
+    "null",
+    "check",
+    "primary",
+    "unique",
+    "references",
+    "generated",
+    "deferrable",
+    "initially",
+    "default",
+    "using",
+    "collate",
 ];
 
 /// The text of the expression that begins at byte `from`: up to a comma, closing parenthesis, semicolon or – for

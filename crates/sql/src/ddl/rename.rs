@@ -1,11 +1,12 @@
 //! ALTER … RENAME.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, ConstraintKind, TableLockMode};
+use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableLockMode};
 use rupg_sql::nodes::{ObjectType, RenameStmt};
 
 use super::Cx;
 use super::names::display;
+use crate::ir::Ty;
 
 pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'static str> {
     use ObjectType as T;
@@ -22,7 +23,7 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
             cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
             return Ok("ALTER TABLE");
         }
-        return Err(Error::new(SqlState::UNDEFINED_TABLE, message).at_byte(cx.sql, name.location));
+        return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
     let table_oid = match &*object {
         CatalogObject::Table(table) => Some(table.oid),
@@ -91,16 +92,31 @@ async fn rename_column(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Re
             format!("column \"{new_name}\" of relation \"{}\" already exists", table.name),
         ));
     }
-    let in_check = table
-        .constraints
-        .iter()
-        .any(|c| matches!(c.kind, ConstraintKind::Check { .. }) && c.columns.contains(&number));
-    if in_check {
-        return Err(Error::unsupported("renaming a column that a check constraint uses is not supported"));
-    }
+    let before = table.clone();
     table.columns[number as usize - 1].name = new_name.to_string();
+    restate(cx, &before, &mut table)?;
     cx.put(CatalogObject::Table(table)).await?;
     Ok("ALTER TABLE")
+}
+
+/// Writes checks and generation expressions with the new names of columns.
+fn restate(cx: &mut Cx<'_>, before: &TableDesc, table: &mut TableDesc) -> Result<()> {
+    let names = table.clone();
+    let mut again = |text: &str, ty: Option<Ty>| {
+        let restated = cx.session.restated(text, ty, before, &names);
+        restated.ok_or_else(|| Error::unsupported("renaming a column that this expression uses is not supported"))
+    };
+    for constraint in &mut table.constraints {
+        if let ConstraintKind::Check { expression } = &mut constraint.kind {
+            *expression = again(expression, None)?;
+        }
+    }
+    for column in table.columns.iter_mut().filter(|c| !c.dropped) {
+        if let Some(text) = &mut column.generated {
+            *text = again(text, Some(Ty { oid: column.type_oid, typmod: column.typmod }))?;
+        }
+    }
+    Ok(())
 }
 
 async fn rename_constraint(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {
@@ -136,9 +152,10 @@ async fn rename_schema(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Re
     let old = stmt.subname.as_deref().unwrap_or_default();
     let database = cx.database();
     let catalog = cx.catalog();
-    let mut schema = catalog.schema(database, old).cloned().ok_or_else(|| {
-        Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{old}\" does not exist"))
-    })?;
+    let mut schema = catalog
+        .schema(database, old)
+        .cloned()
+        .ok_or_else(|| Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{old}\" does not exist")))?;
     if catalog.schema(database, new_name).is_some() {
         return Err(Error::new(SqlState::DUPLICATE_SCHEMA, format!("schema \"{new_name}\" already exists")));
     }

@@ -36,11 +36,7 @@ pub(super) async fn rewrite_table(
     let query = format!("SELECT {} FROM {}", values.join(", "), qualified(&cx.catalog(), &old));
     let rows = cx.session.internal_query(&query).await?;
     let codec = RowLayout::new(
-        &layout
-            .fields
-            .iter()
-            .map(|f| ColumnType { oid: f.type_oid, typmod: f.typmod })
-            .collect::<Vec<_>>(),
+        &layout.fields.iter().map(|f| ColumnType { oid: f.type_oid, typmod: f.typmod }).collect::<Vec<_>>(),
     );
     check_not_null(&table, &layout, &rows)?;
     for column in &mut table.columns {

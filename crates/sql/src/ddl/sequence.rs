@@ -60,10 +60,7 @@ pub(super) async fn alter_sequence(cx: &mut Cx<'_>, stmt: &AlterSeqStmt) -> Resu
     let mut desc = match cx.find_relation(name)?.as_deref() {
         Some(CatalogObject::Sequence(desc)) => desc.clone(),
         Some(other) => {
-            return Err(Error::new(
-                SqlState::WRONG_OBJECT_TYPE,
-                format!("\"{}\" is not a sequence", other.name()),
-            ));
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a sequence", other.name())));
         }
         None if stmt.missing_ok => {
             cx.notice(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist, skipping", display(name)));
@@ -73,8 +70,7 @@ pub(super) async fn alter_sequence(cx: &mut Cx<'_>, stmt: &AlterSeqStmt) -> Resu
             return Err(Error::new(
                 SqlState::UNDEFINED_TABLE,
                 format!("relation \"{}\" does not exist", display(name)),
-            )
-            .at_byte(cx.sql, name.location));
+            ));
         }
     };
     let restart = apply_options(cx, &mut desc, &stmt.options, false)?;
@@ -87,7 +83,7 @@ pub(super) async fn alter_sequence(cx: &mut Cx<'_>, stmt: &AlterSeqStmt) -> Resu
 }
 
 /// Applies an option list; answers the value to restart at, if asked.
-fn apply_options(
+pub(super) fn apply_options(
     cx: &mut Cx<'_>,
     desc: &mut SequenceDesc,
     options: &[Option<Node>],

@@ -30,10 +30,7 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
                     referencing.name
                 )));
         }
-        cx.notice(
-            SqlState::SUCCESSFUL_COMPLETION,
-            format!("truncate cascades to table \"{}\"", referencing.name),
-        );
+        cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("truncate cascades to table \"{}\"", referencing.name));
         let oid = referencing.oid;
         cx.lock(oid, TableLockMode::AccessExclusive).await?;
         tables.insert(oid);

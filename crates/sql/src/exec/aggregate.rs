@@ -37,6 +37,8 @@ struct State {
     seen: Option<KeyTable>,
     /// Sort keys and arguments, kept until the end (ORDER BY in the call).
     kept: Vec<Vec<Datum>>,
+    /// Bytes of the accumulator that have been charged.
+    charged: usize,
 }
 
 impl State {
@@ -45,6 +47,7 @@ impl State {
             accumulator: (call.aggregate.create)(&call.arg_types),
             seen: call.distinct.then(|| KeyTable::new(&call.arg_types)),
             kept: Vec::new(),
+            charged: STATE_BYTES,
         }
     }
 
@@ -69,7 +72,13 @@ impl State {
             cx.run.charge(seen.entry_bytes())?;
         }
         if call.order.is_empty() {
-            return self.accumulator.add(cx.run.eval, &args);
+            self.accumulator.add(cx.run.eval, &args)?;
+            let bytes = self.accumulator.memory();
+            if bytes > self.charged {
+                cx.run.charge(bytes - self.charged)?;
+                self.charged = bytes;
+            }
+            return Ok(());
         }
         let mut row: Vec<Datum> = Vec::with_capacity(call.order.len() + args.len());
         for (code, ..) in &call.order {
@@ -169,6 +178,9 @@ impl Operator for Aggregate {
         }
         if self.at == self.groups {
             return Ok(Next::Done);
+        }
+        if let Some(wait) = cx.run.tick(1)? {
+            return Ok(Next::Wait(wait));
         }
         let group = self.at;
         self.at += 1;

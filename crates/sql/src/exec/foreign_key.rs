@@ -36,6 +36,8 @@ pub(super) struct Constraints {
 struct Following {
     plan: Arc<Plan>,
     machine: Option<Machine>,
+    /// It looks for rows that must not be there, and changes nothing.
+    checks: bool,
 }
 
 struct EngineRows<'a>(&'a dyn engine_api::Engine);
@@ -249,12 +251,12 @@ impl Constraints {
                 let stats = EngineRows(cx.run.txn.engine());
                 key.plan(change, &target.table.info.desc, &catalog, cx.run.eval, &stats)?
             };
-            self.following = Some(Following { plan, machine: None });
+            let checks = matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict);
+            self.following = Some(Following { plan, machine: None, checks });
         }
         let Some(following) = &mut self.following else { return Ok(None) };
-        let checks_only = matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict);
         if following.machine.is_none() {
-            let mode = if checks_only { TableLockMode::RowShare } else { TableLockMode::RowExclusive };
+            let mode = if following.checks { TableLockMode::RowShare } else { TableLockMode::RowExclusive };
             if let Step::Wait(wait) = cx.run.txn.lock_table(key.child, mode, WaitPolicy::Block)? {
                 return Ok(Some(wait));
             }
@@ -270,7 +272,17 @@ impl Constraints {
         cx.run.changed = changed;
         match next? {
             Next::Wait(wait) => Ok(Some(wait)),
-            Next::Row if checks_only => Err(still_referenced(target, &key, &old, cx)),
+            Next::Row if following.checks => Err(still_referenced(target, &key, &old, cx)),
+            Next::Row | Next::Done if action == ForeignKeyAction::SetDefault && !following.checks => {
+                // Rows whose default is the key that goes have not changed, so nothing has looked at them.
+                let catalog = cx.run.txn.catalog();
+                let plan = {
+                    let stats = EngineRows(cx.run.txn.engine());
+                    key.check_plan(&target.table.info.desc, &catalog, cx.run.eval, &stats)?
+                };
+                self.following = Some(Following { plan, machine: None, checks: true });
+                self.follow(target, cx)
+            }
             Next::Row | Next::Done => Ok(None),
         }
     }

@@ -13,21 +13,42 @@ type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
 /// Reads the rows of a function.
 pub(super) struct FunctionScan {
     node: Arc<FunctionNode>,
-    rows: Option<Rows>,
+    /// Rows of each function; `None` for one that is done. Empty before the first row.
+    rows: Vec<Option<Rows>>,
+    row: Vec<Datum>,
     number: i64,
 }
 
 impl FunctionScan {
     pub fn new(node: &Arc<FunctionNode>) -> FunctionScan {
-        FunctionScan { node: Arc::clone(node), rows: None, number: 0 }
+        FunctionScan { node: Arc::clone(node), rows: Vec::new(), row: Vec::new(), number: 0 }
     }
 
-    fn start(&self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<Rows> {
-        let args = self.node.args.iter().map(|a| a.eval(cx, frame)).collect::<Result<Vec<_>>>()?;
-        if self.node.function.strict && args.iter().any(Datum::is_null) {
-            return Ok(Box::new(std::iter::empty()));
+    fn start(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        for (function, args) in &self.node.calls {
+            let args = args.iter().map(|a| a.eval(cx, frame)).collect::<Result<Vec<_>>>()?;
+            let nothing = function.strict && args.iter().any(Datum::is_null);
+            self.rows.push(if nothing { None } else { Some((function.eval)(cx.run.eval, &args)?) });
         }
-        (self.node.function.eval)(cx.run.eval, &args)
+        Ok(())
+    }
+
+    /// Reads the next row of all functions; whether one of them had one.
+    fn read(&mut self) -> Result<bool> {
+        self.row.clear();
+        let mut any = false;
+        for ((function, _), rows) in self.node.calls.iter().zip(&mut self.rows) {
+            let end = self.row.len() + function.columns.len();
+            match rows.as_mut().and_then(Iterator::next) {
+                Some(row) => {
+                    any = true;
+                    self.row.extend(row?);
+                }
+                None => *rows = None,
+            }
+            self.row.resize(end, Datum::Null);
+        }
+        Ok(any)
     }
 }
 
@@ -36,13 +57,14 @@ impl Operator for FunctionScan {
         if let Some(wait) = cx.run.tick(1)? {
             return Ok(Next::Wait(wait));
         }
-        if self.rows.is_none() {
-            self.rows = Some(self.start(cx, frame)?);
+        if self.rows.is_empty() {
+            self.start(cx, frame)?;
         }
-        let Some(row) = self.rows.as_mut().and_then(Iterator::next) else { return Ok(Next::Done) };
-        let mut row = row?;
+        if !self.read()? {
+            return Ok(Next::Done);
+        }
         for &(column, slot) in &self.node.columns {
-            frame[slot as usize] = row.get_mut(column).map(std::mem::take).unwrap_or_default();
+            frame[slot as usize] = self.row.get_mut(column).map(std::mem::take).unwrap_or_default();
         }
         self.number += 1;
         if let Some(slot) = self.node.ordinality {
@@ -52,7 +74,7 @@ impl Operator for FunctionScan {
     }
 
     fn rescan(&mut self, _: bool) {
-        self.rows = None;
+        self.rows.clear();
         self.number = 0;
     }
 }

@@ -15,11 +15,26 @@ pub(super) struct Limit {
     input: Box<dyn Operator>,
     /// Rows still to skip and to hand out; unknown before the first row.
     left: Option<(u64, u64)>,
+    /// WITH TIES: the keys of the last row that was handed out.
+    last: Vec<Datum>,
 }
 
 impl Limit {
     pub fn new(node: &Arc<LimitNode>) -> Limit {
-        Limit { node: Arc::clone(node), input: operator(&node.input), left: None }
+        Limit { node: Arc::clone(node), input: operator(&node.input), left: None, last: Vec::new() }
+    }
+}
+
+impl Limit {
+    /// Whether a row is equal in ORDER BY to the last one within the limit.
+    fn is_tie(&self, frame: &[Datum]) -> bool {
+        self.node.ties.iter().zip(&self.last).all(|(key, last)| {
+            let value = &frame[key.slot as usize];
+            match (value.is_null(), last.is_null()) {
+                (false, false) => types::compare_as(key.ty, &value.as_ref(), &last.as_ref()).is_eq(),
+                (a, b) => a && b,
+            }
+        })
     }
 }
 
@@ -75,15 +90,27 @@ impl Operator for Limit {
             }
             if *skip == 0 {
                 *take -= 1;
+                if *take == 0 {
+                    self.last = self.node.ties.iter().map(|key| frame[key.slot as usize].clone()).collect();
+                }
                 return Ok(Next::Row);
             }
             *skip -= 1;
         }
-        Ok(Next::Done)
+        if self.last.is_empty() {
+            return Ok(Next::Done);
+        }
+        let next = self.input.next(cx, frame)?;
+        if matches!(next, Next::Row) && !self.is_tie(frame) {
+            self.last.clear();
+            return Ok(Next::Done);
+        }
+        Ok(next)
     }
 
     fn rescan(&mut self, forget: bool) {
         self.left = None;
+        self.last.clear();
         self.input.rescan(forget);
     }
 }

@@ -166,7 +166,9 @@ impl Cx<'_, '_> {
             SubqueryUse::Array(element) => {
                 let mut values = Vec::new();
                 while machine.next_now(self.run)? {
-                    values.push(machine.row().get(0).clone());
+                    let value = machine.row().get(0).clone();
+                    self.run.charge(super::rows::datum_bytes(&value))?;
+                    values.push(value);
                 }
                 let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
                 Datum::Array(Arc::new(Array { element: *element, dims, values }))

@@ -11,6 +11,7 @@
 //! Start at [`Execution::run`] and [`operator`].
 
 mod aggregate;
+mod budget;
 mod distinct;
 mod filter;
 mod foreign_key;
@@ -39,6 +40,7 @@ use types::Datum;
 use crate::functions::EvalContext;
 use crate::plan::{Node, Plan, QueryPlan};
 
+pub use budget::MemoryBudget;
 pub(crate) use machine::{Machine, SubplanState};
 
 /// What an execution works with.
@@ -53,6 +55,8 @@ pub struct ExecCx<'a> {
     pub now: &'a dyn Fn() -> u64,
     /// When `statement_timeout` strikes on that clock; 0 = never.
     pub deadline: u64,
+    /// Where memory for sorts, hash tables and groups is taken from.
+    pub memory: &'a Arc<MemoryBudget>,
 }
 
 /// How far an execution got.
@@ -134,8 +138,9 @@ pub(crate) struct Run<'a> {
     turn_ends: u64,
     /// Rows since the clock was last read.
     rows: u32,
-    /// Bytes that operators hold, and how many they may.
-    memory: usize,
+    /// Bytes that operators hold, and where they are taken from.
+    held: &'a mut budget::Held,
+    memory: &'a Arc<MemoryBudget>,
     /// Rows changed.
     pub changed: u64,
 }
@@ -143,11 +148,11 @@ pub(crate) struct Run<'a> {
 /// A turn of one statement before others of the core get theirs (rule R9).
 const TURN_NANOS: u64 = 1_000_000;
 
+/// Memory that a finished execution may keep until it runs again.
+const KEPT_BYTES: usize = 1 << 20;
+
 /// Rows between looks at the clock.
 const TICK_ROWS: u32 = 512;
-
-/// Memory of one statement's sorts, hash tables and groups (rule R18).
-const STATEMENT_MEMORY: usize = 2 << 30;
 
 impl Run<'_> {
     /// Counts work done. Answers what to wait for if it is time for others.
@@ -179,16 +184,9 @@ impl Run<'_> {
     /// Takes memory for an operator.
     ///
     /// # Errors
-    /// 53200 beyond the statement's budget.
+    /// 53200 beyond the budget.
     pub fn charge(&mut self, bytes: usize) -> Result<()> {
-        self.memory += bytes;
-        if self.memory <= STATEMENT_MEMORY {
-            return Ok(());
-        }
-        Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory").detail(format!(
-            "The statement needs more than {} MB for its sorts, hash tables and groups.",
-            STATEMENT_MEMORY >> 20
-        )))
+        self.held.charge(bytes, self.memory)
     }
 }
 
@@ -251,11 +249,11 @@ pub struct Execution {
     plan: Arc<Plan>,
     machine: Machine,
     /// What the machine has answered, while a wish of its expressions is fulfilled.
-    held: Option<Next>,
+    pending: Option<Next>,
     /// Rows handed out since the caller was last told of an end or a limit.
     handed_out: u64,
     changed: u64,
-    memory: usize,
+    held: budget::Held,
     /// Rows of the root's node and time, for EXPLAIN ANALYZE.
     analyze: Option<Analysis>,
 }
@@ -276,7 +274,15 @@ impl Execution {
     /// A run with these parameter values, of the statement's parameter types.
     pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
         let machine = Machine::new(&plan.root, params);
-        Execution { plan, machine, held: None, handed_out: 0, changed: 0, memory: 0, analyze: None }
+        Execution {
+            plan,
+            machine,
+            pending: None,
+            handed_out: 0,
+            changed: 0,
+            held: budget::Held::default(),
+            analyze: None,
+        }
     }
 
     /// A run that counts rows and time (EXPLAIN ANALYZE).
@@ -289,10 +295,17 @@ impl Execution {
     /// Makes a finished run ready to run again with other parameters; memory is kept.
     pub fn reset(&mut self, params: Vec<Datum>) {
         self.machine.reset(params);
-        self.held = None;
+        self.pending = None;
         self.handed_out = 0;
         self.changed = 0;
-        self.memory = 0;
+        self.held.release();
+    }
+
+    /// Gives back what a finished run took of the budget. Answers whether it holds little enough to be kept for another.
+    pub fn retire(&mut self) -> bool {
+        let small = self.held.bytes() < KEPT_BYTES;
+        self.held.release();
+        small && self.analyze.is_none()
     }
 
     /// The plan that is run.
@@ -314,12 +327,12 @@ impl Execution {
             deadline: cx.deadline,
             turn_ends: 0,
             rows: 0,
-            memory: self.memory,
+            held: &mut self.held,
+            memory: cx.memory,
             changed: self.changed,
         };
-        let result = drive(&mut self.machine, &mut self.held, &mut run, sink, max_rows, &mut self.handed_out);
+        let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;
-        self.memory = run.memory;
         if let (Some(analysis), Some(started)) = (&mut self.analyze, started) {
             analysis.nanos += (cx.now)().saturating_sub(started);
             let returned = match &result {
@@ -347,19 +360,19 @@ impl Execution {
 
 fn drive(
     machine: &mut Machine,
-    held: &mut Option<Next>,
+    pending: &mut Option<Next>,
     run: &mut Run<'_>,
     sink: &mut dyn RowSink,
     max_rows: u64,
     handed_out: &mut u64,
 ) -> Result<Progress> {
     loop {
-        let next = match held.take() {
+        let next = match pending.take() {
             Some(next) => next,
             None => machine.next(run)?,
         };
         if run.eval.has_wish() && !matches!(next, Next::Wait(_)) {
-            *held = Some(next);
+            *pending = Some(next);
             return Ok(Progress::Wait(Wait::yield_now()));
         }
         match next {

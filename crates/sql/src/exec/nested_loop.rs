@@ -40,7 +40,7 @@ impl Operator for NestedLoop {
                     Next::Row => {
                         self.has_outer = true;
                         self.matched = false;
-                        self.inner.rescan(false);
+                        self.inner.rescan(self.node.anew);
                     }
                     other => return Ok(other),
                 }

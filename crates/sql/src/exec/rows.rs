@@ -58,14 +58,6 @@ impl RowStore {
         &self.values[row * width..(row + 1) * width]
     }
 
-    /// Replaces row `row` by the slots of the frame's row.
-    pub fn replace(&mut self, row: usize, frame: &[Datum], slots: &[Slot]) {
-        let start = row * slots.len();
-        for (i, &slot) in slots.iter().enumerate() {
-            self.values[start + i] = frame[slot as usize].clone();
-        }
-    }
-
     /// Puts row `row` back into the frame.
     pub fn restore(&self, row: usize, frame: &mut [Datum], slots: &[Slot]) {
         for (&slot, value) in slots.iter().zip(self.row(row, slots.len())) {
@@ -90,10 +82,6 @@ const END: u32 = u32::MAX;
 impl KeyTable {
     pub fn new(types: &[Oid]) -> KeyTable {
         KeyTable { types: types.into(), heads: FxHashMap::default(), next: Vec::new(), keys: Vec::new() }
-    }
-
-    pub fn len(&self) -> usize {
-        self.next.len()
     }
 
     pub fn clear(&mut self) {

@@ -238,21 +238,21 @@ fn range(
     let (mut from, mut to) = (whole.lower, whole.upper);
     for (bound, is_lower) in [(lower, true), (upper, false)] {
         let Some(bound) = bound else { continue };
-        let value = match fit(bound.value.eval(cx, frame)?, column.ty) {
+        let (value, inclusive) = match fit(bound.value.eval(cx, frame)?, column.ty) {
             Fit::Null => return Ok(None),
-            // A bound that the column cannot reach excludes all or nothing.
-            Fit::Below if is_lower => continue,
-            Fit::Above if !is_lower => continue,
+            Fit::Value(value) => (value, bound.inclusive),
+            // A bound that the column cannot reach excludes nothing (but NULLs) or all.
+            Fit::Below if is_lower => (extreme(column.ty, false), true),
+            Fit::Above if !is_lower => (extreme(column.ty, true), true),
             Fit::Below | Fit::Above => return Ok(None),
-            Fit::Value(value) => value,
         };
         let mut key = prefix.to_vec();
         push_value(&value, column, &mut key);
         // In a descending column the larger values come first.
         if is_lower != column.descending {
-            from = if bound.inclusive { KeyBound::Included(key) } else { after(&key) };
+            from = if inclusive { KeyBound::Included(key) } else { after(&key) };
         } else {
-            to = match bound.inclusive {
+            to = match inclusive {
                 true => KeyRange::successor(&key).map_or(KeyBound::Unbounded, KeyBound::Excluded),
                 false => KeyBound::Excluded(key),
             };
@@ -263,6 +263,18 @@ fn range(
         _ => false,
     };
     Ok((!empty).then_some(KeyRange { lower: from, upper: to }))
+}
+
+/// The least or greatest value of an integer type.
+fn extreme(ty: Oid, greatest: bool) -> Datum {
+    match (ty, greatest) {
+        (oid::INT2, false) => Datum::Int2(i16::MIN),
+        (oid::INT2, true) => Datum::Int2(i16::MAX),
+        (oid::INT4, false) => Datum::Int4(i32::MIN),
+        (oid::INT4, true) => Datum::Int4(i32::MAX),
+        (_, false) => Datum::Int8(i64::MIN),
+        (_, true) => Datum::Int8(i64::MAX),
+    }
 }
 
 /// The bound behind all keys that begin with `key`.

@@ -1,4 +1,7 @@
 //! ORDER BY.
+//!
+//! Rows are sorted in short runs as they come, and the runs are merged as rows are asked for, so that no step takes long,
+//! however many rows there are (rule R9).
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -18,13 +21,40 @@ pub(super) struct Sort {
     /// Where the keys are among the kept slots.
     keys: Vec<(usize, SortSlot)>,
     rows: RowStore,
+    /// Row numbers. Those before `sorted` are in runs of [`RUN`] that are sorted each.
+    runs: Vec<u32>,
+    sorted: usize,
+    /// What is left of each run, as a heap: the run with the least next row is first.
+    heap: Vec<Rest>,
+    /// Row numbers in their final order, as far as they are known.
     order: Vec<u32>,
     /// At most so many rows are wanted; decided at the first row.
     limit: Option<usize>,
-    started: bool,
-    sorted: bool,
+    phase: Phase,
     at: usize,
 }
+
+/// How far a sort is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Start,
+    /// Taking rows in.
+    Input,
+    /// All rows are in, some are in no run yet.
+    Runs,
+    /// Handing rows out.
+    Merge,
+}
+
+/// The unread part of a run.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    at: u32,
+    end: u32,
+}
+
+/// Rows of a run: about a millisecond's work.
+const RUN: usize = 4096;
 
 /// Rows beyond which a sort with a limit drops what cannot be wanted.
 const PRUNE_FACTOR: usize = 4;
@@ -37,43 +67,145 @@ impl Sort {
             input: operator(&node.input),
             node: Arc::clone(node),
             rows: RowStore::default(),
+            runs: Vec::new(),
+            sorted: 0,
+            heap: Vec::new(),
             order: Vec::new(),
             limit: None,
-            started: false,
-            sorted: false,
+            phase: Phase::Start,
             at: 0,
         }
     }
 
+    /// Which of two kept rows comes first; of equal ones the one that came first.
     fn compare(&self, a: u32, b: u32) -> Ordering {
         let width = self.node.slots.len();
-        let (a, b) = (self.rows.row(a as usize, width), self.rows.row(b as usize, width));
-        compare_keys(&self.keys, a, b)
+        let (x, y) = (self.rows.row(a as usize, width), self.rows.row(b as usize, width));
+        compare_keys(&self.keys, x, y).then(a.cmp(&b))
     }
 
-    fn sort(&mut self) {
-        let mut order = std::mem::take(&mut self.order);
-        order.sort_by(|&a, &b| self.compare(a, b));
-        if let Some(limit) = self.limit {
-            order.truncate(limit);
+    /// Takes the frame's row in.
+    fn push(&mut self, frame: &[Datum]) -> usize {
+        let bytes = self.rows.push(frame, &self.node.slots);
+        self.runs.push(self.rows.len() as u32 - 1);
+        match self.limit {
+            Some(limit) if self.rows.len() >= limit.max(256).saturating_mul(PRUNE_FACTOR) => self.prune(limit),
+            Some(_) => {}
+            None if self.runs.len() - self.sorted >= RUN => _ = self.sort_run(),
+            None => {}
         }
-        self.order = order;
+        // The row and its places in `runs` and `order`.
+        bytes + 8
+    }
+
+    /// Makes a run of the first rows that are in none; `false` if there are no such rows.
+    fn sort_run(&mut self) -> bool {
+        let start = self.sorted;
+        let end = (start + RUN).min(self.runs.len());
+        let mut runs = std::mem::take(&mut self.runs);
+        runs[start..end].sort_unstable_by(|&a, &b| self.compare(a, b));
+        self.runs = runs;
+        self.sorted = end;
+        end > start
     }
 
     /// Keeps only the first `limit` rows once there are many more.
     fn prune(&mut self, limit: usize) {
-        self.sort();
+        let mut kept_rows = std::mem::take(&mut self.runs);
+        if limit < kept_rows.len() {
+            kept_rows.select_nth_unstable_by(limit, |&a, &b| self.compare(a, b));
+            kept_rows.truncate(limit);
+        }
+        // Rows keep their order of arrival, which decides between equal ones.
+        kept_rows.sort_unstable();
         let width = self.node.slots.len();
-        let mut kept = RowStore::default();
         let all: Vec<u32> = (0..width as u32).collect();
-        let mut order: Vec<u32> = self.order.clone();
-        // Rows keep their order of arrival, so that the final sort stays stable.
-        order.sort_unstable();
-        for row in order {
+        let mut kept = RowStore::default();
+        for row in kept_rows {
             kept.push(self.rows.row(row as usize, width), &all);
         }
         self.rows = kept;
-        self.order = (0..self.rows.len().min(limit) as u32).collect();
+        self.runs = (0..self.rows.len() as u32).collect();
+    }
+
+    /// Makes the heap of runs.
+    fn begin_merge(&mut self) {
+        let end = self.runs.len();
+        self.heap = (0..end).step_by(RUN).map(|at| Rest { at: at as u32, end: (at + RUN).min(end) as u32 }).collect();
+        for at in (0..self.heap.len() / 2).rev() {
+            self.sift_down(at);
+        }
+    }
+
+    /// Takes the least row off the heap.
+    fn merge_one(&mut self) -> Option<u32> {
+        let first = self.heap.first_mut()?;
+        let row = self.runs[first.at as usize];
+        first.at += 1;
+        if first.at == first.end {
+            self.heap.swap_remove(0);
+        }
+        self.sift_down(0);
+        Some(row)
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        let row = |sort: &Sort, at: usize| sort.runs[sort.heap[at].at as usize];
+        loop {
+            let mut child = 2 * at + 1;
+            if child >= self.heap.len() {
+                return;
+            }
+            if child + 1 < self.heap.len() && self.compare(row(self, child + 1), row(self, child)).is_lt() {
+                child += 1;
+            }
+            if self.compare(row(self, at), row(self, child)).is_lt() {
+                return;
+            }
+            self.heap.swap(at, child);
+            at = child;
+        }
+    }
+
+    /// Decides how many rows are wanted.
+    fn start(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        if let Some((limit, offset)) = &self.node.limit {
+            let offset = match offset {
+                Some(code) => offset_of(code, cx, frame)?,
+                None => 0,
+            };
+            let limit = limit_of(limit, cx, frame)?;
+            self.limit = limit.and_then(|l| usize::try_from(l.saturating_add(offset)).ok());
+        }
+        self.phase = Phase::Input;
+        Ok(())
+    }
+
+    /// Takes all rows in and sorts them into runs. Answers what must be waited for first.
+    fn prepare(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Option<Next>> {
+        if self.phase == Phase::Start {
+            self.start(cx, frame)?;
+        }
+        while self.phase == Phase::Input {
+            match self.input.next(cx, frame)? {
+                Next::Row => {
+                    let bytes = self.push(frame);
+                    if self.limit.is_none() {
+                        cx.run.charge(bytes)?;
+                    }
+                }
+                Next::Done => self.phase = Phase::Runs,
+                wait => return Ok(Some(wait)),
+            }
+        }
+        while self.sort_run() {
+            if let Some(wait) = cx.run.tick(RUN)? {
+                return Ok(Some(Next::Wait(wait)));
+            }
+        }
+        self.begin_merge();
+        self.phase = Phase::Merge;
+        Ok(None)
     }
 }
 
@@ -101,36 +233,22 @@ pub(super) fn compare_keys(keys: &[(usize, SortSlot)], a: &[Datum], b: &[Datum])
 
 impl Operator for Sort {
     fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
-        if !self.started {
-            if let Some((limit, offset)) = &self.node.limit {
-                let offset = match offset {
-                    Some(code) => offset_of(code, cx, frame)?,
-                    None => 0,
-                };
-                let limit = limit_of(limit, cx, frame)?;
-                self.limit = limit.and_then(|l| usize::try_from(l.saturating_add(offset)).ok());
-            }
-            self.started = true;
+        if self.phase != Phase::Merge
+            && let Some(wait) = self.prepare(cx, frame)?
+        {
+            return Ok(wait);
         }
-        while !self.sorted {
-            match self.input.next(cx, frame)? {
-                Next::Row => {
-                    let bytes = self.rows.push(frame, &self.node.slots);
-                    self.order.push(self.rows.len() as u32 - 1);
-                    match self.limit {
-                        Some(limit) if self.rows.len() >= limit.max(256) * PRUNE_FACTOR => self.prune(limit),
-                        Some(_) => {}
-                        None => cx.run.charge(bytes + 4)?,
-                    }
-                }
-                Next::Done => {
-                    self.sort();
-                    self.sorted = true;
-                }
-                wait => return Ok(wait),
-            }
+        if let Some(wait) = cx.run.tick(1)? {
+            return Ok(Next::Wait(wait));
         }
-        let Some(&row) = self.order.get(self.at) else { return Ok(Next::Done) };
+        if self.at == self.order.len() {
+            if self.limit == Some(self.at) {
+                return Ok(Next::Done);
+            }
+            let Some(row) = self.merge_one() else { return Ok(Next::Done) };
+            self.order.push(row);
+        }
+        let row = self.order[self.at];
         self.at += 1;
         self.rows.restore(row as usize, frame, &self.node.slots);
         Ok(Next::Row)
@@ -138,12 +256,56 @@ impl Operator for Sort {
 
     fn rescan(&mut self, forget: bool) {
         self.at = 0;
-        if forget || !self.sorted {
+        if forget || self.phase != Phase::Merge {
             self.rows.clear();
+            self.runs.clear();
+            self.heap.clear();
             self.order.clear();
-            self.sorted = false;
-            self.started = false;
+            self.sorted = 0;
+            self.phase = Phase::Start;
             self.input.rescan(forget);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Node;
+    use types::oid;
+
+    /// Numbers, each with its place, sorted by number.
+    fn sorted(numbers: &[i32], limit: Option<usize>) -> Vec<(i32, i32)> {
+        let key = SortSlot { slot: 0, ty: oid::INT4, descending: false, nulls_first: false };
+        let node = SortNode { input: Node::OneRow, keys: vec![key], slots: vec![0, 1], limit: None };
+        let mut sort = Sort::new(&Arc::new(node));
+        sort.limit = limit;
+        for (place, &number) in numbers.iter().enumerate() {
+            sort.push(&[Datum::Int4(number), Datum::Int4(place as i32)]);
+        }
+        while sort.sort_run() {}
+        sort.begin_merge();
+        let mut rows = Vec::new();
+        while let Some(row) = sort.merge_one() {
+            match sort.rows.row(row as usize, 2) {
+                [Datum::Int4(number), Datum::Int4(place)] => rows.push((*number, *place)),
+                other => panic!("{other:?}"),
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn runs_are_merged_and_equal_rows_keep_their_order() {
+        for count in [0, 1, 2, RUN, RUN + 1, 5 * RUN - 3, 9 * RUN + 17] {
+            let numbers: Vec<i32> = (0..count as i64).map(|i| (i * 7919 % 1009) as i32).collect();
+            let mut expected: Vec<(i32, i32)> = numbers.iter().copied().zip(0..).collect();
+            expected.sort();
+            assert_eq!(sorted(&numbers, None), expected, "{count} rows");
+            let mut first = sorted(&numbers, Some(300));
+            first.truncate(300);
+            // Rows that were dropped early are not counted: places of kept rows are those of their arrival.
+            assert_eq!(first, expected[..count.min(300)], "the first of {count} rows");
         }
     }
 }

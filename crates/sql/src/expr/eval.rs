@@ -103,7 +103,20 @@ fn apply(function: &Function, cx: &dyn EvalContext, args: &[Datum]) -> Result<Da
     if function.strict && args.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
     }
-    (function.eval)(cx, args)
+    let value = (function.eval)(cx, args)?;
+    match &value {
+        Datum::Text(text) if text.len() > MAX_VALUE => Err(too_long()),
+        Datum::Bytea(bytes) if bytes.len() > MAX_VALUE => Err(too_long()),
+        _ => Ok(value),
+    }
+}
+
+/// Bytes of a value at most, as in PostgreSQL.
+const MAX_VALUE: usize = (1 << 30) - 1;
+
+#[cold]
+fn too_long() -> Error {
+    Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory").detail("A value cannot be longer than 1 GB.")
 }
 
 impl IntWidth {
@@ -472,6 +485,10 @@ fn nest(values: Vec<Datum>, element: Oid) -> Result<Datum> {
     }
     let mut outer = vec![(count, 1)];
     outer.extend(dims.unwrap_or_default());
+    if outer.len() > 6 {
+        let message = format!("number of array dimensions ({}) exceeds the maximum allowed (6)", outer.len());
+        return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+    }
     if all.is_empty() {
         outer.clear();
     }

@@ -5,6 +5,7 @@
 
 mod collect;
 mod extremes;
+mod pairs;
 mod statistics;
 
 use base::{Error, Oid, Result, SqlState};
@@ -81,6 +82,18 @@ pub(super) static AGGREGATES: &[Aggregate] = &[
     agg(3545, "string_agg", &[BYTEA, BYTEA], BYTEA, collect::bytea_agg).lax(),
     agg(2335, "array_agg", &[ANYNONARRAY], ANYARRAY, collect::array_agg).lax(),
     agg(4053, "array_agg", &[ANYARRAY], ANYARRAY, collect::array_agg).lax(),
+    agg(2818, "regr_count", &[FLOAT8, FLOAT8], INT8, pairs::regr_count),
+    agg(2819, "regr_sxx", &[FLOAT8, FLOAT8], FLOAT8, pairs::regr_sxx),
+    agg(2820, "regr_syy", &[FLOAT8, FLOAT8], FLOAT8, pairs::regr_syy),
+    agg(2821, "regr_sxy", &[FLOAT8, FLOAT8], FLOAT8, pairs::regr_sxy),
+    agg(2822, "regr_avgx", &[FLOAT8, FLOAT8], FLOAT8, pairs::regr_avgx),
+    agg(2823, "regr_avgy", &[FLOAT8, FLOAT8], FLOAT8, pairs::regr_avgy),
+    agg(2824, "regr_r2", &[FLOAT8, FLOAT8], FLOAT8, pairs::regr_r2),
+    agg(2825, "regr_slope", &[FLOAT8, FLOAT8], FLOAT8, pairs::regr_slope),
+    agg(2826, "regr_intercept", &[FLOAT8, FLOAT8], FLOAT8, pairs::regr_intercept),
+    agg(2827, "covar_pop", &[FLOAT8, FLOAT8], FLOAT8, pairs::covar_pop),
+    agg(2828, "covar_samp", &[FLOAT8, FLOAT8], FLOAT8, pairs::covar_samp),
+    agg(2829, "corr", &[FLOAT8, FLOAT8], FLOAT8, pairs::corr),
     agg(2154, "stddev", &[INT8], NUMERIC, statistics::stddev_samp),
     agg(2155, "stddev", &[INT4], NUMERIC, statistics::stddev_samp),
     agg(2156, "stddev", &[INT2], NUMERIC, statistics::stddev_samp),

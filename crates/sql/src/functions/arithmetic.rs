@@ -11,7 +11,7 @@ use base::{Error, Result, SqlState};
 use types::Datum;
 use types::oid::*;
 
-use super::registry::{immutable, mismatch};
+use super::entry::{immutable, mismatched};
 use super::{EvalContext, Function};
 
 /// Types whose overflow has a message of its own.
@@ -61,7 +61,7 @@ macro_rules! int {
                 Some(value) => Ok(Datum::$out(value)),
                 None => beyond::<$t>(),
             },
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -76,7 +76,7 @@ macro_rules! quotient {
                     None => beyond::<$t>(),
                 },
             },
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -87,7 +87,7 @@ macro_rules! remainder {
             [Datum::$kind(_), Datum::$kind(0)] => Err(division_by_zero()),
             // The least number has the remainder 0 by -1, although it has no quotient.
             [Datum::$kind(a), Datum::$kind(b)] => Ok(Datum::$kind(a.wrapping_rem(*b))),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -99,7 +99,7 @@ macro_rules! int_prefix {
                 Some(value) => Ok(Datum::$kind(value)),
                 None => out_of_range_like(a),
             },
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -113,13 +113,13 @@ macro_rules! bits {
     ($kind:ident $op:tt $same:ident) => {
         |_, args| match args {
             [Datum::$kind(a), Datum::$same(b)] => Ok(Datum::$kind(a $op b)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
     (!$kind:ident) => {
         |_, args| match args {
             [Datum::$kind(a)] => Ok(Datum::$kind(!a)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -129,7 +129,7 @@ macro_rules! shift {
     ($kind:ident($wide:ty as $t:ty), $method:ident) => {
         |_, args| match args {
             [Datum::$kind(a), Datum::Int4(by)] => Ok(Datum::$kind(<$wide>::from(*a).$method(*by as u32) as $t)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -138,7 +138,7 @@ macro_rules! float {
     ($left:ident $right:ident -> $out:ident, $operation:ident) => {
         |_, args| match args {
             [Datum::$left(a), Datum::$right(b)] => Ok(Datum::$out($operation((*a).into(), (*b).into())?)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -147,7 +147,7 @@ macro_rules! float_prefix {
     ($kind:ident, $method:ident) => {
         |_, args| match args {
             [Datum::$kind(a)] => Ok(Datum::$kind((*a).$method())),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -156,7 +156,7 @@ macro_rules! number {
     ($method:ident) => {
         |_, args| match args {
             [Datum::Numeric(a), Datum::Numeric(b)] => Ok(Datum::Numeric(a.$method(b)?)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -165,7 +165,7 @@ macro_rules! number_prefix {
     ($method:ident) => {
         |_, args| match args {
             [Datum::Numeric(a)] => Ok(Datum::Numeric(a.$method())),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -212,7 +212,7 @@ float_operations!(f64: sum_f64, difference_f64, product_f64, quotient_f64);
 
 /// The value as it is.
 pub(super) fn same(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    args.first().map_or_else(|| mismatch(args), |value| Ok(value.clone()))
+    args.first().map_or_else(|| mismatched(args), |value| Ok(value.clone()))
 }
 
 /// The table, by OID.

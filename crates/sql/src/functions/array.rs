@@ -5,6 +5,7 @@
 
 mod build;
 mod search;
+mod slice;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(3168, "array_replace", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, search::array_replace).lax(),
     immutable(1193, "array_fill", &[ANYELEMENT, INT4_ARRAY], ANYARRAY, build::array_fill).lax(),
     immutable(1286, "array_fill", &[ANYELEMENT, INT4_ARRAY, INT4_ARRAY], ANYARRAY, build::array_fill).lax(),
+    immutable(slice::OID, slice::NAME, &[ANYARRAY, ANY], ANYARRAY, slice::array_slice).lax().repeating(),
     immutable(6172, "trim_array", &[ANYARRAY, INT4], ANYARRAY, trim_array),
     immutable(2748, "arraycontains", &[ANYARRAY, ANYARRAY], BOOL, search::array_contains),
     immutable(2749, "arraycontained", &[ANYARRAY, ANYARRAY], BOOL, search::array_contained),

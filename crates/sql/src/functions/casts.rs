@@ -10,7 +10,7 @@ use types::{Datum, InputContext, Numeric as Number, TimeZone, datetime as dt};
 
 use super::CastContext::{Assignment, Explicit, Implicit};
 use super::arithmetic::{overflow, same, underflow};
-use super::registry::{immutable, mismatch, stable};
+use super::entry::{immutable, mismatched, stable};
 use super::{CastContext, CastEntry, EvalContext, Function};
 
 /// The value of one argument's cast: the variant it has, and the one it becomes (after `?`: maybe NULL).
@@ -18,13 +18,13 @@ macro_rules! of {
     ($args:ident, $from:ident($value:ident) => ?$result:expr) => {
         match $args {
             [Datum::$from($value)] => Ok($result.unwrap_or_default()),
-            _ => mismatch($args),
+            _ => mismatched($args),
         }
     };
     ($args:ident, $from:ident($value:ident) => $to:ident($result:expr)) => {
         match $args {
             [Datum::$from($value)] => Ok(Datum::$to($result)),
-            _ => mismatch($args),
+            _ => mismatched($args),
         }
     };
 }
@@ -81,12 +81,12 @@ fn input(cx: &dyn EvalContext) -> InputContext<'_> {
 fn bool_text(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Bool(v)] => Ok(Datum::text(if *v { "true" } else { "false" })),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn float8_to_float4(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Float8(wide)] = args else { return mismatch(args) };
+    let [Datum::Float8(wide)] = args else { return mismatched(args) };
     let value = *wide as f32;
     if value.is_infinite() && !wide.is_infinite() {
         return Err(overflow());
@@ -100,26 +100,26 @@ fn to_oid(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         [Datum::Int2(v)] => Ok(Datum::Oid(i32::from(*v) as u32)),
         [Datum::Int4(v)] => Ok(Datum::Oid(*v as u32)),
         [Datum::Int8(v)] => u32::try_from(*v).map(Datum::Oid).map_err(|_| out_of_range("OID out of range")),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn to_char(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(v)] => types::parse_text(CHAR, -1, v, &input(cx)),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn char_to_int4(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(v)] => Ok(Datum::Int4(i32::from(super::comparison::char_byte(v) as i8))),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn int4_to_char(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Int4(v)] = args else { return mismatch(args) };
+    let [Datum::Int4(v)] = args else { return mismatched(args) };
     let byte = i8::try_from(*v).map_err(|_| out_of_range("\"char\" out of range"))? as u8;
     let text = if byte == 0 { String::new() } else { format!("\\{byte:03o}") };
     types::parse_text(CHAR, -1, &text, &input(cx))
@@ -129,7 +129,7 @@ fn without_blanks(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(v)] if v.ends_with(' ') => Ok(Datum::text(v.trim_end_matches(' '))),
         [v @ Datum::Text(_)] => Ok(v.clone()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -137,7 +137,7 @@ fn text_to_name(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(v)] if v.len() > 63 => types::parse_text(NAME, -1, v, &input(cx)),
         [v @ Datum::Text(_)] => Ok(v.clone()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -148,14 +148,14 @@ fn padded_to_name(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 fn time_to_timetz(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Time(v)] => Ok(timetz(dt::time_to_timetz(*v, &input(cx)))),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn timetz_to_time(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::TimeTz(v, west)] => Ok(Datum::Time(dt::timetz_to_time(*v, *west))),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -166,20 +166,20 @@ fn limited(args: &[Datum], ty: Oid) -> Result<Datum> {
         [value, Datum::Int4(typmod), Datum::Bool(explicit)] => {
             types::apply_typmod(value.clone(), ty, *typmod, *explicit)
         }
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn to_jsonb(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(v)] => Ok(json::normal_form(v)?.into()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 /// What a scalar document becomes; documents of other kinds are an error.
 fn scalar(args: &[Datum], ty: &str, convert: impl FnOnce(&Value) -> Option<Result<Datum>>) -> Result<Datum> {
-    let [Datum::Text(text)] = args else { return mismatch(args) };
+    let [Datum::Text(text)] = args else { return mismatched(args) };
     let document = json::parse(text)?;
     let kind = match &document {
         Value::Null => "null",
@@ -210,7 +210,7 @@ fn jsonb_to_bool(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 /// The relation of a name, which may be qualified; digits are an OID.
 fn text_to_regclass(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text)] = args else { return mismatch(args) };
+    let [Datum::Text(text)] = args else { return mismatched(args) };
     if **text == *"-" || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())) {
         return types::parse_text(REGCLASS, -1, text, &input(cx));
     }

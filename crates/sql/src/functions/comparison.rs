@@ -11,7 +11,7 @@ use types::datetime as dt;
 use types::oid::*;
 use types::{Datum, json};
 
-use super::registry::{immutable, mismatch, stable};
+use super::entry::{immutable, mismatched, stable};
 use super::{EvalContext, Function};
 
 /// Values that are whole numbers.
@@ -19,7 +19,7 @@ macro_rules! whole {
     ($left:ident $op:tt $right:ident) => {
         |_, args| match args {
             [Datum::$left(a), Datum::$right(b)] => Ok(Datum::Bool(i64::from(*a) $op i64::from(*b))),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -29,7 +29,7 @@ macro_rules! float {
     ($left:ident $op:tt $right:ident) => {
         |_, args| match args {
             [Datum::$left(a), Datum::$right(b)] => Ok(Datum::Bool(float!(@ f64::from(*a), f64::from(*b), $op))),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
     // NaN equals itself and is greater than everything else.
@@ -45,7 +45,7 @@ macro_rules! number {
     ($op:tt) => {
         |_, args| match args {
             [Datum::Numeric(a), Datum::Numeric(b)] => Ok(Datum::Bool(a.cmp(b) $op Ordering::Equal)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -54,7 +54,7 @@ macro_rules! text {
     ($op:tt) => {
         |_, args| match args {
             [Datum::Text(a), Datum::Text(b)] => Ok(Datum::Bool(a.as_bytes() $op b.as_bytes())),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -64,7 +64,7 @@ macro_rules! letter {
     ($op:tt) => {
         |_, args| match args {
             [Datum::Text(a), Datum::Text(b)] => Ok(Datum::Bool(char_byte(a) $op char_byte(b))),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -74,7 +74,7 @@ macro_rules! padded {
     ($op:tt) => {
         |_, args| match args {
             [Datum::Text(a), Datum::Text(b)] => Ok(Datum::Bool(unpadded(a) $op unpadded(b))),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -84,7 +84,7 @@ macro_rules! plain {
     ($kind:ident $op:tt) => {
         |_, args| match args {
             [Datum::$kind(a), Datum::$kind(b)] => Ok(Datum::Bool(a[..] $op b[..])),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -95,7 +95,7 @@ macro_rules! span {
             [Datum::Interval(a), Datum::Interval(b)] => {
                 Ok(Datum::Bool(types::interval::compare(a, b) $op Ordering::Equal))
             }
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -107,7 +107,7 @@ macro_rules! clock {
             [Datum::TimeTz(a, z), Datum::TimeTz(b, y)] => {
                 Ok(Datum::Bool(dt::compare_timetz((*a, *z), (*b, *y)) $op Ordering::Equal))
             }
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -116,7 +116,7 @@ macro_rules! record {
     ($op:tt) => {
         |_, args| match args {
             [Datum::Record(a), Datum::Record(b)] => Ok(Datum::Bool(compare_records(a, b)? $op Ordering::Equal)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -126,7 +126,7 @@ macro_rules! general {
     ($op:tt) => {
         |_, args| match args {
             [a, b] => Ok(Datum::Bool(types::compare(&a.as_ref(), &b.as_ref()) $op Ordering::Equal)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -136,7 +136,7 @@ macro_rules! document {
     ($op:tt) => {
         |_, args| match args {
             [Datum::Text(a), Datum::Text(b)] => Ok(Datum::Bool(compare_documents(a, b)? $op Ordering::Equal)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -166,7 +166,7 @@ fn unpadded(text: &str) -> &[u8] {
 fn xid_and_int(args: &[Datum], holds: fn(u32, u32) -> bool) -> Result<Datum> {
     match args {
         [Datum::Oid(a), Datum::Int4(b)] => Ok(Datum::Bool(holds(*a, *b as u32))),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -183,7 +183,7 @@ fn compare_instants(cx: &dyn EvalContext, args: &[Datum]) -> Result<Ordering> {
         [Datum::TimestampTz(a), Datum::Date(b)] => a.cmp(&day(*b)),
         [Datum::Timestamp(a), Datum::TimestampTz(b)] => local(*a).cmp(b),
         [Datum::TimestampTz(a), Datum::Timestamp(b)] => a.cmp(&local(*b)),
-        _ => return mismatch(args).map(|_| Ordering::Equal),
+        _ => return mismatched(args).map(|_| Ordering::Equal),
     })
 }
 

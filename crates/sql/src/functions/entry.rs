@@ -104,6 +104,13 @@ pub(super) fn mismatch(name: &str) -> Error {
     Error::internal(format!("{name}: arguments do not match the function's types"))
 }
 
+/// The error of a function that is called with values of other types than it declares: the binder made a mistake.
+#[cold]
+#[inline(never)]
+pub(super) fn mismatched(args: &[Datum]) -> Result<Datum> {
+    Err(Error::internal(format!("a function was called with values of the wrong types: {args:?}")))
+}
+
 /// The text of an argument.
 pub(super) fn text_of(args: &[Datum], i: usize) -> Result<&str> {
     match args.get(i) {
@@ -142,6 +149,22 @@ pub fn wants_types(function: &Function) -> bool {
             | "jsonb_build_array"
             | "format"
     )
+}
+
+/// Names of a function's arguments, for `f(name => value)`; empty if they have none.
+pub fn argument_names(function: &Function) -> &'static [&'static str] {
+    match function.oid {
+        3464 => &["years", "months", "weeks", "days", "hours", "mins", "secs"],
+        3846 => &["year", "month", "day"],
+        3847 => &["hour", "min", "sec"],
+        3461 => &["year", "month", "mday", "hour", "min", "sec"],
+        3462 => &["year", "month", "mday", "hour", "min", "sec"],
+        3463 => &["year", "month", "mday", "hour", "min", "sec", "timezone"],
+        3305 => &["jsonb_in", "path", "replacement", "create_if_missing"],
+        3579 => &["jsonb_in", "path", "replacement", "insert_after"],
+        1268 => &["str", "strict"],
+        _ => &[],
+    }
 }
 
 /// The types a call passed (see [`wants_types`]), and the arguments proper.

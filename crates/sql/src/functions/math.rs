@@ -13,7 +13,7 @@ use types::oid::*;
 
 use self::angles::*;
 use super::arithmetic::{overflow, underflow};
-use super::registry::{immutable, mismatch, volatile};
+use super::entry::{immutable, mismatched, volatile};
 use super::{EvalContext, Function};
 
 /// A function of one float.
@@ -24,7 +24,7 @@ macro_rules! float {
                 let $a = *$a;
                 Ok(Datum::Float8($value))
             }
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
     (|$a:ident, $b:ident| $value:expr) => {
@@ -33,7 +33,7 @@ macro_rules! float {
                 let ($a, $b) = (*$a, *$b);
                 Ok(Datum::Float8($value))
             }
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -43,19 +43,19 @@ macro_rules! number {
     (|$a:ident| $kind:ident($value:expr)) => {
         |_, args| match args {
             [Datum::Numeric($a)] => Ok(Datum::$kind($value)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
     (|$a:ident, $b:ident| $value:expr) => {
         |_, args| match args {
             [Datum::Numeric($a), Datum::Numeric($b)] => Ok(Datum::Numeric($value)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
     (|$a:ident; $b:ident| $value:expr) => {
         |_, args| match args {
             [Datum::Numeric($a), Datum::Int4($b)] => Ok(Datum::Numeric($value)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -160,7 +160,7 @@ fn random(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
 }
 
 fn setseed(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Float8(seed)] = args else { return mismatch(args) };
+    let [Datum::Float8(seed)] = args else { return mismatched(args) };
     if !(-1.0..=1.0).contains(seed) {
         let message = format!("setseed parameter {seed} is out of allowed range [-1,1]");
         return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
@@ -175,7 +175,7 @@ fn bucket_error(message: &str) -> Result<Datum> {
 
 fn width_bucket_float8(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Float8(value), Datum::Float8(low), Datum::Float8(high), Datum::Int4(count)] = args else {
-        return mismatch(args);
+        return mismatched(args);
     };
     let (value, low, high, count) = (*value, *low, *high, *count);
     if count <= 0 {
@@ -212,14 +212,14 @@ fn width_bucket_numeric(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         [Datum::Numeric(value), Datum::Numeric(low), Datum::Numeric(high), Datum::Int4(count)] => {
             Ok(Datum::Int4(value.width_bucket(low, high, *count)?))
         }
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn factorial(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Int8(n)] => Ok(types::Numeric::factorial(*n)?.into()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -230,14 +230,14 @@ fn scale(n: &types::Numeric, of: fn(&types::Numeric) -> u32) -> Datum {
 fn numeric_scale(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Numeric(n)] => Ok(scale(n, types::Numeric::scale)),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn numeric_min_scale(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Numeric(n)] => Ok(scale(n, types::Numeric::min_scale)),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 

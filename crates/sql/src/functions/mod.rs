@@ -24,11 +24,27 @@ use std::fmt;
 use base::{Oid, Result};
 use types::Datum;
 
-pub use entry::wants_types;
+pub use entry::{argument_names, wants_types};
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
+/// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
+pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
+    use types::oid::{REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE};
+    [REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC].contains(&ty)
+}
+
+/// The text form of a value of such a type; `None` for others and for NULL.
+pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> Option<Datum> {
+    if value.is_null() || !is_name_in_catalog(ty) {
+        return None;
+    }
+    let out = function("regout", &[ty])?;
+    (out.eval)(cx, std::slice::from_ref(value)).ok()
+}
+
+pub(crate) use sets::SEQUENCE_STATE;
 
 /// How far a function's value can be trusted to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +84,10 @@ pub trait EvalContext {
     fn setting(&self, name: &str) -> Option<String>;
     /// All settings: name, value, description.
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)>;
+    /// The session's named prepared statements.
+    fn prepared_statements(&self) -> Vec<PreparedStatement> {
+        Vec::new()
+    }
     /// A sequence's `last_value` and `is_called`.
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)>;
     /// `set_config`
@@ -99,6 +119,21 @@ pub trait EvalContext {
 pub enum Wish {
     /// So many microseconds pass.
     Sleep(i64),
+}
+
+/// What `pg_prepared_statements` shows of a statement.
+#[derive(Clone, Debug)]
+pub struct PreparedStatement {
+    /// Its name.
+    pub name: String,
+    /// The text it was prepared from.
+    pub text: std::sync::Arc<str>,
+    /// When, in microseconds since 2000-01-01 UTC.
+    pub time: i64,
+    /// Types of its parameters.
+    pub param_types: Vec<Oid>,
+    /// By PREPARE, not by the protocol.
+    pub from_sql: bool,
 }
 
 /// Who and where a session is.

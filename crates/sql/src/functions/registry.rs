@@ -4,13 +4,12 @@
 
 use std::sync::LazyLock;
 
-use base::{Error, Oid, Result};
+use base::Oid;
 use rustc_hash::FxHashMap;
-use types::Datum;
 
 use super::{
-    Aggregate, CastEntry, Function, Operator, ScalarFn, SetFunction, Volatility, aggregates, arithmetic, array, casts,
-    comparison, datetime, format, json, math, operators, session, sets, text,
+    Aggregate, CastEntry, Function, Operator, SetFunction, aggregates, arithmetic, array, casts, comparison, datetime,
+    format, json, math, operators, session, sets, text,
 };
 
 static SCALAR_TABLES: &[&[Function]] = &[
@@ -31,57 +30,8 @@ static SCALAR_TABLES: &[&[Function]] = &[
     text::join::FUNCTIONS,
     text::like::FUNCTIONS,
     text::regexp::FUNCTIONS,
+    text::unicode::FUNCTIONS,
 ];
-
-/// A row of a table: strict and immutable, as most functions are.
-pub(super) const fn immutable(
-    oid: u32,
-    name: &'static str,
-    args: &'static [Oid],
-    ret: Oid,
-    eval: ScalarFn,
-) -> Function {
-    Function {
-        oid,
-        name,
-        args,
-        variadic: false,
-        defaults: &[],
-        ret,
-        strict: true,
-        volatility: Volatility::Immutable,
-        eval,
-    }
-}
-
-/// A row of a table: strict and stable.
-pub(super) const fn stable(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
-    Function { volatility: Volatility::Stable, ..immutable(oid, name, args, ret, eval) }
-}
-
-/// A row of a table: strict and volatile.
-pub(super) const fn volatile(oid: u32, name: &'static str, args: &'static [Oid], ret: Oid, eval: ScalarFn) -> Function {
-    Function { volatility: Volatility::Volatile, ..immutable(oid, name, args, ret, eval) }
-}
-
-impl Function {
-    /// The row for a function that is called with NULLs too.
-    pub(super) const fn lenient(self) -> Function {
-        Function { strict: false, ..self }
-    }
-
-    /// The row for a function whose last argument repeats.
-    pub(super) const fn variadic(self) -> Function {
-        Function { variadic: true, ..self }
-    }
-}
-
-/// The error of a function that is called with values of other types than it declares: the binder made a mistake.
-#[cold]
-#[inline(never)]
-pub(super) fn mismatch(args: &[Datum]) -> Result<Datum> {
-    Err(Error::internal(format!("a function was called with values of the wrong types: {args:?}")))
-}
 
 struct Registry {
     functions: FxHashMap<&'static str, Vec<&'static Function>>,
@@ -194,36 +144,6 @@ pub fn all_set_functions() -> &'static [&'static SetFunction] {
 mod tests {
     use super::*;
 
-    /// Functions that are not here yet; operators without a function are not offered.
-    const ELSEWHERE: &[&str] = &[
-        "array_append",
-        "array_cat",
-        "array_prepend",
-        "arraycontained",
-        "arraycontains",
-        "arrayoverlap",
-        "json_array_element",
-        "json_array_element_text",
-        "json_extract_path",
-        "json_extract_path_text",
-        "json_object_field",
-        "json_object_field_text",
-        "jsonb_array_element",
-        "jsonb_array_element_text",
-        "jsonb_concat",
-        "jsonb_contained",
-        "jsonb_contains",
-        "jsonb_delete",
-        "jsonb_delete_path",
-        "jsonb_exists",
-        "jsonb_exists_all",
-        "jsonb_exists_any",
-        "jsonb_extract_path",
-        "jsonb_extract_path_text",
-        "jsonb_object_field",
-        "jsonb_object_field_text",
-    ];
-
     #[test]
     fn names_and_oids_are_unique() {
         let mut by_oid: FxHashMap<u32, &Function> = FxHashMap::default();
@@ -253,7 +173,7 @@ mod tests {
         for o in all_operators() {
             let both = [o.left, o.right];
             let args: &[Oid] = if o.left.is_valid() { &both } else { &both[1..] };
-            assert!(function(o.function, args).is_some() || ELSEWHERE.contains(&o.function), "{o:?}");
+            assert!(function(o.function, args).is_some(), "{o:?}");
         }
     }
 

@@ -43,8 +43,13 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(3768, "pg_ts_template_is_visible", &[OID], BOOL, catalog::system_is_visible),
     stable(3829, "pg_opfamily_is_visible", &[OID], BOOL, catalog::system_is_visible),
     stable(3403, "pg_statistics_obj_is_visible", &[OID], BOOL, catalog::system_is_visible),
-    stable(1716, "pg_get_expr", &[TEXT, OID], TEXT, get_expr),
-    stable(2509, "pg_get_expr", &[TEXT, OID, BOOL], TEXT, get_expr),
+    stable(9530, "regout", &[REGCLASS], TEXT, catalog::regclass_out),
+    stable(9531, "regout", &[REGTYPE], TEXT, catalog::regtype_out),
+    stable(9532, "regout", &[REGNAMESPACE], TEXT, catalog::regnamespace_out),
+    stable(9533, "regout", &[REGROLE], TEXT, catalog::regnamespace_out),
+    stable(9534, "regout", &[REGPROC], TEXT, catalog::regproc_out),
+    stable(1716, "pg_get_expr", &[TEXT, OID], TEXT, catalog::get_expr),
+    stable(2509, "pg_get_expr", &[TEXT, OID, BOOL], TEXT, catalog::get_expr),
     stable(1643, "pg_get_indexdef", &[OID], TEXT, catalog::get_indexdef),
     stable(2507, "pg_get_indexdef", &[OID, INT4, BOOL], TEXT, catalog::get_indexdef),
     stable(1387, "pg_get_constraintdef", &[OID], TEXT, catalog::get_constraintdef),
@@ -91,6 +96,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(1576, "setval", &[REGCLASS, INT8], INT8, sequences::setval),
     volatile(1765, "setval", &[REGCLASS, INT8, BOOL], INT8, sequences::setval),
     volatile(2559, "lastval", &[], INT8, sequences::lastval),
+    // Names that no statement can write without quotes: what a sequence shows as a table.
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
     stable(2943, "txid_current", &[], INT8, unsupported),
     stable(5059, "pg_current_xact_id", &[], XID8, unsupported),
@@ -270,11 +276,6 @@ fn current_schemas(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         search_path(cx, matches!(args, [Datum::Bool(true)])).into_iter().map(Datum::from).collect();
     let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
     Ok(Datum::Array(Arc::new(Array { element: NAME, dims, values })))
-}
-
-/// Expressions are kept as SQL text, so that is what they are shown as.
-fn get_expr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(args.first().cloned().unwrap_or_default())
 }
 
 fn tablespace_location(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {

@@ -49,6 +49,17 @@ pub(super) static SET_FUNCTIONS: &[SetFunction] = &[
     set(3931, "jsonb_object_keys", &[JSONB], &[("", TEXT)], json::b_object_keys),
 ];
 
+/// What `SELECT … FROM sequence` reads; it has no name that a call could use.
+pub(crate) static SEQUENCE_STATE: SetFunction =
+    set(9521, "", &[REGCLASS], &[("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)], sequence_state);
+
+fn sequence_state(cx: &dyn EvalContext, args: &[Datum]) -> Rows {
+    let Some(Datum::Oid(oid)) = args.first() else { return Err(mismatch("sequence_state")) };
+    let (last_value, is_called) = cx.sequence_state(base::Oid(*oid))?;
+    let row = vec![Datum::Int8(last_value), Datum::Int8(0), Datum::Bool(is_called)];
+    Ok(Box::new(std::iter::once(Ok(row))))
+}
+
 /// Rows of one column.
 fn column(values: impl Iterator<Item = Datum> + Send + 'static) -> Rows {
     Ok(Box::new(values.map(|v| Ok(vec![v]))))

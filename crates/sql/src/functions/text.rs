@@ -10,12 +10,13 @@ pub(super) mod like;
 pub(super) mod names;
 pub(super) mod pattern;
 pub(super) mod regexp;
+pub(super) mod unicode;
 
 use base::{Error, Result, SqlState};
 use types::Datum;
 use types::oid::*;
 
-use super::registry::{immutable, mismatch};
+use super::entry::{immutable, mismatched};
 use super::{EvalContext, Function};
 
 /// Bytes of the longest text that is built.
@@ -49,7 +50,7 @@ macro_rules! one {
     (|$a:ident| $value:expr) => {
         |_, args| match args {
             [Datum::Text($a)] => Ok(Datum::from($value)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -59,7 +60,7 @@ macro_rules! two {
     (|$a:ident, $b:ident| $value:expr) => {
         |_, args| match args {
             [Datum::Text($a), Datum::Text($b)] => Ok(Datum::from($value)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -72,7 +73,7 @@ macro_rules! counted {
                 let $n = *$n;
                 Ok(Datum::from($value))
             }
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -117,7 +118,7 @@ fn substring(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(text), Datum::Int4(start)] => Ok(part(text, *start, None)?.into()),
         [Datum::Text(text), Datum::Int4(start), Datum::Int4(length)] => Ok(part(text, *start, Some(*length))?.into()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -126,7 +127,7 @@ fn overlay(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (text, new, from, count) = match args {
         [Datum::Text(text), Datum::Text(new), Datum::Int4(from)] => (text, new, *from, characters(new) as i32),
         [Datum::Text(text), Datum::Text(new), Datum::Int4(from), Datum::Int4(count)] => (text, new, *from, *count),
-        _ => return mismatch(args),
+        _ => return mismatched(args),
     };
     if from <= 0 {
         return Err(negative_length());
@@ -181,20 +182,20 @@ fn pad_arguments(args: &[Datum]) -> Option<(&str, i32, &str)> {
 }
 
 fn lpad(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let Some((text, length, fill)) = pad_arguments(args) else { return mismatch(args) };
+    let Some((text, length, fill)) = pad_arguments(args) else { return mismatched(args) };
     let (kept, mut added) = padding(text, length, fill)?;
     added.push_str(kept);
     Ok(added.into())
 }
 
 fn rpad(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let Some((text, length, fill)) = pad_arguments(args) else { return mismatch(args) };
+    let Some((text, length, fill)) = pad_arguments(args) else { return mismatched(args) };
     let (kept, added) = padding(text, length, fill)?;
     Ok([kept, &added].concat().into())
 }
 
 fn repeat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text), Datum::Int4(n)] = args else { return mismatch(args) };
+    let [Datum::Text(text), Datum::Int4(n)] = args else { return mismatched(args) };
     let n = (*n).max(0) as usize;
     if text.len().checked_mul(n).is_none_or(|len| len > LONGEST) {
         return Err(too_long());
@@ -206,12 +207,12 @@ fn replace(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [text @ Datum::Text(_), Datum::Text(from), Datum::Text(_)] if from.is_empty() => Ok(text.clone()),
         [Datum::Text(text), Datum::Text(from), Datum::Text(to)] => Ok(text.replace(&**from, to).into()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn translate(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text), Datum::Text(from), Datum::Text(to)] = args else { return mismatch(args) };
+    let [Datum::Text(text), Datum::Text(from), Datum::Text(to)] = args else { return mismatched(args) };
     let to: Vec<char> = to.chars().collect();
     let map = |c: char| match from.chars().position(|f| f == c) {
         None => Some(c),
@@ -225,7 +226,7 @@ fn ascii(text: &str) -> i32 {
 }
 
 fn chr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Int4(n)] = args else { return mismatch(args) };
+    let [Datum::Int4(n)] = args else { return mismatched(args) };
     let refused = |message: String| Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
     match *n {
         0 => refused("null character not permitted".to_string()),
@@ -239,7 +240,7 @@ fn chr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn split_part(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text), Datum::Text(delimiter), Datum::Int4(field)] = args else { return mismatch(args) };
+    let [Datum::Text(text), Datum::Text(delimiter), Datum::Int4(field)] = args else { return mismatched(args) };
     let number = field.unsigned_abs() as usize;
     if number == 0 {
         return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, "field position must not be zero"));
@@ -261,7 +262,7 @@ fn to_hex(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Int4(n)] => Ok(format!("{n:x}").into()),
         [Datum::Int8(n)] => Ok(format!("{n:x}").into()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -272,21 +273,21 @@ fn among(set: &str) -> impl Fn(char) -> bool {
 fn textcat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(a), Datum::Text(b)] => Ok([&**a, &**b].concat().into()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn text_larger(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(a), Datum::Text(b)] => Ok(args[usize::from(a.as_bytes() <= b.as_bytes())].clone()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn text_smaller(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(a), Datum::Text(b)] => Ok(args[usize::from(a.as_bytes() >= b.as_bytes())].clone()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 

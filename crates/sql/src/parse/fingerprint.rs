@@ -245,6 +245,10 @@ impl Scan<'_> {
         let bytes = self.sql.as_bytes();
         let digits = |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
         let mut end = digits(start);
+        if self.before == Before::Operator && matches!(&self.sql[start..end], "2147483648" | "9223372036854775808") {
+            // With a sign it is the least value of its type, and of that type.
+            return None;
+        }
         let mut ty = match self.sql[start..end].parse::<i64>() {
             Ok(n) if i32::try_from(n).is_ok() => oid::INT4,
             Ok(_) => oid::INT8,
@@ -331,6 +335,7 @@ mod tests {
             "select * from t where a = 1; select 2",
             "select * from t where a = 1e5",
             "select * from t where a = 'x",
+            "select * from t where a = -2147483648",
         ] {
             assert!(fingerprint(sql).is_none(), "{sql}");
         }

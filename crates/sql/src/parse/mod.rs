@@ -48,7 +48,7 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
 
 fn error(e: &rupg_sql::Error, sql: &str) -> Error {
     let code = SqlState::parse(&e.code.to_string()).unwrap_or(SqlState::SYNTAX_ERROR);
-    let mut error = Error::new(code, e.message.clone());
+    let mut error = Error::new(code, as_release_15(&e.message));
     if let Some(detail) = e.detail {
         error = error.detail(detail);
     }
@@ -56,9 +56,22 @@ fn error(e: &rupg_sql::Error, sql: &str) -> Error {
         error = error.hint(hint);
     }
     match e.position(sql) {
+        Some(_) if e.message.starts_with("WITH TIES cannot be specified") => error,
         Some(position) => error.at_character(position as u32),
         None => error,
     }
+}
+
+/// The grammar is that of a later release, whose scanner knows more forms of numbers.
+fn as_release_15(message: &str) -> String {
+    for kind in ["hexadecimal", "octal", "binary"] {
+        if let Some(rest) = message.strip_prefix("invalid ").and_then(|m| m.strip_prefix(kind))
+            && let Some(place) = rest.strip_prefix(" integer")
+        {
+            return format!("trailing junk after numeric literal{place}");
+        }
+    }
+    message.to_string()
 }
 
 #[cfg(test)]

@@ -176,6 +176,7 @@ pub(super) fn choose<'e>(
         },
         wanted,
         false,
+        filtered,
     );
     for (number, index) in info.indexes.iter().enumerate() {
         let path = index_path(number, index, &sargs, total, filtered, wanted);
@@ -189,10 +190,14 @@ pub(super) fn choose<'e>(
 }
 
 /// Adds what it costs to sort, if a wanted order does not come by itself.
-fn finish<'e>(mut path: Path<'e>, wanted: Option<(&WantedOrder, bool)>, ordered: bool) -> Path<'e> {
+///
+/// With LIMIT an ordered path ends early, the later the more conditions are left to test.
+fn finish<'e>(mut path: Path<'e>, wanted: Option<(&WantedOrder, bool)>, ordered: bool, left: i32) -> Path<'e> {
     path.ordered = ordered;
     match wanted {
-        Some((_, limited)) if ordered && limited => path.cost = path.cost.min(20.0 + path.cost * 0.05),
+        Some((_, limited)) if ordered && limited => {
+            path.cost = path.cost.min(20.0 + path.cost * 0.05 * 4f64.powi(left.min(4)))
+        }
         Some(_) if !ordered => path.cost += path.rows * path.rows.max(2.0).log2() * 0.2,
         _ => {}
     }
@@ -249,14 +254,12 @@ fn index_path<'e>(
     if prefix.is_empty() && lower.is_none() && upper.is_none() && !ordered {
         return None;
     }
+    // Without statistics: each column of a key divides the rows alike, and equal keys of an index that is not unique are few.
     let (given, keys) = (prefix.len() as f64, index.keys.len() as f64);
-    let mut rows = if given == keys && index.unique {
-        1.0
-    } else if index.unique {
-        total.powf(1.0 - given / keys)
-    } else {
-        total.powf(1.0 - given / (keys + 1.0))
-    };
+    let mut rows = total.powf(1.0 - given / keys);
+    if given == keys && !index.unique {
+        rows = total.min(10.0);
+    }
     if lists > 0 {
         let values = prefix.iter().find_map(|s| match &s.kind {
             SargKind::List(items) => Some(items.len() as f64),
@@ -280,7 +283,7 @@ fn index_path<'e>(
         reverse,
         ordered: false,
     };
-    Some(finish(path, wanted, ordered))
+    Some(finish(path, wanted, ordered, left))
 }
 
 /// Whether an index gives a wanted order behind its equal prefix, and whether backwards.
@@ -330,6 +333,13 @@ pub(super) fn scan(
             let index = &info.indexes[number];
             for sarg in &prefix {
                 conjuncts[sarg.conjunct].used = true;
+            }
+            // A range that is open at one end has the NULLs at that end, which must be tested away.
+            let no_nulls = |sarg: &Sarg<'_>| info.desc.columns[sarg.column].not_null;
+            for sarg in lower.iter().chain(&upper) {
+                if (lower.is_some() && upper.is_some()) || no_nulls(sarg) {
+                    conjuncts[sarg.conjunct].used = true;
+                }
             }
             shown.extend(prefix.iter().chain(&lower).chain(&upper).map(|s| &snapshot[s.conjunct].expr));
             index_access(level, info, index, &prefix, lower.as_ref(), upper.as_ref(), path.reverse)?

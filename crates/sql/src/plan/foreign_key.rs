@@ -47,6 +47,7 @@ pub(crate) struct ReferencedKey {
     pub key: Vec<(KeyColumn, usize)>,
     delete_plan: OnceLock<Arc<Plan>>,
     update_plan: OnceLock<Arc<Plan>>,
+    check_plan: OnceLock<Arc<Plan>>,
 }
 
 /// What happened to a row that is pointed to.
@@ -129,6 +130,7 @@ pub(crate) fn referenced(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<
                 key: index_key(info, *index, columns)?,
                 delete_plan: OnceLock::new(),
                 update_plan: OnceLock::new(),
+                check_plan: OnceLock::new(),
             }));
         }
     }
@@ -157,10 +159,34 @@ impl ReferencedKey {
             ParentChange::Deleted => &self.delete_plan,
             ParentChange::KeyUpdated => &self.update_plan,
         };
+        self.planned(cell, change, self.action(change), parent, catalog, eval, stats)
+    }
+
+    /// The query that looks for rows that still point to a key, whatever the constraint's action.
+    pub fn check_plan(
+        &self,
+        parent: &TableDesc,
+        catalog: &Arc<Catalog>,
+        eval: &dyn EvalContext,
+        stats: &dyn PlannerStats,
+    ) -> Result<Arc<Plan>> {
+        self.planned(&self.check_plan, ParentChange::Deleted, ForeignKeyAction::NoAction, parent, catalog, eval, stats)
+    }
+
+    fn planned(
+        &self,
+        cell: &OnceLock<Arc<Plan>>,
+        change: ParentChange,
+        action: ForeignKeyAction,
+        parent: &TableDesc,
+        catalog: &Arc<Catalog>,
+        eval: &dyn EvalContext,
+        stats: &dyn PlannerStats,
+    ) -> Result<Arc<Plan>> {
         if let Some(plan) = cell.get() {
             return Ok(Arc::clone(plan));
         }
-        let statement = self.statement(change, parent, catalog, eval)?;
+        let statement = self.statement(change, action, parent, catalog, eval)?;
         let params = self.columns.len() * 2;
         let plan = super::plan_with_params(&statement, params, catalog, stats)?;
         Ok(Arc::clone(cell.get_or_init(|| plan)))
@@ -169,6 +195,7 @@ impl ReferencedKey {
     fn statement(
         &self,
         change: ParentChange,
+        action: ForeignKeyAction,
         parent: &TableDesc,
         catalog: &Arc<Catalog>,
         eval: &dyn EvalContext,
@@ -196,7 +223,6 @@ impl ReferencedKey {
             filter: Some(Expr::And(conditions)),
             ..Query::default()
         };
-        let action = self.action(change);
         if matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict) {
             let one = Expr::Const(Datum::Int4(1), Ty::of(oid::INT4));
             query.targets = vec![Target { expr: one, name: "?column?".into(), junk: false }];
@@ -228,7 +254,8 @@ impl ReferencedKey {
                 checks.push((constraint.name.clone(), bind::bind_check(expression, &table.desc, &mut cx)?));
             }
         }
-        Ok(Statement::Update(Box::new(Update { table, query, set, checks, returning: Vec::new() })))
+        let generated = bind::generated_columns(&table.desc, &mut cx)?;
+        Ok(Statement::Update(Box::new(Update { table, query, set, checks, generated, returning: Vec::new() })))
     }
 }
 

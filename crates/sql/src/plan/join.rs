@@ -15,6 +15,7 @@ use super::node::{
 };
 use super::walk;
 use crate::expr::{How, Slot, comparison_of};
+use crate::functions;
 use crate::ir::{CompareOp, Expr, From, JoinKind, RelKind};
 
 /// A joined part of FROM.
@@ -104,12 +105,14 @@ fn list(
         return Ok(Joined { node: Node::OneRow, mask: 0, rows: 1.0, ordered: false });
     }
     let wanted = if items.len() == 1 { wanted } else { None };
-    let first = cheapest_first(level, &items, conjuncts);
+    // What items need from outside of this list is there when they are read.
+    let all = items.iter().fold(0, |mask, item| mask | item.mask());
+    let first = cheapest_first(level, &items, conjuncts, all);
     let item = items.swap_remove(first);
     let mut joined = start(level, &item, conjuncts, wanted)?;
     add_filter(level, &mut joined, conjuncts)?;
     while !items.is_empty() {
-        let next = cheapest_next(level, &items, conjuncts, &joined);
+        let next = cheapest_next(level, &items, conjuncts, &joined, all);
         let item = items.remove(next);
         joined = add(level, joined, &item, conjuncts)?;
         add_filter(level, &mut joined, conjuncts)?;
@@ -137,8 +140,8 @@ fn flatten<'q>(from: &'q From, items: &mut Vec<Item<'q>>, conjuncts: &mut Vec<Co
 fn depends_on(level: &Level<'_>, rel: usize) -> Mask {
     let mut mask = 0;
     match &level.rels[rel].kind {
-        RelKind::Function { args, .. } => {
-            for arg in args {
+        RelKind::Function { calls, .. } => {
+            for arg in calls.iter().flat_map(|call| &call.args) {
                 walk::columns_of(arg, &mut |c| mask |= 1 << c.rel);
             }
         }
@@ -182,10 +185,10 @@ fn estimate(level: &Level<'_>, item: &Item<'_>, conjuncts: &[Conjunct], availabl
     }
 }
 
-fn cheapest_first(level: &Level<'_>, items: &[Item<'_>], conjuncts: &[Conjunct]) -> usize {
+fn cheapest_first(level: &Level<'_>, items: &[Item<'_>], conjuncts: &[Conjunct], all: Mask) -> usize {
     let mut best = (f64::INFINITY, 0);
     for (i, item) in items.iter().enumerate() {
-        if item_depends_on(level, item) != 0 {
+        if item_depends_on(level, item) & all != 0 {
             continue;
         }
         let (rows, cost) = estimate(level, item, conjuncts, 0);
@@ -197,10 +200,10 @@ fn cheapest_first(level: &Level<'_>, items: &[Item<'_>], conjuncts: &[Conjunct])
     best.1
 }
 
-fn cheapest_next(level: &Level<'_>, items: &[Item<'_>], conjuncts: &[Conjunct], joined: &Joined) -> usize {
+fn cheapest_next(level: &Level<'_>, items: &[Item<'_>], conjuncts: &[Conjunct], joined: &Joined, all: Mask) -> usize {
     let mut best = (f64::INFINITY, 0);
     for (i, item) in items.iter().enumerate() {
-        if item_depends_on(level, item) & !joined.mask != 0 {
+        if item_depends_on(level, item) & all & !joined.mask != 0 {
             continue;
         }
         let (alone, alone_cost) = estimate(level, item, conjuncts, 0);
@@ -249,14 +252,17 @@ fn read(
             let columns = level.columns(rel).to_vec();
             Node::System(Arc::new(SystemNode { relation, alias, columns }))
         }
-        RelKind::Function { function, args, ordinality } => {
-            let args = level.compile_all(args)?;
+        RelKind::Function { calls, ordinality } => {
+            let mut planned = Vec::with_capacity(calls.len());
+            for call in calls {
+                planned.push((call.function, level.compile_all(&call.args)?));
+            }
             let width = rels[rel].columns.len();
             let last = ordinality.then(|| width - 1);
             let all = level.columns(rel);
             let columns = all.iter().copied().filter(|(c, _)| Some(*c) != last).collect();
             let ordinality = all.iter().find(|(c, _)| Some(*c) == last).map(|(_, slot)| *slot);
-            Node::Function(Arc::new(FunctionNode { function, alias, args, columns, ordinality }))
+            Node::Function(Arc::new(FunctionNode { calls: planned, alias, columns, ordinality }))
         }
         RelKind::Subquery { query, .. } => {
             let subplan = level.subplan(query)?;
@@ -287,7 +293,8 @@ fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<(usize, Exp
         let ty = match test.how {
             How::Order(ty) => ty,
             How::Int if ta == tb => ta,
-            _ => continue,
+            How::Int => oid::INT8,
+            How::Function(_) => continue,
         };
         if test.op != CompareOp::Eq || walk::is_volatile(&conjunct.expr) {
             continue;
@@ -297,17 +304,26 @@ fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<(usize, Exp
             continue;
         }
         if ma & !left == 0 && mb & !right == 0 {
-            keys.push((i, a.clone(), b.clone(), ty));
+            keys.push((i, key_of(a, ty), key_of(b, ty), ty));
         } else if ma & !right == 0 && mb & !left == 0 {
-            keys.push((i, b.clone(), a.clone(), ty));
+            keys.push((i, key_of(b, ty), key_of(a, ty), ty));
         }
     }
     keys
 }
 
+/// One side of an equality as a key of type `ty`: integers of two widths meet in the widest.
+fn key_of(expr: &Expr, ty: Oid) -> Expr {
+    let widen = || functions::function("int8", &[expr.ty().oid]).filter(|_| ty == oid::INT8 && expr.ty().oid != ty);
+    match widen() {
+        Some(function) => Expr::Call { function, args: vec![expr.clone()], ty: crate::ir::Ty::of(ty), location: -1 },
+        None => expr.clone(),
+    }
+}
+
 /// Joins one more item to what is there.
 fn add(level: &mut Level<'_>, joined: Joined, item: &Item<'_>, conjuncts: &mut Vec<Conjunct>) -> Result<Joined> {
-    let lateral = item_depends_on(level, item) != 0;
+    let lateral = item_depends_on(level, item) & joined.mask != 0;
     let mask = joined.mask | item.mask();
     let keys = hash_keys(conjuncts, joined.mask, item.mask());
     let (alone, alone_cost) = estimate(level, item, conjuncts, 0);
@@ -318,16 +334,17 @@ fn add(level: &mut Level<'_>, joined: Joined, item: &Item<'_>, conjuncts: &mut V
     let uses_index = is_table && each_cost < alone_cost;
     let rows = (joined.rows * each).max(1.0);
     if lateral || (uses_index && (looped <= hashed || keys.is_empty())) {
-        let Item::Rel(rel) = item else {
-            return Err(Error::unsupported("LATERAL inside of an outer join is not supported"));
+        let (inner, anew) = match item {
+            Item::Rel(rel) => (read(level, *rel, conjuncts, joined.mask, None)?, false),
+            Item::Outer(from) => (outer(level, from, conjuncts)?, true),
         };
-        let inner = read(level, *rel, conjuncts, joined.mask, None)?;
         let node = NestedLoopNode {
             outer: joined.node,
             inner: inner.node,
             join: JoinType::Inner,
             conditions: Vec::new(),
             inner_slots: Vec::new(),
+            anew,
         };
         return Ok(Joined { node: Node::NestedLoop(Arc::new(node)), mask, rows, ordered: false });
     }
@@ -341,6 +358,7 @@ fn add(level: &mut Level<'_>, joined: Joined, item: &Item<'_>, conjuncts: &mut V
             join: JoinType::Inner,
             conditions: Vec::new(),
             inner_slots: Vec::new(),
+            anew: false,
         };
         return Ok(Joined { node: Node::NestedLoop(Arc::new(node)), mask, rows, ordered: false });
     }
@@ -429,6 +447,7 @@ fn outer(level: &mut Level<'_>, from: &From, above: &mut [Conjunct]) -> Result<J
                 outer: preserved.node,
                 inner: inner.node,
                 join,
+                anew: false,
             };
             return Ok(Joined { node: Node::NestedLoop(Arc::new(node)), mask, rows: preserved.rows, ordered: false });
         }
@@ -443,7 +462,9 @@ fn outer(level: &mut Level<'_>, from: &From, above: &mut [Conjunct]) -> Result<J
     }
     let mut other = list(level, &[&**filled], &mut own, None)?;
     add_filter(level, &mut other, &mut own)?;
-    let keys = hash_keys(&on_conjuncts, kept_mask, filled_mask);
+    // A side that looks at the rows of the other one is read anew for each of them.
+    let anew = item_depends_on(level, &Item::Outer(filled)) & kept_mask != 0;
+    let keys = if anew { Vec::new() } else { hash_keys(&on_conjuncts, kept_mask, filled_mask) };
     for (i, ..) in &keys {
         on_conjuncts[*i].used = true;
     }
@@ -455,13 +476,11 @@ fn outer(level: &mut Level<'_>, from: &From, above: &mut [Conjunct]) -> Result<J
             return full_without_keys(level, preserved, other, conditions, mask, rows);
         }
         let slots = slots_of(level, filled_mask);
-        let node = NestedLoopNode {
-            outer: preserved.node,
-            inner: Node::Materialize(Arc::new(MaterializeNode { input: other.node, slots: slots.clone() })),
-            join,
-            conditions,
-            inner_slots: slots,
+        let inner = match anew {
+            true => other.node,
+            false => Node::Materialize(Arc::new(MaterializeNode { input: other.node, slots: slots.clone() })),
         };
+        let node = NestedLoopNode { outer: preserved.node, inner, join, conditions, inner_slots: slots, anew };
         return Ok(Joined { node: Node::NestedLoop(Arc::new(node)), mask, rows, ordered: false });
     }
     let node = hash_join(level, preserved, other, &keys, join, conditions, true)?;

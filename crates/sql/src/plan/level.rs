@@ -8,6 +8,7 @@ use types::oid;
 
 use super::node::{QueryPlan, RowReader, Subplan};
 use super::{PlanContext, query, walk};
+use crate::bind::visit::same;
 use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile};
 use crate::expr::{Comparison, How};
 use crate::ir::{Column, CompareOp, Expr, Query, Rel, SubqueryKind, TableInfo};
@@ -36,8 +37,8 @@ pub(super) struct Level<'a> {
     pub outer: Vec<(Outer, Slot)>,
     /// Subqueries of expressions.
     pub subplans: Vec<Subplan>,
-    /// Grouping expressions (as text of their tree) and the slots that hold their values, once they do.
-    pub grouped: Vec<(String, Slot)>,
+    /// Grouping expressions and the slots that hold their values, once they do.
+    pub grouped: Vec<(Expr, Slot)>,
 }
 
 impl<'a> Level<'a> {
@@ -223,8 +224,7 @@ impl Resolve for Level<'_> {
         if self.grouped.is_empty() || matches!(expr, Expr::Column(_) | Expr::Const(..) | Expr::Param(..)) {
             return None;
         }
-        let text = format!("{expr:?}");
-        self.grouped.iter().find(|(t, _)| *t == text).map(|(_, slot)| *slot)
+        self.grouped.iter().find(|(grouped, _)| same(grouped, expr)).map(|(_, slot)| *slot)
     }
 }
 

@@ -28,6 +28,7 @@ fn target(
     rel: usize,
     info: &Arc<TableInfo>,
     checks: &[(String, Expr)],
+    generated: &[(usize, Expr)],
     returning: &[ir::Target],
     kinds: Kinds,
 ) -> Result<(Target, Vec<Slot>)> {
@@ -35,6 +36,7 @@ fn target(
     let row_slot = level.row_slot(rel);
     let checks =
         checks.iter().map(|(name, condition)| Ok((name.clone(), level.compile(condition)?))).collect::<Result<_>>()?;
+    let generated = compile_set(level, generated)?;
     let (mut output, mut computed) = (Vec::new(), Vec::new());
     for column in returning {
         match level.compile(&column.expr)? {
@@ -53,6 +55,7 @@ fn target(
         row_slot,
         slots,
         checks,
+        generated,
         references: if kinds.inserts { foreign_key::referencing(info, level.cx.catalog)? } else { Vec::new() },
         referenced: if kinds.removes { foreign_key::referenced(info, level.cx.catalog)? } else { Vec::new() },
         returning: computed,
@@ -63,10 +66,16 @@ fn target(
 
 /// The row lock that an update of these columns takes: the strongest if a key that others may point to can change.
 fn lock_mode(info: &TableInfo, set: &[(usize, Expr)]) -> RowLockMode {
+    let is_generated = |column: &engine_api::ColumnDesc| column.generated.is_some();
+    let generated = info.desc.columns.iter().filter(|c| is_generated(c)).map(|c| (c.number - 1) as usize);
     let in_key = |column: usize| {
         info.indexes.iter().any(|i| i.unique && i.keys.iter().any(|k| (k.column - 1) as usize == column))
     };
-    if set.iter().any(|(column, _)| in_key(*column)) { RowLockMode::Update } else { RowLockMode::NoKeyUpdate }
+    if set.iter().map(|(column, _)| *column).chain(generated).any(in_key) {
+        RowLockMode::Update
+    } else {
+        RowLockMode::NoKeyUpdate
+    }
 }
 
 fn compile_set(level: &mut Level<'_>, set: &[(usize, Expr)]) -> Result<Vec<(usize, Code)>> {
@@ -85,7 +94,8 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<QueryPlan>
     let mut level = Level::new(cx, rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
     let updates = insert.on_conflict.as_ref().is_some_and(|c| c.update.is_some());
     let kinds = Kinds { inserts: true, removes: updates };
-    let (target, output) = target(&mut level, 0, &insert.table, &insert.checks, &insert.returning, kinds)?;
+    let (target, output) =
+        target(&mut level, 0, &insert.table, &insert.checks, &insert.generated, &insert.returning, kinds)?;
     let (source, source_slots) = source(&mut level, &insert.source)?;
     let columns = insert
         .columns
@@ -152,11 +162,13 @@ pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<QueryPlan>
     let statement = Statement::Update(Box::new(update.clone()));
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
     let kinds = Kinds { inserts: true, removes: true };
-    let (target, output) = target(&mut level, 0, &update.table, &update.checks, &update.returning, kinds)?;
+    let (target, output) =
+        target(&mut level, 0, &update.table, &update.checks, &update.generated, &update.returning, kinds)?;
     let input = join::from_where(&mut level, &query.from, query.filter.as_ref(), None)?.node;
     let recheck = query::qualification(&mut level, query)?;
     let set = compile_set(&mut level, &update.set)?;
-    let touched = |columns: &[usize]| update.set.iter().any(|(c, _)| columns.contains(c));
+    let changes: Vec<usize> = update.set.iter().chain(&update.generated).map(|(column, _)| *column).collect();
+    let touched = |columns: &[usize]| changes.iter().any(|c| columns.contains(c));
     let mut target = target;
     target.references.retain(|key| touched(&key.columns));
     target.referenced.retain(|key| touched(&key.columns));
@@ -171,7 +183,7 @@ pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<QueryPlan>
     let statement = Statement::Delete(Box::new(delete.clone()));
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
     let kinds = Kinds { inserts: false, removes: true };
-    let (target, output) = target(&mut level, 0, &delete.table, &[], &delete.returning, kinds)?;
+    let (target, output) = target(&mut level, 0, &delete.table, &[], &[], &delete.returning, kinds)?;
     let input = join::from_where(&mut level, &query.from, query.filter.as_ref(), None)?.node;
     let recheck = query::qualification(&mut level, query)?;
     let node = DeleteNode { target, input, recheck, may_repeat: may_repeat(query) };

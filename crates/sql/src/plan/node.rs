@@ -252,10 +252,10 @@ pub(crate) struct SystemNode {
 
 #[derive(Debug)]
 pub(crate) struct FunctionNode {
-    pub function: &'static SetFunction,
+    /// The functions side by side, with their arguments.
+    pub calls: Vec<(&'static SetFunction, Vec<Code>)>,
     pub alias: String,
-    pub args: Vec<Code>,
-    /// (column of the function, slot)
+    /// (column, slot); columns are counted over all functions
     pub columns: Vec<(usize, Slot)>,
     pub ordinality: Option<Slot>,
 }
@@ -304,6 +304,8 @@ pub(crate) struct NestedLoopNode {
     pub conditions: Vec<Code>,
     /// Slots of the inner side, to be NULL for an outer row without a partner.
     pub inner_slots: Vec<Slot>,
+    /// The inner side has parts below its top that look at the outer row: nothing of it is kept from row to row.
+    pub anew: bool,
 }
 
 #[derive(Debug)]
@@ -381,6 +383,8 @@ pub(crate) struct LimitNode {
     pub input: Node,
     pub limit: Option<Code>,
     pub offset: Option<Code>,
+    /// WITH TIES: the keys of the order the rows come in.
+    pub ties: Vec<SortSlot>,
 }
 
 #[derive(Debug)]
@@ -422,6 +426,8 @@ pub(crate) struct Target {
     /// Slots of all columns (attribute number - 1).
     pub slots: Vec<Slot>,
     pub checks: Vec<(String, Code)>,
+    /// Generated columns (attribute number - 1), computed when all others are.
+    pub generated: Vec<(usize, Code)>,
     /// Keys of this table that point to others.
     pub references: Vec<Arc<ReferencingKey>>,
     /// Keys of this table that others point to.

@@ -13,8 +13,9 @@ use super::node::{
     ProjectNode, QueryPlan, SetOpNode, SortNode, SortSlot, ValuesNode,
 };
 use super::{PlanContext, walk};
+use crate::bind::visit::same;
 use crate::expr::{Code, Resolve, Slot};
-use crate::ir::{Body, Expr, From, Query, RelKind, SortKey};
+use crate::ir::{Body, Expr, From, Query, RelKind};
 
 /// Plans the outermost query.
 pub(super) fn plan_top(query: &Query, cx: &PlanContext<'_>) -> Result<QueryPlan> {
@@ -81,14 +82,14 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     }
     let distinct_on = query.distinct.as_ref().filter(|on| !on.is_empty());
     if !query.order_by.is_empty() && !ordered {
-        let limit = match (&query.limit, query.locking.is_empty() && distinct_on.is_none()) {
+        let limit = match (&query.limit, query.locking.is_empty() && distinct_on.is_none() && !query.with_ties) {
             (Some(limit), true) => {
                 let offset = query.offset.as_ref().map(|o| level.compile(o)).transpose()?;
                 Some((level.compile(limit)?, offset))
             }
             _ => None,
         };
-        node = sort(level, query, node, &targets, &query.order_by, limit);
+        node = sort(level, query, node, &targets, limit);
     }
     if let Some(on) = distinct_on {
         let keys = on.iter().map(|&i| typed(i)).collect();
@@ -100,7 +101,8 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     if query.limit.is_some() || query.offset.is_some() {
         let limit = query.limit.as_ref().map(|l| level.compile(l)).transpose()?;
         let offset = query.offset.as_ref().map(|o| level.compile(o)).transpose()?;
-        node = Node::Limit(Arc::new(LimitNode { input: node, limit, offset }));
+        let ties = if query.with_ties { sort_slots(level, query, &targets) } else { Vec::new() };
+        node = Node::Limit(Arc::new(LimitNode { input: node, limit, offset, ties }));
     }
     Ok((node, visible))
 }
@@ -148,7 +150,7 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
         return Ok(None);
     }
     let one = Code::Const(types::Datum::Int8(1));
-    Ok(Some(Node::Limit(Arc::new(LimitNode { input: joined.node, limit: Some(one), offset: None }))))
+    Ok(Some(Node::Limit(Arc::new(LimitNode { input: joined.node, limit: Some(one), offset: None, ties: Vec::new() }))))
 }
 
 /// Grouping and aggregates.
@@ -161,7 +163,7 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
             (Code::Slot(slot), Expr::Column(_)) => *slot,
             _ => {
                 let slot = level.slot();
-                grouped.push((format!("{expr:?}"), slot));
+                grouped.push((expr.clone(), slot));
                 slot
             }
         };
@@ -172,6 +174,13 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
         let mut order = Vec::new();
         for (expr, descending, nulls_first) in &call.order_by {
             order.push((level.compile(expr)?, expr.ty().oid, *descending, *nulls_first));
+        }
+        if call.distinct && keeps_order(call.aggregate.name) {
+            // PostgreSQL finds the distinct values by sorting, which shows.
+            let done = order.len();
+            for arg in call.args.iter().filter(|a| !call.order_by.iter().take(done).any(|(o, ..)| same(o, a))) {
+                order.push((level.compile(arg)?, arg.ty().oid, false, false));
+            }
         }
         calls.push(AggregateCall {
             aggregate: call.aggregate,
@@ -204,6 +213,11 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
     Ok(Node::Aggregate(Arc::new(AggregateNode { input, keys, carried: carried.into_iter().collect(), calls })))
 }
 
+/// Whether the result of an aggregate shows the order of its rows.
+fn keeps_order(aggregate: &str) -> bool {
+    matches!(aggregate, "array_agg" | "string_agg" | "json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg")
+}
+
 /// Slots of the targets, and those that must be computed.
 fn targets(level: &mut Level<'_>, query: &Query) -> Result<(Vec<Slot>, Vec<(Slot, Code)>)> {
     let (mut slots, mut computed) = (Vec::new(), Vec::new());
@@ -220,33 +234,29 @@ fn targets(level: &mut Level<'_>, query: &Query) -> Result<(Vec<Slot>, Vec<(Slot
     Ok((slots, computed))
 }
 
-fn sort(
-    level: &Level<'_>,
-    query: &Query,
-    input: Node,
-    targets: &[Slot],
-    keys: &[SortKey],
-    limit: Option<(Code, Option<Code>)>,
-) -> Node {
+fn sort(level: &Level<'_>, query: &Query, input: Node, targets: &[Slot], limit: Option<(Code, Option<Code>)>) -> Node {
     let mut slots: BTreeSet<Slot> = targets.iter().copied().filter(|s| *s >= level.cx.params as Slot).collect();
     if !query.locking.is_empty() {
         // A row that has moved is looked at as a whole again.
         slots.extend((0..level.rels.len()).flat_map(|rel| level.rel_slots(rel)));
     }
-    let sort_keys: Vec<SortSlot> = keys
-        .iter()
-        .filter(|key| targets[key.target] >= level.cx.params as Slot)
-        .map(|key| SortSlot {
-            slot: targets[key.target],
-            ty: query.targets[key.target].expr.ty().oid,
-            descending: key.descending,
-            nulls_first: key.nulls_first,
-        })
-        .collect();
+    let sort_keys = sort_slots(level, query, targets);
     if sort_keys.is_empty() {
         return input;
     }
     Node::Sort(Arc::new(SortNode { input, keys: sort_keys, slots: slots.into_iter().collect(), limit }))
+}
+
+/// The slots of ORDER BY's keys; parameters are the same in all rows.
+fn sort_slots(level: &Level<'_>, query: &Query, targets: &[Slot]) -> Vec<SortSlot> {
+    let keys = query.order_by.iter().filter(|key| targets[key.target] >= level.cx.params as Slot);
+    keys.map(|key| SortSlot {
+        slot: targets[key.target],
+        ty: query.targets[key.target].expr.ty().oid,
+        descending: key.descending,
+        nulls_first: key.nulls_first,
+    })
+    .collect()
 }
 
 fn on_conditions<'q>(from: &'q From, out: &mut Vec<&'q Expr>) {

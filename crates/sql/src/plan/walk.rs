@@ -76,7 +76,9 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
     for rel in &query.rels {
         match &rel.kind {
             RelKind::Subquery { query, .. } => walk_query(query, depth + 1, f),
-            RelKind::Function { args, .. } => args.iter().for_each(|a| walk(a, depth, f)),
+            RelKind::Function { calls, .. } => {
+                calls.iter().flat_map(|call| &call.args).for_each(|a| walk(a, depth, f));
+            }
             RelKind::Table(_) | RelKind::System(_) | RelKind::Values | RelKind::Join => {}
         }
     }
@@ -128,11 +130,13 @@ pub(super) fn walk_statement<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a
             }
             insert.returning.iter().for_each(|t| walk(&t.expr, 0, f));
             insert.checks.iter().for_each(|(_, e)| walk(e, 0, f));
+            insert.generated.iter().for_each(|(_, e)| walk(e, 0, f));
         }
         Statement::Update(update) => {
             walk_query(&update.query, 0, f);
             update.set.iter().for_each(|(_, e)| walk(e, 0, f));
             update.checks.iter().for_each(|(_, e)| walk(e, 0, f));
+            update.generated.iter().for_each(|(_, e)| walk(e, 0, f));
             update.returning.iter().for_each(|t| walk(&t.expr, 0, f));
         }
         Statement::Delete(delete) => {

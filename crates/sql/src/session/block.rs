@@ -14,6 +14,8 @@ use super::{Block, NamedSavepoint, Output, Session};
 #[derive(Default)]
 pub(super) struct Modes {
     pub isolation: Option<Isolation>,
+    /// The level is to be shown as READ UNCOMMITTED, which means READ COMMITTED.
+    pub uncommitted: bool,
     pub read_only: Option<bool>,
 }
 
@@ -26,6 +28,7 @@ pub(super) fn modes(options: &[Option<Node>]) -> Result<Modes> {
         match option.defname.as_deref() {
             Some("transaction_isolation") => {
                 let level = arg.and_then(text_of).unwrap_or_default();
+                modes.uncommitted = level.eq_ignore_ascii_case("read uncommitted");
                 modes.isolation = Some(supported_isolation(isolation_of(&level))?);
             }
             Some("transaction_read_only") => modes.read_only = Some(arg.and_then(number_of) == Some(1)),
@@ -137,7 +140,6 @@ impl Session {
                 self.gate = self.gate.max(outcome.gate);
                 out.gate(self.gate);
                 self.environment.settings.borrow_mut().commit();
-                self.send_parameters(out);
                 Ok(())
             }
             Err(error) => {
@@ -247,7 +249,7 @@ impl Session {
             self.environment.transaction_start.set(self.environment.statement_start.get());
             self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only: self.read_only }));
         }
-        self.show_modes();
+        self.show_modes(modes.uncommitted);
         self.block = Block::Open;
         Ok(())
     }
@@ -270,14 +272,15 @@ impl Session {
         if let Some(read_only) = modes.read_only {
             self.read_only = read_only;
         }
-        self.show_modes();
+        self.show_modes(modes.uncommitted);
         Ok(())
     }
 
     /// `SHOW transaction_isolation` and `transaction_read_only` tell the truth inside the block.
-    fn show_modes(&mut self) {
+    fn show_modes(&mut self, uncommitted: bool) {
         let Some(txn) = &self.txn else { return };
         let level = match txn.isolation() {
+            _ if uncommitted => "read uncommitted",
             Isolation::ReadCommitted => "read committed",
             Isolation::RepeatableRead => "repeatable read",
             Isolation::Serializable => "serializable",
@@ -331,7 +334,7 @@ impl Session {
         let isolation = isolation.unwrap_or_default();
         self.read_only = read_only;
         self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only }));
-        self.show_modes();
+        self.show_modes(false);
         self.block = Block::Open;
     }
 

@@ -52,6 +52,8 @@ struct Entry {
 pub struct StatementCache {
     entries: RwLock<FxHashMap<u64, Entry>>,
     tick: AtomicU64,
+    /// Newest catalog version of a statement.
+    newest: AtomicU64,
     limit_bytes: usize,
 }
 
@@ -66,7 +68,7 @@ fn key_of(text: &str, types: &[Oid], binding_hash: u64) -> u64 {
 impl StatementCache {
     /// A cache of at most about `limit_bytes`.
     pub fn new(limit_bytes: usize) -> StatementCache {
-        StatementCache { entries: RwLock::default(), tick: AtomicU64::new(0), limit_bytes }
+        StatementCache { entries: RwLock::default(), tick: AtomicU64::new(0), newest: AtomicU64::new(0), limit_bytes }
     }
 
     /// The statement bound for exactly this text, these parameter types and this binding.
@@ -100,24 +102,19 @@ impl StatementCache {
         let key = key_of(&text, types, binding_hash);
         let used = self.tick.fetch_add(1, Ordering::Relaxed);
         let mut entries = self.entries.write();
+        // Plans hold their tables open: what is bound to older definitions goes, so that dropped tables can.
+        let version = statement.catalog_version;
+        if self.newest.fetch_max(version, Ordering::Relaxed) < version {
+            entries.retain(|_, e| e.statement.is_valid_for(version));
+        }
         if entries.len() * BYTES_PER_STATEMENT >= self.limit_bytes {
             let mut ticks: Vec<u64> = entries.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
             let middle = ticks.len() / 2;
             let (_, &mut median, _) = ticks.select_nth_unstable(middle);
             entries.retain(|_, e| e.used.load(Ordering::Relaxed) > median);
         }
-        let entry = Entry {
-            text,
-            types: types.into(),
-            binding: Arc::clone(binding),
-            statement,
-            used: AtomicU64::new(used),
-        };
+        let entry =
+            Entry { text, types: types.into(), binding: Arc::clone(binding), statement, used: AtomicU64::new(used) };
         entries.insert(key, entry);
-    }
-
-    /// Number of statements held.
-    pub fn len(&self) -> usize {
-        self.entries.read().len()
     }
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
 use super::settings::Settings;
-use crate::functions::{EvalContext, Identity, Wish};
+use crate::functions::{EvalContext, Identity, PreparedStatement, Wish};
 
 /// The part of a session that lives as long as the connection and that statements read.
 pub struct Environment {
@@ -25,6 +25,8 @@ pub struct Environment {
     pub notices: RefCell<Vec<Notice>>,
     /// `currval` by sequence, and the last one used.
     pub sequences: RefCell<(FxHashMap<Oid, i64>, Option<Oid>)>,
+    /// Named prepared statements, for `pg_prepared_statements`.
+    pub prepared: RefCell<Vec<PreparedStatement>>,
     /// State of `random()`.
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
@@ -49,6 +51,8 @@ pub trait Host: Send + Sync + 'static {
     fn random(&self) -> u64;
     /// A future that completes after `ms` milliseconds, for timeouts.
     fn sleep(&self, ms: u64) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
+    /// A future that completes when the other tasks of this core have had their turn, new input among them.
+    fn turn(&self) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
     /// The SCRAM-SHA-256 verifier of a password; a verifier passes unchanged.
     ///
     /// # Errors
@@ -61,7 +65,7 @@ pub struct StatementContext<'a> {
     /// The session's part.
     pub environment: &'a Environment,
     /// Settings as they were when the statement began.
-    pub output: OutputSettings,
+    pub output: Arc<OutputSettings>,
     /// The catalog.
     pub catalog: Arc<Catalog>,
 }
@@ -69,7 +73,7 @@ pub struct StatementContext<'a> {
 impl<'a> StatementContext<'a> {
     /// The context of a statement that starts now.
     pub fn new(environment: &'a Environment, catalog: Arc<Catalog>) -> StatementContext<'a> {
-        let output = environment.settings.borrow().output().clone();
+        let output = Arc::clone(environment.settings.borrow().output());
         StatementContext { environment, output, catalog }
     }
 
@@ -172,6 +176,10 @@ impl EvalContext for StatementContext<'_> {
 
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
         self.environment.settings.borrow().all().collect()
+    }
+
+    fn prepared_statements(&self) -> Vec<PreparedStatement> {
+        self.environment.prepared.borrow().clone()
     }
 
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)> {

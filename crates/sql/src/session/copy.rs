@@ -1,8 +1,10 @@
-//! COPY FROM STDIN and COPY TO STDOUT, in text and CSV format.
+//! COPY FROM STDIN and COPY TO STDOUT, in text, CSV and binary format.
 //!
 //! Responsible for: options, splitting the stream into rows and fields, escapes, error context (`COPY t, line 3`).
 //! Not responsible for: storing rows – they go through the plan of `INSERT INTO t (…) VALUES ($1, …)`, so that defaults,
 //! constraints and foreign keys are those of any INSERT.
+
+mod binary;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -30,6 +32,7 @@ const LINE_BYTES_MAX: usize = 1 << 30;
 
 #[derive(Clone, Debug, PartialEq)]
 struct Format {
+    binary: bool,
     csv: bool,
     header: bool,
     delimiter: u8,
@@ -41,18 +44,19 @@ struct Format {
 
 impl Format {
     fn parse(options: &[Option<Node>]) -> Result<Format> {
-        let mut csv = false;
+        let (mut csv, mut binary) = (false, false);
         let (mut header, mut force_quote_all) = (false, false);
         let (mut delimiter, mut null, mut quote, mut escape) = (None, None, None, None);
         for node in options.iter().flatten() {
             let Node::DefElem(option) = node else { continue };
             let text = || option.arg.as_ref().and_then(text_of).unwrap_or_default();
-            let on = || option.arg.as_ref().is_none_or(|a| number_of(a) != Some(0) && text() != "off" && text() != "false");
+            let on =
+                || option.arg.as_ref().is_none_or(|a| number_of(a) != Some(0) && text() != "off" && text() != "false");
             match option.defname.as_deref().unwrap_or_default() {
                 "format" => match text().as_str() {
                     "text" => csv = false,
                     "csv" => csv = true,
-                    "binary" => return Err(Error::unsupported("COPY in binary format is not supported")),
+                    "binary" => binary = true,
                     other => {
                         return Err(Error::new(
                             SqlState::INVALID_PARAMETER_VALUE,
@@ -72,6 +76,13 @@ impl Format {
                 other => return Err(Error::unsupported(format!("COPY option \"{other}\" is not supported"))),
             }
         }
+        if binary {
+            for (given, name) in [(delimiter.is_some(), "DELIMITER"), (null.is_some(), "NULL")] {
+                if given {
+                    return Err(Error::new(SqlState::SYNTAX_ERROR, format!("cannot specify {name} in BINARY mode")));
+                }
+            }
+        }
         let byte = |text: Option<String>, default: u8, what: &str| match text {
             None => Ok(default),
             Some(t) if t.len() == 1 => Ok(t.as_bytes()[0]),
@@ -85,6 +96,7 @@ impl Format {
         }
         let quote = byte(quote, b'"', "quote")?;
         Ok(Format {
+            binary,
             csv,
             header,
             delimiter: byte(delimiter, if csv { b',' } else { b'\t' }, "delimiter")?,
@@ -106,7 +118,11 @@ pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out:
     }
     let format = Format::parse(&stmt.options)?;
     session.ensure_transaction()?;
-    if stmt.is_from { copy_from(session, stmt, sql, format, out).await } else { copy_to(session, stmt, sql, format, out).await }
+    if stmt.is_from {
+        copy_from(session, stmt, sql, format, out).await
+    } else {
+        copy_to(session, stmt, sql, format, out).await
+    }
 }
 
 /// The columns a COPY is about: those named, or all.
@@ -125,10 +141,7 @@ fn columns_of(table: &TableDesc, stmt: &CopyStmt) -> Result<Vec<usize>> {
         })?;
         let at = column.number as usize - 1;
         if columns.contains(&at) {
-            return Err(Error::new(
-                SqlState::DUPLICATE_COLUMN,
-                format!("column \"{name}\" specified more than once"),
-            ));
+            return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
         }
         columns.push(at);
     }
@@ -147,12 +160,13 @@ async fn copy_from(
     out: &mut dyn Output,
 ) -> Result<String> {
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
-    let table = ddl::table_desc(session, name, sql)?;
+    let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
     if session.is_read_only() {
         return Err(read_only_error("COPY FROM"));
     }
     let columns = columns_of(&table, stmt)?;
-    let mut insert = format!("INSERT INTO {} ({}) VALUES (", ddl::qualified_name(session, &table), names(&table, &columns));
+    let mut insert =
+        format!("INSERT INTO {} ({}) VALUES (", ddl::qualified_name(session, &table), names(&table, &columns));
     for i in 0..columns.len() {
         let _ = write!(insert, "{}${}", if i > 0 { ", " } else { "" }, i + 1);
     }
@@ -160,10 +174,10 @@ async fn copy_from(
     let types: Vec<_> = columns.iter().map(|&c| table.columns[c].type_oid).collect();
     let mut parsed = parse::parse(&insert)?;
     let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
-    let statement = Arc::new(session.bind_query(&node, &insert, &types)?);
+    let statement = Arc::new(session.bind_query(&node, &insert, &types, 0, true)?);
+    let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    session.begin_query(query).await?;
-    out.copy_in(false, columns.len());
+    out.copy_in(format.binary, columns.len());
     out.flush().await?;
     let mut loader = Loader {
         execution: Execution::new(Arc::clone(&query.plan), Vec::new()),
@@ -173,6 +187,7 @@ async fn copy_from(
         format,
         line: 0,
         rows: 0,
+        begun: false,
         ended: false,
     };
     let mut pending: Vec<u8> = Vec::new();
@@ -180,7 +195,10 @@ async fn copy_from(
     loop {
         let more = out.next_copy(&mut chunk).await?;
         pending.extend_from_slice(&chunk);
-        let used = loader.load(session, &pending, !more).await?;
+        let used = match loader.format.binary {
+            true => loader.load_binary(session, &pending, !more).await?,
+            false => loader.load(session, &pending, !more).await?,
+        };
         pending.drain(..used);
         if pending.len() > LINE_BYTES_MAX {
             return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a line of COPY data is too long"));
@@ -202,7 +220,9 @@ struct Loader {
     format: Format,
     line: u64,
     rows: u64,
-    /// `\.` was seen: the rest is ignored.
+    /// The header of the binary format was read.
+    begun: bool,
+    /// `\.` or the binary trailer was seen: the rest is ignored.
     ended: bool,
 }
 
@@ -230,6 +250,69 @@ impl Loader {
             }
         }
         Ok(at)
+    }
+
+    /// Loads every complete tuple of the binary format. Answers the bytes used.
+    async fn load_binary(&mut self, session: &mut Session, data: &[u8], last: bool) -> Result<usize> {
+        let mut at = 0;
+        if !self.begun {
+            let Some(used) = binary::header(data)? else {
+                return if last { Err(binary::not_recognized()) } else { Ok(0) };
+            };
+            self.begun = true;
+            at = used;
+        }
+        while !self.ended {
+            self.line += 1;
+            let tuple = binary::tuple(&data[at..], &self.names).map_err(|e| self.in_row(e))?;
+            match tuple {
+                binary::Tuple::Row { fields, used } => {
+                    let mut params = Vec::with_capacity(fields.len());
+                    for (i, field) in fields.into_iter().enumerate() {
+                        let value = match field {
+                            None => Datum::Null,
+                            Some(bytes) => binary::value(self.tys[i], bytes).map_err(|e| {
+                                let place =
+                                    format!("COPY {}, line {}, column {}", self.table, self.line, self.names[i]);
+                                e.context(place)
+                            })?,
+                        };
+                        params.push(value);
+                    }
+                    self.insert(session, params).await.map_err(|e| self.in_row(e))?;
+                    at += used;
+                }
+                binary::Tuple::End => self.ended = true,
+                // The trailer may be missing.
+                binary::Tuple::Incomplete if last && at == data.len() => self.ended = true,
+                binary::Tuple::Incomplete if last => {
+                    return Err(self.in_row(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "unexpected EOF in COPY data")));
+                }
+                binary::Tuple::Incomplete => {
+                    self.line -= 1;
+                    return Ok(at);
+                }
+            }
+            if self.rows % ROWS_PER_TURN == 0 {
+                session.wait_in_transaction(Wait::yield_now()).await?;
+            }
+        }
+        Ok(data.len())
+    }
+
+    fn in_row(&self, error: Error) -> Error {
+        if error.fields().context.is_some() {
+            return error;
+        }
+        error.context(format!("COPY {}, line {}", self.table, self.line))
+    }
+
+    /// Stores one row.
+    async fn insert(&mut self, session: &mut Session, params: Vec<Datum>) -> Result<()> {
+        self.execution.reset(params);
+        session.drive_into(&mut self.execution, &mut NoRows).await?;
+        self.rows += 1;
+        Ok(())
     }
 
     /// The next line without its end, and the bytes it takes with it; `None` if it is not complete.
@@ -279,10 +362,7 @@ impl Loader {
         let shown = || if text.len() > 100 { format!("{}...", clip(text, 100)) } else { text.to_string() };
         let in_line = |e: Error| e.context(format!("COPY {}, line {}: \"{}\"", self.table, self.line, shown()));
         if fields.len() > self.tys.len() {
-            return Err(in_line(Error::new(
-                SqlState::BAD_COPY_FILE_FORMAT,
-                "extra data after last expected column",
-            )));
+            return Err(in_line(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "extra data after last expected column")));
         }
         if fields.len() < self.tys.len() {
             let missing = &self.names[fields.len()];
@@ -307,12 +387,10 @@ impl Loader {
             };
             params.push(value);
         }
-        self.execution.reset(params);
-        if let Err(error) = session.drive_into(&mut self.execution, &mut NoRows).await {
-            return Err(if error.fields().context.is_some() { error } else { in_line(error) });
-        }
-        self.rows += 1;
-        Ok(())
+        self.insert(session, params).await.map_err(|error| match error.fields().context {
+            Some(_) => error,
+            None => error.context(format!("COPY {}, line {}: \"{}\"", self.table, self.line, shown())),
+        })
     }
 
     fn text_fields(&self, line: &str) -> Result<Vec<Option<String>>> {
@@ -360,7 +438,8 @@ impl Loader {
             match byte {
                 Some(b) if quoted => {
                     let next = bytes.get(i + 1).copied();
-                    if b == self.format.escape && (next == Some(self.format.quote) || next == Some(self.format.escape)) {
+                    if b == self.format.escape && (next == Some(self.format.quote) || next == Some(self.format.escape))
+                    {
                         field.push(next.expect("just seen"));
                         i += 1;
                     } else if b == self.format.quote {
@@ -446,20 +525,20 @@ async fn copy_to(
     out: &mut dyn Output,
 ) -> Result<String> {
     let statement = match &stmt.query {
-        Some(node) => Arc::new(session.bind_query(node, sql, &[])?),
+        Some(node) => Arc::new(session.bind_query(node, sql, &[], 0, false)?),
         None => {
             let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY TO without a table"))?;
-            let table = ddl::table_desc(session, name, sql)?;
+            let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
             let columns = columns_of(&table, stmt)?;
             let select = format!("SELECT {} FROM {}", names(&table, &columns), ddl::qualified_name(session, &table));
             let mut parsed = parse::parse(&select)?;
             let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;
-            Arc::new(session.bind_query(&node, &select, &[])?)
+            Arc::new(session.bind_query(&node, &select, &[], 0, false)?)
         }
     };
+    let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    session.begin_query(query).await?;
-    out.copy_out(false, query.columns.len());
+    out.copy_out(format.binary, query.columns.len());
     if format.header {
         let names: Vec<Vec<u8>> = query.columns.iter().map(|c| c.name.clone().into_bytes()).collect();
         let mut line = Vec::new();
@@ -467,14 +546,21 @@ async fn copy_to(
         out.copy_data(&line);
     }
     let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
-    let mut rows = 0;
+    let mut lines = Lines {
+        format: &format,
+        columns: &query.columns,
+        settings: session.output_settings(),
+        out: Vec::new(),
+        ends: Vec::new(),
+        rows: 0,
+        scratch: Vec::new(),
+    };
+    if format.binary {
+        binary::write_header(&mut lines.out);
+    }
     loop {
-        let mut lines = Lines { format: &format, columns: &query.columns, settings: session.output_settings(), out: Vec::new(), rows: 0, scratch: Vec::new() };
         let done = session.drive_batch(&mut execution, &mut lines).await?;
-        rows += lines.rows;
-        if !lines.out.is_empty() {
-            out.copy_data(&lines.out);
-        }
+        lines.hand_over(out);
         if done {
             break;
         }
@@ -484,6 +570,12 @@ async fn copy_to(
             out.flush().await?;
         }
     }
+    if format.binary {
+        binary::write_trailer(&mut lines.out);
+        lines.ends.push(lines.out.len());
+        lines.hand_over(out);
+    }
+    let rows = lines.rows;
     out.copy_done();
     session.end_query(out);
     Ok(format!("COPY {rows}"))
@@ -495,14 +587,38 @@ const COPY_OUT_BYTES: usize = 64 << 10;
 struct Lines<'a> {
     format: &'a Format,
     columns: &'a [ResultColumn],
-    settings: OutputSettings,
+    settings: Arc<OutputSettings>,
     out: Vec<u8>,
+    /// Where the rows in `out` end: clients expect one message per row.
+    ends: Vec<usize>,
     rows: u64,
     scratch: Vec<u8>,
 }
 
+impl Lines<'_> {
+    /// Notes the end of a row; whether enough is collected.
+    fn row_ends(&mut self) -> bool {
+        self.rows += 1;
+        self.ends.push(self.out.len());
+        self.out.len() >= COPY_OUT_BYTES
+    }
+
+    fn hand_over(&mut self, out: &mut dyn Output) {
+        let mut start = 0;
+        for end in self.ends.drain(..) {
+            out.copy_data(&self.out[start..end]);
+            start = end;
+        }
+        self.out.drain(..start);
+    }
+}
+
 impl crate::exec::RowSink for Lines<'_> {
     fn row(&mut self, row: crate::exec::OutputRow<'_>) -> Result<bool> {
+        if self.format.binary {
+            binary::write_tuple(row, self.columns, &mut self.out)?;
+            return Ok(self.row_ends());
+        }
         self.scratch.clear();
         let mut ends = Vec::with_capacity(row.len());
         for (value, column) in row.iter().zip(self.columns) {
@@ -516,8 +632,7 @@ impl crate::exec::RowSink for Lines<'_> {
         }
         let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
         write_line(self.format, fields, &mut self.out);
-        self.rows += 1;
-        Ok(self.out.len() >= COPY_OUT_BYTES)
+        Ok(self.row_ends())
     }
 }
 
@@ -537,10 +652,7 @@ fn write_line<'a>(format: &Format, fields: impl Iterator<Item = Option<&'a [u8]>
 
 fn write_csv(format: &Format, text: &[u8], out: &mut Vec<u8>) {
     let special = |b: &u8| [format.delimiter, format.quote, b'\n', b'\r'].contains(b);
-    let needs = format.force_quote_all
-        || text == format.null.as_bytes()
-        || text == b"\\."
-        || text.iter().any(special);
+    let needs = format.force_quote_all || text == format.null.as_bytes() || text == b"\\." || text.iter().any(special);
     if !needs {
         return out.extend_from_slice(text);
     }
@@ -595,4 +707,10 @@ mod tests {
         write_line(&format, [Some(&b"a,b"[..]), None, Some(b""), Some(b"x\"y")].into_iter(), &mut out);
         assert_eq!(out, b"\"a,b\",,\"\",\"x\"\"y\"\n");
     }
+}
+
+/// COPY's errors about its table point nowhere.
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
 }

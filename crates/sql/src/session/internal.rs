@@ -7,9 +7,9 @@ use base::{Notice, Oid, Result};
 use engine_api::{Catalog, Engine, TableDesc, Txn, Wait};
 use types::{Datum, InputContext, OutputSettings};
 
+use super::Session;
 use super::context::StatementContext;
 use super::statement::Kind;
-use super::Session;
 use crate::bind::{self, BindContext};
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
 use crate::functions::{CastContext, Identity};
@@ -17,7 +17,8 @@ use crate::ir::{Expr, Ty};
 use crate::parse;
 
 /// Collects rows.
-struct Rows(Vec<Vec<Datum>>);
+#[derive(Default)]
+pub(crate) struct Rows(pub Vec<Vec<Datum>>);
 
 impl RowSink for Rows {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
@@ -96,15 +97,36 @@ impl Session {
         self.binding = None;
         self.refresh_binding(&catalog);
         let node = &parsed.first().ok_or_else(|| base::Error::internal("an empty query of our own"))?.node;
-        let statement = self.bind_query(node, sql, &[])?;
+        let statement = Arc::new(self.bind_query(node, sql, &[], 0, false)?);
+        let statement = self.begin_query(&statement).await?;
         let Kind::Query(query) = &statement.kind else {
             return Err(base::Error::internal("not a query"));
         };
-        self.begin_query(query).await?;
         let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
         let mut rows = Rows(Vec::new());
         self.drive_into(&mut execution, &mut rows).await?;
         Ok(rows.0)
+    }
+
+    /// The result columns of a query.
+    pub(crate) fn query_columns(&mut self, node: &rupg_sql::nodes::Node, sql: &str) -> Result<Vec<bind::ResultColumn>> {
+        self.binding = None;
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        let statement = self.bind_query(node, sql, &[], 0, false)?;
+        Ok(statement.columns().map(|columns| columns.to_vec()).unwrap_or_default())
+    }
+
+    /// Runs a statement of our own in the open transaction. Answers the rows it changed.
+    pub(crate) async fn run_internal(&mut self, node: &rupg_sql::nodes::Node, sql: &str) -> Result<u64> {
+        self.binding = None;
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        let statement = Arc::new(self.bind_query(node, sql, &[], 0, false)?);
+        let Kind::Query(query) = &statement.kind else { return Err(base::Error::internal("not a query")) };
+        self.begin_query(&statement).await?;
+        let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
+        self.drive_some(&mut execution, &mut NoRows, 0).await.map(|(rows, _)| rows)
     }
 
     /// Runs an execution to its end, rows into `sink`.
@@ -126,6 +148,7 @@ impl Session {
                     cancel: self.cancel.flag(),
                     now: &|| host.monotonic_nanos(),
                     deadline: self.deadline.get(),
+                    memory: &self.shared.memory,
                 };
                 execution.run(&mut cx, sink, 0)?
             };
@@ -133,6 +156,37 @@ impl Session {
                 Progress::Wait(wait) => self.wait_for_lock(wait).await?,
                 Progress::SinkFull => return Ok(false),
                 Progress::Done { .. } | Progress::MaxRows { .. } => return Ok(true),
+            }
+        }
+    }
+
+    /// Runs an execution until it is done or `max` rows (0 = all) are out. Answers rows and whether it is done.
+    pub(crate) async fn drive_some(
+        &mut self,
+        execution: &mut Execution,
+        sink: &mut dyn RowSink,
+        max: u64,
+    ) -> Result<(u64, bool)> {
+        let catalog = self.catalog();
+        loop {
+            let progress = {
+                let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
+                let host = &self.environment.host;
+                let mut cx = ExecCx {
+                    txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
+                    eval: &eval,
+                    cancel: self.cancel.flag(),
+                    now: &|| host.monotonic_nanos(),
+                    deadline: self.deadline.get(),
+                    memory: &self.shared.memory,
+                };
+                execution.run(&mut cx, sink, max)?
+            };
+            match progress {
+                Progress::Wait(wait) => self.wait_for_lock(wait).await?,
+                Progress::SinkFull => {}
+                Progress::Done { rows } => return Ok((rows, true)),
+                Progress::MaxRows { rows } => return Ok((rows, false)),
             }
         }
     }
@@ -152,9 +206,15 @@ impl Session {
         self.read_only
     }
 
-    /// Evaluates an argument of EXECUTE as a value of type `ty`.
-    pub(crate) fn evaluate(&mut self, node: &rupg_sql::nodes::Node, ty: Oid) -> Result<Datum> {
-        let expr = self.with_binder(|cx| bind::bind_argument(node, Ty::of(ty), cx))?;
+    /// Evaluates the argument of EXECUTE for parameter `number` of type `ty`.
+    pub(crate) fn evaluate(
+        &mut self,
+        node: &rupg_sql::nodes::Node,
+        ty: Oid,
+        number: usize,
+        sql: &str,
+    ) -> Result<Datum> {
+        let expr = self.with_binder(|cx| bind::bind_argument(node, Ty::of(ty), number, sql, cx))?;
         let catalog = self.catalog();
         let eval = StatementContext::new(&self.environment, catalog);
         crate::expr::evaluate(&expr, &eval)
@@ -186,6 +246,23 @@ impl Session {
             }
         });
         Ok(columns)
+    }
+
+    /// Binds the expression of a generated column. Answers the columns it is computed from.
+    pub(crate) fn generated_columns_used(&mut self, text: &str, ty: Ty, table: &TableDesc) -> Result<Vec<i16>> {
+        let expr = self.with_binder(|cx| bind::bind_generated(text, ty, table, cx))?;
+        let mut columns = Vec::new();
+        bind::visit_columns(&expr, &mut |column| columns.push(column.column as i16 + 1));
+        Ok(columns)
+    }
+
+    /// A check, or what a generated column is computed from, with the column names of another version of its table.
+    pub(crate) fn restated(&mut self, text: &str, ty: Option<Ty>, old: &TableDesc, new: &TableDesc) -> Option<String> {
+        let catalog = self.catalog();
+        self.binding = None;
+        self.refresh_binding(&catalog);
+        let eval = StatementContext::new(&self.environment, catalog);
+        crate::system::restated(text, ty, old, new, &eval)
     }
 
     /// The text form of a default that folds to a constant (`Some(None)` for NULL); `None` if it does not fold.

@@ -15,6 +15,7 @@ mod cache;
 mod cancel;
 mod context;
 mod copy;
+mod cursor;
 mod internal;
 mod query;
 mod settings;
@@ -35,12 +36,12 @@ pub use crate::bind::ResultColumn;
 pub(crate) use block::{number_of, text_of};
 pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
-pub use query::{BoundValue, ExecuteEnd};
 pub(crate) use internal::TextOf;
+pub use query::{BoundValue, ExecuteEnd};
 pub use settings::{SERVER_VERSION, Settings, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
-use crate::exec::OutputRow;
+use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
 use cache::{BindingKey, StatementCache};
 
@@ -53,6 +54,10 @@ pub trait Output {
     fn columns(&mut self, columns: &[ResultColumn]);
     /// One row.
     fn row(&mut self, row: OutputRow<'_>, columns: &[ResultColumn], settings: &OutputSettings);
+    /// Whether values of a column are sent as text.
+    fn wants_text(&self, _column: usize) -> bool {
+        true
+    }
     /// A statement is complete.
     fn complete(&mut self, tag: &str);
     /// The statement was empty.
@@ -92,6 +97,8 @@ pub struct Shared {
     pub host: Arc<dyn Host>,
     /// `max_connections`, for SHOW.
     pub max_connections: usize,
+    /// For sorts, hash tables and groups.
+    memory: Arc<MemoryBudget>,
     cache: StatementCache,
 }
 
@@ -99,6 +106,7 @@ impl Shared {
     /// The shared part of a server over `engine`.
     pub fn new(engine: Arc<dyn Engine>, host: Arc<dyn Host>, max_connections: usize) -> Arc<Shared> {
         Arc::new(Shared {
+            memory: Arc::new(MemoryBudget::new(engine.memory().limit)),
             engine,
             host,
             max_connections,
@@ -127,7 +135,9 @@ struct Portal {
     statement: Arc<Statement>,
     params: Vec<Datum>,
     /// Kept between Executes with a row limit.
-    execution: Option<crate::exec::Execution>,
+    execution: Option<Execution>,
+    /// Rows of a cursor that are read and not fetched yet.
+    ahead: Vec<Vec<Datum>>,
     finished: bool,
 }
 
@@ -143,6 +153,8 @@ pub struct Session {
     statements: FxHashMap<String, Arc<Statement>>,
     portals: FxHashMap<String, Portal>,
     binding: Option<Binding>,
+    /// Finished executions, to be run again.
+    idle: Vec<Execution>,
     /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
     deadline: Cell<u64>,
     /// The newest commit of this session; replies wait for it (a client may act on what it was told).
@@ -182,9 +194,9 @@ impl Session {
             ));
         }
         let superuser = role.superuser;
-        let database = catalog.database(database).ok_or_else(|| {
-            fatal(SqlState::INVALID_CATALOG_NAME, format!("database \"{database}\" does not exist"))
-        })?;
+        let database = catalog
+            .database(database)
+            .ok_or_else(|| fatal(SqlState::INVALID_CATALOG_NAME, format!("database \"{database}\" does not exist")))?;
         let identity = Identity {
             current_user: user.to_string(),
             session_user: user.to_string(),
@@ -206,6 +218,7 @@ impl Session {
                 host: Arc::clone(&shared.host),
                 notices: RefCell::default(),
                 sequences: RefCell::default(),
+                prepared: RefCell::default(),
                 random: Cell::new(random | 1),
                 pid,
                 sleep: Cell::new(0),
@@ -222,6 +235,7 @@ impl Session {
             statements: FxHashMap::default(),
             portals: FxHashMap::default(),
             binding: None,
+            idle: Vec::new(),
             deadline: Cell::new(0),
             gate: Lsn(0),
         })
@@ -252,9 +266,9 @@ impl Session {
         (self.block != Block::None && ms > 0).then_some(ms)
     }
 
-    /// A copy of the output settings, for encoding replies.
-    pub fn output_settings(&self) -> OutputSettings {
-        self.environment.settings.borrow().output().clone()
+    /// The output settings, for encoding replies.
+    pub fn output_settings(&self) -> Arc<OutputSettings> {
+        Arc::clone(self.environment.settings.borrow().output())
     }
 
     /// The catalog that statements of this session bind to now.
@@ -291,6 +305,8 @@ impl Session {
                 return;
             }
         }
+        // Plans of older definitions would keep their tables open.
+        self.idle.clear();
         let search_path = self.resolve_search_path(catalog);
         let key = {
             let mut identity = self.environment.identity.borrow_mut();
@@ -305,15 +321,15 @@ impl Session {
             }
         };
         let hash = key.hash64();
-        self.binding =
-            Some(Binding { key: Arc::new(key), hash, generation, catalog_version: catalog.version });
+        self.binding = Some(Binding { key: Arc::new(key), hash, generation, catalog_version: catalog.version });
     }
 
     fn has_own_ddl(&self) -> bool {
-        self.txn.as_ref().is_some_and(|txn| !Arc::ptr_eq(&txn.catalog(), &self.shared.engine.catalog()))
+        self.txn.as_ref().is_some_and(|txn| txn.has_definitions())
     }
 
-    fn send_notices(&self, out: &mut dyn Output) {
+    /// Sends the notices that there are; Parse and Bind leave theirs to be sent so.
+    pub fn send_notices(&self, out: &mut dyn Output) {
         if self.environment.notices.borrow().is_empty() {
             return;
         }
@@ -324,6 +340,7 @@ impl Session {
         }
     }
 
+    /// Tells the client which settings have changed; PostgreSQL does so right before ReadyForQuery.
     fn send_parameters(&self, out: &mut dyn Output) {
         if self.environment.settings.borrow().has_reports() {
             for (name, value) in self.environment.settings.borrow_mut().take_reports() {

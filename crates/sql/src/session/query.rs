@@ -3,6 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use base::{Error, Oid, Result, SqlState};
@@ -15,7 +16,11 @@ use super::statement::{Kind, Query, Statement, Verb, is_query};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
 use crate::bind::{self, BindContext};
 use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
+use crate::functions::{self, PreparedStatement};
 use crate::{ir, parse, plan};
+
+/// Finished executions that a session keeps.
+const IDLE_EXECUTIONS: usize = 32;
 
 /// How an Execute ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,10 +46,27 @@ struct RowsOut<'a> {
     out: &'a mut dyn Output,
     columns: &'a [ResultColumn],
     settings: &'a OutputSettings,
+    eval: &'a StatementContext<'a>,
+    /// Some columns are names in the catalog.
+    named: bool,
 }
 
 impl RowSink for RowsOut<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        if self.named {
+            let values: Vec<Datum> = row
+                .iter()
+                .zip(self.columns)
+                .enumerate()
+                .map(|(i, (value, column))| {
+                    let named = self.out.wants_text(i);
+                    let text = named.then(|| functions::name_in_catalog(self.eval, column.ty.oid, value)).flatten();
+                    text.unwrap_or_else(|| value.clone())
+                })
+                .collect();
+            self.out.row(OutputRow::of(&values), self.columns, self.settings);
+            return Ok(self.out.is_full());
+        }
         self.out.row(row, self.columns, self.settings);
         Ok(self.out.is_full())
     }
@@ -86,7 +108,7 @@ impl Session {
                 self.start_statement();
             }
             let last_of_block = !several;
-            let statement = self.prepare_parsed(one, sql, &[], last_of_block)?;
+            let statement = self.prepare_parsed(one, sql, &[], false, last_of_block)?;
             if several && !matches!(self.block, Block::Failed) {
                 // All statements of one message are one implicit block until something ends it.
                 self.ensure_transaction()?;
@@ -117,10 +139,10 @@ impl Session {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
         let Some(binding) = &self.binding else { return Ok(None) };
-        let get = |text: &str, types: &[Oid]| {
-            self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version)
-        };
-        if let Some(statement) = get(sql, &[]) {
+        let get =
+            |text: &str, types: &[Oid]| self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version);
+        // What another session prepared may have parameters; here nothing gives them values.
+        if let Some(statement) = get(sql, &[]).filter(|statement| statement.param_types.is_empty()) {
             return Ok(Some((statement, Vec::new())));
         }
         let Some(print) = parse::fingerprint::fingerprint(sql) else { return Ok(None) };
@@ -142,12 +164,16 @@ impl Session {
     }
 
     /// Binds a fingerprint as if it were a statement with parameters; `None` if only the original text will do.
-    fn prepare_fingerprint(&mut self, print: &parse::fingerprint::Fingerprint, types: &[Oid]) -> Option<Arc<Statement>> {
+    fn prepare_fingerprint(
+        &mut self,
+        print: &parse::fingerprint::Fingerprint,
+        types: &[Oid],
+    ) -> Option<Arc<Statement>> {
         let mut parsed = parse::parse(&print.text).ok()?;
         if parsed.len() != 1 || !is_query(&parsed[0].node) {
             return None;
         }
-        self.prepare_parsed(parsed.remove(0), &print.text, types, true).ok()
+        self.prepare_parsed(parsed.remove(0), &print.text, types, true, true).ok()
     }
 
     /// Binds and plans one parsed statement; shared with all sessions when `cacheable`.
@@ -156,23 +182,35 @@ impl Session {
         parsed: parse::ParsedStatement,
         sql: &str,
         types: &[Oid],
+        infer_params: bool,
         cacheable: bool,
     ) -> Result<Arc<Statement>> {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
+        let notices = self.environment.notices.borrow().len();
         let statement = Arc::new(if is_query(&parsed.node) {
             self.check_not_failed()?;
-            self.bind_query(&parsed.node, sql, types)?
+            self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
         } else {
-            Statement {
+            let statement = Statement {
                 text: sql.into(),
+                start: 0,
                 param_types: types.to_vec(),
                 kind: Kind::Utility(Arc::new(parsed.node)),
                 catalog_version: catalog.version,
+            };
+            if !utility::ends_block(&statement.kind) {
+                self.check_not_failed()?;
             }
+            if let Kind::Utility(node) = &statement.kind {
+                utility::check_described(self, node)?;
+            }
+            statement
         });
         let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
-        if cacheable && short && !self.has_own_ddl() {
+        // What binding has to say is said each time.
+        let silent = self.environment.notices.borrow().len() == notices;
+        if cacheable && short && silent && !self.has_own_ddl() {
             if let Some(binding) = &self.binding {
                 let text = Arc::clone(&statement.text);
                 self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(&statement));
@@ -181,12 +219,21 @@ impl Session {
         Ok(statement)
     }
 
-    /// Binds and plans a query.
-    pub(super) fn bind_query(&mut self, node: &Node, sql: &str, types: &[Oid]) -> Result<Statement> {
+    /// Binds and plans a query that begins at `start` of its text. More parameters than those of `types` may occur if
+    /// `infer_params`.
+    pub(super) fn bind_query(
+        &mut self,
+        node: &Node,
+        sql: &str,
+        types: &[Oid],
+        start: usize,
+        infer_params: bool,
+    ) -> Result<Statement> {
         let catalog = self.catalog();
         let identity = self.environment.identity.borrow().clone();
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
         let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, types);
+        cx.infer_params = infer_params;
         let bound = bind::bind(node, sql, &mut cx)?;
         let verb = match &bound.statement {
             ir::Statement::Select(_) => Verb::Select,
@@ -200,6 +247,7 @@ impl Session {
         let plan = plan::plan(&bound.statement, &catalog, &stats)?;
         Ok(Statement {
             text: sql.into(),
+            start,
             param_types: bound.param_types,
             kind: Kind::Query(Query { plan, columns: bound.columns.into(), locks: bound.tables, verb, writes }),
             // What was bound to definitions that may be rolled back is good for one run.
@@ -219,47 +267,86 @@ impl Session {
                 out.empty();
                 None
             }
-            Kind::Query(query) => {
-                self.begin_query(query).await?;
+            Kind::Query(_) => {
+                let statement = self.begin_query(statement).await?;
+                let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+                self.send_notices(out);
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
                 }
-                let mut execution = Execution::new(Arc::clone(&query.plan), params);
+                let mut execution = self.execution(&query.plan, params);
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
+                self.keep(execution);
                 self.end_query(out);
                 Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
-                let tag = utility::run(self, node, &statement.text, out).await?;
+                let tag = match &**node {
+                    Node::TransactionStmt(stmt) => Some(self.transaction_statement(stmt, out).await?.to_string()),
+                    // Boxed: the futures of definitions and COPY are large, and this one is moved for every statement.
+                    _ => Box::pin(utility::run(self, node, &statement.text, out)).await?,
+                };
                 self.send_notices(out);
                 self.send_parameters(out);
-                tag.map(|tag| tag.to_string())
+                tag
             }
         })
     }
 
-    /// Checks the block, opens a transaction, locks the tables, starts the command.
-    pub(super) async fn begin_query(&mut self, query: &Query) -> Result<()> {
+    /// Checks the block, opens a transaction, locks the tables, starts the command. Answers the statement to run: another
+    /// than the given one if definitions changed before its tables were locked.
+    pub(super) async fn begin_query(&mut self, statement: &Arc<Statement>) -> Result<Arc<Statement>> {
         self.check_not_failed()?;
         self.ensure_transaction()?;
-        if query.writes && self.read_only {
-            let what = match query.verb {
-                Verb::Select => "SELECT FOR UPDATE",
-                verb => verb.word(),
-            };
-            return Err(read_only_error(what));
-        }
-        for &(table, mode) in &query.locks {
-            loop {
-                let txn = self.txn.as_mut().expect("ensured above");
-                match txn.lock_table(table, mode, WaitPolicy::Block)? {
-                    Step::Ready(()) => break,
-                    Step::Wait(wait) => self.wait_for_lock(wait).await?,
+        let mut statement = Arc::clone(statement);
+        loop {
+            let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+            if query.writes && self.read_only {
+                let what = match query.verb {
+                    Verb::Select => "SELECT FOR UPDATE",
+                    verb => verb.word(),
+                };
+                return Err(read_only_error(what));
+            }
+            for &(table, mode) in &query.locks {
+                loop {
+                    let txn = self.txn.as_mut().expect("ensured above");
+                    match txn.lock_table(table, mode, WaitPolicy::Block)? {
+                        Step::Ready(()) => break,
+                        Step::Wait(wait) => self.wait_for_lock(wait).await?,
+                    }
                 }
             }
+            // Locked tables keep their definitions; what changed before must be bound anew.
+            if query.locks.is_empty()
+                || statement.catalog_version == u64::MAX
+                || statement.is_current(&*self.shared.engine)
+            {
+                break;
+            }
+            statement = self.rebound(&statement)?;
         }
         self.txn.as_mut().expect("ensured above").begin_command();
-        Ok(())
+        Ok(statement)
+    }
+
+    /// The statement bound to the definitions of now.
+    pub(super) fn rebound(&mut self, statement: &Statement) -> Result<Arc<Statement>> {
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        let parsed = parse::parse(&statement.text)?;
+        let node = parsed.into_iter().find(|p| p.start == statement.start).map(|p| p.node);
+        let node = match node {
+            Some(Node::PrepareStmt(prepare)) => prepare.query,
+            Some(Node::CopyStmt(copy)) => copy.query,
+            Some(Node::ExplainStmt(explain)) => explain.query,
+            Some(Node::DeclareCursorStmt(declare)) => declare.query,
+            node => node,
+        };
+        let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
+        let fresh = self.bind_query(&node, &statement.text, &statement.param_types, statement.start, true)?;
+        statement.check_result_of(&fresh)?;
+        Ok(Arc::new(fresh))
     }
 
     /// Ends the command: notices and the gate of what it saw.
@@ -285,7 +372,9 @@ impl Session {
         loop {
             let progress = {
                 let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
-                let mut sink = RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output };
+                let named = query.columns.iter().any(|column| functions::is_name_in_catalog(column.ty.oid));
+                let mut sink =
+                    RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output, eval: &eval, named };
                 let host = &self.environment.host;
                 let mut cx = ExecCx {
                     txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
@@ -293,6 +382,7 @@ impl Session {
                     cancel: self.cancel.flag(),
                     now: &|| host.monotonic_nanos(),
                     deadline: self.deadline.get(),
+                    memory: &self.shared.memory,
                 };
                 execution.run(&mut cx, &mut sink, max_rows)?
             };
@@ -306,6 +396,28 @@ impl Session {
                 }
                 Progress::Wait(wait) => self.wait_for_lock(wait).await?,
             }
+        }
+    }
+
+    /// An execution of a plan: one that ran before, if there is one.
+    fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Execution {
+        match self.idle.iter().position(|e| Arc::ptr_eq(e.plan(), plan)) {
+            Some(at) => {
+                let mut execution = self.idle.swap_remove(at);
+                execution.reset(params);
+                execution
+            }
+            None => Execution::new(Arc::clone(plan), params),
+        }
+    }
+
+    /// Keeps a finished execution for the next run of its plan, if it holds little.
+    fn keep(&mut self, mut execution: Execution) {
+        if execution.retire() {
+            if self.idle.len() == IDLE_EXECUTIONS {
+                self.idle.remove(0);
+            }
+            self.idle.push(execution);
         }
     }
 
@@ -350,9 +462,9 @@ impl Session {
     /// Waits inside the open transaction, and for what expressions wish; its wait is given up on timeout or cancel.
     pub(super) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
         if self.environment.sleep.get() != 0 {
-            self.sleep_as_wished().await?;
+            Box::pin(self.sleep_as_wished()).await?;
         }
-        let result = self.wait(wait).await;
+        let result = Box::pin(self.wait(wait)).await;
         if result.is_err() {
             if let Some(txn) = &mut self.txn {
                 txn.cancel_wait();
@@ -365,17 +477,8 @@ impl Session {
     pub(super) async fn wait(&self, mut wait: Wait) -> Result<()> {
         if wait.is_over() {
             // A turn for other connections of this core, not a wait for anything.
-            let mut yielded = false;
-            poll_fn(|cx| {
-                if yielded {
-                    return Poll::Ready(());
-                }
-                yielded = true;
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            })
-            .await;
-            return Ok(());
+            self.environment.host.turn().await;
+            return self.check_stop();
         }
         let lock_ms = self.environment.settings.borrow().lock_timeout_ms;
         let statement_ms = match self.deadline.get() {
@@ -404,6 +507,21 @@ impl Session {
         .await
     }
 
+    /// Whether the statement may go on.
+    ///
+    /// # Errors
+    /// 57014 if it was cancelled or its time is over.
+    fn check_stop(&self) -> Result<()> {
+        if self.cancel.flag().load(Ordering::Acquire) {
+            return Err(canceled());
+        }
+        let deadline = self.deadline.get();
+        if deadline != 0 && self.environment.host.monotonic_nanos() >= deadline {
+            return Err(statement_timeout());
+        }
+        Ok(())
+    }
+
     /// Parse: names a statement.
     pub async fn parse(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
         let result = self.parse_inner(name, sql, types);
@@ -421,8 +539,37 @@ impl Session {
             ));
         }
         let statement = self.prepare(sql, types)?;
+        if !name.is_empty() {
+            self.note_prepared(name, &statement, false);
+        }
         self.statements.insert(name.to_string(), statement);
         Ok(())
+    }
+
+    /// Shows a new statement in `pg_prepared_statements`.
+    pub(super) fn note_prepared(&self, name: &str, statement: &Statement, from_sql: bool) {
+        self.environment.prepared.borrow_mut().push(PreparedStatement {
+            name: name.to_string(),
+            text: Arc::clone(&statement.text),
+            time: self.environment.statement_start.get(),
+            param_types: statement.param_types.clone(),
+            from_sql,
+        });
+    }
+
+    /// Forgets a prepared statement, or all.
+    pub(super) fn forget_prepared(&mut self, name: Option<&str>) {
+        match name {
+            Some(name) => {
+                if self.statements.remove(name).is_some() && !name.is_empty() {
+                    self.environment.prepared.borrow_mut().retain(|p| p.name != name);
+                }
+            }
+            None => {
+                self.statements.clear();
+                self.environment.prepared.borrow_mut().clear();
+            }
+        }
     }
 
     /// A statement of the extended protocol or PREPARE, from the cache if it is there.
@@ -433,7 +580,7 @@ impl Session {
         if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
             let cache = &self.shared.cache;
             if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, catalog.version) {
-                if !matches!(statement.kind, Kind::Utility(_)) {
+                if !utility::ends_block(&statement.kind) {
                     self.check_not_failed()?;
                 }
                 return Ok(statement);
@@ -443,15 +590,13 @@ impl Session {
         match parsed.len() {
             0 => Ok(Arc::new(Statement {
                 text: sql.into(),
+                start: 0,
                 param_types: types.to_vec(),
                 kind: Kind::Empty,
                 catalog_version: catalog.version,
             })),
-            1 => self.prepare_parsed(parsed.remove(0), sql, types, true),
-            _ => Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "cannot insert multiple commands into a prepared statement",
-            )),
+            1 => self.prepare_parsed(parsed.remove(0), sql, types, true, true),
+            _ => Err(Error::new(SqlState::SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement")),
         }
     }
 
@@ -470,15 +615,12 @@ impl Session {
     pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
         let statement = self.statement(name)?;
         let valid = !matches!(statement.kind, Kind::Query(_))
-            || (statement.is_valid_for(self.catalog().version) && !self.has_own_ddl());
+            || (statement.is_valid_for(self.shared.engine.catalog_version()) && !self.has_own_ddl());
         if valid {
             return Ok(statement);
         }
         let fresh = self.prepare(&Arc::clone(&statement.text), &statement.param_types)?;
-        let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
-        if types(&statement) != types(&fresh) {
-            return Err(Error::unsupported("cached plan must not change result type"));
-        }
+        statement.check_result_of(&fresh)?;
         self.statements.insert(name.to_string(), Arc::clone(&fresh));
         Ok(fresh)
     }
@@ -525,14 +667,33 @@ impl Session {
                 });
             }
         }
-        let portal_state = Portal { statement, params, execution: None, finished: false };
+        let portal_state = Portal { statement, params, execution: None, ahead: Vec::new(), finished: false };
         self.portals.insert(portal.to_string(), portal_state);
         Ok(())
     }
 
+    /// Result columns; those of EXECUTE are its statement's.
+    fn columns_of(&self, statement: &Statement) -> Option<Arc<[ResultColumn]>> {
+        if let Kind::Utility(node) = &statement.kind
+            && let Node::ExecuteStmt(execute) = &**node
+        {
+            let prepared = self.statements.get(execute.name.as_deref().unwrap_or_default())?;
+            return prepared.columns();
+        }
+        if let Kind::Utility(node) = &statement.kind
+            && let Node::FetchStmt(fetch) = &**node
+        {
+            return match fetch.ismove {
+                true => None,
+                false => self.portals.get(fetch.portalname.as_deref().unwrap_or_default())?.statement.columns(),
+            };
+        }
+        statement.columns()
+    }
+
     /// Describe of a statement: parameter types and result columns.
     pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<Oid>, Option<Arc<[ResultColumn]>>)> {
-        let result = self.statement(name).map(|s| (s.param_types.clone(), s.columns()));
+        let result = self.statement(name).map(|s| (s.param_types.clone(), self.columns_of(&s)));
         if result.is_err() {
             self.fail();
         }
@@ -542,7 +703,7 @@ impl Session {
     /// Describe of a portal: result columns.
     pub fn describe_portal(&mut self, name: &str) -> Result<Option<Arc<[ResultColumn]>>> {
         match self.portals.get(name) {
-            Some(portal) => Ok(portal.statement.columns()),
+            Some(portal) => Ok(self.columns_of(&portal.statement)),
             None => {
                 self.fail();
                 Err(no_portal(name))
@@ -563,35 +724,38 @@ impl Session {
 
     async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
         let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
-        let statement = Arc::clone(&portal.statement);
-        let query = match &statement.kind {
-            Kind::Query(query) => query,
+        let mut statement = Arc::clone(&portal.statement);
+        match &statement.kind {
+            Kind::Query(_) => {}
             Kind::Empty => {
                 out.empty();
                 return Ok(ExecuteEnd::Complete);
             }
             Kind::Utility(_) => {
-                if let Some(tag) = self.run_statement(&statement, Vec::new(), out).await? {
+                if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), out)).await? {
                     out.complete(&tag);
                 }
                 return Ok(ExecuteEnd::Complete);
             }
-        };
+        }
         if portal.finished {
-            out.complete(&query.verb.tag(0));
+            if let Kind::Query(query) = &statement.kind {
+                out.complete(&query.verb.tag(0));
+            }
             self.portals.insert(name.to_string(), portal);
             return Ok(ExecuteEnd::Complete);
         }
-        let mut execution = match portal.execution.take() {
-            Some(execution) => execution,
-            None => {
-                self.begin_query(query).await?;
-                Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params))
-            }
-        };
+        let execution = portal.execution.take();
+        if execution.is_none() {
+            statement = self.begin_query(&statement).await?;
+        }
+        let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+        let mut execution =
+            execution.unwrap_or_else(|| Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params)));
         let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
         let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
         if done {
+            self.keep(execution);
             self.end_query(out);
             portal.finished = true;
             out.complete(&query.verb.tag(rows));
@@ -608,7 +772,7 @@ impl Session {
 
     /// Close of a statement; unknown names are fine.
     pub fn close_statement(&mut self, name: &str) {
-        self.statements.remove(name);
+        self.forget_prepared(Some(name));
     }
 
     /// Close of a portal; unknown names are fine.
@@ -618,10 +782,10 @@ impl Session {
 
     /// Sync: ends the implicit transaction of the pipeline.
     pub async fn sync(&mut self, out: &mut dyn Output) -> Result<()> {
-        if self.block != Block::None {
-            return Ok(());
-        }
-        let result = self.commit_transaction(out).await;
+        let result = match self.block {
+            Block::None => self.commit_transaction(out).await,
+            _ => Ok(()),
+        };
         self.finish_message(result, out)
     }
 }
@@ -658,10 +822,7 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<&str> {
 }
 
 pub(super) fn read_only_error(what: &str) -> Error {
-    Error::new(
-        SqlState::READ_ONLY_SQL_TRANSACTION,
-        format!("cannot execute {what} in a read-only transaction"),
-    )
+    Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, format!("cannot execute {what} in a read-only transaction"))
 }
 
 fn no_portal(name: &str) -> Error {

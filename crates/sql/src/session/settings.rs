@@ -15,10 +15,18 @@ use types::{DateOrder, DateStyle, IntervalStyle, OutputSettings};
 enum Kind {
     Bool,
     /// Integer in the unit given (None, `ms`, `kB`), with bounds.
-    Int { min: i64, max: i64, unit: &'static str },
+    Int {
+        min: i64,
+        max: i64,
+        unit: &'static str,
+    },
     Real,
     Text,
     Enum(&'static [&'static str]),
+    /// As `Enum`; the second list is understood too, but not offered.
+    EnumWith(&'static [&'static str], &'static [&'static str]),
+    /// The one value that is supported of a boolean.
+    AlwaysOn,
     /// Shown, never set.
     Fixed,
 }
@@ -34,9 +42,10 @@ struct Spec {
 
 const MS: Kind = Kind::Int { min: 0, max: i32::MAX as i64, unit: "ms" };
 const KB: Kind = Kind::Int { min: 0, max: i32::MAX as i64, unit: "kB" };
-const LEVELS: Kind = Kind::Enum(&[
-    "debug5", "debug4", "debug3", "debug2", "debug1", "debug", "info", "notice", "log", "warning", "error",
-]);
+const LEVELS: Kind = Kind::EnumWith(
+    &["debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"],
+    &["debug", "info"],
+);
 const ISOLATION: Kind = Kind::Enum(&["serializable", "repeatable read", "read committed", "read uncommitted"]);
 
 macro_rules! specs {
@@ -93,7 +102,7 @@ static SPECS: &[Spec] = specs! {
     "server_version", SERVER_VERSION, Kind::Fixed, true, "Shows the server version.";
     "server_version_num", "150018", Kind::Fixed, false, "Shows the server version as an integer.";
     "session_authorization", "postgres", Kind::Fixed, true, "Shows the session user name.";
-    "standard_conforming_strings", "on", Kind::Enum(&["on"]), true, "Causes '...' strings to treat backslashes literally.";
+    "standard_conforming_strings", "on", Kind::AlwaysOn, true, "Causes '...' strings to treat backslashes literally.";
     "statement_timeout", "0", MS, false, "Sets the maximum allowed duration of any statement.";
     "synchronize_seqscans", "on", Kind::Bool, false, "Enable synchronized sequential scans.";
     "synchronous_commit", "on", Kind::Enum(&["local", "remote_write", "remote_apply", "on", "off"]), false, "Sets the current transaction's synchronization level.";
@@ -114,10 +123,18 @@ struct Value {
     reset: Arc<str>,
 }
 
+/// A setting of the table, or one of an extension's or application's.
+#[derive(Clone, PartialEq, Eq)]
+enum Place {
+    Spec(usize),
+    Custom(String),
+}
+
 #[derive(Clone)]
 struct Change {
-    spec: usize,
-    old: Arc<str>,
+    place: Place,
+    /// The value before; only a custom setting can have had none.
+    old: Option<Arc<str>>,
     local: bool,
     /// Nesting depth of savepoints at the time.
     level: u32,
@@ -127,11 +144,17 @@ struct Change {
 pub struct Settings {
     values: Vec<Value>,
     /// Dotted names of extensions and applications.
-    custom: Vec<(String, String)>,
+    custom: Vec<(String, Arc<str>)>,
     /// Changes of the running transaction, oldest first, for undo.
     changes: Vec<Change>,
     /// Typed copy of what input and output read.
-    output: OutputSettings,
+    output: Arc<OutputSettings>,
+    /// `synchronous_commit`, as commits take it.
+    durability: Durability,
+    /// `default_transaction_isolation`
+    default_isolation: Isolation,
+    /// `default_transaction_read_only`
+    default_read_only: bool,
     /// `lock_timeout` in milliseconds, 0 = none.
     pub lock_timeout_ms: u64,
     /// `statement_timeout` in milliseconds, 0 = none.
@@ -177,6 +200,9 @@ fn parse_int(name: &str, text: &str, min: i64, max: i64, unit: &str) -> Result<i
     let t = text.trim();
     let digits = t.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c))).unwrap_or(t.len());
     let (number, suffix) = (t[..digits].trim(), t[digits..].trim());
+    if number.is_empty() {
+        return Err(invalid(name, text));
+    }
     let scale: f64 = match (unit, suffix) {
         (_, "") => 1.0,
         ("ms", "us") => 0.001,
@@ -206,7 +232,7 @@ fn parse_int(name: &str, text: &str, min: i64, max: i64, unit: &str) -> Result<i
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         return Err(Error::new(
             SqlState::INVALID_PARAMETER_VALUE,
-            format!("{value}{unit} is outside the valid range for parameter \"{name}\" ({min}{unit} .. {max}{unit})"),
+            format!("{value}{unit} is outside the valid range for parameter \"{name}\" ({min} .. {max})"),
         ));
     }
     Ok(value as i64)
@@ -244,7 +270,10 @@ impl Settings {
             values,
             custom: Vec::new(),
             changes: Vec::new(),
-            output: OutputSettings::default(),
+            output: Arc::default(),
+            durability: Durability::On,
+            default_isolation: Isolation::ReadCommitted,
+            default_read_only: false,
             lock_timeout_ms: 0,
             statement_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
@@ -263,7 +292,7 @@ impl Settings {
     }
 
     /// What input and output functions read.
-    pub fn output(&self) -> &OutputSettings {
+    pub fn output(&self) -> &Arc<OutputSettings> {
         &self.output
     }
 
@@ -299,7 +328,7 @@ impl Settings {
     pub fn show(&self, name: &str) -> Option<String> {
         match find(name) {
             Some(spec) => Some(self.shown(spec)),
-            None => self.custom.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.clone()),
+            None => self.custom.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.to_string()),
         }
     }
 
@@ -315,27 +344,26 @@ impl Settings {
         find(name).map_or("", |i| &self.values[i].text)
     }
 
-    fn is_on(&self, name: &str) -> bool {
-        self.text(name) == "on"
-    }
-
     /// `SET`. `level` is the savepoint depth of the running transaction.
     pub fn set(&mut self, name: &str, value: &str, local: bool, level: u32) -> Result<()> {
         let Some(spec) = find(name) else {
-            return self.set_custom(name, value);
+            return self.set_custom(name, Some(value), local, level);
         };
-        let text = self.check(spec, value)?;
+        let text = self.check(spec, name, value)?;
         self.change(spec, text, local, level)
+    }
+
+    /// Whether a setting would take a value.
+    pub fn check_value(&self, name: &str, value: &str) -> Result<()> {
+        let spec = find(name).ok_or_else(|| unrecognized(name))?;
+        self.check(spec, name, value).map(drop)
     }
 
     /// `RESET` / `SET … TO DEFAULT`.
     pub fn reset(&mut self, name: &str, local: bool, level: u32) -> Result<()> {
         let spec = match find(name) {
             Some(spec) => spec,
-            None if name.contains('.') => {
-                self.custom.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
-                return Ok(());
-            }
+            None if name.contains('.') => return self.set_custom(name, None, local, level),
             None => return Err(unrecognized(name)),
         };
         if matches!(SPECS[spec].kind, Kind::Fixed) && SPECS[spec].name != "session_authorization" {
@@ -354,54 +382,78 @@ impl Settings {
                 self.change(spec, text, false, level)?;
             }
         }
-        self.custom.clear();
-        Ok(())
+        let names: Vec<String> = self.custom.iter().map(|(name, _)| name.clone()).collect();
+        names.iter().try_for_each(|name| self.set_custom(name, None, false, level))
     }
 
-    fn set_custom(&mut self, name: &str, value: &str) -> Result<()> {
+    fn set_custom(&mut self, name: &str, value: Option<&str>, local: bool, level: u32) -> Result<()> {
         if !name.contains('.') {
             return Err(unrecognized(name));
         }
-        self.custom.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
-        self.custom.push((name.to_string(), value.to_string()));
+        let old = self.custom.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| Arc::clone(v));
+        // RESET leaves a custom setting empty, as PostgreSQL does: it was never defined by an extension.
+        let new = match (value, &old) {
+            (None, None) => return Ok(()),
+            (value, _) => value.unwrap_or_default(),
+        };
+        self.changes.push(Change { place: Place::Custom(name.to_ascii_lowercase()), old, local, level });
+        self.assign_custom(name, Some(new.into()));
         Ok(())
     }
 
-    fn check(&self, spec: usize, value: &str) -> Result<Arc<str>> {
+    fn assign_custom(&mut self, name: &str, value: Option<Arc<str>>) {
+        let at = self.custom.iter().position(|(n, _)| n.eq_ignore_ascii_case(name));
+        match (at, value) {
+            (Some(at), Some(value)) => self.custom[at].1 = value,
+            // Once set in a session, it is known; rolled back, it is empty.
+            (Some(at), None) => self.custom[at].1 = "".into(),
+            (None, Some(value)) => self.custom.push((name.to_string(), value)),
+            (None, None) => {}
+        }
+    }
+
+    /// The value as it is kept. `written` is the name as the statement has it, which most errors repeat.
+    fn check(&self, spec: usize, written: &str, value: &str) -> Result<Arc<str>> {
         let Spec { name, kind, .. } = SPECS[spec];
+        let not_boolean = || {
+            let message = format!("parameter \"{written}\" requires a Boolean value");
+            Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+        };
         Ok(match kind {
             Kind::Fixed => return Err(cannot_change(name)),
             Kind::Bool => match parse_bool(value) {
                 Some(true) => "on".into(),
                 Some(false) => "off".into(),
-                None => {
-                    return Err(Error::new(
-                        SqlState::INVALID_PARAMETER_VALUE,
-                        format!("parameter \"{name}\" requires a Boolean value"),
-                    ));
-                }
+                None => return Err(not_boolean()),
             },
-            Kind::Int { min, max, unit } => parse_int(name, value, min, max, unit)?.to_string().into(),
+            Kind::AlwaysOn => match parse_bool(value) {
+                Some(true) => "on".into(),
+                Some(false) => return Err(Error::unsupported(format!("{name} = off is not supported"))),
+                None => return Err(not_boolean()),
+            },
+            Kind::Int { min, max, unit } => parse_int(written, value, min, max, unit)?.to_string().into(),
             Kind::Real => {
-                value.trim().parse::<f64>().map_err(|_| invalid(name, value))?;
+                value.trim().parse::<f64>().map_err(|_| invalid(written, value))?;
                 value.trim().into()
             }
+            Kind::EnumWith(words, more) => match words.iter().chain(more).find(|w| w.eq_ignore_ascii_case(value)) {
+                Some(word) => (*word).into(),
+                None => return Err(invalid(written, value).hint(format!("Available values: {}.", words.join(", ")))),
+            },
             Kind::Enum(words) => match words.iter().find(|w| w.eq_ignore_ascii_case(value)) {
                 Some(word) => (*word).into(),
                 None if name == "synchronous_commit" && parse_bool(value).is_some() => {
                     if parse_bool(value) == Some(true) { "on" } else { "off" }.into()
                 }
-                None if name == "standard_conforming_strings" => {
-                    return Err(Error::unsupported("standard_conforming_strings = off is not supported"));
-                }
                 None => {
-                    return Err(invalid(name, value).hint(format!("Available values: {}.", words.join(", "))));
+                    return Err(invalid(written, value).hint(format!("Available values: {}.", words.join(", "))));
                 }
             },
             Kind::Text => match name {
                 "client_encoding" => match value.to_ascii_uppercase().replace(['-', '_'], "").as_str() {
                     "UTF8" | "UNICODE" => "UTF8".into(),
                     "SQLASCII" => "SQL_ASCII".into(),
+                    encoding if !is_encoding(encoding) => return Err(invalid(name, value)),
                     _ => {
                         return Err(Error::unsupported(format!(
                             "client encoding \"{value}\" is not supported; use UTF8"
@@ -440,7 +492,7 @@ impl Settings {
 
     fn change(&mut self, spec: usize, text: Arc<str>, local: bool, level: u32) -> Result<()> {
         let old = Arc::clone(&self.values[spec].text);
-        self.changes.push(Change { spec, old, local, level });
+        self.changes.push(Change { place: Place::Spec(spec), old: Some(old), local, level });
         self.assign(spec, text)
     }
 
@@ -450,21 +502,30 @@ impl Settings {
         }
         let name = SPECS[spec].name;
         match name {
-            "DateStyle" => (self.output.date_style, self.output.date_order) = self.parse_date_style(&text)?,
-            "TimeZone" => self.output.timezone = parse_zone(&text)?,
+            "DateStyle" => {
+                let (style, order) = self.parse_date_style(&text)?;
+                let output = Arc::make_mut(&mut self.output);
+                (output.date_style, output.date_order) = (style, order);
+            }
+            "TimeZone" => Arc::make_mut(&mut self.output).timezone = parse_zone(&text)?,
             "IntervalStyle" => {
-                self.output.interval_style = match &*text {
+                Arc::make_mut(&mut self.output).interval_style = match &*text {
                     "sql_standard" => IntervalStyle::SqlStandard,
                     "postgres_verbose" => IntervalStyle::PostgresVerbose,
                     "iso_8601" => IntervalStyle::Iso8601,
                     _ => IntervalStyle::Postgres,
                 }
             }
-            "extra_float_digits" => self.output.extra_float_digits = text.parse().unwrap_or(1),
+            "extra_float_digits" => Arc::make_mut(&mut self.output).extra_float_digits = text.parse().unwrap_or(1),
             "bytea_output" => {
-                self.output.bytea_output =
+                Arc::make_mut(&mut self.output).bytea_output =
                     if &*text == "escape" { types::ByteaOutput::Escape } else { types::ByteaOutput::Hex }
             }
+            "synchronous_commit" => {
+                self.durability = if &*text == "off" { Durability::Off } else { Durability::On };
+            }
+            "default_transaction_isolation" => self.default_isolation = isolation_of(&text),
+            "default_transaction_read_only" => self.default_read_only = &*text == "on",
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
             "idle_in_transaction_session_timeout" => {
@@ -488,10 +549,14 @@ impl Settings {
         for (i, change) in changes.iter().enumerate().rev() {
             // At commit a LOCAL change ends; a later plain SET of the same name in the transaction outlives it.
             let overridden =
-                only_local && changes[i + 1..].iter().any(|later| later.spec == change.spec && !later.local);
+                only_local && changes[i + 1..].iter().any(|later| later.place == change.place && !later.local);
             if (change.local || !only_local) && !overridden {
-                // The old value was accepted once, so it is again.
-                let _ = self.assign(change.spec, Arc::clone(&change.old));
+                match (&change.place, &change.old) {
+                    // The old value was accepted once, so it is again.
+                    (Place::Spec(spec), Some(old)) => drop(self.assign(*spec, Arc::clone(old))),
+                    (Place::Spec(_), None) => {}
+                    (Place::Custom(name), old) => self.assign_custom(name, old.clone()),
+                }
             }
         }
     }
@@ -523,17 +588,17 @@ impl Settings {
 
     /// `default_transaction_isolation`.
     pub fn default_isolation(&self) -> Isolation {
-        isolation_of(self.text("default_transaction_isolation"))
+        self.default_isolation
     }
 
     /// `default_transaction_read_only`.
     pub fn default_read_only(&self) -> bool {
-        self.is_on("default_transaction_read_only")
+        self.default_read_only
     }
 
     /// `synchronous_commit`.
     pub fn durability(&self) -> Durability {
-        if self.text("synchronous_commit") == "off" { Durability::Off } else { Durability::On }
+        self.durability
     }
 
     /// Whether a notice of this severity goes to the client.
@@ -559,6 +624,34 @@ impl Settings {
 
 fn cannot_change(name: &str) -> Error {
     Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, format!("parameter \"{name}\" cannot be changed"))
+}
+
+/// Whether PostgreSQL has an encoding of this name (upper case, without hyphens and underscores).
+fn is_encoding(name: &str) -> bool {
+    const NAMES: [&str; 15] = [
+        "BIG5",
+        "EUCCN",
+        "EUCJIS2004",
+        "EUCJP",
+        "EUCKR",
+        "EUCTW",
+        "GB18030",
+        "GBK",
+        "JOHAB",
+        "KOI8R",
+        "KOI8U",
+        "MULEINTERNAL",
+        "SHIFTJIS2004",
+        "SJIS",
+        "UHC",
+    ];
+    let numbered = |prefix: &str, range: &[u32]| {
+        name.strip_prefix(prefix).and_then(|n| n.parse().ok()).is_some_and(|n: u32| range.contains(&n))
+    };
+    NAMES.contains(&name)
+        || numbered("LATIN", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+        || numbered("ISO8859", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16])
+        || numbered("WIN", &[866, 874, 1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258])
 }
 
 /// An isolation level by PostgreSQL's words.

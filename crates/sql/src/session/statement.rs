@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Oid, Result};
-use engine_api::TableLockMode;
+use engine_api::{Engine, TableLockMode};
 use rupg_sql::nodes::Node;
 
 use crate::bind::ResultColumn;
@@ -13,6 +13,8 @@ use crate::plan::Plan;
 pub struct Statement {
     /// Its text, for error positions and as the prepared statement's definition.
     pub text: Arc<str>,
+    /// Where it begins in the text, in bytes.
+    pub start: usize,
     /// Parameter types.
     pub param_types: Vec<Oid>,
     /// What it is.
@@ -84,6 +86,23 @@ impl Statement {
         !matches!(self.kind, Kind::Query(_)) || self.catalog_version == catalog_version
     }
 
+    /// Whether the definitions it was bound to are those of now.
+    pub fn is_current(&self, engine: &dyn Engine) -> bool {
+        self.catalog_version == engine.catalog_version()
+    }
+
+    /// Whether this statement, bound again, may take its own place.
+    ///
+    /// # Errors
+    /// 0A000 if its result is of another shape.
+    pub fn check_result_of(&self, fresh: &Statement) -> Result<()> {
+        let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
+        match types(self) == types(fresh) {
+            true => Ok(()),
+            false => Err(base::Error::unsupported("cached plan must not change result type")),
+        }
+    }
+
     /// Result columns, if it returns rows. Utilities that do are asked by name.
     pub fn columns(&self) -> Option<Arc<[ResultColumn]>> {
         match &self.kind {
@@ -98,8 +117,13 @@ impl Statement {
 
 /// Whether a parse tree is one that is bound and planned.
 pub fn is_query(node: &Node) -> bool {
-    matches!(node, Node::SelectStmt(_) | Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
+    if let Node::SelectStmt(select) = node {
+        return !makes_table(select);
+    }
+    matches!(node, Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
 }
 
-/// Result of something that may return nothing more than its tag.
-pub type Tag = Result<String>;
+/// SELECT INTO: a definition.
+fn makes_table(select: &rupg_sql::nodes::SelectStmt) -> bool {
+    select.intoClause.is_some() || select.larg.as_deref().is_some_and(makes_table)
+}

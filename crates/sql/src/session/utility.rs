@@ -12,7 +12,7 @@ use super::block::{modes, number_of, supported_isolation, text_of};
 use super::query::read_only_error;
 use super::settings::isolation_of;
 use super::statement::{Kind, Statement, is_query};
-use super::{Block, Output, ResultColumn, Session, copy};
+use super::{Block, Output, ResultColumn, Session, copy, cursor};
 use crate::ddl;
 use crate::exec::Execution;
 use crate::ir::Ty;
@@ -28,6 +28,22 @@ pub(super) fn result_columns(node: &Node) -> Option<Arc<[ResultColumn]>> {
         Node::ExplainStmt(_) => Some(vec![text("QUERY PLAN")].into()),
         _ => None,
     }
+}
+
+/// What a statement is refused for when it is parsed, as its result's columns cannot be told.
+pub(super) fn check_described(session: &Session, node: &Node) -> Result<()> {
+    match node {
+        Node::VariableShowStmt(stmt) if !is_all(stmt) => shown(session, stmt).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// The value that SHOW shows.
+fn shown(session: &Session, stmt: &VariableShowStmt) -> Result<String> {
+    let name = stmt.name.as_deref().unwrap_or_default();
+    session.environment.settings.borrow().show(name).ok_or_else(|| {
+        Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+    })
 }
 
 fn is_all(stmt: &VariableShowStmt) -> bool {
@@ -74,11 +90,14 @@ pub(super) async fn run(
         Node::VariableSetStmt(stmt) => set(session, stmt)?,
         Node::VariableShowStmt(stmt) => show(session, stmt, out)?,
         Node::PrepareStmt(stmt) => prepare(session, stmt, sql)?,
-        Node::ExecuteStmt(stmt) => return execute(session, stmt, out).await.map(Some),
+        Node::ExecuteStmt(stmt) => return execute(session, stmt, sql, out).await.map(Some),
         Node::DeallocateStmt(stmt) => deallocate(session, stmt)?,
         Node::DiscardStmt(stmt) => discard(session, stmt)?,
         Node::ExplainStmt(stmt) => explain(session, stmt, sql, out).await?,
         Node::CopyStmt(stmt) => return copy::copy(session, stmt, sql, out).await.map(Some),
+        Node::DeclareCursorStmt(stmt) => cursor::declare(session, stmt, sql, out).await?,
+        Node::FetchStmt(stmt) => return cursor::fetch(session, stmt, out).await.map(Some),
+        Node::ClosePortalStmt(stmt) => cursor::close(session, stmt)?,
         Node::LockStmt(stmt) => lock(session, stmt).await?,
         Node::VacuumStmt(stmt) => vacuum(session, stmt, sql)?,
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
@@ -112,7 +131,7 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
     }
     session.binding = None;
     match result? {
-        Some(tag) => Ok(tag.to_string()),
+        Some(tag) => Ok(tag),
         None => Err(Error::unsupported(format!("{} is not supported", command_name(node)))),
     }
 }
@@ -164,8 +183,9 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
         K::VAR_SET_VALUE => {
             let value = setting_text(session, name, &stmt.args)?;
             if name.eq_ignore_ascii_case("transaction_isolation") {
+                session.environment.settings.borrow().check_value(name, &value)?;
                 let isolation = Some(supported_isolation(isolation_of(&value.to_ascii_lowercase()))?);
-                session.set_transaction(super::block::Modes { isolation, read_only: None })?;
+                session.set_transaction(super::block::Modes { isolation, ..Default::default() })?;
                 return Ok("SET");
             }
             session.environment.settings.borrow_mut().set(name, &value, stmt.is_local, level)?;
@@ -234,19 +254,15 @@ fn flag(value: &str) -> &'static str {
 fn show(session: &mut Session, stmt: &VariableShowStmt, out: &mut dyn Output) -> Result<&'static str> {
     let node = Node::VariableShowStmt(Box::new(stmt.clone()));
     let columns = result_columns(&node).unwrap_or_default();
-    let name = stmt.name.as_deref().unwrap_or_default();
-    let settings = session.environment.settings.borrow();
     let text = |s: &str| Datum::Text(s.into());
     let output = OutputSettings::default();
     if is_all(stmt) {
         out.columns(&columns);
-        for (name, value, about) in settings.all() {
+        for (name, value, about) in session.environment.settings.borrow().all() {
             out.row(crate::exec::OutputRow::of(&[text(name), text(&value), text(about)]), &columns, &output);
         }
     } else {
-        let value = settings.show(name).ok_or_else(|| {
-            Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
-        })?;
+        let value = shown(session, stmt)?;
         out.columns(&columns);
         out.row(crate::exec::OutputRow::of(&[text(&value)]), &columns, &output);
     }
@@ -271,35 +287,26 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
     let statement = if is_query(node) {
-        session.bind_query(node, sql, &types)?
+        session.bind_query(node, sql, &types, 0, true)?
     } else {
         Statement {
             text: sql.into(),
+            start: 0,
             param_types: types,
             kind: Kind::Utility(Arc::new(node.clone())),
             catalog_version: catalog.version,
         }
     };
+    session.note_prepared(&name, &statement, true);
     session.statements.insert(name, Arc::new(statement));
     Ok("PREPARE")
 }
 
-async fn execute(session: &mut Session, stmt: &ExecuteStmt, out: &mut dyn Output) -> Result<String> {
+async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut dyn Output) -> Result<String> {
     let name = stmt.name.as_deref().unwrap_or_default();
     let mut statement = session.statement(name)?;
-    let stale = matches!(statement.kind, Kind::Query(_)) && !statement.is_valid_for(session.catalog().version);
-    if stale {
-        // The text of a PREPARE is bound again through its own statement.
-        let mut parsed = crate::parse::parse(&statement.text)?;
-        let node = parsed.pop().map(|p| p.node);
-        let inner = match node {
-            Some(Node::PrepareStmt(stmt)) => stmt.query,
-            other => other,
-        };
-        let inner = inner.ok_or_else(|| Error::internal("a prepared statement without text"))?;
-        let text = Arc::clone(&statement.text);
-        let types = statement.param_types.clone();
-        statement = Arc::new(session.bind_query(&inner, &text, &types)?);
+    if matches!(statement.kind, Kind::Query(_)) && !statement.is_valid_for(session.catalog().version) {
+        statement = session.rebound(&statement)?;
         session.statements.insert(name.to_string(), Arc::clone(&statement));
     }
     if stmt.params.len() != statement.param_types.len() {
@@ -311,15 +318,16 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, out: &mut dyn Output
     }
     session.ensure_transaction()?;
     let mut params = Vec::new();
-    for (node, &ty) in stmt.params.iter().flatten().zip(&statement.param_types) {
-        params.push(session.evaluate(node, ty)?);
+    for (i, (node, &ty)) in stmt.params.iter().flatten().zip(&statement.param_types).enumerate() {
+        params.push(session.evaluate(node, ty, i + 1, sql)?);
     }
-    let Kind::Query(query) = &statement.kind else {
+    if !matches!(statement.kind, Kind::Query(_)) {
         let Kind::Utility(node) = &statement.kind else { return Ok(String::new()) };
         let tag = Box::pin(run(session, node, &statement.text, out)).await?;
         return Ok(tag.unwrap_or_default());
-    };
-    session.begin_query(query).await?;
+    }
+    let statement = session.begin_query(&statement).await?;
+    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     if !query.columns.is_empty() {
         out.columns(&query.columns);
     }
@@ -332,12 +340,12 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, out: &mut dyn Output
 fn deallocate(session: &mut Session, stmt: &DeallocateStmt) -> Result<&'static str> {
     match stmt.name.as_deref() {
         None => {
-            session.statements.clear();
+            session.forget_prepared(None);
             Ok("DEALLOCATE ALL")
         }
         Some(name) => {
             session.statement(name)?;
-            session.statements.remove(name);
+            session.forget_prepared(Some(name));
             Ok("DEALLOCATE")
         }
     }
@@ -347,7 +355,7 @@ fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
     match stmt.target {
         DiscardMode::DISCARD_ALL => {
             session.check_no_block("DISCARD ALL")?;
-            session.statements.clear();
+            session.forget_prepared(None);
             session.portals.clear();
             session.environment.sequences.take();
             let mut settings = session.environment.settings.borrow_mut();
@@ -376,10 +384,7 @@ async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut
             }
             "format" | "costs" | "verbose" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
             other => {
-                return Err(Error::new(
-                    SqlState::SYNTAX_ERROR,
-                    format!("unrecognized EXPLAIN option \"{other}\""),
-                ));
+                return Err(Error::new(SqlState::SYNTAX_ERROR, format!("unrecognized EXPLAIN option \"{other}\"")));
             }
         }
     }
@@ -390,10 +395,10 @@ async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut
     session.ensure_transaction()?;
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
-    let statement = session.bind_query(node, sql, &[])?;
+    let statement = Arc::new(session.bind_query(node, sql, &[], 0, false)?);
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     let lines = if analyze {
-        session.begin_query(query).await?;
+        session.begin_query(&statement).await?;
         let mut execution = Execution::analyzed(Arc::clone(&query.plan), Vec::new());
         session.drive_silently(&mut execution).await?;
         session.end_query(out);

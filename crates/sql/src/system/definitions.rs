@@ -4,19 +4,35 @@ use base::Oid;
 use engine_api::{Catalog, ConstraintDesc, ConstraintKind, ForeignKeyAction, IndexDesc, TableDesc};
 
 use crate::ddl::quote_name;
+use crate::functions::EvalContext;
 
 fn columns(table: &TableDesc, numbers: &[i16]) -> String {
-    let names: Vec<String> = numbers
-        .iter()
-        .filter_map(|&n| table.columns.get(n as usize - 1))
-        .map(|c| quote_name(&c.name))
-        .collect();
+    let names: Vec<String> =
+        numbers.iter().filter_map(|&n| table.columns.get(n as usize - 1)).map(|c| quote_name(&c.name)).collect();
     names.join(", ")
+}
+
+/// A relation's name as a session with this search path writes it; its number if it is gone.
+pub(crate) fn relation_text(catalog: &Catalog, search_path: &[Oid], oid: Oid) -> String {
+    if let Some(system) = super::relation_by_oid(oid) {
+        return match system.schema {
+            "pg_catalog" => quote_name(system.name),
+            schema => format!("{}.{}", quote_name(schema), quote_name(system.name)),
+        };
+    }
+    let Some(object) = catalog.get(oid) else { return oid.to_string() };
+    let (_, schema) = object.namespace();
+    let visible = search_path.iter().find_map(|&s| catalog.relation(s, object.name())).map(|o| o.oid()) == Some(oid);
+    match catalog.get(schema) {
+        Some(schema) if !visible => format!("{}.{}", quote_name(schema.name()), quote_name(object.name())),
+        _ => quote_name(object.name()),
+    }
 }
 
 /// A table's name as a session with this search path writes it.
 pub(super) fn table_name(catalog: &Catalog, table: &TableDesc, search_path: &[Oid]) -> String {
-    let visible = search_path.iter().find_map(|&s| catalog.relation(s, &table.name)).map(|o| o.oid()) == Some(table.oid);
+    let visible =
+        search_path.iter().find_map(|&s| catalog.relation(s, &table.name)).map(|o| o.oid()) == Some(table.oid);
     match catalog.get(table.schema) {
         Some(schema) if !visible => format!("{}.{}", quote_name(schema.name()), quote_name(&table.name)),
         _ => quote_name(&table.name),
@@ -69,13 +85,17 @@ pub fn constraint_definition(
     catalog: &Catalog,
     table: &TableDesc,
     constraint: &ConstraintDesc,
-    search_path: &[Oid],
+    pretty: bool,
+    cx: &dyn EvalContext,
 ) -> String {
+    let search_path = &cx.identity().search_path;
     let own = columns(table, &constraint.columns);
     match &constraint.kind {
         ConstraintKind::PrimaryKey { .. } => format!("PRIMARY KEY ({own})"),
         ConstraintKind::Unique { .. } => format!("UNIQUE ({own})"),
-        ConstraintKind::Check { expression } => format!("CHECK (({expression}))"),
+        ConstraintKind::Check { expression } => {
+            format!("CHECK ({})", super::check_text(expression, table, pretty, cx))
+        }
         ConstraintKind::ForeignKey { table: other, columns: targets, on_delete, on_update, match_full, .. } => {
             let Some(other) = catalog.table(*other) else { return String::new() };
             format!(

@@ -1,6 +1,6 @@
 //! information_schema.
 
-use engine_api::{Catalog, CatalogObject, ConstraintKind, ForeignKeyAction, TableDesc};
+use engine_api::{Catalog, CatalogObject, ConstraintKind, ForeignKeyAction, Identity, TableDesc};
 use types::{Datum, format_type, oid as type_oid, type_info};
 
 use super::relations::{in_database, tables_of};
@@ -24,10 +24,8 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             ],
         )
     };
-    let mut rows: Vec<_> = tables_of(&catalog, cx)
-        .iter()
-        .map(|t| one(&name_of(&catalog, t.schema), &t.name, "BASE TABLE"))
-        .collect();
+    let mut rows: Vec<_> =
+        tables_of(&catalog, cx).iter().map(|t| one(&name_of(&catalog, t.schema), &t.name, "BASE TABLE")).collect();
     for system in super::all() {
         let kind = if system.schema == "pg_catalog" { "BASE TABLE" } else { "VIEW" };
         rows.push(one(system.schema, system.name, kind));
@@ -63,13 +61,8 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 type_oid::NUMERIC => (None, Some(10), None),
                 _ => (None, None, None),
             };
-            let time = [
-                type_oid::TIME,
-                type_oid::TIMETZ,
-                type_oid::TIMESTAMP,
-                type_oid::TIMESTAMPTZ,
-                type_oid::INTERVAL,
-            ];
+            let time =
+                [type_oid::TIME, type_oid::TIMETZ, type_oid::TIMESTAMP, type_oid::TIMESTAMPTZ, type_oid::INTERVAL];
             let datetime = match ty {
                 type_oid::DATE => Some(0),
                 t if time.contains(&t) => Some(if (0..=6).contains(&column.typmod) { column.typmod } else { 6 }),
@@ -90,7 +83,13 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("table_name", text(&table.name)),
                     ("column_name", text(&column.name)),
                     ("ordinal_position", Datum::Int4(position as i32 + 1)),
-                    ("column_default", column.default.as_ref().map_or(Datum::Null, text)),
+                    (
+                        "column_default",
+                        column.default.as_ref().filter(|_| column.identity.is_none()).map_or(Datum::Null, |d| {
+                            let ty = crate::ir::Ty { oid: ty, typmod: column.typmod };
+                            text(super::default_text(d, ty, false, cx))
+                        }),
+                    ),
                     ("is_nullable", text(if column.not_null { "NO" } else { "YES" })),
                     ("data_type", text(sql_name(ty))),
                     ("character_maximum_length", int(length.then_some(column.typmod - 4))),
@@ -104,9 +103,24 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("udt_name", text(info.map_or("", |i| i.name))),
                     ("dtd_identifier", text((position + 1).to_string())),
                     ("is_self_referencing", text("NO")),
-                    ("is_identity", text("NO")),
+                    ("is_identity", text(if column.identity.is_some() { "YES" } else { "NO" })),
                     ("identity_cycle", text("NO")),
-                    ("is_generated", text("NEVER")),
+                    (
+                        "identity_generation",
+                        match column.identity {
+                            Some(Identity::Always) => text("ALWAYS"),
+                            Some(Identity::ByDefault) => text("BY DEFAULT"),
+                            None => Datum::Null,
+                        },
+                    ),
+                    (
+                        "generation_expression",
+                        column.generated.as_ref().map_or(Datum::Null, |g| {
+                            let ty = crate::ir::Ty { oid: ty, typmod: column.typmod };
+                            text(super::generated_text(g, ty, &table, false, cx))
+                        }),
+                    ),
+                    ("is_generated", text(if column.generated.is_some() { "ALWAYS" } else { "NEVER" })),
                     ("is_updatable", text("YES")),
                 ],
             ));
@@ -177,6 +191,33 @@ pub(super) fn table_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
         ]);
         rows.push(row(rel, values));
     });
+    Ok(rows)
+}
+
+/// CHECK constraints, and NOT NULL as PostgreSQL shows it: as checks with made-up names.
+pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let mut rows = Vec::new();
+    each_constraint(cx, |_, table, c, mut values| {
+        if let ConstraintKind::Check { expression } = &c.kind {
+            values.push(("check_clause", text(format!("({})", super::check_text(expression, table, false, cx)))));
+            rows.push(row(rel, values));
+        }
+    });
+    let (catalog, database) = (cx.catalog(), cx.identity().database);
+    for table in tables_of(&catalog, cx) {
+        for column in table.live_columns().filter(|c| c.not_null) {
+            let name = format!("{}_{}_{}_not_null", table.schema, table.oid, column.number);
+            rows.push(row(
+                rel,
+                vec![
+                    ("constraint_catalog", text(&database)),
+                    ("constraint_schema", text(name_of(&catalog, table.schema))),
+                    ("constraint_name", text(name)),
+                    ("check_clause", text(format!("{} IS NOT NULL", column.name))),
+                ],
+            ));
+        }
+    }
     Ok(rows)
 }
 

@@ -6,6 +6,7 @@
 
 mod constraints;
 mod definitions;
+mod deparse;
 mod information;
 mod kinds;
 mod names;
@@ -18,7 +19,9 @@ use types::Datum;
 
 use crate::functions::EvalContext;
 
+pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
+pub use deparse::{check_text, default_text, generated_text, restated};
 
 /// A relation computed from the catalog.
 pub struct SystemRelation {

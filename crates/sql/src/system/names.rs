@@ -13,10 +13,7 @@ pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     for object in catalog.objects() {
         if let CatalogObject::Schema(s) = &**object {
             if !s.database.is_valid() || s.database == database {
-                rows.push(row(
-                    rel,
-                    vec![("oid", oid(s.oid)), ("nspname", text(&s.name)), ("nspowner", oid(s.owner))],
-                ));
+                rows.push(row(rel, vec![("oid", oid(s.oid)), ("nspname", text(&s.name)), ("nspowner", oid(s.owner))]));
             }
         }
     }
@@ -133,6 +130,32 @@ pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("source", text("default")),
                     ("reset_val", text(&value)),
                     ("pending_restart", Datum::Bool(false)),
+                ],
+            )
+        })
+        .collect())
+}
+
+pub(super) fn prepared_statements(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let types = |types: &[base::Oid]| {
+        let values: Vec<Datum> = types.iter().map(|t| Datum::Oid(t.0)).collect();
+        let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+        Datum::Array(types::Array { element: types::oid::REGTYPE, dims, values }.into())
+    };
+    Ok(cx
+        .prepared_statements()
+        .into_iter()
+        .map(|prepared| {
+            row(
+                rel,
+                vec![
+                    ("name", text(&prepared.name)),
+                    ("statement", text(&prepared.text)),
+                    ("prepare_time", Datum::TimestampTz(prepared.time)),
+                    ("parameter_types", types(&prepared.param_types)),
+                    ("from_sql", Datum::Bool(prepared.from_sql)),
+                    ("generic_plans", Datum::Int8(0)),
+                    ("custom_plans", Datum::Int8(0)),
                 ],
             )
         })

@@ -1,7 +1,7 @@
 //! pg_class, pg_attribute, pg_index, pg_attrdef, pg_sequence.
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, TableDesc, oids};
+use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, TableDesc, oids};
 use types::{Array, Datum, type_info};
 
 use super::{Rows, SystemRelation, oid, row, text};
@@ -183,9 +183,7 @@ fn is_foreign_key(c: &engine_api::ConstraintDesc) -> bool {
 }
 
 fn is_referenced(catalog: &Catalog, table: Oid) -> bool {
-    let points = |c: &engine_api::ConstraintDesc| {
-        matches!(c.kind, engine_api::ConstraintKind::ForeignKey { table: t, .. } if t == table)
-    };
+    let points = |c: &engine_api::ConstraintDesc| matches!(c.kind, engine_api::ConstraintKind::ForeignKey { table: t, .. } if t == table);
     catalog.objects().filter_map(|o| catalog.table(o.oid())).any(|t| t.constraints.iter().any(points))
 }
 
@@ -198,6 +196,8 @@ struct Attribute<'a> {
     not_null: bool,
     has_default: bool,
     has_missing: bool,
+    identity: &'a str,
+    generated: bool,
     dropped: bool,
 }
 
@@ -222,8 +222,8 @@ fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
             ("attnotnull", Datum::Bool(a.not_null)),
             ("atthasdef", Datum::Bool(a.has_default)),
             ("atthasmissing", Datum::Bool(a.has_missing)),
-            ("attidentity", text("")),
-            ("attgenerated", text("")),
+            ("attidentity", text(a.identity)),
+            ("attgenerated", text(if a.generated { "s" } else { "" })),
             ("attisdropped", Datum::Bool(a.dropped)),
             ("attislocal", Datum::Bool(true)),
             ("attinhcount", Datum::Int4(0)),
@@ -255,8 +255,14 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     typmod: column.typmod,
                     number: column.number,
                     not_null: column.not_null,
-                    has_default: column.default.is_some(),
+                    has_default: shown_default(column).is_some(),
                     has_missing: column.missing.is_some(),
+                    identity: match column.identity {
+                        Some(Identity::Always) => "a",
+                        Some(Identity::ByDefault) => "d",
+                        None => "",
+                    },
+                    generated: column.generated.is_some(),
                     dropped: column.dropped,
                 },
             ));
@@ -296,6 +302,8 @@ fn plain(rel: &SystemRelation, relation: Oid, name: &str, type_oid: Oid, typmod:
             not_null: false,
             has_default: false,
             has_missing: false,
+            identity: "",
+            generated: false,
             dropped: false,
         },
     )
@@ -341,12 +349,18 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
+/// What is shown as a column's default: its default, or the expression that it is generated from.
+fn shown_default(column: &ColumnDesc) -> Option<&String> {
+    let default = column.default.as_ref().filter(|_| column.identity.is_none());
+    default.or(column.generated.as_ref())
+}
+
 pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
         for column in table.live_columns() {
-            if let Some(default) = &column.default {
+            if let Some(default) = shown_default(column) {
                 // The OID of a default is made from its place: stable, and apart from those of objects.
                 let own = table.oid.0.wrapping_mul(2048).wrapping_add(column.number as u32) | 1 << 31;
                 rows.push(row(
@@ -381,6 +395,33 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("seqmin", Datum::Int8(s.min)),
                     ("seqcache", Datum::Int8(1)),
                     ("seqcycle", Datum::Bool(s.cycle)),
+                ],
+            )
+        })
+        .collect())
+}
+
+/// What depends on what, as far as clients ask: sequences and the columns that own them.
+pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    /// OID of `pg_class`.
+    const CLASS: u32 = 1259;
+    let catalog = cx.catalog();
+    let all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
+    Ok(all
+        .filter(|s| in_database(&catalog, s.schema, cx))
+        .filter_map(|s| s.owned_by.map(|owner| (s, owner)))
+        .map(|(sequence, (table, column))| {
+            let is_identity = catalog.table(table).is_some_and(|t| t.columns[column as usize - 1].identity.is_some());
+            row(
+                rel,
+                vec![
+                    ("classid", Datum::Oid(CLASS)),
+                    ("objid", oid(sequence.oid)),
+                    ("objsubid", Datum::Int4(0)),
+                    ("refclassid", Datum::Oid(CLASS)),
+                    ("refobjid", oid(table)),
+                    ("refobjsubid", Datum::Int4(column.into())),
+                    ("deptype", text(if is_identity { "i" } else { "a" })),
                 ],
             )
         })

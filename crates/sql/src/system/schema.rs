@@ -295,7 +295,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("refobjsubid", INT4),
             ("deptype", CHAR),
         ],
-        rows: empty,
+        rows: relations::dependencies,
     },
     SystemRelation {
         oid: Oid(2609),
@@ -546,6 +546,21 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("polwithcheck", TEXT),
         ],
         rows: empty,
+    },
+    SystemRelation {
+        oid: Oid(12082),
+        schema: "pg_catalog",
+        name: "pg_prepared_statements",
+        columns: &[
+            ("name", TEXT),
+            ("statement", TEXT),
+            ("prepare_time", TIMESTAMPTZ),
+            ("parameter_types", REGTYPE_ARRAY),
+            ("from_sql", BOOL),
+            ("generic_plans", INT8),
+            ("custom_plans", INT8),
+        ],
+        rows: names::prepared_statements,
     },
     SystemRelation {
         oid: Oid(1255),
@@ -1013,6 +1028,18 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("position_in_unique_constraint", INT4),
         ],
         rows: information::key_column_usage,
+    },
+    SystemRelation {
+        oid: Oid(13242),
+        schema: "information_schema",
+        name: "check_constraints",
+        columns: &[
+            ("constraint_catalog", NAME),
+            ("constraint_schema", NAME),
+            ("constraint_name", NAME),
+            ("check_clause", VARCHAR),
+        ],
+        rows: information::check_constraints,
     },
     SystemRelation {
         oid: Oid(13339),

@@ -58,6 +58,7 @@ pub use make::{
 pub use parse::{parse_date, parse_time, parse_timestamp, parse_timestamptz, parse_timetz};
 pub use trunc::{date_trunc_interval, date_trunc_timestamp, date_trunc_timestamptz, date_trunc_timestamptz_in};
 pub use write::{write_date, write_time, write_timestamp, write_timestamptz, write_timetz};
+pub(crate) use zone::posix_rules;
 pub use zone::{Zone, find_zone};
 
 /// Microseconds of a second.

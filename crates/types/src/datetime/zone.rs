@@ -187,6 +187,15 @@ fn posix_zone(name: &str) -> Option<Zone> {
     zone.ok().map(Zone::Rules)
 }
 
+/// The rules of a POSIX zone; PostgreSQL's offsets have no limit that matters, the zone database's are 25 hours.
+pub(crate) fn posix_rules(name: &str) -> Option<TimeZone> {
+    match posix_zone(name)? {
+        Zone::West(west) => Some(TimeZone::fixed(Offset::from_seconds(-west).ok()?)),
+        Zone::Rules(zone) => Some(zone),
+        Zone::Abbreviation(..) => None,
+    }
+}
+
 #[cold]
 fn unknown_zone(name: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("time zone \"{name}\" not recognized"))

@@ -45,8 +45,12 @@ fn lock(
     })
 }
 
-/// NOT NULL and CHECK of the row in the target's slots.
-fn check(target: &Target, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+/// Computes the generated columns of the row in the target's slots; then NOT NULL and CHECK.
+fn check(target: &Target, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+    for (column, code) in &target.generated {
+        frame[target.slots[*column] as usize] = code.eval(cx, frame)?;
+    }
+    let frame = &*frame;
     let desc = &target.table.info.desc;
     for (column, &slot) in desc.columns.iter().zip(&target.slots) {
         if column.not_null && !column.dropped && frame[slot as usize].is_null() {

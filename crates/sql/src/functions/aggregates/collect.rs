@@ -9,6 +9,16 @@ use super::super::entry::mismatch;
 use super::super::json::write_json;
 use super::super::{Accumulator, EvalContext};
 
+/// Bytes of a value at most, as in PostgreSQL.
+const MAX_VALUE: usize = (1 << 30) - 1;
+
+fn check_length(bytes: usize) -> Result<()> {
+    if bytes <= MAX_VALUE {
+        return Ok(());
+    }
+    Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory").detail("A value cannot be longer than 1 GB."))
+}
+
 struct Strings(Option<String>);
 
 impl Accumulator for Strings {
@@ -20,6 +30,7 @@ impl Accumulator for Strings {
                     all.push_str(delimiter);
                 }
                 all.push_str(value);
+                check_length(all.len())?;
             }
             (none, _) => *none = Some(value.to_string()),
         }
@@ -50,6 +61,7 @@ impl Accumulator for Bytes {
                     all.extend_from_slice(delimiter);
                 }
                 all.extend_from_slice(value);
+                check_length(all.len())?;
             }
             (none, _) => *none = Some(value.to_vec()),
         }
@@ -194,7 +206,12 @@ impl Json {
 
 impl Accumulator for Json {
     fn add(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()> {
-        if self.object { self.add_field(cx, args) } else { self.add_element(cx, &args[0]) }
+        if self.object {
+            self.add_field(cx, args)?
+        } else {
+            self.add_element(cx, &args[0])?
+        }
+        check_length(self.text.len())
     }
 
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {

@@ -4,7 +4,7 @@ use base::{Error, Result, SqlState};
 use types::oid::*;
 use types::{Datum, Interval, TimeZone, datetime as dt, interval};
 
-use super::super::registry::{immutable, mismatch, stable};
+use super::super::entry::{immutable, mismatched, stable};
 use super::super::{EvalContext, Function};
 
 /// A function of two values: the patterns of its arguments, and its value.
@@ -12,7 +12,7 @@ macro_rules! of {
     ($left:pat, $right:pat => $value:expr) => {
         |_, args| match args {
             [$left, $right] => Ok($value),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -22,7 +22,7 @@ macro_rules! zoned {
     ($left:pat, $right:pat => $f:ident($t:ident, $span:ident)) => {
         |cx, args| match args {
             [$left, $right] => Ok(Datum::TimestampTz(dt::$f(*$t, $span, zone(cx))?)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -46,7 +46,7 @@ fn date_minus_days(date: i32, days: i32) -> Result<i32> {
 fn interval_um(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Interval(a)] => Ok(interval::negate(*a)?.into()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 

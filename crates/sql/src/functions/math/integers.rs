@@ -5,7 +5,7 @@ use types::Datum;
 use types::oid::*;
 
 use super::super::Function;
-use super::super::registry::{immutable, mismatch};
+use super::super::entry::{immutable, mismatched};
 
 #[cold]
 fn beyond(ty: &str) -> Error {
@@ -33,7 +33,7 @@ macro_rules! pair {
                 let value: Option<u64> = $value;
                 value.and_then(|v| <$t>::try_from(v).ok()).map(Datum::$kind).ok_or_else(|| beyond($name))
             }
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -42,7 +42,7 @@ macro_rules! increment {
     ($kind:ident, $name:literal) => {
         |_, args| match args {
             [Datum::$kind(a)] => a.checked_add(1).map(Datum::$kind).ok_or_else(|| beyond($name)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }

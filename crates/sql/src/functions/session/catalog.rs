@@ -71,15 +71,60 @@ pub(super) fn get_indexdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum
 
 pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (catalog, oid) = (cx.catalog(), oid_of(args, 0)?);
-    let path = cx.identity().search_path;
+    let pretty = matches!(args.get(1), Some(Datum::Bool(true)));
     for object in catalog.objects() {
         if let CatalogObject::Table(table) = &**object
             && let Some(constraint) = table.constraints.iter().find(|c| c.oid == oid)
         {
-            return Ok(Datum::from(system::constraint_definition(&catalog, table, constraint, &path)));
+            return Ok(Datum::from(system::constraint_definition(&catalog, table, constraint, pretty, cx)));
         }
     }
     Ok(Datum::Null)
+}
+
+/// The text form of a `reg…` value, or its number if nothing has it; 0 is `-`.
+fn reg_text(args: &[Datum], name: impl FnOnce(Oid) -> Option<String>) -> Result<Datum> {
+    let oid = oid_of(args, 0)?;
+    Ok(Datum::from(match oid.0 {
+        0 => "-".to_string(),
+        _ => name(oid).unwrap_or_else(|| oid.to_string()),
+    }))
+}
+
+pub(in crate::functions) fn regclass_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    reg_text(args, |oid| Some(system::relation_text(&cx.catalog(), &cx.identity().search_path, oid)))
+}
+
+pub(in crate::functions) fn regtype_out(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    reg_text(args, |oid| type_info(oid).map(|_| types::format_type(oid, -1)))
+}
+
+pub(in crate::functions) fn regnamespace_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    reg_text(args, |oid| cx.catalog().get(oid).map(|object| crate::ddl::quote_name(object.name())))
+}
+
+pub(in crate::functions) fn regproc_out(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    reg_text(args, |oid| function_by_oid(oid.0).map(|function| function.name.to_string()))
+}
+
+/// A default or a check of a relation, found by its text; anything else is shown as it is.
+pub(super) fn get_expr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (text, catalog) = (text_of(args, 0)?, cx.catalog());
+    let pretty = matches!(args.get(2), Some(Datum::Bool(true)));
+    let Some(table) = catalog.table(oid_of(args, 1)?) else { return Ok(args[0].clone()) };
+    if let Some(column) = table.live_columns().find(|c| c.default.as_deref() == Some(text)) {
+        let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
+        return Ok(Datum::from(system::default_text(text, ty, pretty, cx)));
+    }
+    if let Some(column) = table.live_columns().find(|c| c.generated.as_deref() == Some(text)) {
+        let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
+        return Ok(Datum::from(system::generated_text(text, ty, table, pretty, cx)));
+    }
+    let is_check = |c: &engine_api::ConstraintDesc| matches!(&c.kind, engine_api::ConstraintKind::Check { expression } if expression == text);
+    if table.constraints.iter().any(is_check) {
+        return Ok(Datum::from(system::check_text(text, table, pretty, cx)));
+    }
+    Ok(args[0].clone())
 }
 
 pub(super) fn get_serial_sequence(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {

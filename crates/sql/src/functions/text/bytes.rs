@@ -4,7 +4,7 @@ use base::{Error, Result, SqlState};
 use types::Datum;
 use types::oid::*;
 
-use super::super::registry::{immutable, mismatch, stable};
+use super::super::entry::{immutable, mismatched, stable};
 use super::super::{EvalContext, Function};
 use super::digest::hex;
 use super::negative_length;
@@ -14,7 +14,7 @@ macro_rules! one {
     (|$a:ident| $value:expr) => {
         |_, args| match args {
             [Datum::Bytea($a)] => Ok(Datum::from($value)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -24,7 +24,7 @@ macro_rules! two {
     (|$a:ident, $b:ident| $value:expr) => {
         |_, args| match args {
             [Datum::Bytea($a), Datum::Bytea($b)] => Ok(Datum::from($value)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -51,7 +51,7 @@ fn substring(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         [Datum::Bytea(bytes), Datum::Int4(start), Datum::Int4(length)] => {
             Ok(part(bytes, *start, Some(*length))?.into())
         }
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -59,7 +59,7 @@ fn overlay(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (bytes, new, from, count) = match args {
         [Datum::Bytea(bytes), Datum::Bytea(new), Datum::Int4(from)] => (bytes, new, *from, new.len() as i32),
         [Datum::Bytea(bytes), Datum::Bytea(new), Datum::Int4(from), Datum::Int4(count)] => (bytes, new, *from, *count),
-        _ => return mismatch(args),
+        _ => return mismatched(args),
     };
     if from <= 0 {
         return Err(negative_length());
@@ -84,7 +84,7 @@ fn trim<'b>(bytes: &'b [u8], set: &[u8], left: bool, right: bool) -> &'b [u8] {
 fn concat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Bytea(a), Datum::Bytea(b)] => Ok(Datum::Bytea([&a[..], &b[..]].concat().into())),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -103,12 +103,12 @@ fn index(n: i64, length: usize) -> Result<usize> {
 fn get_byte(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Bytea(bytes), Datum::Int4(n)] => Ok(Datum::Int4(bytes[index(i64::from(*n), bytes.len())?].into())),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
 fn set_byte(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Bytea(bytes), Datum::Int4(n), Datum::Int4(value)] = args else { return mismatch(args) };
+    let [Datum::Bytea(bytes), Datum::Int4(n), Datum::Int4(value)] = args else { return mismatched(args) };
     let at = index(i64::from(*n), bytes.len())?;
     let mut bytes = bytes.to_vec();
     bytes[at] = *value as u8;
@@ -116,13 +116,13 @@ fn set_byte(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn get_bit(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Bytea(bytes), Datum::Int8(n)] = args else { return mismatch(args) };
+    let [Datum::Bytea(bytes), Datum::Int8(n)] = args else { return mismatched(args) };
     let at = index(*n, bytes.len() * 8)?;
     Ok(Datum::Int4((bytes[at / 8] >> (at % 8) & 1).into()))
 }
 
 fn set_bit(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Bytea(bytes), Datum::Int8(n), Datum::Int4(value)] = args else { return mismatch(args) };
+    let [Datum::Bytea(bytes), Datum::Int8(n), Datum::Int4(value)] = args else { return mismatched(args) };
     let at = index(*n, bytes.len() * 8)?;
     if *value != 0 && *value != 1 {
         return Err(invalid_parameter("new bit must be 0 or 1"));
@@ -246,7 +246,7 @@ fn unknown_encoding(name: &str) -> Error {
 }
 
 fn encode(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Bytea(bytes), Datum::Text(encoding)] = args else { return mismatch(args) };
+    let [Datum::Bytea(bytes), Datum::Text(encoding)] = args else { return mismatched(args) };
     match encoding.to_ascii_lowercase().as_str() {
         "hex" => Ok(hex(bytes).into()),
         "base64" => Ok(to_base64(bytes).into()),
@@ -256,7 +256,7 @@ fn encode(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn decode(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text), Datum::Text(encoding)] = args else { return mismatch(args) };
+    let [Datum::Text(text), Datum::Text(encoding)] = args else { return mismatched(args) };
     let bytes = match encoding.to_ascii_lowercase().as_str() {
         "hex" => from_hex(text)?,
         "base64" => from_base64(text)?,
@@ -273,7 +273,7 @@ fn is_utf8(name: &str) -> bool {
 }
 
 fn convert_from(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Bytea(bytes), Datum::Text(encoding)] = args else { return mismatch(args) };
+    let [Datum::Bytea(bytes), Datum::Text(encoding)] = args else { return mismatched(args) };
     if !is_utf8(encoding) {
         return Err(Error::unsupported(format!("conversion from encoding \"{encoding}\" is not supported")));
     }
@@ -298,7 +298,7 @@ fn convert_from(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn convert_to(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text), Datum::Text(encoding)] = args else { return mismatch(args) };
+    let [Datum::Text(text), Datum::Text(encoding)] = args else { return mismatched(args) };
     if !is_utf8(encoding) {
         return Err(Error::unsupported(format!("conversion to encoding \"{encoding}\" is not supported")));
     }

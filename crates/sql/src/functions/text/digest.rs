@@ -5,7 +5,7 @@ use sha2::Digest;
 use types::Datum;
 use types::oid::*;
 
-use super::super::registry::{immutable, mismatch};
+use super::super::entry::{immutable, mismatched};
 use super::super::{EvalContext, Function};
 
 /// The first bytes of a SHA-256.
@@ -131,7 +131,7 @@ fn hash_word(word: u32) -> i32 {
 fn hashtext(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(text)] => Ok(Datum::Int4(hash_bytes(text.as_bytes(), 0).1 as i32)),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -141,7 +141,7 @@ fn hashtextextended(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
             let (b, c) = hash_bytes(text.as_bytes(), *seed as u64);
             Ok(Datum::Int8((u64::from(b) << 32 | u64::from(c)) as i64))
         }
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -153,7 +153,7 @@ fn hashint(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
             let (high, low) = ((*n >> 32) as u32, *n as u32);
             Ok(Datum::Int4(hash_word(low ^ if *n >= 0 { high } else { !high })))
         }
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -161,7 +161,7 @@ fn md5_hex(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(text)] => Ok(hex(&md5(text.as_bytes())).into()),
         [Datum::Bytea(bytes)] => Ok(hex(&md5(bytes)).into()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -169,7 +169,7 @@ macro_rules! sha {
     ($kind:ident) => {
         |_, args| match args {
             [Datum::Bytea(bytes)] => Ok(Datum::Bytea(sha2::$kind::digest(bytes)[..].into())),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }

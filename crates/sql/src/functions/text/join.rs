@@ -7,7 +7,7 @@ use base::Result;
 use types::oid::*;
 use types::{Array, Datum};
 
-use super::super::registry::{immutable, mismatch, stable};
+use super::super::entry::{immutable, mismatched, stable};
 use super::super::{EvalContext, Function};
 use super::names;
 
@@ -56,7 +56,7 @@ fn concat_ws(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (separator, values) = match args {
         [Datum::Null, ..] => return Ok(Datum::Null),
         [Datum::Text(separator), values @ ..] => (separator, values),
-        _ => return mismatch(args),
+        _ => return mismatched(args),
     };
     let mut out = Vec::new();
     for (number, value) in values.iter().filter(|v| !v.is_null()).enumerate() {
@@ -85,7 +85,7 @@ fn quote_literal(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
             append_cast(cx, value, &mut out)?;
             Ok(names::quote_literal(&String::from_utf8_lossy(&out)).into())
         }
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -98,7 +98,7 @@ fn quote_nullable(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 /// `string_to_array(text, delimiter [, null])`: without delimiter every character is an element.
 fn string_to_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [text, delimiter, null @ ..] = args else { return mismatch(args) };
+    let [text, delimiter, null @ ..] = args else { return mismatched(args) };
     let Datum::Text(text) = text else { return Ok(Datum::Null) };
     let null = match null {
         [Datum::Text(null)] => Some(&**null),
@@ -121,7 +121,7 @@ fn array_to_string(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         [Datum::Array(array), Datum::Text(delimiter)] => (array, delimiter, None),
         [Datum::Array(array), Datum::Text(delimiter), null] => (array, delimiter, Some(null)),
         [_, _, ..] if args[..2].iter().any(Datum::is_null) => return Ok(Datum::Null),
-        _ => return mismatch(args),
+        _ => return mismatched(args),
     };
     let mut out = Vec::new();
     let mut first = true;
@@ -172,19 +172,19 @@ fn gen_random_uuid(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
 
 /// The table, by OID.
 pub(in crate::functions) static FUNCTIONS: &[Function] = &[
-    immutable(376, "string_to_array", &[TEXT, TEXT, TEXT], TEXT_ARRAY, string_to_array).lenient(),
-    stable(384, "array_to_string", &[ANYARRAY, TEXT, TEXT], TEXT, array_to_string).lenient(),
-    immutable(394, "string_to_array", &[TEXT, TEXT], TEXT_ARRAY, string_to_array).lenient(),
+    immutable(376, "string_to_array", &[TEXT, TEXT, TEXT], TEXT_ARRAY, string_to_array).lax(),
+    stable(384, "array_to_string", &[ANYARRAY, TEXT, TEXT], TEXT, array_to_string).lax(),
+    immutable(394, "string_to_array", &[TEXT, TEXT], TEXT_ARRAY, string_to_array).lax(),
     stable(395, "array_to_string", &[ANYARRAY, TEXT], TEXT, array_to_string),
-    immutable(438, "num_nulls", &[ANY], INT4, num_nulls).lenient().variadic(),
-    immutable(440, "num_nonnulls", &[ANY], INT4, num_nonnulls).lenient().variadic(),
+    immutable(438, "num_nulls", &[ANY], INT4, num_nulls).lax().repeating(),
+    immutable(440, "num_nonnulls", &[ANY], INT4, num_nonnulls).lax().repeating(),
     immutable(1283, "quote_literal", &[TEXT], TEXT, quote_literal),
     stable(1285, "quote_literal", &[ANYELEMENT], TEXT, quote_literal),
-    immutable(1289, "quote_nullable", &[TEXT], TEXT, quote_nullable).lenient(),
-    stable(1290, "quote_nullable", &[ANYELEMENT], TEXT, quote_nullable).lenient(),
+    immutable(1289, "quote_nullable", &[TEXT], TEXT, quote_nullable).lax(),
+    stable(1290, "quote_nullable", &[ANYELEMENT], TEXT, quote_nullable).lax(),
     stable(2003, "textanycat", &[TEXT, ANYNONARRAY], TEXT, any_concatenation),
     stable(2004, "anytextcat", &[ANYNONARRAY, TEXT], TEXT, any_concatenation),
-    stable(3058, "concat", &[ANY], TEXT, concat).lenient().variadic(),
-    stable(3059, "concat_ws", &[TEXT, ANY], TEXT, concat_ws).lenient().variadic(),
-    super::super::registry::volatile(3432, "gen_random_uuid", &[], UUID, gen_random_uuid),
+    stable(3058, "concat", &[ANY], TEXT, concat).lax().repeating(),
+    stable(3059, "concat_ws", &[TEXT, ANY], TEXT, concat_ws).lax().repeating(),
+    super::super::entry::volatile(3432, "gen_random_uuid", &[], UUID, gen_random_uuid),
 ];

@@ -6,7 +6,7 @@ use base::{Error, Result, SqlState};
 use types::Datum;
 use types::oid::*;
 
-use super::super::registry::{immutable, mismatch};
+use super::super::entry::{immutable, mismatched};
 use super::super::{EvalContext, Function};
 
 #[cold]
@@ -32,7 +32,7 @@ fn matches<const FOLD: bool, const CHARS: bool>(text: &[u8], pattern: &[u8]) -> 
     let same = |a: u8, b: u8| if FOLD { a.eq_ignore_ascii_case(&b) } else { a == b };
     let step = |at: usize| if CHARS { width(text[at]) } else { 1 };
     let (mut t, mut p) = (0, 0);
-    // Where to go on after a mismatch: behind the last `%`, and the text that it has not swallowed yet.
+    // Where to go on after a mismatched: behind the last `%`, and the text that it has not swallowed yet.
     let mut retry: Option<(usize, usize)> = None;
     loop {
         let advanced = match pattern.get(p) {
@@ -133,7 +133,7 @@ macro_rules! text {
     ($f:ident, $holds:literal) => {
         |_, args| match args {
             [Datum::Text(text), Datum::Text(pattern)] => Ok(Datum::Bool($f(text, pattern)? == $holds)),
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -144,14 +144,14 @@ macro_rules! bytes {
             [Datum::Bytea(text), Datum::Bytea(pattern)] => {
                 Ok(Datum::Bool(matches::<false, false>(text, pattern)? == $holds))
             }
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
 
 /// A pattern whose escape character is another than the backslash, as one whose is.
 fn like_escape(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(pattern), Datum::Text(escape)] = args else { return mismatch(args) };
+    let [Datum::Text(pattern), Datum::Text(escape)] = args else { return mismatched(args) };
     let mut characters = escape.chars();
     let escape = match (characters.next(), characters.next()) {
         (_, Some(_)) => {
@@ -179,7 +179,7 @@ fn like_escape(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn like_escape_bytea(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Bytea(pattern), Datum::Bytea(escape)] = args else { return mismatch(args) };
+    let [Datum::Bytea(pattern), Datum::Bytea(escape)] = args else { return mismatched(args) };
     let escape = match escape[..] {
         [] => None,
         [b'\\'] => return Ok(args[0].clone()),

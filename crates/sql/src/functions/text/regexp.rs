@@ -6,7 +6,7 @@ use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
 use types::{Array, Datum};
 
-use super::super::registry::{immutable, mismatch};
+use super::super::entry::{immutable, mismatched};
 use super::super::{EvalContext, Function, SetFn, SetFunction};
 use super::pattern::{Found, Options, Pattern, compiled, is_match};
 
@@ -20,7 +20,7 @@ macro_rules! operator {
                 let options = Options { ignore_case: $ignore_case, ..Options::default() };
                 Ok(Datum::Bool(is_match(text, pattern, options)? == $holds))
             }
-            _ => mismatch(args),
+            _ => mismatched(args),
         }
     };
 }
@@ -82,7 +82,7 @@ pub(in crate::functions) fn split<'t>(regex: &Pattern, text: &'t str) -> Vec<&'t
 fn for_rows(args: &[Datum]) -> Result<(&str, &str, &str)> {
     match args {
         [Datum::Text(text), Datum::Text(pattern), rest @ ..] => Ok((text, pattern, flags(rest, 0))),
-        _ => mismatch(args).map(|_| ("", "", "")),
+        _ => mismatched(args).map(|_| ("", "", "")),
     }
 }
 
@@ -105,7 +105,7 @@ fn regexp_split_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
 
 /// `regexp_split_to_array(text, pattern [, flags])`
 fn regexp_split_to_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatch(args) };
+    let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let regex = compiled(pattern, flags_without_global(flags(rest, 0), "regexp_split_to_array")?)?;
     Ok(text_array(split(&regex, text).into_iter().map(Datum::text).collect()))
 }
@@ -117,7 +117,7 @@ fn substring(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
             let Some(found) = regex.find(text, 0) else { return Ok(Datum::Null) };
             Ok(found.group(found.groups().min(1)).into())
         }
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -126,7 +126,7 @@ fn substring_similar(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         [text @ Datum::Text(_), Datum::Text(pattern), Datum::Text(escape)] => {
             substring(cx, &[text.clone(), similar(pattern, Some(escape))?.into()])
         }
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -140,7 +140,7 @@ fn regexp_match(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
             };
             (text, pattern, flags_without_global(flags, "regexp_match").map_err(hint)?)
         }
-        _ => return mismatch(args),
+        _ => return mismatched(args),
     };
     Ok(compiled(pattern, options)?.find(text, 0).map_or(Datum::Null, |found| groups(&found)))
 }
@@ -151,14 +151,14 @@ fn regexp_like(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         [Datum::Text(text), Datum::Text(pattern), Datum::Text(flags)] => {
             (text, pattern, flags_without_global(flags, "regexp_like")?)
         }
-        _ => return mismatch(args),
+        _ => return mismatched(args),
     };
     Ok(Datum::Bool(is_match(text, pattern, options)?))
 }
 
 /// `regexp_count(text, pattern [, start [, flags]])`
 fn regexp_count(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatch(args) };
+    let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let start = int(rest, 0, 1)?;
     let options = flags_without_global(flags(rest, 1), "regexp_count")?;
     let start = checked("start", start, 1)?;
@@ -172,7 +172,7 @@ fn int(rest: &[Datum], at: usize, default: i32) -> Result<i32> {
     match rest.get(at) {
         None => Ok(default),
         Some(Datum::Int4(value)) => Ok(*value),
-        Some(_) => mismatch(rest).map(|_| 0),
+        Some(_) => mismatched(rest).map(|_| 0),
     }
 }
 
@@ -185,7 +185,7 @@ fn flags(rest: &[Datum], at: usize) -> &str {
 
 /// `regexp_instr(text, pattern [, start [, N [, endoption [, flags [, subexpr]]]]])`
 fn regexp_instr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatch(args) };
+    let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let start = checked("start", int(rest, 0, 1)?, 1)?;
     let nth = checked("n", int(rest, 1, 1)?, 1)?;
     let end = int(rest, 2, 0)?;
@@ -201,7 +201,7 @@ fn regexp_instr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 /// `regexp_substr(text, pattern [, start [, N [, flags [, subexpr]]]])`
 fn regexp_substr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatch(args) };
+    let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let start = checked("start", int(rest, 0, 1)?, 1)?;
     let nth = checked("n", int(rest, 1, 1)?, 1)?;
     let group = checked("subexpr", int(rest, 3, 0)?, 0)?;
@@ -258,7 +258,7 @@ fn replace(regex: &Pattern, text: &str, replacement: &str, from: usize, nth: usi
 /// `regexp_replace(text, pattern, replacement [, flags])`
 fn regexp_replace(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), Datum::Text(replacement), rest @ ..] = args else {
-        return mismatch(args);
+        return mismatched(args);
     };
     let flags = flags(rest, 0);
     let options = Options::parse(flags).map_err(|e| match flags.bytes().next() {
@@ -273,7 +273,7 @@ fn regexp_replace(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 /// `regexp_replace(text, pattern, replacement, start [, N [, flags]])`
 fn regexp_replace_from(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), Datum::Text(replacement), rest @ ..] = args else {
-        return mismatch(args);
+        return mismatched(args);
     };
     let start = checked("start", int(rest, 0, 1)?, 1)?;
     let nth = checked("n", int(rest, 1, 1)?, 0)?;
@@ -347,7 +347,7 @@ fn similar_to_escape(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         [Datum::Null, ..] => Ok(Datum::Null),
         [Datum::Text(pattern)] | [Datum::Text(pattern), Datum::Null] => Ok(similar(pattern, None)?.into()),
         [Datum::Text(pattern), Datum::Text(escape)] => Ok(similar(pattern, Some(escape))?.into()),
-        _ => mismatch(args),
+        _ => mismatched(args),
     }
 }
 
@@ -375,7 +375,7 @@ pub(in crate::functions) static FUNCTIONS: &[Function] = &[
     immutable(1252, "nameregexne", &[NAME, TEXT], BOOL, operator!(false, false)),
     immutable(1254, "textregexeq", &[TEXT, TEXT], BOOL, operator!(true, false)),
     immutable(1256, "textregexne", &[TEXT, TEXT], BOOL, operator!(false, false)),
-    immutable(1623, "similar_escape", &[TEXT, TEXT], TEXT, similar_to_escape).lenient(),
+    immutable(1623, "similar_escape", &[TEXT, TEXT], TEXT, similar_to_escape).lax(),
     immutable(1656, "bpcharicregexeq", &[BPCHAR, TEXT], BOOL, operator!(true, true)),
     immutable(1657, "bpcharicregexne", &[BPCHAR, TEXT], BOOL, operator!(false, true)),
     immutable(1658, "bpcharregexeq", &[BPCHAR, TEXT], BOOL, operator!(true, false)),

@@ -1,0 +1,100 @@
+//! CREATE TABLE AS and SELECT INTO: a table of the columns of a query, filled with its rows.
+
+use base::{Error, LayoutId, Result, SqlState};
+use engine_api::{CatalogObject, ColumnDesc, TableDesc, TableKind};
+use rupg_sql::nodes::{CreateTableAsStmt, InsertStmt, IntoClause, Node, ObjectType, RangeVar, SelectStmt};
+
+use super::Cx;
+use super::create_table::{layout_of, storage_options};
+use super::names::strings;
+
+pub(super) async fn create_table_as(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
+    if stmt.objtype != ObjectType::OBJECT_TABLE {
+        return Err(Error::unsupported("materialized views are not supported"));
+    }
+    let Some(Node::SelectStmt(query)) = &stmt.query else {
+        return Err(Error::unsupported("CREATE TABLE AS EXECUTE is not supported"));
+    };
+    let into = stmt.into.as_deref().ok_or_else(|| Error::internal("CREATE TABLE AS without a table"))?;
+    create(cx, into, query, stmt.if_not_exists).await
+}
+
+/// `SELECT … INTO t`: the clause stands in the leftmost part of set operations.
+pub(super) async fn select_into(cx: &mut Cx<'_>, select: &SelectStmt) -> Result<String> {
+    let mut select = select.clone();
+    let into = take_into(&mut select).ok_or_else(|| Error::internal("SELECT INTO without a table"))?;
+    create(cx, &into, &select, false).await
+}
+
+fn take_into(select: &mut SelectStmt) -> Option<Box<IntoClause>> {
+    match &mut select.larg {
+        Some(left) => take_into(left),
+        None => select.intoClause.take(),
+    }
+}
+
+async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_exists: bool) -> Result<String> {
+    let name = into.rel.as_deref().ok_or_else(|| Error::internal("CREATE TABLE AS without a name"))?;
+    let schema = cx.creation_schema(name)?;
+    let relname = name.relname.as_deref().unwrap_or_default();
+    if !cx.check_free(schema, relname, if_not_exists)? {
+        return Ok("CREATE TABLE AS".to_string());
+    }
+    let query = Node::SelectStmt(Box::new(select.clone()));
+    let columns = cx.session.query_columns(&query, cx.sql)?;
+    let names = strings(&into.colNames);
+    if names.len() > columns.len() {
+        return Err(Error::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));
+    }
+    let mut table = TableDesc {
+        oid: cx.allocate(),
+        schema,
+        name: relname.to_string(),
+        owner: cx.owner(),
+        kind: TableKind::Table,
+        columns: Vec::with_capacity(columns.len()),
+        layouts: Vec::new(),
+        constraints: Vec::new(),
+        options: storage_options(&into.options),
+        storage: 1,
+    };
+    for (i, column) in columns.iter().enumerate() {
+        let name = names.get(i).unwrap_or(&column.name);
+        if table.column(name).is_some() {
+            return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
+        }
+        table.columns.push(ColumnDesc {
+            number: i as i16 + 1,
+            name: name.clone(),
+            type_oid: column.ty.oid,
+            typmod: column.ty.typmod,
+            not_null: false,
+            default: None,
+            dropped: false,
+            missing: None,
+            identity: None,
+            generated: None,
+        });
+    }
+    table.layouts.push(layout_of(&table, LayoutId(1)));
+    let empty = table.columns.is_empty();
+    let schema_name = cx.catalog().get(schema).map(|s| s.name().to_string()).unwrap_or_default();
+    cx.put(CatalogObject::Table(table)).await?;
+    if into.skipData {
+        return Ok("CREATE TABLE AS".to_string());
+    }
+    if empty {
+        return Err(Error::unsupported("CREATE TABLE AS of a query without columns is not supported"));
+    }
+    let target = RangeVar {
+        schemaname: Some(schema_name.into()),
+        relname: Some(relname.into()),
+        inh: true,
+        relpersistence: b'p',
+        location: -1,
+        ..Default::default()
+    };
+    let insert = InsertStmt { relation: Some(Box::new(target)), selectStmt: Some(query), ..Default::default() };
+    let rows = cx.session.run_internal(&Node::InsertStmt(Box::new(insert)), cx.sql).await?;
+    Ok(format!("SELECT {rows}"))
+}

@@ -1,0 +1,124 @@
+//! LIKE in CREATE TABLE: columns of another table, and what is copied with them.
+
+use base::{Oid, Result, SqlState};
+use engine_api::{CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, IndexDesc, TableDesc};
+use rupg_sql::nodes::{Node, TableLikeClause};
+
+use super::Cx;
+use super::names::free_relation_name;
+
+/// Bits of [`TableLikeClause::options`].
+const CONSTRAINTS: u32 = 4;
+const DEFAULTS: u32 = 8;
+const GENERATED: u32 = 16;
+const IDENTITY: u32 = 32;
+const INDEXES: u32 = 64;
+
+/// Adds the columns. Answers the table they come from.
+pub(super) fn add_columns(
+    cx: &mut Cx<'_>,
+    table: &mut TableDesc,
+    clause: &TableLikeClause,
+    serials: &mut Vec<(i16, Oid, Vec<Option<Node>>)>,
+) -> Result<TableDesc> {
+    let name = clause.relation.as_deref().ok_or_else(|| base::Error::internal("LIKE without a table"))?;
+    let source = cx.table_named(name).map_err(|e| e.at_byte(cx.sql, name.location))?;
+    let copies = |what: u32| clause.options & what != 0;
+    for column in source.live_columns() {
+        if table.column(&column.name).is_some() {
+            return Err(base::Error::new(
+                SqlState::DUPLICATE_COLUMN,
+                format!("column \"{}\" specified more than once", column.name),
+            ));
+        }
+        let number = table.columns.len() as i16 + 1;
+        let identity = column.identity.filter(|_| copies(IDENTITY));
+        if identity.is_some() {
+            serials.push((number, column.type_oid, Vec::new()));
+        }
+        let default = match column.identity {
+            None if copies(DEFAULTS) => column.default.clone(),
+            _ => None,
+        };
+        let generated = column.generated.clone().filter(|_| copies(GENERATED));
+        table.columns.push(ColumnDesc { number, default, identity, generated, missing: None, ..column.clone() });
+    }
+    Ok(source)
+}
+
+/// The column of the new table that stands for one of the source.
+fn counterpart(source: &TableDesc, table: &TableDesc, number: i16) -> Option<i16> {
+    table.column(&source.columns.get(number as usize - 1)?.name).map(|c| c.number)
+}
+
+/// Copies constraints and indexes once the new table is there.
+pub(super) async fn finish(cx: &mut Cx<'_>, table: &TableDesc, likes: &[(TableDesc, u32)]) -> Result<()> {
+    for (source, options) in likes {
+        let mut desc = cx.catalog().table(table.oid).cloned().unwrap_or_else(|| table.clone());
+        let place = |number: i16| counterpart(source, table, number);
+        if options & CONSTRAINTS != 0 {
+            for constraint in &source.constraints {
+                if !matches!(constraint.kind, ConstraintKind::Check { .. }) {
+                    continue;
+                }
+                desc.constraints.push(ConstraintDesc {
+                    oid: cx.allocate(),
+                    name: constraint.name.clone(),
+                    columns: constraint.columns.iter().filter_map(|&n| place(n)).collect(),
+                    kind: constraint.kind.clone(),
+                });
+            }
+            cx.put(CatalogObject::Table(desc.clone())).await?;
+        }
+        if options & INDEXES != 0 {
+            copy_indexes(cx, desc, source).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) -> Result<()> {
+    let catalog = cx.catalog();
+    let indexes: Vec<IndexDesc> = catalog.indexes(source.oid).cloned().collect();
+    for index in indexes {
+        let catalog = cx.catalog();
+        let keys: Vec<_> = index
+            .keys
+            .iter()
+            .filter_map(|k| counterpart(source, &desc, k.column).map(|column| engine_api::IndexKey { column, ..*k }))
+            .collect();
+        let constraint = source.constraints.iter().find(|c| {
+            matches!(c.kind, ConstraintKind::PrimaryKey { index: own } | ConstraintKind::Unique { index: own }
+                if own == index.oid)
+        });
+        let columns: Vec<i16> = keys.iter().map(|k| k.column).collect();
+        let names: Vec<&str> = columns.iter().map(|&n| desc.columns[n as usize - 1].name.as_str()).collect();
+        let (middle, label) = match (constraint.is_some(), index.primary) {
+            (_, true) => (String::new(), "pkey"),
+            (true, _) => (names.join("_"), "key"),
+            _ => (names.join("_"), "idx"),
+        };
+        let name = free_relation_name(&catalog, desc.schema, &desc.name, &middle, label, &[]);
+        let copy = IndexDesc {
+            oid: cx.allocate(),
+            schema: desc.schema,
+            name: name.clone(),
+            table: desc.oid,
+            keys,
+            ..index.clone()
+        };
+        if constraint.is_some() {
+            let kind = match index.primary {
+                true => ConstraintKind::PrimaryKey { index: copy.oid },
+                false => ConstraintKind::Unique { index: copy.oid },
+            };
+            for &number in columns.iter().filter(|_| index.primary) {
+                desc.columns[number as usize - 1].not_null = true;
+            }
+            desc.constraints.push(ConstraintDesc { oid: cx.allocate(), name, columns, kind });
+            cx.put(CatalogObject::Table(desc.clone())).await?;
+        }
+        cx.put(CatalogObject::Index(copy)).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Memory of sorts, hash tables and groups: a share of the server's for all running statements, and a part of that for one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use base::{Error, Result, SqlState};
+
+/// What one statement may take at most (rule R18).
+const STATEMENT_MAX: usize = 2 << 30;
+/// What all statements may take at least, however small the server's limit is.
+const TOTAL_MIN: usize = 8 << 20;
+/// Taken from the common budget at once, so that statements do not meet at its counter for every row.
+const STEP: usize = 256 << 10;
+
+/// The memory that the statements of a server share.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    /// Reserved by running statements. Relaxed: it guards no other memory.
+    used: AtomicUsize,
+    total: usize,
+}
+
+impl MemoryBudget {
+    /// A quarter of the server's limit for rows.
+    pub fn new(server_limit: u64) -> MemoryBudget {
+        let total = usize::try_from(server_limit / 4).unwrap_or(usize::MAX).max(TOTAL_MIN);
+        MemoryBudget { used: AtomicUsize::new(0), total }
+    }
+}
+
+/// What one execution holds of a budget; given back when dropped.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    budget: Option<Arc<MemoryBudget>>,
+    /// Bytes that operators say they keep.
+    charged: usize,
+    /// Bytes taken from the budget for that.
+    reserved: usize,
+}
+
+impl Held {
+    /// Counts `bytes` that an operator keeps from now on.
+    ///
+    /// # Errors
+    /// 53200 beyond what the statement, or all statements together, may take.
+    #[inline]
+    pub fn charge(&mut self, bytes: usize, budget: &Arc<MemoryBudget>) -> Result<()> {
+        self.charged += bytes;
+        if self.charged <= self.reserved { Ok(()) } else { self.reserve(budget) }
+    }
+
+    fn reserve(&mut self, budget: &Arc<MemoryBudget>) -> Result<()> {
+        if self.charged > STATEMENT_MAX {
+            return Err(exhausted(format!(
+                "The statement needs more than {} MB for its sorts, hash tables and groups.",
+                STATEMENT_MAX >> 20
+            )));
+        }
+        let step = (self.charged - self.reserved).max(STEP);
+        self.budget.get_or_insert_with(|| Arc::clone(budget));
+        let before = budget.used.fetch_add(step, Ordering::Relaxed);
+        self.reserved += step;
+        if before + step <= budget.total {
+            return Ok(());
+        }
+        Err(exhausted(format!(
+            "Running statements need more than {} MB for their sorts, hash tables and groups.",
+            budget.total >> 20
+        )))
+    }
+
+    /// What operators said they keep.
+    pub fn bytes(&self) -> usize {
+        self.charged
+    }
+
+    /// Gives everything back.
+    pub fn release(&mut self) {
+        if let Some(budget) = &self.budget {
+            budget.used.fetch_sub(self.reserved, Ordering::Relaxed);
+        }
+        (self.charged, self.reserved) = (0, 0);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cold]
+fn exhausted(detail: String) -> Error {
+    Error::new(SqlState::OUT_OF_MEMORY, "out of memory").detail(detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_share_and_give_back() {
+        let budget = Arc::new(MemoryBudget::new(64 << 20));
+        let (mut one, mut other) = (Held::default(), Held::default());
+        one.charge(10 << 20, &budget).unwrap();
+        let refused = other.charge(7 << 20, &budget).unwrap_err();
+        assert_eq!(refused.code(), SqlState::OUT_OF_MEMORY);
+        drop(one);
+        other.release();
+        for _ in 0..15 << 10 {
+            other.charge(1 << 10, &budget).unwrap();
+        }
+        drop(other);
+        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,447 @@
+//! The SQL text of bound expressions, as PostgreSQL's `ruleutils.c` writes it.
+//!
+//! Responsible for: parentheses, casts and constants of defaults and checks, in the plain form and the pretty one
+//! (`pg_get_expr(…, true)`).
+//! Not responsible for: queries.
+//! Invariant: what cannot be bound or written so is shown as it is kept, never left out.
+
+use std::fmt::Write as _;
+
+use engine_api::TableDesc;
+use types::{Datum, oid};
+
+use crate::bind::{self, BindContext};
+use crate::ddl::quote_name;
+use crate::functions::{self, EvalContext, Function};
+use crate::ir::{AnyAllSource, CastKind, Expr, Ty};
+
+/// A column's default as it is shown.
+pub fn default_text(text: &str, ty: Ty, pretty: bool, cx: &dyn EvalContext) -> String {
+    let bound = with_binder(cx, |binder| bind::bind_default(text, ty, "", binder));
+    let Ok(expr) = bound else { return text.to_string() };
+    let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };
+    write(shown, None, pretty, cx).unwrap_or_else(|| text.to_string())
+}
+
+/// What a generated column is computed from, as it is shown.
+pub fn generated_text(text: &str, ty: Ty, table: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> String {
+    let bound = with_binder(cx, |binder| bind::bind_generated(text, ty, table, binder));
+    let Ok(expr) = bound else { return text.to_string() };
+    let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };
+    write(shown, Some(table), pretty, cx).unwrap_or_else(|| text.to_string())
+}
+
+/// A check (no type) or the expression of a generated column with the column names of another version of its table.
+pub fn restated(text: &str, ty: Option<Ty>, old: &TableDesc, new: &TableDesc, cx: &dyn EvalContext) -> Option<String> {
+    let bound = with_binder(cx, |binder| match ty {
+        Some(ty) => bind::bind_generated(text, ty, old, binder),
+        None => bind::bind_check(text, old, binder),
+    });
+    write(&bound.ok()?, Some(new), false, cx)
+}
+
+/// A CHECK condition as it is shown.
+pub fn check_text(text: &str, table: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> String {
+    let bound = with_binder(cx, |binder| bind::bind_check(text, table, binder));
+    let shown = bound.ok().and_then(|expr| write(&expr, Some(table), pretty, cx));
+    shown.unwrap_or_else(|| if pretty { text.to_string() } else { format!("({text})") })
+}
+
+fn with_binder<T>(cx: &dyn EvalContext, run: impl FnOnce(&mut BindContext<'_>) -> T) -> T {
+    let mut binder = BindContext::new(cx.catalog(), cx.identity(), cx, &[]);
+    binder.keeps_calls = true;
+    run(&mut binder)
+}
+
+fn write(expr: &Expr, table: Option<&TableDesc>, pretty: bool, cx: &dyn EvalContext) -> Option<String> {
+    let mut writer = Writer { table, pretty, cx, out: String::new() };
+    writer.expr(expr).then_some(writer.out)
+}
+
+/// What an expression is inside of, as far as parentheses depend on it.
+#[derive(Clone, Copy, PartialEq)]
+enum Around<'a> {
+    /// An operator, and whether this is its left operand.
+    Operator(&'a str, bool),
+    And,
+    Or,
+    Not,
+    /// A cast.
+    Cast,
+    /// Something that separates its parts by itself: a call, a list.
+    List,
+    Other,
+}
+
+struct Writer<'a> {
+    table: Option<&'a TableDesc>,
+    pretty: bool,
+    cx: &'a dyn EvalContext,
+    out: String,
+}
+
+/// The operator that a function stands behind.
+fn operator_of(function: &'static Function, args: usize) -> Option<&'static str> {
+    functions::all_operators()
+        .iter()
+        .filter(|o| o.left.is_valid() == (args == 2))
+        .filter(|o| o.function == function.name)
+        .find(|o| {
+            let types: &[base::Oid] = if args == 2 { &[o.left, o.right] } else { &[o.right] };
+            functions::function(o.function, types).is_some_and(|f| std::ptr::eq(f, function))
+        })
+        .map(|o| o.name)
+}
+
+/// What a call casts from, if it is the function of a cast.
+fn cast_argument<'e>(function: &'static Function, args: &'e [Expr], ty: Ty) -> Option<&'e Expr> {
+    let first = args.first()?;
+    let extra_are_constant = args[1..].iter().all(|a| matches!(a, Expr::Const(..)));
+    let entry = functions::cast(*function.args.first()?, ty.oid)?;
+    (extra_are_constant && entry.function == Some(function.name)).then_some(first)
+}
+
+/// An expression below the casts around it.
+fn without_casts(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast { arg, .. } => without_casts(arg),
+        Expr::Call { function, args, ty, .. } => match cast_argument(function, args, *ty) {
+            Some(arg) => without_casts(arg),
+            None => expr,
+        },
+        expr => expr,
+    }
+}
+
+/// Functions that the grammar spells as key words.
+fn key_word(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "current_date" => "CURRENT_DATE",
+        "current_time" => "CURRENT_TIME",
+        "current_timestamp" => "CURRENT_TIMESTAMP",
+        "localtime" => "LOCALTIME",
+        "localtimestamp" => "LOCALTIMESTAMP",
+        "current_user" => "CURRENT_USER",
+        "session_user" => "SESSION_USER",
+        "current_role" => "CURRENT_ROLE",
+        "user" => "USER",
+        "current_catalog" => "CURRENT_CATALOG",
+        "current_schema" => "CURRENT_SCHEMA",
+        _ => return None,
+    })
+}
+
+fn type_name(ty: Ty) -> String {
+    if ty.oid == oid::BPCHAR && ty.typmod < 0 {
+        return "bpchar".to_string();
+    }
+    types::format_type(ty.oid, ty.typmod)
+}
+
+fn quote_literal(text: &str) -> String {
+    let doubled = text.replace('\'', "''");
+    if doubled.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
+}
+
+impl Writer<'_> {
+    /// Writes an expression; `false` if there is no form for it.
+    fn expr(&mut self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Const(value, ty) => self.constant(value, *ty, true),
+            Expr::Column(column) => {
+                let name = self.table.and_then(|t| t.columns.get(column.column)).map(|c| quote_name(&c.name));
+                self.out.push_str(name.as_deref().unwrap_or("?"));
+                name.is_some()
+            }
+            Expr::Call { function, args, ty, .. } => self.call(function, args, *ty),
+            Expr::Cast { arg, ty, kind, .. } => {
+                // Fitting a value to a length takes the cast to its type along.
+                let inner = if *kind == CastKind::Typmod { self.below_same_cast(arg, *ty) } else { arg };
+                self.cast(inner, *ty)
+            }
+            Expr::And(args) => self.joined(args, " AND ", Around::And),
+            Expr::Or(args) => self.joined(args, " OR ", Around::Or),
+            Expr::Not(arg) => self.wrapped(|w| {
+                w.out.push_str("NOT ");
+                w.part(arg, Around::Not)
+            }),
+            Expr::IsNull { arg, negated } => self.test(arg, if *negated { "IS NOT NULL" } else { "IS NULL" }),
+            Expr::BooleanTest { arg, want, negated } => {
+                let word = match want {
+                    Some(true) => "TRUE",
+                    Some(false) => "FALSE",
+                    None => "UNKNOWN",
+                };
+                self.test(arg, &format!("IS {}{word}", if *negated { "NOT " } else { "" }))
+            }
+            Expr::Distinct { args, negated, .. } => {
+                let between = |w: &mut Self| {
+                    w.wrapped(|w| {
+                        w.part(&args[0], Around::Other)
+                            && w.word(" IS DISTINCT FROM ")
+                            && w.part(&args[1], Around::Other)
+                    })
+                };
+                match negated {
+                    false => between(self),
+                    true => self.wrapped(|w| {
+                        w.out.push_str("NOT (");
+                        w.part(&args[0], Around::Other)
+                            && w.word(" IS DISTINCT FROM ")
+                            && w.part(&args[1], Around::Other)
+                            && w.word(")")
+                    }),
+                }
+            }
+            Expr::Case { branches, otherwise, ty } => self.case(branches, otherwise.as_deref(), *ty),
+            Expr::Coalesce(args, _) => self.listed("COALESCE(", args, ")"),
+            Expr::NullIf { args, .. } => self.listed("NULLIF(", &args[..], ")"),
+            Expr::MinMax { greatest, args, .. } => {
+                self.listed(if *greatest { "GREATEST(" } else { "LEAST(" }, args, ")")
+            }
+            Expr::Array { elements, ty, .. } => {
+                if elements.is_empty() {
+                    let _ = write!(self.out, "ARRAY[]::{}", type_name(*ty));
+                    return true;
+                }
+                self.listed("ARRAY[", elements, "]")
+            }
+            Expr::Row(args, _) => self.listed("ROW(", args, ")"),
+            Expr::Subscript { array, indexes, .. } => {
+                self.part(array, Around::Other)
+                    && indexes.iter().all(|index| self.word("[") && self.expr(index) && self.word("]"))
+            }
+            Expr::AnyAll { all, function, left, right } => self.any_all(*all, function, left, right),
+            _ => false,
+        }
+    }
+
+    fn word(&mut self, word: &str) -> bool {
+        self.out.push_str(word);
+        true
+    }
+
+    /// Puts parentheses around, which the pretty form leaves to whoever is around.
+    fn wrapped(&mut self, inner: impl FnOnce(&mut Self) -> bool) -> bool {
+        if self.pretty {
+            return inner(self);
+        }
+        self.out.push('(');
+        inner(self) && self.word(")")
+    }
+
+    /// A part of an expression, in parentheses if the pretty form needs them.
+    fn part(&mut self, expr: &Expr, around: Around<'_>) -> bool {
+        if !self.pretty || self.is_simple(expr, around) {
+            return self.expr(expr);
+        }
+        self.out.push('(');
+        self.expr(expr) && self.word(")")
+    }
+
+    /// PostgreSQL's `isSimpleNode`.
+    fn is_simple(&self, expr: &Expr, around: Around<'_>) -> bool {
+        let in_boolean = matches!(around, Around::And | Around::Or | Around::Not | Around::List);
+        match expr {
+            Expr::Const(..)
+            | Expr::Column(_)
+            | Expr::Case { .. }
+            | Expr::Coalesce(..)
+            | Expr::NullIf { .. }
+            | Expr::MinMax { .. }
+            | Expr::Array { .. }
+            | Expr::Row(..)
+            | Expr::Subscript { .. } => true,
+            Expr::Cast { arg, .. } => self.is_simple(arg, Around::Cast),
+            Expr::Call { function, args, .. } => match operator_of(function, args.len()) {
+                None => true,
+                Some(operator) => match around {
+                    Around::Operator(outer, is_left) => {
+                        let rank = |name: &str| match name {
+                            "+" | "-" => 1,
+                            "*" | "/" | "%" => 2,
+                            _ => 0,
+                        };
+                        let (own, outer) = (rank(operator), rank(outer));
+                        own > 0 && outer > 0 && args.len() == 2 && (own > outer || own == outer && is_left)
+                    }
+                    _ => in_boolean,
+                },
+            },
+            Expr::IsNull { .. } | Expr::BooleanTest { .. } | Expr::Distinct { negated: false, .. } => in_boolean,
+            Expr::And(_) | Expr::Not(_) | Expr::Distinct { .. } => {
+                matches!(around, Around::And | Around::Or | Around::List)
+            }
+            Expr::Or(_) => matches!(around, Around::Or | Around::List),
+            _ => false,
+        }
+    }
+
+    fn joined(&mut self, args: &[Expr], word: &str, around: Around<'_>) -> bool {
+        self.wrapped(|w| args.iter().enumerate().all(|(i, arg)| (i == 0 || w.word(word)) && w.part(arg, around)))
+    }
+
+    fn test(&mut self, arg: &Expr, what: &str) -> bool {
+        self.wrapped(|w| w.part(arg, Around::Other) && w.word(" ") && w.word(what))
+    }
+
+    fn listed(&mut self, before: &str, args: &[Expr], after: &str) -> bool {
+        self.out.push_str(before);
+        args.iter().enumerate().all(|(i, arg)| (i == 0 || self.word(", ")) && self.expr(arg)) && self.word(after)
+    }
+
+    fn call(&mut self, function: &'static Function, args: &[Expr], ty: Ty) -> bool {
+        if let Some(operator) = operator_of(function, args.len()) {
+            return match args {
+                [left, right] => self.wrapped(|w| {
+                    w.part(left, Around::Operator(operator, true))
+                        && w.word(" ")
+                        && w.word(operator)
+                        && w.word(" ")
+                        && w.part(right, Around::Operator(operator, false))
+                }),
+                [arg] => {
+                    self.wrapped(|w| w.word(operator) && w.word(" ") && w.part(arg, Around::Operator(operator, false)))
+                }
+                _ => false,
+            };
+        }
+        if let Some(arg) = cast_argument(function, args, ty) {
+            return self.cast(arg, ty);
+        }
+        if let Some(word) = key_word(function.name) {
+            self.out.push_str(word);
+            return match args {
+                [] => true,
+                [Expr::Const(Datum::Int4(precision), _)] => {
+                    let _ = write!(self.out, "({precision})");
+                    true
+                }
+                _ => false,
+            };
+        }
+        self.listed(&format!("{}(", quote_name(function.name)), args, ")")
+    }
+
+    /// What a length applies to, below the cast to the same type that came with it.
+    fn below_same_cast<'e>(&self, expr: &'e Expr, to: Ty) -> &'e Expr {
+        match expr {
+            Expr::Cast { arg, ty, .. } if ty.oid == to.oid => arg,
+            Expr::Call { function, args, ty, .. } if ty.oid == to.oid => {
+                cast_argument(function, args, *ty).unwrap_or(expr)
+            }
+            expr => expr,
+        }
+    }
+
+    fn cast(&mut self, arg: &Expr, ty: Ty) -> bool {
+        if let Expr::Const(value, from) = arg
+            && from.oid == ty.oid
+        {
+            // The constant is of the type already: its own label would be one too many.
+            return self.constant(value, *from, false) && self.label(ty);
+        }
+        // Casts inside of a cast that were not written are not shown.
+        let parentheses = !self.pretty;
+        (!parentheses || self.word("("))
+            && self.part(arg, Around::Cast)
+            && (!parentheses || self.word(")"))
+            && self.label(ty)
+    }
+
+    fn label(&mut self, ty: Ty) -> bool {
+        let _ = write!(self.out, "::{}", type_name(ty));
+        true
+    }
+
+    fn constant(&mut self, value: &Datum, ty: Ty, labelled: bool) -> bool {
+        if value.is_null() {
+            self.out.push_str("NULL");
+            return !labelled || self.label(ty);
+        }
+        let Some(text) = self.value_text(value, ty) else { return false };
+        let plain_number = text.starts_with(|c: char| c.is_ascii_digit());
+        let (quoted, mut needs_label) = match ty.oid {
+            oid::BOOL => {
+                self.out.push_str(if matches!(value, Datum::Bool(true)) { "true" } else { "false" });
+                return true;
+            }
+            oid::INT4 => (!plain_number, !plain_number),
+            oid::NUMERIC => {
+                let like_float = plain_number && text.contains(['e', 'E', '.']);
+                (!like_float, !like_float)
+            }
+            oid::UNKNOWN => (true, false),
+            _ => (true, true),
+        };
+        needs_label |= ty.oid == oid::NUMERIC && ty.typmod >= 0;
+        match quoted {
+            true => self.out.push_str(&quote_literal(&text)),
+            false => self.out.push_str(&text),
+        }
+        !(needs_label && labelled) || self.label(ty)
+    }
+
+    fn value_text(&self, value: &Datum, ty: Ty) -> Option<String> {
+        if let (oid::REGCLASS, Datum::Oid(number)) = (ty.oid, value) {
+            let (catalog, identity) = (self.cx.catalog(), self.cx.identity());
+            return Some(super::relation_text(&catalog, &identity.search_path, base::Oid(*number)));
+        }
+        let mut text = Vec::new();
+        types::write_text(value.as_ref(), ty.oid, self.cx.settings(), &mut text).ok()?;
+        String::from_utf8(text).ok()
+    }
+
+    fn case(&mut self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, ty: Ty) -> bool {
+        let (line, end) = ("\n    ", "\n");
+        self.out.push_str("\nCASE");
+        let all = branches.iter().all(|(when, then)| {
+            self.word(line) && self.word("WHEN ") && self.expr(when) && self.word(" THEN ") && self.expr(then)
+        });
+        let null = Expr::Const(Datum::Null, ty);
+        all && self.word(line)
+            && self.word("ELSE ")
+            && self.expr(otherwise.unwrap_or(&null))
+            && self.word(end)
+            && self.word("END")
+    }
+
+    fn any_all(&mut self, all: bool, function: &'static Function, left: &Expr, right: &AnyAllSource) -> bool {
+        let Some(operator) = operator_of(function, 2) else { return false };
+        self.wrapped(|w| {
+            w.part(left, Around::Operator(operator, true))
+                && w.word(" ")
+                && w.word(operator)
+                && w.word(if all { " ALL (" } else { " ANY (" })
+                && match right {
+                    AnyAllSource::Array(array) => w.part(array, Around::Other),
+                    AnyAllSource::List(values) => w.in_list(left, values),
+                }
+                && w.word(")")
+        })
+    }
+
+    /// The list of IN, which PostgreSQL keeps as an array of the type that the operands have in common.
+    fn in_list(&mut self, left: &Expr, values: &[Expr]) -> bool {
+        let common = match left {
+            Expr::Cast { arg, kind: CastKind::Relabel, .. } => Some(arg.ty().oid),
+            _ => None,
+        };
+        let Some(common) = common else { return self.listed("ARRAY[", values, "]") };
+        let relabelled: Vec<Expr> = values
+            .iter()
+            .map(|value| match value {
+                Expr::Cast { arg, kind: CastKind::Relabel, .. } => (**arg).clone(),
+                Expr::Const(value, _) => Expr::Const(value.clone(), Ty::of(common)),
+                other => other.clone(),
+            })
+            .collect();
+        let (open, close) = if self.pretty { ("", "") } else { ("(", ")") };
+        self.word(open)
+            && self.listed("ARRAY[", &relabelled, "]")
+            && self.word(close)
+            && self.word("::")
+            && self.word(&type_name(Ty::of(left.ty().oid)))
+            && self.word("[]")
+    }
+}

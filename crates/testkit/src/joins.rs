@@ -1,0 +1,242 @@
+//! Random joins of small tables with NULLs: trees of inner and outer joins, subqueries and LATERAL, any conditions.
+//!
+//! The tables are small and the values few, so that every kind of match, of non-match and of NULL occurs in most queries.
+//! Every query orders its rows by all columns, so that two servers must agree on every byte.
+
+use crate::random::Random;
+
+const TABLES: [&str; 4] = ["a", "b", "c", "d"];
+const COLUMNS: [&str; 3] = ["k", "v", "w"];
+
+/// Values of columns: 0 to this.
+const VALUES: u64 = 4;
+
+/// Statements that make the tables `a` to `d`, with indexes that tempt the planner.
+pub fn tables(random: &mut Random) -> Vec<String> {
+    let mut statements = Vec::new();
+    for table in TABLES {
+        statements.push(format!("CREATE TABLE {table} (k int, v int, w int)"));
+        let rows: Vec<String> = (0..random.below(9)).map(|_| row(random)).collect();
+        if !rows.is_empty() {
+            statements.push(format!("INSERT INTO {table} VALUES {}", rows.join(", ")));
+        }
+    }
+    statements.push("CREATE TABLE e (k int PRIMARY KEY, v int, w int)".to_owned());
+    statements.push("INSERT INTO e VALUES (0, 1, 2), (1, NULL, 0), (3, 3, NULL), (4, 4, 4)".to_owned());
+    statements.push("CREATE INDEX ON a (k)".to_owned());
+    statements.push("CREATE INDEX ON b (v, k)".to_owned());
+    statements.push("CREATE INDEX ON c (w DESC)".to_owned());
+    statements
+}
+
+fn row(random: &mut Random) -> String {
+    let value = |random: &mut Random| match random.below(5) {
+        0 => "NULL".to_owned(),
+        _ => random.below(VALUES + 1).to_string(),
+    };
+    format!("({}, {}, {})", value(random), value(random), value(random))
+}
+
+/// A query over the tables of [`tables`].
+pub fn query(random: &mut Random) -> String {
+    let mut writer = Writer { random, names: 0 };
+    writer.query()
+}
+
+struct Writer<'a> {
+    random: &'a mut Random,
+    /// Aliases handed out.
+    names: usize,
+}
+
+/// A FROM item and the aliases in it.
+struct Tree {
+    text: String,
+    aliases: Vec<String>,
+}
+
+impl Writer<'_> {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.random.below(limit)
+    }
+
+    fn pick<'t>(&mut self, of: &[&'t str]) -> &'t str {
+        of[self.below(of.len() as u64) as usize]
+    }
+
+    fn query(&mut self) -> String {
+        let rels = 2 + self.below(3) as usize;
+        let (from, scope) = match self.below(4) {
+            // FROM with a comma; the second part may see the first.
+            0 => {
+                let first = self.tree(rels / 2, &[]);
+                let second = self.tree(rels - rels / 2, &first.aliases);
+                let scope = [first.aliases, second.aliases].concat();
+                (format!("{}, {}", first.text, second.text), scope)
+            }
+            _ => {
+                let tree = self.tree(rels, &[]);
+                (tree.text, tree.aliases)
+            }
+        };
+        let filter = match self.below(3) {
+            0 => String::new(),
+            _ => format!(" WHERE {}", self.condition(&scope, 2)),
+        };
+        if self.below(6) == 0 {
+            let alias = &scope[self.below(scope.len() as u64) as usize];
+            let column = self.pick(&COLUMNS);
+            return format!(
+                "SELECT {alias}.{column}, count(*), sum({0}.v), count({0}.k) FROM {from}{filter} GROUP BY 1 ORDER BY 1, 2, 3, 4",
+                scope[0]
+            );
+        }
+        let columns: Vec<String> =
+            scope.iter().flat_map(|alias| COLUMNS.map(|column| format!("{alias}.{column}"))).collect();
+        let order: Vec<String> = (1..=columns.len()).map(|n| n.to_string()).collect();
+        format!("SELECT {} FROM {from}{filter} ORDER BY {}", columns.join(", "), order.join(", "))
+    }
+
+    fn alias(&mut self) -> String {
+        self.names += 1;
+        format!("t{}", self.names)
+    }
+
+    fn table(&mut self) -> &'static str {
+        match self.below(5) {
+            4 => "e",
+            n => TABLES[n as usize],
+        }
+    }
+
+    /// A tree of `rels` relations; `outer` may be named by LATERAL parts.
+    fn tree(&mut self, rels: usize, outer: &[String]) -> Tree {
+        if rels <= 1 {
+            return self.leaf(outer);
+        }
+        let left_rels = 1 + self.below(rels as u64 - 1) as usize;
+        let left = self.tree(left_rels, outer);
+        let kind = self.pick(&["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"]);
+        // The right side may look at the left one only where every row of it is there first.
+        let visible = match kind {
+            "JOIN" | "LEFT JOIN" | "CROSS JOIN" => [outer, &left.aliases].concat(),
+            _ => Vec::new(),
+        };
+        let right = self.tree(rels - left_rels, &visible);
+        let text = match kind {
+            "CROSS JOIN" => format!("{} CROSS JOIN {}", left.text, parenthesized(&right)),
+            "FULL JOIN" => {
+                // PostgreSQL needs an equality to hash by.
+                let (l, r) = (self.column_of(&left.aliases), self.column_of(&right.aliases));
+                let more = match self.below(3) {
+                    0 => format!(" AND {}", self.simple(&[left.aliases.clone(), right.aliases.clone()].concat())),
+                    _ => String::new(),
+                };
+                format!("{} FULL JOIN {} ON {l} = {r}{more}", left.text, parenthesized(&right))
+            }
+            kind => {
+                let on = self.on(&left.aliases, &right.aliases);
+                format!("{} {kind} {} ON {on}", left.text, parenthesized(&right))
+            }
+        };
+        Tree { text, aliases: [left.aliases, right.aliases].concat() }
+    }
+
+    fn leaf(&mut self, outer: &[String]) -> Tree {
+        let (alias, table) = (self.alias(), self.table());
+        let inner = [alias.clone()];
+        let text = match self.below(12) {
+            0 => format!("(SELECT * FROM {table} AS {alias} WHERE {}) AS {alias}", self.simple(&inner)),
+            1 => format!("(SELECT DISTINCT k, v, w FROM {table}) AS {alias}"),
+            2 => format!("(SELECT k, max(v) AS v, count(*) AS w FROM {table} GROUP BY k) AS {alias}"),
+            3 => format!("(VALUES (1, 2, 3), (NULL, 0, 1), (2, NULL, 2)) AS {alias} (k, v, w)"),
+            4 if !outer.is_empty() => {
+                let scope = [outer, &inner].concat();
+                format!("LATERAL (SELECT * FROM {table} AS {alias} WHERE {}) AS {alias}", self.compare(&scope))
+            }
+            5 => format!("(SELECT k, v, w FROM {table} ORDER BY k, v, w LIMIT 3) AS {alias}"),
+            6 => format!("(SELECT k, v, w FROM {table} UNION ALL SELECT v, w, k FROM e) AS {alias}"),
+            _ => format!("{table} AS {alias}"),
+        };
+        Tree { text, aliases: vec![alias] }
+    }
+
+    fn on(&mut self, left: &[String], right: &[String]) -> String {
+        let both = [left, right].concat();
+        let equal = format!("{} = {}", self.column_of(left), self.column_of(right));
+        match self.below(10) {
+            0 => self.pick(&["true", "false", "NULL"]).to_owned(),
+            1 => self.condition(&both, 1),
+            2 => format!("{equal} OR {}", self.simple(&both)),
+            3 | 4 => format!("{equal} AND {}", self.condition(&both, 1)),
+            5 => format!("{equal} AND {} = {}", self.column_of(left), self.column_of(right)),
+            _ => equal,
+        }
+    }
+
+    fn column_of(&mut self, aliases: &[String]) -> String {
+        let alias = &aliases[self.below(aliases.len() as u64) as usize];
+        format!("{alias}.{}", self.pick(&COLUMNS))
+    }
+
+    fn compare(&mut self, aliases: &[String]) -> String {
+        let operator = self.pick(&["=", "=", "=", "<", ">=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]);
+        format!("{} {operator} {}", self.column_of(aliases), self.column_of(aliases))
+    }
+
+    fn simple(&mut self, aliases: &[String]) -> String {
+        let column = self.column_of(aliases);
+        match self.below(7) {
+            0 => format!("{column} IS NULL"),
+            1 => format!("{column} IS NOT NULL"),
+            2 => format!("{column} IN ({}, {})", self.below(VALUES), self.below(VALUES)),
+            3 => format!("{column} {} {}", self.pick(&["<", ">", "<>"]), self.below(VALUES)),
+            4 => format!("coalesce({column}, {}) = {}", self.below(VALUES), self.below(VALUES)),
+            5 => format!("{column} = {}", self.below(VALUES)),
+            _ => self.compare(aliases),
+        }
+    }
+
+    fn condition(&mut self, aliases: &[String], depth: u32) -> String {
+        if depth == 0 {
+            return self.simple(aliases);
+        }
+        match self.below(9) {
+            0 => format!("({} OR {})", self.condition(aliases, depth - 1), self.condition(aliases, depth - 1)),
+            1 | 2 => format!("({} AND {})", self.condition(aliases, depth - 1), self.condition(aliases, depth - 1)),
+            3 => format!("NOT ({})", self.condition(aliases, depth - 1)),
+            4 => {
+                let (alias, table) = (self.alias(), self.table());
+                let scope = [aliases, &[alias.clone()]].concat();
+                let not = self.pick(&["", "NOT "]);
+                let filter = format!("{alias}.{} = {}", self.pick(&COLUMNS), self.column_of(&scope));
+                let more = self.simple(&scope);
+                format!("{not}EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {filter} AND {more})")
+            }
+            5 => {
+                let (alias, table) = (self.alias(), self.table());
+                let scope = [aliases, &[alias.clone()]].concat();
+                let (column, not, inner) = (self.column_of(aliases), self.pick(&["", "NOT "]), self.pick(&COLUMNS));
+                let filter = match self.below(2) {
+                    0 => String::new(),
+                    _ => format!(" WHERE {}", self.simple(&scope)),
+                };
+                format!("{column} {not}IN (SELECT {alias}.{inner} FROM {table} AS {alias}{filter})")
+            }
+            6 => {
+                let (alias, table) = (self.alias(), self.table());
+                let outer = self.column_of(aliases);
+                format!(
+                    "{} >= (SELECT count(*) FROM {table} AS {alias} WHERE {alias}.{} = {outer})",
+                    self.column_of(aliases),
+                    self.pick(&COLUMNS)
+                )
+            }
+            _ => self.simple(aliases),
+        }
+    }
+}
+
+fn parenthesized(tree: &Tree) -> String {
+    if tree.aliases.len() > 1 { format!("({})", tree.text) } else { tree.text.clone() }
+}

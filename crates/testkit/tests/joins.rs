@@ -1,0 +1,47 @@
+//! Random join trees over small tables with NULLs: PostgreSQL and the server under test must agree on every row.
+//!
+//! The seed is printed; `NYALA_SEED=n` repeats a run.
+
+use testkit::{Connection, Random, Target, joins};
+
+const ROUNDS: u64 = 6;
+const QUERIES: u64 = 150;
+
+/// More than that says nothing new.
+const SHOWN: usize = 10;
+
+#[test]
+fn random_joins_agree() {
+    let seed = Random::seed();
+    println!("NYALA_SEED={seed}");
+    let mut random = Random::new(seed);
+    let (mut wrong, mut fine) = (Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        let (reference, subject) = (Target::reference(), Target::start());
+        let (mut first, mut second) = (reference.connect(), subject.connect());
+        let tables = joins::tables(&mut random);
+        for sql in &tables {
+            create(&mut first, sql);
+            create(&mut second, sql);
+        }
+        for _ in 0..QUERIES {
+            let sql = joins::query(&mut random);
+            let (expected, actual) = (first.query(&sql), second.query(&sql));
+            fine += usize::from(expected.error().is_none());
+            if expected != actual {
+                let made = tables.join(";\n");
+                wrong.push(format!("{made};\n{sql}\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"));
+            }
+        }
+    }
+    println!("{fine} of {} queries give rows", ROUNDS * QUERIES);
+    assert!(fine as u64 * 10 >= ROUNDS * QUERIES * 9, "only {fine} queries are right at all");
+    let count = wrong.len();
+    wrong.truncate(SHOWN);
+    assert!(count == 0, "NYALA_SEED={seed}: {count} queries differ:\n{}", wrong.join("\n\n"));
+}
+
+fn create(connection: &mut Connection, sql: &str) {
+    let reply = connection.query(sql);
+    assert_eq!(reply.error(), None, "{sql}");
+}

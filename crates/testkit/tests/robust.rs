@@ -1,0 +1,18 @@
+//! A server that is broken on purpose: full disks, hostile bytes, statements without measure, clients that vanish. It must
+//! answer or refuse, live on, and hold no more afterwards than before.
+//!
+//! Tests with random input print their seed; `NYALA_SEED=n` repeats a run. Tests that need Nyala itself (its process, its
+//! log) say so and pass when the target is PostgreSQL.
+
+mod robust {
+    mod bytes;
+    mod clients;
+    mod disk;
+    mod kill;
+    mod memory;
+    mod nesting;
+    mod reader;
+    mod server;
+    mod stop;
+    mod wire;
+}

@@ -1,0 +1,113 @@
+//! A small memory limit: what does not fit is refused with 53200, and what goes makes room again.
+
+use std::time::{Duration, Instant};
+
+use testkit::Connection;
+
+use super::server::{Server, number, run, start};
+
+/// A large INSERT; about 10 MB.
+const FILL: &str = "INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 10000) AS g (i)";
+
+fn small() -> Option<Server> {
+    let server = start(&["--memory-limit", "64MB"])?;
+    run(
+        &mut server.connect(),
+        "CREATE TABLE t (a int, b text); CREATE TABLE kept (a int PRIMARY KEY); INSERT INTO kept VALUES (1)",
+    );
+    Some(server)
+}
+
+/// Inserts until there is no room; how many times that worked.
+fn fill(connection: &mut Connection) -> u32 {
+    for count in 0.. {
+        let reply = connection.query(FILL);
+        match reply.code() {
+            "00000" => assert!(count < 100, "a limit of 64 MB does not hold"),
+            "53200" => return count,
+            _ => panic!("{reply}"),
+        }
+    }
+    unreachable!("the loop ends by a return")
+}
+
+/// There is room for a statement again, soon.
+fn recovers(connection: &mut Connection, after: &str) {
+    let begun = Instant::now();
+    loop {
+        let reply = connection.query(FILL);
+        if reply.code() == "00000" {
+            return;
+        }
+        assert_eq!(reply.code(), "53200");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{after} makes no room");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_full_memory_refuses_and_recovers() {
+    let Some(server) = small() else { return };
+    let mut connection = server.connect();
+    let fitting = fill(&mut connection);
+    println!("{fitting} times fit, {} MiB resident", server.resident_mib());
+    assert!(fitting >= 3, "64 MB hold {fitting} times 10 MB only");
+    assert_eq!(number(&mut connection, "SELECT count(*) FROM t"), i64::from(fitting) * 10_000);
+    assert_eq!(number(&mut server.connect(), "SELECT count(*) FROM kept"), 1);
+
+    run(&mut connection, "DELETE FROM t");
+    recovers(&mut connection, "DELETE");
+    run(&mut connection, "TRUNCATE t");
+    recovers(&mut connection, "TRUNCATE");
+    run(&mut connection, "TRUNCATE t");
+
+    for round in 0..3 {
+        run(&mut connection, "BEGIN");
+        fill(&mut connection);
+        assert_eq!(connection.query("SELECT 1").code(), "25P02", "round {round}");
+        run(&mut connection, "ROLLBACK");
+        assert_eq!(number(&mut connection, "SELECT count(*) FROM t"), 0);
+    }
+    recovers(&mut connection, "ROLLBACK");
+    run(&mut connection, "DROP TABLE t");
+    run(&mut connection, "CREATE TABLE t (a int, b text)");
+    recovers(&mut connection, "DROP TABLE");
+    run(&mut connection, "CREATE INDEX ON t (b)");
+    let server = server.restart_after_kill();
+    let mut connection = server.connect();
+    assert_eq!(number(&mut connection, "SELECT count(*) FROM t"), 10_000);
+    assert!(server.resident_mib() < 400, "{} MiB resident", server.resident_mib());
+    server.assert_sound();
+}
+
+#[test]
+fn what_a_statement_keeps_is_limited() {
+    let Some(server) = small() else { return };
+    let mut connection = server.connect();
+    for sql in [
+        "SELECT count(*) FROM (SELECT i FROM generate_series(1, 100000000) AS g (i) ORDER BY -i) AS q",
+        "SELECT count(*) FROM (SELECT DISTINCT i FROM generate_series(1, 100000000) AS g (i)) AS q",
+        "SELECT count(*) FROM (SELECT i, count(*) FROM generate_series(1, 100000000) AS g (i) GROUP BY i) AS q",
+        "SELECT count(DISTINCT i) FROM generate_series(1, 100000000) AS g (i)",
+        "SELECT array_length(array_agg(i), 1) FROM generate_series(1, 100000000) AS g (i)",
+        "SELECT length(string_agg('0123456789', '')) FROM generate_series(1, 100000000)",
+        "SELECT length(string_agg('0123456789', '' ORDER BY i)) FROM generate_series(1, 100000000) AS g (i)",
+        "SELECT count(*) FROM generate_series(1, 100000000) AS g (i) JOIN generate_series(1, 100000000) AS h (j) ON i = j",
+        "SELECT count(*) FROM (SELECT i FROM generate_series(1, 100000000) AS g (i) EXCEPT SELECT 1) AS q",
+        "SELECT 0 IN (SELECT i FROM generate_series(1, 100000000) AS g (i))",
+        "SELECT cardinality(ARRAY(SELECT i FROM generate_series(1, 100000000) AS g (i)))",
+    ] {
+        connection.send(sql);
+        let reply = connection.receive(Duration::from_secs(60)).unwrap_or_else(|| panic!("{sql} goes on for ever"));
+        assert_eq!(reply.code(), "53200", "{sql}: {reply}");
+        assert!(server.resident_mib() < 500, "{sql}: {} MiB resident", server.resident_mib());
+    }
+    // All of it has been given back.
+    for _ in 0..20 {
+        run(
+            &mut connection,
+            "SELECT count(*) FROM (SELECT i FROM generate_series(1, 50000) AS g (i) ORDER BY -i) AS q",
+        );
+    }
+    server.assert_sound();
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Installs what the tests need beyond Rust: PostgreSQL's programs, which are the oracle. No cluster of the system is made.
+set -euo pipefail
+
+have_server() {
+    ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 && command -v psql > /dev/null
+}
+
+missing=()
+have_server || missing+=(postgresql)
+command -v sysbench > /dev/null || missing+=(sysbench)
+command -v python3 > /dev/null && python3 -c 'import ensurepip' 2> /dev/null || missing+=(python3-venv)
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+root=
+[ "$(id -u)" = 0 ] || root=sudo
+echo "installing: ${missing[*]}"
+if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    $root mkdir -p /etc/postgresql-common
+    echo 'create_main_cluster = false' | $root tee /etc/postgresql-common/createcluster.conf > /dev/null
+fi
+$root apt-get update -q > /dev/null
+$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+    -o Dpkg::Options::=--force-confold "${missing[@]}" > /dev/null
