@@ -10,6 +10,7 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::{ForeignKeyAction, Isolation, RowBatch, RowLockMode, RowLockOutcome, Step, TableLockMode, WaitPolicy};
 use types::Datum;
 
+use super::lock_rows::only_locks;
 use super::scan::fitted_key;
 use super::{Cx, Machine, Next};
 use crate::plan::{KeyColumn, ParentChange, Plan, PlannedTable, PlannerStats, ReferencedKey, ReferencingKey, Target};
@@ -207,7 +208,8 @@ impl Constraints {
             for row in rows {
                 let table = key.parent.open(cx.run.txn)?;
                 self.rows.clear();
-                match cx.run.txn.lock_row(table, row, RowLockMode::KeyShare, WaitPolicy::Block, &mut self.rows)? {
+                let step = cx.run.txn.lock_row(table, row, RowLockMode::KeyShare, WaitPolicy::Block, &mut self.rows);
+                match step.map_err(only_locks)? {
                     Step::Ready(RowLockOutcome::Locked) => return Ok(None),
                     Step::Ready(RowLockOutcome::Moved) => {
                         let again = rows_with_key(&key.parent, key.index, &key.key, values, true, &mut self.rows, cx)?;

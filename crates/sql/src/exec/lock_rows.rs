@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Result, RowId};
+use base::{Error, Result, RowId, SqlState};
 use engine_api::{RowBatch, RowLockOutcome, Step, Txn};
 use types::Datum;
 
@@ -43,7 +43,15 @@ pub(super) fn row_in(frame: &[Datum], slot: u32) -> Option<RowId> {
 fn lock(target: &LockTarget, row: RowId, txn: &mut dyn Txn, newest: &mut RowBatch) -> Result<Step<RowLockOutcome>> {
     newest.clear();
     let table = target.table.open(txn)?;
-    txn.lock_row(table, row, target.mode, target.policy, newest)
+    txn.lock_row(table, row, target.mode, target.policy, newest).map_err(only_locks)
+}
+
+/// To PostgreSQL a row that is gone has been updated as well, for who only wants to lock it.
+pub(super) fn only_locks(error: Error) -> Error {
+    if error.code() != SqlState::SERIALIZATION_FAILURE {
+        return error;
+    }
+    Error::new(SqlState::SERIALIZATION_FAILURE, "could not serialize access due to concurrent update")
 }
 
 impl Operator for LockRows {

@@ -335,7 +335,11 @@ impl Execution {
         self.changed = run.changed;
         if let (Some(analysis), Some(started)) = (&mut self.analyze, started) {
             analysis.nanos += (cx.now)().saturating_sub(started);
-            analysis.rows = self.handed_out.max(self.changed);
+            let returned = match &result {
+                Ok(Progress::Done { rows }) => *rows,
+                _ => self.handed_out,
+            };
+            analysis.rows = returned.max(self.changed);
         }
         Ok(match result? {
             Progress::Done { rows } => Progress::Done { rows: if self.plan.changes { self.changed } else { rows } },
