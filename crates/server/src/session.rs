@@ -138,7 +138,10 @@ impl pgwire::Session for ClientSession {
             out.parameter_description(types.iter().copied());
             match columns {
                 Some(columns) => describe(out, &columns, &ResultFormats::TEXT),
-                None => Ok(out.no_data()),
+                None => {
+                    out.no_data();
+                    Ok(())
+                }
             }
         })
         .await
@@ -148,7 +151,10 @@ impl pgwire::Session for ClientSession {
         guarded(async {
             match self.sql.describe_portal(name)? {
                 Some(columns) => describe(out, &columns, formats_of(&self.unnamed, &self.named, name)),
-                None => Ok(out.no_data()),
+                None => {
+                    out.no_data();
+                    Ok(())
+                }
             }
         })
         .await

@@ -207,7 +207,7 @@ impl Writer<'_> {
             3 => format!("NOT ({})", self.condition(aliases, depth - 1)),
             4 => {
                 let (alias, table) = (self.alias(), self.table());
-                let scope = [aliases, &[alias.clone()]].concat();
+                let scope = [aliases, std::slice::from_ref(&alias)].concat();
                 let not = self.pick(&["", "NOT "]);
                 let filter = format!("{alias}.{} = {}", self.pick(&COLUMNS), self.column_of(&scope));
                 let more = self.simple(&scope);
@@ -215,7 +215,7 @@ impl Writer<'_> {
             }
             5 => {
                 let (alias, table) = (self.alias(), self.table());
-                let scope = [aliases, &[alias.clone()]].concat();
+                let scope = [aliases, std::slice::from_ref(&alias)].concat();
                 let (column, not, inner) = (self.column_of(aliases), self.pick(&["", "NOT "]), self.pick(&COLUMNS));
                 let filter = match self.below(2) {
                     0 => String::new(),

@@ -48,9 +48,8 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
     for cmd in commands(stmt) {
         // Every command starts from what the one before it left.
         let table = cx.catalog().table(table.oid).cloned().ok_or_else(|| Error::internal("the table went away"))?;
-        match alter(cx, table, cmd).await? {
-            Some(pending) => constraints.extend(pending),
-            None => {}
+        if let Some(pending) = alter(cx, table, cmd).await? {
+            constraints.extend(pending)
         }
     }
     add_constraints(cx, table.oid, constraints, false).await?;

@@ -182,13 +182,13 @@ fn dependents(catalog: &Catalog, path: &[Oid], oid: Oid) -> Vec<(Dependent, Stri
     for object in catalog.objects() {
         let Some(table) = catalog.table(object.oid()) else { continue };
         for constraint in &table.constraints {
-            if let ConstraintKind::ForeignKey { table: referenced, .. } = &constraint.kind {
-                if *referenced == oid && table.oid != oid {
-                    let dependent = Dependent::ForeignKey { table: table.oid, constraint: constraint.oid };
-                    let what =
-                        format!("{} depends on {this}", describe_constraint(catalog, path, table, &constraint.name));
-                    found.push((dependent, what));
-                }
+            if let ConstraintKind::ForeignKey { table: referenced, .. } = &constraint.kind
+                && *referenced == oid
+                && table.oid != oid
+            {
+                let dependent = Dependent::ForeignKey { table: table.oid, constraint: constraint.oid };
+                let what = format!("{} depends on {this}", describe_constraint(catalog, path, table, &constraint.name));
+                found.push((dependent, what));
             }
         }
         if let Some(sequence) = catalog.sequence(oid) {
@@ -244,11 +244,9 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
         }
         for (dependent, message) in dependents(&catalog, &path, oid) {
             match dependent {
-                Dependent::Object(other) => {
-                    if doomed.insert(other) {
-                        messages.push((message, describe(&catalog, &path, other)));
-                        queue.push(other);
-                    }
+                Dependent::Object(other) if doomed.insert(other) => {
+                    messages.push((message, describe(&catalog, &path, other)));
+                    queue.push(other);
                 }
                 Dependent::ForeignKey { table, constraint } if !doomed.contains(&table) => {
                     let short = message.split(" depends on ").next().unwrap_or_default().to_string();

@@ -174,12 +174,6 @@ impl Cx<'_> {
         error
     }
 
-    /// A relation's name as errors show it: with its schema unless the search path finds it.
-    pub fn shown_name(&mut self, catalog: &Catalog, schema: Oid, name: &str) -> String {
-        let path = self.session.search_path(catalog);
-        names::shown(catalog, &path, schema, name)
-    }
-
     /// The schema in which a new relation of this name is made.
     ///
     /// # Errors

@@ -212,10 +212,10 @@ pub(super) fn leftmost(node: &Node) -> i32 {
     let mut least = i32::MAX;
     for part in text.split(":location ").skip(1) {
         let end = part.find(|c: char| !(c.is_ascii_digit() || c == '-')).unwrap_or(part.len());
-        if let Ok(location) = part[..end].parse::<i32>() {
-            if location >= 0 {
-                least = least.min(location);
-            }
+        if let Ok(location) = part[..end].parse::<i32>()
+            && location >= 0
+        {
+            least = least.min(location);
         }
     }
     if least == i32::MAX { -1 } else { least }

@@ -70,10 +70,10 @@ async fn rename_relation(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> 
 async fn rename_constraint_of_index(cx: &mut Cx<'_>, table: base::Oid, index: base::Oid, name: &str) -> Result<()> {
     let Some(mut desc) = cx.catalog().table(table).cloned() else { return Ok(()) };
     for constraint in &mut desc.constraints {
-        if let ConstraintKind::PrimaryKey { index: own } | ConstraintKind::Unique { index: own } = constraint.kind {
-            if own == index {
-                constraint.name = name.to_string();
-            }
+        if let ConstraintKind::PrimaryKey { index: own } | ConstraintKind::Unique { index: own } = constraint.kind
+            && own == index
+        {
+            constraint.name = name.to_string();
         }
     }
     cx.put(CatalogObject::Table(desc)).await

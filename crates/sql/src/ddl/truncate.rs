@@ -60,11 +60,11 @@ fn outside_reference(catalog: &Catalog, tables: &BTreeSet<Oid>) -> Option<(Table
 fn restart_sequences(cx: &mut Cx<'_>, tables: &BTreeSet<Oid>) -> Result<()> {
     let catalog = cx.catalog();
     for object in catalog.objects() {
-        if let Some(sequence) = catalog.sequence(object.oid()) {
-            if sequence.owned_by.is_some_and(|(table, _)| tables.contains(&table)) {
-                let state = SequenceState { last_value: sequence.start, is_called: false };
-                cx.session.engine().sequence_set(sequence.oid, state)?;
-            }
+        if let Some(sequence) = catalog.sequence(object.oid())
+            && sequence.owned_by.is_some_and(|(table, _)| tables.contains(&table))
+        {
+            let state = SequenceState { last_value: sequence.start, is_called: false };
+            cx.session.engine().sequence_set(sequence.oid, state)?;
         }
     }
     Ok(())

@@ -459,7 +459,7 @@ fn cast(
 /// An array of one dimension.
 fn flat(values: Vec<Datum>, element: Oid) -> Datum {
     let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
-    Datum::Array(Arc::new(Array { element, dims: dims.into(), values }))
+    Datum::Array(Arc::new(Array { element, dims, values }))
 }
 
 /// Arrays as the elements of one with a dimension more.
@@ -475,7 +475,7 @@ fn nest(values: Vec<Datum>, element: Oid) -> Result<Datum> {
     let count = values.len() as i32;
     for value in values {
         let Datum::Array(inner) = value else { return Err(mismatch()) };
-        let inner_dims: Vec<(i32, i32)> = inner.dims.iter().copied().collect();
+        let inner_dims: Vec<(i32, i32)> = inner.dims.to_vec();
         match &dims {
             Some(dims) if *dims != inner_dims => return Err(mismatch()),
             Some(_) => {}
@@ -492,7 +492,7 @@ fn nest(values: Vec<Datum>, element: Oid) -> Result<Datum> {
     if all.is_empty() {
         outer.clear();
     }
-    Ok(Datum::Array(Arc::new(Array { element, dims: outer.into(), values: all })))
+    Ok(Datum::Array(Arc::new(Array { element, dims: outer, values: all })))
 }
 
 /// One element; NULL outside of the bounds or with another number of subscripts.

@@ -95,7 +95,7 @@ pub fn fingerprint(sql: &str) -> Option<Fingerprint> {
         i = scan.token(i)?;
     }
     (!scan.literals.is_empty() && scan.parens.is_empty())
-        .then(|| Fingerprint { text: scan.text, literals: scan.literals })
+        .then_some(Fingerprint { text: scan.text, literals: scan.literals })
 }
 
 struct Scan<'a> {

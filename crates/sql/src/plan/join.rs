@@ -223,7 +223,7 @@ fn cheapest_next(level: &Level<'_>, items: &[Item<'_>], conjuncts: &[Conjunct], 
 fn start(
     level: &mut Level<'_>,
     item: &Item<'_>,
-    conjuncts: &mut Vec<Conjunct>,
+    conjuncts: &mut [Conjunct],
     wanted: Option<(&WantedOrder, bool)>,
 ) -> Result<Joined> {
     match item {
@@ -322,7 +322,7 @@ fn key_of(expr: &Expr, ty: Oid) -> Expr {
 }
 
 /// Joins one more item to what is there.
-fn add(level: &mut Level<'_>, joined: Joined, item: &Item<'_>, conjuncts: &mut Vec<Conjunct>) -> Result<Joined> {
+fn add(level: &mut Level<'_>, joined: Joined, item: &Item<'_>, conjuncts: &mut [Conjunct]) -> Result<Joined> {
     let lateral = item_depends_on(level, item) & joined.mask != 0;
     let mask = joined.mask | item.mask();
     let keys = hash_keys(conjuncts, joined.mask, item.mask());

@@ -103,7 +103,7 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
 }
 
 /// The columns of the query at `level` that an expression refers to.
-pub(super) fn columns_of<'a>(expr: &'a Expr, f: &mut dyn FnMut(Column)) {
+pub(super) fn columns_of(expr: &Expr, f: &mut dyn FnMut(Column)) {
     walk(expr, 0, &mut |e, depth| match e {
         Expr::Column(column) if column.level == depth => f(*column),
         _ => {}

@@ -141,16 +141,16 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()> {
-        if let Some(desc) = self.catalog.sequence(sequence) {
-            if value < desc.min || value > desc.max {
-                return Err(Error::new(
-                    SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
-                    format!(
-                        "setval: value {value} is out of bounds for sequence \"{}\" ({}..{})",
-                        desc.name, desc.min, desc.max
-                    ),
-                ));
-            }
+        if let Some(desc) = self.catalog.sequence(sequence)
+            && (value < desc.min || value > desc.max)
+        {
+            return Err(Error::new(
+                SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+                format!(
+                    "setval: value {value} is out of bounds for sequence \"{}\" ({}..{})",
+                    desc.name, desc.min, desc.max
+                ),
+            ));
         }
         self.environment.engine.sequence_set(sequence, SequenceState { last_value: value, is_called })?;
         if is_called {

@@ -272,7 +272,7 @@ impl Loader {
                 continue;
             }
             self.row(session, line).await?;
-            if self.rows % ROWS_PER_TURN == 0 {
+            if self.rows.is_multiple_of(ROWS_PER_TURN) {
                 session.wait_in_transaction(Wait::yield_now()).await?;
             }
         }
@@ -320,7 +320,7 @@ impl Loader {
                     return Ok(at);
                 }
             }
-            if self.rows % ROWS_PER_TURN == 0 {
+            if self.rows.is_multiple_of(ROWS_PER_TURN) {
                 session.wait_in_transaction(Wait::yield_now()).await?;
             }
         }
@@ -735,6 +735,12 @@ fn write_escaped(format: &Format, text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// COPY's errors about its table point nowhere.
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -756,10 +762,4 @@ mod tests {
         write_line(&format, [Some(&b"a,b"[..]), None, Some(b""), Some(b"x\"y")].into_iter(), &[], &mut out);
         assert_eq!(out, b"\"a,b\",,\"\",\"x\"\"y\"\n");
     }
-}
-
-/// COPY's errors about its table point nowhere.
-fn without_position(mut error: Error) -> Error {
-    error.fields_mut().position = None;
-    error
 }

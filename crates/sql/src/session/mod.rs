@@ -285,10 +285,10 @@ impl Session {
         let mut path = Vec::new();
         for name in self.environment.settings.borrow().search_path() {
             let name = if name == "$user" { identity.current_user.clone() } else { name };
-            if let Some(schema) = catalog.schema(identity.database_oid, &name) {
-                if !path.contains(&schema.oid) {
-                    path.push(schema.oid);
-                }
+            if let Some(schema) = catalog.schema(identity.database_oid, &name)
+                && !path.contains(&schema.oid)
+            {
+                path.push(schema.oid);
             }
         }
         if !path.contains(&engine_api::oids::SCHEMA_PG_CATALOG) {
@@ -300,10 +300,12 @@ impl Session {
     /// Brings search path and binding key up to date; cheap when nothing changed.
     fn refresh_binding(&mut self, catalog: &Catalog) {
         let generation = self.environment.settings.borrow().binding_generation;
-        if let Some(binding) = &self.binding {
-            if binding.generation == generation && binding.catalog_version == catalog.version && !self.has_own_ddl() {
-                return;
-            }
+        if let Some(binding) = &self.binding
+            && binding.generation == generation
+            && binding.catalog_version == catalog.version
+            && !self.has_own_ddl()
+        {
+            return;
         }
         // Plans of older definitions would keep their tables open.
         self.idle.clear();

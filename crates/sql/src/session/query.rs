@@ -210,11 +210,14 @@ impl Session {
         let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
         // What binding has to say is said each time.
         let silent = self.environment.notices.borrow().len() == notices;
-        if cacheable && short && silent && !self.has_own_ddl() {
-            if let Some(binding) = &self.binding {
-                let text = Arc::clone(&statement.text);
-                self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(&statement));
-            }
+        if cacheable
+            && short
+            && silent
+            && !self.has_own_ddl()
+            && let Some(binding) = &self.binding
+        {
+            let text = Arc::clone(&statement.text);
+            self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(&statement));
         }
         Ok(statement)
     }
@@ -250,7 +253,14 @@ impl Session {
             text: sql.into(),
             start,
             param_types: bound.param_types,
-            kind: Kind::Query(Query { plan, columns: bound.columns.into(), locks: bound.tables, verb, writes, refused }),
+            kind: Kind::Query(Query {
+                plan,
+                columns: bound.columns.into(),
+                locks: bound.tables,
+                verb,
+                writes,
+                refused,
+            }),
             // What was bound to definitions that may be rolled back is good for one run.
             catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version },
         })
@@ -469,10 +479,10 @@ impl Session {
             Box::pin(self.sleep_as_wished()).await?;
         }
         let result = Box::pin(self.wait(wait)).await;
-        if result.is_err() {
-            if let Some(txn) = &mut self.txn {
-                txn.cancel_wait();
-            }
+        if result.is_err()
+            && let Some(txn) = &mut self.txn
+        {
+            txn.cancel_wait();
         }
         result
     }

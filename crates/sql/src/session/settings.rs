@@ -375,8 +375,8 @@ impl Settings {
 
     /// `RESET ALL`.
     pub fn reset_all(&mut self, level: u32) -> Result<()> {
-        for spec in 0..SPECS.len() {
-            let transactional = SPECS[spec].name.starts_with("transaction_");
+        for (spec, definition) in SPECS.iter().enumerate() {
+            let transactional = definition.name.starts_with("transaction_");
             if !transactional && self.values[spec].text != self.values[spec].reset {
                 let text = Arc::clone(&self.values[spec].reset);
                 self.change(spec, text, false, level)?;

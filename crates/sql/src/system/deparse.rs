@@ -68,8 +68,6 @@ enum Around<'a> {
     Not,
     /// A cast.
     Cast,
-    /// Something that separates its parts by itself: a call, a list.
-    List,
     Other,
 }
 
@@ -241,7 +239,7 @@ impl Writer<'_> {
 
     /// PostgreSQL's `isSimpleNode`.
     fn is_simple(&self, expr: &Expr, around: Around<'_>) -> bool {
-        let in_boolean = matches!(around, Around::And | Around::Or | Around::Not | Around::List);
+        let in_boolean = matches!(around, Around::And | Around::Or | Around::Not);
         match expr {
             Expr::Const(..)
             | Expr::Column(_)
@@ -270,9 +268,9 @@ impl Writer<'_> {
             },
             Expr::IsNull { .. } | Expr::BooleanTest { .. } | Expr::Distinct { negated: false, .. } => in_boolean,
             Expr::And(_) | Expr::Not(_) | Expr::Distinct { .. } => {
-                matches!(around, Around::And | Around::Or | Around::List)
+                matches!(around, Around::And | Around::Or)
             }
-            Expr::Or(_) => matches!(around, Around::Or | Around::List),
+            Expr::Or(_) => around == Around::Or,
             _ => false,
         }
     }

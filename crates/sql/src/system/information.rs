@@ -134,17 +134,17 @@ pub(super) fn schemata(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let identity = cx.identity();
     let mut rows = Vec::new();
     for object in catalog.objects() {
-        if let CatalogObject::Schema(s) = &**object {
-            if !s.database.is_valid() || s.database == identity.database_oid {
-                rows.push(row(
-                    rel,
-                    vec![
-                        ("catalog_name", text(&identity.database)),
-                        ("schema_name", text(&s.name)),
-                        ("schema_owner", text(name_of(&catalog, s.owner))),
-                    ],
-                ));
-            }
+        if let CatalogObject::Schema(s) = &**object
+            && (!s.database.is_valid() || s.database == identity.database_oid)
+        {
+            rows.push(row(
+                rel,
+                vec![
+                    ("catalog_name", text(&identity.database)),
+                    ("schema_name", text(&s.name)),
+                    ("schema_owner", text(name_of(&catalog, s.owner))),
+                ],
+            ));
         }
     }
     Ok(rows)

@@ -11,10 +11,10 @@ pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let database = cx.identity().database_oid;
     let mut rows = Vec::new();
     for object in catalog.objects() {
-        if let CatalogObject::Schema(s) = &**object {
-            if !s.database.is_valid() || s.database == database {
-                rows.push(row(rel, vec![("oid", oid(s.oid)), ("nspname", text(&s.name)), ("nspowner", oid(s.owner))]));
-            }
+        if let CatalogObject::Schema(s) = &**object
+            && (!s.database.is_valid() || s.database == database)
+        {
+            rows.push(row(rel, vec![("oid", oid(s.oid)), ("nspname", text(&s.name)), ("nspowner", oid(s.owner))]));
         }
     }
     Ok(rows)
