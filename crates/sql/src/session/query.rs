@@ -298,7 +298,6 @@ impl Session {
                     _ => Box::pin(utility::run(self, node, &statement.text, out)).await?,
                 };
                 self.send_notices(out);
-                self.send_parameters(out);
                 tag
             }
         })
