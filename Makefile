@@ -13,7 +13,7 @@ STAGE = @start=$$(date +%s); \
 DATA ?= .nyala/data
 PORT ?= 5432
 
-## Formatting, lints, the repository's own checks, all tests.
+## Formatting, lints, the repository's own checks, all tests. Random tests start from one seed here, and from any in `make fuzz`.
 test:
 	$(STAGE) \
 	run dependencies scripts/dependencies.sh; \
@@ -21,7 +21,7 @@ test:
 	run lints cargo clippy --workspace --all-targets --locked -- -D warnings; \
 	run repository cargo run -q --locked -p xtask -- check; \
 	run server cargo build --locked -p server; \
-	run tests cargo test --workspace --locked; \
+	run tests env NYALA_SEED=$${NYALA_SEED:-1} cargo test --workspace --locked; \
 	run schedules env RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/shuttle cargo test --locked -p mvcc; \
 	run documentation env RUSTDOCFLAGS="-D warnings" cargo doc -q --workspace --no-deps --locked
 

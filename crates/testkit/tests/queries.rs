@@ -52,7 +52,9 @@ fn without_modifiers(mut reply: Reply) -> Reply {
 
 /// Numbers that sort alike may look different (1.5 and 1.50): which of them comes first, or within the LIMIT, is free.
 fn same_but_for_ties(sql: &str, expected: &Reply, actual: &Reply) -> bool {
-    let plain = |reply: &Reply| reply.rows().map(|row| row.iter().map(value_of).collect()).collect::<Vec<Vec<_>>>();
+    fn plain(reply: &Reply) -> Vec<Vec<Option<&str>>> {
+        reply.rows().map(|row| row.iter().map(value_of).collect()).collect()
+    }
     let sorted = |reply: &Reply| {
         let mut rows: Vec<_> = reply.rows().map(<[_]>::to_vec).collect();
         rows.sort();
