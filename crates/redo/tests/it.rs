@@ -322,7 +322,11 @@ fn driver(disk: &SimDisk) -> (FileLog, Vec<Vec<u8>>) {
     use redo::ReplicatedLog;
     let mut driver = FileLog::new(Arc::new(disk.clone()), OPTIONS);
     let mut found = Vec::new();
-    driver.read(Lsn(0), &mut |batch| Ok(found.push(batch.bytes.to_vec()))).unwrap();
+    let mut visit = |batch: redo::Batch<'_>| {
+        found.push(batch.bytes.to_vec());
+        Ok(())
+    };
+    driver.read(Lsn(0), &mut visit).unwrap();
     (driver, found)
 }
 
