@@ -180,7 +180,8 @@ pub(crate) fn open(
         next_oid: AtomicU32::new(next_oid),
         commits: AtomicU64::new(0),
         nobody: crate::locks::nobody(),
-        horizon_sample: Mutex::new((replayed.last_ts, replayed.end)),
+        newest_commit: Mutex::new((replayed.last_ts, replayed.end)),
+        awaited_commit: Mutex::new((replayed.last_ts, replayed.end)),
     };
     Ok((Shard(Arc::new(inner)), replayed))
 }

@@ -112,3 +112,26 @@ fn index_nodes_count_against_the_memory_limit_and_come_back() {
     assert!(fill_wide(&mut *txn, 0, rows * 3 / 4).1.is_none());
     commit(&shard, txn);
 }
+
+/// Commits without pause that nobody waits for: what they delete is freed all the same.
+#[test]
+fn garbage_goes_while_the_log_never_catches_up() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 0);
+    let mut most = 0;
+    for id in 0..20_000 {
+        let mut txn = begin(&shard, Isolation::ReadCommitted);
+        ready(insert(&mut *txn, id, 1));
+        if id >= 10 {
+            let table = txn.open_table(ACCOUNTS).unwrap();
+            let (row, _) = find(&mut *txn, id - 10).unwrap();
+            ready(txn.lock_row(&table, row, RowLockMode::Update, WaitPolicy::Block, &mut RowBatch::new()));
+            txn.delete(&table, row).unwrap();
+        }
+        while let Step::Wait(_) = txn.commit(Durability::Off).unwrap() {
+            std::thread::yield_now();
+        }
+        most = most.max(shard.memory().rows);
+    }
+    assert!(most < 256 << 10, "{most} bytes for ten rows");
+}
