@@ -158,11 +158,14 @@ pub(crate) fn open(
         next_oid: oids::FIRST_USER.0,
     };
     let (log, replayed) = Log::open(world, driver, base::Lsn(0), &mut |record| replay.record(record), on_failure)?;
-    let Replay { store, catalog, tables, sequences, next_oid, .. } = replay;
+    let Replay { store, catalog, mut tables, sequences, next_oid, .. } = replay;
     store.advance_horizon(replayed.last_ts);
     store.raise_durable(replayed.last_ts);
     store.start_ids_after(replayed.last_txn);
-    for rows in tables.values() {
+    for rows in tables.values_mut() {
+        let alone = Arc::get_mut(rows);
+        base::invariant!(alone.is_some(), "nobody has a table open while its log is read");
+        alone.into_iter().for_each(TableStore::settle);
         if let Some(table) = catalog.table(rows.id.table) {
             finish_table(&store, &catalog, table, rows);
         }
