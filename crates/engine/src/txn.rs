@@ -23,9 +23,6 @@ use crate::storage::{IndexStore, TableHandle, storage_id};
 use crate::unique::{self, Entered};
 use crate::{commit, record, scan};
 
-/// A transaction's record that is larger goes to the log in parts, ahead of the commit.
-pub(crate) const REDO_AHEAD_BYTES: usize = 1 << 20;
-
 /// Where a savepoint cuts.
 struct Mark {
     /// `None`: nothing was written or locked before.
@@ -642,8 +639,8 @@ impl Txn for Transaction {
         match redo.checked_sub(self.redo_ahead) {
             Some(kept) => self.redo.truncate(kept as usize),
             None => {
-                // What went ahead cannot be taken back: the record says that it does not count.
-                self.redo.clear();
+                // What went ahead cannot be taken back: the record says that it does not count. It may end inside of an
+                // operation, which must be whole to be passed over, so the rest goes after it.
                 record::undo_to(&mut self.redo, redo);
             }
         }
