@@ -307,3 +307,26 @@ fn a_long_record_goes_ahead_in_parts_and_can_still_be_taken_back() {
     drop(shard);
     assert_eq!(all(&open_with(&disk, LARGE)), expected);
 }
+
+/// A row that is larger than the space the log sets aside at once.
+#[test]
+fn a_record_larger_than_a_segment_goes_in_parts() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 1);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    // What the bytes of a tuple say is not the shard's concern, beyond the columns of keys.
+    let mut large = tuple(7, 70);
+    large.resize(3 << 20, 5);
+    let table = txn.open_table(ACCOUNTS).unwrap();
+    ready(txn.insert(&table, &large, ConflictArbiter::None));
+    let mut rounds = 0;
+    while let Step::Wait(_) = txn.insert(&table, &tuple(8, 80), ConflictArbiter::None).unwrap() {
+        rounds += 1;
+        assert!(rounds < 100_000, "it waits for ever");
+        std::thread::yield_now();
+    }
+    commit(&shard, txn);
+    drop(shard);
+    let shard = open(&disk);
+    assert_eq!(all(&shard), [(0, 100), (7, 70), (8, 80)]);
+}
