@@ -212,15 +212,7 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn func_call(&mut self, call: &'a FuncCall) -> Result<Located> {
         let at = function_location(call);
         if let Some(over) = &call.over {
-            return Err(match self.place() {
-                Place::Targets | Place::OrderBy | Place::DistinctOn => {
-                    self.unsupported("window functions are not supported", over.location)
-                }
-                place => {
-                    let message = format!("window functions are not allowed in {}", place.name());
-                    self.error(SqlState::WINDOWING_ERROR, message, call.location)
-                }
-            });
+            return self.window_call(call, over, at);
         }
         if let [name] | ["pg_catalog", name] = strings(&call.funcname).as_slice()
             && WINDOW_FUNCTIONS.contains(name)
@@ -497,7 +489,7 @@ impl<'a> Binder<'a, '_> {
     fn check_aggregate_place(&self, index: usize, call: &FuncCall) -> Result<()> {
         let scope = &self.scopes[index];
         let message = match scope.place {
-            Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn => return Ok(()),
+            Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn | Place::Window => return Ok(()),
             Place::FromFunction => "aggregate functions are not allowed in functions in FROM".to_string(),
             Place::From => "aggregate functions are not allowed in FROM clause of their own query level".to_string(),
             place => format!("aggregate functions are not allowed in {}", place.name()),
