@@ -34,7 +34,7 @@ pub(super) fn publish(txn: &mut Transaction, ts: Timestamp) {
 /// Forgets storage and indexes that the catalog no longer speaks of. Readers that still have them open keep them alive.
 fn drop_unused(txn: &mut Transaction) {
     let inner = &txn.shard.0;
-    let catalog = inner.catalog.read().clone();
+    let catalog = inner.catalog.get();
     let changed: Vec<_> = txn.definitions.changes.iter().map(|(oid, _)| *oid).collect();
     inner.tables.write().retain(|id, store| {
         let changed_here = changed.contains(&id.table);
