@@ -21,6 +21,7 @@ pub(super) fn stamp(txn: &mut Transaction, room: Reservation, durability: Durabi
         // Before publication: whoever sees the commit finds its position.
         inner.gates.set(ts, end, durability);
         if !changes.is_empty() {
+            inner.catalog_ts.store(ts.0, Ordering::Release);
             let mut newest = inner.catalog.write();
             let mut catalog = Catalog::clone(&newest);
             catalog::apply(&mut catalog, changes);
