@@ -175,6 +175,7 @@ pub(crate) fn open(
         log,
         gates: Gates::new(replayed.last_ts),
         catalog: CurrentCatalog::new(catalog),
+        catalog_ts: AtomicU64::new(replayed.last_ts.0),
         tables: RwLock::new(tables.into_iter().collect::<FxHashMap<_, _>>()),
         stripes: Stripes::new(),
         sequences,

@@ -77,6 +77,8 @@ pub(crate) struct Inner {
     pub log: Log,
     pub gates: Gates,
     pub catalog: CurrentCatalog,
+    /// The commit that made the catalog. Written before it is replaced.
+    pub catalog_ts: AtomicU64,
     pub tables: RwLock<FxHashMap<StorageId, Arc<TableStore>>>,
     pub stripes: Stripes,
     pub sequences: Sequences,
@@ -98,6 +100,11 @@ impl Inner {
     /// The timestamp of the newest commit.
     pub fn last_timestamp(&self) -> Timestamp {
         Timestamp(self.last_ts.load(Ordering::Acquire))
+    }
+
+    /// The timestamp of the commit that made the catalog.
+    pub fn catalog_timestamp(&self) -> Timestamp {
+        Timestamp(self.catalog_ts.load(Ordering::Acquire))
     }
 
     /// The storage of a table, as its descriptor says.
@@ -180,6 +187,10 @@ impl Engine for Shard {
 
     fn catalog_version(&self) -> u64 {
         self.0.catalog.version()
+    }
+
+    fn catalog_gate(&self) -> Lsn {
+        self.0.gates.of(self.0.catalog_timestamp(), self.durable())
     }
 
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn> {

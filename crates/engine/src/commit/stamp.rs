@@ -20,6 +20,7 @@ pub(super) fn stamp(txn: &mut Transaction, room: Reservation, durability: Durabi
         // Before publication: whoever sees the commit finds its position.
         inner.gates.set(ts, end, durability);
         if !changes.is_empty() {
+            inner.catalog_ts.store(ts.0, Ordering::Release);
             inner.catalog.change(|catalog| catalog::apply(catalog, changes));
         }
         inner.store.publish(core, ts);

@@ -173,6 +173,8 @@ impl Session {
                 if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), out)).await? {
                     out.complete(&tag);
                 }
+                self.gate = self.current_gate();
+                out.gate(self.gate);
                 return Ok(ExecuteEnd::Complete);
             }
         }
@@ -184,8 +186,10 @@ impl Session {
             return Ok(ExecuteEnd::Complete);
         }
         let execution = portal.execution.take();
-        if execution.is_none() {
-            statement = self.begin_query(&statement).await?;
+        match &execution {
+            None => statement = self.begin_query(&statement).await?,
+            // The time between two Executes is the client's, and what it cancelled meanwhile is not this one.
+            Some(_) => self.start_statement(),
         }
         let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
         let mut execution = match execution {

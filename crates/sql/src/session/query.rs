@@ -58,6 +58,7 @@ impl Session {
         if result.is_err() {
             self.fail();
         }
+        self.gate = self.current_gate();
         self.send_notices(out);
         self.send_parameters(out);
         out.gate(self.gate);
