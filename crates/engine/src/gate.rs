@@ -6,15 +6,21 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Lsn, Timestamp};
+use engine_api::Durability;
 use redo::DurableWatch;
 
 const RING: usize = 1 << 14;
+
+/// Set in an entry whose commit raises no gate; the rest is its position.
+const NO_GATE: u64 = 1 << 63;
 
 /// Positions of recent commits.
 #[derive(Debug)]
 pub struct Gates {
     /// Written in the log's critical section (Release) before the commit is published; read by whoever has seen the commit.
     ring: Box<[AtomicU64]>,
+    /// The newest commit in the ring, written before its entry: who reads an entry that was overwritten finds out.
+    newest: AtomicU64,
     /// Commits up to here are known to be durable; may lag.
     durable: AtomicU64,
 }
@@ -22,12 +28,18 @@ pub struct Gates {
 impl Gates {
     /// All commits up to `durable` are.
     pub fn new(durable: Timestamp) -> Gates {
-        Gates { ring: (0..RING).map(|_| AtomicU64::new(0)).collect(), durable: AtomicU64::new(durable.0) }
+        Gates {
+            ring: (0..RING).map(|_| AtomicU64::new(0)).collect(),
+            newest: AtomicU64::new(durable.0),
+            durable: AtomicU64::new(durable.0),
+        }
     }
 
-    /// A commit at `ts` ends at `end`. `Lsn(0)` for one that raises no gate.
-    pub fn set(&self, ts: Timestamp, end: Lsn) {
-        self.ring[ts.0 as usize % RING].store(end.0, Ordering::Release);
+    /// A commit at `ts` ends at `end`.
+    pub fn set(&self, ts: Timestamp, end: Lsn, durability: Durability) {
+        let tag = if durability == Durability::On { 0 } else { NO_GATE };
+        self.newest.store(ts.0, Ordering::Relaxed);
+        self.ring[ts.0 as usize % RING].store(end.0 | tag, Ordering::Release);
     }
 
     /// What a reply that rests on the commit at `ts` waits for; `Lsn(0)`: nothing.
@@ -35,19 +47,38 @@ impl Gates {
         if ts.0 <= self.durable.load(Ordering::Acquire) {
             return Lsn(0);
         }
-        let end = Lsn(self.ring[ts.0 as usize % RING].load(Ordering::Acquire));
-        if end > watch.current() {
-            return end;
-        }
-        // An entry of 0 says nothing about earlier commits; another one is durable with all before it.
-        if end > Lsn(0) {
+        let entry = self.ring[ts.0 as usize % RING].load(Ordering::Acquire);
+        let end = Lsn(entry & !NO_GATE);
+        if end <= watch.current() {
             self.durable.fetch_max(ts.0, Ordering::AcqRel);
+            return Lsn(0);
         }
-        Lsn(0)
+        // The tag of a later commit says nothing about this one.
+        let is_own = self.newest.load(Ordering::Relaxed).saturating_sub(ts.0) < RING as u64;
+        if entry & NO_GATE != 0 && is_own { Lsn(0) } else { end }
     }
 
     /// Commits known to be durable.
     pub fn durable(&self) -> Timestamp {
         Timestamp(self.durable.load(Ordering::Acquire))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_commit_that_raises_no_gate_does_not_open_that_of_an_earlier_one() {
+        let watch = DurableWatch::default();
+        let gates = Gates::new(Timestamp(0));
+        gates.set(Timestamp(1), Lsn(10), Durability::On);
+        gates.set(Timestamp(2), Lsn(20), Durability::Off);
+        assert_eq!((gates.of(Timestamp(1), &watch), gates.of(Timestamp(2), &watch)), (Lsn(10), Lsn(0)));
+        for ts in 3..=RING as u64 + 1 {
+            gates.set(Timestamp(ts), Lsn(ts * 10), Durability::Off);
+        }
+        assert!(gates.of(Timestamp(1), &watch) >= Lsn(10));
+        assert_eq!(gates.of(Timestamp(3), &watch), Lsn(0));
     }
 }

@@ -158,11 +158,14 @@ pub(crate) fn open(
         next_oid: oids::FIRST_USER.0,
     };
     let (log, replayed) = Log::open(world, driver, base::Lsn(0), &mut |record| replay.record(record), on_failure)?;
-    let Replay { store, catalog, tables, sequences, next_oid, .. } = replay;
+    let Replay { store, catalog, mut tables, sequences, next_oid, .. } = replay;
     store.advance_horizon(replayed.last_ts);
     store.raise_durable(replayed.last_ts);
     store.start_ids_after(replayed.last_txn);
-    for rows in tables.values() {
+    for rows in tables.values_mut() {
+        let alone = Arc::get_mut(rows);
+        base::invariant!(alone.is_some(), "nobody has a table open while its log is read");
+        alone.into_iter().for_each(TableStore::settle);
         if let Some(table) = catalog.table(rows.id.table) {
             finish_table(&store, &catalog, table, rows);
         }
@@ -180,7 +183,8 @@ pub(crate) fn open(
         next_oid: AtomicU32::new(next_oid),
         commits: AtomicU64::new(0),
         nobody: crate::locks::nobody(),
-        horizon_sample: Mutex::new((replayed.last_ts, replayed.end)),
+        newest_commit: Mutex::new((replayed.last_ts, replayed.end)),
+        awaited_commit: Mutex::new((replayed.last_ts, replayed.end)),
     };
     Ok((Shard(Arc::new(inner)), replayed))
 }

@@ -35,6 +35,9 @@ impl Default for ShardOptions {
     }
 }
 
+/// A commit and where it ends in the log.
+pub(crate) type Position = (Timestamp, Lsn);
+
 /// State of the shard behind all transactions.
 pub(crate) struct Inner {
     pub store: Store,
@@ -53,8 +56,10 @@ pub(crate) struct Inner {
     pub commits: AtomicU64,
     /// Named in calls that do not wait.
     pub nobody: Arc<dyn mvcc::Wakeup>,
-    /// A commit and its position, to raise the store's durable horizon by when it is reached.
-    pub horizon_sample: Mutex<(Timestamp, Lsn)>,
+    /// The newest commit and its position, and an earlier one: the store's durable horizon is raised by the first of them that
+    /// the log has reached. Under load the newest never is.
+    pub newest_commit: Mutex<Position>,
+    pub awaited_commit: Mutex<Position>,
 }
 
 impl Inner {
@@ -74,10 +79,12 @@ impl Inner {
 
     /// Collects garbage: a little after every commit, so that it keeps up with the load that makes it.
     pub fn collect(&self, budget: usize) {
-        {
-            let sample = self.horizon_sample.lock();
-            if sample.1 <= self.log.durable().current() {
-                self.store.raise_durable(sample.0);
+        let durable = self.log.durable().current();
+        let newest = *self.newest_commit.lock();
+        if let Some(mut awaited) = self.awaited_commit.try_lock() {
+            for commit in [*awaited, newest].into_iter().filter(|commit| commit.1 <= durable) {
+                self.store.raise_durable(commit.0);
+                *awaited = newest;
             }
         }
         self.store.raise_durable(self.gates.durable());

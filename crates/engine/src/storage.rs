@@ -128,6 +128,13 @@ impl TableStore {
         TableStore { id: storage_id(table), rows: Arc::new(rows), upkeep }
     }
 
+    /// Ends loading. REQUIRES that nobody has the rows open.
+    pub fn settle(&mut self) {
+        let alone = Arc::get_mut(&mut self.rows);
+        base::invariant!(alone.is_some(), "nobody has rows open while they are loaded");
+        alone.into_iter().for_each(Table::settle);
+    }
+
     /// Lets the collector of garbage know of an index that is being filled.
     pub fn begin_index(&self, index: &Arc<IndexStore>) {
         self.upkeep.change(|next| next.building.push(Arc::clone(index)));

@@ -23,9 +23,6 @@ use crate::storage::{IndexStore, TableHandle, storage_id};
 use crate::unique::{self, Entered};
 use crate::{commit, record, scan};
 
-/// A transaction's record that is larger goes to the log in parts, ahead of the commit.
-pub(crate) const REDO_AHEAD_BYTES: usize = 1 << 20;
-
 /// Where a savepoint cuts.
 struct Mark {
     /// `None`: nothing was written or locked before.
@@ -442,12 +439,13 @@ impl Transaction {
 
     /// Ends everything without a commit.
     pub fn undo_all(&mut self) {
-        self.definitions.undo_to(&self.shard.0, 0, 0);
         self.redo.clear();
         self.redo_ahead = 0;
         self.marks.clear();
+        let inner = &self.shard.0;
         if let Some(core) = self.core.take() {
-            self.shard.0.store.abort(core);
+            // Rows and entries go by the definitions that they were made by; these go before the locks that guard them.
+            inner.store.abort_with(core, || self.definitions.undo_to(inner, 0, 0));
         }
         self.end_view();
     }
@@ -631,19 +629,21 @@ impl Txn for Transaction {
         let (redo, changes, made, core_mark) = (mark.redo, mark.changes, mark.made, mark.core);
         self.marks.truncate(at + 1);
         if let Some(core) = &mut self.core {
-            self.shard.0.store.cancel_wait(core);
-            // It goes on under its id even if all of it is undone: what went ahead in the log has that id.
-            self.shard.0.store.undo_to(core, core_mark.unwrap_or_default());
+            let inner = &self.shard.0;
+            inner.store.cancel_wait(core);
+            // It goes on under its id even if all of it is undone: what went ahead in the log has that id. Definitions go
+            // as in `undo_all`.
+            let definitions = &mut self.definitions;
+            inner.store.undo_to_with(core, core_mark.unwrap_or_default(), || definitions.undo_to(inner, changes, made));
         }
         match redo.checked_sub(self.redo_ahead) {
             Some(kept) => self.redo.truncate(kept as usize),
             None => {
-                // What went ahead cannot be taken back: the record says that it does not count.
-                self.redo.clear();
+                // What went ahead cannot be taken back: the record says that it does not count. It may end inside of an
+                // operation, which must be whole to be passed over, so the rest goes after it.
                 record::undo_to(&mut self.redo, redo);
             }
         }
-        self.definitions.undo_to(&self.shard.0, changes, made);
     }
 
     fn put_object(&mut self, object: CatalogObject) -> Result<Step<()>> {

@@ -3,7 +3,7 @@
 use base::{Error, LayoutId, RowId, SqlState, TxnId};
 use engine_api::Catalog;
 use mvcc::index::{KeyTooLong, OrderedIndex as _, Rows};
-use mvcc::{Newest, ReadVersion, Table, pin};
+use mvcc::{Guard, Newest, ReadVersion, Table, pin};
 use parking_lot::Mutex;
 
 use crate::shape::Shape;
@@ -79,6 +79,27 @@ fn has_key(shape: &Shape, index: &IndexStore, version: &ReadVersion<'_>, key: &[
     scratch == key
 }
 
+/// Whether a version above the newest decided one has `key`, also one that its writer has replaced since: a savepoint may
+/// bring it back. If the writer decides meanwhile, what it wrote still counts; who then waits for it looks again.
+fn is_written(
+    shape: &Shape,
+    rows: &Table,
+    index: &IndexStore,
+    key: &[u8],
+    row: RowId,
+    decided: Option<&ReadVersion<'_>>,
+    guard: &Guard,
+) -> bool {
+    let mut found = Vec::new();
+    let versions = rows.versions(row, guard);
+    let above = versions.iter().take_while(|(_, tuple)| decided.is_none_or(|d| !std::ptr::eq(d.tuple, *tuple)));
+    above.into_iter().any(|(layout, tuple)| {
+        found.clear();
+        shape.key(&index.desc, *layout, tuple, &mut found);
+        found == key
+    })
+}
+
 /// Looks for another row with a key.
 pub fn conflict(
     shape: &Shape,
@@ -97,9 +118,9 @@ pub fn conflict(
             Newest::Live(version) if has_key(shape, index, &version, key, &mut scratch) => {
                 return Some(Entered::Duplicate(other));
             }
-            Newest::Undecided { holder, pending, decided } => {
-                let taken = [pending, decided].iter().flatten().any(|v| has_key(shape, index, v, key, &mut scratch));
-                if taken {
+            Newest::Undecided { holder, decided } => {
+                let stays = decided.is_some_and(|v| has_key(shape, index, &v, key, &mut scratch));
+                if stays || is_written(shape, rows, index, key, other, decided.as_ref(), &guard) {
                     return Some(Entered::Undecided { holder, row: other });
                 }
             }

@@ -137,11 +137,16 @@ impl Store {
     }
 
     /// Undoes everything and ends the transaction. Gives up a wait first.
-    pub fn abort(&self, mut txn: Transaction) {
+    pub fn abort(&self, txn: Transaction) {
+        self.abort_with(txn, || {});
+    }
+
+    /// As [`Store::abort`]; calls `undone` when no version is left and every lock is still held.
+    pub fn abort_with(&self, mut txn: Transaction, undone: impl FnOnce()) {
         self.cancel_wait(&mut txn);
         // Around both: to pin again inside is cheap.
         let guard = pin();
-        self.undo_entries(&mut txn, Transaction::START, &mut |_| {});
+        self.undo_entries(&mut txn, Transaction::START, undone, &mut |_| {});
         self.end(txn, &guard);
     }
 
@@ -149,37 +154,49 @@ impl Store {
     /// end of `txn` because of one of these writes is woken. REQUIRES that no call waits, except for the end of a
     /// transaction.
     pub fn undo_to(&self, txn: &mut Transaction, mark: TxnMark) {
-        let mut undone: SmallVec<[LockKey; 4]> = SmallVec::new();
-        self.undo_entries(txn, mark, &mut |row| {
-            if undone.last() != Some(&row) {
-                undone.push(row);
+        self.undo_to_with(txn, mark, || {});
+    }
+
+    /// As [`Store::undo_to`]; calls `undone` when the writes are undone and every lock is still held.
+    pub fn undo_to_with(&self, txn: &mut Transaction, mark: TxnMark, undone: impl FnOnce()) {
+        let mut rows: SmallVec<[LockKey; 4]> = SmallVec::new();
+        self.undo_entries(txn, mark, undone, &mut |row| {
+            if rows.last() != Some(&row) {
+                rows.push(row);
             }
         });
         let mut wakes = Wakes::new();
-        self.shared.graph.undone(txn.id(), &undone, &self.shared.txns, &mut wakes);
+        self.shared.graph.undone(txn.id(), &rows, &self.shared.txns, &mut wakes);
         wake_all(wakes);
     }
 
-    /// As [`Store::undo_to`]; names the rows whose writes it undoes and wakes nobody because of them.
-    fn undo_entries(&self, txn: &mut Transaction, mark: TxnMark, undone: &mut dyn FnMut(LockKey)) {
+    /// As [`Store::undo_to_with`]; names the rows whose writes it undoes and wakes nobody because of them.
+    fn undo_entries(
+        &self,
+        txn: &mut Transaction,
+        mark: TxnMark,
+        undone: impl FnOnce(),
+        each_row: &mut dyn FnMut(LockKey),
+    ) {
         txn.check(&self.shared);
         let guard = pin();
+        for at in txn.since(mark).rev() {
+            if let Entry::Wrote { table, row } | Entry::Inserted { table, row } = txn.log[at] {
+                let table = txn.table(table);
+                table.undo(txn, row, &guard);
+                each_row(table.key_of(row));
+            }
+        }
+        undone();
         let mut wakes = Wakes::new();
         while let Some(entry) = txn.pop_to(mark) {
             match entry {
-                Entry::Wrote { table, row } => {
-                    let table = txn.table(table);
-                    table.undo(txn, row, &guard);
-                    undone(table.key_of(row));
-                }
+                Entry::Wrote { .. } => {}
                 Entry::Inserted { table, row } => {
-                    let table = txn.table(table);
-                    table.undo(txn, row, &guard);
-                    undone(table.key_of(row));
-                    table.reduce(txn.id(), row, 0, &mut wakes, &guard);
+                    txn.table_ref(table).reduce(txn.id(), row, 0, &mut wakes, &guard);
                 }
                 Entry::RowLock { table, row, before } => {
-                    txn.table(table).reduce(txn.id(), row, before, &mut wakes, &guard);
+                    txn.table_ref(table).reduce(txn.id(), row, before, &mut wakes, &guard);
                 }
                 Entry::TableLock { oid, before } => {
                     let lock = txn.table_lock(oid);

@@ -171,6 +171,11 @@ impl Transaction {
         (free < WEAK_LOCKS).then_some(free)
     }
 
+    /// The places in the log of what came after `mark`.
+    pub(crate) fn since(&self, mark: TxnMark) -> std::ops::Range<usize> {
+        mark.0.min(self.log.len())..self.log.len()
+    }
+
     pub(crate) fn pop_to(&mut self, mark: TxnMark) -> Option<Entry> {
         if self.log.len() > mark.0 { self.log.pop() } else { None }
     }

@@ -59,12 +59,10 @@ pub enum Newest<'g> {
     Live(ReadVersion<'g>),
     /// Deleted by this commit (0: own).
     Deleted(Timestamp),
-    /// Another transaction has written it and is undecided.
+    /// Another transaction has written it and is undecided. What it wrote is above `decided` in [`Table::versions`](crate::Table::versions).
     Undecided {
         /// Who.
         holder: TxnId,
-        /// What it wrote last; `None`: it deleted the row. `ts` is 0.
-        pending: Option<ReadVersion<'g>>,
         /// The newest decided version below; `None`: there is none, or it is deleted.
         decided: Option<ReadVersion<'g>>,
     },
@@ -137,7 +135,7 @@ pub(crate) fn newest<'g>(header: &RowHeader, own: Option<TxnId>, txns: &TxnTable
             Decided::At(ts) => Some(ts),
             Decided::By(txn) if own == Some(txn) => Some(OWN),
             Decided::By(txn) => {
-                undecided = undecided.or(Some((txn, found(version, OWN, &head))));
+                undecided = Some(txn);
                 None
             }
             Decided::Never => None,
@@ -145,7 +143,7 @@ pub(crate) fn newest<'g>(header: &RowHeader, own: Option<TxnId>, txns: &TxnTable
         if let Some(ts) = decided {
             let decided = found(version, ts, &head);
             return match (undecided, decided) {
-                (Some((holder, pending)), decided) => Newest::Undecided { holder, pending, decided },
+                (Some(holder), decided) => Newest::Undecided { holder, decided },
                 (None, Some(live)) => Newest::Live(live),
                 (None, None) => Newest::Deleted(ts),
             };
@@ -153,7 +151,7 @@ pub(crate) fn newest<'g>(header: &RowHeader, own: Option<TxnId>, txns: &TxnTable
         next = version.older(guard);
     }
     match undecided {
-        Some((holder, pending)) => Newest::Undecided { holder, pending, decided: None },
+        Some(holder) => Newest::Undecided { holder, decided: None },
         None => Newest::Absent,
     }
 }

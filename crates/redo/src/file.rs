@@ -6,7 +6,9 @@
 //!
 //! Reading back (rule R5): frames follow each other without a gap. The first that does not – damaged, or of an older
 //! generation than the one before – ends the log, unless a later frame says that it had been durable. The generation rises
-//! with every opening, so frames left behind a cut never come back.
+//! with every opening above that of all frames found, so frames left behind a cut never come back. What was read back
+//! without a word that it had been durable is written and synced once more: it may lie in the system's cache only, and
+//! after a failed sync even that cache may take it for written.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -111,6 +113,13 @@ struct Found {
     bytes: Vec<u8>,
 }
 
+/// A segment that was read back: the end of its good frames.
+struct ReadBack {
+    name: String,
+    end: Lsn,
+    offset: usize,
+}
+
 /// Where reading stopped.
 struct Stop {
     segment: usize,
@@ -159,31 +168,44 @@ impl FileLog {
         Ok(found)
     }
 
-    /// Refuses if a frame behind the stop says that what is damaged had been durable.
-    fn check_cut(&self, stop: &Stop, segment: &Found, later: &[(Lsn, String)]) -> Result<(), DriverError> {
-        let place = || format!("{} at byte {}", segment.name, stop.offset);
-        let witness = |bytes: &[u8], from: usize| {
+    /// Refuses if a frame behind the stop says that what is damaged had been durable. Answers the newest generation behind
+    /// the stop.
+    fn check_cut(&self, stop: &Stop, segment: &Found, later: &[(Lsn, String)]) -> Result<u64, DriverError> {
+        let damaged = || DriverError::Corrupt(format!("{} at byte {}", segment.name, stop.offset));
+        let mut newest = 0;
+        let mut look = |bytes: &[u8], from: usize| {
             let mut at = from.next_multiple_of(ALIGN);
             while at + FRAME_HEADER <= bytes.len() {
                 if let Some((header, _)) = frame::decode(&bytes[at..]) {
-                    let newer = header.generation >= self.generation;
-                    if newer && header.durable > stop.end {
-                        return true;
+                    newest = newest.max(header.generation);
+                    if header.generation >= self.generation && header.durable > stop.end {
+                        return Err(damaged());
                     }
                 }
                 at += ALIGN;
             }
-            false
+            Ok(())
         };
-        if witness(&segment.bytes, stop.offset + ALIGN) {
-            return Err(DriverError::Corrupt(place()));
-        }
+        look(&segment.bytes, stop.offset + ALIGN)?;
         for (_, name) in later {
-            if witness(&self.read_whole(name)?, SEGMENT_HEADER) {
-                return Err(DriverError::Corrupt(place()));
-            }
+            look(&self.read_whole(name)?, SEGMENT_HEADER)?;
         }
-        Ok(())
+        Ok(newest)
+    }
+
+    /// Makes what was read back durable: writes the frames of a segment that end above `durable` once more, and syncs.
+    fn settle(&self, read: &ReadBack, durable: Lsn) -> Result<(), DriverError> {
+        let bytes = self.read_whole(&read.name)?;
+        let mut offset = SEGMENT_HEADER;
+        while let Some((header, records)) = bytes.get(offset..read.offset).and_then(frame::decode) {
+            if Lsn(header.start.0 + records.len() as u64) > durable {
+                break;
+            }
+            offset += frame::frame_len(records.len());
+        }
+        let file = self.disk.open(&read.name).map_err(failed)?;
+        file.write_at(bytes.get(offset..read.offset).unwrap_or(&[]), offset as u64).map_err(failed)?;
+        file.sync().map_err(DriverError::Failed)
     }
 
     fn set_left(&self) {
@@ -268,7 +290,9 @@ impl ReplicatedLog for FileLog {
         let mut expected = None;
         let mut stopped: Option<(Stop, Found)> = None;
         let mut last: Option<(Arc<dyn DiskFile>, Lsn, u64)> = None;
-        let mut consumed = 0;
+        let mut consumed: Vec<ReadBack> = Vec::new();
+        // The position that the frames themselves say was durable.
+        let mut durable = from;
         for (i, (start, name)) in names.iter().enumerate() {
             let bytes = self.read_whole(name)?;
             let header = SegmentHeader::decode(&bytes).map_err(|e| DriverError::Corrupt(format!("{name}: {e}")))?;
@@ -286,6 +310,7 @@ impl ReplicatedLog for FileLog {
                     break;
                 }
                 self.generation = frame_header.generation;
+                durable = durable.max(frame_header.durable);
                 if frame_header.start >= from {
                     let batch = Batch { start: frame_header.start, bytes: records };
                     visit(batch).map_err(|e| DriverError::Corrupt(format!("{name} at byte {offset}: {e}")))?;
@@ -295,7 +320,7 @@ impl ReplicatedLog for FileLog {
                 offset += frame::frame_len(records.len());
             }
             expected = Some(end);
-            consumed = i + 1;
+            consumed.push(ReadBack { name: name.clone(), end, offset });
             last = Some((self.disk.open(name).map_err(failed)?, found.start, offset as u64));
             let next_follows = names.get(i + 1).is_some_and(|(next, _)| *next == end);
             if !next_follows {
@@ -304,19 +329,24 @@ impl ReplicatedLog for FileLog {
             }
         }
         let mut cut = None;
+        let mut newest = self.generation;
         if let Some((stop, found)) = stopped {
             let later = &names[(stop.segment + 1).min(names.len())..];
-            self.check_cut(&stop, &found, later)?;
+            newest = newest.max(self.check_cut(&stop, &found, later)?);
             let tail = found.bytes.get(stop.offset..).unwrap_or(&[]);
             if tail.iter().any(|b| *b != 0) || !later.is_empty() {
                 cut = Some(format!("{} at byte {}", found.name, stop.offset));
             }
-            for (_, name) in names[consumed..].iter() {
+            for (_, name) in names[consumed.len()..].iter() {
                 self.disk.remove(name).map_err(failed)?;
             }
         }
         let end = expected.unwrap_or(from);
-        self.generation += 1;
+        self.generation = newest + 1;
+        for read in consumed.iter().filter(|read| read.end > durable) {
+            self.settle(read, durable)?;
+        }
+        self.disk.sync_directory().map_err(DriverError::Failed)?;
         self.space.spare.store(self.disk.list().map_err(failed)?.iter().any(|n| n == SPARE), Ordering::Release);
         if self.space.spare.load(Ordering::Acquire) {
             let spare = self.disk.open(SPARE).map_err(failed)?;

@@ -317,8 +317,8 @@ impl Log {
         true
     }
 
-    /// Largest payload of a record: a record lies in one batch.
-    fn chunk_bytes_max(&self) -> usize {
+    /// Largest payload of a record: a record lies in one batch. Space for more at once may never come to be set aside.
+    pub fn chunk_bytes_max(&self) -> usize {
         PAYLOAD_MAX.min(self.inner.batch_bytes_max - record::HEADER)
     }
 

@@ -32,6 +32,9 @@ pub(crate) fn commit(txn: &mut Transaction, durability: Durability) -> Result<St
         txn.undo_all();
         return Ok(Step::Ready(CommitOutcome { gate }));
     }
+    if let Some(wait) = send_ahead(txn)? {
+        return Ok(Step::Wait(wait));
+    }
     let room = match reserve::reserve(txn)? {
         Step::Ready(room) => room,
         Step::Wait(wait) => return Ok(Step::Wait(wait)),

@@ -19,7 +19,7 @@ pub(super) fn stamp(txn: &mut Transaction, room: Reservation, durability: Durabi
         let ts = Timestamp(inner.last_ts.load(Ordering::Relaxed) + 1);
         inner.last_ts.store(ts.0, Ordering::Release);
         // Before publication: whoever sees the commit finds its position.
-        inner.gates.set(ts, if durability == Durability::On { end } else { Lsn(0) });
+        inner.gates.set(ts, end, durability);
         if !changes.is_empty() {
             let mut newest = inner.catalog.write();
             let mut catalog = Catalog::clone(&newest);
@@ -28,7 +28,7 @@ pub(super) fn stamp(txn: &mut Transaction, room: Reservation, durability: Durabi
             *newest = Arc::new(catalog);
         }
         inner.store.publish(core, ts);
-        *inner.horizon_sample.lock() = (ts, end);
+        *inner.newest_commit.lock() = (ts, end);
         (ts, ts)
     })
 }

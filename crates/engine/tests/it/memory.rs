@@ -112,3 +112,94 @@ fn index_nodes_count_against_the_memory_limit_and_come_back() {
     assert!(fill_wide(&mut *txn, 0, rows * 3 / 4).1.is_none());
     commit(&shard, txn);
 }
+
+/// Commits without pause that nobody waits for: what they delete is freed all the same.
+#[test]
+fn garbage_goes_while_the_log_never_catches_up() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 0);
+    let mut most = 0;
+    for id in 0..20_000 {
+        let mut txn = begin(&shard, Isolation::ReadCommitted);
+        ready(insert(&mut *txn, id, 1));
+        if id >= 10 {
+            let table = txn.open_table(ACCOUNTS).unwrap();
+            let (row, _) = find(&mut *txn, id - 10).unwrap();
+            ready(txn.lock_row(&table, row, RowLockMode::Update, WaitPolicy::Block, &mut RowBatch::new()));
+            txn.delete(&table, row).unwrap();
+        }
+        while let Step::Wait(_) = txn.commit(Durability::Off).unwrap() {
+            std::thread::yield_now();
+        }
+        most = most.max(shard.memory().rows);
+    }
+    assert!(most < 256 << 10, "{most} bytes for ten rows");
+}
+
+fn delete_all(shard: &Shard) {
+    let mut txn = begin(shard, Isolation::ReadCommitted);
+    let table = txn.open_table(ACCOUNTS).unwrap();
+    let spec = ScanSpec { table: table.clone(), index: None, range: KeyRange::all(), reverse: false };
+    let mut scan = txn.open_scan(spec).unwrap();
+    let mut batch = RowBatch::new();
+    while scan.next(&mut *txn, 1000, &mut batch).unwrap() {}
+    drop(scan);
+    for row in batch.iter() {
+        ready(txn.lock_row(&table, row.row, RowLockMode::Update, WaitPolicy::Block, &mut RowBatch::new()));
+        txn.delete(&table, row.row).unwrap();
+    }
+    commit(shard, txn);
+    for _ in 0..200 {
+        shard.collect_garbage(1000);
+    }
+}
+
+/// Ids of rows that were gone before a restart take no memory after it, and do not hold back that of rows beside them.
+#[test]
+fn rows_that_are_gone_take_no_memory_after_a_restart() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 10_000);
+    delete_all(&shard);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(insert(&mut *txn, 1, 1));
+    commit(&shard, txn);
+    let before = shard.memory();
+    drop(shard);
+    let shard = open(&disk);
+    let after = shard.memory();
+    assert!(after.rows <= before.rows + (1 << 10), "{before:?}, then {after:?}");
+    // Fills up the chunk that the restart has left half used.
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    (2..1000).for_each(|id| assert!(matches!(ready(insert(&mut *txn, id, 1)), InsertOutcome::Inserted(_))));
+    commit(&shard, txn);
+    delete_all(&shard);
+    assert!(shard.memory().rows <= before.rows + (8 << 10), "{before:?}, in the end {:?}", shard.memory());
+}
+
+/// What was made and dropped again is not counted any more.
+#[test]
+fn counted_bytes_return_to_where_they_were() {
+    let disk = SimDisk::new();
+    let shard = open(&disk);
+    let empty = shard.memory();
+    define(&shard);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    (0..5000).for_each(|id| assert!(matches!(ready(insert(&mut *txn, id, 1)), InsertOutcome::Inserted(_))));
+    commit(&shard, txn);
+    (0..500).for_each(|_| {
+        let mut txn = begin(&shard, Isolation::ReadCommitted);
+        (0..10).for_each(|id| ready(update(&mut *txn, id, |b| b + 1)));
+        commit(&shard, txn);
+    });
+    assert!(shard.memory().rows > empty.rows && shard.memory().indexes > 0);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(txn.lock_table(ACCOUNTS, TableLockMode::AccessExclusive, WaitPolicy::Block));
+    txn.drop_object(BY_ID).unwrap();
+    txn.drop_object(ACCOUNTS).unwrap();
+    commit(&shard, txn);
+    for _ in 0..10 {
+        shard.collect_garbage(10_000);
+    }
+    let after = shard.memory();
+    assert_eq!((after.rows, after.indexes), (empty.rows, empty.indexes));
+}

@@ -1,12 +1,91 @@
 //! Savepoints: locks and records on either side of them.
 
-use base::Oid;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
+
+use base::{LayoutId, Oid};
+use engine::Shard;
 use engine_api::*;
 use env::sim::SimDisk;
 
 use crate::support::*;
 
 const ASIDE: Oid = Oid(30000);
+
+/// Accounts with a third column, in a layout of its own.
+fn wider() -> CatalogObject {
+    let mut table = accounts();
+    table.columns.push(ColumnDesc { not_null: false, ..column(3, "note", types::oid::INT4) });
+    let mut fields = table.layouts[0].fields.clone();
+    fields.push(LayoutField { column: 3, type_oid: types::oid::INT4, typmod: -1 });
+    table.layouts.push(LayoutDesc { id: LayoutId(2), fields });
+    CatalogObject::Table(table)
+}
+
+/// Opens the accounts when it is woken, and notes the layout that they are written in.
+struct Opens(Shard, Mutex<Option<LayoutId>>);
+
+impl Wake for Opens {
+    fn wake(self: Arc<Opens>) {
+        let mut txn = begin(&self.0, Isolation::ReadCommitted);
+        let table = txn.open_table(ACCOUNTS).unwrap();
+        *self.1.lock().unwrap() = Some(txn.layout(&table));
+    }
+}
+
+/// Who gets a table's lock because definitions were rolled back finds the definitions from before.
+#[test]
+fn definitions_go_back_before_the_locks_that_guard_them() {
+    for to_savepoint in [true, false] {
+        let disk = SimDisk::new();
+        let shard = bank(&disk, 2);
+        let mut txn = begin(&shard, Isolation::ReadCommitted);
+        let point = txn.savepoint();
+        ready(txn.lock_table(ACCOUNTS, TableLockMode::AccessExclusive, WaitPolicy::Block));
+        ready(txn.put_object(wider()));
+        let opens = Arc::new(Opens(shard.clone(), Mutex::default()));
+        let mut other = begin(&shard, Isolation::ReadCommitted);
+        let mut wait = waits(other.lock_table(ACCOUNTS, TableLockMode::RowExclusive, WaitPolicy::Block));
+        let waker = Waker::from(Arc::clone(&opens));
+        assert!(Future::poll(std::pin::Pin::new(&mut wait), &mut Context::from_waker(&waker)).is_pending());
+        if to_savepoint {
+            txn.rollback_to(point)
+        } else {
+            txn.rollback()
+        }
+        assert_eq!(*opens.1.lock().unwrap(), Some(LayoutId(1)), "to a savepoint: {to_savepoint}");
+    }
+}
+
+/// Entries are found by the definitions that made them, so these go last.
+#[test]
+fn rows_of_a_definition_that_is_rolled_back_leave_no_entries() {
+    for to_savepoint in [true, false] {
+        let disk = SimDisk::new();
+        let shard = bank(&disk, 2);
+        let before = shard.memory();
+        let mut txn = begin(&shard, Isolation::ReadCommitted);
+        let point = txn.savepoint();
+        ready(txn.lock_table(ACCOUNTS, TableLockMode::AccessExclusive, WaitPolicy::Block));
+        ready(txn.put_object(wider()));
+        let table = txn.open_table(ACCOUNTS).unwrap();
+        let layout = types::RowLayout::new(
+            &[types::oid::INT4, types::oid::INT8, types::oid::INT4].map(|oid| types::ColumnType { oid, typmod: -1 }),
+        );
+        for id in 10..5000 {
+            let mut tuple = Vec::new();
+            layout.encode(&[types::Datum::Int4(id), types::Datum::Int8(0), types::Datum::Null], &mut tuple).unwrap();
+            ready(txn.insert(&table, &tuple, ConflictArbiter::None));
+        }
+        if to_savepoint {
+            txn.rollback_to(point)
+        } else {
+            txn.rollback()
+        }
+        let after = shard.memory();
+        assert_eq!(after.indexes, before.indexes, "to a savepoint: {to_savepoint}");
+    }
+}
 
 #[test]
 fn locks_taken_before_a_savepoint_stay_and_later_ones_go() {

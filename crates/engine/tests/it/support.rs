@@ -83,12 +83,13 @@ pub fn commit(shard: &Shard, mut txn: Box<dyn Txn>) {
     }
 }
 
-pub fn define(shard: &Shard) {
+/// The table of accounts, without its index.
+pub fn accounts() -> TableDesc {
     let fields = vec![
         LayoutField { column: 1, type_oid: oid::INT4, typmod: -1 },
         LayoutField { column: 2, type_oid: oid::INT8, typmod: -1 },
     ];
-    let table = TableDesc {
+    TableDesc {
         oid: ACCOUNTS,
         schema: oids::SCHEMA_PUBLIC,
         name: "accounts".to_string(),
@@ -100,7 +101,10 @@ pub fn define(shard: &Shard) {
         options: Vec::new(),
         comments: Default::default(),
         storage: 1,
-    };
+    }
+}
+
+pub fn define(shard: &Shard) {
     let index = IndexDesc {
         oid: BY_ID,
         schema: oids::SCHEMA_PUBLIC,
@@ -111,7 +115,7 @@ pub fn define(shard: &Shard) {
         primary: true,
     };
     let mut txn = begin(shard, Isolation::ReadCommitted);
-    ready(txn.put_object(CatalogObject::Table(table)));
+    ready(txn.put_object(CatalogObject::Table(accounts())));
     ready(txn.put_object(CatalogObject::Index(index)));
     commit(shard, txn);
 }

@@ -328,3 +328,46 @@ fn rows_that_change_keys_concurrently_never_share_one() {
         }
     });
 }
+
+/// A key that a transaction has given up again may come back to it by a savepoint: until then nobody else gets it.
+#[test]
+fn a_key_between_two_savepoints_is_not_free() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 2);
+    let change = |txn: &mut dyn Txn, row: RowId, to: i32| {
+        txn.begin_command();
+        let table = txn.open_table(ACCOUNTS).unwrap();
+        ready(txn.update(&table, row, &tuple(to, 1)));
+    };
+    // Inserted, and of an update: key 5 is that of neither the newest version nor the newest committed one.
+    for inserts in [true, false] {
+        for deletes in [true, false] {
+            let mut holder = begin(&shard, Isolation::ReadCommitted);
+            let row = if inserts {
+                ready(insert(&mut *holder, 5, 1));
+                holder.begin_command();
+                find(&mut *holder, 5).unwrap().0
+            } else {
+                let row = find(&mut *holder, 0).unwrap().0;
+                ready(lock(&mut *holder, row, WaitPolicy::Block));
+                change(&mut *holder, row, 5);
+                row
+            };
+            let point = holder.savepoint();
+            if deletes {
+                delete(&mut *holder, 5).unwrap().unwrap();
+            } else {
+                change(&mut *holder, row, 6);
+            }
+            let mut other = begin(&shard, Isolation::ReadCommitted);
+            let wait = waits(insert(&mut *other, 5, 2));
+            holder.rollback_to(point);
+            assert!(wait.is_over());
+            let wait = waits(insert(&mut *other, 5, 2));
+            holder.rollback();
+            assert!(wait.is_over());
+            ready(insert(&mut *other, 5, 2));
+            other.rollback();
+        }
+    }
+}

@@ -15,8 +15,9 @@ use rupg_sql::nodes::{CopyStmt, Node};
 use types::{Datum, OutputSettings};
 
 use super::block::{number_of, text_of};
+use super::extended::utf8;
 use super::internal::NoRows;
-use super::query::{read_only_error, utf8};
+use super::query::read_only_error;
 use super::statement::Kind;
 use super::{Output, ResultColumn, Session};
 use crate::ddl::{self, quote_name};

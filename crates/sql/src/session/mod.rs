@@ -16,11 +16,14 @@ mod cancel;
 mod context;
 mod copy;
 mod cursor;
+mod extended;
 mod internal;
+mod prepare;
 mod query;
 mod settings;
 mod statement;
 mod utility;
+mod wait;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -36,8 +39,8 @@ pub use crate::bind::ResultColumn;
 pub(crate) use block::{number_of, text_of};
 pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
+pub use extended::{BoundValue, ExecuteEnd};
 pub(crate) use internal::TextOf;
-pub use query::{BoundValue, ExecuteEnd};
 pub use settings::{SERVER_VERSION, Settings, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 

@@ -19,6 +19,8 @@ use types::Datum;
 
 use crate::functions::EvalContext;
 
+use schema::all;
+
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
 pub use deparse::{check_text, default_text, generated_text, restated};
@@ -58,17 +60,12 @@ impl std::fmt::Debug for SystemRelation {
 
 /// A system relation by schema and name.
 pub fn relation(schema: &str, name: &str) -> Option<&'static SystemRelation> {
-    schema::RELATIONS.iter().find(|r| r.name == name && r.schema == schema)
+    all().find(|r| r.name == name && r.schema == schema)
 }
 
 /// A system relation by OID.
 pub fn relation_by_oid(oid: Oid) -> Option<&'static SystemRelation> {
-    schema::RELATIONS.iter().find(|r| r.oid == oid)
-}
-
-/// All system relations.
-pub fn all() -> &'static [SystemRelation] {
-    schema::RELATIONS
+    all().find(|r| r.oid == oid)
 }
 
 type Rows = Result<Vec<Vec<Datum>>>;

@@ -1,0 +1,254 @@
+//! The extended protocol's verbs: Parse, Bind, Describe, Execute, Close, Sync.
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, SqlState};
+use rupg_sql::nodes::Node;
+use types::{Datum, InputContext};
+
+use super::context::StatementContext;
+use super::statement::{Kind, Statement};
+use super::{Block, Output, Portal, ResultColumn, Session, utility};
+use crate::exec::Execution;
+use crate::functions;
+
+/// How an Execute ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ExecuteEnd {
+    /// The statement is complete (its tag is queued).
+    Complete,
+    /// The row limit was reached.
+    Suspended,
+}
+
+/// A value of a Bind message.
+pub enum BoundValue<'a> {
+    /// NULL
+    Null,
+    /// Text form.
+    Text(&'a [u8]),
+    /// Binary form.
+    Binary(&'a [u8]),
+}
+
+impl Session {
+    /// Parse: names a statement.
+    pub async fn parse(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
+        let result = self.parse_inner(name, sql, types);
+        if result.is_err() {
+            self.fail();
+        }
+        result
+    }
+
+    fn parse_inner(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
+        if !name.is_empty() && self.statements.contains_key(name) {
+            return Err(Error::new(
+                SqlState::DUPLICATE_PREPARED_STATEMENT,
+                format!("prepared statement \"{name}\" already exists"),
+            ));
+        }
+        let statement = self.prepare(sql, types)?;
+        if !name.is_empty() {
+            self.note_prepared(name, &statement, false);
+        }
+        self.statements.insert(name.to_string(), statement);
+        Ok(())
+    }
+
+    /// Bind: makes a portal.
+    pub fn bind(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>]) -> Result<()> {
+        let result = self.bind_inner(portal, name, values);
+        if result.is_err() {
+            self.fail();
+        }
+        result
+    }
+
+    fn bind_inner(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>]) -> Result<()> {
+        self.start_statement();
+        let statement = self.statement(name)?;
+        if self.block == Block::Failed && !utility::ends_block(&statement.kind) {
+            self.check_not_failed()?;
+        }
+        let statement = if self.block == Block::Failed { statement } else { self.revalidated(name)? };
+        if values.len() != statement.param_types.len() {
+            return Err(Error::new(
+                SqlState::PROTOCOL_VIOLATION,
+                format!(
+                    "bind message supplies {} parameters, but prepared statement \"{name}\" requires {}",
+                    values.len(),
+                    statement.param_types.len()
+                ),
+            ));
+        }
+        if !portal.is_empty() && self.portals.contains_key(portal) {
+            return Err(Error::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{portal}\" already exists")));
+        }
+        let mut params = Vec::with_capacity(values.len());
+        {
+            let settings = self.environment.settings.borrow();
+            let input =
+                InputContext { settings: settings.output(), now_micros: self.environment.transaction_start.get() };
+            for (value, &ty) in values.iter().zip(&statement.param_types) {
+                params.push(match value {
+                    BoundValue::Null => Datum::Null,
+                    BoundValue::Text(bytes) if functions::is_name_in_catalog(ty) => {
+                        let text = utf8(bytes)?;
+                        let eval = StatementContext::new(&self.environment, self.catalog());
+                        match functions::from_name_in_catalog(&eval, ty, text) {
+                            Some(value) => value?,
+                            None => types::parse_text(ty, -1, text, &input)?,
+                        }
+                    }
+                    BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input)?,
+                    BoundValue::Binary(bytes) => types::read_binary(ty, -1, bytes)?,
+                });
+            }
+        }
+        let portal_state = Portal { statement, params, execution: None, ahead: Vec::new(), finished: false };
+        self.portals.insert(portal.to_string(), portal_state);
+        Ok(())
+    }
+
+    /// Result columns; those of EXECUTE are its statement's.
+    fn columns_of(&self, statement: &Statement) -> Option<Arc<[ResultColumn]>> {
+        if let Kind::Utility(node) = &statement.kind
+            && let Node::ExecuteStmt(execute) = &**node
+        {
+            let prepared = self.statements.get(execute.name.as_deref().unwrap_or_default())?;
+            return prepared.columns();
+        }
+        if let Kind::Utility(node) = &statement.kind
+            && let Node::FetchStmt(fetch) = &**node
+        {
+            return match fetch.ismove {
+                true => None,
+                false => self.portals.get(fetch.portalname.as_deref().unwrap_or_default())?.statement.columns(),
+            };
+        }
+        statement.columns()
+    }
+
+    /// Describe of a statement: parameter types and result columns.
+    pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<Oid>, Option<Arc<[ResultColumn]>>)> {
+        let result = self.statement(name).map(|s| (s.param_types.clone(), self.columns_of(&s)));
+        if result.is_err() {
+            self.fail();
+        }
+        result
+    }
+
+    /// Describe of a portal: result columns.
+    pub fn describe_portal(&mut self, name: &str) -> Result<Option<Arc<[ResultColumn]>>> {
+        match self.portals.get(name) {
+            Some(portal) => Ok(self.columns_of(&portal.statement)),
+            None => {
+                self.fail();
+                Err(no_portal(name))
+            }
+        }
+    }
+
+    /// Execute: runs a portal, at most `max_rows` rows (0 = all).
+    pub async fn execute(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
+        let result = self.execute_inner(name, max_rows, out).await;
+        if result.is_err() {
+            self.fail();
+            self.send_notices(out);
+            out.gate(self.gate);
+        }
+        result
+    }
+
+    async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
+        let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
+        let mut statement = Arc::clone(&portal.statement);
+        match &statement.kind {
+            Kind::Query(_) => {}
+            Kind::Empty => {
+                out.empty();
+                return Ok(ExecuteEnd::Complete);
+            }
+            Kind::Utility(_) => {
+                if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), out)).await? {
+                    out.complete(&tag);
+                }
+                return Ok(ExecuteEnd::Complete);
+            }
+        }
+        if portal.finished {
+            if let Kind::Query(query) = &statement.kind {
+                out.complete(&query.verb.tag(0));
+            }
+            self.portals.insert(name.to_string(), portal);
+            return Ok(ExecuteEnd::Complete);
+        }
+        let execution = portal.execution.take();
+        if execution.is_none() {
+            statement = self.begin_query(&statement).await?;
+        }
+        let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+        let mut execution =
+            execution.unwrap_or_else(|| Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params)));
+        let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
+        let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
+        if done {
+            self.keep(execution);
+            self.end_query(out);
+            portal.finished = true;
+            out.complete(&query.verb.tag(rows));
+            self.portals.insert(name.to_string(), portal);
+            return Ok(ExecuteEnd::Complete);
+        }
+        self.gate = self.gate.max(self.txn.as_ref().map_or(self.gate, |txn| txn.gate()));
+        out.gate(self.gate);
+        portal.execution = Some(execution);
+        self.portals.insert(name.to_string(), portal);
+        out.suspended();
+        Ok(ExecuteEnd::Suspended)
+    }
+
+    /// Close of a statement; unknown names are fine.
+    pub fn close_statement(&mut self, name: &str) {
+        self.forget_prepared(Some(name));
+    }
+
+    /// Close of a portal; unknown names are fine.
+    pub fn close_portal(&mut self, name: &str) {
+        self.portals.remove(name);
+    }
+
+    /// Sync: ends the implicit transaction of the pipeline.
+    pub async fn sync(&mut self, out: &mut dyn Output) -> Result<()> {
+        let result = match self.block {
+            Block::None => self.commit_transaction(out).await,
+            _ => Ok(()),
+        };
+        self.finish_message(result, out)
+    }
+}
+
+/// Text of a client: must be UTF-8.
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str> {
+    let text = std::str::from_utf8(bytes).map_err(|e| {
+        let bad = &bytes[e.valid_up_to()..];
+        let len = e.error_len().unwrap_or(bad.len()).min(4);
+        let shown: Vec<String> = bad[..len].iter().map(|b| format!("0x{b:02x}")).collect();
+        Error::new(
+            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+            format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
+        )
+    })?;
+    if text.as_bytes().contains(&0) {
+        return Err(Error::new(
+            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+            "invalid byte sequence for encoding \"UTF8\": 0x00",
+        ));
+    }
+    Ok(text)
+}
+
+fn no_portal(name: &str) -> Error {
+    Error::new(SqlState::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+}

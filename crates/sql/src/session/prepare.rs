@@ -1,0 +1,260 @@
+//! From text to a statement that can run: the statement cache, binding and planning, prepared statements by name.
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, SqlState};
+use rupg_sql::nodes::Node;
+use types::{Datum, InputContext};
+
+use super::context::StatementContext;
+use super::statement::{Kind, Query, Statement, Verb, is_query};
+use super::{Session, utility};
+use crate::bind::{self, BindContext};
+use crate::functions::PreparedStatement;
+use crate::{ir, parse, plan};
+
+impl Session {
+    /// A statement that was bound before, for this text or for one that differs only in literals.
+    pub(super) fn cached_simple(&mut self, sql: &str) -> Result<Option<(Arc<Statement>, Vec<Datum>)>> {
+        if self.has_own_ddl() {
+            return Ok(None);
+        }
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        let Some(binding) = &self.binding else { return Ok(None) };
+        let get =
+            |text: &str, types: &[Oid]| self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version);
+        // What another session prepared may have parameters; here nothing gives them values.
+        if let Some(statement) = get(sql, &[]).filter(|statement| statement.param_types.is_empty()) {
+            return Ok(Some((statement, Vec::new())));
+        }
+        let Some(print) = parse::fingerprint::fingerprint(sql) else { return Ok(None) };
+        let types = print.literal_types();
+        let statement = match get(&print.text, &types) {
+            Some(statement) => statement,
+            None => match self.prepare_fingerprint(&print, &types) {
+                Some(statement) => statement,
+                None => return Ok(None),
+            },
+        };
+        let settings = self.output_settings();
+        let input = InputContext { settings: &settings, now_micros: self.environment.transaction_start.get() };
+        // A literal that does not fit its parameter is reported by binding the text itself, with its position.
+        match print.values(&statement.param_types, &input) {
+            Ok(params) => Ok(Some((statement, params))),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Binds a fingerprint as if it were a statement with parameters; `None` if only the original text will do.
+    fn prepare_fingerprint(
+        &mut self,
+        print: &parse::fingerprint::Fingerprint,
+        types: &[Oid],
+    ) -> Option<Arc<Statement>> {
+        let mut parsed = parse::parse(&print.text).ok()?;
+        if parsed.len() != 1 || !is_query(&parsed[0].node) {
+            return None;
+        }
+        self.prepare_parsed(parsed.remove(0), &print.text, types, true, true).ok()
+    }
+
+    /// Binds and plans one parsed statement; shared with all sessions when `cacheable`.
+    pub(super) fn prepare_parsed(
+        &mut self,
+        parsed: parse::ParsedStatement,
+        sql: &str,
+        types: &[Oid],
+        infer_params: bool,
+        cacheable: bool,
+    ) -> Result<Arc<Statement>> {
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        let notices = self.environment.notices.borrow().len();
+        let statement = Arc::new(if is_query(&parsed.node) {
+            self.check_not_failed()?;
+            self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
+        } else {
+            let statement = Statement {
+                text: sql.into(),
+                start: 0,
+                param_types: types.to_vec(),
+                kind: Kind::Utility(Arc::new(parsed.node)),
+                catalog_version: catalog.version,
+            };
+            if !utility::ends_block(&statement.kind) {
+                self.check_not_failed()?;
+            }
+            if let Kind::Utility(node) = &statement.kind {
+                utility::check_described(self, node)?;
+            }
+            statement
+        });
+        let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
+        // What binding has to say is said each time.
+        let silent = self.environment.notices.borrow().len() == notices;
+        if cacheable
+            && short
+            && silent
+            && !self.has_own_ddl()
+            && let Some(binding) = &self.binding
+        {
+            let text = Arc::clone(&statement.text);
+            self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(&statement));
+        }
+        Ok(statement)
+    }
+
+    /// Binds and plans a query that begins at `start` of its text. More parameters than those of `types` may occur if
+    /// `infer_params`.
+    pub(super) fn bind_query(
+        &mut self,
+        node: &Node,
+        sql: &str,
+        types: &[Oid],
+        start: usize,
+        infer_params: bool,
+    ) -> Result<Statement> {
+        let catalog = self.catalog();
+        let identity = self.environment.identity.borrow().clone();
+        let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
+        let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, types);
+        cx.infer_params = infer_params;
+        let bound = bind::bind(node, sql, &mut cx)?;
+        let verb = match &bound.statement {
+            ir::Statement::Select(_) => Verb::Select,
+            ir::Statement::Insert(_) => Verb::Insert,
+            ir::Statement::Update(_) => Verb::Update,
+            ir::Statement::Delete(_) => Verb::Delete,
+        };
+        let writes = verb != Verb::Select
+            || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
+        let stats = EngineStats { engine: &*self.shared.engine };
+        let plan = plan::plan(&bound.statement, &catalog, &stats)?;
+        let refused = bound.refused;
+        Ok(Statement {
+            text: sql.into(),
+            start,
+            param_types: bound.param_types,
+            kind: Kind::Query(Query {
+                plan,
+                columns: bound.columns.into(),
+                locks: bound.tables,
+                verb,
+                writes,
+                refused,
+            }),
+            // What was bound to definitions that may be rolled back is good for one run.
+            catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version },
+        })
+    }
+
+    /// The statement bound to the definitions of now.
+    pub(super) fn rebound(&mut self, statement: &Statement) -> Result<Arc<Statement>> {
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        let parsed = parse::parse(&statement.text)?;
+        let node = parsed.into_iter().find(|p| p.start == statement.start).map(|p| p.node);
+        let node = match node {
+            Some(Node::PrepareStmt(prepare)) => prepare.query,
+            Some(Node::CopyStmt(copy)) => copy.query,
+            Some(Node::ExplainStmt(explain)) => explain.query,
+            Some(Node::DeclareCursorStmt(declare)) => declare.query,
+            node => node,
+        };
+        let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
+        let fresh = self.bind_query(&node, &statement.text, &statement.param_types, statement.start, true)?;
+        statement.check_result_of(&fresh)?;
+        Ok(Arc::new(fresh))
+    }
+
+    /// A statement of the extended protocol or PREPARE, from the cache if it is there.
+    pub(super) fn prepare(&mut self, sql: &str, types: &[Oid]) -> Result<Arc<Statement>> {
+        self.environment.statement_start.set(self.environment.host.now());
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
+            let cache = &self.shared.cache;
+            if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, catalog.version) {
+                if !utility::ends_block(&statement.kind) {
+                    self.check_not_failed()?;
+                }
+                return Ok(statement);
+            }
+        }
+        let mut parsed = parse::parse(sql)?;
+        match parsed.len() {
+            0 => Ok(Arc::new(Statement {
+                text: sql.into(),
+                start: 0,
+                param_types: types.to_vec(),
+                kind: Kind::Empty,
+                catalog_version: catalog.version,
+            })),
+            1 => self.prepare_parsed(parsed.remove(0), sql, types, true, true),
+            _ => Err(Error::new(SqlState::SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement")),
+        }
+    }
+
+    /// A prepared statement by name.
+    pub(super) fn statement(&self, name: &str) -> Result<Arc<Statement>> {
+        self.statements.get(name).cloned().ok_or_else(|| {
+            let message = match name {
+                "" => "unnamed prepared statement does not exist".to_string(),
+                name => format!("prepared statement \"{name}\" does not exist"),
+            };
+            Error::new(SqlState::INVALID_SQL_STATEMENT_NAME, message)
+        })
+    }
+
+    /// The statement, bound again if the catalog has moved on.
+    pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
+        let statement = self.statement(name)?;
+        let valid = !matches!(statement.kind, Kind::Query(_))
+            || (statement.is_valid_for(self.shared.engine.catalog_version()) && !self.has_own_ddl());
+        if valid {
+            return Ok(statement);
+        }
+        let fresh = self.prepare(&Arc::clone(&statement.text), &statement.param_types)?;
+        statement.check_result_of(&fresh)?;
+        self.statements.insert(name.to_string(), Arc::clone(&fresh));
+        Ok(fresh)
+    }
+
+    /// Shows a new statement in `pg_prepared_statements`.
+    pub(super) fn note_prepared(&self, name: &str, statement: &Statement, from_sql: bool) {
+        self.environment.prepared.borrow_mut().push(PreparedStatement {
+            name: name.to_string(),
+            text: Arc::clone(&statement.text),
+            time: self.environment.statement_start.get(),
+            param_types: statement.param_types.clone(),
+            from_sql,
+        });
+    }
+
+    /// Forgets a prepared statement, or all.
+    pub(super) fn forget_prepared(&mut self, name: Option<&str>) {
+        match name {
+            Some(name) => {
+                if self.statements.remove(name).is_some() && !name.is_empty() {
+                    self.environment.prepared.borrow_mut().retain(|p| p.name != name);
+                }
+            }
+            None => {
+                self.statements.clear();
+                self.environment.prepared.borrow_mut().clear();
+            }
+        }
+    }
+}
+
+/// What the planner asks about tables.
+struct EngineStats<'a> {
+    engine: &'a dyn engine_api::Engine,
+}
+
+impl plan::PlannerStats for EngineStats<'_> {
+    fn row_count(&self, table: Oid) -> u64 {
+        self.engine.row_count(table)
+    }
+}

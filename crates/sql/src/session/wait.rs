@@ -1,0 +1,126 @@
+//! Waiting and giving up: locks, `pg_sleep`, `statement_timeout`, `lock_timeout`, cancellation.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+
+use base::{Error, Result, SqlState};
+use engine_api::Wait;
+
+use super::Session;
+
+impl Session {
+    /// Marks the start of a statement: its time, its timeout, no cancellation yet.
+    pub(super) fn start_statement(&mut self) {
+        let environment = &self.environment;
+        environment.statement_start.set(environment.host.now());
+        environment.sleep.set(0);
+        self.cancel.clear();
+        let timeout = environment.settings.borrow().statement_timeout_ms;
+        let deadline = if timeout == 0 { 0 } else { environment.host.monotonic_nanos() + timeout * 1_000_000 };
+        self.deadline.set(deadline);
+    }
+
+    /// Sleeps as long as expressions wish ([`crate::functions::Wish`]), unless the statement is cancelled or times out.
+    async fn sleep_as_wished(&self) -> Result<()> {
+        /// Long sleeps are taken in parts.
+        const LONGEST_MS: u64 = 600_000;
+        let now = || self.environment.host.monotonic_nanos();
+        let wished = self.environment.sleep.take().max(0).unsigned_abs();
+        let end = now().saturating_add(wished.saturating_mul(1_000));
+        loop {
+            let (time, deadline) = (now(), self.deadline.get());
+            if deadline != 0 && time >= deadline {
+                return Err(statement_timeout());
+            }
+            if time >= end {
+                return Ok(());
+            }
+            let until = if deadline == 0 { end } else { end.min(deadline) };
+            let mut timer = self.environment.host.sleep((until - time).div_ceil(1_000_000).min(LONGEST_MS));
+            poll_fn(|cx| {
+                if self.cancel.poll(cx.waker()) {
+                    return Poll::Ready(Err(canceled()));
+                }
+                timer.as_mut().poll(cx).map(Ok)
+            })
+            .await?;
+        }
+    }
+
+    /// Waits inside the open transaction, and for what expressions wish; its wait is given up on timeout or cancel.
+    pub(super) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
+        if self.environment.sleep.get() != 0 {
+            Box::pin(self.sleep_as_wished()).await?;
+        }
+        let result = Box::pin(self.wait(wait)).await;
+        if result.is_err()
+            && let Some(txn) = &mut self.txn
+        {
+            txn.cancel_wait();
+        }
+        result
+    }
+
+    /// Awaits `wait`, unless the statement is cancelled or times out first.
+    pub(super) async fn wait(&self, mut wait: Wait) -> Result<()> {
+        if wait.is_over() {
+            // A turn for other connections of this core, not a wait for anything.
+            self.environment.host.turn().await;
+            return self.check_stop();
+        }
+        let lock_ms = self.environment.settings.borrow().lock_timeout_ms;
+        let statement_ms = match self.deadline.get() {
+            0 => None,
+            deadline => Some(deadline.saturating_sub(self.environment.host.monotonic_nanos()).div_ceil(1_000_000)),
+        };
+        let (ms, error): (Option<u64>, fn() -> Error) = match (lock_ms, statement_ms) {
+            (0, None) => (None, lock_timeout),
+            (0, Some(statement)) => (Some(statement), statement_timeout),
+            (lock, Some(statement)) if statement < lock => (Some(statement), statement_timeout),
+            (lock, _) => (Some(lock), lock_timeout),
+        };
+        let mut timer = ms.map(|ms| self.environment.host.sleep(ms));
+        poll_fn(|cx| {
+            if Pin::new(&mut wait).poll(cx).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            if self.cancel.poll(cx.waker()) {
+                return Poll::Ready(Err(canceled()));
+            }
+            match &mut timer {
+                Some(timer) => timer.as_mut().poll(cx).map(|()| Err(error())),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Whether the statement may go on.
+    ///
+    /// # Errors
+    /// 57014 if it was cancelled or its time is over.
+    fn check_stop(&self) -> Result<()> {
+        if self.cancel.flag().load(Ordering::Acquire) {
+            return Err(canceled());
+        }
+        let deadline = self.deadline.get();
+        if deadline != 0 && self.environment.host.monotonic_nanos() >= deadline {
+            return Err(statement_timeout());
+        }
+        Ok(())
+    }
+}
+
+fn canceled() -> Error {
+    Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request")
+}
+
+fn lock_timeout() -> Error {
+    Error::new(SqlState::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
+}
+
+fn statement_timeout() -> Error {
+    Error::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout")
+}
