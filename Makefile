@@ -54,7 +54,7 @@ asan:
 ## Builds the release binary, serves DATA (default .nyala/data) on PORT (default 5432) until Ctrl-C, and shows TPC-C on it.
 run:
 	cargo build --release --locked -p server
-	@DATA='$(DATA)' PORT='$(PORT)' scripts/run.sh '$(CARGO_TARGET_DIR)/release/nyala'
+	@exec env DATA='$(DATA)' PORT='$(PORT)' scripts/run.sh '$(CARGO_TARGET_DIR)/release/nyala'
 
 clean:
 	rm -rf $(CARGO_TARGET_DIR)

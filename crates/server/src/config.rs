@@ -33,6 +33,7 @@ pub enum Experiment {
 
 /// Options of `nyala serve`.
 #[derive(Clone, Debug, Args)]
+#[command(next_line_help = true)]
 pub struct ServeOptions {
     /// Data directory; made if it is not there. It is all the state there is.
     #[arg(long, env = "NYALA_DATA", value_name = "DIR")]
