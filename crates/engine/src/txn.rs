@@ -189,6 +189,11 @@ impl Transaction {
         }
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
+        // A row that the arbiter finds is the answer, whatever else the new one would violate.
+        let arbiter_first = match arbiter {
+            ConflictArbiter::Index(oid) => handle.indexes.iter().position(|index| index.desc.oid == oid),
+            _ => None,
+        };
         loop {
             let core = self.core.as_mut().expect("started above");
             let mark = core.mark();
@@ -198,7 +203,9 @@ impl Transaction {
             let key = &mut self.keys.1;
             let mut entered = Entries::new();
             let mut blocked = None;
-            for (at, index) in handle.indexes.iter().enumerate() {
+            for at in arbiter_first.into_iter().chain((0..handle.indexes.len()).filter(|at| Some(*at) != arbiter_first))
+            {
+                let index = &handle.indexes[at];
                 key.clear();
                 let has_null = handle.shape.key(&index.desc, layout, tuple, key);
                 match unique::enter(&self.shard.0.stripes, handle, index, key, has_null, row, own) {

@@ -140,7 +140,7 @@ impl Writer<'_> {
     fn conflict(&mut self, table: &str) -> String {
         let target = match table {
             "p" => self.pick(&["(id)", "(a)", "(b, c)", "ON CONSTRAINT p_pkey", "(c, b)", "(d)"]),
-            "q" => self.pick(&["(id)", "(pid, a)", "(b, t)", "(t, b) WHERE a > 20", "(lower(b))"]),
+            "q" => self.pick(&["(id)", "(pid, a)", "(b, t)", "(t, b) WHERE a > 20"]),
             _ => self.pick(&["(id)", "ON CONSTRAINT r_pkey", "(parent)", "ON CONSTRAINT nothing"]),
         };
         match self.below(6) {
@@ -170,7 +170,7 @@ impl Writer<'_> {
 
     fn returning(&mut self, alias: &str) -> String {
         match self.below(3) {
-            0 => format!(" RETURNING {}", self.pick(&["*", "id", "id + 1 AS next, id"])),
+            0 => format!(" RETURNING {}", self.pick(&["*", "x.id", "x.id + 1 AS next, x.id"])),
             1 => format!(" RETURNING {alias}.*, (SELECT count(*) FROM p) AS n"),
             _ => String::new(),
         }

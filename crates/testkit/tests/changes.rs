@@ -3,7 +3,7 @@
 //!
 //! The seed is printed; `NYALA_SEED=n` repeats a run, `NYALA_ROUNDS=n` makes it n times as long.
 
-use testkit::{Connection, Event, Random, Reply, Target, changes};
+use testkit::{Connection, Event, Fields, Random, Reply, Target, changes};
 
 const ROUNDS: u64 = 5;
 const STATEMENTS: u64 = 150;
@@ -25,7 +25,14 @@ fn random_changes_agree() {
             assert_eq!(first.query(sql).error(), None, "{sql}");
             assert_eq!(second.query(sql).error(), None, "{sql}");
         }
-        for _ in 0..STATEMENTS {
+        let mut in_failed_block = false;
+        for step in 0..STATEMENTS {
+            if !in_failed_block {
+                // How many numbers a failed statement has taken from a sequence is free.
+                let set = format!("SELECT setval('q_id_seq', {})", 10 + 4 * step);
+                first.query(&set);
+                second.query(&set);
+            }
             let sql = changes::statement(&mut random);
             let extended = random.below(3) == 0;
             let [expected, actual] = [&mut first, &mut second].map(|connection| {
@@ -34,6 +41,7 @@ fn random_changes_agree() {
             });
             fine += usize::from(expected.error().is_none());
             history.push(sql);
+            in_failed_block = expected.status == Some('E');
             if let Some(what) = difference(&expected, &actual, &mut first, &mut second) {
                 wrong.push(format!("{};\n{what}", history.join(";\n")));
                 break;
@@ -69,6 +77,10 @@ fn comparable(mut reply: Reply) -> Reply {
     }
     for event in &mut reply.events {
         match event {
+            // Where a key's action sets a default that is gone itself, either side of the key may be blamed.
+            Event::Error(fields) if fields.code == "23503" => {
+                *fields = Fields { code: "23503".to_owned(), ..Fields::default() }
+            }
             Event::Error(fields)
                 if fields.detail.as_ref().is_some_and(|d| d.starts_with("Failing row") || d.starts_with("Key (")) =>
             {

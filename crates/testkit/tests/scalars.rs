@@ -1,7 +1,8 @@
 //! Random scalar expressions: PostgreSQL and the server under test must agree on every value and every error, in text and
 //! in binary form.
 //!
-//! The seed is printed; `NYALA_SEED=n` repeats a run, `NYALA_ROUNDS=n` makes it n times as long.
+//! The seed is printed; `NYALA_SEED=n` repeats a run, `NYALA_ROUNDS=n` makes it n times as long,
+//! `NYALA_SHOWN=n` prints n differences, `NYALA_TRACE=1` each expression before it is sent.
 
 use testkit::{Event, Random, Reply, Target, scalars};
 

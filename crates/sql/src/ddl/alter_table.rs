@@ -144,7 +144,7 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
             return Ok(Some(vec![Pending { definition: (**constraint).clone(), column: None }]));
         }
         T::AT_DropConstraint => drop_constraint(cx, table, cmd, name).await?,
-        T::AT_ValidateConstraint => {}
+        T::AT_ValidateConstraint => super::constraint::validate(cx, &table, name).await?,
         T::AT_AlterColumnType => alter_type(cx, table, cmd, name).await?,
         T::AT_SetRelOptions => {
             if let Some(Node::List(list)) = &cmd.def {

@@ -193,16 +193,7 @@ async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bo
         }
     };
     if !fresh && !definition.skip_validation {
-        let query = format!("SELECT 1 FROM {} WHERE NOT ({expression}) LIMIT 1", qualified(&cx.catalog(), &table));
-        if !cx.session.internal_query(&query).await?.is_empty() {
-            return Err(Error::new(
-                SqlState::CHECK_VIOLATION,
-                format!("check constraint \"{name}\" of relation \"{}\" is violated by some row", table.name),
-            )
-            .schema(schema_of(&cx.catalog(), &table))
-            .table(&table.name)
-            .constraint(name));
-        }
+        validate_check(cx, &table, &expression, &name).await?;
     }
     let kind = ConstraintKind::Check { expression };
     table.constraints.push(ConstraintDesc { oid: cx.allocate(), name, columns, kind });
@@ -318,6 +309,41 @@ fn referenced_key(catalog: &Catalog, table: &TableDesc, wanted: &[String]) -> Re
             format!("there is no unique constraint matching given keys for referenced table \"{}\"", table.name),
         )),
     }
+}
+
+/// `VALIDATE CONSTRAINT`: looks at all rows. That a constraint was once not valid is remembered nowhere.
+pub(super) async fn validate(cx: &mut Cx<'_>, table: &TableDesc, name: &str) -> Result<()> {
+    let Some(constraint) = table.constraints.iter().find(|c| c.name == name) else {
+        let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    };
+    match &constraint.kind {
+        ConstraintKind::Check { expression } => validate_check(cx, table, expression, name).await,
+        ConstraintKind::ForeignKey { table: referenced, columns, .. } => {
+            let Some(referenced) = cx.catalog().table(*referenced).cloned() else {
+                return Err(Error::internal("a foreign key without the table it refers to"));
+            };
+            validate_foreign_key(cx, table, &referenced, &constraint.columns, columns, name).await
+        }
+        _ => Err(Error::new(
+            SqlState::WRONG_OBJECT_TYPE,
+            format!("constraint \"{name}\" of relation \"{}\" is not a foreign key or check constraint", table.name),
+        )),
+    }
+}
+
+async fn validate_check(cx: &mut Cx<'_>, table: &TableDesc, expression: &str, name: &str) -> Result<()> {
+    let query = format!("SELECT 1 FROM {} WHERE NOT ({expression}) LIMIT 1", qualified(&cx.catalog(), table));
+    if cx.session.internal_query(&query).await?.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        SqlState::CHECK_VIOLATION,
+        format!("check constraint \"{name}\" of relation \"{}\" is violated by some row", table.name),
+    )
+    .schema(schema_of(&cx.catalog(), table))
+    .table(&table.name)
+    .constraint(name))
 }
 
 async fn validate_foreign_key(

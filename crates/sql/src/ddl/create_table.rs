@@ -212,6 +212,7 @@ fn column_constraint(
                 return Err(both(cx, table, column, constraint, "default and generation expression"));
             }
             if column.serial.is_some() || column.desc.default.is_some() {
+                let at = if column.serial.is_some() { -1 } else { constraint.location };
                 return Err(Error::new(
                     SqlState::SYNTAX_ERROR,
                     format!(
@@ -219,7 +220,7 @@ fn column_constraint(
                         column.desc.name, table.name
                     ),
                 )
-                .at_byte(cx.sql, constraint.location));
+                .at_byte(cx.sql, at));
             }
             let text = expression_after(cx.sql, constraint.location, "default", true)
                 .ok_or_else(|| Error::internal("a default without its text"))?;

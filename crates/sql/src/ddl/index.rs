@@ -61,7 +61,11 @@ fn refuse_unsupported(stmt: &IndexStmt) -> Result<()> {
         return match stmt.accessMethod.as_deref() {
             None | Some("btree") => Ok(()),
             // Equality is all a hash index answers, and an ordered index answers it too.
-            Some("hash") => Ok(()),
+            Some("hash") if !stmt.unique => Ok(()),
+            Some("hash") => Err(Error::new(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "access method \"hash\" does not support unique indexes",
+            )),
             Some(method @ ("gist" | "gin" | "brin" | "spgist")) => {
                 Err(Error::unsupported(format!("access method \"{method}\" is not supported")))
             }

@@ -250,8 +250,11 @@ impl Session {
             self.read_only = modes.read_only.unwrap_or(defaults.1);
             self.environment.transaction_start.set(self.environment.statement_start.get());
             self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only: self.read_only }));
+            self.show_modes(modes.uncommitted);
+        } else {
+            // The transaction of a query with several statements becomes a block, if it can have the modes still.
+            self.set_transaction(modes)?;
         }
-        self.show_modes(modes.uncommitted);
         self.block = Block::Open;
         Ok(())
     }
@@ -272,6 +275,13 @@ impl Session {
             self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only }));
         }
         if let Some(read_only) = modes.read_only {
+            let begun = self.txn.as_ref().is_some_and(|txn| txn.id().is_some() || txn.has_view());
+            if self.read_only && !read_only && begun {
+                return Err(Error::new(
+                    SqlState::ACTIVE_SQL_TRANSACTION,
+                    "transaction read-write mode must be set before any query",
+                ));
+            }
             self.read_only = read_only;
         }
         self.show_modes(modes.uncommitted);

@@ -36,6 +36,8 @@ struct Format {
     binary: bool,
     csv: bool,
     header: bool,
+    /// The header must have the columns' names.
+    match_header: bool,
     delimiter: u8,
     null: String,
     quote: u8,
@@ -48,10 +50,10 @@ struct Format {
 }
 
 impl Format {
-    fn parse(options: &[Option<Node>], sql: &str) -> Result<Format> {
+    fn parse(options: &[Option<Node>], is_from: bool, sql: &str) -> Result<Format> {
         let mut given: Vec<&str> = Vec::new();
         let (mut csv, mut binary) = (false, false);
-        let (mut header, mut force_quote_all) = (false, false);
+        let (mut header, mut match_header, mut force_quote_all) = (false, false, false);
         let (mut delimiter, mut null, mut quote, mut escape) = (None, None, None, None);
         let (mut force_quote, mut force_not_null, mut force_null) = (Vec::new(), Vec::new(), Vec::new());
         for node in options.iter().flatten() {
@@ -67,8 +69,6 @@ impl Format {
                 _ => Vec::new(),
             };
             let text = || option.arg.as_ref().and_then(text_of).unwrap_or_default();
-            let on =
-                || option.arg.as_ref().is_none_or(|a| number_of(a) != Some(0) && text() != "off" && text() != "false");
             match option.defname.as_deref().unwrap_or_default() {
                 "format" => match text().as_str() {
                     "text" => csv = false,
@@ -82,7 +82,13 @@ impl Format {
                         .at_byte(sql, option.location));
                     }
                 },
-                "header" => header = on(),
+                "header" => {
+                    (header, match_header) = header_choice(option.arg.as_ref())?;
+                    if match_header && !is_from {
+                        let message = "cannot use \"match\" with HEADER in COPY TO";
+                        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+                    }
+                }
                 "delimiter" => delimiter = Some(text()),
                 "null" => null = Some(text()),
                 "quote" => quote = Some(text()),
@@ -113,18 +119,43 @@ impl Format {
             Some(t) if t.len() == 1 => Ok(t.as_bytes()[0]),
             Some(_) => Err(Error::unsupported(format!("COPY {what} must be a single one-byte character"))),
         };
-        if !csv && (quote.is_some() || escape.is_some() || force_quote_all) {
-            return Err(Error::unsupported(format!(
-                "COPY {} available only in CSV mode",
-                if quote.is_some() { "quote" } else { "escape" }
-            )));
+        let for_csv_only = [
+            (quote.is_some(), "quote"),
+            (escape.is_some(), "escape"),
+            (force_quote_all || !force_quote.is_empty(), "force quote"),
+            (!force_not_null.is_empty(), "force not null"),
+            (!force_null.is_empty(), "force null"),
+        ];
+        let delimiter = byte(delimiter, if csv { b',' } else { b'\t' }, "delimiter")?;
+        let invalid = |message: String| Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        if matches!(delimiter, b'\n' | b'\r') {
+            return invalid("COPY delimiter cannot be newline or carriage return".to_owned());
+        }
+        if null.as_deref().is_some_and(|text| text.contains(['\n', '\r'])) {
+            return invalid("COPY null representation cannot use newline or carriage return".to_owned());
+        }
+        if !csv
+            && !binary
+            && (delimiter.is_ascii_lowercase() || delimiter.is_ascii_digit() || b"\\.".contains(&delimiter))
+        {
+            return invalid(format!("COPY delimiter cannot be \"{}\"", delimiter as char));
+        }
+        if let (false, Some((_, what))) = (csv, for_csv_only.iter().find(|(given, _)| *given)) {
+            return Err(Error::unsupported(format!("COPY {what} available only in CSV mode")));
         }
         let quote = byte(quote, b'"', "quote")?;
+        if csv && quote == delimiter {
+            return invalid("COPY delimiter and quote must be different".to_owned());
+        }
+        if null.as_deref().is_some_and(|text| text.as_bytes().contains(&delimiter)) {
+            return Err(Error::unsupported("COPY delimiter must not appear in the NULL specification"));
+        }
         Ok(Format {
             binary,
             csv,
             header,
-            delimiter: byte(delimiter, if csv { b',' } else { b'\t' }, "delimiter")?,
+            match_header,
+            delimiter,
             null: null.unwrap_or_else(|| if csv { String::new() } else { "\\N".to_string() }),
             quote,
             escape: byte(escape, quote, "escape")?,
@@ -136,6 +167,22 @@ impl Format {
     }
 }
 
+/// `HEADER` with its word: whether there is a header, and whether it must match.
+fn header_choice(arg: Option<&Node>) -> Result<(bool, bool)> {
+    let Some(arg) = arg else { return Ok((true, false)) };
+    match number_of(arg) {
+        Some(0) => return Ok((false, false)),
+        Some(1) => return Ok((true, false)),
+        _ => {}
+    }
+    match text_of(arg).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "true" | "on" => Ok((true, false)),
+        "false" | "off" => Ok((false, false)),
+        "match" => Ok((true, true)),
+        _ => Err(Error::new(SqlState::SYNTAX_ERROR, "header requires a Boolean value or \"match\"")),
+    }
+}
+
 pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out: &mut dyn Output) -> Result<String> {
     if stmt.filename.is_some() || stmt.is_program {
         return Err(Error::unsupported("COPY to or from a file on the server is not supported")
@@ -144,7 +191,7 @@ pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out:
     if stmt.whereClause.is_some() {
         return Err(Error::unsupported("COPY FROM with WHERE is not supported"));
     }
-    let format = Format::parse(&stmt.options, sql)?;
+    let format = Format::parse(&stmt.options, stmt.is_from, sql)?;
     session.ensure_transaction()?;
     if stmt.is_from {
         copy_from(session, stmt, sql, format, out).await
@@ -264,12 +311,15 @@ impl Loader {
             }
             let Some((line, used)) = self.next_line(&data[at..], last)? else { break };
             at += used;
-            self.line += 1;
+            self.line += 1 + self.breaks(line);
             if line == b"\\." {
                 self.ended = true;
                 continue;
             }
             if self.line == 1 && self.format.header {
+                if self.format.match_header {
+                    self.check_header(line)?;
+                }
                 continue;
             }
             self.row(session, line).await?;
@@ -278,6 +328,27 @@ impl Loader {
             }
         }
         Ok(at)
+    }
+
+    /// The names of the header line must be those of the columns.
+    fn check_header(&self, line: &[u8]) -> Result<()> {
+        let shown = || format!("COPY {}, line {}: \"{}\"", self.table, self.line, String::from_utf8_lossy(line));
+        let refused = |message: String| Error::new(SqlState::BAD_COPY_FILE_FORMAT, message).context(shown());
+        let text = utf8(line).map_err(|e| e.context(shown()))?;
+        let fields = if self.format.csv { self.csv_fields(text)? } else { self.text_fields(text)? };
+        if fields.len() != self.names.len() {
+            let (got, expected) = (fields.len(), self.names.len());
+            return Err(refused(format!("wrong number of fields in header line: got {got}, expected {expected}")));
+        }
+        for (number, (field, name)) in fields.iter().zip(&self.names).enumerate() {
+            let message = match field {
+                Some(field) if field == name => continue,
+                Some(field) => format!("got \"{field}\", expected \"{name}\""),
+                None => format!("got null value (\"{}\"), expected \"{name}\"", self.format.null),
+            };
+            return Err(refused(format!("column name mismatch in header line field {}: {message}", number + 1)));
+        }
+        Ok(())
     }
 
     /// Loads every complete tuple of the binary format. Answers the bytes used.
@@ -355,11 +426,17 @@ impl Loader {
             None => return Ok(None),
         };
         if end.is_none() && self.format.csv && self.in_quotes(line) {
-            let context = format!("COPY {}, line {}: \"{}\"", self.table, self.line + 1, String::from_utf8_lossy(line));
+            let at = self.line + 1 + self.breaks(line.strip_suffix(b"\n").unwrap_or(line));
+            let context = format!("COPY {}, line {at}: \"{}\"", self.table, String::from_utf8_lossy(line));
             let error = Error::new(SqlState::BAD_COPY_FILE_FORMAT, "unterminated CSV quoted field");
             return Err(error.context(context));
         }
         Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), used)))
+    }
+
+    /// Line breaks inside of a CSV row: errors count lines of the file.
+    fn breaks(&self, line: &[u8]) -> u64 {
+        if self.format.csv { memchr::memchr_iter(b'\n', line).count() as u64 } else { 0 }
     }
 
     fn csv_line_end(&self, data: &[u8]) -> Option<usize> {
@@ -748,7 +825,7 @@ mod tests {
 
     #[test]
     fn escapes_round_trip() {
-        let format = Format::parse(&[], "").unwrap();
+        let format = Format::parse(&[], true, "").unwrap();
         let text = b"a\tb\nc\\d\x08\x0b";
         let mut out = Vec::new();
         write_escaped(&format, text, &mut out);
@@ -758,7 +835,8 @@ mod tests {
 
     #[test]
     fn csv_quotes_what_needs_it() {
-        let format = Format { csv: true, delimiter: b',', null: String::new(), ..Format::parse(&[], "").unwrap() };
+        let format =
+            Format { csv: true, delimiter: b',', null: String::new(), ..Format::parse(&[], true, "").unwrap() };
         let mut out = Vec::new();
         write_line(&format, [Some(&b"a,b"[..]), None, Some(b""), Some(b"x\"y")].into_iter(), &[], &mut out);
         assert_eq!(out, b"\"a,b\",,\"\",\"x\"\"y\"\n");

@@ -163,6 +163,8 @@ pub struct Settings {
     pub idle_in_transaction_timeout_ms: u64,
     /// Changes to be reported by ParameterStatus: (name, value).
     reports: Vec<(&'static str, Arc<str>)>,
+    /// What the client knows of each setting that is reported.
+    announced: Vec<Arc<str>>,
     /// Rises when a setting that binding reads changes (search_path, DateStyle, TimeZone …).
     pub binding_generation: u64,
 }
@@ -278,6 +280,7 @@ impl Settings {
             statement_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
             reports: Vec::new(),
+            announced: Vec::new(),
             binding_generation: 0,
         };
         for (name, value) in startup {
@@ -288,6 +291,7 @@ impl Settings {
             value.reset = Arc::clone(&value.text);
         }
         settings.reports.clear();
+        settings.announced = settings.values.iter().map(|value| Arc::clone(&value.text)).collect();
         Ok(settings)
     }
 
@@ -301,9 +305,14 @@ impl Settings {
         SPECS.iter().zip(&self.values).filter(|(s, _)| s.report).map(|(s, v)| (s.name, &*v.text))
     }
 
-    /// Takes the changes to announce now.
+    /// Takes the changes to announce now: of what is not as the client knows it.
     pub fn take_reports(&mut self) -> Vec<(&'static str, Arc<str>)> {
-        std::mem::take(&mut self.reports)
+        let mut reports = std::mem::take(&mut self.reports);
+        reports.retain(|(name, text)| {
+            let known = SPECS.iter().position(|s| s.name == *name).and_then(|at| self.announced.get_mut(at));
+            known.is_none_or(|known| std::mem::replace(known, Arc::clone(text)) != *text)
+        });
+        reports
     }
 
     /// Whether there is something to announce.
