@@ -7,7 +7,19 @@ STAGE = @start=$$(date +%s); \
 	run() { name=$$1; shift; "$$@" || { echo "failed: $$name"; exit 1; }; \
 	now=$$(date +%s); echo "stage $$name: $$((now - start)) s"; start=$$now; };
 
-.PHONY: test run clean
+.PHONY: test fuzz chaos asan run clean
+
+# The storage, whose code is partly unsafe, with AddressSanitizer.
+ASAN = env RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan \
+	cargo test --locked -p mvcc --target x86_64-unknown-linux-gnu --lib --test it
+
+# How long `make fuzz` goes on: make fuzz SECONDS=60, make fuzz HOURS=8
+HOURS ?=
+SECONDS ?= $(if $(HOURS),$(shell echo $$(($(HOURS) * 3600))),600)
+
+# CYCLES of kill -9, and the size of large transactions: make chaos CYCLES=1000
+CYCLES ?= 200
+CHAOS = env NYALA_KILLS=$(CYCLES) NYALA_LARGE=1
 
 # What `make run` takes: make run PORT=5433 DATA=/var/lib/nyala
 DATA ?= .nyala/data
@@ -22,13 +34,27 @@ test:
 	run repository cargo run -q --locked -p xtask -- check; \
 	run server cargo build --locked -p server; \
 	run tests env NYALA_SEED=$${NYALA_SEED:-1} cargo test --workspace --locked; \
+	run addresses $(ASAN); \
 	run schedules env RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/shuttle cargo test --locked -p mvcc; \
 	run documentation env RUSTDOCFLAGS="-D warnings" cargo doc -q --workspace --no-deps --locked
+
+## Random tests from new seeds for SECONDS (600) or HOURS: queries, joins, histories, nearly right SQL, wire bytes, the log.
+fuzz:
+	scripts/fuzz.sh $(SECONDS)
+
+## What goes wrong outside, at full size: kill -9 again and again, a full disk, hostile clients, 1 GB and a million rows at once.
+chaos:
+	cargo build --release --locked -p server
+	$(CHAOS) cargo test --release --locked -p testkit --test kill --test robust -- --nocapture --test-threads=1
+
+## The storage's tests with AddressSanitizer.
+asan:
+	$(ASAN)
 
 ## Builds the release binary, serves DATA (default .nyala/data) on PORT (default 5432) until Ctrl-C, and shows TPC-C on it.
 run:
 	cargo build --release --locked -p server
-	@DATA='$(DATA)' PORT='$(PORT)' scripts/run.sh '$(CARGO_TARGET_DIR)/release/nyala'
+	@exec env DATA='$(DATA)' PORT='$(PORT)' scripts/run.sh '$(CARGO_TARGET_DIR)/release/nyala'
 
 clean:
 	rm -rf $(CARGO_TARGET_DIR)

@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Rust: PostgreSQL's programs, which are the oracle. No cluster of the system is made.
+# Installs what the tests need beyond Rust: PostgreSQL's programs, which are the oracle, sysbench, and the languages whose
+# drivers are tried. No cluster of the system is made.
 set -euo pipefail
 
 have_server() {
-    ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 && command -v psql > /dev/null
+    ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 && command -v psql pgbench > /dev/null
 }
 
 missing=()
 have_server || missing+=(postgresql)
 command -v sysbench > /dev/null || missing+=(sysbench)
 command -v python3 > /dev/null && python3 -c 'import ensurepip' 2> /dev/null || missing+=(python3-venv)
+command -v node > /dev/null || missing+=(nodejs)
+command -v npm > /dev/null || missing+=(npm)
+command -v mvn > /dev/null || missing+=(maven)
+command -v javac > /dev/null || missing+=(default-jdk-headless)
+command -v go > /dev/null || missing+=(golang-go)
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 root=

@@ -12,7 +12,13 @@ nyala=$1
 data=${DATA:-.nyala/data}
 port=${PORT:-5432}
 server=
+bench=
 ready=
+interrupted=
+
+case $port in
+    '' | *[!0-9]*) printf 'PORT must be a number, not "%s"\n' "$port" >&2; exit 2 ;;
+esac
 
 # The server's log goes to the terminal; this reads it too, from a pipe that closes when the server ends.
 start() {
@@ -59,20 +65,28 @@ measure() {
     wait "$bench"
 }
 
+# Ctrl-C is the way to end, whatever is under way: no error, and nothing is left running.
+interrupt() {
+    interrupted=1
+    stop
+    [ -z "$bench" ] || kill "$bench" 2>/dev/null || true
+}
+
+trap interrupt INT TERM
 start
-bench=
-trap 'stop; [ -z "$bench" ] || kill "$bench" 2>/dev/null || true' INT TERM EXIT
-if wait_until_ready; then
+trap stop EXIT
+code=0
+if wait_until_ready && [ -z "$interrupted" ]; then
     if measure; then
         printf '\nconnect with: psql -h 127.0.0.1 -p %s -U postgres    (Ctrl-C ends the server)\n' "$port" >&2
-    else
+    elif [ -z "$interrupted" ]; then
+        code=1
         stop
-        finish || true
-        trap - EXIT
-        exit 1
     fi
 fi
-code=0
 finish || code=$?
-trap - EXIT
+# The last lines of the log.
+wait
+# A server that was still opening its directory has died of the signal, as it may.
+[ -z "$interrupted" ] || [ "$code" -lt 128 ] || code=130
 exit "$code"

@@ -1,10 +1,45 @@
 #!/usr/bin/env bash
 # Runs the client programs against the server that PGHOST, PGPORT, PGUSER and PGDATABASE name. Arguments choose clients.
+#
+# Drivers come from their registries at pinned versions, once: what is fetched stays below CLIENTS_CACHE and in the caches of
+# the languages' own programs. A client that cannot be fetched or built has failed.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${CLIENTS_CACHE:-$HOME/.cache/nyala/clients}
 mkdir -p "$cache"
+# Clones share the cache.
+exec 9> "$cache/lock"
+flock 9
 export PGHOST=${PGHOST:-127.0.0.1} PGPORT=${PGPORT:-5432} PGUSER=${PGUSER:-postgres} PGDATABASE=${PGDATABASE:-postgres}
+
+# Whether a client is built from these very sources; `built` notes that it is.
+sources() { (cd "$here/$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
+is_built() { [ -d "$cache/$1" ] && [ "$(sources "$1")" = "$(cat "$cache/$1.sources" 2> /dev/null)" ]; }
+built() { sources "$1" > "$cache/$1.sources"; }
+
+# A registry may stumble.
+patiently() {
+    "$@" || { sleep 2 && "$@"; } || { sleep 5 && "$@"; }
+}
+
+fetch_psycopg() {
+    python3 -m venv --clear "$cache/psycopg" || return 1
+    patiently "$cache/psycopg/bin/pip" install -q --disable-pip-version-check -r "$here/psycopg/requirements.txt"
+}
+
+fetch_node-postgres() {
+    cp "$here/node-postgres/package.json" "$here/node-postgres/package-lock.json" "$cache/node-postgres/" || return 1
+    (cd "$cache/node-postgres" && patiently npm ci --silent --no-audit --no-fund > /dev/null)
+}
+
+fetch_pgx() {
+    (cd "$here/pgx" && patiently go build -o "$cache/pgx/smoke" .)
+}
+
+fetch_pgjdbc() {
+    cp -r "$here"/pgjdbc/. "$cache/pgjdbc/" || return 1
+    (cd "$cache/pgjdbc" && patiently mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=classpath)
+}
 
 run_psql() {
     local said
@@ -15,39 +50,31 @@ run_psql() {
     psql -X -q -c 'DROP TABLE client_psql' && echo ok
 }
 
-run_psycopg() {
-    local venv="$cache/psycopg"
-    [ -x "$venv/bin/python" ] || python3 -m venv "$venv" || return 1
-    "$venv/bin/pip" install -q --disable-pip-version-check -r "$here/psycopg/requirements.txt" || return 1
-    "$venv/bin/python" "$here/psycopg/smoke.py"
-}
+run_psycopg() { "$cache/psycopg/bin/python" "$here/psycopg/smoke.py"; }
+run_node-postgres() { NODE_PATH="$cache/node-postgres/node_modules" node "$here/node-postgres/smoke.js"; }
+run_pgx() { "$cache/pgx/smoke"; }
+run_pgjdbc() { java -cp "$cache/pgjdbc/target/classes:$(cat "$cache/pgjdbc/classpath")" Smoke; }
 
-run_node-postgres() {
-    local work="$cache/node-postgres"
-    mkdir -p "$work" && cp "$here"/node-postgres/*.json "$here"/node-postgres/smoke.js "$work/" || return 1
-    (cd "$work" && npm install --silent --no-audit --no-fund > /dev/null && node smoke.js)
-}
+declare -A needs=([psql]=psql [psycopg]=python3 [node-postgres]='node npm' [pgx]=go [pgjdbc]='java mvn')
 
-run_pgx() {
-    (cd "$here/pgx" && go build -o "$cache/pgx-smoke" . && "$cache/pgx-smoke")
-}
-
-run_pgjdbc() {
-    local work="$cache/pgjdbc"
-    mkdir -p "$work" && cp -r "$here"/pgjdbc/. "$work/" || return 1
-    (cd "$work" && mvn -q -B compile exec:java)
-}
-
-declare -A needs=([psql]=psql [psycopg]=python3 [node-postgres]=node [pgx]=go [pgjdbc]=mvn)
-failed=0
-for client in "${@:-psql psycopg node-postgres pgx pgjdbc}"; do
-    for name in $client; do
-        if ! command -v "${needs[$name]:-nothing}" > /dev/null; then
-            echo "$name: skipped, ${needs[$name]:-no such client} is not here"
-            continue
-        fi
-        echo "$name:"
-        "run_$name" || { echo "$name: FAILED"; failed=1; }
+client() {
+    local name=$1 program
+    [ -n "${needs[$name]:-}" ] || { echo "there is no such client"; return 1; }
+    for program in ${needs[$name]}; do
+        command -v "$program" > /dev/null || { echo "$program is not installed; scripts/dependencies.sh installs it"; return 1; }
     done
+    if [ "$name" != psql ] && ! is_built "$name"; then
+        rm -rf "${cache:?}/$name" && mkdir -p "$cache/$name"
+        "fetch_$name" || { echo "it cannot be fetched or built; its registry must be within reach the first time"; return 1; }
+        built "$name"
+    fi
+    "run_$name"
+}
+
+[ $# -gt 0 ] || set -- psql psycopg node-postgres pgx pgjdbc
+failed=0
+for name in "$@"; do
+    echo "$name:"
+    client "$name" || { echo "$name: FAILED"; failed=1; }
 done
 exit $failed

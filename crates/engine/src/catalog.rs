@@ -197,7 +197,7 @@ impl Definitions {
                 Made::Sequence(oid) => {
                     inner.new_sequences.lock().remove(&oid);
                     // Nobody else knew of it, unless it was there before.
-                    if inner.catalog.read().sequence(oid).is_none() {
+                    if inner.catalog.get().sequence(oid).is_none() {
                         inner.sequences.forget(oid);
                     }
                 }

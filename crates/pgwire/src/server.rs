@@ -1,7 +1,11 @@
 //! Listeners, one acceptor, and one thread per core that serves connections.
 //!
-//! The acceptor hands a new connection to the core with the fewest; there it stays, and all it does runs there. Cancel
-//! requests the acceptor answers itself: the core they would go to may be busy with just what is to be cancelled.
+//! The acceptor hands a new connection to a core; there it stays, and all it does runs there. Cancel requests the acceptor
+//! answers itself: the core they would go to may be busy with just what is to be cancelled.
+//!
+//! When there is one thread per processor, each stays on its own, and takes the connections whose packets that processor
+//! receives as long as the load is about even: a reply then wakes a client (or a network queue) of the same processor. On
+//! loopback that saves an interrupt between processors per reply; see decision 0007.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -16,6 +20,7 @@ use std::time::Duration;
 
 use base::{Error, SqlState};
 use rustix::net::{RecvFlags, recv, sockopt};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -43,6 +48,9 @@ const UNACKNOWLEDGED_MS: u32 = 120_000;
 /// Stack of a core's thread. Statements are parsed, bound, planned, run and dropped by recursion; what they may nest to is
 /// chosen to fit this. Only what is used takes memory.
 const CORE_STACK: usize = 64 << 20;
+
+/// Connections by which a core may exceed the one with the fewest before it takes no more for being near.
+const NEAR_EXCESS: usize = 2;
 
 /// What to listen on and how much to take.
 #[derive(Clone, Debug)]
@@ -119,6 +127,8 @@ struct Door {
     queue: mpsc::UnboundedSender<(Incoming, Option<Error>)>,
     /// Connections given to the core and not ended yet: raised by the acceptor, lowered by the core.
     load: Arc<AtomicUsize>,
+    /// The processor it stays on.
+    processor: Option<usize>,
 }
 
 impl Server {
@@ -159,8 +169,13 @@ impl Server {
     {
         let Server { config, listeners } = self;
         let backend = Arc::new(backend);
-        let start = |index| start_core(index, Arc::clone(&registry), Arc::clone(&backend), config.connection.clone());
-        let cores = (0..config.cores.max(1)).map(start).collect::<io::Result<Vec<Core>>>()?;
+        let processors = processors();
+        let count = config.cores.max(1);
+        let start = |index: usize| {
+            let processor = if count == processors.len() { Some(processors[index]) } else { None };
+            start_core(index, processor, Arc::clone(&registry), Arc::clone(&backend), config.connection.clone())
+        };
+        let cores = (0..count).map(start).collect::<io::Result<Vec<Core>>>()?;
         let doors = Doors {
             cores: cores.iter().map(|core| core.door.clone()).collect(),
             max_connections: config.max_connections,
@@ -308,14 +323,45 @@ fn hand_over(incoming: Incoming, doors: &Doors) {
     if total >= max_connections.saturating_mul(2).saturating_add(16) {
         return;
     }
-    let Some(core) = cores.iter().min_by_key(|c| c.load.load(Ordering::Relaxed)) else { return };
+    let Some(core) = choose(cores, &incoming) else { return };
     core.load.fetch_add(1, Ordering::Relaxed);
     if core.queue.send((incoming, refuse)).is_err() {
         core.load.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-fn start_core<B, F>(index: usize, registry: Arc<Registry>, backend: Arc<F>, options: Options) -> io::Result<Core>
+/// The core on whose processor the connection's packets arrive, unless it has enough; else the one with the fewest.
+fn choose<'a>(cores: &'a [Door], incoming: &Incoming) -> Option<&'a Door> {
+    let load = |core: &Door| core.load.load(Ordering::Relaxed);
+    let idlest = cores.iter().min_by_key(|core| load(core))?;
+    let Incoming::Tcp(socket, _) = incoming else { return Some(idlest) };
+    let Ok(processor) = sockopt::socket_incoming_cpu(socket) else { return Some(idlest) };
+    let near = cores.iter().find(|core| core.processor == Some(processor as usize));
+    near.filter(|core| load(core) <= load(idlest) + NEAR_EXCESS).or(Some(idlest))
+}
+
+/// The processors this process may use; none if the system does not say.
+fn processors() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
+}
+
+/// Keeps this thread on a processor. Where that is refused, it runs where it may.
+fn stay_on(processor: usize) {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    if let Err(error) = sched_setaffinity(None, &set) {
+        tracing::debug!(%error, processor, "a core's thread is not kept on its processor");
+    }
+}
+
+fn start_core<B, F>(
+    index: usize,
+    processor: Option<usize>,
+    registry: Arc<Registry>,
+    backend: Arc<F>,
+    options: Options,
+) -> io::Result<Core>
 where
     B: Backend + 'static,
     F: Fn(usize) -> B + Send + Sync + 'static,
@@ -327,12 +373,15 @@ where
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name(format!("core-{index}")).stack_size(CORE_STACK);
     thread.spawn(move || {
+        if let Some(processor) = processor {
+            stay_on(processor);
+        }
         let local = LocalSet::new();
         local.block_on(&runtime, serve_core(incoming, core_load, registry, || backend(index), options));
         // Nobody waits if the server's future was dropped.
         let _ = ended.send(());
     })?;
-    Ok(Core { door: Door { queue, load }, done })
+    Ok(Core { door: Door { queue, load, processor }, done })
 }
 
 /// Counts a connection while it lives.

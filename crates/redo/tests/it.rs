@@ -4,7 +4,7 @@
 //! or sync. What is read back must be a prefix of what was appended that contains all that was reported durable: for a short
 //! run at each of its operations and kind of crash, for longer ones at random operations, through several lives.
 //!
-//! A failing case prints its seed; `NYALA_SEED=n cargo test -p redo` runs that one.
+//! A failing case prints its seed; `NYALA_SEED=n cargo test -p redo` runs that one first, and those after it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,10 +77,8 @@ fn run(log: &Log, first: u64, count: u64, random: &mut SimRandom) -> (Vec<(u64, 
 }
 
 fn seeds(count: u64) -> Vec<u64> {
-    match std::env::var("NYALA_SEED").ok().and_then(|s| s.parse().ok()) {
-        Some(seed) => vec![seed],
-        None => (1..=count).collect(),
-    }
+    let first = std::env::var("NYALA_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1u64);
+    (first..first + count).collect()
 }
 
 #[test]

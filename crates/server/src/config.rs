@@ -33,6 +33,7 @@ pub enum Experiment {
 
 /// Options of `nyala serve`.
 #[derive(Clone, Debug, Args)]
+#[command(next_line_help = true)]
 pub struct ServeOptions {
     /// Data directory; made if it is not there. It is all the state there is.
     #[arg(long, env = "NYALA_DATA", value_name = "DIR")]
@@ -66,7 +67,7 @@ pub struct ServeOptions {
     #[arg(long, env = "NYALA_MEMORY_LIMIT", value_name = "SIZE", default_value = "80%", value_parser = memory)]
     pub memory_limit: Memory,
 
-    /// Threads that serve connections; as many as the machine has cores if not given.
+    /// Threads that serve connections; one per processor, each kept on its own, if not given.
     #[arg(long, env = "NYALA_CORES", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub cores: Option<u16>,
 }

@@ -85,6 +85,28 @@ pub struct SetCall {
     pub args: Vec<Expr>,
 }
 
+/// A call of a window function that needs no frame: it numbers the rows of each partition.
+#[derive(Clone, Debug)]
+pub struct WindowCall {
+    /// Which.
+    pub ranking: Ranking,
+    /// PARTITION BY
+    pub partition: Vec<Expr>,
+    /// ORDER BY: expression, descending, nulls first.
+    pub order: Vec<(Expr, bool, bool)>,
+}
+
+/// How rows of a partition are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ranking {
+    /// `row_number`: one by one.
+    RowNumber,
+    /// `rank`: rows equal in ORDER BY have the number of the first of them.
+    Rank,
+    /// `dense_rank`: like `rank`, without gaps.
+    DenseRank,
+}
+
 /// What produces the rows of a query.
 #[derive(Clone, Debug, Default)]
 pub enum Body {
@@ -161,6 +183,8 @@ pub enum RelKind {
     },
     /// The virtual rel of a VALUES list or set operation.
     Values,
+    /// A window function over this query's rows, as a rel of one column that is not in FROM.
+    Window(Box<WindowCall>),
     /// A join with its own column list (USING merges, alias on a join): each column is an expression over earlier rels.
     /// The binder resolves references to the expression, so the planner never meets a `Column` of such a rel.
     Join,

@@ -46,6 +46,11 @@ impl Nyala {
         server
     }
 
+    /// The server's binary: `NYALA_BIN`, or the one of this build, which is built first if need be.
+    pub fn binary() -> &'static Path {
+        binary()
+    }
+
     /// A free port to start a server on, and to start it on again after a crash.
     pub fn free_port() -> u16 {
         free_port()
@@ -85,8 +90,6 @@ impl Nyala {
     }
 }
 
-/// The server's binary: `NYALA_BIN`, or the one of this build, which is built first if need be.
-///
 /// Cargo builds binaries for the tests of their own package only, and `testkit` is not the server's. So the build is
 /// asked for here, once per process; it costs nothing when the binary is up to date.
 fn binary() -> &'static Path {

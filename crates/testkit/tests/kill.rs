@@ -1,7 +1,7 @@
 //! kill -9 under load, again and again: what was acknowledged is there, nothing is there by half.
 //!
 //! Eight clients move money between accounts and write a journal row per transfer. The server dies at a random moment and
-//! starts again on the same directory, twenty times over. After each start the journal must hold every acknowledged
+//! starts again on the same directory, twenty times over or as often as `NYALA_KILLS` says. After each start the journal must hold every acknowledged
 //! transfer, only transfers that were tried, and explain every balance to the cent.
 
 use std::collections::BTreeSet;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use testkit::{Connection, Nyala, Random, Reply, Target};
 
+/// Without `NYALA_KILLS`.
 const ROUNDS: u32 = 20;
 const CLIENTS: u64 = 8;
 const ACCOUNTS: u64 = 100;
@@ -37,7 +38,8 @@ fn acknowledged_transfers_survive() {
     create(&mut server.connect());
     let numbers = AtomicU64::new(1);
     let mut all = Transfers::default();
-    for round in 1..=ROUNDS {
+    let rounds = std::env::var("NYALA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
+    for round in 1..=rounds {
         let lifetime = Duration::from_millis(300 + random.below(500));
         let before = all.acknowledged.len();
         load_and_kill(server, lifetime, &mut random, &numbers, &mut all);
@@ -47,10 +49,10 @@ fn acknowledged_transfers_survive() {
         println!("round {round}: {} transfers acknowledged, up again in {up_ms} ms", count - before);
         verify(&mut server.connect(), &all, round);
     }
-    assert!(all.acknowledged.len() > ROUNDS as usize * CLIENTS as usize, "hardly any transfers");
+    assert!(all.acknowledged.len() > rounds as usize * CLIENTS as usize, "hardly any transfers");
     assert_eq!(server.terminate(), 0, "SIGTERM is an orderly end");
     let server = Nyala::start(&data, port);
-    verify(&mut server.connect(), &all, ROUNDS + 1);
+    verify(&mut server.connect(), &all, rounds + 1);
 }
 
 fn create(connection: &mut Connection) {

@@ -9,6 +9,7 @@ mod robust {
     mod clients;
     mod disk;
     mod kill;
+    mod large;
     mod memory;
     mod nesting;
     mod reader;

@@ -1,19 +1,29 @@
-//! SQL that is nearly right: the statements of `tests/slt`, changed at random, against a living server.
+//! SQL that is nearly right against a living server: the statements of `tests/slt`, changed at random; calls of all functions
+//! with values at the ends of their types; random queries.
 //!
 //! Any answer is fine but an internal error (XX000), a lost connection, silence, or a panic in the server's log. The seed is
 //! printed, `NYALA_SEED=n` repeats a run; `NYALA_FUZZ_SECONDS` says how long it goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use testkit::{Connection, Event, Nyala, Random, Reply, Target};
+use testkit::{Connection, Event, Nyala, Random, Reply, Target, joins, query};
+
+use robust_fuzz::calls::Calls;
+
+mod robust_fuzz {
+    pub mod calls;
+}
 
 /// Without `NYALA_FUZZ_SECONDS`.
 const SECONDS: u64 = 5;
 
 /// After so many statements the server starts anew, empty.
 const ROUND: usize = 3000;
+
+/// Statements that are told when the server is silent.
+const RECENT: usize = 6;
 
 /// Different failures that are shown.
 const SHOWN: usize = 20;
@@ -91,8 +101,13 @@ fn mutated_statements_are_answered() {
         for sql in statements.iter().filter(|sql| sql.starts_with("CREATE") || sql.starts_with("INSERT")) {
             fuzzed.connection.query(sql);
         }
+        let calls = fuzzed.prepare(&mut random);
         for _ in 0..ROUND {
-            let sql = mutate(&statements, &mut random);
+            let sql = match random.below(8) {
+                0..4 => mutate(&statements, &mut random),
+                4..7 => calls.statement(&mut random),
+                _ => mutate(&[query::query(&mut random), joins::query(&mut random)], &mut random),
+            };
             count += 1;
             match fuzzed.check(&sql, &mut random) {
                 Ok(reply) => fine += usize::from(reply.error().is_none()),
@@ -117,6 +132,8 @@ fn mutated_statements_are_answered() {
 struct Fuzzed {
     server: Nyala,
     connection: Connection,
+    /// The last statements, the newest at the end: what is wrong with one may come from those before.
+    recent: VecDeque<String>,
     _directory: tempfile::TempDir,
 }
 
@@ -126,20 +143,39 @@ impl Fuzzed {
         let flags = ["--memory-limit", "512MB", "--cores", "1"];
         let server = Nyala::start_with(&directory.path().join("data"), Nyala::free_port(), &flags);
         let connection = connect(&server);
-        Fuzzed { server, connection, _directory: directory }
+        Fuzzed { server, connection, recent: VecDeque::new(), _directory: directory }
+    }
+
+    /// Makes the tables of the queries and calls.
+    fn prepare(&mut self, random: &mut Random) -> Calls {
+        self.connection.query("ROLLBACK; DROP TABLE IF EXISTS r, s, t CASCADE");
+        for sql in query::tables(random).into_iter().chain(joins::tables(random)) {
+            self.connection.query(&sql);
+        }
+        Calls::prepare(&mut self.connection)
     }
 
     /// Sends a statement by either protocol; a complaint if the answer is none.
     fn check(&mut self, sql: &str, random: &mut Random) -> Result<Reply, String> {
         let parameters = [Some("1"), None, Some("x"), Some("2024-01-01"), Some("{1,2}"), Some("")];
-        let reply = match random.below(4) {
+        let way = random.below(5);
+        self.recent.push_back(format!("way {way}: {sql}"));
+        if self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
+        let reply = match way {
             // The Sync behind a COPY FROM STDIN is swallowed by it, as the protocol has it.
-            0 if !sql.to_lowercase().contains("stdin") => {
+            0 | 1 if !sql.to_lowercase().contains("stdin") => {
                 let count = sql.matches('$').count().min(3);
                 let first = random.below(4) as usize;
-                self.connection.extended(sql, &parameters[first..first + count])
+                let parameters = &parameters[first..first + count];
+                if way == 0 {
+                    self.connection.extended(sql, parameters)
+                } else {
+                    self.connection.binary(sql, parameters)
+                }
             }
-            1 => {
+            2 => {
                 let copied = ["1\tx\n", "\\N\n", "1,2,3\n", "\\.\n", ""][random.below(5) as usize];
                 self.connection.copy(sql, copied)
             }
@@ -147,6 +183,7 @@ impl Fuzzed {
         };
         if reply.events.iter().any(|event| matches!(event, Event::NoAnswer)) {
             self.connection = connect(&self.server);
+            println!("no answer after {:#?}", self.recent);
             return Err("no answer".to_owned());
         }
         if reply.status == Some('E') && random.below(2) == 0 {
@@ -160,6 +197,7 @@ impl Fuzzed {
         }
         if reply.status.is_none() {
             self.connection = connect(&self.server);
+            println!("the connection is lost after {:#?}", self.recent);
             return Err(format!("the connection is lost: {reply}"));
         }
         Ok(reply)

@@ -36,7 +36,7 @@ pub(super) fn publish(txn: &mut Transaction, ts: Timestamp) {
 /// have it open keep it alive.
 fn drop_unused(txn: &mut Transaction) -> Vec<Arc<TableStore>> {
     let inner = &txn.shard.0;
-    let catalog = inner.catalog.read().clone();
+    let catalog = inner.catalog.get();
     let changed: Vec<_> = txn.definitions.changes.iter().map(|(oid, _)| *oid).collect();
     let mut unused = Vec::new();
     inner.tables.write().retain(|id, store| {

@@ -16,6 +16,12 @@ impl Random {
     }
 }
 
+/// As many seeds as are asked for, from `NYALA_SEED` on if it is set.
+fn seeds(count: u64) -> std::ops::Range<u64> {
+    let first = std::env::var("NYALA_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1u64).max(1);
+    first..first + count
+}
+
 /// A stream of mostly sensible messages with some bytes changed, lost or doubled.
 fn stream(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -52,7 +58,7 @@ fn stream(random: &mut Random) -> Vec<u8> {
 
 #[test]
 fn the_decoder_survives_anything() {
-    for seed in 1..20_000u64 {
+    for seed in seeds(20_000) {
         let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         pgwire::fuzz_decode(&stream(random));
         let noise: Vec<u8> = (0..random.below(60)).map(|_| random.below(256) as u8).collect();
@@ -62,7 +68,7 @@ fn the_decoder_survives_anything() {
 
 #[test]
 fn the_loop_survives_anything_and_answers_in_whole_messages() {
-    for seed in 1..1500u64 {
+    for seed in seeds(1500) {
         with_connection_of(1 << 16, async |client, world, registry| {
             let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             world.make_durable(5);

@@ -1,7 +1,9 @@
 //! Starting, ending, and everything that keeps a server from starting.
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, Signal, prlimit};
 use tempfile::tempdir;
@@ -129,4 +131,66 @@ fn a_failed_log_ends_the_server_at_once() {
     assert_eq!(node.wait(), Some(1));
     let node = Node::start(dir.path(), &[]);
     assert!(connect(node.address, "early", None).is_ok());
+}
+
+#[test]
+fn the_environment_says_what_the_command_line_does_not() {
+    let dir = tempdir().unwrap();
+    let port = free_port();
+    let data = dir.path().join("from the environment");
+    let mut serve = Command::new(env!("CARGO_BIN_EXE_nyala"));
+    serve.arg("serve").env("NYALA_DATA", &data).env("NYALA_LISTEN", format!("127.0.0.1:{port}"));
+    serve.env("NYALA_SOCKET_DIR", dir.path()).env("NYALA_MEMORY_LIMIT", "256MB");
+    let node = Node::start_command(&mut serve, dir.path(), port);
+    assert!(connect(node.address, "postgres", None).is_ok());
+    assert!(node.socket.exists());
+    // Nobody else reads the directory.
+    assert_eq!(std::fs::metadata(&data).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(node.end(Signal::TERM), Some(0));
+}
+
+fn shown(arguments: &[&str]) -> (String, String, Option<i32>) {
+    let output = Command::new(env!("CARGO_BIN_EXE_nyala"))
+        .args(arguments)
+        .env_remove("NYALA_DATA")
+        .env_remove("NYALA_LISTEN")
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr), output.status.code())
+}
+
+#[test]
+fn the_command_line_explains_itself() {
+    for (arguments, wanted) in [
+        (&["--help"][..], &["serve", "bench", "PostgreSQL wire protocol"][..]),
+        (&["serve", "--help"], &["--data <DIR>", "NYALA_DATA", "[default: 127.0.0.1:5432]", "NYALA_PASSWORD_FILE"]),
+        (&["bench", "tpcc", "--help"], &["--warehouses", "--duration", "postgres://"]),
+    ] {
+        let (out, err, code) = shown(arguments);
+        assert_eq!((err.as_str(), code), ("", Some(0)), "{arguments:?}");
+        for text in wanted {
+            assert!(out.contains(text), "{arguments:?} does not say {text:?}:\n{out}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_refused() {
+    for (arguments, wanted) in [
+        (&["serve"][..], "--data <DIR>"),
+        (&["serve", "--data", "x", "--listen", "5432"], "expected ADDRESS:PORT"),
+        (&["serve", "--data", "x", "--memory-limit", "lots"], "expected bytes"),
+        (&["serve", "--data", "x", "--nosuch"], "unexpected argument '--nosuch'"),
+    ] {
+        let (out, err, code) = shown(arguments);
+        assert_eq!((out.as_str(), code), ("", Some(2)), "{arguments:?}");
+        assert!(err.starts_with("error: ") && err.contains(wanted), "{arguments:?}: {err}");
+    }
+    let dir = tempdir().unwrap();
+    let (message, code) = refusal(
+        command(dir.path(), &format!("127.0.0.1:{}", free_port())).args(["--password-file", "/nosuch/password"]),
+    );
+    assert!(message.starts_with("cannot read password file /nosuch/password: "), "{message}");
+    assert_eq!(code, Some(1));
 }

@@ -41,7 +41,13 @@ impl Node {
     /// Starts a server and waits until it is ready.
     pub fn start(directory: &Path, arguments: &[&str]) -> Node {
         let port = free_port();
-        let mut node = Node::spawn(command(directory, &format!("127.0.0.1:{port}")).args(arguments), directory, port);
+        Node::start_command(command(directory, &format!("127.0.0.1:{port}")).args(arguments), directory, port)
+    }
+
+    /// The same by a command of the caller's, which names `port` and the socket's directory.
+    pub fn start_command(command: &mut Command, directory: &Path, port: u16) -> Node {
+        command.stderr(Stdio::piped()).stdin(Stdio::null());
+        let mut node = Node::spawn(command, directory, port);
         let line = node.line_with("ready: listening on ");
         assert!(line.contains(&format!("127.0.0.1:{port}")), "{line}");
         node

@@ -23,6 +23,7 @@ mod setop;
 mod sublink;
 mod types;
 pub(crate) mod visit;
+mod window;
 
 use std::sync::Arc;
 

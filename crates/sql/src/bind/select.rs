@@ -100,7 +100,7 @@ impl<'a> Binder<'a, '_> {
 
     fn plain_select(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
         if !select.windowClause.is_empty() {
-            return Err(self.unsupported("window functions are not supported", -1));
+            return Err(self.unsupported("named windows and window frames are not supported", -1));
         }
         let mut query = Query { from: self.bind_from(&select.fromClause)?, ..Query::default() };
         let mut at = Vec::new();
@@ -120,6 +120,10 @@ impl<'a> Binder<'a, '_> {
         if let (Some(call), true) = (set_call, grouped) {
             let message = "set-returning functions in the select list of a grouped query are not supported";
             return Err(self.unsupported(message, call));
+        }
+        if is_windowed(&self.scope().rels) && (grouped || set_call.is_some()) {
+            let message = "window functions beside aggregates, GROUP BY or set-returning functions are not supported";
+            return Err(self.unsupported(message, set_call.unwrap_or(-1)));
         }
         self.locking(select, &mut query, set_call.is_some())?;
         Ok(BoundQuery { query, at })
@@ -313,6 +317,7 @@ impl<'a> Binder<'a, '_> {
                 (grouped, "GROUP BY clause"),
                 (query.having.is_some(), "HAVING clause"),
                 (!self.scope().aggs.is_empty(), "aggregate functions"),
+                (is_windowed(&self.scope().rels), "window functions"),
                 (has_set_call, "set-returning functions in the target list"),
             ];
             if let Some((_, what)) = obstacle.iter().find(|(there, _)| *there) {
@@ -380,6 +385,10 @@ impl<'a> Binder<'a, '_> {
                 add_locking(query, Locking { rel, mode, policy });
                 None
             }
+            RelKind::Subquery { query, .. } if is_windowed(&query.rels) => {
+                let message = format!("{} is not allowed with window functions", lock_name(mode));
+                return Err(base::Error::unsupported(message));
+            }
             RelKind::Subquery { query, .. } => {
                 lock_query(query, mode, policy, &mut tables);
                 None
@@ -387,7 +396,7 @@ impl<'a> Binder<'a, '_> {
             RelKind::Function { .. } => Some("a function"),
             RelKind::Values => Some("VALUES"),
             RelKind::Join => Some("a join"),
-            RelKind::System(_) => None,
+            RelKind::System(_) | RelKind::Window(_) => None,
         };
         for table in tables {
             self.lock(table, TableLockMode::RowShare);
@@ -397,6 +406,11 @@ impl<'a> Binder<'a, '_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a query calls window functions.
+fn is_windowed(rels: &[Rel]) -> bool {
+    rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)))
 }
 
 /// Adds a row lock; the strongest counts.

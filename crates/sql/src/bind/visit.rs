@@ -71,6 +71,12 @@ macro_rules! walkers {
                     RelKind::Function { calls, .. } => {
                         calls.$iter().for_each(|call| call.args.$iter().for_each(&mut *f));
                     }
+                    RelKind::Window(call) => {
+                        call.partition.$iter().for_each(&mut *f);
+                        for (expr, ..) in call.order.$iter() {
+                            f(expr);
+                        }
+                    }
                     RelKind::Table(_) | RelKind::System(_) | RelKind::Values | RelKind::Join => {}
                 }
             }

@@ -29,6 +29,7 @@ mod set_op;
 mod sort;
 mod subquery;
 mod values;
+mod window;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -234,6 +235,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Materialize(node) => Box::new(rows::Materialize::new(node)),
         Node::Sort(node) => Box::new(sort::Sort::new(node)),
         Node::Aggregate(node) => Box::new(aggregate::Aggregate::new(node)),
+        Node::Window(node) => Box::new(window::Window::new(node)),
         Node::Distinct(node) => Box::new(distinct::Distinct::new(node)),
         Node::Limit(node) => Box::new(limit::Limit::new(node)),
         Node::SetOp(node) => Box::new(set_op::SetOp::new(node)),

@@ -181,7 +181,7 @@ fn estimate(level: &Level<'_>, item: &Item<'_>, conjuncts: &[Conjunct], availabl
         RelKind::System(_) => (filtered(300.0), 300.0),
         RelKind::Subquery { .. } => (filtered(1000.0), 1000.0),
         RelKind::Function { .. } => (filtered(100.0), 100.0),
-        RelKind::Values | RelKind::Join => (filtered(10.0), 10.0),
+        RelKind::Values | RelKind::Window(_) | RelKind::Join => (filtered(10.0), 10.0),
     }
 }
 
@@ -269,7 +269,7 @@ fn read(
             let columns = level.columns(rel).to_vec();
             Node::Subquery(Arc::new(SubqueryNode { subplan, alias, columns }))
         }
-        RelKind::Values | RelKind::Join => {
+        RelKind::Values | RelKind::Window(_) | RelKind::Join => {
             return Err(Error::internal("a relation that cannot be read stands in FROM"));
         }
     };

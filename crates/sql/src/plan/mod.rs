@@ -17,6 +17,7 @@ mod modify;
 mod node;
 mod query;
 mod walk;
+mod window;
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, DeleteNode, DistinctNode, FilterNode, FunctionNode,
     HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode,
     LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan, ScanNode, SetOpNode,
-    SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode,
+    SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowNode,
 };
 
 use crate::ir::{self, Statement};

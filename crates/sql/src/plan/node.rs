@@ -12,7 +12,7 @@ use types::{Datum, RowLayout, RowRef};
 use super::foreign_key::{ReferencedKey, ReferencingKey};
 use crate::expr::{Code, Codes, Slot};
 use crate::functions::{Aggregate, SetFunction};
-use crate::ir::{SetOp, TableInfo};
+use crate::ir::{Ranking, SetOp, TableInfo};
 use crate::system::SystemRelation;
 
 /// The plan of one query level, with a frame of its own.
@@ -57,6 +57,7 @@ pub(crate) enum Node {
     Materialize(Arc<MaterializeNode>),
     Sort(Arc<SortNode>),
     Aggregate(Arc<AggregateNode>),
+    Window(Arc<WindowNode>),
     Distinct(Arc<DistinctNode>),
     Limit(Arc<LimitNode>),
     SetOp(Arc<SetOpNode>),
@@ -369,6 +370,17 @@ pub(crate) struct AggregateCall {
     /// ORDER BY inside the call: value, type, descending, nulls first.
     pub order: Vec<(Code, Oid, bool, bool)>,
     pub filter: Option<Code>,
+    pub slot: Slot,
+}
+
+/// Numbers rows that come sorted by partition and order.
+#[derive(Debug)]
+pub(crate) struct WindowNode {
+    pub input: Node,
+    pub ranking: Ranking,
+    pub partition: Vec<SortSlot>,
+    pub order: Vec<SortSlot>,
+    /// Where the number goes.
     pub slot: Slot,
 }
 

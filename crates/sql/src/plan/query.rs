@@ -12,7 +12,7 @@ use super::node::{
     AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
     ProjectNode, QueryPlan, SetOpNode, SortNode, SortSlot, ValuesNode,
 };
-use super::{PlanContext, walk};
+use super::{PlanContext, walk, window};
 use crate::bind::visit::same;
 use crate::expr::{Code, Resolve, Slot};
 use crate::ir::{Body, Expr, From, Query, RelKind};
@@ -68,6 +68,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         let conditions = level.compile_all(&list)?;
         node = Node::Filter(Arc::new(FilterNode { input: node, conditions }));
     }
+    node = window::windows(level, node)?;
     let (targets, computed) = targets(level, query)?;
     if !computed.is_empty() {
         node = Node::Project(Arc::new(ProjectNode { input: node, targets: computed.clone() }));
@@ -116,7 +117,9 @@ fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>
         .order_by
         .iter()
         .map(|key| match &query.targets[key.target].expr {
-            Expr::Column(c) if c.level == 0 => Some((c.column, key.descending, key.nulls_first)),
+            Expr::Column(c) if c.level == 0 && !matches!(query.rels[c.rel].kind, RelKind::Window(_)) => {
+                Some((c.column, key.descending, key.nulls_first))
+            }
             _ => None,
         })
         .collect()

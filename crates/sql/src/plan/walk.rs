@@ -79,6 +79,9 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
             RelKind::Function { calls, .. } => {
                 calls.iter().flat_map(|call| &call.args).for_each(|a| walk(a, depth, f));
             }
+            RelKind::Window(call) => {
+                call.partition.iter().chain(call.order.iter().map(|(e, ..)| e)).for_each(|e| walk(e, depth, f));
+            }
             RelKind::Table(_) | RelKind::System(_) | RelKind::Values | RelKind::Join => {}
         }
     }

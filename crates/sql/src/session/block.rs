@@ -299,10 +299,7 @@ impl Session {
 
     async fn commit_block(&mut self, chain: bool, out: &mut dyn Output) -> Result<&'static str> {
         match self.block {
-            Block::Failed => {
-                self.abort_transaction();
-                return Ok("ROLLBACK");
-            }
+            Block::Failed => return self.rollback_block(chain),
             Block::None if chain => return Err(chain_outside_block("COMMIT AND CHAIN")),
             Block::None => self.environment.notices.borrow_mut().push(no_transaction()),
             Block::Open => {}

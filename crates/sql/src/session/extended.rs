@@ -9,7 +9,6 @@ use types::{Datum, InputContext};
 use super::context::StatementContext;
 use super::statement::{Kind, Statement};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
-use crate::exec::Execution;
 use crate::functions;
 
 /// How an Execute ended.
@@ -193,8 +192,10 @@ impl Session {
             Some(_) => self.start_statement(),
         }
         let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-        let mut execution =
-            execution.unwrap_or_else(|| Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params)));
+        let mut execution = match execution {
+            Some(execution) => execution,
+            None => self.execution(&query.plan, std::mem::take(&mut portal.params)),
+        };
         let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
         let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
         if done {

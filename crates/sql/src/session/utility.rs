@@ -139,6 +139,11 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
 fn command_name(node: &Node) -> String {
     let name = match node {
         Node::ViewStmt(_) => return "CREATE VIEW".to_string(),
+        Node::GrantStmt(_) => return "REVOKE".to_string(),
+        Node::RuleStmt(_) => return "CREATE RULE".to_string(),
+        Node::CreateEnumStmt(_) => return "CREATE TYPE".to_string(),
+        Node::CreateStatsStmt(_) => return "CREATE STATISTICS".to_string(),
+        Node::SecLabelStmt(_) => return "SECURITY LABEL".to_string(),
         Node::CreateTableAsStmt(_) => return "CREATE TABLE AS".to_string(),
         Node::CreateTrigStmt(_) => return "CREATE TRIGGER".to_string(),
         Node::CreateStmt(_) => return "CREATE TABLE".to_string(),

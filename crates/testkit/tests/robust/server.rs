@@ -52,6 +52,11 @@ impl Server {
         status(&self.process(), "VmRSS:") >> 10
     }
 
+    /// The most that it has had resident, in MiB.
+    pub fn peak_mib(&self) -> u64 {
+        status(&self.process(), "VmHWM:") >> 10
+    }
+
     /// The directory of the process in `/proc`.
     fn process(&self) -> PathBuf {
         let data = self.directory.path().join("data");

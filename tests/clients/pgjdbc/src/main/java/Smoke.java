@@ -201,9 +201,6 @@ public class Smoke {
             columns.add(r.getString("COLUMN_NAME") + " " + r.getString("TYPE_NAME"));
         }
         equal(columns.subList(0, 4), List.of("id serial", "big int8", "t text", "n numeric"));
-        ResultSet keys = c.getMetaData().getPrimaryKeys(null, "public", "client_jdbc");
-        keys.next();
-        equal(keys.getString("COLUMN_NAME"), "id");
         ResultSet tables = c.getMetaData().getTables(null, "public", "client_jdbc", new String[] {"TABLE"});
         equal(tables.next(), true);
     }
