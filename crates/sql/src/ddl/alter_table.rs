@@ -41,9 +41,7 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
         }
         return Ok(tag);
     }
-    let table = cx.table_named(name)?;
-    cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
-    let table = cx.table_named(name)?;
+    let table = cx.locked_table(name, TableLockMode::AccessExclusive).await?;
     let mut constraints = Vec::new();
     for cmd in commands(stmt) {
         // Every command starts from what the one before it left.
@@ -316,7 +314,7 @@ async fn drop_references(cx: &mut Cx<'_>, index: base::Oid, what: &str, cascade:
     drop::report(cx, what, messages, cascade)?;
     for table in tables.into_iter().filter(|t| t.constraints.iter().any(needs)) {
         cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
-        let mut desc = table.clone();
+        let Some(mut desc) = cx.catalog().table(table.oid).cloned() else { continue };
         desc.constraints.retain(|c| !needs(c));
         cx.put(CatalogObject::Table(desc)).await?;
     }

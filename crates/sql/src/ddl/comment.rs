@@ -22,10 +22,7 @@ pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'sta
         location: -1,
         ..Default::default()
     };
-    let table = cx.table_named(&range)?;
-    cx.lock(table.oid, TableLockMode::ShareUpdateExclusive).await?;
-    // It may have been altered meanwhile.
-    let mut table = cx.table_named(&range)?;
+    let mut table = cx.locked_table(&range, TableLockMode::ShareUpdateExclusive).await?;
     let number = match column {
         None => 0,
         Some(column) => table.column(&column).map(|c| c.number).ok_or_else(|| {

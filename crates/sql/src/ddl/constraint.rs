@@ -219,9 +219,7 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
         return Err(Error::unsupported("column lists of ON DELETE SET are not supported"));
     }
     let target = definition.pktable.as_deref().ok_or_else(|| Error::internal("a foreign key without a table"))?;
-    let referenced = cx.table_named(target)?;
-    cx.lock(referenced.oid, TableLockMode::ShareRowExclusive).await?;
-    let referenced = cx.catalog().table(referenced.oid).cloned().unwrap_or(referenced);
+    let referenced = cx.locked_table(target, TableLockMode::ShareRowExclusive).await?;
     let columns = match p.column {
         Some(number) => vec![number],
         None => column_numbers(

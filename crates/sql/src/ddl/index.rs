@@ -10,9 +10,7 @@ use super::names::free_relation_name;
 pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'static str> {
     refuse_unsupported(stmt)?;
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE INDEX without a table"))?;
-    let table = cx.table_named(name)?;
-    cx.lock(table.oid, TableLockMode::Share).await?;
-    let table = cx.table_named(name)?;
+    let table = cx.locked_table(name, TableLockMode::Share).await?;
     let mut keys = Vec::new();
     let mut columns = Vec::new();
     for element in stmt.indexParams.iter().flatten() {

@@ -137,6 +137,19 @@ impl Cx<'_> {
         }
     }
 
+    /// The table a name means, locked until the end of the transaction.
+    pub async fn locked_table(&mut self, name: &RangeVar, mode: TableLockMode) -> Result<TableDesc> {
+        loop {
+            let found = self.table_named(name)?.oid;
+            self.lock(found, mode).await?;
+            // While it was waited for it may have been altered, or the name may have gone to another.
+            let table = self.table_named(name)?;
+            if table.oid == found {
+                return Ok(table);
+            }
+        }
+    }
+
     /// The relation a name means, if there is one.
     pub fn find_relation(&mut self, name: &RangeVar) -> Result<Option<Arc<CatalogObject>>> {
         let catalog = self.catalog();

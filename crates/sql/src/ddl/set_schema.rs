@@ -43,7 +43,10 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
                 "cannot move an owned sequence into another schema",
             ));
         }
-        CatalogObject::Sequence(sequence) => move_to(cx, sequence.oid, schema).await?,
+        CatalogObject::Sequence(sequence) => {
+            cx.lock(sequence.oid, TableLockMode::AccessExclusive).await?;
+            move_to(cx, sequence.oid, schema).await?;
+        }
         other => {
             let message = format!("\"{}\" is not a table", other.name());
             return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));

@@ -14,8 +14,7 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
     let mut tables: BTreeSet<Oid> = BTreeSet::new();
     for node in stmt.relations.iter().flatten() {
         let Node::RangeVar(name) = node else { continue };
-        let table = cx.table_named(name)?;
-        cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
+        let table = cx.locked_table(name, TableLockMode::AccessExclusive).await?;
         tables.insert(table.oid);
     }
     let cascade = stmt.behavior == DropBehavior::DROP_CASCADE;
@@ -33,7 +32,9 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
         cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("truncate cascades to table \"{}\"", referencing.name));
         let oid = referencing.oid;
         cx.lock(oid, TableLockMode::AccessExclusive).await?;
-        tables.insert(oid);
+        if cx.catalog().table(oid).is_some() {
+            tables.insert(oid);
+        }
     }
     for &table in &tables {
         cx.txn().truncate(table)?;
