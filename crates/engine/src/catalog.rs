@@ -196,6 +196,10 @@ impl Definitions {
                 Made::Shape { store, before } => drop(store.upkeep.replace_shape(before)),
                 Made::Sequence(oid) => {
                     inner.new_sequences.lock().remove(&oid);
+                    // Nobody else knew of it, unless it was there before.
+                    if inner.catalog.get().sequence(oid).is_none() {
+                        inner.sequences.forget(oid);
+                    }
                 }
             }
         }

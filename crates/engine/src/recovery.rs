@@ -20,7 +20,7 @@ use crate::catalog;
 use crate::gate::Gates;
 use crate::record::{Op, Ops, StorageId};
 use crate::sequence::Sequences;
-use crate::shard::{Inner, Shard, ShardOptions};
+use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
 use crate::storage::{TableStore, storage_id};
 use crate::unique::Stripes;
 
@@ -174,7 +174,8 @@ pub(crate) fn open(
         store,
         log,
         gates: Gates::new(replayed.last_ts),
-        catalog: RwLock::new(Arc::new(catalog)),
+        catalog: CurrentCatalog::new(catalog),
+        catalog_ts: AtomicU64::new(replayed.last_ts.0),
         tables: RwLock::new(tables.into_iter().collect::<FxHashMap<_, _>>()),
         stripes: Stripes::new(),
         sequences,

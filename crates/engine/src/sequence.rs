@@ -120,6 +120,11 @@ impl Sequences {
         Ok(())
     }
 
+    /// The sequence is dropped, or was never committed.
+    pub fn forget(&self, oid: Oid) {
+        self.0.lock().sequences.remove(&oid);
+    }
+
     /// The state.
     pub fn get(&self, desc: &SequenceDesc) -> SequenceState {
         self.0.lock().sequences.get(&desc.oid).map_or_else(|| Sequences::start(desc).state, |s| s.state)

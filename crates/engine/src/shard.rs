@@ -38,13 +38,47 @@ impl Default for ShardOptions {
 /// A commit and where it ends in the log.
 pub(crate) type Position = (Timestamp, Lsn);
 
+/// The newest committed catalog. Replaced in the log's critical section only.
+///
+/// Its version stands beside it: every statement compares it, and reading it must not write to memory that all cores share.
+pub(crate) struct CurrentCatalog {
+    version: AtomicU64,
+    catalog: RwLock<Arc<Catalog>>,
+}
+
+impl CurrentCatalog {
+    pub fn new(catalog: Catalog) -> CurrentCatalog {
+        CurrentCatalog { version: AtomicU64::new(catalog.version), catalog: RwLock::new(Arc::new(catalog)) }
+    }
+
+    pub fn get(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.read())
+    }
+
+    /// Version of the catalog that [`get`](CurrentCatalog::get) answers, or of the one before while it is being replaced.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Puts a changed copy in its place, with the next version.
+    pub fn change(&self, change: impl FnOnce(&mut Catalog)) {
+        let mut current = self.catalog.write();
+        let mut catalog = Catalog::clone(&current);
+        change(&mut catalog);
+        catalog.version += 1;
+        self.version.store(catalog.version, Ordering::Release);
+        *current = Arc::new(catalog);
+    }
+}
+
 /// State of the shard behind all transactions.
 pub(crate) struct Inner {
     pub store: Store,
     pub log: Log,
     pub gates: Gates,
-    /// Replaced in the log's critical section only.
-    pub catalog: RwLock<Arc<Catalog>>,
+    pub catalog: CurrentCatalog,
+    /// The commit that made the catalog. Written before it is replaced.
+    pub catalog_ts: AtomicU64,
     pub tables: RwLock<FxHashMap<StorageId, Arc<TableStore>>>,
     pub stripes: Stripes,
     pub sequences: Sequences,
@@ -66,6 +100,11 @@ impl Inner {
     /// The timestamp of the newest commit.
     pub fn last_timestamp(&self) -> Timestamp {
         Timestamp(self.last_ts.load(Ordering::Acquire))
+    }
+
+    /// The timestamp of the commit that made the catalog.
+    pub fn catalog_timestamp(&self) -> Timestamp {
+        Timestamp(self.catalog_ts.load(Ordering::Acquire))
     }
 
     /// The storage of a table, as its descriptor says.
@@ -143,11 +182,15 @@ impl Shard {
 
 impl Engine for Shard {
     fn catalog(&self) -> Arc<Catalog> {
-        self.0.catalog.read().clone()
+        self.0.catalog.get()
     }
 
     fn catalog_version(&self) -> u64 {
-        self.0.catalog.read().version
+        self.0.catalog.version()
+    }
+
+    fn catalog_gate(&self) -> Lsn {
+        self.0.gates.of(self.0.catalog_timestamp(), self.durable())
     }
 
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn> {

@@ -94,6 +94,12 @@ impl Transaction {
         }
     }
 
+    /// Notes that a command rests on the definitions in force.
+    #[inline]
+    fn note_catalog(&mut self) {
+        self.note(self.shard.0.catalog_timestamp());
+    }
+
     /// Takes an id, before the first write or lock.
     pub fn start_writing(&mut self) -> Result<()> {
         if self.core.is_none() {
@@ -492,6 +498,7 @@ impl Txn for Transaction {
 
     fn begin_newest_command(&mut self) {
         self.command.0 += 1;
+        self.note_catalog();
         if self.options.isolation == Isolation::ReadCommitted || self.held.is_some() {
             self.end_view_of_command();
         } else {
@@ -502,6 +509,7 @@ impl Txn for Transaction {
 
     fn begin_command(&mut self) {
         self.command.0 += 1;
+        self.note_catalog();
         if self.held.is_some() {
             self.end_view_of_command();
             self.token = self.held.take();

@@ -17,9 +17,16 @@ pub struct DurableWatch {
     position: AtomicU64,
     /// Set once, when the log failed: the position does not move any more.
     failed: AtomicBool,
-    waiters: Mutex<Vec<(Lsn, Waker)>>,
+    waiters: Mutex<Waiters>,
     /// For threads that wait (tests, shutdown).
     moved: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiters {
+    wakers: Vec<(Lsn, Waker)>,
+    /// Threads that wait. Telling nobody that the position has moved would still be a system call.
+    threads: usize,
 }
 
 impl DurableWatch {
@@ -47,7 +54,7 @@ impl DurableWatch {
         if self.current() >= lsn {
             return true;
         }
-        waiters.push((lsn, waker.clone()));
+        waiters.wakers.push((lsn, waker.clone()));
         false
     }
 
@@ -59,13 +66,12 @@ impl DurableWatch {
     /// Blocks until `lsn` is durable (`true`) or the log has failed.
     pub fn block(&self, lsn: Lsn) -> bool {
         let mut waiters = self.waiters.lock().unwrap_or_else(|e| e.into_inner());
-        while self.current() < lsn {
-            if self.has_failed() {
-                return false;
-            }
+        waiters.threads += 1;
+        while self.current() < lsn && !self.has_failed() {
             waiters = self.moved.wait(waiters).unwrap_or_else(|e| e.into_inner());
         }
-        true
+        waiters.threads -= 1;
+        self.current() >= lsn
     }
 
     pub(crate) fn advance(&self, to: Lsn) {
@@ -75,10 +81,12 @@ impl DurableWatch {
         {
             let mut waiters = self.waiters.lock().unwrap_or_else(|e| e.into_inner());
             let mut i = 0;
-            while i < waiters.len() {
-                if waiters[i].0 <= to { ready.push(waiters.swap_remove(i).1) } else { i += 1 }
+            while let Some((lsn, _)) = waiters.wakers.get(i) {
+                if *lsn <= to { ready.push(waiters.wakers.swap_remove(i).1) } else { i += 1 }
             }
-            self.moved.notify_all();
+            if waiters.threads > 0 {
+                self.moved.notify_all();
+            }
         }
         ready.into_iter().for_each(Waker::wake);
     }

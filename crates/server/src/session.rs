@@ -6,7 +6,7 @@
 
 use std::future::{Future, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -98,8 +98,7 @@ fn formats_of<'a>(
 
 /// Turns a panic inside a session into the end of that session. The panic has been logged when this learns of it, and the
 /// session is dropped after a FATAL error, which rolls back.
-async fn guarded<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    let mut future = pin!(future);
+async fn guarded<T>(mut future: Pin<&mut impl Future<Output = Result<T>>>) -> Result<T> {
     poll_fn(|cx| {
         let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
         polled.unwrap_or_else(|_| Poll::Ready(Err(broken())))
@@ -116,24 +115,24 @@ fn broken() -> Error {
 impl pgwire::Session for ClientSession {
     async fn simple_query(&mut self, sql: &str, out: &Out) -> Result<()> {
         let mut replies = Replies::simple(out);
-        let result = guarded(self.sql.simple_query(sql, &mut replies)).await;
+        let result = guarded(pin!(self.sql.simple_query(sql, &mut replies))).await;
         let failure = replies.failure();
         self.conclude(result, failure)
     }
 
     async fn parse(&mut self, parse: Parse<'_>, out: &Out) -> Result<()> {
         let types: SmallVec<[_; 16]> = parse.types.iter().collect();
-        let result = guarded(self.sql.parse(parse.name, parse.sql, &types)).await;
+        let result = guarded(pin!(self.sql.parse(parse.name, parse.sql, &types))).await;
         self.sql.send_notices(&mut Replies::simple(out));
         result
     }
 
     async fn bind(&mut self, bind: Bind<'_>, _out: &Out) -> Result<()> {
-        guarded(async { self.bind_portal(bind) }).await
+        guarded(pin!(async { self.bind_portal(bind) })).await
     }
 
     async fn describe_statement(&mut self, name: &str, out: &Out) -> Result<()> {
-        guarded(async {
+        guarded(pin!(async {
             let (types, columns) = self.sql.describe_statement(name)?;
             out.parameter_description(types.iter().copied());
             match columns {
@@ -143,12 +142,12 @@ impl pgwire::Session for ClientSession {
                     Ok(())
                 }
             }
-        })
+        }))
         .await
     }
 
     async fn describe_portal(&mut self, name: &str, out: &Out) -> Result<()> {
-        guarded(async {
+        guarded(pin!(async {
             match self.sql.describe_portal(name)? {
                 Some(columns) => describe(out, &columns, formats_of(&self.unnamed, &self.named, name)),
                 None => {
@@ -156,13 +155,13 @@ impl pgwire::Session for ClientSession {
                     Ok(())
                 }
             }
-        })
+        }))
         .await
     }
 
     async fn execute(&mut self, portal: &str, max_rows: u32, out: &Out) -> Result<()> {
         let mut replies = Replies::extended(out, formats_of(&self.unnamed, &self.named, portal));
-        let result = guarded(self.sql.execute(portal, u64::from(max_rows), &mut replies)).await;
+        let result = guarded(pin!(self.sql.execute(portal, u64::from(max_rows), &mut replies))).await;
         let failure = replies.failure();
         self.conclude(result.map(|_| ()), failure)
     }
@@ -180,7 +179,7 @@ impl pgwire::Session for ClientSession {
 
     async fn sync(&mut self, out: &Out) -> Result<()> {
         let mut replies = Replies::extended(out, &ResultFormats::TEXT);
-        let result = guarded(self.sql.sync(&mut replies)).await;
+        let result = guarded(pin!(self.sql.sync(&mut replies))).await;
         self.conclude(result, Ok(()))
     }
 
@@ -226,8 +225,8 @@ mod tests {
     #[test]
     fn a_panic_ends_the_session_only() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let broken: Result<()> = runtime.block_on(guarded(async { panic!("on purpose") }));
+        let broken: Result<()> = runtime.block_on(guarded(pin!(async { panic!("on purpose") })));
         assert_eq!(broken.unwrap_err().fields().severity, Severity::Fatal);
-        assert_eq!(runtime.block_on(guarded(async { Ok(5) })).unwrap(), 5);
+        assert_eq!(runtime.block_on(guarded(pin!(async { Ok(5) }))).unwrap(), 5);
     }
 }

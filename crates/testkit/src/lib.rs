@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod changes;
 mod client;
 pub mod history;
 pub mod joins;
@@ -18,6 +19,7 @@ mod process;
 pub mod query;
 mod random;
 mod reply;
+pub mod scalars;
 pub mod schedule;
 pub mod script;
 mod target;

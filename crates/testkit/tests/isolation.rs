@@ -83,6 +83,11 @@ fn waits() {
     compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/waits.txt"), level));
 }
 
+#[test]
+fn definitions() {
+    compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/definitions.txt"), level));
+}
+
 /// Each of the four row locks against each other: granted at once or not.
 #[test]
 fn row_locks_conflict_as_in_the_table() {

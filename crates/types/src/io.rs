@@ -301,12 +301,20 @@ pub fn parse_bool(text: &str) -> Result<bool> {
 fn parse_int<T: TryFrom<i128>>(text: &str, ty: &str) -> Result<T> {
     let t = trim(text);
     let digits = t.strip_prefix(['+', '-']).unwrap_or(t);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+    if digits.is_empty() {
         return Err(invalid_syntax(ty, text));
     }
-    // More digits than a bigint has are out of range whatever they are.
-    let value = t.parse::<i128>().map_err(|_| out_of_range(text, ty))?;
-    T::try_from(value).map_err(|_| out_of_range(text, ty))
+    // A number that is too large is found before what follows its digits.
+    let sign = if t.starts_with('-') { -1 } else { 1 };
+    let (mut value, mut fitting) = (0i128, None);
+    for digit in digits.bytes() {
+        if !digit.is_ascii_digit() {
+            return Err(invalid_syntax(ty, text));
+        }
+        value = value * 10 + sign * i128::from(digit - b'0');
+        fitting = Some(T::try_from(value).map_err(|_| out_of_range(text, ty))?);
+    }
+    fitting.ok_or_else(|| invalid_syntax(ty, text))
 }
 
 fn parse_oid(text: &str) -> Result<u32> {

@@ -5,6 +5,10 @@ use base::{Error, Oid, Result, SqlState};
 use crate::oid::{self, numeric_typmod};
 use crate::{Array, Datum};
 
+/// Blanks that a value may be padded to: PostgreSQL's limit of a declared length. Called as a function, `bpchar` is
+/// given any number.
+const LENGTH_MAX: usize = 10_485_760;
+
 /// Makes a value of type `ty` fit its modifier. An explicit cast cuts strings where an assignment refuses.
 ///
 /// # Errors
@@ -25,6 +29,10 @@ pub fn apply_typmod(value: Datum, ty: Oid, typmod: i32, explicit: bool) -> Resul
             let limit = (typmod - 4).max(0) as usize;
             let length = text.chars().count();
             if length < limit {
+                if limit > LENGTH_MAX {
+                    let message = format!("invalid memory alloc request size {}", limit as u64 + 4);
+                    return Err(Error::new(SqlState::INTERNAL_ERROR, message));
+                }
                 let mut padded = String::with_capacity(text.len() + limit - length);
                 padded.push_str(&text);
                 padded.extend(std::iter::repeat_n(' ', limit - length));

@@ -1,10 +1,11 @@
 //! Stage 3: versions stamped, locks released, garbage handed over.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Timestamp;
 
-use crate::storage::storage_id;
+use crate::storage::{TableStore, storage_id};
 use crate::txn::Transaction;
 
 /// Commits between two looks at the garbage, and the rows looked at.
@@ -16,13 +17,13 @@ pub(super) fn publish(txn: &mut Transaction, ts: Timestamp) {
     // The own view first, or it would pin what this transaction replaced.
     txn.end_view();
     // Before the table locks go: who gets one next must find that what it has open was replaced.
-    if !txn.definitions.changes.is_empty() {
-        drop_unused(txn);
-    }
+    let unused = if txn.definitions.changes.is_empty() { Vec::new() } else { drop_unused(txn) };
     let inner = &txn.shard.0;
     if let Some(core) = txn.core.take() {
         inner.store.finish_commit(core, ts);
     }
+    // A large table takes its time to free: nobody waits for that.
+    drop(unused);
     txn.redo.clear();
     txn.redo_ahead = 0;
     let inner = &txn.shard.0;
@@ -31,16 +32,19 @@ pub(super) fn publish(txn: &mut Transaction, ts: Timestamp) {
     }
 }
 
-/// Forgets storage and indexes that the catalog no longer speaks of. Readers that still have them open keep them alive.
-fn drop_unused(txn: &mut Transaction) {
+/// Forgets storage, indexes and sequences that the catalog no longer speaks of, and answers the storage. Readers that still
+/// have it open keep it alive.
+fn drop_unused(txn: &mut Transaction) -> Vec<Arc<TableStore>> {
     let inner = &txn.shard.0;
-    let catalog = inner.catalog.read().clone();
+    let catalog = inner.catalog.get();
     let changed: Vec<_> = txn.definitions.changes.iter().map(|(oid, _)| *oid).collect();
+    let mut unused = Vec::new();
     inner.tables.write().retain(|id, store| {
         let changed_here = changed.contains(&id.table);
         if let Some(table) = catalog.table(id.table) {
             if changed_here && storage_id(table) != *id {
                 store.abandon();
+                unused.push(Arc::clone(store));
                 return false;
             }
             let gone: Vec<_> = {
@@ -53,11 +57,16 @@ fn drop_unused(txn: &mut Transaction) {
         }
         if changed_here {
             store.abandon();
+            unused.push(Arc::clone(store));
         }
         !changed_here
     });
     for oid in &changed {
         inner.new_sequences.lock().remove(oid);
+        if catalog.get(*oid).is_none() {
+            inner.sequences.forget(*oid);
+        }
     }
     txn.definitions = Default::default();
+    unused
 }

@@ -1,10 +1,9 @@
 //! Stage 2: timestamp, position, publication – one step (rule R2).
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::{Lsn, Timestamp};
-use engine_api::{Catalog, Durability};
+use engine_api::Durability;
 use redo::{RecordKind, Reservation};
 
 use crate::catalog;
@@ -21,11 +20,8 @@ pub(super) fn stamp(txn: &mut Transaction, room: Reservation, durability: Durabi
         // Before publication: whoever sees the commit finds its position.
         inner.gates.set(ts, end, durability);
         if !changes.is_empty() {
-            let mut newest = inner.catalog.write();
-            let mut catalog = Catalog::clone(&newest);
-            catalog::apply(&mut catalog, changes);
-            catalog.version += 1;
-            *newest = Arc::new(catalog);
+            inner.catalog_ts.store(ts.0, Ordering::Release);
+            inner.catalog.change(|catalog| catalog::apply(catalog, changes));
         }
         inner.store.publish(core, ts);
         *inner.newest_commit.lock() = (ts, end);

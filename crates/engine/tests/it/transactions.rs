@@ -329,3 +329,20 @@ fn a_record_larger_than_a_segment_goes_in_parts() {
     let shard = open(&disk);
     assert_eq!(all(&shard), [(0, 100), (7, 70), (8, 80)]);
 }
+
+/// What is defined rests on the commit that defined it, for commands and for errors before the first one.
+#[test]
+fn definitions_raise_the_gate_until_they_are_durable() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 1);
+    assert_eq!(shard.catalog_gate(), base::Lsn(0));
+    disk.fail_syncs(1);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(txn.lock_table(ACCOUNTS, TableLockMode::AccessExclusive, WaitPolicy::Block));
+    txn.truncate(ACCOUNTS).unwrap();
+    let end = ready(txn.commit(Durability::On)).gate;
+    assert!(end > shard.durable().current());
+    let mut reader = begin(&shard, Isolation::ReadCommitted);
+    assert_eq!(scan(&mut *reader, None), []);
+    assert_eq!((reader.gate(), shard.catalog_gate()), (end, end));
+}

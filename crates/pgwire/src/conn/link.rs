@@ -243,8 +243,7 @@ where
     }
 
     /// Runs a session's future to its end. `rest` is what follows the message in the main buffer.
-    pub(super) async fn drive<F: Future>(&mut self, future: F, rest: &[u8]) -> Result<F::Output, Ended> {
-        let mut future = pin!(future);
+    pub(super) async fn drive<F: Future>(&mut self, mut future: Pin<&mut F>, rest: &[u8]) -> Result<F::Output, Ended> {
         poll_fn(|cx| {
             loop {
                 if self.control.is_ended() {

@@ -2,6 +2,7 @@
 
 use std::future::{Future, pending};
 use std::io;
+use std::pin::pin;
 
 use base::{Error, Result, Severity, SqlState};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -46,13 +47,13 @@ where
     if startup.needs_negotiation() {
         link.out.append(|buf| backend::negotiate_protocol_version(buf, &startup.unknown_options));
     }
-    match link.drive(backend.authenticate(&startup, peer), &[]).await? {
+    match link.drive(pin!(backend.authenticate(&startup, peer)), &[]).await? {
         AuthPlan::Trust => {}
         AuthPlan::Reject(error) => return Err(fatal(error)),
         AuthPlan::Scram(verifier) => authenticate(link, input, registry, &startup.user, verifier).await?,
     }
     link.out.append(|buf| backend::authentication(buf, OK, b""));
-    let session = link.drive(backend.start(&startup, peer, ticket.key, link.out), &[]).await?.map_err(fatal)?;
+    let session = link.drive(pin!(backend.start(&startup, peer, ticket.key, link.out)), &[]).await?.map_err(fatal)?;
     ticket.set_cancel(session.cancel_handle());
     let BackendKey { pid, secret } = ticket.key;
     link.out.append(|buf| {

@@ -151,10 +151,10 @@ where
         let (total, rest) = (frame.total(), &unread[frame.total()..]);
         turn += 1;
         if turn % TURN == 0 {
-            link.drive(tokio::task::yield_now(), rest).await?;
+            link.drive(pin!(tokio::task::yield_now()), rest).await?;
         }
         if link.out.unsent() > PIPELINE_LIMIT {
-            link.drive(link.out.drain_below(PIPELINE_LIMIT / 2), rest).await?;
+            link.drive(pin!(link.out.drain_below(PIPELINE_LIMIT / 2)), rest).await?;
         }
         if !*skip_to_sync || matches!(frame.tag, b'S' | b'X') {
             execute(link, frame, rest, session, skip_to_sync).await?;
@@ -188,26 +188,26 @@ where
         }
         Ok(message) => {
             let result = match message {
-                // The hot ones are driven one by one, so that each future is only as large as it must be.
-                Frontend::Query(sql) => link.drive(session.simple_query(sql, out), rest).await?,
-                Frontend::Parse(parse) => answered(out, b'1', link.drive(session.parse(parse, out), rest).await?),
-                Frontend::Bind(bind) => answered(out, b'2', link.drive(session.bind(bind, out), rest).await?),
-                Frontend::Execute(portal, rows) => link.drive(session.execute(portal, rows, out), rest).await?,
-                Frontend::Sync => link.drive(session.sync(out), rest).await?,
+                // Each is pinned where it is made: futures are large, and moving them is copying them.
+                Frontend::Query(sql) => link.drive(pin!(session.simple_query(sql, out)), rest).await?,
+                Frontend::Parse(parse) => answered(out, b'1', link.drive(pin!(session.parse(parse, out)), rest).await?),
+                Frontend::Bind(bind) => answered(out, b'2', link.drive(pin!(session.bind(bind, out)), rest).await?),
+                Frontend::Execute(portal, rows) => link.drive(pin!(session.execute(portal, rows, out)), rest).await?,
+                Frontend::Sync => link.drive(pin!(session.sync(out)), rest).await?,
                 Frontend::Describe(Target::Statement(name)) => {
-                    link.drive(session.describe_statement(name, out), rest).await?
+                    link.drive(pin!(session.describe_statement(name, out)), rest).await?
                 }
                 Frontend::Describe(Target::Portal(name)) => {
-                    link.drive(session.describe_portal(name, out), rest).await?
+                    link.drive(pin!(session.describe_portal(name, out)), rest).await?
                 }
                 Frontend::Close(Target::Statement(name)) => {
-                    answered(out, b'3', link.drive(session.close_statement(name, out), rest).await?)
+                    answered(out, b'3', link.drive(pin!(session.close_statement(name, out)), rest).await?)
                 }
                 Frontend::Close(Target::Portal(name)) => {
-                    answered(out, b'3', link.drive(session.close_portal(name, out), rest).await?)
+                    answered(out, b'3', link.drive(pin!(session.close_portal(name, out)), rest).await?)
                 }
                 Frontend::Terminate => {
-                    link.drive(session.terminate(), rest).await?;
+                    link.drive(pin!(session.terminate()), rest).await?;
                     return Err(Ended::Closed);
                 }
                 // Flush asks for what the end of the batch does anyway.
@@ -218,7 +218,7 @@ where
         Err(error) => Err(error),
     };
     if let Err(error) = &result {
-        link.drive(session.fail(error), rest).await?;
+        link.drive(pin!(session.fail(error)), rest).await?;
     }
     conclude(link, frame.tag, result, session, skip_to_sync)
 }

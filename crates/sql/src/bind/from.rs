@@ -314,7 +314,7 @@ impl<'a> Binder<'a, '_> {
             let value = self.expr(node)?;
             return self.scalar_rel(value, range, column_name, name);
         };
-        let (args, outputs) = self.set_arguments(found, function, args, call)?;
+        let (args, outputs) = self.set_arguments(found, function, args)?;
         let mut columns = Vec::with_capacity(outputs.len() + 1);
         for (&(out, _), ty) in function.columns.iter().zip(outputs) {
             let name = if out.is_empty() { column_name.clone() } else { out.to_string() };
@@ -348,7 +348,7 @@ impl<'a> Binder<'a, '_> {
                     let message = "ROWS FROM of a function that returns no set is not supported";
                     return Err(self.unsupported(message, call.location));
                 };
-                let (args, outputs) = self.set_arguments(found, function, args, call)?;
+                let (args, outputs) = self.set_arguments(found, function, args)?;
                 for (&(out, _), ty) in function.columns.iter().zip(outputs) {
                     let name = if out.is_empty() { name.clone() } else { out.to_string() };
                     columns.push(RelColumn { name, ty: Ty::of(ty) });
@@ -538,7 +538,7 @@ impl<'a> Binder<'a, '_> {
         let args = self.exprs(&call.args)?;
         let Some(found) = self.find_callee(call, &args)? else { return Ok(None) };
         let Callee::Set(function) = found.callee else { return Ok(None) };
-        let (args, outputs) = self.set_arguments(found, function, args, call)?;
+        let (args, outputs) = self.set_arguments(found, function, args)?;
         let [ty] = outputs.as_slice() else {
             let message = "set-returning functions of several columns are supported only in FROM";
             return Err(self.unsupported(message, call.location));

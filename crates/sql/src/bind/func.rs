@@ -4,7 +4,7 @@ use base::{Oid, Result, SqlState};
 use rupg_sql::nodes::{FuncCall, Node};
 use types::{Datum, array_of, element_of, format_type, oid};
 
-use super::coerce::{Pathway, pathway};
+use super::coerce::{Pathway, category, pathway};
 use super::node::{function_location, strings};
 use super::resolve::{Ambiguity, Candidate, choose_candidate};
 use super::scope::Place;
@@ -153,8 +153,8 @@ impl<'a> Binder<'a, '_> {
             return Ok(Some(*exact));
         }
         // A call of a type's name with one argument is a cast, if it is one that no function must do.
-        if let ([from], false) = (types.as_slice(), call.agg_star)
-            && self.is_cast_call(call, name, *from)
+        if let ([argument], false) = (args, call.agg_star)
+            && self.is_cast_call(call, name, &argument.expr)
         {
             return Ok(None);
         }
@@ -164,13 +164,15 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
-    fn is_cast_call(&self, call: &FuncCall, name: &str, from: Oid) -> bool {
+    fn is_cast_call(&self, call: &FuncCall, name: &str, argument: &Expr) -> bool {
+        let from = argument.ty().oid;
         if !call.agg_order.is_empty() || call.agg_distinct || call.over.is_some() || call.agg_filter.is_some() {
             return false;
         }
         let Some(info) = type_names::look_up(&[name]).filter(|t| t.name == name) else { return false };
         if from == oid::UNKNOWN {
-            return true;
+            // A literal is read as that type; a parameter without a type is one for overload resolution.
+            return matches!(argument, Expr::Const(..)) || category(info.oid) == 'S';
         }
         match pathway(from, info.oid, CastContext::Explicit) {
             Some(Pathway::Relabel) => true,
@@ -332,9 +334,7 @@ impl<'a> Binder<'a, '_> {
     ) -> Result<Expr> {
         let given = args.len();
         let declared: Vec<Oid> = (0..given).map(|i| found.arg(i)).collect();
-        let (mut args, ty) = self
-            .coerce_arguments(args, &declared, function.ret, None, function.name)
-            .map_err(|e| self.locate(e, call.location))?;
+        let (mut args, ty) = self.coerce_arguments(args, &declared, function.ret, None, function.name)?;
         if found.variadic.is_none() {
             let missing = function.args.len() - given;
             let first = function.defaults.len() - missing.min(function.defaults.len());
@@ -364,18 +364,15 @@ impl<'a> Binder<'a, '_> {
         found: Overload,
         function: &'static SetFunction,
         args: Vec<Located>,
-        call: &FuncCall,
     ) -> Result<(Vec<Expr>, Vec<Oid>)> {
         let declared: Vec<Oid> = (0..args.len()).map(|i| found.arg(i)).collect();
         let actual: Vec<(Oid, i32)> = args.iter().map(|a| (a.expr.ty().oid, a.at)).collect();
         let mut outputs = Vec::with_capacity(function.columns.len());
         for (_, ty) in function.columns {
             let decided = self.decide_polymorphic(&declared, &actual, *ty, function.name);
-            outputs.push(decided.map_err(|e| self.locate(e, call.location))?.1);
+            outputs.push(decided?.1);
         }
-        let (args, _) = self
-            .coerce_arguments(args, &declared, oid::VOID, None, function.name)
-            .map_err(|e| self.locate(e, call.location))?;
+        let (args, _) = self.coerce_arguments(args, &declared, oid::VOID, None, function.name)?;
         Ok((args, outputs))
     }
 
@@ -394,9 +391,7 @@ impl<'a> Binder<'a, '_> {
             return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
         }
         let declared: Vec<Oid> = (0..args.len()).map(|i| found.arg(i)).collect();
-        let (args, ty) = self
-            .coerce_arguments(args, &declared, aggregate.ret, None, aggregate.name)
-            .map_err(|e| self.locate(e, call.location))?;
+        let (args, ty) = self.coerce_arguments(args, &declared, aggregate.ret, None, aggregate.name)?;
         let filter = match &call.agg_filter {
             Some(node) => Some(self.at_place(Place::Filter, |b| {
                 let value = b.expr(node)?;

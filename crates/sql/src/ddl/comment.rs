@@ -1,7 +1,7 @@
 //! COMMENT ON a table or a column. Comments on other objects are taken and not kept.
 
 use base::{Error, Result, SqlState};
-use engine_api::CatalogObject;
+use engine_api::{CatalogObject, TableLockMode};
 use rupg_sql::nodes::{CommentStmt, Node, ObjectType, RangeVar};
 
 use super::Cx;
@@ -22,6 +22,9 @@ pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'sta
         location: -1,
         ..Default::default()
     };
+    let table = cx.table_named(&range)?;
+    cx.lock(table.oid, TableLockMode::ShareUpdateExclusive).await?;
+    // It may have been altered meanwhile.
     let mut table = cx.table_named(&range)?;
     let number = match column {
         None => 0,

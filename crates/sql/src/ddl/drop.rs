@@ -28,17 +28,16 @@ pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'s
     };
     let mut targets = BTreeSet::new();
     for node in stmt.objects.iter().flatten() {
-        match find(cx, stmt, node, kind)? {
-            Some(oid) => {
+        while let Some(oid) = find(cx, stmt, node, kind)? {
+            lock_for_drop(cx, oid).await?;
+            // Who had it locked may have dropped it: then the name is looked up once more.
+            if cx.catalog().get(oid).is_some() {
                 targets.insert(oid);
+                break;
             }
-            None => continue,
         }
     }
     let cascade = stmt.behavior == DropBehavior::DROP_CASCADE;
-    for &oid in &targets {
-        lock_for_drop(cx, oid).await?;
-    }
     drop_all(cx, targets, cascade).await?;
     Ok(tag)
 }
@@ -127,13 +126,10 @@ fn found_or_skip(
     Err(Error::new(code, message))
 }
 
+/// Locks what stands for an object: for an index its table.
 async fn lock_for_drop(cx: &mut Cx<'_>, oid: Oid) -> Result<()> {
-    let table = match cx.catalog().get(oid).map(|o| (**o).clone()) {
-        Some(CatalogObject::Table(table)) => table.oid,
-        Some(CatalogObject::Index(index)) => index.table,
-        _ => return Ok(()),
-    };
-    cx.lock(table, TableLockMode::AccessExclusive).await
+    let locked = cx.catalog().index(oid).map_or(oid, |index| index.table);
+    cx.lock(locked, TableLockMode::AccessExclusive).await
 }
 
 /// Something that depends on what is to go.
@@ -224,58 +220,91 @@ fn calls_sequence(default: &str, sequence: &str) -> bool {
     default.contains("nextval") && default.contains(&super::names::quote(sequence))
 }
 
+/// What goes with a set of objects.
+#[derive(Default)]
+struct Doomed {
+    objects: BTreeSet<Oid>,
+    /// (table, constraint)
+    constraints: Vec<(Oid, Oid)>,
+    /// (table, column)
+    defaults: Vec<(Oid, i16)>,
+    /// For CASCADE's notice or the refusal: in full, and in short.
+    messages: Vec<(String, String)>,
+}
+
+impl Doomed {
+    fn of(catalog: &Catalog, path: &[Oid], targets: &BTreeSet<Oid>) -> Doomed {
+        let mut doomed = Doomed { objects: targets.clone(), ..Doomed::default() };
+        let mut queue: Vec<Oid> = targets.iter().copied().collect();
+        while let Some(oid) = queue.pop() {
+            for part in parts(catalog, oid) {
+                if doomed.objects.insert(part) {
+                    queue.push(part);
+                }
+            }
+            for (dependent, message) in dependents(catalog, path, oid) {
+                let short = || message.split(" depends on ").next().unwrap_or_default().to_string();
+                match dependent {
+                    Dependent::Object(other) if doomed.objects.insert(other) => {
+                        doomed.messages.push((message, describe(catalog, path, other)));
+                        queue.push(other);
+                    }
+                    Dependent::ForeignKey { table, constraint } if !doomed.objects.contains(&table) => {
+                        doomed.constraints.push((table, constraint));
+                        doomed.messages.push((message.clone(), short()));
+                    }
+                    Dependent::Default { table, column } if !doomed.objects.contains(&table) => {
+                        doomed.defaults.push((table, column));
+                        doomed.messages.push((message.clone(), short()));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        doomed
+    }
+
+    /// Everything that changes or goes.
+    fn touched(&self) -> BTreeSet<Oid> {
+        let tables = self.constraints.iter().map(|c| c.0).chain(self.defaults.iter().map(|d| d.0));
+        self.objects.iter().copied().chain(tables).collect()
+    }
+}
+
 /// Drops a set of objects with their parts and – CASCADE – what depends on them.
 pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: bool) -> Result<()> {
-    let catalog = cx.catalog();
-    let path = cx.session.search_path(&catalog);
-    for &oid in &targets {
-        refuse_needed(&catalog, &path, oid)?;
-    }
-    let mut doomed = targets.clone();
-    let mut queue: Vec<Oid> = targets.iter().copied().collect();
-    let mut constraints = Vec::new();
-    let mut defaults = Vec::new();
-    let mut messages = Vec::new();
-    while let Some(oid) = queue.pop() {
-        for part in parts(&catalog, oid) {
-            if doomed.insert(part) {
-                queue.push(part);
-            }
+    let mut locked = BTreeSet::new();
+    // While one lock is waited for, others may add to what depends on the targets: it is looked for until all of it is
+    // locked.
+    let (catalog, path, doomed) = loop {
+        let catalog = cx.catalog();
+        let path = cx.session.search_path(&catalog);
+        for &oid in &targets {
+            refuse_needed(&catalog, &path, oid)?;
         }
-        for (dependent, message) in dependents(&catalog, &path, oid) {
-            match dependent {
-                Dependent::Object(other) if doomed.insert(other) => {
-                    messages.push((message, describe(&catalog, &path, other)));
-                    queue.push(other);
-                }
-                Dependent::ForeignKey { table, constraint } if !doomed.contains(&table) => {
-                    let short = message.split(" depends on ").next().unwrap_or_default().to_string();
-                    messages.push((message, short));
-                    constraints.push((table, constraint));
-                }
-                Dependent::Default { table, column } if !doomed.contains(&table) => {
-                    let short = message.split(" depends on ").next().unwrap_or_default().to_string();
-                    messages.push((message, short));
-                    defaults.push((table, column));
-                }
-                _ => {}
-            }
+        let doomed = Doomed::of(&catalog, &path, &targets);
+        let open: Vec<Oid> = doomed.touched().difference(&locked).copied().collect();
+        if open.is_empty() {
+            break (catalog, path, doomed);
         }
-    }
+        for oid in open {
+            lock_for_drop(cx, oid).await?;
+            locked.insert(oid);
+        }
+    };
+    let Doomed { objects, constraints, defaults, messages } = doomed;
     let what = match targets.len() {
         1 => describe(&catalog, &path, *targets.first().expect("one")),
         _ => "desired object(s)".to_string(),
     };
     report(cx, &what, messages, cascade)?;
     for (table, constraint) in constraints {
-        cx.lock(table, TableLockMode::AccessExclusive).await?;
         if let Some(mut desc) = cx.catalog().table(table).cloned() {
             desc.constraints.retain(|c| c.oid != constraint);
             cx.put(CatalogObject::Table(desc)).await?;
         }
     }
     for (table, column) in defaults {
-        cx.lock(table, TableLockMode::AccessExclusive).await?;
         if let Some(mut desc) = cx.catalog().table(table).cloned() {
             desc.columns[column as usize - 1].default = None;
             cx.put(CatalogObject::Table(desc)).await?;
@@ -288,10 +317,9 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
         Some(CatalogObject::Table(_)) => 2,
         _ => 3,
     };
-    let mut order: Vec<Oid> = doomed.into_iter().collect();
+    let mut order: Vec<Oid> = objects.into_iter().collect();
     order.sort_by_key(rank);
     for oid in order {
-        lock_for_drop(cx, oid).await?;
         cx.drop_one(oid)?;
     }
     Ok(())

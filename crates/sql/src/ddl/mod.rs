@@ -100,10 +100,24 @@ impl Cx<'_> {
 
     /// Writes an object, waiting for index builds.
     pub async fn put(&mut self, object: CatalogObject) -> Result<()> {
+        self.keep_schema(object.namespace().1).await?;
         loop {
             match self.txn().put_object(object.clone())? {
                 Step::Ready(()) => return Ok(()),
                 Step::Wait(wait) => self.session.wait_in_transaction(wait).await?,
+            }
+        }
+    }
+
+    /// Keeps a schema from being dropped while something is made in it.
+    async fn keep_schema(&mut self, oid: Oid) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(CatalogObject::Schema(schema)) = catalog.get(oid).map(|o| &**o) else { return Ok(()) };
+        self.lock(oid, TableLockMode::AccessShare).await?;
+        match self.catalog().get(oid) {
+            Some(_) => Ok(()),
+            None => {
+                Err(Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{}\" does not exist", schema.name)))
             }
         }
     }

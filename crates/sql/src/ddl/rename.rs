@@ -25,14 +25,11 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
-    let table_oid = match &*object {
-        CatalogObject::Table(table) => Some(table.oid),
-        CatalogObject::Index(index) => Some(index.table),
-        _ => None,
+    let locked = match &*object {
+        CatalogObject::Index(index) => index.table,
+        object => object.oid(),
     };
-    if let Some(table) = table_oid {
-        cx.lock(table, TableLockMode::AccessExclusive).await?;
-    }
+    cx.lock(locked, TableLockMode::AccessExclusive).await?;
     match stmt.renameType {
         T::OBJECT_COLUMN => rename_column(cx, stmt, new_name).await,
         T::OBJECT_TABCONSTRAINT => rename_constraint(cx, stmt, new_name).await,

@@ -1,7 +1,7 @@
 //! CREATE ROLE, ALTER ROLE, DROP ROLE: names, LOGIN, SUPERUSER, PASSWORD.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, RoleDesc, oids};
+use engine_api::{CatalogObject, RoleDesc, TableLockMode, oids};
 use rupg_sql::nodes::{AlterRoleStmt, CreateRoleStmt, DropRoleStmt, Node, RoleSpec, RoleSpecType, RoleStmtType};
 
 use super::Cx;
@@ -44,6 +44,8 @@ fn role_name(cx: &Cx<'_>, spec: &RoleSpec) -> String {
 pub(super) async fn alter_role(cx: &mut Cx<'_>, stmt: &AlterRoleStmt) -> Result<&'static str> {
     let spec = stmt.role.as_deref().ok_or_else(|| Error::internal("ALTER ROLE without a role"))?;
     let name = role_name(cx, spec);
+    let found = cx.catalog().role(&name).map(|role| role.oid).ok_or_else(|| unknown_role(&name))?;
+    cx.lock(found, TableLockMode::ShareRowExclusive).await?;
     let mut role = cx.catalog().role(&name).cloned().ok_or_else(|| unknown_role(&name))?;
     if name != cx.session.identity().current_user {
         require_superuser(cx, "permission denied")?;
@@ -58,6 +60,9 @@ pub(super) async fn drop_roles(cx: &mut Cx<'_>, stmt: &DropRoleStmt) -> Result<&
     for node in stmt.roles.iter().flatten() {
         let Node::RoleSpec(spec) = node else { continue };
         let name = role_name(cx, spec);
+        if let Some(oid) = cx.catalog().role(&name).map(|role| role.oid) {
+            cx.lock(oid, TableLockMode::AccessExclusive).await?;
+        }
         let catalog = cx.catalog();
         let Some(role) = catalog.role(&name) else {
             if !stmt.missing_ok {

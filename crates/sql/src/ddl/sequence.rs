@@ -1,7 +1,7 @@
 //! CREATE SEQUENCE, ALTER SEQUENCE.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{CatalogObject, SequenceDesc, SequenceState};
+use engine_api::{CatalogObject, SequenceDesc, SequenceState, TableLockMode};
 use rupg_sql::nodes::{AlterSeqStmt, CreateSeqStmt, DefElem, Node};
 use types::oid;
 
@@ -57,6 +57,12 @@ pub(super) async fn create_sequence(cx: &mut Cx<'_>, stmt: &CreateSeqStmt) -> Re
 
 pub(super) async fn alter_sequence(cx: &mut Cx<'_>, stmt: &AlterSeqStmt) -> Result<&'static str> {
     let name = stmt.sequence.as_deref().ok_or_else(|| Error::internal("ALTER SEQUENCE without a name"))?;
+    if let Some(found) = cx.find_relation(name)?
+        && matches!(&*found, CatalogObject::Sequence(_))
+    {
+        // What is changed below is what is there once nobody else changes it.
+        cx.lock(found.oid(), TableLockMode::ShareRowExclusive).await?;
+    }
     let mut desc = match cx.find_relation(name)?.as_deref() {
         Some(CatalogObject::Sequence(desc)) => desc.clone(),
         Some(other) => {

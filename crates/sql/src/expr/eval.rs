@@ -473,6 +473,14 @@ fn nest(values: Vec<Datum>, element: Oid) -> Result<Datum> {
     let mut dims: Option<Vec<(i32, i32)>> = None;
     let mut all = Vec::new();
     let count = values.len() as i32;
+    let is_empty = |value: &Datum| match value {
+        Datum::Null => true,
+        Datum::Array(inner) => inner.values.is_empty(),
+        _ => false,
+    };
+    if values.iter().all(is_empty) {
+        return Ok(Datum::Array(Arc::new(Array { element, dims: Vec::new(), values: Vec::new() })));
+    }
     for value in values {
         let Datum::Array(inner) = value else { return Err(mismatch()) };
         let inner_dims: Vec<(i32, i32)> = inner.dims.to_vec();

@@ -176,7 +176,12 @@ fn extract(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn date_part(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(datetime::date_part_f64(field(cx, args)?).into())
+    let value = match args.get(1) {
+        // Of a date it takes the timestamp at its midnight, which has an hour; `extract` does not.
+        Some(Datum::Date(v)) => datetime::extract_timestamp(text_of(args, 0)?, datetime::date_to_timestamp(*v)?)?,
+        _ => field(cx, args)?,
+    };
+    Ok(datetime::date_part_f64(value).into())
 }
 
 fn date_trunc(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -284,6 +289,9 @@ fn to_char(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 fn timezone(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let settings = cx.settings();
     Ok(match args {
+        // What is infinite is so everywhere; nobody looks at the zone.
+        [_, Datum::Timestamp(v)] if !datetime::is_finite_timestamp(*v) => Datum::TimestampTz(*v),
+        [_, Datum::TimestampTz(v)] if !datetime::is_finite_timestamp(*v) => Datum::Timestamp(*v),
         [Datum::Text(zone), value] => {
             let zone = datetime::find_zone(zone)?;
             match *value {

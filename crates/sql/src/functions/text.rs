@@ -154,6 +154,9 @@ fn left(text: &str, n: i32) -> &str {
 }
 
 fn right(text: &str, n: i32) -> &str {
+    if n == i32::MIN {
+        return text; // It has no opposite; PostgreSQL's stays negative, and cuts nothing.
+    }
     if n < 0 {
         return &text[byte_at(text, n.unsigned_abs() as usize)..];
     }

@@ -171,6 +171,8 @@ impl Session {
     /// What an error does: outside a block everything is undone; inside, the block has failed and releases what it held
     /// since its innermost savepoint.
     pub fn fail(&mut self) {
+        // The error rests on what the statement has seen, and on what it found defined.
+        self.gate = self.current_gate().max(self.shared.engine.catalog_gate());
         match (self.block, self.savepoints.last()) {
             (Block::None, _) => self.abort_transaction(),
             (_, Some(savepoint)) => {
@@ -297,10 +299,7 @@ impl Session {
 
     async fn commit_block(&mut self, chain: bool, out: &mut dyn Output) -> Result<&'static str> {
         match self.block {
-            Block::Failed => {
-                self.abort_transaction();
-                return Ok("ROLLBACK");
-            }
+            Block::Failed => return self.rollback_block(chain),
             Block::None if chain => return Err(chain_outside_block("COMMIT AND CHAIN")),
             Block::None => self.environment.notices.borrow_mut().push(no_transaction()),
             Block::Open => {}

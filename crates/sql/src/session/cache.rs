@@ -2,7 +2,7 @@
 //!
 //! Key: what binding depends on – the text (or its fingerprint), the parameter types asked for, the database, the role,
 //! the search path and the settings that binding reads. A hit is used only while the catalog has the version it was
-//! bound to. Bounded in bytes: when full, the older half goes.
+//! bound to. Bounded in bytes, roughly: when full, the older half goes.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::statement::Statement;
 
-/// Rough cost of one cached statement beside its text; plans are trees of closures whose exact size is not known.
+/// Rough cost of one cached statement: plans are trees whose exact size is not known, but it grows with the text.
 const BYTES_PER_STATEMENT: usize = 8 << 10;
+const BYTES_PER_BYTE_OF_TEXT: usize = 16;
 
 /// What a cached statement depends on besides its text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,9 +49,51 @@ struct Entry {
     used: AtomicU64,
 }
 
+impl Entry {
+    fn bytes(&self) -> usize {
+        cost(&self.text)
+    }
+}
+
+fn cost(text: &str) -> usize {
+    BYTES_PER_STATEMENT + text.len() * BYTES_PER_BYTE_OF_TEXT
+}
+
+#[derive(Default)]
+struct Entries {
+    by_key: FxHashMap<u64, Entry>,
+    /// Sum of their costs.
+    bytes: usize,
+}
+
+impl Entries {
+    fn retain(&mut self, keep: impl Fn(&Entry) -> bool) {
+        self.by_key.retain(|_, entry| keep(entry));
+        self.bytes = self.by_key.values().map(Entry::bytes).sum();
+    }
+
+    fn insert(&mut self, key: u64, entry: Entry) {
+        self.bytes += entry.bytes();
+        if let Some(before) = self.by_key.insert(key, entry) {
+            self.bytes -= before.bytes();
+        }
+    }
+
+    /// Drops the half that was not used for longest.
+    fn halve(&mut self) {
+        let mut ticks: Vec<u64> = self.by_key.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
+        if ticks.is_empty() {
+            return;
+        }
+        let middle = ticks.len() / 2;
+        let (_, &mut median, _) = ticks.select_nth_unstable(middle);
+        self.retain(|e| e.used.load(Ordering::Relaxed) > median);
+    }
+}
+
 /// The cache.
 pub struct StatementCache {
-    entries: RwLock<FxHashMap<u64, Entry>>,
+    entries: RwLock<Entries>,
     tick: AtomicU64,
     /// Newest catalog version of a statement.
     newest: AtomicU64,
@@ -81,7 +124,7 @@ impl StatementCache {
         catalog_version: u64,
     ) -> Option<Arc<Statement>> {
         let entries = self.entries.read();
-        let entry = entries.get(&key_of(text, types, binding_hash))?;
+        let entry = entries.by_key.get(&key_of(text, types, binding_hash))?;
         let same = *entry.text == *text && *entry.types == *types && *entry.binding == *binding;
         if !same || !entry.statement.is_valid_for(catalog_version) {
             return None;
@@ -99,22 +142,68 @@ impl StatementCache {
         binding_hash: u64,
         statement: Arc<Statement>,
     ) {
+        let cost = cost(&text);
+        // One that would push out many others is bound each time.
+        if cost > self.limit_bytes / 16 {
+            return;
+        }
         let key = key_of(&text, types, binding_hash);
         let used = self.tick.fetch_add(1, Ordering::Relaxed);
         let mut entries = self.entries.write();
         // Plans hold their tables open: what is bound to older definitions goes, so that dropped tables can.
         let version = statement.catalog_version;
-        if self.newest.fetch_max(version, Ordering::Relaxed) < version {
-            entries.retain(|_, e| e.statement.is_valid_for(version));
+        let newest = self.newest.fetch_max(version, Ordering::Relaxed);
+        if newest < version {
+            entries.retain(|e| e.statement.is_valid_for(version));
+        } else if !statement.is_valid_for(newest) {
+            return;
         }
-        if entries.len() * BYTES_PER_STATEMENT >= self.limit_bytes {
-            let mut ticks: Vec<u64> = entries.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
-            let middle = ticks.len() / 2;
-            let (_, &mut median, _) = ticks.select_nth_unstable(middle);
-            entries.retain(|_, e| e.used.load(Ordering::Relaxed) > median);
+        while entries.bytes + cost > self.limit_bytes && entries.bytes > 0 {
+            entries.halve();
         }
         let entry =
             Entry { text, types: types.into(), binding: Arc::clone(binding), statement, used: AtomicU64::new(used) };
         entries.insert(key, entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::statement::Kind;
+
+    fn put(cache: &StatementCache, binding: &Arc<BindingKey>, text: &str) {
+        let text: Arc<str> = text.into();
+        let statement = Statement {
+            text: Arc::clone(&text),
+            start: 0,
+            param_types: Vec::new(),
+            kind: Kind::Empty,
+            catalog_version: 1,
+        };
+        cache.put(text, &[], binding, binding.hash64(), Arc::new(statement));
+    }
+
+    #[test]
+    fn long_texts_count_and_the_oldest_go() {
+        let limit = 64 << 20;
+        let cache = StatementCache::new(limit);
+        let binding = Arc::new(BindingKey {
+            database: Oid(1),
+            role: String::new(),
+            search_path: Vec::new(),
+            settings: String::new(),
+        });
+        let long = |n: usize| format!("{n:08}{}", "x".repeat(100_000));
+        for n in 0..1000 {
+            put(&cache, &binding, &long(n));
+            assert!(cache.entries.read().bytes <= limit);
+        }
+        let found = |text: &str| cache.get(text, &[], &binding, binding.hash64(), 1).is_some();
+        assert!(found(&long(999)) && !found(&long(1)));
+        let all: usize = cache.entries.read().by_key.values().map(Entry::bytes).sum();
+        assert_eq!(all, cache.entries.read().bytes);
+        put(&cache, &binding, &"x".repeat(1 << 20));
+        assert!(!found(&"x".repeat(1 << 20)));
     }
 }

@@ -1,6 +1,6 @@
 //! What expressions may see of their session: settings, times, sequences, identity ([`EvalContext`]).
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
@@ -66,15 +66,26 @@ pub struct StatementContext<'a> {
     pub environment: &'a Environment,
     /// Settings as they were when the statement began.
     pub output: Arc<OutputSettings>,
-    /// The catalog.
-    pub catalog: Arc<Catalog>,
+    /// Fetched when it is first asked for: few statements do while they run, and its counter is shared by all cores.
+    catalog: OnceCell<Arc<Catalog>>,
 }
 
 impl<'a> StatementContext<'a> {
     /// The context of a statement that starts now.
     pub fn new(environment: &'a Environment, catalog: Arc<Catalog>) -> StatementContext<'a> {
+        let context = StatementContext::of_committed(environment);
+        let _ = context.catalog.set(catalog);
+        context
+    }
+
+    /// The context of a statement that starts now, in a transaction without definitions of its own.
+    pub fn of_committed(environment: &'a Environment) -> StatementContext<'a> {
         let output = Arc::clone(environment.settings.borrow().output());
-        StatementContext { environment, output, catalog }
+        StatementContext { environment, output, catalog: OnceCell::new() }
+    }
+
+    fn definitions(&self) -> &Arc<Catalog> {
+        self.catalog.get_or_init(|| self.environment.engine.catalog())
     }
 
     fn remember(&self, sequence: Oid, value: i64) {
@@ -84,7 +95,7 @@ impl<'a> StatementContext<'a> {
     }
 
     fn sequence_name(&self, sequence: Oid) -> String {
-        self.catalog.get(sequence).map_or_else(|| sequence.to_string(), |o| o.name().to_string())
+        self.definitions().get(sequence).map_or_else(|| sequence.to_string(), |o| o.name().to_string())
     }
 
     fn not_defined(&self, sequence: Oid) -> Error {
@@ -141,7 +152,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()> {
-        if let Some(desc) = self.catalog.sequence(sequence)
+        if let Some(desc) = self.definitions().sequence(sequence)
             && (value < desc.min || value > desc.max)
         {
             return Err(Error::new(
@@ -196,7 +207,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.catalog)
+        Arc::clone(self.definitions())
     }
 
     fn notice(&self, notice: Notice) {

@@ -9,7 +9,6 @@ use types::{Datum, InputContext};
 use super::context::StatementContext;
 use super::statement::{Kind, Statement};
 use super::{Block, Output, Portal, ResultColumn, Session, utility};
-use crate::exec::Execution;
 use crate::functions;
 
 /// How an Execute ended.
@@ -174,6 +173,8 @@ impl Session {
                 if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), out)).await? {
                     out.complete(&tag);
                 }
+                self.gate = self.current_gate();
+                out.gate(self.gate);
                 return Ok(ExecuteEnd::Complete);
             }
         }
@@ -185,12 +186,16 @@ impl Session {
             return Ok(ExecuteEnd::Complete);
         }
         let execution = portal.execution.take();
-        if execution.is_none() {
-            statement = self.begin_query(&statement).await?;
+        match &execution {
+            None => statement = self.begin_query(&statement).await?,
+            // The time between two Executes is the client's, and what it cancelled meanwhile is not this one.
+            Some(_) => self.start_statement(),
         }
         let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-        let mut execution =
-            execution.unwrap_or_else(|| Execution::new(Arc::clone(&query.plan), std::mem::take(&mut portal.params)));
+        let mut execution = match execution {
+            Some(execution) => execution,
+            None => self.execution(&query.plan, std::mem::take(&mut portal.params)),
+        };
         let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
         let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
         if done {

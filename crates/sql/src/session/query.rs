@@ -58,6 +58,7 @@ impl Session {
         if result.is_err() {
             self.fail();
         }
+        self.gate = self.current_gate();
         self.send_notices(out);
         self.send_parameters(out);
         out.gate(self.gate);
@@ -202,10 +203,13 @@ impl Session {
         max_rows: u64,
         out: &mut dyn Output,
     ) -> Result<(u64, bool)> {
-        let catalog = self.catalog();
+        let own = self.has_own_ddl().then(|| self.catalog());
         loop {
             let progress = {
-                let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
+                let eval = match &own {
+                    Some(catalog) => StatementContext::new(&self.environment, Arc::clone(catalog)),
+                    None => StatementContext::of_committed(&self.environment),
+                };
                 let named = query.columns.iter().any(|column| functions::is_name_in_catalog(column.ty.oid));
                 let mut sink =
                     RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output, eval: &eval, named };
@@ -234,7 +238,7 @@ impl Session {
     }
 
     /// An execution of a plan: one that ran before, if there is one.
-    fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Execution {
+    pub(super) fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Execution {
         match self.idle.iter().position(|e| Arc::ptr_eq(e.plan(), plan)) {
             Some(at) => {
                 let mut execution = self.idle.swap_remove(at);

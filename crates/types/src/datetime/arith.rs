@@ -192,8 +192,10 @@ pub fn overlaps<T: Ord + Copy>(a: (Option<T>, Option<T>), b: (Option<T>, Option<
 }
 
 /// `age(timestamp, timestamp)`
+///
+/// The latest infinity counts as the point in time that it is stored as; there is no calendar for the other one.
 pub fn age(a: i64, b: i64) -> Result<Interval> {
-    if is_infinite(a) || is_infinite(b) {
+    if a == i64::MIN || b == i64::MIN {
         return Err(timestamp_out_of_range());
     }
     symbolic_difference(&Civil::of(a), &Civil::of(b), a < b)

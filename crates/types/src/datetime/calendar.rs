@@ -1,7 +1,7 @@
 //! The proleptic Gregorian calendar: days to year, month, day and back, ISO weeks.
 //! Years are astronomical: 0 is 1 BC.
 
-use super::{EPOCH_JULIAN, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SEC, is_infinite};
+use super::{EPOCH_JULIAN, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SEC};
 
 /// A point of the calendar and the clock, field by field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// The fields of a finite timestamp.
+    /// The fields of a timestamp; `-infinity` has none.
     pub fn of(timestamp: i64) -> Civil {
-        debug_assert!(!is_infinite(timestamp));
+        debug_assert!(timestamp != i64::MIN);
         let (year, month, day) = civil_from_days(timestamp.div_euclid(MICROS_PER_DAY));
         Civil { year, month, day, ..Civil::of_time(timestamp.rem_euclid(MICROS_PER_DAY)) }
     }

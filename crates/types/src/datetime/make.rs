@@ -54,6 +54,10 @@ pub fn make_date(year: i32, month: i32, day: i32) -> Result<i32> {
 
 /// A number as `%g` prints it.
 fn general(value: f64) -> String {
+    if !value.is_finite() {
+        let name = if value.is_nan() { "NaN" } else { "Infinity" };
+        return if value < 0.0 { format!("-{name}") } else { name.to_owned() };
+    }
     let scientific = format!("{value:.5e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -76,16 +80,21 @@ fn seconds(sec: f64) -> String {
 pub fn make_time(hour: i32, minute: i32, sec: f64) -> Result<i64> {
     let micros = (sec * 1e6).round_ties_even();
     let valid = (0..=24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60e6).contains(&micros);
-    let time = i64::from(hour) * MICROS_PER_HOUR + i64::from(minute) * MICROS_PER_MINUTE + micros as i64;
-    if !valid || time > MICROS_PER_DAY {
-        return Err(overflow(format!("time field value out of range: {hour}:{minute:02}:{}", seconds(sec))));
+    let refused = || overflow(format!("time field value out of range: {hour}:{minute:02}:{}", seconds(sec)));
+    if !valid {
+        return Err(refused());
     }
-    Ok(time)
+    let time = i64::from(hour) * MICROS_PER_HOUR + i64::from(minute) * MICROS_PER_MINUTE + micros as i64;
+    if time > MICROS_PER_DAY { Err(refused()) } else { Ok(time) }
 }
 
 /// `make_timestamp(year, month, day, hour, min, sec)`
 pub fn make_timestamp(year: i32, month: i32, day: i32, hour: i32, minute: i32, sec: f64) -> Result<i64> {
-    let c = civil(year, month, day)?;
+    let c = civil(year, month, day).map_err(|error| match shown(year) == year {
+        true => error,
+        // Unlike `make_date`, this shows the year as given.
+        false => overflow(format!("date field value out of range: {year}-{month:02}-{day:02}")),
+    })?;
     let time = make_time(hour, minute, sec)?;
     let t = c.days().checked_mul(MICROS_PER_DAY).and_then(|d| d.checked_add(time));
     t.filter(|&t| in_range(t)).ok_or_else(|| {

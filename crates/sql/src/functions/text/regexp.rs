@@ -160,8 +160,8 @@ fn regexp_like(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 fn regexp_count(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let start = int(rest, 0, 1)?;
-    let options = flags_without_global(flags(rest, 1), "regexp_count")?;
     let start = checked("start", start, 1)?;
+    let options = flags_without_global(flags(rest, 1), "regexp_count")?;
     let regex = compiled(pattern, options)?;
     let count = offset_of(text, start).map_or(0, |from| regex.matches(text, from).count());
     Ok(Datum::Int4(count as i32))

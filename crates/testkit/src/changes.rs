@@ -1,0 +1,231 @@
+//! Random changes to tables full of constraints, inside and outside of transaction blocks.
+//!
+//! The tables refer to each other and to themselves with a random action per key; statements are written so that what they
+//! do does not depend on the order in which rows are visited: a step that could go either way changes one row, or fails
+//! with one error whichever row is first.
+
+use crate::random::Random;
+
+const ACTIONS: [&str; 5] = ["NO ACTION", "RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT"];
+
+/// The tables of [`tables`], parents first.
+pub const TABLES: [&str; 3] = ["p", "q", "r"];
+
+/// Statements that make the tables and give them some rows.
+pub fn tables(random: &mut Random) -> Vec<String> {
+    let mut action = || format!("ON DELETE {} ON UPDATE {}", one(random, &ACTIONS), one(random, &ACTIONS));
+    let (first, second, third) = (action(), action(), action());
+    vec![
+        "CREATE TABLE p (id int PRIMARY KEY, a int UNIQUE, b varchar(4), c numeric(5,2) CHECK (c <> 0), \
+         d text NOT NULL DEFAULT 'd', UNIQUE (b, c))"
+            .to_owned(),
+        format!(
+            "CREATE TABLE q (id serial PRIMARY KEY, pid int DEFAULT 1 REFERENCES p {first}, \
+             a smallint, b char(3), t timestamp, CONSTRAINT small CHECK (a < 50 OR b = 'big'), UNIQUE (pid, a))"
+        ),
+        format!(
+            "CREATE TABLE r (id int PRIMARY KEY, parent int REFERENCES r {second}, \
+             pa int DEFAULT 2 REFERENCES p (a) {third}, n numeric(4,1) NOT NULL)"
+        ),
+        "CREATE UNIQUE INDEX q_b ON q (b, t)".to_owned(),
+        "INSERT INTO p SELECT i, i, 'b' || i, i, 'x' FROM generate_series(1, 6) AS i".to_owned(),
+        "INSERT INTO q (pid, a, b) VALUES (1, 1, 'a'), (2, 2, 'b'), (2, 20, 'c'), (NULL, 3, NULL)".to_owned(),
+        "INSERT INTO r VALUES (1, NULL, 1, 1), (2, 1, 2, 2), (3, 1, 2, 3), (4, 2, NULL, 4), (5, 5, 5, 5)".to_owned(),
+    ]
+}
+
+fn one<'t>(random: &mut Random, of: &[&'t str]) -> &'t str {
+    of[random.below(of.len() as u64) as usize]
+}
+
+/// One statement: a change, or a step of a transaction block.
+pub fn statement(random: &mut Random) -> String {
+    let mut writer = Writer { random };
+    match writer.below(30) {
+        0 | 1 => "BEGIN".to_owned(),
+        2 => writer.pick(&["COMMIT", "ROLLBACK", "COMMIT", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN"]).to_owned(),
+        3 => format!("SAVEPOINT s{}", writer.below(2)),
+        4 => format!("ROLLBACK TO s{}", writer.below(2)),
+        5 => format!("RELEASE s{}", writer.below(2)),
+        6..=15 => writer.insert(),
+        16..=23 => writer.update(),
+        24..=28 => writer.delete(),
+        _ => format!("TRUNCATE {}", writer.pick(&["q", "r", "p", "q, r", "q RESTART IDENTITY", "p CASCADE"])),
+    }
+}
+
+struct Writer<'a> {
+    random: &'a mut Random,
+}
+
+impl Writer<'_> {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.random.below(limit)
+    }
+
+    fn pick<'t>(&mut self, of: &[&'t str]) -> &'t str {
+        one(self.random, of)
+    }
+
+    fn id(&mut self) -> u64 {
+        1 + self.below(9)
+    }
+
+    /// A value for a column, now and then one that does not fit: a query then, which PostgreSQL does not try out while it plans.
+    fn value(&mut self, column: &str) -> String {
+        let number = self.below(9);
+        if self.below(9) == 0 {
+            return self.pick(&["NULL", "DEFAULT", "NULL"]).to_owned();
+        }
+        match column {
+            "id" | "pid" | "parent" | "pa" | "p.a" => (1 + number).to_string(),
+            "a" => self.pick(&["1", "2", "3", "20", "60", "(SELECT 40000)", "12.4", "'7'"]).to_owned(),
+            "p.b" => self.pick(&["'b1'", "'b2'", "'long'", "(SELECT 'longer')", "'ab  '", "'abcd   '", "7"]).to_owned(),
+            "b" => self.pick(&["'a'", "'B'", "'big'", "'b  '", "(SELECT 'long')"]).to_owned(),
+            "c" | "n" => self
+                .pick(&[
+                    "1",
+                    "2.345",
+                    "0",
+                    "0.004",
+                    "(SELECT 999.99)",
+                    "(SELECT 999.996)",
+                    "(SELECT 99999)",
+                    "'3'",
+                    "20",
+                ])
+                .to_owned(),
+            "d" => self.pick(&["'x'", "'y'", "''"]).to_owned(),
+            _ => self
+                .pick(&["'2024-02-29'", "'2024-02-30'", "'2024-02-30 10:00'", "timestamp '2020-01-01 10:00'"])
+                .to_owned(),
+        }
+    }
+
+    fn columns(table: &str) -> [(&'static str, &'static str); 5] {
+        match table {
+            "p" => [("id", "id"), ("a", "p.a"), ("b", "p.b"), ("c", "c"), ("d", "d")],
+            "q" => [("id", "id"), ("pid", "pid"), ("a", "a"), ("b", "b"), ("t", "t")],
+            _ => [("id", "id"), ("parent", "parent"), ("pa", "pa"), ("n", "n"), ("n", "n")],
+        }
+    }
+
+    fn insert(&mut self) -> String {
+        let table = self.pick(&TABLES);
+        let count = if table == "r" { 4 } else { 5 };
+        let all = &Self::columns(table)[..count];
+        let kept: Vec<_> = all.iter().filter(|_| self.below(6) > 0).copied().collect();
+        let kept = if kept.is_empty() { all.to_vec() } else { kept };
+        let names = kept.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let source = match self.below(5) {
+            0 => {
+                let values = kept.iter().map(|(_, kind)| match *kind {
+                    "id" => "i".to_owned(),
+                    kind => self.value(kind).replace("DEFAULT", "NULL"),
+                });
+                format!("SELECT {} FROM generate_series(7, 8) AS i", values.collect::<Vec<_>>().join(", "))
+            }
+            count => {
+                let rows = (0..1 + count / 2).map(|_| {
+                    let values: Vec<String> = kept.iter().map(|(_, kind)| self.value(kind)).collect();
+                    format!("({})", values.join(", "))
+                });
+                format!("VALUES {}", rows.collect::<Vec<_>>().join(", "))
+            }
+        };
+        let conflict = self.conflict(table);
+        format!("INSERT INTO {table} AS x ({names}) {source}{conflict}{}", self.returning("x"))
+    }
+
+    fn conflict(&mut self, table: &str) -> String {
+        let target = match table {
+            "p" => self.pick(&["(id)", "(a)", "(b, c)", "ON CONSTRAINT p_pkey", "(c, b)", "(d)"]),
+            "q" => self.pick(&["(id)", "(pid, a)", "(b, t)", "(t, b) WHERE a > 20", "(lower(b))"]),
+            _ => self.pick(&["(id)", "ON CONSTRAINT r_pkey", "(parent)", "ON CONSTRAINT nothing"]),
+        };
+        match self.below(6) {
+            0 => " ON CONFLICT DO NOTHING".to_owned(),
+            1 => format!(" ON CONFLICT {target} DO NOTHING"),
+            2 | 3 => {
+                let set = match table {
+                    "p" => self.pick(&[
+                        "d = x.d || excluded.d",
+                        "b = excluded.b, c = x.c + 1",
+                        "(a, d) = (excluded.a, DEFAULT)",
+                        "c = 0",
+                    ]),
+                    "q" => self.pick(&["a = x.a + excluded.a", "b = excluded.b", "t = NULL, pid = excluded.pid"]),
+                    _ => self.pick(&[
+                        "n = x.n + excluded.n",
+                        "parent = excluded.id",
+                        "(pa, n) = (SELECT excluded.pa, 1)",
+                    ]),
+                };
+                let filter = self.pick(&["", "", " WHERE x.id < 5", " WHERE excluded.id <> x.id", " WHERE NULL"]);
+                format!(" ON CONFLICT {target} DO UPDATE SET {set}{filter}")
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn returning(&mut self, alias: &str) -> String {
+        match self.below(3) {
+            0 => format!(" RETURNING {}", self.pick(&["*", "id", "id + 1 AS next, id"])),
+            1 => format!(" RETURNING {alias}.*, (SELECT count(*) FROM p) AS n"),
+            _ => String::new(),
+        }
+    }
+
+    fn update(&mut self) -> String {
+        let table = self.pick(&TABLES);
+        let id = self.id();
+        let count = if table == "r" { 4 } else { 5 };
+        let (column, kind) = Self::columns(table)[self.below(count) as usize];
+        let value = self.value(kind);
+        let returning = self.returning("x");
+        match self.below(7) {
+            0 => {
+                // Every row, by an amount that meets no other row.
+                let set = match table {
+                    "p" => self.pick(&[
+                        "id = id + 100",
+                        "a = -a",
+                        "c = c / 3",
+                        "d = d || b",
+                        "b = b || 'zz'",
+                        "c = c * 1000",
+                    ]),
+                    "q" => self.pick(&["a = a + 100", "b = 'big'", "id = id + 1000", "t = '2020-01-01'"]),
+                    _ => self.pick(&["id = id + 100", "n = n * 100", "parent = NULL", "n = n / 7", "parent = id"]),
+                };
+                format!("UPDATE {table} AS x SET {set}{returning}")
+            }
+            1 => format!(
+                "UPDATE {table} AS x SET {column} = y.id FROM p AS y WHERE y.id = x.id AND x.id = {id}{returning}"
+            ),
+            2 => {
+                format!(
+                    "UPDATE {table} AS x SET {column} = {value} FROM q AS y LEFT JOIN r AS z ON z.id = y.id WHERE y.id = x.id AND x.id < {id}{returning}"
+                )
+            }
+            3 => format!(
+                "UPDATE {table} AS x SET {column} = (SELECT max(id) FROM r WHERE r.id <= x.id) WHERE id = {id}{returning}"
+            ),
+            _ => format!("UPDATE {table} AS x SET {column} = {value} WHERE id = {id}{returning}"),
+        }
+    }
+
+    fn delete(&mut self) -> String {
+        let table = self.pick(&TABLES);
+        let id = self.id();
+        let returning = self.returning("x");
+        match self.below(4) {
+            0 => format!("DELETE FROM {table} AS x USING q AS y WHERE y.id = x.id AND x.id >= {id}{returning}"),
+            1 => format!(
+                "DELETE FROM {table} AS x WHERE EXISTS (SELECT FROM r WHERE r.parent = x.id) AND id = {id}{returning}"
+            ),
+            2 => format!("DELETE FROM {table} AS x WHERE id IN ({id}, {})", self.id()),
+            _ => format!("DELETE FROM {table} AS x WHERE id = {id}{returning}"),
+        }
+    }
+}
