@@ -38,7 +38,7 @@ fetch_pgx() {
 
 fetch_pgjdbc() {
     cp -r "$here"/pgjdbc/. "$cache/pgjdbc/" || return 1
-    (cd "$cache/pgjdbc" && patiently mvn -q -B compile dependency:build-classpath -Dmdep.outputFile=classpath)
+    (cd "$cache/pgjdbc" && patiently mvn -q -B -Dstyle.color=never compile dependency:build-classpath -Dmdep.outputFile=classpath)
 }
 
 run_psql() {
