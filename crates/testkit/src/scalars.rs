@@ -347,7 +347,7 @@ impl Writer<'_> {
         {
             parameters.push((roll > 0).then(|| chosen.to_owned()));
             let number = parameters.len();
-            return if roll % 2 == 0 { format!("${number}::{}", kind.name) } else { format!("${number}") };
+            return if roll.is_multiple_of(2) { format!("${number}::{}", kind.name) } else { format!("${number}") };
         }
         match roll {
             12 => format!("NULL::{}", kind.name),
