@@ -26,6 +26,9 @@ use crate::{commit, record, scan};
 /// A transaction's record that is larger goes to the log in parts, ahead of the commit.
 pub(crate) const REDO_AHEAD_BYTES: usize = 1 << 20;
 
+/// Writes that are undone in one part: less than a millisecond of work.
+const UNDO_AT_ONCE: usize = 512;
+
 /// Where a savepoint cuts.
 struct Mark {
     /// `None`: nothing was written or locked before.
@@ -644,6 +647,17 @@ impl Txn for Transaction {
             }
         }
         self.definitions.undo_to(&self.shard.0, changes, made);
+    }
+
+    fn undo_some(&mut self, savepoint: Option<Savepoint>) -> bool {
+        if !self.definitions.changes.is_empty() || !self.definitions.made.is_empty() {
+            // They go first, before the table locks that were taken for them.
+            return true;
+        }
+        let mark = savepoint.and_then(|point| self.marks.get(point.0 as usize)).and_then(|mark| mark.core);
+        let Some(core) = &mut self.core else { return true };
+        self.shard.0.store.cancel_wait(core);
+        self.shard.0.store.undo_some(core, mark.unwrap_or_default(), UNDO_AT_ONCE)
     }
 
     fn put_object(&mut self, object: CatalogObject) -> Result<Step<()>> {

@@ -76,6 +76,9 @@ impl Session {
     /// Runs every statement of a simple query. An error has been applied to the transaction block when it is returned.
     pub async fn simple_query(&mut self, sql: &str, out: &mut dyn Output) -> Result<()> {
         let result = self.simple_query_inner(sql, out).await;
+        if result.is_err() {
+            self.undo_ahead(true).await;
+        }
         self.finish_message(result, out)
     }
 
@@ -736,6 +739,7 @@ impl Session {
     pub async fn execute(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
         let result = self.execute_inner(name, max_rows, out).await;
         if result.is_err() {
+            self.undo_ahead(true).await;
             self.fail();
             self.send_notices(out);
             out.gate(self.gate);

@@ -76,7 +76,9 @@ fn seconds(sec: f64) -> String {
 pub fn make_time(hour: i32, minute: i32, sec: f64) -> Result<i64> {
     let micros = (sec * 1e6).round_ties_even();
     let valid = (0..=24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60e6).contains(&micros);
-    let time = i64::from(hour) * MICROS_PER_HOUR + i64::from(minute) * MICROS_PER_MINUTE + micros as i64;
+    // The seconds of an invalid time may be anything.
+    let whole = i64::from(hour) * MICROS_PER_HOUR + i64::from(minute) * MICROS_PER_MINUTE;
+    let time = whole.saturating_add(micros as i64);
     if !valid || time > MICROS_PER_DAY {
         return Err(overflow(format!("time field value out of range: {hour}:{minute:02}:{}", seconds(sec))));
     }
