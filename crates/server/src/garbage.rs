@@ -11,7 +11,7 @@ const ROUND: usize = 1024;
 /// A round that took longer has found something to do.
 const WORKED: Duration = Duration::from_micros(30);
 /// Longest time for memory in one round.
-const RECLAIM: Duration = Duration::from_millis(2);
+const RECLAIM: Duration = Duration::from_millis(1);
 /// Pause between rounds that find work: at least this, …
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// … and between those that find none.
@@ -46,18 +46,29 @@ fn collect(shard: &Shard, stopped: &mpsc::Receiver<()>) {
     while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         let began = Instant::now();
         shard.collect_garbage(ROUND);
-        let worked = reclaim(shard) || began.elapsed() > WORKED;
+        let worked = began.elapsed() > WORKED;
         pause = next_pause(pause, began.elapsed(), worked);
     }
 }
 
-/// Frees what was unlinked, for as long as that finds something to do; whether it did.
-fn reclaim(shard: &Shard) -> bool {
+/// Frees memory that was unlinked, a little now and then, on the core that calls this: the allocator gives back what the
+/// thread frees that had it. A busy core does so by itself; this is for the time after a large transaction.
+pub async fn reclaim(shard: Shard) {
+    let mut pause = PAUSE_MAX;
+    loop {
+        tokio::time::sleep(pause).await;
+        let began = Instant::now();
+        pause = if reclaim_some(&shard) { began.elapsed().max(PAUSE_MIN) } else { PAUSE_MAX };
+    }
+}
+
+/// For as long as that finds something to do, and not too long; whether there may be more.
+fn reclaim_some(shard: &Shard) -> bool {
     let began = Instant::now();
     for step in 0.. {
         let before = Instant::now();
         shard.reclaim();
-        // Memory is not free before three steps: two epochs must pass.
+        // Two epochs must pass before anything is free.
         if step >= 3 && (before.elapsed() < WORKED || began.elapsed() > RECLAIM) {
             return before.elapsed() >= WORKED;
         }
