@@ -357,6 +357,10 @@ pub trait Txn: Send {
     /// Undoes everything since `savepoint` and releases the row locks taken since. The savepoint stays usable.
     fn rollback_to(&mut self, savepoint: Savepoint);
 
+    /// Undoes a part of what is newer than `savepoint`, or of all; `true` if so little is left that [`Txn::rollback_to`] or
+    /// [`Txn::rollback`] need no time to speak of. One of them must follow, with nothing between.
+    fn undo_some(&mut self, savepoint: Option<Savepoint>) -> bool;
+
     /// Adds or replaces a catalog object. A new table gets storage; a new index is built in steps over the rows.
     ///
     /// # Errors

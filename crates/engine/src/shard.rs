@@ -166,6 +166,12 @@ impl Shard {
         self.0.collect(budget);
     }
 
+    /// Frees some of the memory that was unlinked and that no thread can still look at. For a background task; threads
+    /// that read do a little of it themselves.
+    pub fn reclaim(&self) {
+        mvcc::reclaim();
+    }
+
     /// Calls `with` for a sequence that is committed, or that a running transaction has made: its descriptor is kept until
     /// it ends.
     fn with_sequence<R>(&self, oid: Oid, with: impl FnOnce(&SequenceDesc) -> Result<R>) -> Result<R> {

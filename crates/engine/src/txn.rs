@@ -23,6 +23,9 @@ use crate::storage::{IndexStore, TableHandle, storage_id};
 use crate::unique::{self, Entered};
 use crate::{commit, record, scan};
 
+/// Writes that are undone in one part: less than a millisecond of work.
+const UNDO_AT_ONCE: usize = 512;
+
 /// Where a savepoint cuts.
 struct Mark {
     /// `None`: nothing was written or locked before.
@@ -659,6 +662,17 @@ impl Txn for Transaction {
                 record::undo_to(&mut self.redo, redo);
             }
         }
+    }
+
+    fn undo_some(&mut self, savepoint: Option<Savepoint>) -> bool {
+        if !self.definitions.changes.is_empty() || !self.definitions.made.is_empty() {
+            // They go first, before the table locks that were taken for them.
+            return true;
+        }
+        let mark = savepoint.and_then(|point| self.marks.get(point.0 as usize)).and_then(|mark| mark.core);
+        let Some(core) = &mut self.core else { return true };
+        self.shard.0.store.cancel_wait(core);
+        self.shard.0.store.undo_some(core, mark.unwrap_or_default(), UNDO_AT_ONCE)
     }
 
     fn put_object(&mut self, object: CatalogObject) -> Result<Step<()>> {

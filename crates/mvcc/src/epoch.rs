@@ -6,9 +6,9 @@
 //! Under `cfg(shuttle)` a double runs deferred work as soon as no guard is alive, the earliest moment that is legal.
 
 #[cfg(shuttle)]
-pub use self::double::{Guard, pin};
+pub use self::double::{Guard, pin, reclaim};
 #[cfg(not(shuttle))]
-pub use self::real::{Guard, pin};
+pub use self::real::{Guard, pin, reclaim};
 
 #[cfg(not(shuttle))]
 mod real {
@@ -19,6 +19,12 @@ mod real {
     #[inline]
     pub fn pin() -> Guard {
         Guard(crossbeam_epoch::pin())
+    }
+
+    /// Does some of the work that was deferred, of all threads, if its time has come. Threads that pin do a little of it by
+    /// themselves, so without this an idle process would keep what a large transaction left.
+    pub fn reclaim() {
+        pin().0.flush();
     }
 
     impl Guard {
@@ -58,6 +64,9 @@ mod double {
         STATE.with(|state| state.borrow_mut().pinned += 1);
         Guard(())
     }
+
+    /// Nothing: deferred work does not wait here.
+    pub fn reclaim() {}
 
     impl Guard {
         /// Runs `work` once no guard is alive.

@@ -170,6 +170,18 @@ impl Store {
         wake_all(wakes);
     }
 
+    /// Undoes at most `count` of the newest things done since `mark`; whether no more than that are left. They are for
+    /// [`Store::undo_to`] or [`Store::abort`]: a caller that has others to serve does a large transaction in parts.
+    pub fn undo_some(&self, txn: &mut Transaction, mark: TxnMark, count: usize) -> bool {
+        match txn.mark_before(count).filter(|before| *before > mark) {
+            Some(before) => {
+                self.undo_to(txn, before);
+                false
+            }
+            None => true,
+        }
+    }
+
     /// As [`Store::undo_to_with`]; names the rows whose writes it undoes and wakes nobody because of them.
     fn undo_entries(
         &self,

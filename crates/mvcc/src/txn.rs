@@ -82,6 +82,11 @@ impl Transaction {
         TxnMark(self.log.len())
     }
 
+    /// Where it was `count` entries ago, if it has as many.
+    pub(crate) fn mark_before(&self, count: usize) -> Option<TxnMark> {
+        self.log.len().checked_sub(count).map(TxnMark)
+    }
+
     /// Whether it has written rows.
     pub fn has_writes(&self) -> bool {
         self.log.iter().any(|e| matches!(e, Entry::Inserted { .. } | Entry::Wrote { .. }))

@@ -10,6 +10,7 @@ use pgwire::scram::Verifier;
 use pgwire::{AuthPlan, BackendKey, Out, Peer, Startup};
 use sql::session::{Session, Shared};
 
+use crate::garbage;
 use crate::horizon::Horizon;
 use crate::session::ClientSession;
 
@@ -25,6 +26,7 @@ pub struct CoreBackend {
 impl CoreBackend {
     /// The backend of the core whose thread this is called on.
     pub fn new(shared: Arc<Shared>, shard: Shard) -> CoreBackend {
+        tokio::task::spawn_local(garbage::reclaim(shard.clone()));
         CoreBackend { shared, horizon: Horizon::start(shard) }
     }
 }

@@ -10,6 +10,8 @@ use env::{Joined, Spawn};
 const ROUND: usize = 1024;
 /// A round that took longer has found something to do.
 const WORKED: Duration = Duration::from_micros(30);
+/// Longest time for memory in one round.
+const RECLAIM: Duration = Duration::from_millis(1);
 /// Pause between rounds that find work: at least this, …
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// … and between those that find none.
@@ -44,13 +46,39 @@ fn collect(shard: &Shard, stopped: &mpsc::Receiver<()>) {
     while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         let began = Instant::now();
         shard.collect_garbage(ROUND);
-        pause = next_pause(pause, began.elapsed());
+        let worked = began.elapsed() > WORKED;
+        pause = next_pause(pause, began.elapsed(), worked);
     }
 }
 
+/// Frees memory that was unlinked, a little now and then, on the core that calls this: the allocator gives back what the
+/// thread frees that had it. A busy core does so by itself; this is for the time after a large transaction.
+pub async fn reclaim(shard: Shard) {
+    let mut pause = PAUSE_MAX;
+    loop {
+        tokio::time::sleep(pause).await;
+        let began = Instant::now();
+        pause = if reclaim_some(&shard) { began.elapsed().max(PAUSE_MIN) } else { PAUSE_MAX };
+    }
+}
+
+/// For as long as that finds something to do, and not too long; whether there may be more.
+fn reclaim_some(shard: &Shard) -> bool {
+    let began = Instant::now();
+    for step in 0.. {
+        let before = Instant::now();
+        shard.reclaim();
+        // Two epochs must pass before anything is free.
+        if step >= 3 && (before.elapsed() < WORKED || began.elapsed() > RECLAIM) {
+            return before.elapsed() >= WORKED;
+        }
+    }
+    unreachable!("the loop ends by a return")
+}
+
 /// Works at most half of the time when there is work, and looks less and less often when there is none.
-fn next_pause(last: Duration, round: Duration) -> Duration {
-    if round > WORKED { round.max(PAUSE_MIN) } else { (last * 2).min(PAUSE_MAX) }
+fn next_pause(last: Duration, round: Duration, worked: bool) -> Duration {
+    if worked { round.max(PAUSE_MIN) } else { (last * 2).min(PAUSE_MAX) }
 }
 
 #[cfg(test)]
@@ -59,13 +87,13 @@ mod tests {
 
     #[test]
     fn pauses_grow_in_quiet_and_shrink_under_load() {
-        let idle = Duration::from_micros(2);
+        let micros = Duration::from_micros;
         let mut pause = PAUSE_MIN;
         for _ in 0..20 {
-            pause = next_pause(pause, idle);
+            pause = next_pause(pause, micros(2), false);
         }
         assert_eq!(pause, PAUSE_MAX);
-        assert_eq!(next_pause(pause, Duration::from_micros(100)), PAUSE_MIN);
-        assert_eq!(next_pause(pause, Duration::from_millis(5)), Duration::from_millis(5));
+        assert_eq!(next_pause(pause, micros(100), true), PAUSE_MIN);
+        assert_eq!(next_pause(pause, micros(5000), true), micros(5000));
     }
 }

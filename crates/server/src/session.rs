@@ -201,6 +201,7 @@ impl pgwire::Session for ClientSession {
     }
 
     async fn terminate(&mut self) {
+        self.sql.undo_ahead(false).await;
         self.sql.terminate();
     }
 

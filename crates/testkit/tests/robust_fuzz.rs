@@ -101,6 +101,7 @@ fn mutated_statements_are_answered() {
         for sql in statements.iter().filter(|sql| sql.starts_with("CREATE") || sql.starts_with("INSERT")) {
             fuzzed.connection.query(sql);
         }
+        let mut panics = 0;
         let calls = fuzzed.prepare(&mut random);
         for _ in 0..ROUND {
             let sql = match random.below(8) {
@@ -111,6 +112,15 @@ fn mutated_statements_are_answered() {
             count += 1;
             match fuzzed.check(&sql, &mut random) {
                 Ok(reply) => fine += usize::from(reply.error().is_none()),
+                // One complaint per place is enough.
+                Err(_) if fuzzed.panics() > panics => {
+                    panics = fuzzed.panics();
+                    let complaint = fuzzed.last_panic();
+                    if let Entry::Vacant(unseen) = failures.entry(complaint) {
+                        println!("{}\n    {sql}", unseen.key());
+                        unseen.insert(sql);
+                    }
+                }
                 Err(complaint) if failures.contains_key(&complaint) => {}
                 Err(complaint) => {
                     println!("{complaint}\n    {sql}");
@@ -182,8 +192,8 @@ impl Fuzzed {
             _ => self.connection.query(sql),
         };
         if reply.events.iter().any(|event| matches!(event, Event::NoAnswer)) {
-            self.connection = connect(&self.server);
             println!("no answer after {:#?}", self.recent);
+            self.connection = connect(&self.server);
             return Err("no answer".to_owned());
         }
         if reply.status == Some('E') && random.below(2) == 0 {
@@ -196,24 +206,42 @@ impl Fuzzed {
             return Err(reply.error().map_or(String::new(), |error| format!("XX000 {}", error.message)));
         }
         if reply.status.is_none() {
-            self.connection = connect(&self.server);
             println!("the connection is lost after {:#?}", self.recent);
+            self.connection = connect(&self.server);
             return Err(format!("the connection is lost: {reply}"));
         }
         Ok(reply)
     }
 
+    /// How many panics the server's log tells of.
+    fn panics(&self) -> usize {
+        self.server.stderr().lines().filter(|line| is_panic(line)).count()
+    }
+
+    /// Where the last one was.
+    fn last_panic(&self) -> String {
+        panic_of(self.server.stderr().lines().rfind(|line| is_panic(line)).unwrap_or_default())
+    }
+
     /// Stops the server; panics in its log are failures.
     fn end(self, failures: &mut BTreeMap<String, String>) {
         let log = self.server.stderr();
-        for line in log.lines().filter(|line| line.contains("panic") || line.contains("overflowed its stack")) {
-            let what = line.split("panic").last().unwrap_or(line);
-            failures.entry(format!("panic{what}")).or_default();
+        for line in log.lines().filter(|line| is_panic(line)) {
+            failures.entry(panic_of(line)).or_default();
         }
         if self.server.is_gone() {
             failures.entry(format!("the server is gone: {}", log.lines().last().unwrap_or(""))).or_default();
         }
     }
+}
+
+fn is_panic(line: &str) -> bool {
+    line.contains("panic") || line.contains("overflowed its stack")
+}
+
+/// A line of the log without the time.
+fn panic_of(line: &str) -> String {
+    format!("panic{}", line.split("panic").last().unwrap_or(line))
 }
 
 fn connect(server: &Nyala) -> Connection {

@@ -161,7 +161,13 @@ fn timetz_to_time(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 /// A value with its type's modifier applied; a third argument says whether the cast is explicit.
 fn limited(args: &[Datum], ty: Oid) -> Result<Datum> {
+    // Casts have modifiers that were checked; a call can have any, and would be padded to two billion characters.
+    const LONGEST: i32 = 10_485_760 + 4;
     match args {
+        [_, Datum::Int4(typmod), ..] if ty == BPCHAR && *typmod > LONGEST => {
+            let message = "length for type char cannot exceed 10485760";
+            Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message))
+        }
         [value, Datum::Int4(typmod)] => types::apply_typmod(value.clone(), ty, *typmod, true),
         [value, Datum::Int4(typmod), Datum::Bool(explicit)] => {
             types::apply_typmod(value.clone(), ty, *typmod, *explicit)

@@ -4,7 +4,7 @@
 //! simple query is one implicit block; a pipeline of extended-protocol messages is one up to Sync.
 
 use base::{Error, Notice, Result, Severity, SqlState};
-use engine_api::{Isolation, Step, TxnOptions};
+use engine_api::{Isolation, Savepoint, Step, TxnOptions};
 use rupg_sql::nodes::{Node, TransactionStmt, TransactionStmtKind};
 
 use super::settings::isolation_of;
@@ -168,6 +168,22 @@ impl Session {
         self.read_only = false;
     }
 
+    /// Undoes all of a large transaction but little, in parts between which other connections of the core have their turns.
+    /// What follows finds little to do: [`Session::fail`] if `failed`, otherwise the end of the transaction.
+    pub async fn undo_ahead(&mut self, failed: bool) {
+        let inside = failed && self.block != Block::None;
+        let point = self.savepoints.last().filter(|_| inside).map(|savepoint| savepoint.point);
+        self.undo_back_to(point).await;
+    }
+
+    async fn undo_back_to(&mut self, point: Option<Savepoint>) {
+        while let Some(txn) = &mut self.txn
+            && !txn.undo_some(point)
+        {
+            self.environment.host.turn().await;
+        }
+    }
+
     /// What an error does: outside a block everything is undone; inside, the block has failed and releases what it held
     /// since its innermost savepoint.
     pub fn fail(&mut self) {
@@ -208,7 +224,12 @@ impl Session {
                 Ok(if stmt.kind == K::TRANS_STMT_BEGIN { "BEGIN" } else { "START TRANSACTION" })
             }
             K::TRANS_STMT_COMMIT => self.commit_block(stmt.chain, out).await,
-            K::TRANS_STMT_ROLLBACK => self.rollback_block(stmt.chain),
+            K::TRANS_STMT_ROLLBACK => {
+                if self.block != Block::None || !stmt.chain {
+                    self.undo_ahead(false).await;
+                }
+                self.rollback_block(stmt.chain)
+            }
             K::TRANS_STMT_SAVEPOINT => {
                 self.check_not_failed()?;
                 self.savepoint(name())?;
@@ -220,7 +241,7 @@ impl Session {
                 Ok("RELEASE")
             }
             K::TRANS_STMT_ROLLBACK_TO => {
-                self.rollback_to_savepoint(name())?;
+                self.rollback_to_savepoint(name()).await?;
                 Ok("ROLLBACK")
             }
             _ => Err(Error::unsupported("prepared transactions are not supported")),
@@ -379,11 +400,12 @@ impl Session {
         Ok(())
     }
 
-    fn rollback_to_savepoint(&mut self, name: &str) -> Result<()> {
+    async fn rollback_to_savepoint(&mut self, name: &str) -> Result<()> {
         self.require_block("ROLLBACK TO SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
         self.savepoints.truncate(at + 1);
         let point = self.savepoints[at].point;
+        self.undo_back_to(Some(point)).await;
         let txn = self.txn.as_mut().expect("a block with savepoints keeps its transaction");
         txn.rollback_to(point);
         self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);

@@ -153,6 +153,7 @@ impl Session {
     pub async fn execute(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
         let result = self.execute_inner(name, max_rows, out).await;
         if result.is_err() {
+            self.undo_ahead(true).await;
             self.fail();
             self.send_notices(out);
             out.gate(self.gate);

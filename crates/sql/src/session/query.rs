@@ -51,6 +51,9 @@ impl Session {
     /// Runs every statement of a simple query. An error has been applied to the transaction block when it is returned.
     pub async fn simple_query(&mut self, sql: &str, out: &mut dyn Output) -> Result<()> {
         let result = self.simple_query_inner(sql, out).await;
+        if result.is_err() {
+            self.undo_ahead(true).await;
+        }
         self.finish_message(result, out)
     }
 

@@ -20,6 +20,9 @@ const CHUNK: usize = 64;
 /// Longest wait of a point select beside all this, on a busy machine and unoptimized.
 const LONGEST: Duration = Duration::from_millis(1500);
 
+/// Memory that has not gone down in so many looks does not go down any more.
+const LOOKS: u32 = 60;
+
 /// How long a statement may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -108,13 +111,12 @@ impl Measured<'_> {
 
     /// Waits until memory has gone down to `target`, or does not go down any more; MiB then.
     fn settled(&self, target: u64) -> u64 {
-        let (mut least, mut since) = (u64::MAX, Instant::now());
-        while since.elapsed() < Duration::from_secs(8) && least > target {
+        let (mut least, mut looks) = (u64::MAX, 0);
+        while looks < LOOKS && least > target {
             std::thread::sleep(Duration::from_millis(100));
             let now = self.server.resident_mib();
-            if now < least {
-                (least, since) = (now, Instant::now());
-            }
+            looks = if now < least { 0 } else { looks + 1 };
+            least = least.min(now);
         }
         println!("    then {least} MiB");
         least

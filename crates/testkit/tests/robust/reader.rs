@@ -8,7 +8,7 @@ use testkit::Connection;
 use super::server::{number, run, start};
 
 const ROWS: i64 = 1000;
-const LENGTH: Duration = Duration::from_secs(10);
+const LENGTH: Duration = Duration::from_secs(6);
 
 #[test]
 fn an_old_reader_pins_little() {

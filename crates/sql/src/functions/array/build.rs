@@ -19,6 +19,17 @@ fn not_one_dimensional() -> Error {
     Error::new(SqlState::DATA_EXCEPTION, "argument must be empty or one-dimensional array")
 }
 
+/// Dimensions whose bounds fit, that behind the last element included.
+fn checked(dims: Vec<(i32, i32)>) -> Result<Vec<(i32, i32)>> {
+    match dims.iter().find(|(length, lower)| lower.checked_add(*length).is_none()) {
+        None => Ok(dims),
+        Some((_, lower)) => {
+            let message = format!("array lower bound is too large: {lower}");
+            Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message))
+        }
+    }
+}
+
 /// An array with one more element at its end or its beginning.
 fn extended(array: &Datum, value: &Datum, at_end: bool) -> Result<Datum> {
     let array = match array {
@@ -31,9 +42,10 @@ fn extended(array: &Datum, value: &Datum, at_end: bool) -> Result<Datum> {
         [one] => one,
         _ => return Err(not_one_dimensional()),
     };
-    if lower.checked_add(length).is_none() {
+    if !at_end && lower == i32::MIN {
         return Err(Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range"));
     }
+    let dims = checked(vec![(length + 1, lower)])?;
     let mut values = Vec::with_capacity(array.values.len() + 1);
     if !at_end {
         values.push(value.clone());
@@ -42,7 +54,7 @@ fn extended(array: &Datum, value: &Datum, at_end: bool) -> Result<Datum> {
     if at_end {
         values.push(value.clone());
     }
-    Ok(Datum::Array(Arc::new(Array { element: array.element, dims: vec![(length + 1, lower)], values })))
+    Ok(Datum::Array(Arc::new(Array { element: array.element, dims, values })))
 }
 
 pub(super) fn array_append(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -70,7 +82,7 @@ fn joined(a: &Array, b: &Array) -> Result<Vec<(i32, i32)>> {
         }
         let mut dims = a.dims.clone();
         dims[0].0 += b.dims[0].0;
-        return Ok(dims);
+        return checked(dims);
     }
     let (outer, inner) = if m + 1 == n {
         (&b.dims, &a.dims)
@@ -85,7 +97,7 @@ fn joined(a: &Array, b: &Array) -> Result<Vec<(i32, i32)>> {
     }
     let mut dims = outer.clone();
     dims[0].0 += 1;
-    Ok(dims)
+    checked(dims)
 }
 
 pub(super) fn array_cat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -158,10 +170,7 @@ pub(super) fn array_fill(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     if lengths.is_empty() || total == 0 {
         return Ok(list(element_type(value), Vec::new()));
     }
-    if lengths.iter().zip(&lowers).any(|(length, lower)| lower.checked_add(*length).is_none()) {
-        return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "array lower bound is too large"));
-    }
-    let dims = lengths.into_iter().zip(lowers).collect();
+    let dims = checked(lengths.into_iter().zip(lowers).collect())?;
     let values = vec![value.clone(); total as usize];
     Ok(Datum::Array(Arc::new(Array { element: element_type(value), dims, values })))
 }
