@@ -4,6 +4,7 @@
 //! Any answer is fine but an internal error (XX000), a lost connection, silence, or a panic in the server's log. The seed is
 //! printed, `NYALA_SEED=n` repeats a run; `NYALA_FUZZ_SECONDS` says how long it goes on.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::{Duration, Instant};
