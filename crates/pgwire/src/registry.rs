@@ -67,20 +67,20 @@ impl Control {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// The task to wake. A connection is one task for all its life and says so once.
+    /// The task to wake: a connection is one task for as long as it stays on its core, and says so once there.
     pub(crate) fn listen(&self, waker: &Waker) {
         *lock(&self.waker) = Some(waker.clone());
     }
 }
 
 /// A connection's place in the registry, given up when it is dropped.
-pub(crate) struct Ticket<'a> {
-    registry: &'a Registry,
+pub(crate) struct Ticket {
+    registry: Arc<Registry>,
     pub(crate) key: BackendKey,
     pub(crate) control: Arc<Control>,
 }
 
-impl Ticket<'_> {
+impl Ticket {
     pub(crate) fn set_cancel(&self, handle: Arc<dyn CancelHandle>) {
         if let Some(entry) = self.registry.lock().by_pid.get_mut(&self.key.pid) {
             entry.cancel = Some(handle);
@@ -88,7 +88,7 @@ impl Ticket<'_> {
     }
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for Ticket {
     fn drop(&mut self) {
         self.registry.lock().by_pid.remove(&self.key.pid);
     }
@@ -147,7 +147,7 @@ impl Registry {
         }
     }
 
-    pub(crate) fn register(&self) -> Ticket<'_> {
+    pub(crate) fn register(self: &Arc<Registry>) -> Ticket {
         let random = self.random("cancel");
         let secret = i32::from_be_bytes([random[0], random[1], random[2], random[3]]);
         let control = Arc::new(Control::default());
@@ -164,7 +164,7 @@ impl Registry {
         }
         connections.last_pid = pid;
         connections.by_pid.insert(pid, Entry { secret, control: Arc::clone(&control), cancel: None });
-        Ticket { registry: self, key: BackendKey { pid, secret }, control }
+        Ticket { registry: Arc::clone(self), key: BackendKey { pid, secret }, control }
     }
 
     /// 32 bytes that nobody without the seed can foretell, never the same twice.
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn only_the_right_secret_cancels() {
-        let registry = Registry::new([7; 32]);
+        let registry = Arc::new(Registry::new([7; 32]));
         let ticket = registry.register();
         let count = Arc::new(Count(AtomicU64::new(0)));
         ticket.set_cancel(count.clone());
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn shutdown_reaches_connections_that_come_late() {
-        let registry = Registry::new([7; 32]);
+        let registry = Arc::new(Registry::new([7; 32]));
         let early = registry.register();
         registry.terminate_all();
         assert!(early.control.is_ended() && registry.register().control.is_ended());

@@ -3,18 +3,19 @@
 //! The acceptor hands a new connection to a core; there it stays, and all it does runs there. Cancel requests the acceptor
 //! answers itself: the core they would go to may be busy with just what is to be cancelled.
 //!
-//! When there is one thread per processor, each stays on its own, and takes the connections whose packets that processor
-//! receives as long as the load is about even: a reply then wakes a client (or a network queue) of the same processor. On
-//! loopback that saves an interrupt between processors per reply; see decision 0007.
+//! When there is one thread per processor, each stays on its own, and connections go to the core whose processor receives
+//! their packets, as long as the load stays about even; between two messages they follow when that changes. A reply then
+//! wakes a client, or feeds a network queue, of the same processor; see decision 0007.
 
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::conn::{self, Options};
+use crate::conn::{self, Arrival, Newcomer, Options, Parked};
 use crate::proto::{self, Initial};
 use crate::registry::{BackendKey, Registry};
 use crate::{Backend, Peer};
@@ -51,6 +52,9 @@ const CORE_STACK: usize = 64 << 20;
 
 /// Connections by which a core may exceed the one with the fewest before it takes no more for being near.
 const NEAR_EXCESS: usize = 2;
+
+/// Looks in a row at which a connection's packets must have arrived at another core's processor before it goes there.
+const LEAVE_AFTER: u32 = 3;
 
 /// What to listen on and how much to take.
 #[derive(Clone, Debug)]
@@ -115,17 +119,16 @@ enum Incoming {
     Unix(std::os::unix::net::UnixStream),
 }
 
-/// A core's thread.
-struct Core {
-    door: Door,
-    done: oneshot::Receiver<()>,
+/// A connection on its way to a core.
+enum Arriving<Se> {
+    New(Incoming, Option<Error>),
+    Parked(Parked<std::net::TcpStream, Se>),
 }
 
-/// The acceptor's view of a core.
-#[derive(Clone)]
-struct Door {
-    queue: mpsc::UnboundedSender<(Incoming, Option<Error>)>,
-    /// Connections given to the core and not ended yet: raised by the acceptor, lowered by the core.
+/// Others' view of a core.
+struct Door<Se> {
+    queue: mpsc::UnboundedSender<Arriving<Se>>,
+    /// Connections given to the core and not ended yet: raised by who gives them, lowered by the core.
     load: Arc<AtomicUsize>,
     /// The processor it stays on.
     processor: Option<usize>,
@@ -164,33 +167,35 @@ impl Server {
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()>
     where
-        B: Backend + 'static,
+        B: Backend<Session: Send> + 'static,
         F: Fn(usize) -> B + Send + Sync + 'static,
     {
         let Server { config, listeners } = self;
         let backend = Arc::new(backend);
         let processors = processors();
         let count = config.cores.max(1);
-        let start = |index: usize| {
+        let (mut cores, mut queues) = (Vec::new(), Vec::new());
+        for index in 0..count {
+            let (queue, arriving) = mpsc::unbounded_channel();
             let processor = if count == processors.len() { Some(processors[index]) } else { None };
-            start_core(index, processor, Arc::clone(&registry), Arc::clone(&backend), config.connection.clone())
-        };
-        let cores = (0..count).map(start).collect::<io::Result<Vec<Core>>>()?;
-        let doors = Doors {
-            cores: cores.iter().map(|core| core.door.clone()).collect(),
-            max_connections: config.max_connections,
-            registry: Arc::clone(&registry),
-        };
+            cores.push(Door { queue, load: Arc::default(), processor });
+            queues.push(arriving);
+        }
+        let doors = Arc::new(Doors { cores, max_connections: config.max_connections, registry: Arc::clone(&registry) });
+        let mut ends = Vec::new();
+        for (index, arriving) in queues.into_iter().enumerate() {
+            ends.push(start_core(index, &doors, arriving, Arc::clone(&backend), config.connection.clone())?);
+        }
+        // The queues end with the doors, which cores hold weakly.
         tokio::select! {
             _ = shutdown => {}
-            _ = accept(&listeners, Arc::new(doors)) => {}
+            _ = accept(&listeners, doors) => {}
         }
         drop(listeners);
         registry.terminate_all();
-        for core in cores {
-            drop(core.door);
+        for end in ends {
             // An error means that the core's thread is gone, which is as good.
-            let _ = core.done.await;
+            let _ = end.await;
         }
         Ok(())
     }
@@ -243,14 +248,14 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Where accepted connections go.
-struct Doors {
-    cores: Vec<Door>,
+struct Doors<Se> {
+    cores: Vec<Door<Se>>,
     max_connections: usize,
     registry: Arc<Registry>,
 }
 
 /// Accepts for ever.
-async fn accept(listeners: &[Listener], doors: Arc<Doors>) {
+async fn accept<Se: Send + 'static>(listeners: &[Listener], doors: Arc<Doors<Se>>) {
     // Dropped with this future: connections on their way are closed then.
     let mut on_their_way = JoinSet::new();
     loop {
@@ -277,7 +282,7 @@ async fn accept(listeners: &[Listener], doors: Arc<Doors>) {
 
 /// Looks at what a connection says first: a cancel request is answered, anything else goes to a core, as does one that
 /// says nothing for a while.
-async fn route(accepted: Accepted, doors: Arc<Doors>) {
+async fn route<Se>(accepted: Accepted, doors: Arc<Doors<Se>>) {
     let mut first = [0; CANCEL_REQUEST];
     let look = async {
         loop {
@@ -314,7 +319,7 @@ async fn route(accepted: Accepted, doors: Arc<Doors>) {
     }
 }
 
-fn hand_over(incoming: Incoming, doors: &Doors) {
+fn hand_over<Se>(incoming: Incoming, doors: &Doors<Se>) {
     let Doors { cores, max_connections, .. } = doors;
     let total: usize = cores.iter().map(|c| c.load.load(Ordering::Relaxed)).sum();
     let refuse = (total >= *max_connections)
@@ -324,20 +329,57 @@ fn hand_over(incoming: Incoming, doors: &Doors) {
         return;
     }
     let Some(core) = choose(cores, &incoming) else { return };
-    core.load.fetch_add(1, Ordering::Relaxed);
-    if core.queue.send((incoming, refuse)).is_err() {
-        core.load.fetch_sub(1, Ordering::Relaxed);
+    core.give(Arriving::New(incoming, refuse));
+}
+
+impl<Se> Door<Se> {
+    fn load(&self) -> usize {
+        self.load.load(Ordering::Relaxed)
+    }
+
+    /// Gives the core a connection. It is closed if the core ends.
+    fn give(&self, arriving: Arriving<Se>) {
+        self.load.fetch_add(1, Ordering::Relaxed);
+        if self.queue.send(arriving).is_err() {
+            self.load.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
 /// The core on whose processor the connection's packets arrive, unless it has enough; else the one with the fewest.
-fn choose<'a>(cores: &'a [Door], incoming: &Incoming) -> Option<&'a Door> {
-    let load = |core: &Door| core.load.load(Ordering::Relaxed);
-    let idlest = cores.iter().min_by_key(|core| load(core))?;
+fn choose<'a, Se>(cores: &'a [Door<Se>], incoming: &Incoming) -> Option<&'a Door<Se>> {
+    let idlest = cores.iter().min_by_key(|core| core.load())?;
     let Incoming::Tcp(socket, _) = incoming else { return Some(idlest) };
-    let Ok(processor) = sockopt::socket_incoming_cpu(socket) else { return Some(idlest) };
-    let near = cores.iter().find(|core| core.processor == Some(processor as usize));
-    near.filter(|core| load(core) <= load(idlest) + NEAR_EXCESS).or(Some(idlest))
+    near(cores, socket).filter(|core| core.load() <= idlest.load() + NEAR_EXCESS).or(Some(idlest))
+}
+
+/// The core on whose processor the last packet of a connection arrived.
+fn near<'a, Se>(cores: &'a [Door<Se>], socket: impl AsFd) -> Option<&'a Door<Se>> {
+    let processor = sockopt::socket_incoming_cpu(socket).ok()? as usize;
+    cores.iter().find(|core| core.processor == Some(processor))
+}
+
+/// Where a connection's packets have arrived of late, as seen from the core that serves it.
+struct Whereabouts<'a, Se> {
+    doors: &'a Weak<Doors<Se>>,
+    home: usize,
+    /// How often in a row they arrived at another core's.
+    away: u32,
+    goal: Option<usize>,
+}
+
+impl<Se> Whereabouts<'_, Se> {
+    /// Looks again; whether the connection should go to its goal now. Moving must not make the load less even.
+    fn should_leave(&mut self, socket: &TcpStream) -> bool {
+        let Some(doors) = self.doors.upgrade() else { return false };
+        let cores = &doors.cores;
+        let goal = near(cores, socket).and_then(|near| cores.iter().position(|core| std::ptr::eq(core, near)));
+        let elsewhere = goal.is_some_and(|goal| goal != self.home);
+        self.away = if elsewhere && goal == self.goal { self.away + 1 } else { u32::from(elsewhere) };
+        self.goal = goal;
+        let Some(goal) = goal.filter(|_| self.away >= LEAVE_AFTER) else { return false };
+        cores[goal].load() < cores[self.home].load() + NEAR_EXCESS
+    }
 }
 
 /// The processors this process may use; none if the system does not say.
@@ -355,21 +397,22 @@ fn stay_on(processor: usize) {
     }
 }
 
+/// Starts a core's thread; what it answers completes when the thread has ended.
 fn start_core<B, F>(
     index: usize,
-    processor: Option<usize>,
-    registry: Arc<Registry>,
+    doors: &Arc<Doors<B::Session>>,
+    arriving: mpsc::UnboundedReceiver<Arriving<B::Session>>,
     backend: Arc<F>,
     options: Options,
-) -> io::Result<Core>
+) -> io::Result<oneshot::Receiver<()>>
 where
-    B: Backend + 'static,
+    B: Backend<Session: Send> + 'static,
     F: Fn(usize) -> B + Send + Sync + 'static,
 {
-    let (queue, incoming) = mpsc::unbounded_channel();
-    let (ended, done) = oneshot::channel();
-    let load = Arc::new(AtomicUsize::new(0));
-    let core_load = Arc::clone(&load);
+    let (ended, end) = oneshot::channel();
+    let Door { load, processor, .. } = &doors.cores[index];
+    let (load, processor, registry) = (Arc::clone(load), *processor, Arc::clone(&doors.registry));
+    let doors = Arc::downgrade(doors);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name(format!("core-{index}")).stack_size(CORE_STACK);
     thread.spawn(move || {
@@ -377,54 +420,80 @@ where
             stay_on(processor);
         }
         let local = LocalSet::new();
-        local.block_on(&runtime, serve_core(incoming, core_load, registry, || backend(index), options));
+        let core = async {
+            let core = Core { index, doors, registry, load, gone: Notify::new(), backend: backend(index), options };
+            core.serve(arriving).await;
+        };
+        local.block_on(&runtime, core);
         // Nobody waits if the server's future was dropped.
         let _ = ended.send(());
     })?;
-    Ok(Core { door: Door { queue, load, processor }, done })
+    Ok(end)
 }
 
-/// Counts a connection while it lives.
-struct Counted {
-    load: Arc<AtomicUsize>,
-    gone: Rc<Notify>,
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.load.fetch_sub(1, Ordering::Relaxed);
-        self.gone.notify_one();
-    }
-}
-
-/// Serves the connections of one core until no more can come and all are gone.
-async fn serve_core<B: Backend + 'static>(
-    mut queue: mpsc::UnboundedReceiver<(Incoming, Option<Error>)>,
-    load: Arc<AtomicUsize>,
+/// What the connections of a core share.
+struct Core<B: Backend> {
+    index: usize,
+    doors: Weak<Doors<B::Session>>,
     registry: Arc<Registry>,
-    backend: impl FnOnce() -> B,
+    load: Arc<AtomicUsize>,
+    gone: Notify,
+    backend: B,
     options: Options,
-) {
-    let (backend, options, gone) = (Rc::new(backend()), Rc::new(options), Rc::new(Notify::new()));
-    while let Some((incoming, refuse)) = queue.recv().await {
-        let counted = Counted { load: Arc::clone(&load), gone: Rc::clone(&gone) };
-        let (backend, options, registry) = (Rc::clone(&backend), Rc::clone(&options), Arc::clone(&registry));
-        tokio::task::spawn_local(async move {
-            let _counted = counted;
-            // Attaching to the core's reactor fails only if the socket is dead already.
-            match incoming {
-                Incoming::Tcp(stream, peer) => {
-                    let Ok(stream) = TcpStream::from_std(stream) else { return };
-                    conn::serve(stream, &Peer::Tcp(peer), &*backend, &registry, &options, refuse).await;
-                }
-                Incoming::Unix(stream) => {
-                    let Ok(stream) = UnixStream::from_std(stream) else { return };
-                    conn::serve(stream, &Peer::Unix, &*backend, &registry, &options, refuse).await;
-                }
-            }
-        });
+}
+
+/// Counts a connection while it is with a core.
+struct Counted<B: Backend>(Rc<Core<B>>);
+
+impl<B: Backend> Drop for Counted<B> {
+    fn drop(&mut self) {
+        self.0.load.fetch_sub(1, Ordering::Relaxed);
+        self.0.gone.notify_one();
     }
-    while load.load(Ordering::Relaxed) > 0 {
-        gone.notified().await;
+}
+
+impl<B: Backend + 'static> Core<B> {
+    /// Serves connections until no more can come and all are gone.
+    async fn serve(self, mut arriving: mpsc::UnboundedReceiver<Arriving<B::Session>>) {
+        let core = Rc::new(self);
+        while let Some(connection) = arriving.recv().await {
+            let counted = Counted(Rc::clone(&core));
+            tokio::task::spawn_local(async move { counted.0.attend(connection).await });
+        }
+        while core.load.load(Ordering::Relaxed) > 0 {
+            core.gone.notified().await;
+        }
+    }
+
+    /// Serves one connection. Attaching a socket to the core's reactor, or taking it off, fails only if it is dead already.
+    async fn attend(&self, connection: Arriving<B::Session>) {
+        let registry = &self.registry;
+        match connection {
+            Arriving::New(Incoming::Tcp(stream, peer), refuse) => {
+                let Ok(stream) = TcpStream::from_std(stream) else { return };
+                let newcomer = Newcomer { peer: &Peer::Tcp(peer), registry, refuse };
+                self.attend_tcp(Arrival::New { stream, newcomer }).await;
+            }
+            Arriving::New(Incoming::Unix(stream), refuse) => {
+                let Ok(stream) = UnixStream::from_std(stream) else { return };
+                conn::serve(stream, &Peer::Unix, &self.backend, registry, &self.options, refuse).await;
+            }
+            Arriving::Parked(parked) => {
+                let Ok(parked) = parked.with_stream(TcpStream::from_std) else { return };
+                self.attend_tcp(Arrival::Parked(parked)).await;
+            }
+        }
+    }
+
+    /// Serves a connection by TCP until it ends or goes to another core.
+    async fn attend_tcp(&self, arrival: Arrival<'_, TcpStream, B::Session>) {
+        let mut whereabouts = Whereabouts { doors: &self.doors, home: self.index, away: 0, goal: None };
+        let leave = |socket: &TcpStream| whereabouts.should_leave(socket);
+        let Some(parked) = conn::serve_here(arrival, &self.backend, &self.options, leave).await else { return };
+        // Without doors the server is ending, and so is the connection.
+        let (Some(doors), Some(goal)) = (self.doors.upgrade(), whereabouts.goal) else { return };
+        if let Ok(parked) = parked.with_stream(TcpStream::into_std) {
+            doors.cores[goal].give(Arriving::Parked(parked));
+        }
     }
 }

@@ -56,6 +56,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
         Pin::new(&mut *self.0.borrow_mut()).poll_write(cx, bytes)
     }
 
+    pub(super) fn into_inner(self) -> S {
+        self.0.into_inner()
+    }
+
+    pub(super) fn with<R>(&self, look: impl FnOnce(&S) -> R) -> R {
+        look(&self.0.borrow())
+    }
+
     pub(super) async fn shutdown(&self) {
         // The peer may be gone already; nothing is left to tell it.
         let _ = poll_fn(|cx| Pin::new(&mut *self.0.borrow_mut()).poll_shutdown(cx)).await;
@@ -132,6 +140,10 @@ pub(super) struct Input {
 }
 
 impl Input {
+    pub(super) fn is_empty(&self) -> bool {
+        self.pos == self.buf.len()
+    }
+
     /// Steps over a message that has been executed, and takes in what came meanwhile.
     pub(super) fn consume(&mut self, total: usize, ahead: &mut Ahead) {
         self.pos += total;
@@ -187,6 +199,16 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
     W: Future<Output = io::Error>,
 {
+    /// Writes what may leave and can be taken now.
+    pub(super) async fn write(&mut self) -> Result<(), Ended> {
+        poll_fn(|cx| Poll::Ready(self.poll_writer(cx))).await
+    }
+
+    /// Whether nothing waits to be sent or has been read ahead.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.out.unsent() == 0 && self.ahead.pos == self.ahead.buf.len() && !self.ahead.eof
+    }
+
     fn poll_writer(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
         match self.writer.as_mut().poll(cx) {
             Poll::Ready(_) => Err(Ended::Lost),

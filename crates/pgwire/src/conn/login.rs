@@ -28,7 +28,7 @@ pub(super) async fn login<S, W, B>(
     input: &mut Input,
     backend: &B,
     registry: &Registry,
-    ticket: &Ticket<'_>,
+    ticket: &Ticket,
     peer: &Peer,
     refuse: Option<Error>,
 ) -> Result<B::Session, Ended>

@@ -12,6 +12,7 @@ mod login;
 use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -21,13 +22,17 @@ use tokio::time::timeout;
 
 use self::link::{Ahead, Ended, Input, Io, Link};
 use crate::proto::{self, Frame, Frontend, Target, backend};
-use crate::registry::Registry;
+use crate::registry::{Registry, Ticket};
 use crate::{Backend, Out, Peer, Session};
 
 /// Queued bytes above which no further pipelined message is executed: a client that sends without reading stops here.
 const PIPELINE_LIMIT: usize = 512 << 10;
 /// Messages executed in a row before other connections of the core get their turn.
 const TURN: u32 = 1024;
+
+/// Batches after which a connection looks whether it would be better served elsewhere. Prime, so that it is not always the
+/// same batch of a client that repeats itself.
+const LOOK_EVERY: u32 = 61;
 
 /// Time limits of a connection.
 #[derive(Clone, Debug)]
@@ -55,33 +60,109 @@ pub async fn serve<S, B>(
     stream: S,
     peer: &Peer,
     backend: &B,
-    registry: &Registry,
+    registry: &Arc<Registry>,
     options: &Options,
     refuse: Option<Error>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
     B: Backend,
 {
-    let (io, out, ticket) = (Io::new(stream), Out::new(), registry.register());
+    let arrival = Arrival::New { stream, newcomer: Newcomer { peer, registry, refuse } };
+    let parked = serve_here(arrival, backend, options, |_| false).await;
+    debug_assert!(parked.is_none(), "nobody wanted it to leave");
+}
+
+/// A connection between two messages: nothing is queued, nothing unread. All that another core needs to go on with it.
+pub(crate) struct Parked<S, Se> {
+    pub(crate) stream: S,
+    ticket: Ticket,
+    session: Se,
+}
+
+impl<S, Se> Parked<S, Se> {
+    /// The same connection over the same socket in another guise.
+    pub(crate) fn with_stream<T>(self, change: impl FnOnce(S) -> io::Result<T>) -> io::Result<Parked<T, Se>> {
+        Ok(Parked { stream: change(self.stream)?, ticket: self.ticket, session: self.session })
+    }
+}
+
+/// How a connection comes to a core.
+pub(crate) enum Arrival<'a, S, Se> {
+    /// From its client.
+    New { stream: S, newcomer: Newcomer<'a> },
+    /// From another core.
+    Parked(Parked<S, Se>),
+}
+
+/// A client that has to log in.
+pub(crate) struct Newcomer<'a> {
+    pub(crate) peer: &'a Peer,
+    pub(crate) registry: &'a Arc<Registry>,
+    pub(crate) refuse: Option<Error>,
+}
+
+/// Serves a connection to its end, or until `leave` says, between two messages, that it should go on elsewhere.
+pub(crate) async fn serve_here<S, B>(
+    arrival: Arrival<'_, S, B::Session>,
+    backend: &B,
+    options: &Options,
+    leave: impl FnMut(&S) -> bool,
+) -> Option<Parked<S, B::Session>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    B: Backend,
+{
+    let (stream, ticket, arrived) = match arrival {
+        Arrival::New { stream, newcomer } => (stream, newcomer.registry.register(), Err(newcomer)),
+        Arrival::Parked(Parked { stream, ticket, session }) => (stream, ticket, Ok(session)),
+    };
+    let io = Io::new(stream);
+    let session = attend(&io, &ticket, arrived, backend, options, leave).await?;
+    Some(Parked { stream: io.into_inner(), ticket, session })
+}
+
+/// Serves the connection behind `io`; answers the session if the connection leaves.
+async fn attend<S, B>(
+    io: &Io<S>,
+    ticket: &Ticket,
+    arrived: Result<B::Session, Newcomer<'_>>,
+    backend: &B,
+    options: &Options,
+    leave: impl FnMut(&S) -> bool,
+) -> Option<B::Session>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    B: Backend,
+{
+    let out = Out::new();
     poll_fn(|cx| {
         ticket.control.listen(cx.waker());
         Poll::Ready(())
     })
     .await;
-    let writer = pin!(link::write_loop(&io, &out, backend.horizon()));
+    let writer = pin!(link::write_loop(io, &out, backend.horizon()));
     let control = &*ticket.control;
     let ahead = Ahead::default();
-    let mut link = Link { io: &io, out: &out, control, writer, options, ahead, shrink: None };
+    let mut link = Link { io, out: &out, control, writer, options, ahead, shrink: None };
     let mut input = Input::default();
-    let login = login::login(&mut link, &mut input, backend, registry, &ticket, peer, refuse);
-    let ended = match timeout(options.login_timeout, login).await {
-        // The session is dropped inside: what it holds is not held for a client that reads slowly.
-        Ok(Ok(session)) => run(&mut link, &mut input, session).await,
-        Ok(Err(ended)) => ended,
-        Err(_) => Ended::Fatal(login::timed_out()),
+    // The session is dropped inside: what it holds is not held for a client that reads slowly.
+    let ended = match arrived {
+        Ok(session) => run(&mut link, &mut input, session, leave).await,
+        Err(Newcomer { peer, registry, refuse }) => {
+            let login = login::login(&mut link, &mut input, backend, registry, ticket, peer, refuse);
+            match timeout(options.login_timeout, login).await {
+                Ok(Ok(session)) => run(&mut link, &mut input, session, leave).await,
+                Ok(Err(ended)) => Err(ended),
+                Err(_) => Err(Ended::Fatal(login::timed_out())),
+            }
+        }
+    };
+    let ended = match ended {
+        Ok(session) => return Some(session),
+        Err(ended) => ended,
     };
     match ended {
-        Ended::Lost => return,
+        Ended::Lost => return None,
         Ended::Closed => {}
         Ended::Fatal(error) => out.error(&error.severity(Severity::Fatal)),
     }
@@ -95,21 +176,33 @@ pub async fn serve<S, B>(
         io.shutdown().await;
     })
     .await;
+    None
 }
 
-/// Executes messages until the connection ends.
-async fn run<S, W, Se>(link: &mut Link<'_, S, W>, input: &mut Input, mut session: Se) -> Ended
+/// Executes messages until the connection ends, or should go on elsewhere.
+async fn run<S, W, Se>(
+    link: &mut Link<'_, S, W>,
+    input: &mut Input,
+    mut session: Se,
+    mut leave: impl FnMut(&S) -> bool,
+) -> Result<Se, Ended>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     W: Future<Output = io::Error>,
     Se: Session,
 {
     let mut skip_to_sync = false;
+    let mut batch = 0u32;
     loop {
-        let need = match run_buffered(link, input, &mut session, &mut skip_to_sync).await {
-            Ok(need) => need,
-            Err(ended) => return ended,
-        };
+        batch = batch.wrapping_add(1);
+        let need = run_buffered(link, input, &mut session, &mut skip_to_sync).await?;
+        // It looks before it writes: the acknowledgement of what it wrote would arrive here, wherever the client is.
+        if batch.is_multiple_of(LOOK_EVERY) && link.io.with(&mut leave) && input.is_empty() && !skip_to_sync {
+            link.write().await?;
+            if link.is_quiet() {
+                return Ok(session);
+            }
+        }
         input.reserve(need);
         let out = link.out;
         let idle = async {
@@ -118,13 +211,9 @@ where
                 Err(error) => error,
             }
         };
-        match link.read(&mut input.buf, idle).await {
-            Ok(0) => {
-                session.terminate().await;
-                return Ended::Closed;
-            }
-            Ok(_) => {}
-            Err(ended) => return ended,
+        if link.read(&mut input.buf, idle).await? == 0 {
+            session.terminate().await;
+            return Err(Ended::Closed);
         }
     }
 }

@@ -1,12 +1,10 @@
 //! A session whose "SQL" says what it shall do, a client that speaks bytes, and a stream that counts writes.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
 use base::{Error, Lsn, Oid, Result, SqlState};
@@ -15,10 +13,30 @@ use pgwire::*;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf};
 use tokio::sync::Notify;
 
+/// A value that tests and sessions share.
+#[derive(Default)]
+pub struct Cell<T>(Mutex<T>);
+
+impl<T> Cell<T> {
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap()
+    }
+
+    pub fn set(&self, value: T) {
+        *self.lock() = value;
+    }
+}
+
+impl<T: Copy> Cell<T> {
+    pub fn get(&self) -> T {
+        *self.lock()
+    }
+}
+
 /// What tests and sessions share.
 #[derive(Default)]
 pub struct World {
-    pub calls: RefCell<Vec<String>>,
+    pub calls: Cell<Vec<String>>,
     pub durable: Cell<u64>,
     pub moved: Notify,
     pub go: Notify,
@@ -26,7 +44,7 @@ pub struct World {
     pub writes: Cell<u64>,
     pub produced: Cell<u64>,
     pub dropped: Cell<bool>,
-    pub verifier: RefCell<Option<AuthPlan>>,
+    pub verifier: Cell<Option<AuthPlan>>,
 }
 
 impl World {
@@ -36,12 +54,12 @@ impl World {
     }
 
     pub fn calls(&self) -> String {
-        self.calls.borrow().join("; ")
+        self.calls.lock().join("; ")
     }
 }
 
 #[derive(Clone)]
-pub struct Fake(pub Rc<World>);
+pub struct Fake(pub Arc<World>);
 
 impl DurableHorizon for Fake {
     fn current(&self) -> Lsn {
@@ -66,7 +84,7 @@ impl Backend for Fake {
     async fn authenticate(&self, startup: &Startup, _: &Peer) -> AuthPlan {
         match startup.user.as_str() {
             "reject" => AuthPlan::Reject(Error::new(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, "no")),
-            _ => self.0.verifier.borrow().clone().unwrap_or(AuthPlan::Trust),
+            _ => self.0.verifier.lock().clone().unwrap_or(AuthPlan::Trust),
         }
     }
 
@@ -75,7 +93,7 @@ impl Backend for Fake {
             return Err(Error::new(SqlState::INVALID_CATALOG_NAME, "database \"missing\" does not exist"));
         }
         out.parameter_status("server_version", "15.0");
-        let (world, cancel) = (Rc::clone(&self.0), Arc::default());
+        let (world, cancel) = (Arc::clone(&self.0), Arc::default());
         let (statements, portals) = (BTreeMap::new(), BTreeMap::new());
         Ok(FakeSession { world, statements, portals, failed: false, cancel })
     }
@@ -92,7 +110,7 @@ impl CancelHandle for Cancel {
 }
 
 pub struct FakeSession {
-    world: Rc<World>,
+    world: Arc<World>,
     statements: BTreeMap<String, String>,
     portals: BTreeMap<String, (String, u64)>,
     failed: bool,
@@ -107,7 +125,7 @@ impl Drop for FakeSession {
 
 impl FakeSession {
     fn log(&self, call: impl Into<String>) {
-        self.world.calls.borrow_mut().push(call.into());
+        self.world.calls.lock().push(call.into());
     }
 
     /// Runs one script; `done` rows have been sent, at most `max` more may be.
@@ -124,6 +142,14 @@ impl FakeSession {
             "wait" => {
                 self.world.go.notified().await;
                 out.command_complete("WAIT");
+            }
+            "core" => {
+                let thread = std::thread::current();
+                out.data_row(1, |row| {
+                    row.bytes(thread.name().unwrap_or_default().as_bytes());
+                    Ok::<_, Error>(())
+                })?;
+                out.command_complete_rows("SELECT", 1);
             }
             "wide" => {
                 out.data_row(1, |row| row.with(|buf| buf.resize(buf.len() + number as usize, b'x')))?;
@@ -307,7 +333,7 @@ impl Session for FakeSession {
 }
 
 /// Counts the writes that took something.
-struct Counting(DuplexStream, Rc<World>);
+struct Counting(DuplexStream, Arc<World>);
 
 impl AsyncRead for Counting {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -449,14 +475,14 @@ pub fn error_text(body: &[u8]) -> String {
 }
 
 /// Runs `test` against one connection with a pipe of `capacity` bytes. The third argument ends connections.
-pub fn with_connection_of(capacity: usize, test: impl AsyncFnOnce(&mut Client, &Rc<World>, &Rc<Registry>)) {
+pub fn with_connection_of(capacity: usize, test: impl AsyncFnOnce(&mut Client, &Arc<World>, &Arc<Registry>)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
-        let (world, registry) = (Rc::new(World::default()), Rc::new(Registry::new([9; 32])));
+        let (world, registry) = (Arc::new(World::default()), Arc::new(Registry::new([9; 32])));
         let (mine, theirs) = tokio::io::duplex(capacity);
-        let (backend, stream) = (Fake(Rc::clone(&world)), Counting(theirs, Rc::clone(&world)));
-        let shared = Rc::clone(&registry);
+        let (backend, stream) = (Fake(Arc::clone(&world)), Counting(theirs, Arc::clone(&world)));
+        let shared = Arc::clone(&registry);
         tokio::task::spawn_local(async move {
             let limit = std::time::Duration::from_millis(100);
             let options = Options { login_timeout: limit * 50, linger: limit, disconnect_grace: limit };
@@ -467,7 +493,7 @@ pub fn with_connection_of(capacity: usize, test: impl AsyncFnOnce(&mut Client, &
 }
 
 /// Runs `test` against one connection that has logged in.
-pub fn with_session(test: impl AsyncFnOnce(&mut Client, &Rc<World>, &Rc<Registry>)) {
+pub fn with_session(test: impl AsyncFnOnce(&mut Client, &Arc<World>, &Arc<Registry>)) {
     with_connection_of(1 << 20, async |client, world, registry| {
         client.login().await;
         world.writes.set(0);

@@ -1,5 +1,7 @@
 //! Start-up, negotiation, authentication.
 
+use std::sync::Arc;
+
 use base::{Error, SqlState};
 use pgwire::scram::{Verifier, client_final};
 use pgwire::{AuthPlan, Peer, Registry};
@@ -63,7 +65,7 @@ fn refusals_are_fatal() {
 fn scram(plan: AuthPlan, password: &str) -> String {
     let mut tags = String::new();
     with_connection_of(1 << 16, async |client, world, _| {
-        *world.verifier.borrow_mut() = Some(plan);
+        *world.verifier.lock() = Some(plan);
         client.send(&startup("user\0u\0")).await;
         assert_eq!(client.next().await.unwrap(), ('R', b"\0\0\0\x0aSCRAM-SHA-256\0\0".to_vec()));
         let first = b"SCRAM-SHA-256\0\0\0\0\x0cn,,n=,r=nonc";
@@ -90,7 +92,7 @@ fn scram_logins() {
 #[test]
 fn other_messages_during_a_login_are_refused() {
     with_connection_of(1 << 16, async |client, world, _| {
-        *world.verifier.borrow_mut() = Some(AuthPlan::Scram(None));
+        *world.verifier.lock() = Some(AuthPlan::Scram(None));
         client.send(&[startup("user\0u\0"), query("SELECT 1")].concat()).await;
         assert_eq!(client.rest_of_stream().await, "RE(FATAL 08P01: expected SASL response, got message type 81)");
     });
@@ -100,7 +102,7 @@ fn other_messages_during_a_login_are_refused() {
 fn too_many_clients_and_slow_clients_are_told() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let (registry, backend) = (Registry::new([1; 32]), Fake(Default::default()));
+        let (registry, backend) = (Arc::new(Registry::new([1; 32])), Fake(Default::default()));
         let mut options = pgwire::conn::Options::default();
         let refuse = Error::fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already");
         let (mut mine, theirs) = tokio::io::duplex(1 << 16);

@@ -1,10 +1,10 @@
 //! The acceptor with real sockets and threads.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pgwire::{Registry, Server, ServerConfig};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::oneshot;
 
@@ -16,20 +16,29 @@ fn with_server(
     max_connections: usize,
     test: impl AsyncFnOnce(std::net::SocketAddr, Arc<Registry>),
 ) {
+    with_cores(2, directory, max_connections, test);
+}
+
+fn with_cores(
+    cores: usize,
+    directory: Option<&std::path::Path>,
+    max_connections: usize,
+    test: impl AsyncFnOnce(std::net::SocketAddr, Arc<Registry>),
+) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let config = ServerConfig {
             listen: vec![([127, 0, 0, 1], 0).into()],
             unix_directories: directory.map(Into::into).into_iter().collect(),
             max_connections,
-            cores: 2,
+            cores,
             ..ServerConfig::default()
         };
         let registry = Arc::new(Registry::new([3; 32]));
         let server = Server::bind(config).unwrap();
         let address = server.local_addresses()[0];
         let (stop, stopped) = oneshot::channel::<()>();
-        let run = server.run(Arc::clone(&registry), |_| Fake(Rc::default()), async { _ = stopped.await });
+        let run = server.run(Arc::clone(&registry), |_| Fake(Arc::default()), async { _ = stopped.await });
         let client = async {
             test(address, registry).await;
             drop(stop);
@@ -101,4 +110,52 @@ fn unix_sockets_come_and_go_with_the_server() {
     });
     assert!(!path.exists());
     std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// Keeps this thread, and so what it sends, on a processor.
+fn go_to(processor: usize) {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    sched_setaffinity(None, &set).unwrap();
+}
+
+/// The thread that answers after so many questions that the connection could have moved.
+async fn core_of(client: &mut Client<TcpStream>) -> String {
+    let mut core = String::new();
+    for _ in 0..400 {
+        client.send(&[extended("core", 0), sync()].concat()).await;
+        loop {
+            match client.next().await.unwrap() {
+                ('D', body) => core = String::from_utf8_lossy(&body[6..]).into_owned(),
+                ('Z', _) => break,
+                ('E', body) => panic!("{}", error_text(&body)),
+                _ => {}
+            }
+        }
+    }
+    core
+}
+
+#[test]
+fn connections_follow_their_packets() {
+    let all = sched_getaffinity(None).unwrap();
+    let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&i| all.is_set(i)).collect();
+    if processors.len() < 2 {
+        println!("skipped: there is one processor");
+        return;
+    }
+    with_cores(processors.len(), None, 100, async |address, registry| {
+        go_to(processors[0]);
+        let mut client = connect(address).await;
+        client.login().await;
+        assert_eq!(core_of(&mut client).await, "core-0");
+        go_to(processors[1]);
+        assert_eq!(core_of(&mut client).await, "core-1");
+        go_to(processors[0]);
+        assert_eq!(core_of(&mut client).await, "core-0");
+        assert_eq!(registry.len(), 1);
+        sched_setaffinity(None, &all).unwrap();
+        registry.terminate_all();
+        assert!(client.rest_of_stream().await.starts_with("E(FATAL 57P01"));
+    });
 }
