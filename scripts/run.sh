@@ -79,9 +79,13 @@ code=0
 if wait_until_ready && [ -z "$interrupted" ]; then
     if measure; then
         printf '\nconnect with: psql -h 127.0.0.1 -p %s -U postgres    (Ctrl-C ends the server)\n' "$port" >&2
-    elif [ -z "$interrupted" ]; then
-        code=1
-        stop
+    else
+        # A Ctrl-C that has ended the run may not have been noticed here yet.
+        sleep 0.2 || true
+        if [ -z "$interrupted" ]; then
+            code=1
+            stop
+        fi
     fi
 fi
 finish || code=$?
