@@ -354,7 +354,7 @@ fn choose<'a, Se>(cores: &'a [Door<Se>], incoming: &Incoming) -> Option<&'a Door
 }
 
 /// The core on whose processor the last packet of a connection arrived.
-fn near<'a, Se>(cores: &'a [Door<Se>], socket: impl AsFd) -> Option<&'a Door<Se>> {
+fn near<Se>(cores: &[Door<Se>], socket: impl AsFd) -> Option<&Door<Se>> {
     let processor = sockopt::socket_incoming_cpu(socket).ok()? as usize;
     cores.iter().find(|core| core.processor == Some(processor))
 }
