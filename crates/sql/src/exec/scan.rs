@@ -34,6 +34,8 @@ enum State {
     Open(Box<dyn engine_api::Scan>),
     /// Keys of an IN list still to look up.
     Keys(VecDeque<Vec<u8>>),
+    /// Ranges still to scan, and the scan of one.
+    Ranges(VecDeque<KeyRange>, Option<Box<dyn engine_api::Scan>>),
     /// Nothing beyond the batch.
     Last,
 }
@@ -63,6 +65,7 @@ impl Scan {
                 State::Last
             }
             Access::Multi { key, list, values, .. } => State::Keys(list_keys(key, *list, values, cx, frame)?),
+            Access::Ranges { column, ranges, .. } => State::Ranges(disjoint(*column, ranges, cx, frame)?, None),
             Access::Range { index, prefix, next, lower, upper, reverse } => {
                 if !push_parts(prefix, cx, frame, &mut self.key)? {
                     State::Last
@@ -100,6 +103,26 @@ impl Scan {
                     cx.run.txn.get(table, *index, &key, &mut self.batch)?;
                 }
                 Ok(!self.batch.is_empty() || !keys.is_empty())
+            }
+            State::Ranges(ranges, scan) => {
+                let Access::Ranges { index, .. } = &self.node.access else {
+                    return Err(Error::internal("ranges without their access"));
+                };
+                let current = match scan {
+                    Some(current) => current,
+                    None => {
+                        let Some(range) = ranges.pop_front() else { return Ok(false) };
+                        let table = self.node.table.open(cx.run.txn)?.clone();
+                        let spec = ScanSpec { table, index: Some(*index), range, reverse: false };
+                        scan.insert(cx.run.txn.open_scan(spec)?)
+                    }
+                };
+                let more = current.next(cx.run.txn, self.size, &mut self.batch)?;
+                self.size = (self.size * 4).min(LARGEST_BATCH);
+                if !more {
+                    *scan = None;
+                }
+                Ok(more || !self.batch.is_empty() || !ranges.is_empty())
             }
             State::Start | State::Last => Ok(false),
         }
@@ -265,6 +288,55 @@ fn range(
     Ok((!empty).then_some(KeyRange { lower: from, upper: to }))
 }
 
+/// The ranges in order, those that overlap made one: no row is found twice.
+fn disjoint(
+    column: KeyColumn,
+    ranges: &[[Option<Bound>; 2]],
+    cx: &mut Cx<'_, '_>,
+    frame: &[Datum],
+) -> Result<VecDeque<KeyRange>> {
+    let mut found = Vec::with_capacity(ranges.len());
+    for [lower, upper] in ranges {
+        found.extend(range(&[], Some(column), lower.as_ref(), upper.as_ref(), cx, frame)?);
+    }
+    Ok(merged(found))
+}
+
+fn merged(mut ranges: Vec<KeyRange>) -> VecDeque<KeyRange> {
+    // A place between keys: before a key, or behind it.
+    fn begin(range: &KeyRange) -> (&[u8], bool) {
+        match &range.lower {
+            KeyBound::Unbounded => (&[], false),
+            KeyBound::Included(key) => (key, false),
+            KeyBound::Excluded(key) => (key, true),
+        }
+    }
+    fn end(range: &KeyRange) -> Option<(&[u8], bool)> {
+        match &range.upper {
+            KeyBound::Unbounded => None,
+            KeyBound::Excluded(key) => Some((key, false)),
+            KeyBound::Included(key) => Some((key, true)),
+        }
+    }
+    ranges.sort_by(|a, b| begin(a).cmp(&begin(b)));
+    let mut merged: VecDeque<KeyRange> = VecDeque::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.back_mut() {
+            Some(last) if end(last).is_none_or(|end| begin(&range) <= end) => {
+                let further = match (end(last), end(&range)) {
+                    (Some(last), Some(end)) => end > last,
+                    (last, _) => last.is_some(),
+                };
+                if further {
+                    last.upper = range.upper;
+                }
+            }
+            _ => merged.push_back(range),
+        }
+    }
+    merged
+}
+
 /// The least or greatest value of an integer type.
 fn extreme(ty: Oid, greatest: bool) -> Datum {
     match (ty, greatest) {
@@ -295,4 +367,28 @@ pub(super) fn fitted_key<'a>(parts: impl Iterator<Item = (KeyColumn, &'a Datum)>
         }
     }
     Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_overlap_become_one() {
+        let range = |from: &[u8], to: &[u8]| KeyRange {
+            lower: KeyBound::Included(from.to_vec()),
+            upper: KeyBound::Excluded(to.to_vec()),
+        };
+        let open = |from: &[u8]| KeyRange { lower: KeyBound::Excluded(from.to_vec()), upper: KeyBound::Unbounded };
+        let show = |ranges: Vec<KeyRange>| format!("{:?}", merged(ranges).into_iter().collect::<Vec<_>>());
+        let expect = |ranges: Vec<KeyRange>| format!("{ranges:?}");
+        assert_eq!(
+            show(vec![range(b"e", b"g"), range(b"a", b"c")]),
+            expect(vec![range(b"a", b"c"), range(b"e", b"g")])
+        );
+        assert_eq!(show(vec![range(b"a", b"d"), range(b"b", b"c")]), expect(vec![range(b"a", b"d")]));
+        assert_eq!(show(vec![range(b"b", b"e"), range(b"a", b"c")]), expect(vec![range(b"a", b"e")]));
+        assert_eq!(show(vec![open(b"c"), range(b"a", b"d"), range(b"x", b"y")]).matches("lower").count(), 1);
+        assert_eq!(show(vec![open(b"c"), range(b"a", b"c")]).matches("lower").count(), 2);
+    }
 }

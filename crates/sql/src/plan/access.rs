@@ -48,7 +48,12 @@ enum SargKind<'e> {
     Compare(CompareOp, &'e Expr),
     List(&'e [Expr]),
     Array(&'e Expr),
+    /// Any of several ranges.
+    Ranges(Vec<Ends<'e>>),
 }
+
+/// A range's ends: the value, and whether it belongs to the range.
+type Ends<'e> = [Option<(&'e Expr, bool)>; 2];
 
 /// An order that is wanted of a scan: (column, descending, nulls first).
 pub(super) type WantedOrder = [(usize, bool, bool)];
@@ -99,28 +104,39 @@ fn known(expr: &Expr, rel: usize, available: Mask) -> bool {
     conjunct.mask & !available == 0 && conjunct.mask & (1 << rel) == 0 && !walk::is_volatile(expr)
 }
 
+/// A comparison of a column with a known value: column, operator, value.
+fn compared(expr: &Expr, rel: usize, available: Mask) -> Option<(usize, CompareOp, &Expr)> {
+    let Expr::Call { function, args, .. } = expr else { return None };
+    let [left, right] = args.as_slice() else { return None };
+    let test = comparison_of(function);
+    if test.op == CompareOp::Ne {
+        return None;
+    }
+    if let Some((column, ty)) = column_of(left, rel)
+        && fits(test.how, ty, right.ty().oid)
+        && known(right, rel, available)
+    {
+        return Some((column, test.op, right));
+    }
+    if let Some((column, ty)) = column_of(right, rel)
+        && fits(test.how, ty, left.ty().oid)
+        && known(left, rel, available)
+    {
+        return Some((column, flipped(test.op), left));
+    }
+    None
+}
+
 fn sarg<'e>(conjunct: &'e Conjunct, number: usize, rel: usize, available: Mask) -> Option<Sarg<'e>> {
     let found = |column, kind| Some(Sarg { conjunct: number, column, kind });
     match &conjunct.expr {
-        Expr::Call { function, args, .. } => {
-            let [left, right] = args.as_slice() else { return None };
-            let test = comparison_of(function);
-            if test.op == CompareOp::Ne {
-                return None;
-            }
-            if let Some((column, ty)) = column_of(left, rel)
-                && fits(test.how, ty, right.ty().oid)
-                && known(right, rel, available)
-            {
-                return found(column, SargKind::Compare(test.op, right));
-            }
-            if let Some((column, ty)) = column_of(right, rel)
-                && fits(test.how, ty, left.ty().oid)
-                && known(left, rel, available)
-            {
-                return found(column, SargKind::Compare(flipped(test.op), left));
-            }
-            None
+        Expr::Call { .. } => {
+            let (column, op, value) = compared(&conjunct.expr, rel, available)?;
+            found(column, SargKind::Compare(op, value))
+        }
+        Expr::Or(any) => {
+            let (column, ranges) = ranges(any, rel, available)?;
+            found(column, SargKind::Ranges(ranges))
         }
         Expr::AnyAll { all: false, function, left, right } => {
             let test = comparison_of(function);
@@ -145,6 +161,37 @@ fn sarg<'e>(conjunct: &'e Conjunct, number: usize, rel: usize, available: Mask) 
         }
         _ => None,
     }
+}
+
+/// The ranges of one column outside of which a disjunction is false or NULL.
+fn ranges<'e>(any: &'e [Expr], rel: usize, available: Mask) -> Option<(usize, Vec<Ends<'e>>)> {
+    let mut of = None;
+    let mut ranges = Vec::with_capacity(any.len());
+    for one in any {
+        let all = match one {
+            Expr::And(all) => all.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let mut ends: Ends<'e> = [None, None];
+        for comparison in all {
+            let Some((column, op, value)) = compared(comparison, rel, available) else { continue };
+            if *of.get_or_insert(column) != column {
+                continue;
+            }
+            let [lower, upper] = &mut ends;
+            match op {
+                CompareOp::Eq => ends = [Some((value, true)); 2],
+                CompareOp::Gt | CompareOp::Ge => *lower = lower.or(Some((value, op == CompareOp::Ge))),
+                CompareOp::Lt | CompareOp::Le => *upper = upper.or(Some((value, op == CompareOp::Le))),
+                CompareOp::Ne => {}
+            }
+        }
+        if ends.iter().all(Option::is_none) {
+            return None;
+        }
+        ranges.push(ends);
+    }
+    of.map(|column| (column, ranges))
 }
 
 /// The best path to the rows of a table, given which other rels' rows are there.
@@ -247,6 +294,11 @@ fn index_path<'e>(
     };
     let lower = bound([CompareOp::Gt, CompareOp::Ge]);
     let upper = bound([CompareOp::Lt, CompareOp::Le]);
+    if prefix.is_empty() && lower.is_none() && upper.is_none() {
+        let several = sargs.iter().find(|s| s.column == on(&index.keys[0]) && matches!(s.kind, SargKind::Ranges(_)));
+        prefix.extend(several.cloned());
+        lists += prefix.len();
+    }
     let (ordered, reverse) = match wanted {
         Some((wanted, _)) if lists == 0 => order_of(index, &prefix, wanted),
         _ => (false, false),
@@ -264,9 +316,13 @@ fn index_path<'e>(
         let values = prefix.iter().find_map(|s| match &s.kind {
             SargKind::List(items) => Some(items.len() as f64),
             SargKind::Array(_) => Some(10.0),
-            SargKind::Compare(..) => None,
+            SargKind::Compare(..) | SargKind::Ranges(_) => None,
         });
         rows *= values.unwrap_or(1.0);
+        if let SargKind::Ranges(ranges) = &prefix[0].kind {
+            let closed = |ends: &Ends<'_>| ends.iter().all(Option::is_some);
+            rows = ranges.iter().map(|ends| if closed(ends) { 0.005 * total } else { 0.2 * total }).sum();
+        }
     }
     for _ in lower.iter().chain(&upper) {
         rows *= 0.2;
@@ -331,7 +387,8 @@ pub(super) fn scan(
         None => Access::Full,
         Some((number, prefix, lower, upper)) => {
             let index = &info.indexes[number];
-            for sarg in &prefix {
+            // Several ranges lead to rows that the condition may still refuse.
+            for sarg in prefix.iter().filter(|sarg| !matches!(sarg.kind, SargKind::Ranges(_))) {
                 conjuncts[sarg.conjunct].used = true;
             }
             // A range that is open at one end has the NULLs at that end, which must be tested away.
@@ -382,6 +439,19 @@ fn index_access(
     upper: Option<&Sarg<'_>>,
     reverse: bool,
 ) -> Result<Access> {
+    if let [Sarg { kind: SargKind::Ranges(several), .. }] = prefix {
+        let mut ranges = Vec::with_capacity(several.len());
+        for ends in several {
+            let mut bounds = [None, None];
+            for (bound, end) in bounds.iter_mut().zip(ends) {
+                if let &Some((value, inclusive)) = end {
+                    *bound = Some(Bound { value: level.compile(value)?, inclusive });
+                }
+            }
+            ranges.push(bounds);
+        }
+        return Ok(Access::Ranges { index: index.oid, column: key_column(info, &index.keys[0]), ranges });
+    }
     let mut parts = Vec::with_capacity(prefix.len());
     let mut list = None;
     for (at, (sarg, key)) in prefix.iter().zip(&index.keys).enumerate() {
@@ -395,6 +465,7 @@ fn index_access(
                 list = Some((at, ListSource::Array(level.compile(array)?)));
                 Code::Const(types::Datum::Null)
             }
+            SargKind::Ranges(_) => return Err(base::Error::internal("ranges inside a key")),
         };
         parts.push(KeyPart { column: key_column(info, key), value });
     }

@@ -40,7 +40,7 @@ fn named(kind: &str, scan: &ScanNode) -> String {
 fn scan(scan: &ScanNode, depth: usize, out: &mut Vec<String>) {
     let index = match &scan.access {
         Access::Full => None,
-        Access::Point { index, .. } | Access::Multi { index, .. } => Some((index, "")),
+        Access::Point { index, .. } | Access::Multi { index, .. } | Access::Ranges { index, .. } => Some((index, "")),
         Access::Range { index, reverse, .. } => Some((index, if *reverse { " Backward" } else { "" })),
     };
     match index {

@@ -212,6 +212,8 @@ pub(crate) enum Access {
         upper: Option<Bound>,
         reverse: bool,
     },
+    /// Those of any of several ranges of the first column; rows of none of them may be among them.
+    Ranges { index: Oid, column: KeyColumn, ranges: Vec<[Option<Bound>; 2]> },
 }
 
 /// Where the values of an IN list come from.
