@@ -50,10 +50,13 @@ stop() {
 
 # Waits for the server's end, also when a signal interrupts the wait; answers its exit code.
 finish() {
-    local code=0
+    local code last=127
     while true; do
         wait "$server" && code=0 || code=$?
-        kill -0 "$server" 2>/dev/null || return "$code"
+        # 127: its exit code has been told before.
+        [ "$code" -ne 127 ] || return "$last"
+        last=$code
+        [ "$code" -gt 128 ] || return "$code"
     done
 }
 
@@ -63,6 +66,16 @@ measure() {
         --warehouses 2 --clients 4 --warmup 2s --duration 20s &
     bench=$!
     wait "$bench"
+}
+
+# Whether a Ctrl-C has ended the run. The shell may never notice one that comes at the moment when a program it waits for
+# ends; then the server, which has noticed, is ending too.
+was_asked_to_end() {
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        [ -z "$interrupted" ] && jobs -rp | grep -qx "$server" || return 0
+        sleep 0.1 || true
+    done
+    return 1
 }
 
 # Ctrl-C is the way to end, whatever is under way: no error, and nothing is left running.
@@ -79,13 +92,9 @@ code=0
 if wait_until_ready && [ -z "$interrupted" ]; then
     if measure; then
         printf '\nconnect with: psql -h 127.0.0.1 -p %s -U postgres    (Ctrl-C ends the server)\n' "$port" >&2
-    else
-        # A Ctrl-C that has ended the run may not have been noticed here yet.
-        sleep 0.2 || true
-        if [ -z "$interrupted" ]; then
-            code=1
-            stop
-        fi
+    elif ! was_asked_to_end; then
+        code=1
+        stop
     fi
 fi
 finish || code=$?
