@@ -36,7 +36,7 @@ test:
 	run tests env NYALA_SEED=$${NYALA_SEED:-1} cargo test --workspace --locked; \
 	run addresses $(ASAN); \
 	run schedules env RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/shuttle cargo test --locked -p mvcc; \
-	run documentation env RUSTDOCFLAGS="-D warnings" cargo doc -q --workspace --no-deps --locked
+	run documentation env RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc -q --workspace --no-deps --document-private-items --locked
 
 ## Random tests from new seeds for SECONDS (600) or HOURS: queries, joins, histories, nearly right SQL, wire bytes, the log.
 fuzz:

@@ -348,14 +348,14 @@ pub enum Expr {
     Or(Vec<Expr>),
     /// NOT
     Not(Box<Expr>),
-    /// IS [NOT] NULL
+    /// IS \[NOT\] NULL
     IsNull {
         /// What.
         arg: Box<Expr>,
         /// NOT
         negated: bool,
     },
-    /// IS [NOT] TRUE / FALSE / UNKNOWN: `want` None is UNKNOWN.
+    /// IS \[NOT\] TRUE / FALSE / UNKNOWN: `want` None is UNKNOWN.
     BooleanTest {
         /// What.
         arg: Box<Expr>,
@@ -364,7 +364,7 @@ pub enum Expr {
         /// NOT
         negated: bool,
     },
-    /// IS [NOT] DISTINCT FROM, with the equality function.
+    /// IS \[NOT\] DISTINCT FROM, with the equality function.
     Distinct {
         /// Equality.
         equal: &'static Function,
@@ -531,7 +531,7 @@ pub struct Insert {
     pub columns: Vec<ColumnSource>,
     /// ON CONFLICT.
     pub on_conflict: Option<OnConflict>,
-    /// RETURNING, over rels [table].
+    /// RETURNING, over rels `[table]`.
     pub returning: Vec<Target>,
     /// Range table for `returning` and `on_conflict`: [table, excluded].
     pub rels: Vec<Rel>,

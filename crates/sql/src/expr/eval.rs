@@ -337,7 +337,7 @@ impl Code {
     }
 }
 
-/// IS [NOT] NULL; of a record: all fields are (not) NULL.
+/// IS \[NOT\] NULL; of a record: all fields are (not) NULL.
 fn is_null(value: &Datum, negated: bool) -> bool {
     match value {
         Datum::Record(fields) => fields.iter().all(|f| f.is_null() != negated),
