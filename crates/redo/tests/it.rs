@@ -176,9 +176,7 @@ fn a_failed_sync_stops_the_log() {
     let (log, _) = Log::open(&world, driver, Lsn(0), &mut |_| Ok(()), on_failure).unwrap();
     let end = append(&log, 1, b"one").unwrap();
     assert!(log.durable().block(end));
-    disk.fail_syncs(1);
-    let end = append(&log, 2, b"two").unwrap();
-    assert!(!log.durable().block(end));
+    append_until_one_fails(&log, &disk, 2);
     drop(log);
     assert!(told.load(Ordering::SeqCst));
 }
@@ -238,6 +236,19 @@ fn a_full_disk_refuses_transactions_that_nobody_waits_for() {
         let (_, _, found) = open(&disk).unwrap();
         assert_eq!(found.len() as u64, ts);
     }
+}
+
+/// Lets the sync of a record fail; its timestamp, `ts` or later: the failure may meet the thread that prepares space, and
+/// then the next record has its turn.
+fn append_until_one_fails(log: &Log, disk: &SimDisk, ts: u64) -> u64 {
+    for ts in ts.. {
+        disk.fail_syncs(1);
+        let end = append_retrying(log, ts);
+        if !log.durable().block(end) {
+            return ts;
+        }
+    }
+    unreachable!("a sync fails before time is over")
 }
 
 fn append_retrying(log: &Log, ts: u64) -> Lsn {
@@ -361,16 +372,7 @@ fn what_was_read_back_survives_a_power_failure() {
     let (log, _, _) = open(&disk).unwrap();
     let end = append(&log, 1, b"one").unwrap();
     assert!(log.durable().block(end));
-    // The failure may meet the thread that prepares space; then the next record has its turn.
-    let mut records = 1;
-    loop {
-        disk.fail_syncs(1);
-        records += 1;
-        let end = append_retrying(&log, records);
-        if !log.durable().block(end) {
-            break;
-        }
-    }
+    let records = append_until_one_fails(&log, &disk, 2);
     drop(log);
     let (log, replayed, found) = open(&disk).unwrap();
     assert_eq!((found.len() as u64, log.durable().current()), (records, replayed.end));

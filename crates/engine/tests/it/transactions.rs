@@ -336,7 +336,7 @@ fn definitions_raise_the_gate_until_they_are_durable() {
     let disk = SimDisk::new();
     let shard = bank(&disk, 1);
     assert_eq!(shard.catalog_gate(), base::Lsn(0));
-    disk.fail_syncs(1);
+    disk.fail_syncs(2);
     let mut txn = begin(&shard, Isolation::ReadCommitted);
     ready(txn.lock_table(ACCOUNTS, TableLockMode::AccessExclusive, WaitPolicy::Block));
     txn.truncate(ACCOUNTS).unwrap();
