@@ -65,22 +65,19 @@ impl<'a> Binder<'a, '_> {
         let list = insert.returningClause.as_ref().map(|r| &r.exprs);
         let mut query = Query::default();
         let (returning, result) = self.returning(list.map(Vec::as_slice), &mut query)?;
-        self.unused_ctes()?;
         let checks = self.checks(&table.desc)?;
-        self.scopes.pop();
         let generated = generated(&table.desc, self.cx)?;
-        let insert = Insert { table, source, columns: from, on_conflict, returning, rels, checks, generated };
-        Ok((Statement::Insert(Box::new(insert)), result))
+        let ctes = Vec::new();
+        let insert = Insert { ctes, table, source, columns: from, on_conflict, returning, rels, checks, generated };
+        let statement = self.finish_statement(Statement::Insert(Box::new(insert)))?;
+        self.scopes.pop();
+        Ok((statement, result))
     }
 
     /// The table that a statement changes.
     fn target_table(&mut self, var: Option<&RangeVar>, verb: &str) -> Result<Arc<TableInfo>> {
         let Some(var) = var else { return Err(Error::internal("a statement without a table")) };
         let name = var.relname.as_deref().unwrap_or("");
-        if var.schemaname.is_none() && self.find_cte(name).is_some() {
-            let message = format!("relation \"{name}\" cannot be the target of a modifying statement");
-            return Err(self.error(SqlState::SYNTAX_ERROR, message, var.location));
-        }
         match self.relation(var)? {
             Relation::Table(info) => {
                 self.lock(info.desc.oid, TableLockMode::RowExclusive);
@@ -537,12 +534,13 @@ impl<'a> Binder<'a, '_> {
         query.filter = self.condition(update.whereClause.as_ref(), Place::Where, "WHERE")?;
         let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
-        self.unused_ctes()?;
         query.rels = std::mem::take(&mut self.scope().rels);
         let checks = self.checks(&table.desc)?;
-        self.scopes.pop();
         let generated = generated(&table.desc, self.cx)?;
-        Ok((Statement::Update(Box::new(Update { table, query, set, checks, generated, returning })), columns))
+        let update = Update { table, query, set, checks, generated, returning };
+        let statement = self.finish_statement(Statement::Update(Box::new(update)))?;
+        self.scopes.pop();
+        Ok((statement, columns))
     }
 
     /// DELETE.
@@ -553,10 +551,10 @@ impl<'a> Binder<'a, '_> {
         query.filter = self.condition(delete.whereClause.as_ref(), Place::Where, "WHERE")?;
         let list = delete.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
-        self.unused_ctes()?;
         query.rels = std::mem::take(&mut self.scope().rels);
+        let statement = self.finish_statement(Statement::Delete(Box::new(Delete { table, query, returning })))?;
         self.scopes.pop();
-        Ok((Statement::Delete(Box::new(Delete { table, query, returning })), columns))
+        Ok((statement, columns))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod coerce;
 mod compare;
+mod cte;
 mod dml;
 mod expr;
 mod fold;
@@ -115,6 +116,12 @@ struct Binder<'a, 'c> {
     refused: Option<Error>,
     /// Columns whose every value in VALUES is DEFAULT.
     defaulted: Vec<usize>,
+    /// WITH queries met so far.
+    next_cte: usize,
+    /// WITH queries being bound, the innermost last: (scope, number).
+    binding_ctes: Vec<(usize, usize)>,
+    /// Whether a recursive query may be referred to where we are.
+    recursive_context: cte::RecursiveContext,
 }
 
 impl<'a, 'c> Binder<'a, 'c> {
@@ -130,6 +137,9 @@ impl<'a, 'c> Binder<'a, 'c> {
             undecided: Vec::new(),
             refused: None,
             defaulted: Vec::new(),
+            next_cte: 0,
+            binding_ctes: Vec::new(),
+            recursive_context: cte::RecursiveContext::Allowed,
         }
     }
 

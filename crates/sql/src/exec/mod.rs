@@ -12,6 +12,7 @@
 
 mod aggregate;
 mod budget;
+mod cte;
 mod distinct;
 mod filter;
 mod foreign_key;
@@ -144,6 +145,8 @@ pub(crate) struct Run<'a> {
     memory: &'a Arc<MemoryBudget>,
     /// Rows changed.
     pub changed: u64,
+    /// What WITH keeps.
+    pub shared: &'a mut cte::Shared,
 }
 
 /// A turn of one statement before others of the core get theirs (rule R9).
@@ -232,6 +235,9 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Project(node) => Box::new(project::Project::new(node)),
         Node::NestedLoop(node) => Box::new(nested_loop::NestedLoop::new(node)),
         Node::HashJoin(node) => Box::new(hash_join::HashJoin::new(node)),
+        Node::Cte(node) => Box::new(cte::CteScan::new(node)),
+        Node::WorkTable(node) => Box::new(cte::WorkTableScan::new(node)),
+        Node::Recursion(node) => Box::new(cte::Recursion::new(node)),
         Node::Materialize(node) => Box::new(rows::Materialize::new(node)),
         Node::Sort(node) => Box::new(sort::Sort::new(node)),
         Node::Aggregate(node) => Box::new(aggregate::Aggregate::new(node)),
@@ -256,8 +262,56 @@ pub struct Execution {
     handed_out: u64,
     changed: u64,
     held: budget::Held,
+    shared: cte::Shared,
+    /// All rows of a statement that changes some, which are handed out when it is done; `None` until it is.
+    filled: Option<Filled>,
+    /// What [`Execution::fill`] has so far.
+    filling: Filled,
     /// Rows of the root's node and time, for EXPLAIN ANALYZE.
     analyze: Option<Analysis>,
+}
+
+/// Rows to be handed out.
+#[derive(Default)]
+struct Filled {
+    values: Vec<Datum>,
+    width: usize,
+    rows: usize,
+    at: usize,
+    /// Bytes not taken from the budget yet.
+    uncounted: usize,
+}
+
+/// Bytes that rows to be handed out may take before the budget hears of them.
+const UNCOUNTED_BYTES: usize = 64 << 10;
+
+impl RowSink for Filled {
+    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        self.width = row.len();
+        self.uncounted += row.iter().map(rows::datum_bytes).sum::<usize>();
+        self.values.extend(row.iter().cloned());
+        self.rows += 1;
+        Ok(self.uncounted > UNCOUNTED_BYTES)
+    }
+}
+
+impl Filled {
+    /// Hands rows out as [`drive`] does.
+    fn drain(&mut self, sink: &mut dyn RowSink, max_rows: u64, handed_out: &mut u64) -> Result<Progress> {
+        while self.at < self.rows {
+            let full = sink.row(OutputRow::of(&self.values[self.at * self.width..(self.at + 1) * self.width]))?;
+            self.at += 1;
+            *handed_out += 1;
+            if *handed_out == max_rows {
+                *handed_out = 0;
+                return Ok(Progress::MaxRows { rows: max_rows });
+            }
+            if full {
+                return Ok(Progress::SinkFull);
+            }
+        }
+        Ok(Progress::Done { rows: std::mem::take(handed_out) })
+    }
 }
 
 #[derive(Default)]
@@ -276,7 +330,11 @@ impl Execution {
     /// A run with these parameter values, of the statement's parameter types.
     pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
         let machine = Machine::new(&plan.root, params);
+        let shared = cte::Shared::new(plan.cells);
         Execution {
+            shared,
+            filled: None,
+            filling: Filled::default(),
             plan,
             machine,
             pending: None,
@@ -301,6 +359,10 @@ impl Execution {
         self.handed_out = 0;
         self.changed = 0;
         self.held.release();
+        (self.filled, self.filling) = (None, Filled::default());
+        if self.plan.cells != (0, 0) {
+            self.shared = cte::Shared::new(self.plan.cells);
+        }
     }
 
     /// Gives back what a finished run took of the budget. Answers whether it holds little enough to be kept for another.
@@ -332,8 +394,12 @@ impl Execution {
             held: &mut self.held,
             memory: cx.memory,
             changed: self.changed,
+            shared: &mut self.shared,
         };
-        let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
+        let result = match &mut self.filled {
+            Some(filled) => filled.drain(sink, max_rows, &mut self.handed_out),
+            None => drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out),
+        };
         self.changed = run.changed;
         if let (Some(analysis), Some(started)) = (&mut self.analyze, started) {
             analysis.nanos += (cx.now)().saturating_sub(started);
@@ -347,6 +413,37 @@ impl Execution {
             Progress::Done { rows } => Progress::Done { rows: if self.plan.changes { self.changed } else { rows } },
             other => other,
         })
+    }
+
+    /// Whether rows may be handed out: those of a statement that changes rows are not before all is changed.
+    pub fn is_ready(&self) -> bool {
+        !self.plan.fills || self.filled.is_some()
+    }
+
+    /// Runs a statement that changes rows to its end and keeps what it returns. To be called again after a wait.
+    ///
+    /// # Errors
+    /// Those of the statement.
+    pub fn fill(&mut self, cx: &mut ExecCx<'_>) -> Result<Option<Wait>> {
+        let mut rows = std::mem::take(&mut self.filling);
+        let progress = loop {
+            let progress = self.run(cx, &mut rows, 0)?;
+            self.held.charge(std::mem::take(&mut rows.uncounted), cx.memory)?;
+            if !matches!(progress, Progress::SinkFull) {
+                break progress;
+            }
+        };
+        match progress {
+            Progress::Wait(wait) => {
+                self.filling = rows;
+                Ok(Some(wait))
+            }
+            Progress::Done { .. } | Progress::MaxRows { .. } | Progress::SinkFull => {
+                self.handed_out = 0;
+                self.filled = Some(rows);
+                Ok(None)
+            }
+        }
     }
 
     /// EXPLAIN ANALYZE's lines.

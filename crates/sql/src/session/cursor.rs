@@ -43,6 +43,9 @@ pub(super) async fn declare(
     }
     let node = stmt.query.as_ref().ok_or_else(|| Error::internal("DECLARE CURSOR without a query"))?;
     let statement = Arc::new(session.bind_query(node, sql, &[], 0, false)?);
+    if matches!(&statement.kind, Kind::Query(query) if query.changes_in_with()) {
+        return Err(Error::unsupported("DECLARE CURSOR must not contain data-modifying statements in WITH"));
+    }
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());

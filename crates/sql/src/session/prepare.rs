@@ -128,7 +128,8 @@ impl Session {
             ir::Statement::Delete(_) => Verb::Delete,
         };
         let writes = verb != Verb::Select
-            || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
+            || matches!(&bound.statement, ir::Statement::Select(query)
+                if !query.locking.is_empty() || query.ctes.iter().any(|cte| cte.modifies));
         let stats = EngineStats { engine: &*self.shared.engine };
         let plan = plan::plan(&bound.statement, &catalog, &stats)?;
         let refused = bound.refused;

@@ -126,10 +126,13 @@ impl Session {
                 let statement = self.begin_query(statement).await?;
                 let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
                 self.send_notices(out);
+                let mut execution = self.execution(&query.plan, params);
+                if !execution.is_ready() {
+                    self.fill(&mut execution).await?;
+                }
                 if !query.columns.is_empty() || query.verb == Verb::Select {
                     out.columns(&query.columns);
                 }
-                let mut execution = self.execution(&query.plan, params);
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
                 self.keep(execution);
                 self.end_query(out);
@@ -160,6 +163,7 @@ impl Session {
             }
             if query.writes && self.read_only {
                 let what = match query.verb {
+                    Verb::Select if query.changes_in_with() => "SELECT",
                     Verb::Select => "SELECT FOR UPDATE",
                     verb => verb.word(),
                 };
@@ -198,6 +202,33 @@ impl Session {
         self.send_notices(out);
     }
 
+    /// Runs a statement that changes rows to its end, before its rows are handed out.
+    async fn fill(&mut self, execution: &mut Execution) -> Result<()> {
+        let own = self.has_own_ddl().then(|| self.catalog());
+        loop {
+            let wait = {
+                let eval = match &own {
+                    Some(catalog) => StatementContext::new(&self.environment, Arc::clone(catalog)),
+                    None => StatementContext::of_committed(&self.environment),
+                };
+                let host = &self.environment.host;
+                let mut cx = ExecCx {
+                    txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
+                    eval: &eval,
+                    cancel: self.cancel.flag(),
+                    now: &|| host.monotonic_nanos(),
+                    deadline: self.deadline.get(),
+                    memory: &self.shared.memory,
+                };
+                execution.fill(&mut cx)?
+            };
+            match wait {
+                Some(wait) => self.wait_for_lock(wait).await?,
+                None => return Ok(()),
+            }
+        }
+    }
+
     /// Runs an execution until it is done or `max_rows` (0 = all) rows are out. Answers rows and whether it is done.
     pub(super) async fn drive(
         &mut self,
@@ -206,6 +237,9 @@ impl Session {
         max_rows: u64,
         out: &mut dyn Output,
     ) -> Result<(u64, bool)> {
+        if !execution.is_ready() {
+            self.fill(execution).await?;
+        }
         let own = self.has_own_ddl().then(|| self.catalog());
         loop {
             let progress = {
