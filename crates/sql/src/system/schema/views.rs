@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, names, views};
+use crate::system::{SystemRelation, names, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -33,7 +33,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("ispopulated", BOOL),
             ("definition", TEXT),
         ],
-        rows: empty,
+        rows: views::materialized_views,
     },
     SystemRelation {
         oid: Oid(12082),
@@ -183,6 +183,6 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_views",
         columns: &[("schemaname", NAME), ("viewname", NAME), ("viewowner", NAME), ("definition", TEXT)],
-        rows: empty,
+        rows: views::views,
     },
 ];
