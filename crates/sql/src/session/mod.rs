@@ -132,6 +132,8 @@ enum Block {
 struct NamedSavepoint {
     name: String,
     point: Savepoint,
+    /// Whether the transaction was read-only at this point.
+    read_only: bool,
 }
 
 struct Portal {
@@ -152,6 +154,10 @@ pub struct Session {
     txn: Option<Box<dyn Txn>>,
     block: Block,
     read_only: bool,
+    /// The transaction has run a query: its characteristics are fixed.
+    has_queried: bool,
+    /// The transaction has its own `transaction_deferrable`.
+    has_deferrable: bool,
     savepoints: Vec<NamedSavepoint>,
     statements: FxHashMap<String, Arc<Statement>>,
     portals: FxHashMap<String, Portal>,
@@ -226,6 +232,7 @@ impl Session {
                 pid,
                 sleep: Cell::new(0),
                 sequence_gate: Cell::new(Lsn(0)),
+                read_only: Cell::new(false),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
             },
@@ -234,6 +241,8 @@ impl Session {
             txn: None,
             block: Block::None,
             read_only: false,
+            has_queried: false,
+            has_deferrable: false,
             savepoints: Vec::new(),
             statements: FxHashMap::default(),
             portals: FxHashMap::default(),
