@@ -248,6 +248,15 @@ pub enum InsertOutcome {
     Conflict(RowId),
 }
 
+/// What a command sees, kept beyond its end ([`Txn::keep_view`]). Holds garbage back until it is dropped.
+pub struct KeptView(pub Box<dyn Any + Send>);
+
+impl std::fmt::Debug for KeptView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeptView")
+    }
+}
+
 /// A point in a transaction that it can go back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(pub u64);
@@ -285,6 +294,12 @@ pub trait Txn: Send {
     /// Starts a command that sees the newest committed state also at REPEATABLE READ: what the queries behind foreign keys
     /// look at. The next [`Txn::begin_command`] returns to the transaction's view.
     fn begin_newest_command(&mut self);
+
+    /// The view of the current command, for a cursor or portal that goes on after others. REQUIRES a command.
+    fn keep_view(&mut self) -> KeptView;
+
+    /// Goes on with a command whose view was kept: sees what it saw. It must not write.
+    fn resume_command(&mut self, view: &KeptView);
 
     /// Ends the command's view, so that it stops holding garbage back while the client thinks (READ COMMITTED).
     fn end_command(&mut self);
@@ -362,6 +377,9 @@ pub trait Txn: Send {
 
     /// A point to go back to.
     fn savepoint(&mut self) -> Savepoint;
+
+    /// Forgets `savepoint` and those after it; what was done since stays.
+    fn release(&mut self, savepoint: Savepoint);
 
     /// Undoes everything since `savepoint` and releases the row locks taken since. The savepoint stays usable.
     fn rollback_to(&mut self, savepoint: Savepoint);

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId};
 use engine_api::{
-    Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, RowBatch,
-    RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
+    Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView,
+    RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode, TableRef, Txn, TxnOptions,
+    WaitPolicy,
 };
 use mvcc::index::{OrderedIndex as _, Rows};
 use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin};
@@ -50,6 +51,8 @@ pub(crate) struct Transaction {
     /// The transaction's view while a command has a newer one ([`Txn::begin_newest_command`]).
     pub held: Option<ViewToken>,
     pub command: CommandId,
+    /// The newest command, while an older one goes on ([`Txn::resume_command`]).
+    latest: CommandId,
     pub gate: Lsn,
     /// What was not sent ahead of the record.
     pub redo: Vec<u8>,
@@ -65,6 +68,21 @@ pub(crate) struct Transaction {
     /// Keys before and after a change, while it is entered.
     keys: (Vec<u8>, Vec<u8>),
     rows: Rows,
+}
+
+/// A view that outlives its command.
+struct Kept {
+    shard: Shard,
+    token: Option<ViewToken>,
+    command: CommandId,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            self.shard.0.store.end_view(token);
+        }
+    }
 }
 
 /// Positions in a table's list of indexes.
@@ -83,6 +101,7 @@ impl Transaction {
             token: None,
             held: None,
             command: CommandId(0),
+            latest: CommandId(0),
             gate: Lsn(0),
             redo: Vec::new(),
             redo_ahead: 0,
@@ -528,6 +547,11 @@ impl Transaction {
         }
     }
 
+    /// Makes the newest command the current one again.
+    fn leave_resumed(&mut self) {
+        self.command = self.command.max(self.latest);
+    }
+
     fn end_view_of_command(&mut self) {
         if let Some(token) = self.token.take() {
             self.shard.0.store.end_view(token);
@@ -562,6 +586,7 @@ impl Txn for Transaction {
     }
 
     fn begin_newest_command(&mut self) {
+        self.leave_resumed();
         self.command.0 += 1;
         self.note_catalog();
         if self.options.isolation == Isolation::ReadCommitted || self.held.is_some() {
@@ -573,6 +598,7 @@ impl Txn for Transaction {
     }
 
     fn begin_command(&mut self) {
+        self.leave_resumed();
         self.command.0 += 1;
         self.note_catalog();
         if self.held.is_some() {
@@ -587,7 +613,32 @@ impl Txn for Transaction {
         }
     }
 
+    fn keep_view(&mut self) -> KeptView {
+        let store = &self.shard.0.store;
+        let token = match &self.token {
+            Some(held) => store.share_view(held),
+            None => store.begin_view(),
+        };
+        KeptView(Box::new(Kept { shard: self.shard.clone(), token: Some(token), command: self.command }))
+    }
+
+    fn resume_command(&mut self, view: &KeptView) {
+        let Some(kept) = view.0.downcast_ref::<Kept>() else { return self.begin_command() };
+        self.latest = self.latest.max(self.command);
+        self.command = kept.command;
+        self.note_catalog();
+        if let Some(token) = self.held.take() {
+            self.end_view_of_command();
+            self.token = Some(token);
+        }
+        if self.options.isolation == Isolation::ReadCommitted {
+            self.end_view();
+            self.token = kept.token.as_ref().map(|token| self.shard.0.store.share_view(token));
+        }
+    }
+
     fn end_command(&mut self) {
+        self.leave_resumed();
         if self.options.isolation == Isolation::ReadCommitted {
             self.end_view();
         }
@@ -716,6 +767,10 @@ impl Txn for Transaction {
             made: self.definitions.made.len(),
         });
         Savepoint(self.marks.len() as u64 - 1)
+    }
+
+    fn release(&mut self, savepoint: Savepoint) {
+        self.marks.truncate(savepoint.0 as usize);
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {

@@ -7,8 +7,12 @@ use base::{Error, Notice, Result, Severity, SqlState};
 use engine_api::{Isolation, Savepoint, Step, TxnOptions};
 use rupg_sql::nodes::{Node, TransactionStmt, TransactionStmtKind};
 
+use super::portal::Portal;
 use super::settings::isolation_of;
 use super::{Block, NamedSavepoint, Output, Session};
+
+/// Savepoints of one transaction at a time: each costs some hundred bytes.
+const SAVEPOINTS_MAX: usize = 1 << 18;
 
 /// Characteristics given with BEGIN or SET TRANSACTION.
 #[derive(Default)]
@@ -131,6 +135,13 @@ impl Session {
 
     /// Commits the open transaction, if any. The gate rises to it.
     pub(super) async fn commit_transaction(&mut self, out: &mut dyn Output) -> Result<()> {
+        if self.txn.is_some()
+            && self.holds_cursors()
+            && let Err(error) = Box::pin(self.hold_cursors()).await
+        {
+            self.abort_transaction();
+            return Err(error);
+        }
         let Some(mut txn) = self.txn.take() else {
             return Ok(());
         };
@@ -177,7 +188,7 @@ impl Session {
     fn end_block(&mut self) {
         self.block = Block::None;
         self.savepoints.clear();
-        self.portals.clear();
+        self.retain_portals(Portal::is_held);
         self.read_only = false;
         self.has_queried = false;
         self.has_deferrable = false;
@@ -213,7 +224,8 @@ impl Session {
                     txn.end_command();
                 }
                 self.block = Block::Failed;
-                self.portals.clear();
+                let level = self.savepoints.len();
+                self.retain_portals(|portal| portal.is_held() || portal.level < level);
             }
             (_, None) => {
                 if let Some(mut txn) = self.txn.take() {
@@ -221,7 +233,7 @@ impl Session {
                     self.gate = self.gate.max(txn.gate());
                 }
                 self.block = Block::Failed;
-                self.portals.clear();
+                self.retain_portals(Portal::is_held);
             }
         }
     }
@@ -431,6 +443,10 @@ impl Session {
     fn savepoint(&mut self, name: &str) -> Result<()> {
         self.require_block("SAVEPOINT")?;
         self.ensure_transaction()?;
+        if self.savepoints.len() >= SAVEPOINTS_MAX {
+            return Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory")
+                .detail(format!("A transaction can have at most {SAVEPOINTS_MAX} savepoints at a time.")));
+        }
         let txn = self.txn.as_mut().expect("just ensured");
         let point = txn.savepoint();
         self.savepoints.push(NamedSavepoint { name: name.to_string(), point, read_only: self.read_only });
@@ -446,8 +462,12 @@ impl Session {
     fn release(&mut self, name: &str) -> Result<()> {
         self.require_block("RELEASE SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
-        let read_only = self.savepoints[at].read_only;
+        let NamedSavepoint { point, read_only, .. } = self.savepoints[at];
+        self.transaction().release(point);
         self.savepoints.truncate(at);
+        for portal in self.portals.values_mut() {
+            portal.level = portal.level.min(at);
+        }
         self.restore_read_only(read_only);
         Ok(())
     }
@@ -462,7 +482,7 @@ impl Session {
         txn.rollback_to(point);
         self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);
         self.restore_read_only(self.savepoints[at].read_only);
-        self.portals.clear();
+        self.retain_portals(|portal| portal.is_held() || portal.level <= at);
         self.block = Block::Open;
         Ok(())
     }

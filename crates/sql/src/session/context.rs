@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
 use super::settings::Settings;
-use crate::functions::{EvalContext, Identity, PreparedStatement, Wish};
+use crate::functions::{EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 
 /// The part of a session that lives as long as the connection and that statements read.
 pub struct Environment {
@@ -27,6 +27,8 @@ pub struct Environment {
     pub sequences: RefCell<(FxHashMap<Oid, i64>, Option<Oid>)>,
     /// Named prepared statements, for `pg_prepared_statements`.
     pub prepared: RefCell<Vec<PreparedStatement>>,
+    /// Named portals: `pg_cursors`, and where WHERE CURRENT OF finds its row.
+    pub cursors: RefCell<Vec<OpenCursor>>,
     /// State of `random()`.
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
@@ -200,6 +202,14 @@ impl EvalContext for StatementContext<'_> {
 
     fn prepared_statements(&self) -> Vec<PreparedStatement> {
         self.environment.prepared.borrow().clone()
+    }
+
+    fn cursors(&self) -> Vec<OpenCursor> {
+        self.environment.cursors.borrow().clone()
+    }
+
+    fn cursor_row(&self, cursor: &str, table: Oid, name: &str) -> Result<base::RowId> {
+        super::portal::current_row(&self.environment.cursors.borrow(), cursor, table, name)
     }
 
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)> {

@@ -31,8 +31,9 @@ pub(super) fn result_columns(node: &Node) -> Option<Arc<[ResultColumn]>> {
 }
 
 /// What a statement is refused for when it is parsed, as its result's columns cannot be told.
-pub(super) fn check_described(session: &Session, node: &Node) -> Result<()> {
+pub(super) fn check_described(session: &mut Session, node: &Node, sql: &str) -> Result<()> {
     match node {
+        Node::DeclareCursorStmt(stmt) => cursor::check_declared(session, stmt, sql),
         Node::VariableShowStmt(stmt) if !is_all(stmt) => shown(session, stmt).map(drop),
         _ => Ok(()),
     }
@@ -351,8 +352,9 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
             catalog_version: catalog.version,
         }
     };
+    let statement = Arc::new(statement);
+    session.keep_statement(&name, Arc::clone(&statement))?;
     session.note_prepared(&name, &statement, true);
-    session.statements.insert(name, Arc::new(statement));
     Ok("PREPARE")
 }
 
@@ -361,7 +363,7 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut
     let mut statement = session.statement(name)?;
     if matches!(statement.kind, Kind::Query(_)) && !statement.is_valid_for(session.catalog().version) {
         statement = session.rebound(&statement)?;
-        session.statements.insert(name.to_string(), Arc::clone(&statement));
+        session.keep_statement(name, Arc::clone(&statement))?;
     }
     if stmt.params.len() != statement.param_types.len() {
         return Err(Error::new(
@@ -410,7 +412,7 @@ fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
         DiscardMode::DISCARD_ALL => {
             session.check_no_block("DISCARD ALL")?;
             session.forget_prepared(None);
-            session.portals.clear();
+            session.retain_portals(|_| false);
             session.environment.sequences.take();
             let mut settings = session.environment.settings.borrow_mut();
             settings.reset_all(0)?;
