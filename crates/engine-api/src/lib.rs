@@ -23,7 +23,8 @@ pub use catalog::{
     SchemaDesc, SequenceDesc, TableDesc, TableKind, ViewDesc, ViewRelation, oids,
 };
 pub use engine::{
-    CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeyRange, MemoryUse, RowLockMode,
-    RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
+    CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryUse,
+    RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions,
+    WaitPolicy,
 };
 pub use wait::{Step, Wait, WaitCell};

@@ -615,6 +615,20 @@ impl<'a> Binder<'a, '_> {
         Ok((written, Query { from: trees, ..Query::default() }))
     }
 
+    /// WHERE, or WHERE CURRENT OF.
+    fn which_rows(&mut self, clause: Option<&'a Node>, written: &Written, query: &mut Query) -> Result<()> {
+        if let Some(Node::CurrentOfExpr(current)) = clause {
+            if written.through.is_some() {
+                return Err(Error::unsupported("WHERE CURRENT OF on a view is not implemented"));
+            }
+            query.current_of = Some(current.cursor_name.clone().unwrap_or_default().to_string());
+            return Ok(());
+        }
+        let filter = self.condition(clause, Place::Where, "WHERE")?;
+        query.filter = written.within_view(filter);
+        Ok(())
+    }
+
     /// UPDATE.
     pub(super) fn update(&mut self, update: &'a UpdateStmt) -> Result<Bound> {
         self.push_scope();
@@ -622,8 +636,7 @@ impl<'a> Binder<'a, '_> {
         let (written, mut query) = self.modified_rows(update.relation.as_deref(), &update.fromClause, "update")?;
         let table = Arc::clone(&written.table);
         let set = self.set_list(&update.targetList, &written)?;
-        let filter = self.condition(update.whereClause.as_ref(), Place::Where, "WHERE")?;
-        query.filter = written.within_view(filter);
+        self.which_rows(update.whereClause.as_ref(), &written, &mut query)?;
         let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
         self.unused_ctes()?;
@@ -642,8 +655,7 @@ impl<'a> Binder<'a, '_> {
         self.add_ctes(delete.withClause.as_deref())?;
         let (written, mut query) =
             self.modified_rows(delete.relation.as_deref(), &delete.usingClause, "delete from")?;
-        let filter = self.condition(delete.whereClause.as_ref(), Place::Where, "WHERE")?;
-        query.filter = written.within_view(filter);
+        self.which_rows(delete.whereClause.as_ref(), &written, &mut query)?;
         let table = written.table;
         let list = delete.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
