@@ -13,6 +13,7 @@
 mod aggregate;
 mod budget;
 mod cte;
+mod current;
 mod distinct;
 mod filter;
 mod foreign_key;
@@ -42,8 +43,10 @@ use types::Datum;
 use crate::functions::EvalContext;
 use crate::plan::{Node, Plan, QueryPlan};
 
+pub(crate) use budget::Held;
 pub use budget::MemoryBudget;
 pub(crate) use machine::{Machine, SubplanState};
+pub(crate) use rows::datum_bytes;
 
 /// What an execution works with.
 pub struct ExecCx<'a> {
@@ -246,6 +249,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Limit(node) => Box::new(limit::Limit::new(node)),
         Node::SetOp(node) => Box::new(set_op::SetOp::new(node)),
         Node::LockRows(node) => Box::new(lock_rows::LockRows::new(node)),
+        Node::Current(node) => Box::new(current::Current::new(node)),
         Node::Insert(node) => Box::new(modify::insert::Insert::new(node)),
         Node::Update(node) => Box::new(modify::update::Update::new(node)),
         Node::Delete(node) => Box::new(modify::delete::Delete::new(node)),
@@ -263,55 +267,8 @@ pub struct Execution {
     changed: u64,
     held: budget::Held,
     shared: cte::Shared,
-    /// All rows of a statement that changes some, which are handed out when it is done; `None` until it is.
-    filled: Option<Filled>,
-    /// What [`Execution::fill`] has so far.
-    filling: Filled,
     /// Rows of the root's node and time, for EXPLAIN ANALYZE.
     analyze: Option<Analysis>,
-}
-
-/// Rows to be handed out.
-#[derive(Default)]
-struct Filled {
-    values: Vec<Datum>,
-    width: usize,
-    rows: usize,
-    at: usize,
-    /// Bytes not taken from the budget yet.
-    uncounted: usize,
-}
-
-/// Bytes that rows to be handed out may take before the budget hears of them.
-const UNCOUNTED_BYTES: usize = 64 << 10;
-
-impl RowSink for Filled {
-    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
-        self.width = row.len();
-        self.uncounted += row.iter().map(rows::datum_bytes).sum::<usize>();
-        self.values.extend(row.iter().cloned());
-        self.rows += 1;
-        Ok(self.uncounted > UNCOUNTED_BYTES)
-    }
-}
-
-impl Filled {
-    /// Hands rows out as [`drive`] does.
-    fn drain(&mut self, sink: &mut dyn RowSink, max_rows: u64, handed_out: &mut u64) -> Result<Progress> {
-        while self.at < self.rows {
-            let full = sink.row(OutputRow::of(&self.values[self.at * self.width..(self.at + 1) * self.width]))?;
-            self.at += 1;
-            *handed_out += 1;
-            if *handed_out == max_rows {
-                *handed_out = 0;
-                return Ok(Progress::MaxRows { rows: max_rows });
-            }
-            if full {
-                return Ok(Progress::SinkFull);
-            }
-        }
-        Ok(Progress::Done { rows: std::mem::take(handed_out) })
-    }
 }
 
 #[derive(Default)]
@@ -333,8 +290,6 @@ impl Execution {
         let shared = cte::Shared::new(plan.cells);
         Execution {
             shared,
-            filled: None,
-            filling: Filled::default(),
             plan,
             machine,
             pending: None,
@@ -359,7 +314,6 @@ impl Execution {
         self.handed_out = 0;
         self.changed = 0;
         self.held.release();
-        (self.filled, self.filling) = (None, Filled::default());
         if self.plan.cells != (0, 0) {
             self.shared = cte::Shared::new(self.plan.cells);
         }
@@ -396,10 +350,7 @@ impl Execution {
             changed: self.changed,
             shared: &mut self.shared,
         };
-        let result = match &mut self.filled {
-            Some(filled) => filled.drain(sink, max_rows, &mut self.handed_out),
-            None => drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out),
-        };
+        let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;
         if let (Some(analysis), Some(started)) = (&mut self.analyze, started) {
             analysis.nanos += (cx.now)().saturating_sub(started);
@@ -413,37 +364,6 @@ impl Execution {
             Progress::Done { rows } => Progress::Done { rows: if self.plan.changes { self.changed } else { rows } },
             other => other,
         })
-    }
-
-    /// Whether rows may be handed out: those of a statement that changes rows are not before all is changed.
-    pub fn is_ready(&self) -> bool {
-        !self.plan.fills || self.filled.is_some()
-    }
-
-    /// Runs a statement that changes rows to its end and keeps what it returns. To be called again after a wait.
-    ///
-    /// # Errors
-    /// Those of the statement.
-    pub fn fill(&mut self, cx: &mut ExecCx<'_>) -> Result<Option<Wait>> {
-        let mut rows = std::mem::take(&mut self.filling);
-        let progress = loop {
-            let progress = self.run(cx, &mut rows, 0)?;
-            self.held.charge(std::mem::take(&mut rows.uncounted), cx.memory)?;
-            if !matches!(progress, Progress::SinkFull) {
-                break progress;
-            }
-        };
-        match progress {
-            Progress::Wait(wait) => {
-                self.filling = rows;
-                Ok(Some(wait))
-            }
-            Progress::Done { .. } | Progress::MaxRows { .. } | Progress::SinkFull => {
-                self.handed_out = 0;
-                self.filled = Some(rows);
-                Ok(None)
-            }
-        }
     }
 
     /// EXPLAIN ANALYZE's lines.

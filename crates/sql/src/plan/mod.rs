@@ -28,9 +28,9 @@ use types::{Datum, InputContext, OutputSettings};
 
 pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub(crate) use node::{
-    Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, DeleteNode, DistinctNode, FilterNode,
-    FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource,
-    LockRowsNode, LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan,
+    Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
+    FilterNode, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode,
+    ListSource, LockRowsNode, LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan,
     RecursionNode, ScanNode, SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode,
     ValuesNode, WindowNode, WorkTableNode,
 };
@@ -47,6 +47,17 @@ pub struct Plan {
     pub(crate) fills: bool,
     /// How many WITH queries are kept, and how many of them are recursive.
     pub(crate) cells: (usize, usize),
+    /// What follows the result's columns in each row of a cursor's query: identities of the rows of these tables.
+    pub(crate) row_ids: Vec<RowOf>,
+}
+
+/// A table whose rows a cursor's query passes on.
+#[derive(Clone, Debug)]
+pub struct RowOf {
+    /// The table.
+    pub table: Oid,
+    /// FOR UPDATE or kin locks them.
+    pub locked: bool,
 }
 
 /// What the planner asks about tables.
@@ -73,6 +84,18 @@ pub fn plan(statement: &ir::Statement, catalog: &Catalog, stats: &dyn PlannerSta
     plan_with_params(statement, walk::params(statement), catalog, stats)
 }
 
+/// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_cursor(query: &ir::Query, catalog: &Catalog, stats: &dyn PlannerStats) -> Result<Arc<Plan>> {
+    let params = walk::params(&Statement::Select(Box::new(query.clone())));
+    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params };
+    let (root, row_ids) = query::plan_cursor(query, &cx)?;
+    let cells = cx.cells.counts();
+    Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids }))
+}
+
 /// Plans a statement whose frame has room for at least `params` parameters.
 pub(crate) fn plan_with_params(
     statement: &Statement,
@@ -87,12 +110,17 @@ pub(crate) fn plan_with_params(
     }
     let changes = !matches!(statement, Statement::Select(_));
     let fills = (changes && !root.output.is_empty()) || root.ctes.iter().any(|cte| cte.modifies);
-    Ok(Arc::new(Plan { root: Arc::new(root), changes, fills, cells: cx.cells.counts() }))
+    Ok(Arc::new(Plan { root: Arc::new(root), changes, fills, cells: cx.cells.counts(), row_ids: Vec::new() }))
 }
 
 impl Plan {
     pub(crate) fn query(&self) -> &Arc<QueryPlan> {
         &self.root
+    }
+
+    /// Whether its rows come again, backward, without being kept: a cursor that does not say how it scrolls can then.
+    pub(crate) fn goes_backward(&self) -> bool {
+        self.root.root.goes_backward()
     }
 
     /// EXPLAIN's lines.

@@ -140,13 +140,13 @@ pub(super) fn walk_statement<'a>(statement: &'a Statement, depth: usize, f: &mut
                 update.filter.iter().for_each(|e| walk(e, depth, f));
             }
             insert.returning.iter().for_each(|t| walk(&t.expr, depth, f));
-            insert.checks.iter().for_each(|(_, e)| walk(e, depth, f));
+            insert.checks.iter().chain(&insert.view_checks).for_each(|(_, e)| walk(e, depth, f));
             insert.generated.iter().for_each(|(_, e)| walk(e, depth, f));
         }
         Statement::Update(update) => {
             walk_query(&update.query, depth, f);
             update.set.iter().for_each(|(_, e)| walk(e, depth, f));
-            update.checks.iter().for_each(|(_, e)| walk(e, depth, f));
+            update.checks.iter().chain(&update.view_checks).for_each(|(_, e)| walk(e, depth, f));
             update.generated.iter().for_each(|(_, e)| walk(e, depth, f));
             update.returning.iter().for_each(|t| walk(&t.expr, depth, f));
         }
