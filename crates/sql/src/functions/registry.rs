@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Aggregate, CastEntry, Function, Operator, SetFunction, aggregates, arithmetic, array, casts, comparison, datetime,
-    format, json, math, operators, session, sets, text,
+    format, json, math, operators, record, session, sets, text,
 };
 
 static SCALAR_TABLES: &[&[Function]] = &[
@@ -23,6 +23,7 @@ static SCALAR_TABLES: &[&[Function]] = &[
     json::FUNCTIONS,
     math::FUNCTIONS,
     math::integers::FUNCTIONS,
+    record::FUNCTIONS,
     session::FUNCTIONS,
     text::FUNCTIONS,
     text::bytes::FUNCTIONS,

@@ -8,8 +8,10 @@ mod constraints;
 mod definitions;
 mod deparse;
 mod information;
+mod internal_functions;
 mod kinds;
 mod names;
+mod procedures;
 mod relations;
 mod schema;
 mod views;
@@ -23,6 +25,7 @@ use schema::all;
 
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
+pub(crate) use procedures::{function_name, functions_named};
 pub use deparse::{check_text, default_text, generated_text, restated};
 
 /// A relation computed from the catalog.
