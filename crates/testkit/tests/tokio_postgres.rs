@@ -36,8 +36,20 @@ async fn types(client: &Client) -> Result<()> {
         )
         .await?;
     assert_eq!(insert.params()[1], Type::INT8);
-    let values: [&(dyn ToSql + Sync); 12] =
-        [&-5i16, &(1i64 << 40), &"täxt", &1.25f64, &1.5f32, &true, &[0u8, 255].as_slice(), &at, &list, &words, &"ab", &facts];
+    let values: [&(dyn ToSql + Sync); 12] = [
+        &-5i16,
+        &(1i64 << 40),
+        &"täxt",
+        &1.25f64,
+        &1.5f32,
+        &true,
+        &[0u8, 255].as_slice(),
+        &at,
+        &list,
+        &words,
+        &"ab",
+        &facts,
+    ];
     let row = client.query_one(&insert, &values).await?;
     assert_eq!((row.get::<_, i32>("id"), row.get::<_, i16>("small"), row.get::<_, i64>("big")), (1, -5, 1 << 40));
     assert_eq!((row.get::<_, &str>("t"), row.get::<_, f64>("f"), row.get::<_, f32>("r")), ("täxt", 1.25, 1.5));
@@ -71,7 +83,8 @@ async fn transactions(client: &mut Client) -> Result<()> {
     assert_eq!(inner.execute("DELETE FROM client_tokio", &[]).await?, 2);
     inner.rollback().await?;
     outer.commit().await?;
-    let view = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true).start().await?;
+    let view =
+        client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true).start().await?;
     assert_eq!(view.query_one("SELECT count(*) FROM client_tokio", &[]).await?.get::<_, i64>(0), 2);
     let refused = view.execute("DELETE FROM client_tokio", &[]).await.expect_err("a read-only transaction wrote");
     assert_eq!(refused.code(), Some(&SqlState::READ_ONLY_SQL_TRANSACTION));
@@ -126,7 +139,8 @@ async fn pipelining_and_copy(client: &Client) -> Result<()> {
         count += 1;
     }
     assert_eq!(count, 1000);
-    let simple = client.simple_query("SELECT 1 AS a; UPDATE client_tokio SET t = 'y' WHERE id < 1010 AND id >= 1000").await?;
+    let simple =
+        client.simple_query("SELECT 1 AS a; UPDATE client_tokio SET t = 'y' WHERE id < 1010 AND id >= 1000").await?;
     assert!(simple.iter().any(|m| matches!(m, SimpleQueryMessage::Row(row) if row.get("a") == Some("1"))));
     assert!(simple.iter().any(|m| matches!(m, SimpleQueryMessage::CommandComplete(10))));
     Ok(())

@@ -80,7 +80,8 @@ impl<'a> Binder<'a, '_> {
         };
         let entry = &self.scope().rels[rel];
         let first = entry.columns.len() - width;
-        let column = |i: usize| Expr::Column(Column { level: 0, rel, column: first + i, ty: entry.columns[first + i].ty });
+        let column =
+            |i: usize| Expr::Column(Column { level: 0, rel, column: first + i, ty: entry.columns[first + i].ty });
         let expr = match picked {
             Some(at) => column(at),
             None => Expr::Row((0..width).map(column).collect(), Ty::of(oid::RECORD)),
@@ -99,7 +100,8 @@ impl<'a> Binder<'a, '_> {
         let rel = match found {
             Some(found) => scope.items.get(found.item)?.rel,
             None => {
-                let mut rels = scope.items.iter().filter(|i| i.columns_visible).filter_map(|i| i.rel).filter(|&r| is_system(r));
+                let mut rels =
+                    scope.items.iter().filter(|i| i.columns_visible).filter_map(|i| i.rel).filter(|&r| is_system(r));
                 rels.next().filter(|_| rels.next().is_none())
             }
         };
@@ -126,7 +128,8 @@ fn field_of(query: &Query, column: usize, field: &str) -> Option<(usize, Ty)> {
         Expr::Row(values, _) => values.iter().enumerate().find_map(|(at, value)| {
             let Expr::Column(c) = value else { return None };
             let rel = query.rels.get(c.rel)?;
-            let is_it = c.level == 0 && matches!(rel.kind, RelKind::Function { .. }) && rel.columns[c.column].name == field;
+            let is_it =
+                c.level == 0 && matches!(rel.kind, RelKind::Function { .. }) && rel.columns[c.column].name == field;
             is_it.then_some((at, c.ty))
         }),
         Expr::Column(c) if c.level == 0 => match &query.rels.get(c.rel)?.kind {

@@ -9,8 +9,8 @@ use super::{EvalContext, Function};
 
 /// The table.
 pub(super) static FUNCTIONS: &[Function] = &[
-    immutable(9553, "record field", &[RECORD, INT4], ANYELEMENT, record_field),
-    immutable(9554, "name byte", &[NAME, INT4], CHAR, name_byte),
+    immutable(9595, "record field", &[RECORD, INT4], ANYELEMENT, record_field),
+    immutable(9596, "name byte", &[NAME, INT4], CHAR, name_byte),
 ];
 
 /// The field at a place, counted from 0. The binder knows its type.

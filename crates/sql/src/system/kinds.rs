@@ -83,7 +83,12 @@ pub(super) fn access_methods(rel: &SystemRelation, _: &dyn EvalContext) -> Rows 
     let one = |id: u32, name: &str, handler: &str, kind: &str| {
         row(
             rel,
-            vec![("oid", Datum::Oid(id)), ("amname", text(name)), ("amhandler", function(handler)), ("amtype", text(kind))],
+            vec![
+                ("oid", Datum::Oid(id)),
+                ("amname", text(name)),
+                ("amhandler", function(handler)),
+                ("amtype", text(kind)),
+            ],
         )
     };
     Ok(vec![one(2, "heap", "heap_tableam_handler", "t"), one(403, "btree", "bthandler", "i")])

@@ -25,8 +25,8 @@ use schema::all;
 
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
-pub(crate) use procedures::{function_name, functions_named};
 pub use deparse::{check_text, default_text, generated_text, restated};
+pub(crate) use procedures::{function_name, functions_named};
 
 /// A relation computed from the catalog.
 pub struct SystemRelation {

@@ -252,7 +252,8 @@ pub(super) fn casts(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
         .enumerate()
         .map(|(i, c)| {
             let fits = |f: &&&functions::Function| f.args.first() == Some(&c.source);
-            let function = c.function.and_then(|name| functions::functions_named(name).iter().find(fits).map(|f| f.oid));
+            let function =
+                c.function.and_then(|name| functions::functions_named(name).iter().find(fits).map(|f| f.oid));
             let context = match c.context {
                 CastContext::Implicit => "i",
                 CastContext::Assignment => "a",
