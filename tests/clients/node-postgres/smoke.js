@@ -65,6 +65,16 @@ async function cursors(client) {
   await client.query('COMMIT');
 }
 
+async function notifications(client) {
+  const other = new Client();
+  await other.connect();
+  await client.query('LISTEN client_node');
+  const heard = new Promise((resolve) => client.once('notification', resolve));
+  await other.query(`SELECT pg_notify('client_node', 'hello')`);
+  assert.equal((await heard).payload, 'hello');
+  await other.end();
+}
+
 async function errors(client) {
   await assert.rejects(client.query('INSERT INTO client_node (id) VALUES ($1)', [1]), (error) => {
     assert.equal(error.code, '23505');
@@ -103,6 +113,7 @@ async function main() {
   await moreTypes(client);
   await schema(client);
   await cursors(client);
+  await notifications(client);
   await copy(client);
   await pool();
   await client.query('DROP TABLE client_node, client_node_more');

@@ -242,6 +242,16 @@ func brokenBatch(ctx context.Context, conn *pgx.Conn) {
 	equal([]int64{big, int64(tries)}, []int64{8, 2})
 }
 
+func notifications(ctx context.Context, conn *pgx.Conn) {
+	_, err := conn.Exec(ctx, `LISTEN client_pgx`)
+	check(err)
+	_, err = conn.Exec(ctx, `SELECT pg_notify('client_pgx', 'hello')`)
+	check(err)
+	note, err := conn.WaitForNotification(ctx)
+	check(err)
+	equal([]string{note.Channel, note.Payload}, []string{"client_pgx", "hello"})
+}
+
 func pool(ctx context.Context) {
 	connections, err := pgxpool.New(ctx, "pool_max_conns=4")
 	check(err)
@@ -289,6 +299,7 @@ func main() {
 	moreTypes(ctx, conn)
 	structs(ctx, conn)
 	brokenBatch(ctx, conn)
+	notifications(ctx, conn)
 	pool(ctx)
 	_, err = conn.Exec(ctx, `DROP TABLE client_pgx`)
 	check(err)

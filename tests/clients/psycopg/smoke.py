@@ -192,6 +192,11 @@ async def asynchronous():
             raise AssertionError("a cancelled statement went on")
         except psycopg.errors.QueryCanceled:
             pass
+        await other.execute("LISTEN client_psycopg")
+        await conn.execute("SELECT pg_notify('client_psycopg', 'hello')")
+        await conn.commit()
+        async for note in other.notifies(timeout=5, stop_after=1):
+            assert (note.channel, note.payload) == ("client_psycopg", "hello")
         await other.close()
 
 
