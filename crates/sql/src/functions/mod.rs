@@ -111,6 +111,21 @@ pub trait EvalContext {
     fn cursors(&self) -> Vec<OpenCursor> {
         Vec::new()
     }
+    /// `pg_notify`
+    ///
+    /// # Errors
+    /// 22023; 0A000 where there is no session.
+    fn notify(&self, _channel: &str, _payload: &str) -> Result<()> {
+        Err(base::Error::unsupported("pg_notify is not supported here"))
+    }
+    /// `pg_listening_channels`
+    fn listening_channels(&self) -> Vec<std::sync::Arc<str>> {
+        Vec::new()
+    }
+    /// `pg_notification_queue_usage`
+    fn notification_usage(&self) -> f64 {
+        0.0
+    }
     /// The row of a table that a cursor is on.
     ///
     /// # Errors
