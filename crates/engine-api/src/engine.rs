@@ -83,7 +83,7 @@ pub enum Isolation {
     ReadCommitted,
     /// One view; 40001 on a write conflict.
     RepeatableRead,
-    /// As if one after the other.
+    /// As if one after the other: one view, and at the commit of a writer a look whether what it read still holds.
     Serializable,
 }
 
@@ -327,8 +327,17 @@ pub trait Txn: Send {
     /// Appends to `out` the visible version of `row`; `false` if there is none.
     fn fetch(&mut self, table: &TableRef, row: RowId, out: &mut RowBatch) -> Result<bool>;
 
-    /// Like [`Txn::get`], on the newest committed (or own) versions instead of the view: what foreign-key checks look at.
-    fn get_newest(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()>;
+    /// Like [`Txn::get`], for the row that a foreign key points to; `newest`: on the newest committed (or own) versions
+    /// instead of the view. REQUIRES that the caller locks with KEY SHARE what it finds: the lock, not the read set of a
+    /// SERIALIZABLE transaction, keeps the key in place, so that changes of its other columns are no conflict.
+    fn get_referenced(
+        &mut self,
+        table: &TableRef,
+        index: Oid,
+        key: &[u8],
+        newest: bool,
+        out: &mut RowBatch,
+    ) -> Result<()>;
 
     /// Locks a table until the end of the transaction.
     ///

@@ -15,10 +15,13 @@ use engine_api::{
 };
 use mvcc::index::{OrderedIndex as _, Rows};
 use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin};
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::catalog::Definitions;
+use crate::commit::Look;
 use crate::locks::concurrent;
+use crate::reads::{ReadSet, Span};
 use crate::shard::Shard;
 use crate::storage::{IndexStore, TableHandle, storage_id};
 use crate::unique::{self, Entered};
@@ -56,6 +59,10 @@ pub(crate) struct Transaction {
     /// Bytes of the record that are in the log already.
     pub redo_ahead: u64,
     pub definitions: Definitions,
+    /// What it has read, if it is SERIALIZABLE and may write.
+    pub reads: Option<Arc<Mutex<ReadSet>>>,
+    /// How far the look at `reads` before the commit has come.
+    pub look: Look,
     marks: Vec<Mark>,
     scratch: Vec<u8>,
     /// Keys before and after a change, while it is entered.
@@ -83,9 +90,13 @@ type Entries = SmallVec<[usize; 8]>;
 
 impl Transaction {
     pub fn new(shard: Shard, options: TxnOptions) -> Transaction {
+        let tracks = options.isolation == Isolation::Serializable && !options.read_only;
+        let reads = tracks.then(|| Arc::new(Mutex::new(ReadSet::new(shard.0.store.memory()))));
         Transaction {
             shard,
             options,
+            reads,
+            look: Look::default(),
             core: None,
             token: None,
             held: None,
@@ -273,6 +284,7 @@ impl Transaction {
         if self.options.isolation != Isolation::ReadCommitted && ts > self.view().read_ts {
             return Err(concurrent("update"));
         }
+        self.note_read_row(handle, row, ts);
         Ok(())
     }
 
@@ -289,7 +301,9 @@ impl Transaction {
     ) -> Result<Option<engine_api::Wait>> {
         match why {
             Entered::Duplicate(other) => {
-                self.note_row(handle, other);
+                let ts = self.note_row(handle, other);
+                commit::check_reads(self)?;
+                self.note_read_row(handle, other, ts);
                 let catalog = self.own_catalog();
                 Err(unique::violation(&catalog, handle, index, layout, tuple))
             }
@@ -424,6 +438,46 @@ impl Transaction {
         }
     }
 
+    /// Notes that a SERIALIZABLE transaction rests on a row as the commit at `ts` left it (0: its own).
+    fn note_read_row(&self, handle: &TableHandle, row: RowId, ts: Timestamp) {
+        if ts.0 != 0
+            && let Some(reads) = &self.reads
+        {
+            reads.lock().add_row(&handle.store, row, ts);
+        }
+    }
+
+    /// Notes what a SERIALIZABLE transaction read under a key: the row, if it is the only one that can have the key;
+    /// otherwise all that have it, or will.
+    fn note_read_key(
+        &self,
+        handle: &TableHandle,
+        index: &Arc<IndexStore>,
+        key: &[u8],
+        as_of: Timestamp,
+        out: &RowBatch,
+        first: usize,
+    ) {
+        let Some(reads) = &self.reads else { return };
+        let is_only = index.desc.unique && out.len() == first + 1 && {
+            let row = out.row(first);
+            !handle.shape.key(&index.desc, row.layout, row.tuple, &mut Vec::new())
+        };
+        let mut reads = reads.lock();
+        if !is_only {
+            reads.add_range(&handle.store, Span::point(index, key), as_of);
+        }
+        if is_only || self.held.is_some() {
+            let guard = pin();
+            for row in (first..out.len()).map(|at| out.row(at).row) {
+                // Own rows are kept by their locks.
+                if handle.store.rows.last_commit(row, &guard).is_some() {
+                    reads.add_row(&handle.store, row, as_of);
+                }
+            }
+        }
+    }
+
     /// Appends visible rows of a list found under `key` in an index (R6: only under the key of what is seen).
     fn push_visible(&mut self, handle: &TableHandle, index: &IndexStore, key: &[u8], newest: bool, out: &mut RowBatch) {
         let view = self.view();
@@ -474,6 +528,7 @@ impl Transaction {
 
     /// Ends everything without a commit.
     pub fn undo_all(&mut self) {
+        self.reads = None;
         self.redo.clear();
         self.redo_ahead = 0;
         self.marks.clear();
@@ -611,14 +666,31 @@ impl Txn for Transaction {
     fn get(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
         let handle = TableHandle::of(table)?;
         let index = handle.index(index)?;
+        let first = out.len();
         self.push_visible(handle, &index, key, false, out);
+        if self.reads.is_some() {
+            self.note_read_key(handle, &index, key, self.view().read_ts, out, first);
+        }
         Ok(())
     }
 
-    fn get_newest(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
+    fn get_referenced(
+        &mut self,
+        table: &TableRef,
+        index: Oid,
+        key: &[u8],
+        newest: bool,
+        out: &mut RowBatch,
+    ) -> Result<()> {
         let handle = TableHandle::of(table)?;
         let index = handle.index(index)?;
-        self.push_visible(handle, &index, key, true, out);
+        let first = out.len();
+        // Before the look: what comes after it was not seen.
+        let as_of = if newest { self.shard.0.store.horizon() } else { self.view().read_ts };
+        self.push_visible(handle, &index, key, newest, out);
+        if self.reads.is_some() && out.len() == first {
+            self.note_read_key(handle, &index, key, as_of, out, first);
+        }
         Ok(())
     }
 
@@ -630,6 +702,11 @@ impl Txn for Transaction {
             match handle.store.rows.read(row, &view, &guard) {
                 Read::Visible(version) => {
                     out.push(row, version.layout, version.tuple);
+                    if version.ts.0 != 0
+                        && let Some(reads) = &self.reads
+                    {
+                        reads.lock().add_row(&handle.store, row, view.read_ts);
+                    }
                     (version.ts, true)
                 }
                 Read::Gone(ts) => (ts, false),

@@ -43,6 +43,8 @@ pub struct Environment {
     pub pid: i32,
     /// Microseconds that the statement's expressions wish to sleep ([`EvalContext::wish`]).
     pub sleep: Cell<i64>,
+    /// The transaction is read-only.
+    pub read_only: Cell<bool>,
     /// What replies must wait for because of sequence values that were handed out.
     pub sequence_gate: Cell<Lsn>,
     /// Start of the transaction.
@@ -108,6 +110,11 @@ impl<'a> StatementContext<'a> {
         self.definitions().get(sequence).map_or_else(|| sequence.to_string(), |o| o.name().to_string())
     }
 
+    /// 25006 in a read-only transaction.
+    fn check_may_write(&self, what: &str) -> Result<()> {
+        if self.environment.read_only.get() { Err(super::query::read_only_error(what)) } else { Ok(()) }
+    }
+
     fn not_defined(&self, sequence: Oid) -> Error {
         Error::new(
             SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -149,6 +156,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn next_value(&self, sequence: Oid) -> Result<i64> {
+        self.check_may_write("nextval()")?;
         let value = self.environment.engine.sequence_next(sequence)?;
         let gate = self.environment.engine.sequence_gate(sequence);
         self.environment.sequence_gate.set(self.environment.sequence_gate.get().max(gate));
@@ -162,6 +170,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()> {
+        self.check_may_write("setval()")?;
         if let Some(desc) = self.definitions().sequence(sequence)
             && (value < desc.min || value > desc.max)
         {
@@ -229,6 +238,14 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()> {
+        if ["transaction_isolation", "transaction_read_only", "transaction_deferrable"]
+            .iter()
+            .any(|fixed| fixed.eq_ignore_ascii_case(name))
+        {
+            return Err(
+                Error::unsupported(format!("set_config of {name} is not supported")).hint("Use SET TRANSACTION.")
+            );
+        }
         self.environment.settings.borrow_mut().set(name, value, local, 0)
     }
 

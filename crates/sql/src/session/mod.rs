@@ -144,6 +144,8 @@ struct NamedSavepoint {
     point: Savepoint,
     /// What had been said by then.
     said: notify::Mark,
+    /// Whether the transaction was read-only at this point.
+    read_only: bool,
 }
 
 /// One session.
@@ -154,6 +156,10 @@ pub struct Session {
     txn: Option<Box<dyn Txn>>,
     block: Block,
     read_only: bool,
+    /// The transaction has run a query: its characteristics are fixed.
+    has_queried: bool,
+    /// The transaction has its own `transaction_deferrable`.
+    has_deferrable: bool,
     savepoints: Vec<NamedSavepoint>,
     statements: FxHashMap<String, Arc<Statement>>,
     /// What `statements` are taken to cost.
@@ -236,6 +242,7 @@ impl Session {
                 pid,
                 sleep: Cell::new(0),
                 sequence_gate: Cell::new(Lsn(0)),
+                read_only: Cell::new(false),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
             },
@@ -244,6 +251,8 @@ impl Session {
             txn: None,
             block: Block::None,
             read_only: false,
+            has_queried: false,
+            has_deferrable: false,
             savepoints: Vec::new(),
             statements: FxHashMap::default(),
             statement_bytes: 0,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
+use engine_api::RowLockMode;
 use rupg_sql::nodes::Node;
 use types::{Datum, InputContext};
 
@@ -149,6 +150,10 @@ impl Session {
         };
         let writes = verb != Verb::Select
             || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
+        let lock_words = match &bound.statement {
+            ir::Statement::Select(query) => query.locking.first().map(|lock| lock_words(lock.mode)),
+            _ => None,
+        };
         let stats = EngineStats { engine: &*self.shared.engine };
         let plan = match &bound.statement {
             ir::Statement::Select(query) if for_cursor => plan::plan_cursor(query, &catalog, &stats)?,
@@ -165,6 +170,7 @@ impl Session {
                 locks: bound.tables,
                 verb,
                 writes,
+                lock_words,
                 refused,
             }),
             // What was bound to definitions that may be rolled back is good for one run.
@@ -304,5 +310,15 @@ struct EngineStats<'a> {
 impl plan::PlannerStats for EngineStats<'_> {
     fn row_count(&self, table: Oid) -> u64 {
         self.engine.row_count(table)
+    }
+}
+
+/// The command's name in errors.
+fn lock_words(mode: RowLockMode) -> &'static str {
+    match mode {
+        RowLockMode::KeyShare => "SELECT FOR KEY SHARE",
+        RowLockMode::Share => "SELECT FOR SHARE",
+        RowLockMode::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
+        RowLockMode::Update => "SELECT FOR UPDATE",
     }
 }

@@ -123,6 +123,7 @@ impl Session {
     pub(super) async fn begin_query(&mut self, statement: &Arc<Statement>) -> Result<Arc<Statement>> {
         self.check_not_failed()?;
         self.ensure_transaction()?;
+        self.has_queried = true;
         let mut statement = Arc::clone(statement);
         loop {
             let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
@@ -131,7 +132,7 @@ impl Session {
             }
             if query.writes && self.read_only {
                 let what = match query.verb {
-                    Verb::Select => "SELECT FOR UPDATE",
+                    Verb::Select => query.lock_words.unwrap_or("SELECT"),
                     verb => verb.word(),
                 };
                 return Err(read_only_error(what));

@@ -8,7 +8,7 @@ use engine_api::{Step, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::*;
 use types::{Datum, OutputSettings, oid};
 
-use super::block::{modes, number_of, supported_isolation, text_of};
+use super::block::{Modes, modes, number_of, text_of};
 use super::query::read_only_error;
 use super::settings::isolation_of;
 use super::statement::{Kind, Statement, is_query};
@@ -142,6 +142,17 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
 /// The command's name as PostgreSQL spells it, from the node's: `CreateViewStmt` → `CREATE VIEW`.
 fn command_name(node: &Node) -> String {
     let name = match node {
+        Node::DropStmt(stmt) => return format!("DROP {}", object_words(stmt.removeType)),
+        Node::RenameStmt(stmt) => {
+            // Of a column or a constraint: its table is what is altered.
+            let of_part = matches!(stmt.renameType, ObjectType::OBJECT_COLUMN | ObjectType::OBJECT_TABCONSTRAINT);
+            return format!("ALTER {}", object_words(if of_part { stmt.relationType } else { stmt.renameType }));
+        }
+        Node::AlterObjectSchemaStmt(stmt) => return format!("ALTER {}", object_words(stmt.objectType)),
+        Node::AlterTableStmt(stmt) => return format!("ALTER {}", object_words(stmt.objtype)),
+        Node::TruncateStmt(_) => return "TRUNCATE TABLE".to_string(),
+        // SELECT INTO, as the parser leaves it.
+        Node::SelectStmt(_) => return "SELECT INTO".to_string(),
         Node::ViewStmt(_) => return "CREATE VIEW".to_string(),
         Node::GrantStmt(_) => return "REVOKE".to_string(),
         Node::RuleStmt(_) => return "CREATE RULE".to_string(),
@@ -171,6 +182,30 @@ fn command_name(node: &Node) -> String {
     words
 }
 
+/// The words for a kind of object, as command tags have them.
+fn object_words(kind: ObjectType) -> &'static str {
+    use ObjectType as T;
+    match kind {
+        T::OBJECT_INDEX => "INDEX",
+        T::OBJECT_SEQUENCE => "SEQUENCE",
+        T::OBJECT_SCHEMA => "SCHEMA",
+        T::OBJECT_VIEW => "VIEW",
+        T::OBJECT_MATVIEW => "MATERIALIZED VIEW",
+        T::OBJECT_TYPE | T::OBJECT_ATTRIBUTE => "TYPE",
+        T::OBJECT_DOMAIN | T::OBJECT_DOMCONSTRAINT => "DOMAIN",
+        T::OBJECT_EXTENSION => "EXTENSION",
+        T::OBJECT_FUNCTION => "FUNCTION",
+        T::OBJECT_PROCEDURE => "PROCEDURE",
+        T::OBJECT_AGGREGATE => "AGGREGATE",
+        T::OBJECT_TRIGGER => "TRIGGER",
+        T::OBJECT_RULE => "RULE",
+        T::OBJECT_POLICY => "POLICY",
+        T::OBJECT_ROLE => "ROLE",
+        T::OBJECT_DATABASE => "DATABASE",
+        _ => "TABLE",
+    }
+}
+
 fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
     use VariableSetKind as K;
     let name = stmt.name.as_deref().unwrap_or_default();
@@ -192,8 +227,21 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
             let value = setting_text(session, name, &stmt.args)?;
             if name.eq_ignore_ascii_case("transaction_isolation") {
                 session.environment.settings.borrow().check_value(name, &value)?;
-                let isolation = Some(supported_isolation(isolation_of(&value.to_ascii_lowercase()))?);
-                session.set_transaction(super::block::Modes { isolation, ..Default::default() })?;
+                let level = value.to_ascii_lowercase();
+                let uncommitted = level == "read uncommitted";
+                session.set_transaction(Modes {
+                    isolation: Some(isolation_of(&level)),
+                    uncommitted,
+                    ..Default::default()
+                })?;
+                return Ok("SET");
+            }
+            let is = |setting: &str| name.eq_ignore_ascii_case(setting);
+            if is("transaction_read_only") || is("transaction_deferrable") {
+                session.environment.settings.borrow().check_value(name, &value)?;
+                let given = super::settings::parse_bool(&value);
+                let (read_only, deferrable) = if is("transaction_read_only") { (given, None) } else { (None, given) };
+                session.set_transaction(Modes { read_only, deferrable, ..Default::default() })?;
                 return Ok("SET");
             }
             session.environment.settings.borrow_mut().set(name, &value, stmt.is_local, level)?;
@@ -226,7 +274,7 @@ fn setting_text(session: &Session, name: &str, args: &List) -> Result<String> {
 }
 
 fn set_transaction(session: &mut Session, stmt: &VariableSetStmt, name: &str) -> Result<&'static str> {
-    let modes = modes(&stmt.args)?;
+    let modes = modes(&stmt.args);
     match name {
         "TRANSACTION" if session.block == Block::None => {
             session.push_notice(Error::with_severity(
@@ -264,6 +312,8 @@ fn show(session: &mut Session, stmt: &VariableShowStmt, out: &mut dyn Output) ->
     let columns = result_columns(&node).unwrap_or_default();
     let text = |s: &str| Datum::Text(s.into());
     let output = OutputSettings::default();
+    // The characteristics of a transaction are those of this one.
+    session.ensure_transaction()?;
     if is_all(stmt) {
         out.columns(&columns);
         for (name, value, about) in session.environment.settings.borrow().all() {
