@@ -227,7 +227,11 @@ impl<'a> Binder<'a, '_> {
         }
         let mentions = self.scopes.iter().map(|s| s.mentions.len()).collect::<Vec<_>>();
         let named = call.args.iter().flatten().any(|n| matches!(n, Node::NamedArgExpr(_)));
-        let args = if named { self.named_arguments(call)? } else { self.exprs(&call.args)? };
+        let mut args = if named { self.named_arguments(call)? } else { self.exprs(&call.args)? };
+        if self.rows_as_documents(call, &mut args)? {
+            let expr = args.swap_remove(0).expr;
+            return Ok(Located { expr, at });
+        }
         let Some(found) = self.find_callee(call, &args)? else { return self.cast_call_form(call, args) };
         match found.callee {
             Callee::Scalar(function) => {

@@ -21,6 +21,7 @@ static SCALAR_TABLES: &[&[Function]] = &[
     datetime::FUNCTIONS,
     format::FUNCTIONS,
     json::FUNCTIONS,
+    json::path::FUNCTIONS,
     math::FUNCTIONS,
     math::integers::FUNCTIONS,
     session::FUNCTIONS,
@@ -73,7 +74,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     for a in aggregates::AGGREGATES {
         r.aggregates.entry(a.name).or_default().push(a);
     }
-    for s in sets::SET_FUNCTIONS.iter().chain(text::regexp::SET_FUNCTIONS) {
+    for s in sets::SET_FUNCTIONS.iter().chain(text::regexp::SET_FUNCTIONS).chain(json::path::SET_FUNCTIONS).chain(json::record::SET_FUNCTIONS) {
         r.all_sets.push(s);
         r.sets.entry(s.name).or_default().push(s);
     }
