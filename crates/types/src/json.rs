@@ -312,6 +312,8 @@ impl<'a> Parser<'a> {
             let run = bytes[at..].iter().take_while(|b| **b >= 0x20 && !matches!(b, b'"' | b'\\')).count();
             self.end = at + run;
             if high.is_some() && (run > 0 || bytes.get(self.end) == Some(&b'"')) {
+                // The quote that ends the string is shown too.
+                self.end += (run == 0) as usize;
                 return Err(self.invalid("Unicode low surrogate must follow a high surrogate."));
             }
             if self.builds {

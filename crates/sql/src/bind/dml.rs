@@ -15,8 +15,8 @@ use super::scope::{Place, Scope};
 use super::select::origin;
 use super::{BindContext, Binder, Located, ResultColumn};
 use crate::ir::{
-    Column, ColumnSource, ConflictUpdate, Delete, Expr, Insert, InsertSource, OnConflict, Query, Rel, RelKind, Statement,
-    TableInfo, Target, Ty, Update,
+    Column, ColumnSource, ConflictUpdate, Delete, Expr, Insert, InsertSource, OnConflict, Query, Rel, RelKind,
+    Statement, TableInfo, Target, Ty, Update,
 };
 
 type Bound = (Statement, Vec<ResultColumn>);
@@ -608,7 +608,13 @@ fn not_generated(error: Error, column: &engine_api::ColumnDesc, inserts: bool) -
 
 fn assigned(desc: &TableDesc, index: usize, at: i32) -> Assigned<'static> {
     let column = &desc.columns[index];
-    Assigned { index, name: column.name.clone(), ty: Ty { oid: column.type_oid, typmod: column.typmod }, at, part: None }
+    Assigned {
+        index,
+        name: column.name.clone(),
+        ty: Ty { oid: column.type_oid, typmod: column.typmod },
+        at,
+        part: None,
+    }
 }
 
 /// VALUES without anything around it.

@@ -734,7 +734,8 @@ impl<'a> Binder<'a, '_> {
                 let index = self.scopes.len() - 1 - found.level;
                 let entry = &self.scopes[index].rels[rel];
                 // The row of a function that returns values is the value.
-                if let (crate::ir::RelKind::Function { calls, ordinality: false }, [only]) = (&entry.kind, &entry.columns[..])
+                if let (crate::ir::RelKind::Function { calls, ordinality: false }, [only]) =
+                    (&entry.kind, &entry.columns[..])
                     && calls.len() == 1
                 {
                     let ty = only.ty;

@@ -170,7 +170,10 @@ impl<'a> Binder<'a, '_> {
             let expr = std::mem::replace(&mut arg.expr, Expr::Default);
             arg.expr = self.row_as_document(expr, line_feeds.clone())?;
             // Its elements stand on lines of their own, as other documents in a list do not.
-            if name == "json_agg" && let Expr::Call { ty, function, .. } = &mut arg.expr && function.name == "record json" {
+            if name == "json_agg"
+                && let Expr::Call { ty, function, .. } = &mut arg.expr
+                && function.name == "record json"
+            {
                 *ty = Ty::of(oid::RECORD);
             }
         }

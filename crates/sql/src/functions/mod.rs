@@ -17,6 +17,7 @@ mod operators;
 mod registry;
 mod session;
 mod sets;
+mod spread;
 mod text;
 
 use std::fmt;

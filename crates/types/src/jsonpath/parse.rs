@@ -42,7 +42,9 @@ fn check(expr: &[Node], in_filter: bool, in_subscript: bool) -> Result<()> {
                 check(left, in_filter, in_subscript)?;
                 check(right, in_filter, in_subscript)?;
             }
-            Node::Sign(_, e) | Node::Not(e) | Node::IsUnknown(e) | Node::Exists(e) => check(e, in_filter, in_subscript)?,
+            Node::Sign(_, e) | Node::Not(e) | Node::IsUnknown(e) | Node::Exists(e) => {
+                check(e, in_filter, in_subscript)?
+            }
             Node::LikeRegex { expr, .. } => check(expr, in_filter, in_subscript)?,
             Node::Filter(e) => check(e, true, in_subscript)?,
             Node::Elements(ranges) => {

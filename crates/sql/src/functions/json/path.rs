@@ -6,10 +6,10 @@
 mod run;
 
 use base::{Error, Result, SqlState};
+use types::Datum;
 use types::json::{Value, parse};
 use types::jsonpath::JsonPath;
 use types::oid::*;
-use types::Datum;
 
 use super::super::entry::{immutable, mismatch, set, stable};
 use super::super::{EvalContext, Function, SetFunction};
@@ -133,4 +133,3 @@ fn query(_: &dyn EvalContext, args: &[Datum]) -> Result<Box<dyn Iterator<Item = 
 pub(in super::super) fn check(text: &str) -> Result<()> {
     run::check_patterns(&JsonPath::parse(text)?.expr)
 }
-

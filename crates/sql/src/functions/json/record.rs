@@ -15,7 +15,9 @@ use super::{invalid, write_json};
 /// Names and types of a row's fields.
 fn shape(args: &[Datum]) -> Result<(&Array, &Array)> {
     match args {
-        [Datum::Array(names), Datum::Array(types), ..] if names.values.len() == types.values.len() => Ok((names, types)),
+        [Datum::Array(names), Datum::Array(types), ..] if names.values.len() == types.values.len() => {
+            Ok((names, types))
+        }
         _ => Err(mismatch("record to json")),
     }
 }
@@ -67,7 +69,14 @@ impl Place<'_> {
 }
 
 /// The value of type `ty` that a document says.
-fn populate(text: &str, ty: Oid, typmod: i32, place: &mut Place<'_>, settings: &OutputSettings, now: i64) -> Result<Datum> {
+fn populate(
+    text: &str,
+    ty: Oid,
+    typmod: i32,
+    place: &mut Place<'_>,
+    settings: &OutputSettings,
+    now: i64,
+) -> Result<Datum> {
     let kind = scan::kind(text);
     if kind == Kind::Null {
         return Ok(Datum::Null);

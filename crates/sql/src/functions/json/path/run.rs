@@ -146,20 +146,17 @@ impl Run<'_> {
                 None if scope.lenient => Ok(Flow::On),
                 None => Err(error(MEMBER_NOT_FOUND, format!("JSON object does not contain key \"{key}\""))),
             },
-            (
-                Node::Key(_) | Node::AnyKey | Node::Filter(_) | Node::DateTime(_),
-                Value::Array(values),
-            ) if unwrap => each(self, values, out),
+            (Node::Key(_) | Node::AnyKey | Node::Filter(_) | Node::DateTime(_), Value::Array(values)) if unwrap => {
+                each(self, values, out)
+            }
             (Node::Method(method), Value::Array(values))
                 if unwrap && !matches!(method, Method::Size | Method::Type) =>
             {
                 each(self, values, out)
             }
-            (Node::Key(_), _) => self.structural(
-                scope,
-                MEMBER_NOT_FOUND,
-                "jsonpath member accessor can only be applied to an object",
-            ),
+            (Node::Key(_), _) => {
+                self.structural(scope, MEMBER_NOT_FOUND, "jsonpath member accessor can only be applied to an object")
+            }
             (Node::AnyKey, Value::Object(fields)) => {
                 for (_, value) in fields {
                     if self.steps(rest, value, scope, out, true)? == Flow::Enough {
@@ -331,7 +328,9 @@ impl Run<'_> {
             (Method::Abs, Value::Number(n)) => Value::Number(n.abs()),
             (Method::Floor, Value::Number(n)) => Value::Number(n.floor()),
             (Method::Ceiling, Value::Number(n)) => Value::Number(n.ceil()),
-            (Method::Abs | Method::Floor | Method::Ceiling, _) => return Err(error(NON_NUMERIC, only("a numeric value"))),
+            (Method::Abs | Method::Floor | Method::Ceiling, _) => {
+                return Err(error(NON_NUMERIC, only("a numeric value")));
+            }
             (Method::Double, item) => double(item, &only)?,
             (Method::KeyValue, Value::Object(fields)) => return self.key_values(fields, rest, item, scope, out),
             (Method::KeyValue, _) => return Err(error(OBJECT_NOT_FOUND, only("an object"))),
@@ -410,7 +409,8 @@ impl Run<'_> {
             match <[Value; 1]>::try_from(values) {
                 Ok([Value::Number(n)]) => Ok(n),
                 _ => {
-                    let message = format!("{side} operand of jsonpath operator {} is not a single numeric value", op.symbol());
+                    let message =
+                        format!("{side} operand of jsonpath operator {} is not a single numeric value", op.symbol());
                     Err(error(SINGLETON_REQUIRED, message))
                 }
             }
@@ -592,7 +592,9 @@ pub(super) fn check_patterns(expr: &[Node]) -> Result<()> {
                 check_patterns(left)?;
                 check_patterns(right)?;
             }
-            Node::Sign(_, e) | Node::Not(e) | Node::IsUnknown(e) | Node::Exists(e) | Node::Filter(e) => check_patterns(e)?,
+            Node::Sign(_, e) | Node::Not(e) | Node::IsUnknown(e) | Node::Exists(e) | Node::Filter(e) => {
+                check_patterns(e)?
+            }
             _ => {}
         }
     }
