@@ -17,6 +17,7 @@ mod operators;
 mod registry;
 mod session;
 mod sets;
+mod spread;
 mod text;
 
 use std::fmt;
@@ -29,6 +30,11 @@ pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
+/// Checks what of a path is not checked when it is read: its regular expressions.
+pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
+    json::path::check(text)
+}
+
 /// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
 pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
     use types::oid::{REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE};
