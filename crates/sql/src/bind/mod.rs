@@ -6,8 +6,8 @@
 
 mod coerce;
 mod compare;
-mod cte;
 mod composite;
+mod cte;
 mod dml;
 mod expr;
 mod fold;
