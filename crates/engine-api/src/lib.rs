@@ -22,7 +22,8 @@ pub use catalog::{
     IndexDesc, IndexKey, LayoutDesc, LayoutField, RoleDesc, SchemaDesc, SequenceDesc, TableDesc, TableKind, oids,
 };
 pub use engine::{
-    CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeyRange, MemoryUse, RowLockMode,
-    RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
+    CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryUse,
+    RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions,
+    WaitPolicy,
 };
 pub use wait::{Step, Wait, WaitCell};

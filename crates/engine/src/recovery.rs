@@ -178,6 +178,7 @@ pub(crate) fn open(
         catalog_ts: AtomicU64::new(replayed.last_ts.0),
         tables: RwLock::new(tables.into_iter().collect::<FxHashMap<_, _>>()),
         stripes: Stripes::new(),
+        serial: Mutex::default(),
         sequences,
         new_sequences: Mutex::default(),
         last_ts: AtomicU64::new(replayed.last_ts.0),

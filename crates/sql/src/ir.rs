@@ -74,6 +74,8 @@ pub struct Query {
     pub body: Body,
     /// FOR UPDATE and kin.
     pub locking: Vec<Locking>,
+    /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
+    pub current_of: Option<String>,
 }
 
 /// A call of a set-returning function.

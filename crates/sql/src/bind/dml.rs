@@ -528,13 +528,23 @@ impl<'a> Binder<'a, '_> {
         Ok((table, Query { from: trees, ..Query::default() }))
     }
 
+    /// WHERE, or WHERE CURRENT OF.
+    fn which_rows(&mut self, clause: Option<&'a Node>, query: &mut Query) -> Result<()> {
+        if let Some(Node::CurrentOfExpr(current)) = clause {
+            query.current_of = Some(current.cursor_name.clone().unwrap_or_default().to_string());
+            return Ok(());
+        }
+        query.filter = self.condition(clause, Place::Where, "WHERE")?;
+        Ok(())
+    }
+
     /// UPDATE.
     pub(super) fn update(&mut self, update: &'a UpdateStmt) -> Result<Bound> {
         self.push_scope();
         self.add_ctes(update.withClause.as_deref())?;
         let (table, mut query) = self.modified_rows(update.relation.as_deref(), &update.fromClause, "update")?;
         let set = self.set_list(&update.targetList, &table.desc)?;
-        query.filter = self.condition(update.whereClause.as_ref(), Place::Where, "WHERE")?;
+        self.which_rows(update.whereClause.as_ref(), &mut query)?;
         let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
         self.unused_ctes()?;
@@ -550,7 +560,7 @@ impl<'a> Binder<'a, '_> {
         self.push_scope();
         self.add_ctes(delete.withClause.as_deref())?;
         let (table, mut query) = self.modified_rows(delete.relation.as_deref(), &delete.usingClause, "delete from")?;
-        query.filter = self.condition(delete.whereClause.as_ref(), Place::Where, "WHERE")?;
+        self.which_rows(delete.whereClause.as_ref(), &mut query)?;
         let list = delete.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
         self.unused_ctes()?;

@@ -25,6 +25,8 @@ mod types;
 pub(crate) mod visit;
 mod window;
 
+pub(crate) use select::clause_name;
+
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};

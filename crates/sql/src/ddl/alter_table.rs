@@ -42,6 +42,7 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
         return Ok(tag);
     }
     let table = cx.locked_table(name, TableLockMode::AccessExclusive).await?;
+    cx.session.check_not_in_use(table.oid, &table.name, "ALTER TABLE")?;
     let mut constraints = Vec::new();
     for cmd in commands(stmt) {
         // Every command starts from what the one before it left.

@@ -129,7 +129,11 @@ fn found_or_skip(
 /// Locks what stands for an object: for an index its table.
 async fn lock_for_drop(cx: &mut Cx<'_>, oid: Oid) -> Result<()> {
     let locked = cx.catalog().index(oid).map_or(oid, |index| index.table);
-    cx.lock(locked, TableLockMode::AccessExclusive).await
+    cx.lock(locked, TableLockMode::AccessExclusive).await?;
+    match cx.catalog().table(oid) {
+        Some(table) => cx.session.check_not_in_use(oid, &table.name, "DROP TABLE"),
+        None => Ok(()),
+    }
 }
 
 /// Something that depends on what is to go.

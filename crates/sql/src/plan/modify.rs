@@ -7,8 +7,8 @@ use engine_api::{ConflictArbiter, RowLockMode};
 
 use super::level::Level;
 use super::node::{
-    ConflictAction, DeleteNode, InsertNode, InsertRows, Node, PlannedTable, QueryPlan, RowWriter, SubqueryNode, Target,
-    UpdateNode,
+    ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, Node, PlannedTable, QueryPlan, RowWriter,
+    SubqueryNode, Target, UpdateNode,
 };
 use super::{PlanContext, foreign_key, join, query, walk};
 use crate::expr::{Code, Slot};
@@ -156,6 +156,20 @@ fn may_repeat(query: &Query) -> bool {
     !matches!(query.from[..], [From::Rel(_)])
 }
 
+/// The rows to change: those of FROM and WHERE, or the one that a cursor is on.
+fn rows(level: &mut Level<'_>, query: &Query, table: &Arc<TableInfo>) -> Result<Node> {
+    let Some(cursor) = &query.current_of else {
+        return Ok(join::from_where(level, &query.from, query.filter.as_ref(), None)?.node);
+    };
+    if !matches!(query.from[..], [From::Rel(0)]) {
+        return Err(Error::unsupported("WHERE CURRENT OF with other tables is not supported"));
+    }
+    let reader = level.reader(0, table)?;
+    let alias = level.rels[0].alias.clone();
+    let node = CurrentNode { table: PlannedTable::new(table), alias, reader, cursor: cursor.clone() };
+    Ok(Node::Current(Arc::new(node)))
+}
+
 /// Plans an UPDATE.
 pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<QueryPlan> {
     let query: &Query = &update.query;
@@ -164,7 +178,7 @@ pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<QueryPlan>
     let kinds = Kinds { inserts: true, removes: true };
     let (target, output) =
         target(&mut level, 0, &update.table, &update.checks, &update.generated, &update.returning, kinds)?;
-    let input = join::from_where(&mut level, &query.from, query.filter.as_ref(), None)?.node;
+    let input = rows(&mut level, query, &update.table)?;
     let recheck = query::qualification(&mut level, query)?;
     let set = compile_set(&mut level, &update.set)?;
     let changes: Vec<usize> = update.set.iter().chain(&update.generated).map(|(column, _)| *column).collect();
@@ -184,7 +198,7 @@ pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<QueryPlan>
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
     let kinds = Kinds { inserts: false, removes: true };
     let (target, output) = target(&mut level, 0, &delete.table, &[], &[], &delete.returning, kinds)?;
-    let input = join::from_where(&mut level, &query.from, query.filter.as_ref(), None)?.node;
+    let input = rows(&mut level, query, &delete.table)?;
     let recheck = query::qualification(&mut level, query)?;
     let node = DeleteNode { target, input, recheck, may_repeat: may_repeat(query) };
     finish(level, Node::Delete(Arc::new(node)), output)

@@ -8,6 +8,20 @@ use crate::system::{SystemRelation, empty, names, views};
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
     SystemRelation {
+        oid: Oid(12077),
+        schema: "pg_catalog",
+        name: "pg_cursors",
+        columns: &[
+            ("name", TEXT),
+            ("statement", TEXT),
+            ("is_holdable", BOOL),
+            ("is_binary", BOOL),
+            ("is_scrollable", BOOL),
+            ("creation_time", TIMESTAMPTZ),
+        ],
+        rows: names::cursors,
+    },
+    SystemRelation {
         oid: Oid(12043),
         schema: "pg_catalog",
         name: "pg_indexes",
