@@ -94,7 +94,8 @@ impl Outbox {
                 results.push(sink.socket().try_write(&bytes[range.clone()]));
             }
             several => {
-                let list: Vec<_> = several.iter().map(|(s, range)| (s.socket().as_fd(), &bytes[range.clone()])).collect();
+                let list: Vec<_> =
+                    several.iter().map(|(s, range)| (s.socket().as_fd(), &bytes[range.clone()])).collect();
                 many.send(&list, results);
             }
         }
@@ -260,5 +261,135 @@ impl AsyncWrite for Wire {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.as_mut().poll_flush(cx))?;
         Poll::Ready(shutdown(self.socket(), Shutdown::Write).map_err(io::Error::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    /// Sends a little, nothing, or all, as a sequence of numbers has it.
+    struct Moody(u32);
+
+    impl SendMany for Moody {
+        fn send(&mut self, sends: &[(BorrowedFd<'_>, &[u8])], results: &mut Vec<io::Result<usize>>) {
+            results.clear();
+            for (socket, bytes) in sends {
+                self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let some = match self.0 >> 30 {
+                    0 => 0,
+                    1 => bytes.len() / 2,
+                    _ => bytes.len(),
+                };
+                results.push(match some {
+                    0 if !bytes.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
+                    some => {
+                        rustix::net::send(socket, &bytes[..some], rustix::net::SendFlags::DONTWAIT).map_err(Into::into)
+                    }
+                });
+            }
+        }
+    }
+
+    /// A stream over the outbox, and its peer.
+    fn pair(outbox: &Rc<Outbox>) -> (Wire, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let far = listener.accept().unwrap().0;
+        near.set_nonblocking(true).unwrap();
+        far.set_nonblocking(true).unwrap();
+        (Wire::new(TcpStream::from_std(near).unwrap(), Some(Rc::clone(outbox))), TcpStream::from_std(far).unwrap())
+    }
+
+    fn on_a_core<F: Future>(many: Box<dyn SendMany>, run: impl FnOnce(Rc<Outbox>) -> F) -> F::Output {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let outbox = Rc::new(Outbox::new(many));
+        LocalSet::new().block_on(&runtime, async {
+            spawn_local(Rc::clone(&outbox).run());
+            run(outbox).await
+        })
+    }
+
+    #[test]
+    fn bytes_arrive_in_order_however_little_the_kernel_takes() {
+        on_a_core(Box::new(Moody(7)), |outbox| async move {
+            let mut tasks = Vec::new();
+            for number in 0..6u32 {
+                let (mut wire, mut peer) = pair(&outbox);
+                tasks.push(spawn_local(async move {
+                    let text: Vec<u8> = (0..200_000u32).map(|i| (i.wrapping_mul(31) + number) as u8).collect();
+                    let mut sent = 0;
+                    while sent < text.len() {
+                        // Now short, now too long to be gathered.
+                        let length = ((sent * 7 + number as usize) % (GATHERED * 3 / 2)).clamp(1, text.len() - sent);
+                        sent += wire.write(&text[sent..sent + length]).await.unwrap();
+                        tokio::task::yield_now().await;
+                    }
+                    wire.shutdown().await.unwrap();
+                    (text, wire)
+                }));
+                tasks.push(spawn_local(async move {
+                    let mut read = Vec::new();
+                    peer.read_to_end(&mut read).await.unwrap();
+                    (read, Wire::new(peer, None))
+                }));
+            }
+            for pair in tasks.chunks_mut(2) {
+                let [sent, read] = pair else { unreachable!("tasks come in pairs") };
+                assert!(sent.await.unwrap().0 == read.await.unwrap().0);
+            }
+        });
+    }
+
+    #[test]
+    fn what_is_gathered_leaves_without_another_word() {
+        on_a_core(Box::new(Moody(1)), |outbox| async move {
+            let (mut one, mut peer_of_one) = pair(&outbox);
+            let (mut two, mut peer_of_two) = pair(&outbox);
+            one.write_all(b"one").await.unwrap();
+            two.write_all(b"two").await.unwrap();
+            let mut read = [0; 3];
+            peer_of_one.read_exact(&mut read).await.unwrap();
+            assert_eq!(&read, b"one");
+            peer_of_two.read_exact(&mut read).await.unwrap();
+            assert_eq!(&read, b"two");
+        });
+    }
+
+    #[test]
+    fn a_flushed_stream_can_be_taken_away() {
+        on_a_core(Box::new(Moody(3)), |outbox| async move {
+            let (mut wire, mut peer) = pair(&outbox);
+            wire.write_all(b"before").await.unwrap();
+            wire.flush().await.unwrap();
+            let mut stream = wire.into_stream().unwrap();
+            stream.write_all(b" after").await.unwrap();
+            drop(stream);
+            let mut read = String::new();
+            peer.read_to_string(&mut read).await.unwrap();
+            assert_eq!(read, "before after");
+        });
+    }
+
+    #[test]
+    fn a_broken_connection_is_told_to_the_next_who_writes() {
+        on_a_core(Box::new(Moody(5)), |outbox| async move {
+            let (mut wire, peer) = pair(&outbox);
+            drop(peer);
+            let mut failed = false;
+            for _ in 0..1000 {
+                if wire.write_all(b"hello").await.is_err() || wire.flush().await.is_err() {
+                    failed = true;
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+            assert!(failed);
+        });
     }
 }
