@@ -598,6 +598,23 @@ impl<'a> Binder<'a, '_> {
         let at = value.at;
         let mut indexes = Vec::new();
         let is_slice = |step: &Node| matches!(step, Node::A_Indices(i) if i.is_slice);
+        if value.expr.ty().oid == oid::JSONB {
+            let mut steps = Vec::with_capacity(node.indirection.len());
+            for step in node.indirection.iter().flatten() {
+                match step {
+                    Node::A_Indices(i) => steps.push(&**i),
+                    Node::String(field) => return self.field(value, field),
+                    _ => return Err(self.unsupported("row expansion via \"*\" is not supported here", at)),
+                }
+            }
+            return self.document_subscript(value, &steps);
+        }
+        if node.indirection.iter().flatten().any(|step| matches!(step, Node::A_Indices(_)))
+            && !is_array(value.expr.ty().oid)
+            && value.expr.ty().oid != oid::RECORD
+        {
+            return self.not_subscriptable(value.expr.ty().oid, at);
+        }
         if node.indirection.iter().flatten().any(is_slice) {
             return self.slice(value, &node.indirection);
         }
@@ -621,6 +638,11 @@ impl<'a> Binder<'a, '_> {
             }
         }
         self.subscript(value, indexes)
+    }
+
+    fn not_subscriptable(&self, ty: base::Oid, at: i32) -> Result<Located> {
+        let message = format!("cannot subscript type {} because it does not support subscripting", format_type(ty, -1));
+        Err(self.error(SqlState::DATATYPE_MISMATCH, message, at))
     }
 
     /// Subscripts of which one is a slice, which makes all of them slices: `[n]` is `[1:n]`.
@@ -649,7 +671,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// A bound of a slice; `false` for one that is not written.
-    fn slice_bound(&mut self, node: Option<&'a Node>) -> Result<Expr> {
+    pub(super) fn slice_bound(&mut self, node: Option<&'a Node>) -> Result<Expr> {
         let Some(node) = node else { return Ok(Expr::Const(Datum::Bool(false), BOOL)) };
         let bound = self.expr(node)?;
         let at = bound.at;
@@ -708,7 +730,19 @@ impl<'a> Binder<'a, '_> {
     fn whole_row(&mut self, found: &super::scope::Found, at: i32) -> Result<Expr> {
         let item = self.found_item(found);
         match item.rel {
-            Some(rel) => Ok(Expr::WholeRow { level: found.level, rel }),
+            Some(rel) => {
+                let index = self.scopes.len() - 1 - found.level;
+                let entry = &self.scopes[index].rels[rel];
+                // The row of a function that returns values is the value.
+                if let (crate::ir::RelKind::Function { calls, ordinality: false }, [only]) =
+                    (&entry.kind, &entry.columns[..])
+                    && calls.len() == 1
+                {
+                    let ty = only.ty;
+                    return Ok(Expr::Column(crate::ir::Column { level: found.level, rel, column: 0, ty }));
+                }
+                Ok(Expr::WholeRow { level: found.level, rel })
+            }
             None => Err(self.unsupported("the row of a join is not supported", at)),
         }
     }

@@ -33,6 +33,7 @@ pub(super) static SET_FUNCTIONS: &[SetFunction] = &[
     set(1192, "generate_subscripts", &[ANYARRAY, INT4], &[("", INT4)], generate_subscripts),
     set(2331, "unnest", &[ANYARRAY], &[("", ANYELEMENT)], unnest),
     set(1686, "pg_get_keywords", &[], &[("word", TEXT), ("catcode", CHAR), ("barelabel", BOOL), ("catdesc", TEXT), ("baredesc", TEXT)], keywords::pg_get_keywords),
+    set(3035, "pg_listening_channels", &[], &[("", TEXT)], listening_channels),
     set(3425, "pg_partition_ancestors", &[REGCLASS], &[("relid", REGCLASS)], nothing),
     set(9520, "_pg_expandarray", &[ANYARRAY], &[("x", ANYELEMENT), ("n", INT4)], expand_array),
     set(6160, "string_to_table", &[TEXT, TEXT], &[("", TEXT)], string_to_table).lax(),
@@ -96,6 +97,10 @@ fn expand_array(_: &dyn EvalContext, args: &[Datum]) -> Rows {
 /// The rows of a function about what no relation is.
 fn nothing(_: &dyn EvalContext, _: &[Datum]) -> Rows {
     column(std::iter::empty())
+}
+
+fn listening_channels(cx: &dyn EvalContext, _: &[Datum]) -> Rows {
+    column(cx.listening_channels().into_iter().map(|channel| Datum::text(&channel)))
 }
 
 fn generate_subscripts(_: &dyn EvalContext, args: &[Datum]) -> Rows {

@@ -163,6 +163,8 @@ pub struct Settings {
     pub statement_timeout_ms: u64,
     /// `idle_in_transaction_session_timeout` in milliseconds, 0 = none.
     pub idle_in_transaction_timeout_ms: u64,
+    /// `idle_session_timeout` in milliseconds, 0 = none.
+    pub idle_session_timeout_ms: u64,
     /// Changes to be reported by ParameterStatus: (name, value).
     reports: Vec<(&'static str, Arc<str>)>,
     /// What the client knows of each setting that is reported.
@@ -282,6 +284,7 @@ impl Settings {
             lock_timeout_ms: 0,
             statement_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
+            idle_session_timeout_ms: 0,
             reports: Vec::new(),
             announced: Vec::new(),
             binding_generation: 0,
@@ -540,6 +543,7 @@ impl Settings {
             "default_transaction_read_only" => self.default_read_only = &*text == "on",
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
+            "idle_session_timeout" => self.idle_session_timeout_ms = text.parse().unwrap_or(0),
             "idle_in_transaction_session_timeout" => {
                 self.idle_in_transaction_timeout_ms = text.parse().unwrap_or(0);
             }
