@@ -14,6 +14,7 @@ mod format;
 mod json;
 mod math;
 mod operators;
+mod record;
 mod registry;
 mod session;
 mod sets;

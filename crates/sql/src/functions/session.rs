@@ -131,6 +131,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(2034, "pg_conf_load_time", &[], TIMESTAMPTZ, unsupported),
     stable(2560, "pg_postmaster_start_time", &[], TIMESTAMPTZ, unsupported),
     stable(3778, "pg_tablespace_location", &[OID], TEXT, tablespace_location),
+    stable(3943, "acldefault", &[CHAR, OID], TEXT_ARRAY, privileges::default),
     stable(1922, "has_table_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::table),
     stable(1923, "has_table_privilege", &[NAME, OID, TEXT], BOOL, privileges::table),
     stable(1924, "has_table_privilege", &[OID, TEXT, TEXT], BOOL, privileges::table),
