@@ -414,6 +414,7 @@ fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
             session.forget_prepared(None);
             session.retain_portals(|_| false);
             session.environment.sequences.take();
+            session.environment.advisory.unlock_all();
             let mut settings = session.environment.settings.borrow_mut();
             settings.reset_all(0)?;
             settings.commit();

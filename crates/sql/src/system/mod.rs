@@ -9,6 +9,7 @@ mod definitions;
 mod deparse;
 mod information;
 mod kinds;
+mod locks;
 mod names;
 mod relations;
 mod schema;
