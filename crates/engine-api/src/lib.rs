@@ -19,8 +19,9 @@ mod wait;
 
 pub use batch::{BatchRow, RowBatch};
 pub use catalog::{
-    Catalog, CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, ForeignKeyAction, Identity,
-    IndexDesc, IndexKey, LayoutDesc, LayoutField, RoleDesc, SchemaDesc, SequenceDesc, TableDesc, TableKind, oids,
+    Catalog, CatalogObject, CheckOption, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, ForeignKeyAction,
+    Identity, IndexDesc, IndexExpression, IndexKey, LayoutDesc, LayoutField, OnCommit, Persistence, RoleDesc,
+    SchemaDesc, SequenceDesc, TableDesc, TableKind, ViewDesc, ViewRelation, oids,
 };
 pub use engine::{
     CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryUse,

@@ -117,7 +117,9 @@ impl Replay {
 
     fn put(&mut self, object: CatalogObject) {
         self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
-        if let CatalogObject::Table(table) = &object {
+        if let CatalogObject::Table(table) = &object
+            && table.is_stored()
+        {
             let id = storage_id(table);
             let store = &self.store;
             self.tables.retain(|other, _| other.table != id.table || *other == id);

@@ -479,6 +479,8 @@ pub(crate) struct Target {
     /// Slots of all columns (attribute number - 1).
     pub slots: Vec<Slot>,
     pub checks: Vec<(String, Code)>,
+    /// WITH CHECK OPTION of views that are written through.
+    pub view_checks: Vec<(String, Code)>,
     /// Generated columns (attribute number - 1), computed when all others are.
     pub generated: Vec<(usize, Code)>,
     /// Keys of this table that point to others.

@@ -149,6 +149,16 @@ impl Session {
         run(&mut cx)
     }
 
+    /// Binds the query of a view that is being defined.
+    pub(crate) fn bind_view(&mut self, node: &rupg_sql::nodes::Node, sql: &str) -> Result<bind::BoundView> {
+        self.with_binder(|cx| bind::bind_view(node, sql, cx))
+    }
+
+    /// The columns of its table behind those of a simple view that is not in the catalog yet.
+    pub(crate) fn through_view(&mut self, view: &TableDesc, verb: &str) -> Result<Vec<Option<usize>>> {
+        self.with_binder(|cx| bind::bind_through_view(view, verb, cx))
+    }
+
     /// Binds a column default, to see that it is one.
     pub(crate) fn check_default(&mut self, text: &str, ty: Ty, column: &str) -> Result<()> {
         self.with_binder(|cx| bind::bind_default(text, ty, column, cx)).map(|_| ())

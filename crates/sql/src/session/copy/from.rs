@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use engine_api::Wait;
+use engine_api::{TableKind, Wait};
 use rupg_sql::nodes::CopyStmt;
 use types::Datum;
 
@@ -28,7 +28,16 @@ pub(super) async fn copy_from(
     out: &mut dyn Output,
 ) -> Result<String> {
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY FROM without a table"))?;
-    let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
+    let table = ddl::relation_desc(session, name, sql).map_err(without_position)?;
+    if let Some(message) = match table.kind {
+        TableKind::Table => None,
+        TableKind::View => Some(format!("cannot copy to view \"{}\"", table.name)),
+        TableKind::MaterializedView => Some(format!("cannot copy to materialized view \"{}\"", table.name)),
+    } {
+        let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message);
+        let hint = "To enable copying to a view, provide an INSTEAD OF INSERT trigger.";
+        return Err(if table.kind == TableKind::View { error.hint(hint) } else { error });
+    }
     if session.is_read_only() {
         return Err(read_only_error("COPY FROM"));
     }

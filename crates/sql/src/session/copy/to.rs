@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result};
+use base::{Error, Result, SqlState};
+use engine_api::TableKind;
 use rupg_sql::nodes::CopyStmt;
 use types::{Datum, OutputSettings};
 
@@ -25,7 +26,15 @@ pub(super) async fn copy_to(
         Some(node) => Arc::new(session.bind_query(node, sql, &[], 0, false)?),
         None => {
             let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY TO without a table"))?;
-            let table = ddl::table_desc(session, name, sql).map_err(without_position)?;
+            let table = ddl::relation_desc(session, name, sql).map_err(without_position)?;
+            if let Some(message) = match table.kind {
+                TableKind::Table => None,
+                TableKind::View => Some(format!("cannot copy from view \"{}\"", table.name)),
+                TableKind::MaterializedView => Some(format!("cannot copy from materialized view \"{}\"", table.name)),
+            } {
+                let hint = "Try the COPY (SELECT ...) TO variant.";
+                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).hint(hint));
+            }
             let columns = columns_of(&table, stmt)?;
             let select = format!("SELECT {} FROM {}", names(&table, &columns), ddl::qualified_name(session, &table));
             let mut parsed = parse::parse(&select)?;

@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, locks, names, views};
+use crate::system::{SystemRelation, locks, names, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -47,7 +47,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("ispopulated", BOOL),
             ("definition", TEXT),
         ],
-        rows: empty,
+        rows: views::materialized_views,
     },
     SystemRelation {
         oid: Oid(12073),
@@ -221,6 +221,6 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_views",
         columns: &[("schemaname", NAME), ("viewname", NAME), ("viewowner", NAME), ("definition", TEXT)],
-        rows: empty,
+        rows: views::views,
     },
 ];
