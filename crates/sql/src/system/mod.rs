@@ -11,6 +11,7 @@ mod deparse_query;
 mod information;
 mod internal_functions;
 mod kinds;
+mod locks;
 mod names;
 mod procedures;
 mod relations;
