@@ -14,15 +14,17 @@
 mod batch;
 mod catalog;
 mod engine;
+mod privileges;
 mod wait;
 
 pub use batch::{BatchRow, RowBatch};
 pub use catalog::{
     Catalog, CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, ForeignKeyAction, Identity,
-    IndexDesc, IndexKey, LayoutDesc, LayoutField, RoleDesc, SchemaDesc, SequenceDesc, TableDesc, TableKind, oids,
+    IndexDesc, IndexKey, LayoutDesc, LayoutField, SchemaDesc, SequenceDesc, TableDesc, TableKind, oids,
 };
 pub use engine::{
     CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeyRange, MemoryUse, RowLockMode,
     RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
 };
+pub use privileges::{AclItem, DefaultPrivileges, Membership, Privileges, PrivilegesDesc, RoleDesc, RoleSetting};
 pub use wait::{Step, Wait, WaitCell};

@@ -17,6 +17,7 @@
 
 mod catalog;
 mod commit;
+mod figures;
 mod gate;
 mod locks;
 mod record;
@@ -29,4 +30,5 @@ mod storage;
 mod txn;
 mod unique;
 
+pub use figures::Figures;
 pub use shard::{Shard, ShardOptions};

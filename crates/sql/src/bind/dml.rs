@@ -104,6 +104,9 @@ impl<'a> Binder<'a, '_> {
                          {event} DO INSTEAD rule."
                     )))
             }
+            Relation::System(relation, _) if !self.cx.identity.superuser => {
+                Err(crate::privileges::denied(crate::privileges::Class::Table, relation.name))
+            }
             Relation::System(relation, _) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
                 Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))

@@ -15,6 +15,7 @@ mod group;
 mod node;
 mod order;
 mod params;
+mod permissions;
 mod regtypes;
 mod resolve;
 mod scope;
@@ -172,6 +173,7 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
     };
     binder.check_params(&statement)?;
     let (tables, refused) = (binder.tables, binder.refused);
+    let refused = refused.or_else(|| permissions::denied(&statement, cx));
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
 }
 

@@ -161,6 +161,13 @@ impl Session {
         self.end_block();
     }
 
+    /// Outside of a transaction a change of settings lasts at once.
+    pub(super) fn commit_settings(&mut self) {
+        if self.block == Block::None && self.txn.is_none() {
+            self.environment.settings.borrow_mut().commit();
+        }
+    }
+
     fn end_block(&mut self) {
         self.block = Block::None;
         self.savepoints.clear();

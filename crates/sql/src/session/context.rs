@@ -4,12 +4,13 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
-use engine_api::{Catalog, Engine, SequenceState};
+use engine_api::{Catalog, Engine, Privileges, SequenceState};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
 use super::settings::Settings;
 use crate::functions::{EvalContext, Identity, PreparedStatement, Wish};
+use crate::privileges::{self, Class, Who};
 
 /// The part of a session that lives as long as the connection and that statements read.
 pub struct Environment {
@@ -27,6 +28,8 @@ pub struct Environment {
     pub sequences: RefCell<(FxHashMap<Oid, i64>, Option<Oid>)>,
     /// Named prepared statements, for `pg_prepared_statements`.
     pub prepared: RefCell<Vec<PreparedStatement>>,
+    /// What the current role may do with the sequence used last: sequence, role, version of the catalog.
+    pub sequence_rights: Cell<Option<((Oid, Oid, u64), Privileges)>>,
     /// State of `random()`.
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
@@ -53,6 +56,16 @@ pub trait Host: Send + Sync + 'static {
     fn sleep(&self, ms: u64) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
     /// A future that completes when the other tasks of this core have had their turn, new input among them.
     fn turn(&self) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
+    /// Reads the configuration's files again.
+    fn reload(&self) {}
+    /// Cancels the statement of a session; whether there is one with this number.
+    fn cancel_backend(&self, _pid: i32) -> bool {
+        false
+    }
+    /// Ends a session; whether there is one with this number.
+    fn terminate_backend(&self, _pid: i32) -> bool {
+        false
+    }
     /// The SCRAM-SHA-256 verifier of a password; a verifier passes unchanged.
     ///
     /// # Errors
@@ -98,6 +111,38 @@ impl<'a> StatementContext<'a> {
         self.definitions().get(sequence).map_or_else(|| sequence.to_string(), |o| o.name().to_string())
     }
 
+    /// Refuses the use of a sequence to a role that has none of `enough`. What was found is kept for the session: a default
+    /// asks for every row.
+    fn check_sequence(&self, sequence: Oid, enough: Privileges) -> Result<()> {
+        let environment = self.environment;
+        let identity = environment.identity.borrow();
+        if identity.superuser {
+            return Ok(());
+        }
+        let key = (sequence, identity.role, environment.engine.catalog_version());
+        if let Some((known, held)) = environment.sequence_rights.get()
+            && known == key
+            && held.meets(enough)
+        {
+            return Ok(());
+        }
+        let catalog = self.definitions();
+        let Some(object) = catalog.get(sequence) else { return Ok(()) };
+        let who = Who { role: identity.role, database: identity.database_oid };
+        let held = privileges::held(catalog, who, object);
+        environment.sequence_rights.set(Some((key, held)));
+        // The sequence of an identity column is part of its table.
+        let is_identity = |(table, column): (Oid, i16)| {
+            let column = catalog.table(table).and_then(|table| table.columns.get(column as usize - 1));
+            column.is_some_and(|column| column.identity.is_some())
+        };
+        let of_identity = catalog.sequence(sequence).and_then(|s| s.owned_by).is_some_and(is_identity);
+        if held.meets(enough) || of_identity {
+            return Ok(());
+        }
+        Err(privileges::denied(Class::Sequence, object.name()))
+    }
+
     fn not_defined(&self, sequence: Oid) -> Error {
         Error::new(
             SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -139,6 +184,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn next_value(&self, sequence: Oid) -> Result<i64> {
+        self.check_sequence(sequence, Privileges::USAGE | Privileges::UPDATE)?;
         let value = self.environment.engine.sequence_next(sequence)?;
         let gate = self.environment.engine.sequence_gate(sequence);
         self.environment.sequence_gate.set(self.environment.sequence_gate.get().max(gate));
@@ -147,11 +193,13 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn current_value(&self, sequence: Oid) -> Result<i64> {
+        self.check_sequence(sequence, Privileges::USAGE | Privileges::SELECT)?;
         let value = self.environment.sequences.borrow().0.get(&sequence).copied();
         value.ok_or_else(|| self.not_defined(sequence))
     }
 
     fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()> {
+        self.check_sequence(sequence, Privileges::UPDATE)?;
         if let Some(desc) = self.definitions().sequence(sequence)
             && (value < desc.min || value > desc.max)
         {

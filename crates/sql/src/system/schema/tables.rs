@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, constraints, empty, kinds, names, relations};
+use crate::system::{SystemRelation, access, constraints, empty, kinds, names, relations};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -90,7 +90,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_auth_members",
         columns: &[("roleid", OID), ("member", OID), ("grantor", OID), ("admin_option", BOOL)],
-        rows: empty,
+        rows: access::members,
     },
     SystemRelation {
         oid: Oid(1260),
@@ -265,7 +265,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_db_role_setting",
         columns: &[("setdatabase", OID), ("setrole", OID), ("setconfig", TEXT_ARRAY)],
-        rows: empty,
+        rows: access::settings,
     },
     SystemRelation {
         oid: Oid(826),
@@ -278,7 +278,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("defaclobjtype", CHAR),
             ("defaclacl", TEXT_ARRAY),
         ],
-        rows: empty,
+        rows: access::defaults,
     },
     SystemRelation {
         oid: Oid(2608),

@@ -3,10 +3,17 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, names, views};
+use crate::system::{SystemRelation, access, empty, names, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
+    SystemRelation {
+        oid: Oid(12008),
+        schema: "pg_catalog",
+        name: "pg_group",
+        columns: &[("groname", NAME), ("grosysid", OID), ("grolist", OID_ARRAY)],
+        rows: access::groups,
+    },
     SystemRelation {
         oid: Oid(12043),
         schema: "pg_catalog",
