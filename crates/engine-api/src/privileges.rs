@@ -153,6 +153,9 @@ impl PrivilegesDesc {
 impl Catalog {
     /// The access list of an object, if it is not the one it began with.
     pub fn privileges(&self, object: Oid) -> Option<&PrivilegesDesc> {
+        if object.0 & PrivilegesDesc::ATTACHED != 0 {
+            return None;
+        }
         match &**self.get(PrivilegesDesc::oid_for(object))? {
             CatalogObject::Privileges(privileges) => Some(privileges),
             _ => None,

@@ -14,6 +14,7 @@ pub mod expr;
 pub mod functions;
 pub mod ir;
 pub mod metrics;
+pub mod monitor;
 pub mod parse;
 pub mod plan;
 pub mod privileges;

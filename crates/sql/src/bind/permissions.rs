@@ -23,8 +23,10 @@ struct Need {
     /// Indexes of the columns that are read; all if `whole`.
     read: BTreeSet<usize>,
     whole: bool,
-    /// Indexes of the columns that are inserted or updated.
-    written: BTreeSet<usize>,
+    /// Indexes of the columns that are inserted.
+    inserted: BTreeSet<usize>,
+    /// Indexes of the columns that are updated.
+    updated: BTreeSet<usize>,
 }
 
 /// Walks a statement and notes what it needs, in the order of its range tables.
@@ -58,7 +60,8 @@ fn is_met(catalog: &Catalog, who: Who, need: &Need) -> bool {
     let missing = need.wanted.without(privileges::held(catalog, who, object));
     missing.each().all(|privilege| match privilege {
         Privileges::SELECT => columns_allow(catalog, who, need, privilege, &need.read, need.whole),
-        Privileges::INSERT | Privileges::UPDATE => columns_allow(catalog, who, need, privilege, &need.written, false),
+        Privileges::INSERT => columns_allow(catalog, who, need, privilege, &need.inserted, false),
+        Privileges::UPDATE => columns_allow(catalog, who, need, privilege, &need.updated, false),
         _ => false,
     })
 }
@@ -95,7 +98,8 @@ impl Walk {
                         wanted: wanted(i),
                         read: BTreeSet::new(),
                         whole: false,
-                        written: BTreeSet::new(),
+                        inserted: BTreeSet::new(),
+                        updated: BTreeSet::new(),
                     };
                     self.needs.push(need);
                     Some(self.needs.len() - 1)
@@ -135,7 +139,7 @@ impl Walk {
                 self.enter(&insert.rels[..1], |_| Privileges::INSERT);
                 if let Some(need) = self.target() {
                     let given = |(_, source): &(usize, &ColumnSource)| matches!(source, ColumnSource::Source(_));
-                    need.written = insert.columns.iter().enumerate().filter(given).map(|(i, _)| i).collect();
+                    need.inserted = insert.columns.iter().enumerate().filter(given).map(|(i, _)| i).collect();
                 }
                 match &insert.source {
                     InsertSource::Values(rows) => rows.iter().flatten().for_each(|value| self.expr(value)),
@@ -181,7 +185,7 @@ impl Walk {
     fn updates(&mut self, set: &[(usize, Expr)]) {
         if let Some(need) = self.target() {
             need.wanted = need.wanted | Privileges::UPDATE;
-            need.written.extend(set.iter().map(|(index, _)| *index));
+            need.updated.extend(set.iter().map(|(index, _)| *index));
         }
     }
 

@@ -105,6 +105,7 @@ async fn alter_one(
         let change = Change { grantee, grantor: creator, privileges, grantable, is_grant, cascade };
         acl::apply(&mut items, creator, change)?;
     }
+    sort(&mut items);
     if let Some(at) = at {
         role.default_privileges.remove(at);
     }
@@ -113,6 +114,11 @@ async fn alter_one(
         role.default_privileges.push(DefaultPrivileges { schema, kind, items });
     }
     cx.put(CatalogObject::Role(role)).await
+}
+
+/// Default lists are kept in the order of grantees.
+fn sort(items: &mut [AclItem]) {
+    items.sort_by_key(|item| (item.grantee, item.grantor));
 }
 
 /// Whether two lists say the same, in whatever order.
@@ -143,6 +149,7 @@ pub(super) fn of_new(catalog: &Catalog, object: &CatalogObject) -> Option<Privil
             None => items.push(*item),
         }
     }
+    sort(&mut items);
     let list = PrivilegesDesc { items: Some(items), ..PrivilegesDesc::initial(object.oid()) };
     (!same(list.items.as_deref().unwrap_or_default(), &usual)).then_some(list)
 }

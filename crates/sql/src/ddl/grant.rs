@@ -208,7 +208,7 @@ async fn grant_on(cx: &mut Cx<'_>, request: &Request, class: Class, oid: Oid) ->
     let mut list = catalog.privileges(oid).cloned().unwrap_or_else(|| PrivilegesDesc::initial(oid));
     let items = privileges::items_of(&catalog, &object);
     let mut changed = false;
-    if !wanted.is_empty() || request.columns.is_empty() {
+    if !wanted.is_empty() {
         let all = request.whole.is_none();
         let denied = || privileges::denied(actual, object.name());
         let place = Place { owner, class: actual, name: object.name(), wanted, all };

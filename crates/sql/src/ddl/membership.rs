@@ -15,7 +15,8 @@ pub(super) async fn grant_roles(cx: &mut Cx<'_>, stmt: &GrantRoleStmt) -> Result
     for node in stmt.opt.iter().flatten() {
         let Node::DefElem(option) = node else { continue };
         match option.defname.as_deref().unwrap_or_default() {
-            "admin" => admin = option.arg.as_ref().is_none_or(|arg| number_of(arg) != Some(0)),
+            // REVOKE says false: the option is what goes.
+            "admin" => admin = !stmt.is_grant || option.arg.as_ref().is_none_or(|arg| number_of(arg) != Some(0)),
             // Said of single memberships only since PostgreSQL 16.
             other => {
                 return Err(Error::new(SqlState::SYNTAX_ERROR, format!("unrecognized role option \"{other}\""))

@@ -297,7 +297,7 @@ fn apply_option(cx: &mut Cx<'_>, role: &mut RoleDesc, option: &DefElem) -> Resul
         "password" => {
             role.password = match option.arg.as_ref().and_then(text_of) {
                 Some(password) if password.is_empty() => {
-                    let message = "empty string is not a valid login password, clearing password";
+                    let message = "empty string is not a valid password, clearing password";
                     cx.notice(SqlState::SUCCESSFUL_COMPLETION, message);
                     None
                 }
