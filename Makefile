@@ -19,7 +19,7 @@ SECONDS ?= $(if $(HOURS),$(shell echo $$(($(HOURS) * 3600))),600)
 
 # CYCLES of kill -9, and the size of large transactions: make chaos CYCLES=1000
 CYCLES ?= 200
-CHAOS = env NYALA_KILLS=$(CYCLES) NYALA_LARGE=1
+CHAOS = env NYALA_KILLS=$(CYCLES) NYALA_LARGE=1 NYALA_TPCH_SCALE=0.1
 
 # What `make run` takes: make run PORT=5433 DATA=/var/lib/nyala
 DATA ?= .nyala/data
@@ -38,14 +38,15 @@ test:
 	run schedules env RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/shuttle cargo test --locked -p mvcc; \
 	run documentation env RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc -q --workspace --no-deps --document-private-items --locked
 
-## Random tests from new seeds for SECONDS (600) or HOURS: queries, joins, histories, nearly right SQL, wire bytes, the log.
+## Random tests from new seeds for SECONDS (600) or HOURS: queries, joins, TPC-H, histories, nearly right SQL, wire bytes, the log.
 fuzz:
 	scripts/fuzz.sh $(SECONDS)
 
 ## What goes wrong outside, at full size: kill -9 again and again, a full disk, hostile clients, 1 GB and a million rows at once.
+## Also TPC-H at a scale of 0.1 against PostgreSQL.
 chaos:
 	cargo build --release --locked -p server
-	$(CHAOS) cargo test --release --locked -p testkit --test kill --test robust -- --nocapture --test-threads=1
+	$(CHAOS) cargo test --release --locked -p testkit --test kill --test robust --test tpch -- --nocapture --test-threads=1
 
 ## The storage's tests with AddressSanitizer.
 asan:

@@ -1,7 +1,7 @@
 //! The lab: workloads that measure any server that speaks PostgreSQL's protocol, and say whether its answers were
 //! right.
 //!
-//! Responsible for: the workloads and their data ([`tpcc`]), a lean client ([`client`]), CPU time of both sides
+//! Responsible for: the workloads and their data ([`tpcc`], [`tpch`]), a lean client ([`client`]), CPU time of both sides
 //! ([`cpu`]), reports for people and for programs.
 //! Not responsible for: starting or configuring servers, knowing which server it talks to: every target gets the same
 //! statements in the same order, and a statement that one target refuses is not replaced by another.
@@ -14,9 +14,11 @@
 
 pub mod client;
 pub mod cpu;
+mod progress;
 pub mod rng;
 mod scram;
 pub mod target;
 pub mod tpcc;
+pub mod tpch;
 
 pub use target::Target;

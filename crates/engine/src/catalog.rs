@@ -130,9 +130,10 @@ pub(crate) fn initial() -> Catalog {
     let mut catalog = Catalog::default();
     catalog.version = 1;
     let owner = oids::ROLE_POSTGRES;
-    let schema =
-        |oid, database, name: &str| CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner });
-    let database = DatabaseDesc { oid: oids::DATABASE_POSTGRES, name: "postgres".to_string(), owner };
+    let schema = |oid, database, name: &str| {
+        CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner, comment: None })
+    };
+    let database = DatabaseDesc { oid: oids::DATABASE_POSTGRES, name: "postgres".to_string(), owner, comment: None };
     for object in [
         CatalogObject::Database(database),
         CatalogObject::Role(RoleDesc::first(owner, "postgres")),
@@ -143,6 +144,7 @@ pub(crate) fn initial() -> Catalog {
             database: oids::DATABASE_POSTGRES,
             name: "public".to_string(),
             owner: oids::ROLE_DATABASE_OWNER,
+            comment: None,
         }),
     ] {
         catalog.put(Arc::new(object));
@@ -313,6 +315,9 @@ impl Transaction {
     }
 
     fn put_table(&mut self, table: &TableDesc) -> Result<()> {
+        if !table.is_stored() {
+            return Ok(());
+        }
         let inner = Arc::clone(&self.shard.0);
         let existing = inner.tables.read().get(&storage_id(table)).cloned();
         match existing {

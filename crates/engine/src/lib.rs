@@ -20,6 +20,7 @@ mod commit;
 mod figures;
 mod gate;
 mod locks;
+mod reads;
 mod record;
 mod recovery;
 mod scan;

@@ -29,6 +29,8 @@ pub enum Command {
 pub enum Experiment {
     /// TPC-C: load it, run its transactions, check its consistency.
     Tpcc(bench::tpcc::TpccArgs),
+    /// TPC-H: load it, time its queries, compare their results with another server's.
+    Tpch(bench::tpch::TpchArgs),
 }
 
 /// Options of `nyala serve`.

@@ -41,5 +41,6 @@ fn main() -> ExitCode {
     match config::Cli::parse().command {
         config::Command::Serve(options) => serve::run(&options),
         config::Command::Bench(config::Experiment::Tpcc(args)) => bench::tpcc::main(args),
+        config::Command::Bench(config::Experiment::Tpch(args)) => bench::tpch::main(args),
     }
 }

@@ -23,6 +23,9 @@ impl ResultFormats {
     /// Text for all, as in the simple protocol.
     pub const TEXT: ResultFormats = ResultFormats::Uniform(Format::Text);
 
+    /// Binary for all, as FETCH of a BINARY cursor.
+    const BINARY: ResultFormats = ResultFormats::Uniform(Format::Binary);
+
     /// As a Bind message asks for.
     pub fn asked(formats: Formats<'_>) -> ResultFormats {
         match formats.len() {
@@ -99,6 +102,12 @@ impl Output for Replies<'_> {
         }
     }
 
+    fn binary(&mut self, on: bool) {
+        if self.describes {
+            self.formats = if on { &ResultFormats::BINARY } else { &ResultFormats::TEXT };
+        }
+    }
+
     #[inline]
     fn row(&mut self, row: OutputRow<'_>, columns: &[ResultColumn], settings: &OutputSettings) {
         let formats = self.formats;
@@ -133,6 +142,10 @@ impl Output for Replies<'_> {
 
     fn notice(&mut self, notice: &Notice) {
         self.out.notice(notice);
+    }
+
+    fn notification(&mut self, pid: i32, channel: &str, payload: &str) {
+        self.out.notification(pid, channel, payload);
     }
 
     fn parameter(&mut self, name: &str, value: &str) {

@@ -74,6 +74,10 @@ pub struct Query {
     pub body: Body,
     /// FOR UPDATE and kin.
     pub locking: Vec<Locking>,
+    /// The view whose query this is: what is below is done in the name of its owner.
+    pub of_view: Option<Arc<TableDesc>>,
+    /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
+    pub current_of: Option<String>,
 }
 
 /// A call of a set-returning function.
@@ -537,6 +541,8 @@ pub struct Insert {
     pub rels: Vec<Rel>,
     /// CHECK constraints to test on each new row: (name, expression over rel 0).
     pub checks: Vec<(String, Expr)>,
+    /// WITH CHECK OPTION of the views written through: (view, condition over rel 0).
+    pub view_checks: Vec<(String, Expr)>,
     /// Generated columns, computed when all others are: (attnum - 1, value over rel 0).
     pub generated: Vec<(usize, Expr)>,
 }
@@ -588,6 +594,8 @@ pub struct Update {
     pub set: Vec<(usize, Expr)>,
     /// CHECK constraints over the *new* row as rel 0.
     pub checks: Vec<(String, Expr)>,
+    /// WITH CHECK OPTION of the views written through: (view, condition over the *new* row as rel 0).
+    pub view_checks: Vec<(String, Expr)>,
     /// Generated columns, computed when all others are: (attnum - 1, value over the *new* row as rel 0).
     pub generated: Vec<(usize, Expr)>,
     /// RETURNING over the query's rels, rel 0 being the new row.

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
 
-use super::progress::Line;
 use super::random::*;
 use super::schema;
 use crate::client::{Connection, Failure, push_cents, push_int};
+use crate::progress::Line;
 use crate::rng::Rng;
 use crate::target::Target;
 

@@ -9,7 +9,6 @@
 pub mod check;
 pub mod load;
 pub mod mix;
-mod progress;
 pub mod random;
 pub mod report;
 pub mod run;
@@ -24,8 +23,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::client::{Connection, Failure};
+use crate::progress::Line;
 use crate::target::Target;
-use progress::Line;
 use report::{Host, Report, Run, Server, Settings};
 
 /// Warehouses of a load that names no number.

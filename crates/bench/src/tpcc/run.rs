@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::mix::{Deck, Kind};
-use super::progress::Line;
 use super::random::{Constants, DISTRICTS};
 use super::transactions::{Input, Outcome, Terminal, abandon, statements};
 use crate::client::{Connection, Failure};
 use crate::cpu;
+use crate::progress::Line;
 use crate::rng::Rng;
 use crate::target::Target;
 

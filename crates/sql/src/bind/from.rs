@@ -22,6 +22,8 @@ use crate::system::{self, SystemRelation};
 pub(super) enum Relation {
     /// A stored table.
     Table(Arc<TableInfo>),
+    /// A view.
+    View(Arc<TableDesc>),
     /// A relation computed from the catalog.
     System(&'static SystemRelation, Oid),
     /// A sequence: one row with its state.
@@ -121,6 +123,11 @@ impl<'a> Binder<'a, '_> {
             let message = format!("cross-database references are not implemented: \"{database}.{schema}.{name}\"");
             return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, var.location));
         }
+        if let Some(known) = self.known_relation(var) {
+            let found = catalog.get(known.oid).cloned();
+            let found = found.and_then(|object| self.relation_of(var, &object));
+            return found.ok_or_else(|| self.missing_table(var));
+        }
         let schemas = match var.schemaname.as_deref() {
             Some(schema) => match catalog.schema(self.cx.identity.database_oid, schema) {
                 Some(schema) => {
@@ -146,9 +153,8 @@ impl<'a> Binder<'a, '_> {
             }
             let Some(object) = catalog.relation(schema, name) else { continue };
             return match &**object {
-                CatalogObject::Table(desc) => {
-                    let indexes = catalog.indexes(desc.oid).cloned().collect();
-                    Ok(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes })))
+                CatalogObject::Table(_) => {
+                    self.relation_of(var, object).ok_or_else(|| base::Error::internal("a table that is none"))
                 }
                 CatalogObject::Index(_) => Err(self
                     .error(SqlState::WRONG_OBJECT_TYPE, format!("cannot open relation \"{name}\""), var.location)
@@ -165,7 +171,8 @@ impl<'a> Binder<'a, '_> {
         let identity = &self.cx.identity;
         let who = Who { role: identity.role, database: identity.database_oid };
         match self.cx.catalog.get(schema) {
-            Some(object) if !identity.superuser => {
+            // The text of a view was looked up when the view was made.
+            Some(object) if !identity.superuser && self.view.is_none() => {
                 privileges::require(&self.cx.catalog, who, object, Privileges::USAGE)
             }
             _ => Ok(()),
@@ -215,9 +222,16 @@ impl<'a> Binder<'a, '_> {
         match self.relation(var)? {
             Relation::Table(info) => {
                 self.lock(info.desc.oid, TableLockMode::AccessShare);
-                let columns = table_columns(&info.desc);
+                let columns = self.named_columns(var, &info.desc);
                 let schema = info.desc.schema;
                 self.add_from_rel(RelKind::Table(info), columns, name, alias, Some(schema))
+            }
+            Relation::View(desc) => {
+                self.lock(desc.oid, TableLockMode::AccessShare);
+                let query = self.view_query(&desc)?;
+                let columns = self.named_columns(var, &desc);
+                let kind = RelKind::Subquery { query: Box::new(query), lateral: false };
+                self.add_from_rel(kind, columns, name, alias, Some(desc.schema))
             }
             Relation::Sequence(oid, schema) => {
                 let function = &crate::functions::SEQUENCE_STATE;
@@ -233,7 +247,9 @@ impl<'a> Binder<'a, '_> {
                     name: name.to_string(),
                     ty: Ty { oid, typmod: relation.typmod(i) },
                 });
-                let columns = columns.collect();
+                // The last column has no name that a list could show: `tableoid`.
+                let hidden = RelColumn { name: String::new(), ty: Ty::of(::types::oid::OID) };
+                let columns = columns.chain(std::iter::once(hidden)).collect();
                 self.add_from_rel(RelKind::System(relation), columns, name, alias, Some(schema))
             }
         }
@@ -300,14 +316,17 @@ impl<'a> Binder<'a, '_> {
             });
         }
         let Some(&node) = nodes.first() else { return Err(base::Error::internal("a FROM function without a call")) };
-        if !range.coldeflist.is_empty() {
-            let message = "a column definition list is not supported";
-            return Err(self.unsupported(message, super::node::location(node)));
-        }
         let lateral = std::mem::replace(&mut self.scope().lateral_active, true);
         let place = std::mem::replace(&mut self.scope().place, Place::FromFunction);
         let several = nodes.len() > 1 || is_wide_unnest(node);
-        let bound = if several { self.function_rels(&nodes, range) } else { self.function_rel(node, range) };
+        let bound = match several {
+            true => self.function_rels(&nodes, range),
+            false => match self.document_rows(node, range) {
+                Ok(Some(rows)) => Ok(rows),
+                Ok(None) => self.function_rel(node, range),
+                Err(e) => Err(e),
+            },
+        };
         self.scope().lateral_active = lateral;
         self.scope().place = place;
         let (kind, columns, name) = bound?;
@@ -315,6 +334,10 @@ impl<'a> Binder<'a, '_> {
     }
 
     fn function_rel(&mut self, node: &'a Node, range: &RangeFunction) -> Result<(RelKind, Vec<RelColumn>, String)> {
+        if !range.coldeflist.is_empty() {
+            let message = "a column definition list is not supported";
+            return Err(self.unsupported(message, super::node::location(node)));
+        }
         let name = figure_name(node);
         let column_name = range.alias.as_ref().and_then(|a| a.aliasname.as_deref()).unwrap_or(&name).to_string();
         let Node::FuncCall(call) = node else {
@@ -350,6 +373,10 @@ impl<'a> Binder<'a, '_> {
         range: &RangeFunction,
     ) -> Result<(RelKind, Vec<RelColumn>, String)> {
         let (mut calls, mut columns) = (Vec::new(), Vec::new());
+        if !range.coldeflist.is_empty() {
+            let message = "a column definition list is not supported";
+            return Err(self.unsupported(message, nodes.first().map_or(-1, |n| super::node::location(n))));
+        }
         for &node in nodes {
             let name = figure_name(node);
             let Node::FuncCall(call) = node else {
@@ -546,6 +573,9 @@ impl<'a> Binder<'a, '_> {
         name: &str,
         known: Option<usize>,
     ) -> Result<Option<(Expr, usize)>> {
+        if let Some(found) = self.wide_function_in_targets(node, name, known)? {
+            return Ok(Some(found));
+        }
         let Node::FuncCall(call) = node else { return Ok(None) };
         let function_name = self.function_name(call)?;
         if crate::functions::set_functions_named(function_name).is_empty() || call.over.is_some() {

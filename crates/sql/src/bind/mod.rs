@@ -6,12 +6,14 @@
 
 mod coerce;
 mod compare;
+mod composite;
 mod dml;
 mod expr;
 mod fold;
 mod from;
 mod func;
 mod group;
+mod json_rows;
 mod node;
 mod order;
 mod params;
@@ -22,9 +24,13 @@ mod scope;
 mod select;
 mod setop;
 mod sublink;
+mod subscript;
 mod types;
+mod view;
 pub(crate) mod visit;
 mod window;
+
+pub(crate) use select::clause_name;
 
 use std::sync::Arc;
 
@@ -114,8 +120,18 @@ struct Binder<'a, 'c> {
     undecided: Vec<(usize, i32)>,
     /// What the statement is refused for when it is run.
     refused: Option<Error>,
+    /// The views that the statement writes through, from the one it names to the one over the table.
+    written_views: Vec<Arc<TableDesc>>,
     /// Columns whose every value in VALUES is DEFAULT.
     defaulted: Vec<usize>,
+    /// The view whose text is being bound: names mean what they meant when it was made.
+    view: Option<Arc<engine_api::ViewDesc>>,
+    /// The views around us, from the outside in.
+    views: Vec<Oid>,
+    /// The query is bound to be shown: views stay relations.
+    shows: bool,
+    /// Relations named so far, while a view is being defined.
+    seen: Option<Vec<engine_api::ViewRelation>>,
 }
 
 impl<'a, 'c> Binder<'a, 'c> {
@@ -130,7 +146,12 @@ impl<'a, 'c> Binder<'a, 'c> {
             params_forbidden: false,
             undecided: Vec::new(),
             refused: None,
+            written_views: Vec::new(),
             defaulted: Vec::new(),
+            view: None,
+            views: Vec::new(),
+            shows: false,
+            seen: None,
         }
     }
 
@@ -172,9 +193,40 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
         _ => return Err(Error::unsupported("this statement cannot be bound")),
     };
     binder.check_params(&statement)?;
-    let (tables, refused) = (binder.tables, binder.refused);
-    let refused = refused.or_else(|| permissions::denied(&statement, cx));
+    let (tables, refused, views) = (binder.tables, binder.refused, binder.written_views);
+    let refused = refused.or_else(|| permissions::denied(&statement, &views, cx));
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
+}
+
+/// A view that is being defined.
+#[derive(Debug)]
+pub struct BoundView {
+    /// Its columns.
+    pub columns: Vec<(String, Ty)>,
+    /// What a descriptor keeps of it, but for the text of the query.
+    pub desc: engine_api::ViewDesc,
+}
+
+/// Binds the query of a view that is being defined.
+pub fn bind_view(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundView> {
+    let Node::SelectStmt(select) = node else {
+        return Err(Error::unsupported("views of this statement are not supported"));
+    };
+    let (query, relations) = view::define(select, sql, cx)?;
+    let desc = view::view_of(String::new(), cx.identity.search_path.clone(), relations);
+    Ok(BoundView { columns: view::shown_columns(&query), desc })
+}
+
+/// The query of a view as it is stored, bound to the definitions of now.
+pub fn bind_stored_view(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<ir::Query> {
+    view::stored_query(desc, cx)
+}
+
+/// Why a view cannot be written through by INSERT, UPDATE (`insert into`, `update`) or DELETE (`delete from`), or the
+/// columns (attribute number - 1) of its table behind its own.
+pub fn bind_through_view(desc: &TableDesc, verb: &str, cx: &mut BindContext<'_>) -> Result<Vec<Option<usize>>> {
+    let (_, through) = Binder::new(cx, "").through_view(desc, verb, false)?;
+    Ok(through.columns.iter().map(|c| through.base_column(&c.name).flatten()).collect())
 }
 
 /// The type of a column definition.

@@ -8,17 +8,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::{Error, Oid};
-use engine_api::{Catalog, Privileges};
+use engine_api::{Catalog, Privileges, TableDesc};
 use types::Datum;
 
 use super::{BindContext, visit};
 use crate::functions::SEQUENCE_STATE;
-use crate::ir::{ColumnSource, Expr, Insert, InsertSource, Query, Rel, RelKind, SetCall, Statement, TableInfo};
+use crate::ir::{ColumnSource, Expr, Insert, InsertSource, Query, Rel, RelKind, SetCall, Statement};
 use crate::privileges::{self, Class, Who};
 
 /// What a statement does to one range-table entry.
 struct Need {
-    table: Arc<TableInfo>,
+    table: Arc<TableDesc>,
+    /// Who must be allowed to: the current role, or the owner of the view that it stands in.
+    role: Oid,
     wanted: Privileges,
     /// Indexes of the columns that are read; all if `whole`.
     read: BTreeSet<usize>,
@@ -34,21 +36,27 @@ struct Walk {
     needs: Vec<Need>,
     /// For each query level the needs of its entries.
     levels: Vec<Vec<Option<usize>>>,
+    /// In whose name what is met is done.
+    role: Oid,
     secret: Option<&'static str>,
     /// Sequences whose state is read.
     sequences: Vec<Oid>,
 }
 
 /// The refusal of running a statement, if it is refused.
-pub(super) fn denied(statement: &Statement, cx: &BindContext<'_>) -> Option<Error> {
+pub(super) fn denied(statement: &Statement, views: &[Arc<TableDesc>], cx: &BindContext<'_>) -> Option<Error> {
     if cx.identity.superuser {
         return None;
     }
     let who = Who { role: cx.identity.role, database: cx.identity.database_oid };
-    let mut walk = Walk { needs: Vec::new(), levels: Vec::new(), secret: None, sequences: Vec::new() };
+    let mut walk = Walk { needs: Vec::new(), levels: Vec::new(), role: who.role, secret: None, sequences: Vec::new() };
     walk.statement(statement);
-    let refused = walk.needs.iter().find(|need| !is_met(&cx.catalog, who, need));
-    if let Some(table) = refused.map(|need| need.table.desc.name.as_str()).or(walk.secret) {
+    walk.write_through(views);
+    let refused = walk.needs.iter().find(|need| !is_met(&cx.catalog, Who { role: need.role, ..who }, need));
+    if let Some(need) = refused {
+        return cx.catalog.get(need.table.oid).map(|object| privileges::denied_on(object));
+    }
+    if let Some(table) = walk.secret {
         return Some(privileges::denied(Class::Table, table));
     }
     let sequences = walk.sequences.iter().filter_map(|&oid| cx.catalog.get(oid));
@@ -56,7 +64,7 @@ pub(super) fn denied(statement: &Statement, cx: &BindContext<'_>) -> Option<Erro
 }
 
 fn is_met(catalog: &Catalog, who: Who, need: &Need) -> bool {
-    let Some(object) = catalog.get(need.table.desc.oid) else { return true };
+    let Some(object) = catalog.get(need.table.oid) else { return true };
     let missing = need.wanted.without(privileges::held(catalog, who, object));
     missing.each().all(|privilege| match privilege {
         Privileges::SELECT => columns_allow(catalog, who, need, privilege, &need.read, need.whole),
@@ -76,7 +84,7 @@ fn columns_allow(
     whole: bool,
 ) -> bool {
     let may = |oid: Oid, number: i16| privileges::held_on_column(catalog, who, oid, number).contains(privilege);
-    let table = &need.table.desc;
+    let table = &need.table;
     if whole {
         return table.live_columns().all(|column| may(table.oid, column.number));
     }
@@ -92,17 +100,9 @@ impl Walk {
         let mut level = Vec::with_capacity(rels.len());
         for (i, rel) in rels.iter().enumerate() {
             level.push(match &rel.kind {
-                RelKind::Table(info) => {
-                    let need = Need {
-                        table: Arc::clone(info),
-                        wanted: wanted(i),
-                        read: BTreeSet::new(),
-                        whole: false,
-                        inserted: BTreeSet::new(),
-                        updated: BTreeSet::new(),
-                    };
-                    self.needs.push(need);
-                    Some(self.needs.len() - 1)
+                RelKind::Table(info) => Some(self.add_need(Arc::new(info.desc.clone()), wanted(i))),
+                RelKind::Subquery { query, .. } => {
+                    query.of_view.as_ref().map(|view| self.add_need(Arc::clone(view), wanted(i)))
                 }
                 RelKind::System(system) => {
                     if privileges::is_secret(system.name) {
@@ -118,6 +118,32 @@ impl Walk {
             });
         }
         self.levels.push(level);
+    }
+
+    fn add_need(&mut self, table: Arc<TableDesc>, wanted: Privileges) -> usize {
+        self.needs.push(Need {
+            table,
+            role: self.role,
+            wanted,
+            read: BTreeSet::new(),
+            whole: false,
+            inserted: BTreeSet::new(),
+            updated: BTreeSet::new(),
+        });
+        self.needs.len() - 1
+    }
+
+    /// What is written through views is written to each of them by the one who names it, and to the table by the owner of
+    /// the last.
+    fn write_through(&mut self, views: &[Arc<TableDesc>]) {
+        let Some(target) = self.needs.first() else { return };
+        let (wanted, mut role) = (target.wanted, target.role);
+        for view in views {
+            self.role = role;
+            self.add_need(Arc::clone(view), wanted);
+            role = acting(view, role);
+        }
+        self.needs[0].role = role;
     }
 
     fn need(&mut self, level: usize, rel: usize) -> Option<&mut Need> {
@@ -190,14 +216,15 @@ impl Walk {
     }
 
     fn query(&mut self, query: &Query) {
+        let before = self.role;
+        if let Some(view) = &query.of_view {
+            self.role = acting(view, before);
+        }
         let locked = |rel: usize| query.locking.iter().any(|locking| locking.rel == rel);
-        self.enter(
-            &query.rels,
-            |rel| {
-                if locked(rel) { Privileges::SELECT | Privileges::UPDATE } else { Privileges::SELECT }
-            },
-        );
+        let read = Privileges::SELECT;
+        self.enter(&query.rels, |rel| if locked(rel) { read | Privileges::UPDATE } else { read });
         self.parts(query);
+        self.role = before;
         self.levels.pop();
     }
 
@@ -237,4 +264,11 @@ fn sequence_of(call: &SetCall) -> Option<Oid> {
         Some(Expr::Const(Datum::Oid(oid), _)) if std::ptr::eq(call.function, &SEQUENCE_STATE) => Some(Oid(*oid)),
         _ => None,
     }
+}
+
+/// In whose name the query of a view is run: its owner's, unless the view says that it is that of whoever reads it.
+fn acting(view: &TableDesc, reader: Oid) -> Oid {
+    let invoker =
+        |(name, value): &(String, String)| name == "security_invoker" && !matches!(&**value, "false" | "off" | "0");
+    if view.options.iter().any(invoker) { reader } else { view.owner }
 }

@@ -14,9 +14,11 @@ mod format;
 mod json;
 mod math;
 mod operators;
+mod record;
 mod registry;
 mod session;
 mod sets;
+mod spread;
 mod text;
 
 use std::fmt;
@@ -29,6 +31,11 @@ pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
+/// Checks what of a path is not checked when it is read: its regular expressions.
+pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
+    json::path::check(text)
+}
+
 /// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
 pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
     use types::oid::{REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE};
@@ -107,6 +114,32 @@ pub trait EvalContext {
     fn prepared_statements(&self) -> Vec<PreparedStatement> {
         Vec::new()
     }
+    /// The session's open cursors.
+    fn cursors(&self) -> Vec<OpenCursor> {
+        Vec::new()
+    }
+    /// `pg_notify`
+    ///
+    /// # Errors
+    /// 22023; 0A000 where there is no session.
+    fn notify(&self, _channel: &str, _payload: &str) -> Result<()> {
+        Err(base::Error::unsupported("pg_notify is not supported here"))
+    }
+    /// `pg_listening_channels`
+    fn listening_channels(&self) -> Vec<std::sync::Arc<str>> {
+        Vec::new()
+    }
+    /// `pg_notification_queue_usage`
+    fn notification_usage(&self) -> f64 {
+        0.0
+    }
+    /// The row of a table that a cursor is on.
+    ///
+    /// # Errors
+    /// 34000 and 24000: no such cursor, none over the table, none on a row.
+    fn cursor_row(&self, cursor: &str, _table: Oid, _name: &str) -> Result<base::RowId> {
+        Err(base::Error::new(base::SqlState::INVALID_CURSOR_NAME, format!("cursor \"{cursor}\" does not exist")))
+    }
     /// A sequence's `last_value` and `is_called`.
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)>;
     /// `set_config`
@@ -153,6 +186,27 @@ pub struct PreparedStatement {
     pub param_types: Vec<Oid>,
     /// By PREPARE, not by the protocol.
     pub from_sql: bool,
+}
+
+/// What `pg_cursors` shows of a cursor, and where WHERE CURRENT OF finds it.
+#[derive(Clone, Debug)]
+pub struct OpenCursor {
+    /// Its name.
+    pub name: String,
+    /// The text it was declared by.
+    pub statement: std::sync::Arc<str>,
+    /// WITH HOLD
+    pub holdable: bool,
+    /// BINARY
+    pub binary: bool,
+    /// Goes backward.
+    pub scrollable: bool,
+    /// When, in microseconds since 2000-01-01 UTC.
+    pub time: i64,
+    /// Materialised by the end of its transaction.
+    pub held: bool,
+    /// The tables whose rows it is on, whether it locks them, and the rows; none between rows.
+    pub rows: Vec<(Oid, bool, Option<base::RowId>)>,
 }
 
 /// Who and where a session is.

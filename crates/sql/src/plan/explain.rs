@@ -122,6 +122,10 @@ fn node(at: &Node, depth: usize, out: &mut Vec<String>) {
             node(&n.left.plan.root, depth + 1, out);
             node(&n.right.plan.root, depth + 1, out);
         }
+        Node::Current(n) => {
+            line(depth, &format!("Tid Scan on {}", n.alias), out);
+            line(depth + 1, &format!("TID Cond: CURRENT OF {}", n.cursor), out);
+        }
         Node::LockRows(n) => {
             line(depth, "LockRows", out);
             node(&n.input, depth + 1, out);

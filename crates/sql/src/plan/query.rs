@@ -12,7 +12,7 @@ use super::node::{
     AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
     ProjectNode, QueryPlan, SetOpNode, SortNode, SortSlot, ValuesNode,
 };
-use super::{PlanContext, walk, window};
+use super::{PlanContext, RowOf, walk, window};
 use crate::bind::visit::same;
 use crate::expr::{Code, Resolve, Slot};
 use crate::ir::{Body, Expr, From, Query, RelKind};
@@ -21,6 +21,34 @@ use crate::ir::{Body, Expr, From, Query, RelKind};
 pub(super) fn plan_top(query: &Query, cx: &PlanContext<'_>) -> Result<QueryPlan> {
     let (plan, outer) = plan_query(query, cx)?;
     if outer.is_empty() { Ok(plan) } else { Err(Error::internal("the outermost query refers to one around it")) }
+}
+
+/// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
+pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
+    let locked: Vec<usize> = query.locking.iter().map(|lock| lock.rel).collect();
+    let alone = match query.from[..] {
+        [From::Rel(rel)] if locked.is_empty() && matches!(query.body, Body::Select) => vec![rel],
+        _ => Vec::new(),
+    };
+    let mut slots = Vec::new();
+    for &rel in locked.iter().chain(&alone) {
+        if let RelKind::Table(info) = &query.rels[rel].kind {
+            let row = RowOf { table: info.desc.oid, locked: !locked.is_empty() };
+            slots.push((row, level.row_slot(rel)));
+        }
+    }
+    let (node, mut output) = build(&mut level, query)?;
+    // Above a sort or a group there is no row of the table any more, unless locks need it.
+    if locked.is_empty() && !node.passes_rows() {
+        slots.clear();
+    }
+    output.extend(slots.iter().map(|(_, slot)| *slot));
+    let (plan, outer) = level.finish(node, output);
+    if !outer.is_empty() {
+        return Err(Error::internal("the outermost query refers to one around it"));
+    }
+    Ok((plan, slots.into_iter().map(|(row, _)| row).collect()))
 }
 
 /// Plans a query. Answers also what it takes from the query around it.

@@ -10,7 +10,7 @@ pub mod acl;
 pub mod roles;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{AclItem, Catalog, CatalogObject, Privileges, oids};
+use engine_api::{AclItem, Catalog, CatalogObject, Privileges, TableDesc, TableKind, oids};
 
 /// Kinds of objects as privileges know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +186,7 @@ pub fn require(catalog: &Catalog, who: Who, object: &CatalogObject, wanted: Priv
     if held(catalog, who, object).contains(wanted) {
         return Ok(());
     }
-    Err(denied(class_of(object).unwrap_or(Class::Table), object.name()))
+    Err(denied_on(object))
 }
 
 /// Refuses unless a role owns an object.
@@ -197,17 +197,37 @@ pub fn require_owner(catalog: &Catalog, who: Who, object: &CatalogObject) -> Res
     if owns(catalog, who, object) {
         return Ok(());
     }
-    let what = match object {
+    Err(not_owner(noun(object), object.name()))
+}
+
+/// What an object is called in messages.
+pub fn noun(object: &CatalogObject) -> &'static str {
+    match object {
         CatalogObject::Index(_) => "index",
-        object => class_of(object).unwrap_or(Class::Table).name(),
-    };
-    Err(not_owner(what, object.name()))
+        CatalogObject::Table(table) => table_noun(table),
+        object => class_of(object).map_or("object", Class::name),
+    }
+}
+
+/// What is read like a table is called by what it is.
+pub fn table_noun(table: &TableDesc) -> &'static str {
+    match table.kind {
+        TableKind::View => "view",
+        TableKind::MaterializedView => "materialized view",
+        _ => "table",
+    }
+}
+
+/// The refusal of what nobody has granted on an object.
+#[cold]
+pub fn denied_on(object: &CatalogObject) -> Error {
+    let message = format!("permission denied for {} {}", noun(object), object.name());
+    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
 }
 
 /// The refusal of what only an owner may do.
 #[cold]
 pub fn not_owner(what: &str, name: &str) -> Error {
-    let what = if what == "table" || what == "column" { "table" } else { what };
     Error::new(SqlState::INSUFFICIENT_PRIVILEGE, format!("must be owner of {what} {name}"))
 }
 

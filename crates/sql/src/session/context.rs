@@ -1,15 +1,17 @@
 //! What expressions may see of their session: settings, times, sequences, identity ([`EvalContext`]).
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
 use engine_api::{Catalog, Engine, Privileges, SequenceState};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
+use super::Shared;
+use super::notify::Pending;
 use super::settings::Settings;
-use crate::functions::{EvalContext, Identity, PreparedStatement, Wish};
+use crate::functions::{EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 use crate::privileges::{self, Class, Who};
 
 /// The part of a session that lives as long as the connection and that statements read.
@@ -30,12 +32,22 @@ pub struct Environment {
     pub prepared: RefCell<Vec<PreparedStatement>>,
     /// What the current role may do with the sequence used last: sequence, role, version of the catalog.
     pub sequence_rights: Cell<Option<((Oid, Oid, u64), Privileges)>>,
+    /// Named portals: `pg_cursors`, and where WHERE CURRENT OF finds its row.
+    pub cursors: RefCell<Vec<OpenCursor>>,
+    /// Notifications and changes of listening of the transaction.
+    pub pending: RefCell<Pending>,
+    /// The channels that the session listens to.
+    pub channels: RefCell<Vec<Arc<str>>>,
+    /// What it shares with others.
+    pub shared: Weak<Shared>,
     /// State of `random()`.
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
     pub pid: i32,
     /// Microseconds that the statement's expressions wish to sleep ([`EvalContext::wish`]).
     pub sleep: Cell<i64>,
+    /// The transaction is read-only.
+    pub read_only: Cell<bool>,
     /// What replies must wait for because of sequence values that were handed out.
     pub sequence_gate: Cell<Lsn>,
     /// Start of the transaction.
@@ -143,6 +155,11 @@ impl<'a> StatementContext<'a> {
         Err(privileges::denied(Class::Sequence, object.name()))
     }
 
+    /// 25006 in a read-only transaction.
+    fn check_may_write(&self, what: &str) -> Result<()> {
+        if self.environment.read_only.get() { Err(super::query::read_only_error(what)) } else { Ok(()) }
+    }
+
     fn not_defined(&self, sequence: Oid) -> Error {
         Error::new(
             SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -185,6 +202,7 @@ impl EvalContext for StatementContext<'_> {
 
     fn next_value(&self, sequence: Oid) -> Result<i64> {
         self.check_sequence(sequence, Privileges::USAGE | Privileges::UPDATE)?;
+        self.check_may_write("nextval()")?;
         let value = self.environment.engine.sequence_next(sequence)?;
         let gate = self.environment.engine.sequence_gate(sequence);
         self.environment.sequence_gate.set(self.environment.sequence_gate.get().max(gate));
@@ -200,6 +218,7 @@ impl EvalContext for StatementContext<'_> {
 
     fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()> {
         self.check_sequence(sequence, Privileges::UPDATE)?;
+        self.check_may_write("setval()")?;
         if let Some(desc) = self.definitions().sequence(sequence)
             && (value < desc.min || value > desc.max)
         {
@@ -241,12 +260,40 @@ impl EvalContext for StatementContext<'_> {
         self.environment.prepared.borrow().clone()
     }
 
+    fn cursors(&self) -> Vec<OpenCursor> {
+        self.environment.cursors.borrow().clone()
+    }
+
+    fn cursor_row(&self, cursor: &str, table: Oid, name: &str) -> Result<base::RowId> {
+        super::portal::current_row(&self.environment.cursors.borrow(), cursor, table, name)
+    }
+
+    fn notify(&self, channel: &str, payload: &str) -> Result<()> {
+        self.environment.pending.borrow_mut().notify(channel, payload)
+    }
+
+    fn listening_channels(&self) -> Vec<Arc<str>> {
+        self.environment.channels.borrow().clone()
+    }
+
+    fn notification_usage(&self) -> f64 {
+        self.environment.shared.upgrade().map_or(0.0, |shared| shared.hub.usage())
+    }
+
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)> {
         let state = self.environment.engine.sequence_get(sequence)?;
         Ok((state.last_value, state.is_called))
     }
 
     fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()> {
+        if ["transaction_isolation", "transaction_read_only", "transaction_deferrable"]
+            .iter()
+            .any(|fixed| fixed.eq_ignore_ascii_case(name))
+        {
+            return Err(
+                Error::unsupported(format!("set_config of {name} is not supported")).hint("Use SET TRANSACTION.")
+            );
+        }
         self.environment.settings.borrow_mut().set(name, value, local, 0)
     }
 

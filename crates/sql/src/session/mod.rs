@@ -17,8 +17,11 @@ mod context;
 mod copy;
 mod counts;
 mod cursor;
+mod drive;
 mod extended;
 mod internal;
+mod notify;
+mod portal;
 mod prepare;
 mod query;
 mod role;
@@ -35,7 +38,7 @@ use std::sync::Arc;
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
 use engine_api::{Catalog, Engine, Privileges, RoleSetting, Savepoint, Txn};
 use rustc_hash::FxHashMap;
-use types::{Datum, OutputSettings};
+use types::OutputSettings;
 
 pub use crate::bind::ResultColumn;
 pub(crate) use block::{number_of, text_of};
@@ -50,6 +53,7 @@ use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
 use crate::privileges::{self, Who};
 use cache::{BindingKey, StatementCache};
+use portal::Portal;
 
 /// Default bound of the statement cache.
 const STATEMENT_CACHE_BYTES: usize = 64 << 20;
@@ -58,6 +62,8 @@ const STATEMENT_CACHE_BYTES: usize = 64 << 20;
 pub trait Output {
     /// A result follows with these columns (simple protocol: RowDescription).
     fn columns(&mut self, columns: &[ResultColumn]);
+    /// Rows that follow are a BINARY cursor's, or no more: they are sent in binary form where the protocol leaves the choice.
+    fn binary(&mut self, _on: bool) {}
     /// One row.
     fn row(&mut self, row: OutputRow<'_>, columns: &[ResultColumn], settings: &OutputSettings);
     /// Whether values of a column are sent as text.
@@ -72,6 +78,8 @@ pub trait Output {
     fn suspended(&mut self);
     /// A notice or warning.
     fn notice(&mut self, notice: &Notice);
+    /// A notification of another session, or the session's own.
+    fn notification(&mut self, _pid: i32, _channel: &str, _payload: &str) {}
     /// A setting changed that the client is told about.
     fn parameter(&mut self, name: &str, value: &str);
     /// What is queued from now on (and before) leaves only when the log is durable up to here (rule R1).
@@ -106,6 +114,7 @@ pub struct Shared {
     /// For sorts, hash tables and groups.
     memory: Arc<MemoryBudget>,
     cache: StatementCache,
+    hub: notify::Hub,
 }
 
 impl Shared {
@@ -117,6 +126,7 @@ impl Shared {
             host,
             max_connections,
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
+            hub: notify::Hub::default(),
         })
     }
 }
@@ -135,16 +145,10 @@ enum Block {
 struct NamedSavepoint {
     name: String,
     point: Savepoint,
-}
-
-struct Portal {
-    statement: Arc<Statement>,
-    params: Vec<Datum>,
-    /// Kept between Executes with a row limit.
-    execution: Option<Execution>,
-    /// Rows of a cursor that are read and not fetched yet.
-    ahead: Vec<Vec<Datum>>,
-    finished: bool,
+    /// What had been said by then.
+    said: notify::Mark,
+    /// Whether the transaction was read-only at this point.
+    read_only: bool,
 }
 
 /// One session.
@@ -155,8 +159,14 @@ pub struct Session {
     txn: Option<Box<dyn Txn>>,
     block: Block,
     read_only: bool,
+    /// The transaction has run a query: its characteristics are fixed.
+    has_queried: bool,
+    /// The transaction has its own `transaction_deferrable`.
+    has_deferrable: bool,
     savepoints: Vec<NamedSavepoint>,
     statements: FxHashMap<String, Arc<Statement>>,
+    /// What `statements` are taken to cost.
+    statement_bytes: usize,
     portals: FxHashMap<String, Portal>,
     binding: Option<Binding>,
     /// Finished executions, to be run again.
@@ -167,6 +177,8 @@ pub struct Session {
     role: Oid,
     /// The role that the client logged in as.
     login_role: Oid,
+    /// Where notifications arrive, once it has listened.
+    mailbox: Option<Arc<notify::Mailbox>>,
     /// The newest commit of this session; replies wait for it (a client may act on what it was told).
     gate: Lsn,
 }
@@ -257,10 +269,15 @@ impl Session {
                 sequences: RefCell::default(),
                 sequence_rights: Cell::new(None),
                 prepared: RefCell::default(),
+                cursors: RefCell::default(),
+                pending: RefCell::default(),
+                channels: RefCell::default(),
+                shared: Arc::downgrade(shared),
                 random: Cell::new(random | 1),
                 pid,
                 sleep: Cell::new(0),
                 sequence_gate: Cell::new(Lsn(0)),
+                read_only: Cell::new(false),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
             },
@@ -269,14 +286,18 @@ impl Session {
             txn: None,
             block: Block::None,
             read_only: false,
+            has_queried: false,
+            has_deferrable: false,
             savepoints: Vec::new(),
             statements: FxHashMap::default(),
+            statement_bytes: 0,
             portals: FxHashMap::default(),
             binding: None,
             idle: Vec::new(),
             deadline: Cell::new(0),
             role: login_role,
             login_role,
+            mailbox: None,
             gate: Lsn(0),
         })
     }
@@ -300,10 +321,22 @@ impl Session {
         }
     }
 
-    /// `idle_in_transaction_session_timeout` in milliseconds while it applies.
-    pub fn idle_timeout_ms(&self) -> Option<u64> {
-        let ms = self.environment.settings.borrow().idle_in_transaction_timeout_ms;
-        (self.block != Block::None && ms > 0).then_some(ms)
+    /// How long the client may be idle from now on, in milliseconds, and the error if it is for longer.
+    pub fn idle_timeout(&self) -> Option<(u64, Error)> {
+        let settings = self.environment.settings.borrow();
+        let (ms, code, message) = match self.block {
+            Block::None => (
+                settings.idle_session_timeout_ms,
+                SqlState::IDLE_SESSION_TIMEOUT,
+                "terminating connection due to idle-session timeout",
+            ),
+            _ => (
+                settings.idle_in_transaction_timeout_ms,
+                SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+                "terminating connection due to idle-in-transaction timeout",
+            ),
+        };
+        (ms > 0).then(|| (ms, Error::fatal(code, message)))
     }
 
     /// The output settings, for encoding replies.
@@ -396,6 +429,7 @@ impl Session {
     /// The client is gone or says goodbye: everything open is rolled back.
     pub fn terminate(&mut self) {
         self.abort_transaction();
+        self.stop_listening();
     }
 }
 

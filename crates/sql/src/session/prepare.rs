@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
+use engine_api::RowLockMode;
 use rupg_sql::nodes::Node;
 use types::{Datum, InputContext};
 
 use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
-use super::{Session, utility};
+use super::{Session, cache, utility};
 use crate::bind::{self, BindContext};
 use crate::functions::PreparedStatement;
 use crate::{ir, parse, plan};
+
+/// What the prepared statements of one session may take, counted as the statement cache counts.
+const STATEMENT_BYTES_MAX: usize = 256 << 20;
 
 impl Session {
     /// A statement that was bound before, for this text or for one that differs only in literals.
@@ -86,7 +90,7 @@ impl Session {
                 self.check_not_failed()?;
             }
             if let Kind::Utility(node) = &statement.kind {
-                utility::check_described(self, node)?;
+                utility::check_described(self, node, sql)?;
             }
             statement
         });
@@ -115,6 +119,23 @@ impl Session {
         start: usize,
         infer_params: bool,
     ) -> Result<Statement> {
+        self.bind_for(node, sql, types, start, infer_params, false)
+    }
+
+    /// Binds and plans the query of a cursor ([`plan::plan_cursor`]).
+    pub(super) fn bind_cursor(&mut self, node: &Node, sql: &str, start: usize) -> Result<Statement> {
+        self.bind_for(node, sql, &[], start, false, true)
+    }
+
+    fn bind_for(
+        &mut self,
+        node: &Node,
+        sql: &str,
+        types: &[Oid],
+        start: usize,
+        infer_params: bool,
+        for_cursor: bool,
+    ) -> Result<Statement> {
         let catalog = self.catalog();
         let identity = self.environment.identity.borrow().clone();
         let identity_role = identity.role;
@@ -130,8 +151,15 @@ impl Session {
         };
         let writes = verb != Verb::Select
             || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
+        let lock_words = match &bound.statement {
+            ir::Statement::Select(query) => query.locking.first().map(|lock| lock_words(lock.mode)),
+            _ => None,
+        };
         let stats = EngineStats { engine: &*self.shared.engine };
-        let plan = plan::plan(&bound.statement, &catalog, &stats)?;
+        let plan = match &bound.statement {
+            ir::Statement::Select(query) if for_cursor => plan::plan_cursor(query, &catalog, &stats)?,
+            statement => plan::plan(statement, &catalog, &stats)?,
+        };
         let refused = bound.refused;
         Ok(Statement {
             text: sql.into(),
@@ -144,6 +172,7 @@ impl Session {
                 verb,
                 writes,
                 role: identity_role,
+                lock_words,
                 refused,
             }),
             // What was bound to definitions that may be rolled back is good for one run.
@@ -157,6 +186,7 @@ impl Session {
         self.refresh_binding(&catalog);
         let parsed = parse::parse(&statement.text)?;
         let node = parsed.into_iter().find(|p| p.start == statement.start).map(|p| p.node);
+        let for_cursor = matches!(node, Some(Node::DeclareCursorStmt(_)));
         let node = match node {
             Some(Node::PrepareStmt(prepare)) => prepare.query,
             Some(Node::CopyStmt(copy)) => copy.query,
@@ -165,7 +195,8 @@ impl Session {
             node => node,
         };
         let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
-        let fresh = self.bind_query(&node, &statement.text, &statement.param_types, statement.start, true)?;
+        let (text, types) = (&statement.text, &statement.param_types);
+        let fresh = self.bind_for(&node, text, types, statement.start, !for_cursor, for_cursor)?;
         statement.check_result_of(&fresh)?;
         Ok(Arc::new(fresh))
     }
@@ -224,8 +255,28 @@ impl Session {
         }
         let fresh = self.prepare(&Arc::clone(&statement.text), &statement.param_types)?;
         statement.check_result_of(&fresh)?;
-        self.statements.insert(name.to_string(), Arc::clone(&fresh));
+        self.keep_statement(name, Arc::clone(&fresh))?;
         Ok(fresh)
+    }
+
+    /// Keeps a prepared statement under a name.
+    ///
+    /// # Errors
+    /// 53200 if the session keeps too much already.
+    pub(super) fn keep_statement(&mut self, name: &str, statement: Arc<Statement>) -> Result<()> {
+        let bytes = cache::cost(&statement.text);
+        let before = self.statements.get(name).map_or(0, |old| cache::cost(&old.text));
+        if self.statement_bytes + bytes > STATEMENT_BYTES_MAX + before {
+            return Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory")
+                .detail(format!(
+                    "The prepared statements of a session can have at most {} MB.",
+                    STATEMENT_BYTES_MAX >> 20
+                ))
+                .hint("Deallocate prepared statements that are not needed."));
+        }
+        self.statement_bytes = self.statement_bytes + bytes - before;
+        self.statements.insert(name.to_string(), statement);
+        Ok(())
     }
 
     /// Shows a new statement in `pg_prepared_statements`.
@@ -243,12 +294,15 @@ impl Session {
     pub(super) fn forget_prepared(&mut self, name: Option<&str>) {
         match name {
             Some(name) => {
-                if self.statements.remove(name).is_some() && !name.is_empty() {
+                let Some(old) = self.statements.remove(name) else { return };
+                self.statement_bytes -= cache::cost(&old.text);
+                if !name.is_empty() {
                     self.environment.prepared.borrow_mut().retain(|p| p.name != name);
                 }
             }
             None => {
                 self.statements.clear();
+                self.statement_bytes = 0;
                 self.environment.prepared.borrow_mut().clear();
             }
         }
@@ -263,5 +317,15 @@ struct EngineStats<'a> {
 impl plan::PlannerStats for EngineStats<'_> {
     fn row_count(&self, table: Oid) -> u64 {
         self.engine.row_count(table)
+    }
+}
+
+/// The command's name in errors.
+fn lock_words(mode: RowLockMode) -> &'static str {
+    match mode {
+        RowLockMode::KeyShare => "SELECT FOR KEY SHARE",
+        RowLockMode::Share => "SELECT FOR SHARE",
+        RowLockMode::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
+        RowLockMode::Update => "SELECT FOR UPDATE",
     }
 }

@@ -156,12 +156,16 @@ pub struct Settings {
     default_isolation: Isolation,
     /// `default_transaction_read_only`
     default_read_only: bool,
+    /// See [`Settings::has_usual_modes`].
+    has_usual_modes: bool,
     /// `lock_timeout` in milliseconds, 0 = none.
     pub lock_timeout_ms: u64,
     /// `statement_timeout` in milliseconds, 0 = none.
     pub statement_timeout_ms: u64,
     /// `idle_in_transaction_session_timeout` in milliseconds, 0 = none.
     pub idle_in_transaction_timeout_ms: u64,
+    /// `idle_session_timeout` in milliseconds, 0 = none.
+    pub idle_session_timeout_ms: u64,
     /// Changes to be reported by ParameterStatus: (name, value).
     reports: Vec<(&'static str, Arc<str>)>,
     /// What the client knows of each setting that is reported.
@@ -184,6 +188,11 @@ fn unrecognized(name: &str) -> Error {
 
 fn invalid(name: &str, value: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid value for parameter \"{name}\": \"{value}\""))
+}
+
+/// An encoding's name as PostgreSQL compares it: letters and digits only.
+fn encoding_name(written: &str) -> String {
+    written.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect()
 }
 
 /// PostgreSQL's boolean spellings, unambiguous prefixes included.
@@ -277,9 +286,11 @@ impl Settings {
             durability: Durability::On,
             default_isolation: Isolation::ReadCommitted,
             default_read_only: false,
+            has_usual_modes: true,
             lock_timeout_ms: 0,
             statement_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
+            idle_session_timeout_ms: 0,
             reports: Vec::new(),
             announced: Vec::new(),
             binding_generation: 0,
@@ -475,7 +486,7 @@ impl Settings {
                 }
             },
             Kind::Text => match name {
-                "client_encoding" => match value.to_ascii_uppercase().replace(['-', '_'], "").as_str() {
+                "client_encoding" => match encoding_name(value).as_str() {
                     "UTF8" | "UNICODE" => "UTF8".into(),
                     "SQLASCII" => "SQL_ASCII".into(),
                     encoding if !is_encoding(encoding) => return Err(invalid(name, value)),
@@ -553,6 +564,7 @@ impl Settings {
             "default_transaction_read_only" => self.default_read_only = &*text == "on",
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
+            "idle_session_timeout" => self.idle_session_timeout_ms = text.parse().unwrap_or(0),
             "idle_in_transaction_session_timeout" => {
                 self.idle_in_transaction_timeout_ms = text.parse().unwrap_or(0);
             }
@@ -562,6 +574,12 @@ impl Settings {
             || super::role::is_identity(name)
         {
             self.binding_generation += 1;
+        }
+        if name.starts_with("default_transaction_") {
+            let value = |other| if other == name { &*text } else { self.text(other) };
+            self.has_usual_modes = value("default_transaction_isolation") == "read committed"
+                && value("default_transaction_read_only") == "off"
+                && value("default_transaction_deferrable") == "off";
         }
         if SPECS[spec].report {
             self.reports.retain(|(n, _)| *n != name);
@@ -616,6 +634,11 @@ impl Settings {
     /// `default_transaction_isolation`.
     pub fn default_isolation(&self) -> Isolation {
         self.default_isolation
+    }
+
+    /// Whether transactions begin as READ COMMITTED, read-write and not deferrable, and are shown so.
+    pub fn has_usual_modes(&self) -> bool {
+        self.has_usual_modes
     }
 
     /// `default_transaction_read_only`.

@@ -47,6 +47,8 @@ pub struct Query {
     pub writes: bool,
     /// The role for which `refused` holds.
     pub role: Oid,
+    /// How PostgreSQL calls a SELECT that locks rows.
+    pub lock_words: Option<&'static str>,
     /// The error of running it, if that is known.
     pub refused: Option<Error>,
 }

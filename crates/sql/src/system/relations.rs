@@ -1,7 +1,7 @@
 //! pg_class, pg_attribute, pg_index, pg_attrdef, pg_sequence.
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, TableDesc, oids};
+use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
 use super::{Rows, SystemRelation, access, oid, row, text};
@@ -113,7 +113,11 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 name: &t.name,
                 schema: t.schema,
                 owner: t.owner,
-                kind: "r",
+                kind: match t.kind {
+                    TableKind::Table => "r",
+                    TableKind::View => "v",
+                    TableKind::MaterializedView => "m",
+                },
                 columns: t.columns.len(),
                 checks: t.constraints.iter().filter(|c| is_check(c)).count(),
                 has_index: catalog.indexes(t.oid).next().is_some(),
@@ -460,6 +464,8 @@ pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     /// OID of `pg_class`.
     const CLASS: u32 = 1259;
+    /// OID of `pg_namespace`.
+    const NAMESPACE: u32 = 2615;
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
@@ -474,6 +480,19 @@ pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ],
             ));
         }
+    }
+    // Every database begins with this comment; pg_dump asks for it.
+    let public = catalog.schema(cx.identity().database_oid, "public");
+    if let Some(public) = public {
+        rows.push(row(
+            rel,
+            vec![
+                ("objoid", oid(public.oid)),
+                ("classoid", Datum::Oid(NAMESPACE)),
+                ("objsubid", Datum::Int4(0)),
+                ("description", text("standard public schema")),
+            ],
+        ));
     }
     Ok(rows)
 }

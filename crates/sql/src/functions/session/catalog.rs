@@ -59,6 +59,18 @@ pub(super) fn system_is_visible(_: &dyn EvalContext, _: &[Datum]) -> Result<Datu
     visible(true)
 }
 
+/// The query of a view; NULL for anything else.
+pub(super) fn get_viewdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let catalog = cx.catalog();
+    let oid = match &args[0] {
+        Datum::Text(name) => names::find_relation(cx, name)?.ok_or_else(|| names::no_relation(name))?,
+        _ => oid_of(args, 0)?,
+    };
+    // A width to wrap lines at asks for the pretty form too.
+    let pretty = matches!(args.get(1), Some(Datum::Bool(true) | Datum::Int4(_)));
+    Ok(catalog.table(oid).and_then(|view| system::view_text(view, pretty, cx)).into())
+}
+
 pub(super) fn get_indexdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let catalog = cx.catalog();
     let column = match args.get(1) {
@@ -104,7 +116,12 @@ pub(in crate::functions) fn regnamespace_out(cx: &dyn EvalContext, args: &[Datum
 }
 
 pub(in crate::functions) fn regproc_out(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    reg_text(args, |oid| function_by_oid(oid.0).map(|function| function.name.to_string()))
+    reg_text(args, |oid| {
+        let name = system::function_name(oid.0)?;
+        let quoted = crate::ddl::quote_name(name);
+        // A name that several functions have does not say which is meant; PostgreSQL shows its schema then.
+        Some(if system::functions_named(name).len() > 1 { format!("pg_catalog.{quoted}") } else { quoted })
+    })
 }
 
 /// The comment on a table or, with a number, one of its columns.

@@ -1,0 +1,189 @@
+//! Fills the tables through COPY, by several connections at once.
+//!
+//! The work is cut into slices of keys; a slice's rows depend only on the seed and the slice, so a load gives the same
+//! rows whatever the number of connections, and to every server.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::rows::{self, Sizes};
+use super::schema;
+use super::words::Text;
+use crate::client::{Connection, Failure};
+use crate::progress::Line;
+use crate::rng::Rng;
+use crate::target::Target;
+
+/// Keys of one slice.
+const SLICE: i64 = 5_000;
+
+/// What to load, and how.
+pub struct Load<'a> {
+    /// Where.
+    pub target: &'a Target,
+    /// Scale factor.
+    pub scale: f64,
+    /// How many connections.
+    pub connections: usize,
+    /// Source of every value.
+    pub seed: u64,
+}
+
+/// What a load took.
+#[derive(Clone, Debug, Serialize)]
+pub struct LoadReport {
+    /// Rows of all tables.
+    pub rows: u64,
+    /// Until the last row was in, but for those of `region`.
+    pub copy_seconds: f64,
+    /// Indexes and statistics.
+    pub index_seconds: f64,
+}
+
+/// Keys of a table.
+#[derive(Clone, Copy)]
+struct Slice {
+    table: Table,
+    from: i64,
+    to: i64,
+}
+
+#[derive(Clone, Copy)]
+enum Table {
+    Nation,
+    Supplier,
+    Part,
+    PartSupp,
+    Customer,
+    Orders,
+}
+
+fn slices(sizes: &Sizes) -> Vec<Slice> {
+    let mut slices = Vec::new();
+    let tables = [
+        (Table::Orders, sizes.orders),
+        (Table::PartSupp, sizes.parts),
+        (Table::Part, sizes.parts),
+        (Table::Customer, sizes.customers),
+        (Table::Supplier, sizes.suppliers),
+        (Table::Nation, 25),
+    ];
+    for (table, count) in tables {
+        let each = (1..=count).step_by(SLICE as usize);
+        slices.extend(each.map(|from| Slice { table, from, to: count.min(from + SLICE - 1) }));
+    }
+    slices
+}
+
+/// What all loading threads see.
+struct Shared<'a> {
+    load: &'a Load<'a>,
+    sizes: Sizes,
+    text: Text,
+    slices: Vec<Slice>,
+    next: AtomicUsize,
+    rows: AtomicU64,
+    failed: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+}
+
+/// Replaces the tables and fills them.
+pub fn load(load: &Load<'_>, progress: &mut Line) -> Result<LoadReport, Failure> {
+    let mut main = Connection::open(load.target)?;
+    schema::drop_tables(&mut main)?;
+    schema::create_tables(&mut main)?;
+    let started = Instant::now();
+    let sizes = Sizes::of(load.scale);
+    let shared = Shared {
+        load,
+        sizes,
+        text: Text::new(),
+        slices: slices(&sizes),
+        next: AtomicUsize::new(0),
+        rows: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+        failure: Mutex::new(None),
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..load.connections).map(|_| scope.spawn(|| work(&shared))).collect();
+        while workers.iter().any(|w| !w.is_finished()) {
+            let rows = shared.rows.load(Ordering::Relaxed);
+            progress.show(|| bar(rows, sizes.rows() as u64, started.elapsed()));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    if let Some(failure) = shared.failure.into_inner().expect("no thread panics while it holds the lock") {
+        return Err(failure);
+    }
+    let rows = shared.rows.into_inner();
+    let copy_seconds = started.elapsed().as_secs_f64();
+    progress.end(&bar(rows, rows, started.elapsed()));
+    progress.end("indexes and statistics");
+    let started = Instant::now();
+    schema::INDEXES.iter().try_for_each(|sql| main.query(sql))?;
+    let (mut rng, mut key) = (Rng::new(load.seed, u64::MAX), 0);
+    let rows = rows
+        + main.copy_in("COPY region FROM STDIN", |out| {
+            rows::region(out, &mut rng, &shared.text, key);
+            key += 1;
+            key < 5
+        })?;
+    schema::TABLES.iter().try_for_each(|table| main.query(&format!("ANALYZE {table}")))?;
+    Ok(LoadReport { rows, copy_seconds, index_seconds: started.elapsed().as_secs_f64() })
+}
+
+/// The progress line.
+fn bar(rows: u64, expected: u64, elapsed: Duration) -> String {
+    let share = (rows as f64 / expected.max(1) as f64).min(1.0) * 100.0;
+    let rate = rows as f64 / elapsed.as_secs_f64().max(0.001);
+    format!("load {share:3.0} %, {rows} rows, {rate:.0} rows/s")
+}
+
+fn work(shared: &Shared<'_>) {
+    let done = Connection::open(shared.load.target).and_then(|mut connection| {
+        while !shared.failed.load(Ordering::Relaxed) {
+            let at = shared.next.fetch_add(1, Ordering::Relaxed);
+            let Some(slice) = shared.slices.get(at) else { break };
+            let mut rng = Rng::new(shared.load.seed, at as u64);
+            fill(*slice, &mut connection, &mut rng, shared)?;
+        }
+        Ok(())
+    });
+    if let Err(failure) = done {
+        shared.failed.store(true, Ordering::Relaxed);
+        shared.failure.lock().expect("no thread panics while it holds the lock").get_or_insert(failure);
+    }
+}
+
+fn fill(slice: Slice, connection: &mut Connection, rng: &mut Rng, shared: &Shared<'_>) -> Result<(), Failure> {
+    let (text, sizes) = (&shared.text, &shared.sizes);
+    let mut copy = |table: &str, row: &mut dyn FnMut(&mut Vec<u8>, i64)| {
+        let mut at = slice.from;
+        let counted = connection.copy_in(&format!("COPY {table} FROM STDIN"), |out| {
+            row(out, at);
+            at += 1;
+            at <= slice.to
+        })?;
+        shared.rows.fetch_add(counted, Ordering::Relaxed);
+        Ok(())
+    };
+    match slice.table {
+        Table::Nation => copy("nation", &mut |out, key| rows::nation(out, rng, text, key - 1)),
+        Table::Supplier => copy("supplier", &mut |out, key| rows::supplier(out, rng, text, key)),
+        Table::Part => copy("part", &mut |out, key| rows::part(out, rng, text, key)),
+        Table::PartSupp => copy("partsupp", &mut |out, key| rows::part_suppliers(out, rng, text, sizes, key)),
+        Table::Customer => copy("customer", &mut |out, key| rows::customer(out, rng, text, key)),
+        Table::Orders => {
+            let mut lines: Vec<Vec<u8>> = Vec::with_capacity(SLICE as usize);
+            copy("orders", &mut |out, key| {
+                let mut of_order = Vec::new();
+                rows::order(out, &mut of_order, rng, text, sizes, key);
+                lines.push(of_order);
+            })?;
+            copy("lineitem", &mut |out, key| out.extend_from_slice(&lines[(key - slice.from) as usize]))
+        }
+    }
+}
