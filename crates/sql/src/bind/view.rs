@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{CatalogObject, CheckOption, ColumnDesc, TableDesc, TableKind, ViewDesc, ViewRelation};
+use engine_api::{CatalogObject, CheckOption, ColumnDesc, IndexDesc, TableDesc, TableKind, ViewDesc, ViewRelation};
 use rupg_sql::nodes::{Node, RangeVar, SelectStmt, SetOperation};
 
 use super::expr::{QUERY_DEPTH, and};
@@ -293,6 +293,19 @@ impl<'a, 'c> Binder<'a, 'c> {
         Ok((table, targets, filter, below))
     }
 
+    /// What indexes compute, for those that do.
+    fn index_codes(&mut self, desc: &TableDesc, indexes: &[IndexDesc]) -> Vec<Option<Arc<super::BoundIndex>>> {
+        if !indexes.iter().any(IndexDesc::needs_code) {
+            return Vec::new();
+        }
+        let mut codes = Vec::with_capacity(indexes.len());
+        for index in indexes {
+            let bound = index.needs_code().then(|| super::bind_index(index, desc, self.cx).ok()).flatten();
+            codes.push(bound.map(Arc::new));
+        }
+        codes
+    }
+
     /// A relation of the catalog as a name finds it.
     pub(super) fn relation_of(&mut self, var: &RangeVar, object: &CatalogObject) -> Option<Relation> {
         let CatalogObject::Table(desc) = object else { return None };
@@ -307,8 +320,9 @@ impl<'a, 'c> Binder<'a, 'c> {
                     .hint("Use the REFRESH MATERIALIZED VIEW command.")
             });
         }
-        let indexes = self.cx.catalog.indexes(desc.oid).cloned().collect();
-        Some(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes })))
+        let indexes: Vec<IndexDesc> = self.cx.catalog.indexes(desc.oid).cloned().collect();
+        let codes = self.index_codes(desc, &indexes);
+        Some(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes, codes })))
     }
 }
 

@@ -55,6 +55,7 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::RefreshMatViewStmt(stmt) => materialized::refresh(&mut cx, stmt).await?,
         Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
         Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,
+        Node::ReindexStmt(stmt) => index::reindex(&mut cx, stmt).await?,
         Node::DropStmt(stmt) => drop::drop_objects(&mut cx, stmt).await?,
         Node::AlterTableStmt(stmt) => alter_table::alter_table(&mut cx, stmt).await?,
         Node::RenameStmt(stmt) => rename::rename(&mut cx, stmt).await?,

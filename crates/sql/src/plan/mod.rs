@@ -11,6 +11,7 @@
 mod access;
 mod explain;
 mod foreign_key;
+mod imply;
 mod join;
 mod level;
 mod modify;
@@ -32,6 +33,8 @@ pub(crate) use node::{
     LockRowsNode, LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan, ScanNode,
     SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowNode,
 };
+
+pub(crate) use imply::implies;
 
 use crate::ir::{self, Statement};
 

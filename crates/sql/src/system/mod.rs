@@ -24,7 +24,9 @@ use schema::all;
 
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
-pub use deparse::{check_text, default_text, generated_text, restated, view_is_writable, view_text};
+pub use deparse::{
+    check_text, default_text, generated_text, index_text, restated, restated_index, view_is_writable, view_text,
+};
 
 /// A relation computed from the catalog.
 pub struct SystemRelation {
