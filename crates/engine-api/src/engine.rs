@@ -266,6 +266,8 @@ pub struct Savepoint(pub u64);
 pub struct CommitOutcome {
     /// The reply may leave when the log is durable up to here (rule R1).
     pub gate: Lsn,
+    /// Where its record ends in the log; commits are in this order. `None` if there was nothing to log.
+    pub position: Option<Lsn>,
 }
 
 /// One transaction. Dropping it rolls it back.

@@ -33,7 +33,7 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
                 column.number
             }
             None => {
-                let text = text.elements.get(at).cloned().unwrap_or_default();
+                let text = text.elements.get(at).copied().unwrap_or_default();
                 let own = element.expr.as_ref().map_or_else(|| "expr".to_string(), function_name);
                 let name = free_name(&names, &own);
                 names.push(name.clone());
@@ -100,24 +100,24 @@ fn function_name(node: &Node) -> String {
     if name == "?column?" { "expr".to_string() } else { name }
 }
 
-fn expression(cx: &mut Cx<'_>, table: &TableDesc, text: String, name: String) -> Result<IndexExpression> {
-    let bound = cx.session.bind_stored(|binder| bind_index_expression(&text, table, binder));
-    let bound = bound.map_err(|e| cx.place(e, "", false))?;
+fn expression(cx: &mut Cx<'_>, table: &TableDesc, text: &str, name: String) -> Result<IndexExpression> {
+    let bound = cx.session.bind_stored(|binder| bind_index_expression(text, table, binder));
+    let bound = bound.map_err(|e| cx.place(e, text, true))?;
     if !is_immutable(&bound) {
         let message = "functions in index expression must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }
-    Ok(IndexExpression { text, type_oid: bound.ty().oid, name })
+    Ok(IndexExpression { text: text.to_string(), type_oid: bound.ty().oid, name })
 }
 
-fn predicate(cx: &mut Cx<'_>, table: &TableDesc, text: String) -> Result<String> {
-    let bound = cx.session.bind_stored(|binder| bind_index_predicate(&text, table, binder));
-    let bound = bound.map_err(|e| cx.place(e, "", false))?;
+fn predicate(cx: &mut Cx<'_>, table: &TableDesc, text: &str) -> Result<String> {
+    let bound = cx.session.bind_stored(|binder| bind_index_predicate(text, table, binder));
+    let bound = bound.map_err(|e| cx.place(e, text, true))?;
     if !is_immutable(&bound) {
         let message = "functions in index predicate must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }
-    Ok(text)
+    Ok(text.to_string())
 }
 
 /// The columns of INCLUDE.
@@ -190,15 +190,15 @@ fn index_key(element: &IndexElem, column: i16) -> Result<IndexKey> {
 
 /// The texts in a CREATE INDEX.
 #[derive(Default)]
-struct IndexText {
+struct IndexText<'s> {
     /// Elements of the key: an expression without its parentheses, a call as it is.
-    elements: Vec<String>,
-    predicate: String,
+    elements: Vec<&'s str>,
+    predicate: &'s str,
 }
 
-impl IndexText {
+impl<'s> IndexText<'s> {
     /// Takes apart what follows the table's name, which begins at `from`.
-    fn of(sql: &str, from: i32) -> IndexText {
+    fn of(sql: &'s str, from: i32) -> IndexText<'s> {
         let all = tokens(sql, usize::try_from(from).unwrap_or(0));
         let mut text = IndexText::default();
         let Some(open) = all.iter().position(|t| t.word == "(") else { return text };
@@ -224,7 +224,7 @@ impl IndexText {
                 ")" => depth -= 1,
                 "where" if depth == 0 => {
                     if let (Some(first), Some(last)) = (all.get(at + 1), all.last()) {
-                        text.predicate = sql[first.start..last.end].to_string();
+                        text.predicate = &sql[first.start..last.end];
                     }
                     break;
                 }
@@ -252,13 +252,13 @@ fn matching(tokens: &[Token], open: usize) -> usize {
 }
 
 /// The expression at the beginning of an element.
-fn element_text(sql: &str, tokens: &[Token]) -> String {
-    let Some(open) = tokens.iter().position(|t| t.word == "(") else { return String::new() };
+fn element_text<'s>(sql: &'s str, tokens: &[Token]) -> &'s str {
+    let Some(open) = tokens.iter().position(|t| t.word == "(") else { return "" };
     let close = matching(tokens, open);
-    let (Some(first), Some(last)) = (tokens.first(), tokens.get(close)) else { return String::new() };
+    let (Some(first), Some(last)) = (tokens.first(), tokens.get(close)) else { return "" };
     match open {
-        0 => sql[first.end..last.start].trim().to_string(),
-        _ => sql[first.start..last.end].to_string(),
+        0 => sql[first.end..last.start].trim(),
+        _ => &sql[first.start..last.end],
     }
 }
 

@@ -92,7 +92,7 @@ async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) 
             .iter()
             .filter_map(|k| place(k.column).map(|column| engine_api::IndexKey { column, ..*k }))
             .collect();
-        let include = index.include.iter().filter_map(|&n| place(n)).collect();
+        let include: Vec<i16> = index.include.iter().filter_map(|&n| place(n)).collect();
         let mut own = index.expressions.iter();
         let constraint = source.constraints.iter().find(|c| {
             matches!(c.kind, ConstraintKind::PrimaryKey { index: own } | ConstraintKind::Unique { index: own }
@@ -106,6 +106,7 @@ async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) 
                 number => desc.columns[number as usize - 1].name.as_str(),
             });
         }
+        names.extend(include.iter().map(|&n| desc.columns[n as usize - 1].name.as_str()));
         let (middle, label) = match (constraint.is_some(), index.primary) {
             (_, true) => (String::new(), "pkey"),
             (true, _) => (names.join("_"), "key"),

@@ -14,9 +14,11 @@ mod format;
 mod json;
 mod math;
 mod operators;
+mod record;
 mod registry;
 mod session;
 mod sets;
+mod spread;
 mod text;
 
 use std::fmt;
@@ -29,6 +31,11 @@ pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
+/// Checks what of a path is not checked when it is read: its regular expressions.
+pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
+    json::path::check(text)
+}
+
 /// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
 pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
     use types::oid::{REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE};
@@ -110,6 +117,21 @@ pub trait EvalContext {
     /// The session's open cursors.
     fn cursors(&self) -> Vec<OpenCursor> {
         Vec::new()
+    }
+    /// `pg_notify`
+    ///
+    /// # Errors
+    /// 22023; 0A000 where there is no session.
+    fn notify(&self, _channel: &str, _payload: &str) -> Result<()> {
+        Err(base::Error::unsupported("pg_notify is not supported here"))
+    }
+    /// `pg_listening_channels`
+    fn listening_channels(&self) -> Vec<std::sync::Arc<str>> {
+        Vec::new()
+    }
+    /// `pg_notification_queue_usage`
+    fn notification_usage(&self) -> f64 {
+        0.0
     }
     /// The row of a table that a cursor is on.
     ///

@@ -5,6 +5,7 @@
 
 mod catalog;
 mod names;
+mod notify;
 mod privileges;
 mod sequences;
 mod waits;
@@ -100,6 +101,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
     stable(2943, "txid_current", &[], INT8, unsupported),
     stable(5059, "pg_current_xact_id", &[], XID8, unsupported),
+    volatile(3036, "pg_notify", &[TEXT, TEXT], VOID, notify::notify).lax(),
+    volatile(3296, "pg_notification_queue_usage", &[], FLOAT8, notify::queue_usage),
     volatile(2626, "pg_sleep", &[FLOAT8], VOID, waits::sleep),
     volatile(3935, "pg_sleep_for", &[INTERVAL], VOID, waits::sleep_for),
     volatile(3936, "pg_sleep_until", &[TIMESTAMPTZ], VOID, waits::sleep_until),
@@ -128,6 +131,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(2034, "pg_conf_load_time", &[], TIMESTAMPTZ, unsupported),
     stable(2560, "pg_postmaster_start_time", &[], TIMESTAMPTZ, unsupported),
     stable(3778, "pg_tablespace_location", &[OID], TEXT, tablespace_location),
+    stable(3943, "acldefault", &[CHAR, OID], TEXT_ARRAY, privileges::default),
     stable(1922, "has_table_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::table),
     stable(1923, "has_table_privilege", &[NAME, OID, TEXT], BOOL, privileges::table),
     stable(1924, "has_table_privilege", &[OID, TEXT, TEXT], BOOL, privileges::table),

@@ -1,13 +1,15 @@
 //! What expressions may see of their session: settings, times, sequences, identity ([`EvalContext`]).
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
 use engine_api::{Catalog, Engine, SequenceState};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
+use super::Shared;
+use super::notify::Pending;
 use super::settings::Settings;
 use crate::functions::{EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 
@@ -29,6 +31,12 @@ pub struct Environment {
     pub prepared: RefCell<Vec<PreparedStatement>>,
     /// Named portals: `pg_cursors`, and where WHERE CURRENT OF finds its row.
     pub cursors: RefCell<Vec<OpenCursor>>,
+    /// Notifications and changes of listening of the transaction.
+    pub pending: RefCell<Pending>,
+    /// The channels that the session listens to.
+    pub channels: RefCell<Vec<Arc<str>>>,
+    /// What it shares with others.
+    pub shared: Weak<Shared>,
     /// State of `random()`.
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
@@ -210,6 +218,18 @@ impl EvalContext for StatementContext<'_> {
 
     fn cursor_row(&self, cursor: &str, table: Oid, name: &str) -> Result<base::RowId> {
         super::portal::current_row(&self.environment.cursors.borrow(), cursor, table, name)
+    }
+
+    fn notify(&self, channel: &str, payload: &str) -> Result<()> {
+        self.environment.pending.borrow_mut().notify(channel, payload)
+    }
+
+    fn listening_channels(&self) -> Vec<Arc<str>> {
+        self.environment.channels.borrow().clone()
+    }
+
+    fn notification_usage(&self) -> f64 {
+        self.environment.shared.upgrade().map_or(0.0, |shared| shared.hub.usage())
     }
 
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)> {

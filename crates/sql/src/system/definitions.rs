@@ -59,10 +59,7 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDesc, column: i32, cx: &
             return Some(columns(table, &[included]));
         }
         index.keys.get(at)?;
-        let text = key_text(table, index, at, cx);
-        // Alone it needs no parentheses around its own.
-        let inner = text.strip_prefix("((").and_then(|t| t.strip_suffix("))"));
-        return Some(inner.map_or(text.clone(), |t| format!("({t})")));
+        return Some(key_text(table, index, at, cx));
     }
     let schema = catalog.get(table.schema).map(|s| quote_name(s.name())).unwrap_or_default();
     let mut keys = Vec::with_capacity(index.keys.len());

@@ -9,8 +9,10 @@ mod definitions;
 mod deparse;
 mod deparse_query;
 mod information;
+mod internal_functions;
 mod kinds;
 mod names;
+mod procedures;
 mod relations;
 mod schema;
 mod views;
@@ -27,6 +29,7 @@ pub use definitions::{constraint_definition, index_definition};
 pub use deparse::{
     check_text, default_text, generated_text, index_text, restated, restated_index, view_is_writable, view_text,
 };
+pub(crate) use procedures::{function_name, functions_named};
 
 /// A relation computed from the catalog.
 pub struct SystemRelation {
