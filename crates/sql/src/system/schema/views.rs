@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, names, views};
+use crate::system::{SystemRelation, names, settings, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -127,7 +127,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("sourceline", INT4),
             ("pending_restart", BOOL),
         ],
-        rows: names::settings,
+        rows: settings::settings,
     },
     SystemRelation {
         oid: Oid(12211),
