@@ -12,6 +12,7 @@ mod descriptions;
 mod information;
 mod internal_functions;
 mod kinds;
+mod locks;
 mod names;
 mod operator_classes;
 mod procedures;
