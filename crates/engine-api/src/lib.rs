@@ -15,6 +15,7 @@ mod batch;
 mod catalog;
 mod engine;
 mod index_code;
+mod locks;
 mod wait;
 
 pub use batch::{BatchRow, RowBatch};
@@ -29,4 +30,5 @@ pub use engine::{
     WaitPolicy,
 };
 pub use index_code::{IndexCode, IndexCompiler};
+pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};
 pub use wait::{Step, Wait, WaitCell};

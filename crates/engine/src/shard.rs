@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{Error, Lsn, Oid, Result, SqlState, Timestamp};
-use engine_api::{Catalog, Engine, IndexCompiler, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn, TxnOptions};
+use engine_api::{
+    AdvisoryLocks, Catalog, Engine, IndexCompiler, LockRow, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn,
+    TxnOptions,
+};
 use env::World;
 use mvcc::Store;
 use mvcc::index::OrderedIndex as _;
@@ -12,6 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, DurableWatch, Log, LogStats, Replayed};
 use rustc_hash::FxHashMap;
 
+use crate::advisory;
 use crate::commit::Serial;
 use crate::gate::Gates;
 use crate::record::StorageId;
@@ -215,6 +219,18 @@ impl Engine for Shard {
         Box::new(Transaction::new(self.clone(), options))
     }
 
+    fn advisory_locks(&self, session: u32) -> Result<Box<dyn AdvisoryLocks>> {
+        advisory::of_session(self, session)
+    }
+
+    fn locks(&self) -> Vec<LockRow> {
+        advisory::list(self)
+    }
+
+    fn blockers_of(&self, session: u32) -> Vec<u32> {
+        advisory::blockers_of(self, session)
+    }
+
     fn allocate_oid(&self) -> Oid {
         Oid(self.0.next_oid.fetch_add(1, Ordering::Relaxed))
     }
@@ -239,6 +255,18 @@ impl Engine for Shard {
         let catalog = self.catalog();
         let storage = catalog.table(table).and_then(|desc| self.0.storage(desc).ok());
         storage.map_or(0, |s| s.rows.row_count())
+    }
+
+    fn relation_bytes(&self, relation: Oid) -> Option<u64> {
+        let catalog = self.catalog();
+        if let Some(desc) = catalog.table(relation) {
+            let held = self.0.storage(desc).ok()?.rows.memory();
+            return Some(held.headers + held.versions);
+        }
+        let index = catalog.index(relation)?;
+        let storage = self.0.storage(catalog.table(index.table)?).ok()?;
+        let current = storage.upkeep.current();
+        current.indexes.iter().find(|i| i.desc.oid == relation).map(|i| i.tree.memory_bytes() as u64)
     }
 
     fn memory(&self) -> MemoryUse {
