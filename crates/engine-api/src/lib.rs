@@ -14,6 +14,8 @@
 mod batch;
 mod catalog;
 mod engine;
+mod index_code;
+mod locks;
 mod privileges;
 mod wait;
 
@@ -28,5 +30,7 @@ pub use engine::{
     RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions,
     WaitPolicy,
 };
+pub use index_code::{IndexCode, IndexCompiler};
+pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};
 pub use privileges::{AclItem, DefaultPrivileges, Membership, Privileges, PrivilegesDesc, RoleDesc, RoleSetting};
 pub use wait::{Step, Wait, WaitCell};

@@ -16,6 +16,7 @@ mod default_privileges;
 mod dependents;
 mod drop;
 mod grant;
+mod identity;
 mod index;
 mod like;
 mod materialized;
@@ -62,6 +63,7 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::RefreshMatViewStmt(stmt) => materialized::refresh(&mut cx, stmt).await?,
         Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
         Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,
+        Node::ReindexStmt(stmt) => index::reindex(&mut cx, stmt).await?,
         Node::DropStmt(stmt) => drop::drop_objects(&mut cx, stmt).await?,
         Node::AlterTableStmt(stmt) => {
             owner::change_in(&mut cx, stmt).await?;
