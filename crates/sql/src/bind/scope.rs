@@ -35,6 +35,8 @@ pub(super) enum Place {
     Values,
     Default,
     Check,
+    IndexExpression,
+    IndexPredicate,
     Argument,
 }
 
@@ -61,6 +63,8 @@ impl Place {
             Place::Values => "VALUES",
             Place::Default => "DEFAULT expressions",
             Place::Check => "check constraints",
+            Place::IndexExpression => "index expressions",
+            Place::IndexPredicate => "index predicates",
             Place::Argument => "EXECUTE parameters",
         }
     }
