@@ -78,7 +78,11 @@ fn open_directory(path: &Path) -> Result<(World, Box<dyn DiskLock>), String> {
 }
 
 fn open_shard(world: &World, options: &ServeOptions) -> Result<Shard, String> {
-    let shard_options = ShardOptions { memory_limit: options.memory_limit.bytes(memory_total()), ..Default::default() };
+    let shard_options = ShardOptions {
+        memory_limit: options.memory_limit.bytes(memory_total()),
+        compiler: Some(sql::index_code::compiler()),
+        ..Default::default()
+    };
     let began = Instant::now();
     let (shard, replayed) = Shard::open(world, shard_options, Box::new(log_failed))
         .map_err(|e| format!("cannot open the data directory {}: {e}", options.data.display()))?;

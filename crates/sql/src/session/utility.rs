@@ -120,6 +120,8 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
     match node {
         Node::CreatedbStmt(_) => session.check_no_block("CREATE DATABASE")?,
         Node::DropdbStmt(_) => session.check_no_block("DROP DATABASE")?,
+        Node::IndexStmt(stmt) if stmt.concurrent => session.check_no_block("CREATE INDEX CONCURRENTLY")?,
+        Node::DropStmt(stmt) if stmt.concurrent => session.check_no_block("DROP INDEX CONCURRENTLY")?,
         _ => {}
     }
     session.ensure_transaction()?;
@@ -418,6 +420,7 @@ fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
             session.retain_portals(|_| false);
             session.stop_listening();
             session.environment.sequences.take();
+            session.environment.advisory.unlock_all();
             let mut settings = session.environment.settings.borrow_mut();
             settings.reset_all(0)?;
             settings.commit();
