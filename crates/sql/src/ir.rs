@@ -76,6 +76,8 @@ pub struct Query {
     pub body: Body,
     /// FOR UPDATE and kin.
     pub locking: Vec<Locking>,
+    /// The view whose query this is: what is below is done in the name of its owner.
+    pub of_view: Option<Arc<TableDesc>>,
     /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
     pub current_of: Option<String>,
 }
