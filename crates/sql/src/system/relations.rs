@@ -1,7 +1,7 @@
 //! pg_class, pg_attribute, pg_index, pg_attrdef, pg_sequence.
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, TableDesc, TableKind, oids};
+use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, Persistence, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
 use super::{Rows, SystemRelation, oid, row, text};
@@ -37,6 +37,7 @@ struct Class<'a> {
     has_triggers: bool,
     options: &'a [(String, String)],
     access_method: u32,
+    persistence: Persistence,
 }
 
 fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
@@ -64,7 +65,14 @@ fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
             ("reltoastrelid", Datum::Oid(0)),
             ("relhasindex", Datum::Bool(c.has_index)),
             ("relisshared", Datum::Bool(false)),
-            ("relpersistence", text("p")),
+            (
+                "relpersistence",
+                text(match c.persistence {
+                    Persistence::Permanent => "p",
+                    Persistence::Unlogged => "u",
+                    Persistence::Temporary => "t",
+                }),
+            ),
             ("relkind", text(c.kind)),
             ("relnatts", Datum::Int2(c.columns as i16)),
             ("relchecks", Datum::Int2(c.checks as i16)),
@@ -123,6 +131,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: t.constraints.iter().any(is_foreign_key) || is_referenced(&catalog, t.oid),
                 options: &t.options,
                 access_method: 2,
+                persistence: t.persistence,
             },
             CatalogObject::Index(i) => Class {
                 oid: i.oid,
@@ -136,6 +145,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 403,
+                persistence: catalog.table(i.table).map_or(Persistence::Permanent, |t| t.persistence),
             },
             CatalogObject::Sequence(s) => Class {
                 oid: s.oid,
@@ -149,6 +159,11 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 0,
+                persistence: if crate::ddl::temporary::is_temporary(&catalog, s.schema) {
+                    Persistence::Temporary
+                } else {
+                    Persistence::Permanent
+                },
             },
             _ => continue,
         };
@@ -172,6 +187,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: if system.is_view() { 0 } else { 2 },
+                persistence: Persistence::Permanent,
             },
         ));
     }
