@@ -4,7 +4,7 @@ use base::Oid;
 use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, Persistence, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, SystemRelation, access, oid, row, text};
 use crate::functions::EvalContext;
 
 /// Whether an object belongs to the session's database.
@@ -38,6 +38,7 @@ struct Class<'a> {
     options: &'a [(String, String)],
     access_method: u32,
     persistence: Persistence,
+    acl: Datum,
 }
 
 fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
@@ -88,6 +89,7 @@ fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
             ("relfrozenxid", Datum::Oid(0)),
             ("relminmxid", Datum::Oid(0)),
             ("reloptions", options),
+            ("relacl", c.acl),
         ],
     )
 }
@@ -132,6 +134,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 options: &t.options,
                 access_method: 2,
                 persistence: t.persistence,
+                acl: access::of_object(&catalog, t.oid),
             },
             CatalogObject::Index(i) => Class {
                 oid: i.oid,
@@ -146,6 +149,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 options: &[],
                 access_method: 403,
                 persistence: catalog.table(i.table).map_or(Persistence::Permanent, |t| t.persistence),
+                acl: Datum::Null,
             },
             CatalogObject::Sequence(s) => Class {
                 oid: s.oid,
@@ -164,6 +168,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 } else {
                     Persistence::Permanent
                 },
+                acl: access::of_object(&catalog, s.oid),
             },
             _ => continue,
         };
@@ -188,10 +193,20 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 options: &[],
                 access_method: if system.is_view() { 0 } else { 2 },
                 persistence: Persistence::Permanent,
+                acl: system_acl(system.name),
             },
         ));
     }
     Ok(rows)
+}
+
+/// Everybody may read system relations, but for a few.
+fn system_acl(name: &str) -> Datum {
+    let mut items = vec![text("postgres=arwdDxt/postgres")];
+    if !crate::privileges::is_secret(name) {
+        items.push(text("=r/postgres"));
+    }
+    text_array(items)
 }
 
 fn is_check(c: &engine_api::ConstraintDesc) -> bool {
@@ -219,6 +234,7 @@ struct Attribute<'a> {
     identity: &'a str,
     generated: bool,
     dropped: bool,
+    acl: Datum,
 }
 
 fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
@@ -248,6 +264,7 @@ fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
             ("attislocal", Datum::Bool(true)),
             ("attinhcount", Datum::Int4(0)),
             ("attcollation", Datum::Oid(collation_of(a.type_oid))),
+            ("attacl", a.acl),
         ],
     )
 }
@@ -293,6 +310,7 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     },
                     generated: column.generated.is_some(),
                     dropped: column.dropped,
+                    acl: access::of_column(&catalog, table.oid, column.number),
                 },
             ));
         }
@@ -346,6 +364,7 @@ fn plain(rel: &SystemRelation, relation: Oid, name: &str, type_oid: Oid, typmod:
             identity: "",
             generated: false,
             dropped: false,
+            acl: Datum::Null,
         },
     )
 }
