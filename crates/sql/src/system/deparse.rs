@@ -17,6 +17,8 @@ use crate::ir::{AnyAllSource, CastKind, Expr, Query, Ty};
 
 /// A column's default as it is shown.
 pub fn default_text(text: &str, ty: Ty, pretty: bool, cx: &dyn EvalContext) -> String {
+    // Fitting to the column's length is not shown; a length that is written as a cast is.
+    let ty = if bind::is_cast(text) { Ty::of(ty.oid) } else { ty };
     let bound = with_binder(cx, |binder| bind::bind_default(text, ty, "", binder));
     let Ok(expr) = bound else { return text.to_string() };
     let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };

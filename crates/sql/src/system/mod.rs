@@ -8,6 +8,7 @@ mod constraints;
 mod definitions;
 mod deparse;
 mod deparse_query;
+mod depend;
 mod descriptions;
 mod information;
 mod internal_functions;

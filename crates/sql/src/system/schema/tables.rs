@@ -4,7 +4,7 @@ use base::Oid;
 use types::oid::*;
 
 use crate::system::{
-    SystemRelation, constraints, descriptions, empty, kinds, names, operator_classes, procedures, relations,
+    SystemRelation, constraints, depend, descriptions, empty, kinds, names, operator_classes, procedures, relations,
 };
 
 /// In the order of their names.
@@ -295,7 +295,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("refobjsubid", INT4),
             ("deptype", CHAR),
         ],
-        rows: relations::dependencies,
+        rows: depend::dependencies,
     },
     SystemRelation {
         oid: Oid(2609),
@@ -617,7 +617,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("ev_qual", TEXT),
             ("ev_action", TEXT),
         ],
-        rows: empty,
+        rows: depend::rules,
     },
     SystemRelation {
         oid: Oid(3596),
