@@ -20,6 +20,7 @@ mod procedures;
 mod relations;
 mod schema;
 mod settings;
+mod standard;
 mod views;
 
 use base::{Oid, Result};
@@ -31,7 +32,10 @@ use schema::all;
 
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
-pub use deparse::{check_text, default_text, generated_text, restated, view_is_writable, view_text};
+pub use deparse::{
+    check_text, columns_used, default_text, generated_text, restated, view_columns_writable, view_is_writable,
+    view_text,
+};
 pub(crate) use descriptions::comment;
 pub(crate) use procedures::{function_name, functions_named};
 
