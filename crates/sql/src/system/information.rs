@@ -63,6 +63,7 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         let writable = (table.kind == TableKind::View).then(|| super::view_columns_writable(&table, cx));
         for column in table.live_columns() {
             let ty = column.type_oid;
+            let is_name = ty == type_oid::NAME;
             let is_updatable = writable.as_ref().is_none_or(|w| w.get(column.number as usize - 1) == Some(&true));
             let sequence = column.identity.and_then(|_| owned_sequence(&catalog, table.oid, column.number));
             let of_sequence =
