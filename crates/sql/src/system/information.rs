@@ -93,7 +93,7 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             let info = type_info(ty);
             let octets = match info {
                 Some(i) if i.category == 'S' && length => Some((column.typmod - 4) * 4),
-                Some(i) if i.category == 'S' => Some(1 << 30),
+                Some(i) if i.category == 'S' && ty != type_oid::NAME => Some(1 << 30),
                 _ => None,
             };
             rows.push(row(

@@ -11,6 +11,7 @@ mod deparse;
 mod deparse_query;
 mod depend;
 mod descriptions;
+mod grants;
 mod information;
 mod internal_functions;
 mod kinds;

@@ -185,7 +185,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// Everybody may read system relations, but for a few.
-fn system_acl(name: &str) -> Datum {
+pub(super) fn system_acl(name: &str) -> Datum {
     let mut items = vec![text("postgres=arwdDxt/postgres")];
     if !crate::privileges::is_secret(name) {
         items.push(text("=r/postgres"));

@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, standard};
+use crate::system::{SystemRelation, empty, grants, standard};
 
 /// In the order of their names.
 #[rustfmt::skip]
@@ -77,7 +77,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         columns: &[
             ("grantee", NAME), ("role_name", NAME), ("is_grantable", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::applicable_roles,
     },
     SystemRelation {
         oid: Oid(13245),
@@ -176,7 +176,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("grantor", NAME), ("grantee", NAME), ("table_catalog", NAME), ("table_schema", NAME),
             ("table_name", NAME), ("column_name", NAME), ("privilege_type", VARCHAR), ("is_grantable", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::column_privileges,
     },
     SystemRelation {
         oid: Oid(13290),
@@ -368,7 +368,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("grantor", NAME), ("grantee", NAME), ("table_catalog", NAME), ("table_schema", NAME),
             ("table_name", NAME), ("column_name", NAME), ("privilege_type", VARCHAR), ("is_grantable", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::role_column_grants,
     },
     SystemRelation {
         oid: Oid(13358),
@@ -390,7 +390,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("table_name", NAME), ("privilege_type", VARCHAR), ("is_grantable", VARCHAR),
             ("with_hierarchy", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::role_table_grants,
     },
     SystemRelation {
         oid: Oid(13450),
@@ -554,7 +554,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("table_name", NAME), ("privilege_type", VARCHAR), ("is_grantable", VARCHAR),
             ("with_hierarchy", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::table_privileges,
     },
     SystemRelation {
         oid: Oid(13430),
