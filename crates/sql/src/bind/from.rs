@@ -230,7 +230,9 @@ impl<'a> Binder<'a, '_> {
                     name: name.to_string(),
                     ty: Ty { oid, typmod: relation.typmod(i) },
                 });
-                let columns = columns.collect();
+                // The last column has no name that a list could show: `tableoid`.
+                let hidden = RelColumn { name: String::new(), ty: Ty::of(::types::oid::OID) };
+                let columns = columns.chain(std::iter::once(hidden)).collect();
                 self.add_from_rel(RelKind::System(relation), columns, name, alias, Some(schema))
             }
         }
@@ -554,6 +556,9 @@ impl<'a> Binder<'a, '_> {
         name: &str,
         known: Option<usize>,
     ) -> Result<Option<(Expr, usize)>> {
+        if let Some(found) = self.wide_function_in_targets(node, name, known)? {
+            return Ok(Some(found));
+        }
         let Node::FuncCall(call) = node else { return Ok(None) };
         let function_name = self.function_name(call)?;
         if crate::functions::set_functions_named(function_name).is_empty() || call.over.is_some() {

@@ -132,6 +132,7 @@ impl<'a> Binder<'a, '_> {
         let names = strings(&call.funcname);
         match names.as_slice() {
             [name] | ["pg_catalog", name] | [_, "pg_catalog", name] => Ok(name),
+            ["information_schema", name] if name.starts_with("_pg_") => Ok(name),
             [schema, _] if self.cx.catalog.schema(self.cx.identity.database_oid, schema).is_none() => {
                 let message = format!("schema \"{schema}\" does not exist");
                 Err(self.error(SqlState::INVALID_SCHEMA_NAME, message, call.location))

@@ -6,6 +6,7 @@
 
 mod coerce;
 mod compare;
+mod composite;
 mod dml;
 mod expr;
 mod fold;

@@ -14,6 +14,7 @@ mod format;
 mod json;
 mod math;
 mod operators;
+mod record;
 mod registry;
 mod session;
 mod sets;
@@ -159,10 +160,42 @@ pub trait EvalContext {
     fn wish(&self, wish: Wish) -> Result<()> {
         Err(base::Error::unsupported(format!("waiting inside of this expression is not supported ({wish:?})")))
     }
+    /// Takes an advisory lock, or wishes that the statement waits for it; `false`: others have it, and it is not waited for.
+    ///
+    /// # Errors
+    /// 0A000 where there are none.
+    fn take_advisory(&self, _wanted: AdvisoryWish, _waits: bool) -> Result<bool> {
+        Err(base::Error::unsupported("advisory locks inside of this expression are not supported"))
+    }
+    /// Gives back an advisory lock of the session; `false` if it has none.
+    fn give_advisory(&self, _key: engine_api::AdvisoryKey, _is_shared: bool) -> bool {
+        false
+    }
+    /// Gives back all advisory locks of the session.
+    fn give_all_advisory(&self) {}
+    /// Who holds and waits for what.
+    fn locks(&self) -> Vec<engine_api::LockRow> {
+        Vec::new()
+    }
+    /// The sessions that one waits for.
+    fn blockers_of(&self, _session: u32) -> Vec<u32> {
+        Vec::new()
+    }
     /// Whether a wish is still to be fulfilled.
     fn has_wish(&self) -> bool {
         false
     }
+}
+
+/// An advisory lock that an expression wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdvisoryWish {
+    /// Its name.
+    pub key: engine_api::AdvisoryKey,
+    /// With others.
+    pub is_shared: bool,
+    /// Until the end of the transaction.
+    pub of_transaction: bool,
 }
 
 /// What an expression wants to be waited for.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use base::{Error, Notice, Result, Severity, SqlState};
-use engine_api::{Isolation, Savepoint, Step, TxnOptions};
+use engine_api::{Isolation, Savepoint, Step, Txn, TxnOptions};
 use rupg_sql::nodes::{Node, TransactionStmt, TransactionStmtKind};
 
 use super::portal::Portal;
@@ -118,6 +118,11 @@ impl Session {
         Ok(())
     }
 
+    fn begin(&self, isolation: Isolation, read_only: bool) -> Box<dyn Txn> {
+        let session = self.environment.pid.unsigned_abs();
+        self.shared.engine.begin(TxnOptions { isolation, read_only, session })
+    }
+
     /// Opens a transaction with these characteristics, and the defaults for the others.
     fn begin_transaction(&mut self, modes: Modes) {
         let (isolation, read_only, is_usual) = {
@@ -129,7 +134,7 @@ impl Session {
         self.has_queried = false;
         self.environment.read_only.set(self.read_only);
         self.environment.transaction_start.set(self.environment.statement_start.get());
-        self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only: self.read_only }));
+        self.txn = Some(self.begin(isolation, self.read_only));
         if !is_usual || modes.is_given() {
             self.show_modes(&modes);
         }
@@ -218,6 +223,7 @@ impl Session {
         self.has_queried = false;
         self.has_deferrable = false;
         self.environment.read_only.set(false);
+        self.environment.advisory.release_since(0);
     }
 
     /// Undoes all of a large transaction but little, in parts between which other connections of the core have their turns.
@@ -248,6 +254,7 @@ impl Session {
                     txn.rollback_to(savepoint.point);
                     txn.end_command();
                 }
+                self.environment.advisory.release_since(savepoint.advisory);
                 self.environment.pending.borrow_mut().undo_to(savepoint.said);
                 self.block = Block::Failed;
                 let level = self.savepoints.len();
@@ -258,6 +265,7 @@ impl Session {
                     txn.rollback();
                     self.gate = self.gate.max(txn.gate());
                 }
+                self.environment.advisory.release_since(0);
                 self.forget_said();
                 self.block = Block::Failed;
                 self.retain_portals(Portal::is_held);
@@ -360,7 +368,7 @@ impl Session {
         }
         if !begun && !inside {
             // What was said to the engine at the beginning is said anew.
-            self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only }));
+            self.txn = Some(self.begin(isolation, read_only));
         }
         self.read_only = read_only;
         self.environment.read_only.set(read_only);
@@ -478,7 +486,14 @@ impl Session {
         let point = txn.savepoint();
         let said = self.environment.pending.borrow().mark();
         self.environment.settings.borrow_mut().depth += 1;
-        self.savepoints.push(NamedSavepoint { name: name.to_string(), point, said, read_only: self.read_only });
+        let advisory = self.environment.advisory.mark();
+        self.savepoints.push(NamedSavepoint {
+            name: name.to_string(),
+            point,
+            said,
+            read_only: self.read_only,
+            advisory,
+        });
         Ok(())
     }
 
@@ -510,6 +525,7 @@ impl Session {
         self.undo_back_to(Some(point)).await;
         let txn = self.txn.as_mut().expect("a block with savepoints keeps its transaction");
         txn.rollback_to(point);
+        self.environment.advisory.release_since(self.savepoints[at].advisory);
         let said = self.savepoints[at].said;
         self.environment.pending.borrow_mut().undo_to(said);
         self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);

@@ -4,14 +4,15 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::{Arc, Weak};
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
-use engine_api::{Catalog, Engine, SequenceState};
+use engine_api::{AdvisoryKey, Catalog, Engine, LockRow, SequenceState};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
 use super::Shared;
+use super::advisory::Advisory;
 use super::notify::Pending;
 use super::settings::Settings;
-use crate::functions::{EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
+use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 
 /// The part of a session that lives as long as the connection and that statements read.
 pub struct Environment {
@@ -43,6 +44,8 @@ pub struct Environment {
     pub pid: i32,
     /// Microseconds that the statement's expressions wish to sleep ([`EvalContext::wish`]).
     pub sleep: Cell<i64>,
+    /// Advisory locks.
+    pub advisory: Advisory,
     /// The transaction is read-only.
     pub read_only: Cell<bool>,
     /// What replies must wait for because of sequence values that were handed out.
@@ -270,6 +273,26 @@ impl EvalContext for StatementContext<'_> {
         self.environment.pid
     }
 
+    fn take_advisory(&self, wanted: AdvisoryWish, waits: bool) -> Result<bool> {
+        self.environment.advisory.take(self.environment, wanted, waits)
+    }
+
+    fn give_advisory(&self, key: AdvisoryKey, is_shared: bool) -> bool {
+        self.environment.advisory.unlock(key, is_shared)
+    }
+
+    fn give_all_advisory(&self) {
+        self.environment.advisory.unlock_all();
+    }
+
+    fn locks(&self) -> Vec<LockRow> {
+        self.environment.engine.locks()
+    }
+
+    fn blockers_of(&self, session: u32) -> Vec<u32> {
+        self.environment.engine.blockers_of(session)
+    }
+
     fn wish(&self, wish: Wish) -> Result<()> {
         match wish {
             Wish::Sleep(micros) => self.environment.sleep.set(self.environment.sleep.get().saturating_add(micros)),
@@ -278,6 +301,6 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn has_wish(&self) -> bool {
-        self.environment.sleep.get() != 0
+        self.environment.sleep.get() != 0 || self.environment.advisory.is_wished()
     }
 }

@@ -10,6 +10,7 @@
 //!
 //! Start at [`Session::simple_query`] and [`Session::execute`].
 
+mod advisory;
 mod block;
 mod cache;
 mod cancel;
@@ -49,6 +50,7 @@ pub use statement::{Kind, Query, Statement, Verb};
 
 use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
+use advisory::Advisory;
 use cache::{BindingKey, StatementCache};
 use portal::Portal;
 
@@ -146,6 +148,8 @@ struct NamedSavepoint {
     said: notify::Mark,
     /// Whether the transaction was read-only at this point.
     read_only: bool,
+    /// What had been taken of advisory locks.
+    advisory: usize,
 }
 
 /// One session.
@@ -245,6 +249,7 @@ impl Session {
                 sleep: Cell::new(0),
                 sequence_gate: Cell::new(Lsn(0)),
                 read_only: Cell::new(false),
+                advisory: Advisory::default(),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
             },

@@ -90,6 +90,11 @@ fn invalid(name: &str, value: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid value for parameter \"{name}\": \"{value}\""))
 }
 
+/// An encoding's name as PostgreSQL compares it: letters and digits only.
+fn encoding_name(written: &str) -> String {
+    written.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect()
+}
+
 /// PostgreSQL's boolean spellings, unambiguous prefixes included.
 pub fn parse_bool(text: &str) -> Option<bool> {
     let t = text.to_ascii_lowercase();
@@ -422,7 +427,7 @@ impl Settings {
                 None => return Err(not_among(written, value, words)),
             },
             Kind::Text => match name {
-                "client_encoding" => match value.to_ascii_uppercase().replace(['-', '_'], "").as_str() {
+                "client_encoding" => match encoding_name(value).as_str() {
                     "UTF8" | "UNICODE" => "UTF8".into(),
                     "SQLASCII" => "SQL_ASCII".into(),
                     encoding if !is_encoding(encoding) => return Err(invalid(name, value)),

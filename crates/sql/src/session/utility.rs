@@ -420,6 +420,7 @@ fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
             session.retain_portals(|_| false);
             session.stop_listening();
             session.environment.sequences.take();
+            session.environment.advisory.unlock_all();
             let mut settings = session.environment.settings.borrow_mut();
             settings.reset_all(0)?;
             settings.commit();
