@@ -247,6 +247,18 @@ impl Engine for Shard {
         storage.map_or(0, |s| s.rows.row_count())
     }
 
+    fn relation_bytes(&self, relation: Oid) -> Option<u64> {
+        let catalog = self.catalog();
+        if let Some(desc) = catalog.table(relation) {
+            let held = self.0.storage(desc).ok()?.rows.memory();
+            return Some(held.headers + held.versions);
+        }
+        let index = catalog.index(relation)?;
+        let storage = self.0.storage(catalog.table(index.table)?).ok()?;
+        let current = storage.upkeep.current();
+        current.indexes.iter().find(|i| i.desc.oid == relation).map(|i| i.tree.memory_bytes() as u64)
+    }
+
     fn memory(&self) -> MemoryUse {
         let memory = self.0.store.memory();
         let indexes: u64 = {

@@ -114,24 +114,20 @@ impl<'a> Binder<'a, '_> {
         let list = insert.returningClause.as_ref().map(|r| &r.exprs);
         let mut query = Query::default();
         let (returning, result) = self.returning(list.map(Vec::as_slice), &mut query)?;
-        self.unused_ctes()?;
         let checks = self.checks(&table.desc)?;
-        self.scopes.pop();
         let generated = generated(&table.desc, self.cx)?;
-        let view_checks = written.view_checks();
+        let (ctes, view_checks) = (Vec::new(), written.view_checks());
         let insert =
-            Insert { table, source, columns: from, on_conflict, returning, rels, checks, view_checks, generated };
-        Ok((Statement::Insert(Box::new(insert)), result))
+            Insert { ctes, table, source, columns: from, on_conflict, returning, rels, checks, view_checks, generated };
+        let statement = self.finish_statement(Statement::Insert(Box::new(insert)))?;
+        self.scopes.pop();
+        Ok((statement, result))
     }
 
     /// The table that a statement changes.
     fn target_table(&mut self, var: Option<&RangeVar>, verb: &str) -> Result<Written> {
         let Some(var) = var else { return Err(Error::internal("a statement without a table")) };
         let name = var.relname.as_deref().unwrap_or("");
-        if var.schemaname.is_none() && self.find_cte(name).is_some() {
-            let message = format!("relation \"{name}\" cannot be the target of a modifying statement");
-            return Err(self.error(SqlState::SYNTAX_ERROR, message, var.location));
-        }
         match self.relation(var)? {
             Relation::Table(info) => {
                 if info.desc.kind == engine_api::TableKind::MaterializedView {
@@ -663,14 +659,14 @@ impl<'a> Binder<'a, '_> {
         self.which_rows(update.whereClause.as_ref(), &written, &mut query)?;
         let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
-        self.unused_ctes()?;
         query.rels = std::mem::take(&mut self.scope().rels);
         let checks = self.checks(&table.desc)?;
-        self.scopes.pop();
         let generated = generated(&table.desc, self.cx)?;
         let view_checks = written.view_checks();
         let update = Update { table, query, set, checks, view_checks, generated, returning };
-        Ok((Statement::Update(Box::new(update)), columns))
+        let statement = self.finish_statement(Statement::Update(Box::new(update)))?;
+        self.scopes.pop();
+        Ok((statement, columns))
     }
 
     /// DELETE.
@@ -683,10 +679,10 @@ impl<'a> Binder<'a, '_> {
         let table = written.table;
         let list = delete.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
-        self.unused_ctes()?;
         query.rels = std::mem::take(&mut self.scope().rels);
+        let statement = self.finish_statement(Statement::Delete(Box::new(Delete { table, query, returning })))?;
         self.scopes.pop();
-        Ok((Statement::Delete(Box::new(Delete { table, query, returning })), columns))
+        Ok((statement, columns))
     }
 }
 

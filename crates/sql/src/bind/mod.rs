@@ -7,6 +7,7 @@
 mod coerce;
 mod compare;
 mod composite;
+mod cte;
 mod dml;
 mod expr;
 mod fold;
@@ -121,6 +122,12 @@ struct Binder<'a, 'c> {
     refused: Option<Error>,
     /// Columns whose every value in VALUES is DEFAULT.
     defaulted: Vec<usize>,
+    /// WITH queries met so far.
+    next_cte: usize,
+    /// WITH queries being bound, the innermost last: (scope, number).
+    binding_ctes: Vec<(usize, usize)>,
+    /// Whether a recursive query may be referred to where we are.
+    recursive_context: cte::RecursiveContext,
     /// The view whose text is being bound: names mean what they meant when it was made.
     view: Option<Arc<engine_api::ViewDesc>>,
     /// The views around us, from the outside in.
@@ -144,6 +151,9 @@ impl<'a, 'c> Binder<'a, 'c> {
             undecided: Vec::new(),
             refused: None,
             defaulted: Vec::new(),
+            next_cte: 0,
+            binding_ctes: Vec::new(),
+            recursive_context: cte::RecursiveContext::Allowed,
             view: None,
             views: Vec::new(),
             shows: false,

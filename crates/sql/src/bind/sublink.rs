@@ -4,6 +4,7 @@ use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, SelectStmt, SubLink, SubLinkType as Kind};
 use types::{array_of, format_type, oid};
 
+use super::cte::RecursiveContext;
 use super::select::BoundQuery;
 use super::{Binder, Located};
 use crate::ir::{Expr, Query, SubqueryKind, Ty};
@@ -24,6 +25,14 @@ impl<'a> Binder<'a, '_> {
         let Some(Node::SelectStmt(select)) = &link.subselect else {
             return Err(base::Error::internal("a subquery without a query"));
         };
+        let context = std::mem::replace(&mut self.recursive_context, RecursiveContext::Subquery);
+        let bound = self.sublink_of(link, select);
+        self.recursive_context = context;
+        bound
+    }
+
+    fn sublink_of(&mut self, link: &'a SubLink, select: &'a SelectStmt) -> Result<Located> {
+        let at = link.location;
         match link.subLinkType {
             Kind::EXISTS_SUBLINK => {
                 let query = Box::new(self.subquery(select, true)?.query);

@@ -140,7 +140,7 @@ impl<'a, 'c> Binder<'a, 'c> {
         views.push(desc.oid);
         let path = std::mem::replace(&mut self.cx.identity.search_path, view.search_path.clone());
         let params = std::mem::take(&mut self.cx.param_types);
-        let (result, tables, queries, refused) = {
+        let (result, tables, queries, refused, next_cte) = {
             let mut inner = Binder::new(&mut *self.cx, &view.query);
             inner.view = Some(Arc::new(view.clone()));
             inner.views = views;
@@ -148,12 +148,14 @@ impl<'a, 'c> Binder<'a, 'c> {
             inner.shows = self.shows;
             inner.depth = self.depth + QUERY_DEPTH;
             inner.queries = self.queries;
+            inner.next_cte = self.next_cte;
             let result = bind(&mut inner, &select);
-            (result, inner.tables, inner.queries, inner.refused)
+            (result, inner.tables, inner.queries, inner.refused, inner.next_cte)
         };
         self.cx.identity.search_path = path;
         self.cx.param_types = params;
         self.queries = queries;
+        self.next_cte = next_cte;
         for (table, mode) in tables {
             self.lock(table, mode);
         }

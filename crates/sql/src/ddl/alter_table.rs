@@ -12,7 +12,7 @@ use super::create_table::{
 };
 use super::names::{expression_after, leftmost, quote};
 use super::rewrite::{constant_default, rewrite_table};
-use super::{Cx, drop};
+use super::{Cx, drop, identity};
 use crate::bind;
 use crate::ir::Ty;
 
@@ -222,6 +222,18 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
                 }
             }
             cx.put(CatalogObject::Table(table)).await?;
+        }
+        T::AT_AddIdentity => {
+            let number = column_number(&table, name)?;
+            identity::add(cx, table, cmd, number).await?;
+        }
+        T::AT_SetIdentity => {
+            let number = column_number(&table, name)?;
+            identity::set(cx, table, cmd, number).await?;
+        }
+        T::AT_DropIdentity => {
+            let number = column_number(&table, name)?;
+            identity::drop(cx, table, cmd, number).await?;
         }
         kind if is_ignored(kind) => {}
         _ => return Err(Error::unsupported("this form of ALTER TABLE is not supported")),

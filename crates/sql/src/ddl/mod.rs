@@ -13,6 +13,7 @@ mod create_as;
 mod create_table;
 mod database;
 mod drop;
+mod identity;
 mod index;
 mod like;
 mod materialized;

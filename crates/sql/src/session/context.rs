@@ -207,6 +207,14 @@ impl EvalContext for StatementContext<'_> {
         self.environment.settings.borrow().show(name)
     }
 
+    fn setting_values(&self) -> Vec<crate::functions::SettingValue> {
+        self.environment.settings.borrow().values()
+    }
+
+    fn relation_bytes(&self, relation: Oid) -> Option<u64> {
+        self.environment.engine.relation_bytes(relation)
+    }
+
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
         self.environment.settings.borrow().all().collect()
     }

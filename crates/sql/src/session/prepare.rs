@@ -149,7 +149,8 @@ impl Session {
             ir::Statement::Delete(_) => Verb::Delete,
         };
         let writes = verb != Verb::Select
-            || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
+            || matches!(&bound.statement, ir::Statement::Select(query)
+                if !query.locking.is_empty() || query.ctes.iter().any(|cte| cte.modifies));
         let lock_words = match &bound.statement {
             ir::Statement::Select(query) => query.locking.first().map(|lock| lock_words(lock.mode)),
             _ => None,

@@ -271,6 +271,26 @@ impl Settings {
         !self.reports.is_empty()
     }
 
+    /// All settings as pg_settings shows them.
+    pub fn values(&self) -> Vec<crate::functions::SettingValue> {
+        let source = |spec: &Spec, value: &Value| match () {
+            () if value.text != value.reset => "session",
+            () if *value.reset == *spec.default => "default",
+            () if matches!(spec.kind, Kind::Fixed) => "override",
+            () => "client",
+        };
+        let both = SPECS.iter().zip(&self.values);
+        both.map(|(spec, value)| crate::functions::SettingValue {
+            name: spec.name,
+            value: Arc::clone(&value.text),
+            reset: Arc::clone(&value.reset),
+            boot: spec.default,
+            source: source(spec, value),
+            about: spec.about,
+        })
+        .collect()
+    }
+
     /// All settings: name, value as SHOW prints it, description.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, String, &'static str)> {
         SPECS.iter().enumerate().map(|(i, s)| (s.name, self.shown(i), s.about))

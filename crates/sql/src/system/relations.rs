@@ -165,13 +165,13 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 name: system.name,
                 schema: if pg { oids::SCHEMA_PG_CATALOG } else { oids::SCHEMA_INFORMATION_SCHEMA },
                 owner: oids::ROLE_POSTGRES,
-                kind: if pg { "r" } else { "v" },
+                kind: if system.is_view() { "v" } else { "r" },
                 columns: system.columns.len(),
                 checks: 0,
                 has_index: false,
                 has_triggers: false,
                 options: &[],
-                access_method: if pg { 2 } else { 0 },
+                access_method: if system.is_view() { 0 } else { 2 },
             },
         ));
     }
@@ -297,7 +297,11 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     }
     for system in super::all() {
         for (i, (name, ty)) in system.columns.iter().enumerate() {
-            rows.push(plain(rel, system.oid, name, *ty, -1, i));
+            let mut attribute = plain(rel, system.oid, name, *ty, system.typmod(i), i);
+            if let Some(at) = rel.columns.iter().position(|c| c.0 == "attnotnull") {
+                attribute[at] = Datum::Bool(system.is_not_null(*ty));
+            }
+            rows.push(attribute);
         }
     }
     Ok(rows)
@@ -332,6 +336,11 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 index.keys.iter().map(|k| k.descending as i16 | (k.nulls_first as i16) << 1).collect();
             let collations: Vec<u32> =
                 numbers.iter().map(|&n| collation_of(table.columns[n as usize - 1].type_oid)).collect();
+            let class = |&n: &i16| {
+                let column = usize::try_from(n - 1).ok().and_then(|at| table.columns.get(at));
+                column.map_or(0, |c| super::operator_classes::default_class(c.type_oid))
+            };
+            let classes: Vec<u32> = numbers.iter().map(class).collect();
             let count = Datum::Int2(numbers.len() as i16);
             rows.push(row(
                 rel,
@@ -353,7 +362,7 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("indisreplident", Datum::Bool(false)),
                     ("indkey", int2_array(&numbers, 0)),
                     ("indcollation", oid_array(&collations, 0)),
-                    ("indclass", oid_array(&vec![1978; numbers.len()], 0)),
+                    ("indclass", oid_array(&classes, 0)),
                     ("indoption", int2_array(&options, 0)),
                 ],
             ));
@@ -439,41 +448,4 @@ pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             )
         })
         .collect())
-}
-
-/// Comments on tables and columns.
-pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    /// OID of `pg_class`.
-    const CLASS: u32 = 1259;
-    /// OID of `pg_namespace`.
-    const NAMESPACE: u32 = 2615;
-    let catalog = cx.catalog();
-    let mut rows = Vec::new();
-    for table in tables_of(&catalog, cx) {
-        for (number, comment) in &table.comments {
-            rows.push(row(
-                rel,
-                vec![
-                    ("objoid", oid(table.oid)),
-                    ("classoid", Datum::Oid(CLASS)),
-                    ("objsubid", Datum::Int4((*number).into())),
-                    ("description", text(comment)),
-                ],
-            ));
-        }
-    }
-    // Every database begins with this comment; pg_dump asks for it.
-    let public = catalog.schema(cx.identity().database_oid, "public");
-    if let Some(public) = public {
-        rows.push(row(
-            rel,
-            vec![
-                ("objoid", oid(public.oid)),
-                ("classoid", Datum::Oid(NAMESPACE)),
-                ("objsubid", Datum::Int4(0)),
-                ("description", text("standard public schema")),
-            ],
-        ));
-    }
-    Ok(rows)
 }

@@ -31,7 +31,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             )
         })
         .collect();
-    for system in super::all().filter(|s| s.schema == "pg_catalog") {
+    for system in super::all().filter(|s| !s.is_view()) {
         rows.push(row(
             rel,
             vec![

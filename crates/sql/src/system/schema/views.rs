@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, locks, names, views};
+use crate::system::{SystemRelation, locks, names, settings, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -151,7 +151,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("sourceline", INT4),
             ("pending_restart", BOOL),
         ],
-        rows: names::settings,
+        rows: settings::settings,
     },
     SystemRelation {
         oid: Oid(12211),
