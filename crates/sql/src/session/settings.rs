@@ -276,7 +276,7 @@ impl Settings {
         let source = |spec: &Spec, value: &Value| match () {
             () if value.text != value.reset => "session",
             () if *value.reset == *spec.default => "default",
-            () if matches!(spec.kind, Kind::Fixed) => "override",
+            () if matches!(spec.kind, Kind::Fixed(_)) => "override",
             () => "client",
         };
         let both = SPECS.iter().zip(&self.values);
