@@ -76,6 +76,8 @@ pub struct Query {
     pub body: Body,
     /// FOR UPDATE and kin.
     pub locking: Vec<Locking>,
+    /// The view whose query this is: what is below is done in the name of its owner.
+    pub of_view: Option<Arc<TableDesc>>,
     /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
     pub current_of: Option<String>,
 }
@@ -229,6 +231,19 @@ pub struct TableInfo {
     pub desc: TableDesc,
     /// Its indexes.
     pub indexes: Vec<IndexDesc>,
+    /// What they compute, by their place, over rel 0; empty if none of them does.
+    pub codes: Vec<Option<Arc<crate::bind::BoundIndex>>>,
+}
+
+impl TableInfo {
+    /// What an index computes: `Some(None)` if nothing; `None` if it cannot be told, so that the index is of no use.
+    pub fn code(&self, index: usize) -> Option<Option<&crate::bind::BoundIndex>> {
+        match self.codes.get(index) {
+            Some(Some(code)) => Some(Some(code)),
+            _ if self.indexes.get(index).is_some_and(|i| i.needs_code()) => None,
+            _ => Some(None),
+        }
+    }
 }
 
 /// A FROM item.

@@ -33,6 +33,8 @@ pub(super) enum Place {
     Values,
     Default,
     Check,
+    IndexExpression,
+    IndexPredicate,
     Argument,
 }
 
@@ -59,6 +61,8 @@ impl Place {
             Place::Values => "VALUES",
             Place::Default => "DEFAULT expressions",
             Place::Check => "check constraints",
+            Place::IndexExpression => "index expressions",
+            Place::IndexPredicate => "index predicates",
             Place::Argument => "EXECUTE parameters",
         }
     }

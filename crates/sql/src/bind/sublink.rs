@@ -13,13 +13,15 @@ impl<'a> Binder<'a, '_> {
     #[inline(never)]
     pub(super) fn sublink(&mut self, link: &'a SubLink) -> Result<Located> {
         let at = link.location;
-        if let super::scope::Place::Default | super::scope::Place::Check | super::scope::Place::Argument = self.place()
-        {
-            let name = match self.place() {
-                super::scope::Place::Default => "DEFAULT expression",
-                super::scope::Place::Check => "check constraint",
-                _ => "EXECUTE parameter",
-            };
+        let refused = match self.place() {
+            super::scope::Place::Default => Some("DEFAULT expression"),
+            super::scope::Place::Check => Some("check constraint"),
+            super::scope::Place::IndexExpression => Some("index expression"),
+            super::scope::Place::IndexPredicate => Some("index predicate"),
+            super::scope::Place::Argument => Some("EXECUTE parameter"),
+            _ => None,
+        };
+        if let Some(name) = refused {
             return Err(self.unsupported(format!("cannot use subquery in {name}"), at));
         }
         let Some(Node::SelectStmt(select)) = &link.subselect else {

@@ -269,6 +269,10 @@ pub struct OpenCursor {
 /// Who and where a session is.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
+    /// OID of `current_user`.
+    pub role: Oid,
+    /// Whether it is a superuser.
+    pub superuser: bool,
     /// `current_user`
     pub current_user: String,
     /// `session_user`

@@ -12,6 +12,7 @@ mod access;
 mod cte;
 mod explain;
 mod foreign_key;
+mod imply;
 mod join;
 mod level;
 mod modify;
@@ -34,6 +35,8 @@ pub(crate) use node::{
     RecursionNode, ScanNode, SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode,
     ValuesNode, WindowNode, WorkTableNode,
 };
+
+pub(crate) use imply::implies;
 
 use crate::ir::{self, Statement};
 

@@ -75,7 +75,9 @@ fn lock_mode(info: &TableInfo, set: &[(usize, Expr)]) -> RowLockMode {
     let is_generated = |column: &engine_api::ColumnDesc| column.generated.is_some();
     let generated = info.desc.columns.iter().filter(|c| is_generated(c)).map(|c| (c.number - 1) as usize);
     let in_key = |column: usize| {
-        info.indexes.iter().any(|i| i.unique && i.keys.iter().any(|k| (k.column - 1) as usize == column))
+        info.indexes
+            .iter()
+            .any(|i| i.unique && !i.needs_code() && i.keys.iter().any(|k| (k.column - 1) as usize == column))
     };
     if set.iter().map(|(column, _)| *column).chain(generated).any(in_key) {
         RowLockMode::Update

@@ -4,6 +4,7 @@
 //! Not responsible for: reading them – to the planner they are relations like any other, without indexes.
 //! Invariant: a row function sets columns by name, so that a column it does not know is NULL and none is misplaced.
 
+mod access;
 mod constraints;
 mod definitions;
 mod deparse;
@@ -30,7 +31,9 @@ use schema::all;
 
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
-pub use deparse::{check_text, default_text, generated_text, restated, view_is_writable, view_text};
+pub use deparse::{
+    check_text, default_text, generated_text, index_text, restated, restated_index, view_is_writable, view_text,
+};
 pub(crate) use descriptions::comment;
 pub(crate) use procedures::{function_name, functions_named};
 

@@ -78,7 +78,7 @@ pub(super) fn get_indexdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum
         _ => 0,
     };
     let index = catalog.index(oid_of(args, 0)?);
-    Ok(index.and_then(|index| system::index_definition(&catalog, index, column)).into())
+    Ok(index.and_then(|index| system::index_definition(&catalog, index, column, cx)).into())
 }
 
 pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {

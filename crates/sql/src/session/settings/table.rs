@@ -202,6 +202,7 @@ pub(super) static SPECS: &[Spec] = specs! {
     "random_page_cost", "4", Kind::Real { min: 0.0, max: f64::MAX, unit: "" }, false, "Sets the planner's estimate of the cost of a nonsequentially fetched disk page.";
     "recursive_worktable_factor", "10", Kind::Real { min: 0.001, max: 1e6, unit: "" }, false, "Sets the planner's estimate of the average size of a recursive query's working table.";
     "restrict_nonsystem_relation_kind", "", Kind::Text, false, "Prohibits access to non-system relations of specified kinds.";
+    "role", "none", Kind::Text, false, "Sets the current role.";
     "row_security", "on", Kind::Bool, false, "Enable row security.";
     "search_path", "\"$user\", public", Kind::Text, false, "Sets the schema search order for names that are not schema-qualified.";
     "segment_size", "1GB", Kind::Fixed(""), false, "Shows the number of pages per disk file.";
