@@ -165,11 +165,11 @@ impl Session {
 
     async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
         self.implicit_block = false;
-        let portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
+        let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
         if portal.is_cursor() || (max_rows > 0 && portal.is_change()) {
-            return self.execute_cursor(name, portal, max_rows, out).await;
+            // Boxed, for this future is moved for every Execute.
+            return Box::pin(self.execute_cursor(name, portal, max_rows, out)).await;
         }
-        let mut portal = portal;
         let mut statement = Arc::clone(&portal.statement);
         match &statement.kind {
             Kind::Query(_) => {}
@@ -234,7 +234,7 @@ impl Session {
     async fn execute_cursor(
         &mut self,
         name: &str,
-        mut portal: Portal,
+        mut portal: Box<Portal>,
         max_rows: u64,
         out: &mut dyn Output,
     ) -> Result<ExecuteEnd> {

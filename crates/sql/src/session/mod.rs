@@ -173,7 +173,7 @@ pub struct Session {
     statements: FxHashMap<String, Arc<Statement>>,
     /// What `statements` are taken to cost.
     statement_bytes: usize,
-    portals: FxHashMap<String, Portal>,
+    portals: FxHashMap<String, Box<Portal>>,
     binding: Option<Binding>,
     /// Finished executions, to be run again.
     idle: Vec<Execution>,
