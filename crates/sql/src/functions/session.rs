@@ -290,7 +290,9 @@ fn search_path(cx: &dyn EvalContext, implicit: bool) -> Vec<String> {
     let named = cx.setting("search_path").is_some_and(|path| path.contains("pg_catalog"));
     let catalog = cx.catalog();
     let path = cx.identity().search_path;
-    let wanted = path.iter().filter(|&&s| s != system || implicit || named);
+    let temporary = cx.setting("search_path").is_some_and(|path| path.contains("pg_temp"));
+    let own = |s: Oid| !implicit && !temporary && crate::ddl::temporary::is_temporary(&catalog, s);
+    let wanted = path.iter().filter(|&&s| (s != system || implicit || named) && !own(s));
     wanted.filter_map(|&s| catalog_name(&catalog, s)).collect()
 }
 
