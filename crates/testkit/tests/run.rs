@@ -23,6 +23,7 @@ impl Run {
             .arg(Nyala::binary())
             .env("DATA", data)
             .env("PORT", port.to_string())
+            .env("NYALA_HTTP", "off")
             .stdin(Stdio::null())
             .stdout(writer.try_clone().expect("a second end of the pipe"))
             .stderr(writer)

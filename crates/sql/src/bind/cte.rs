@@ -23,7 +23,12 @@ pub(super) struct KnownCte<'a> {
     state: State,
     /// References so far.
     uses: usize,
+    /// Length of the longest chain of WITH queries, each reading the next, that begins with this one; 0 before it is bound.
+    depth: usize,
 }
+
+/// Longest chain of WITH queries. What is read where it is used nests as deep, in the plan and when it runs.
+const DEEPEST: usize = 400;
 
 /// How far the binding of a WITH query is.
 enum State {
@@ -102,7 +107,7 @@ impl<'a> Binder<'a, '_> {
             }
             self.next_cte += 1;
             let id = self.next_cte;
-            self.scope().ctes.push(KnownCte { node: cte, id, state: State::Unbound, uses: 0 });
+            self.scope().ctes.push(KnownCte { node: cte, id, state: State::Unbound, uses: 0, depth: 0 });
         }
         let scope = self.scopes.len() - 1;
         let count = self.scopes[scope].ctes.len();
@@ -135,12 +140,19 @@ impl<'a> Binder<'a, '_> {
         let deeper = self.scopes.split_off(scope + 1);
         let context = self.recursive_context;
         self.binding_ctes.push((scope, number));
+        let outer = std::mem::take(&mut self.cte_depth);
         let bound = self.cte_query(scope, number, node);
+        let depth = std::mem::replace(&mut self.cte_depth, outer) + 1;
         self.binding_ctes.pop();
         self.recursive_context = context;
         self.scopes.truncate(scope + 1);
         self.scopes.extend(deeper);
         let (mut query, modifies, recursive) = bound?;
+        if depth > DEEPEST {
+            return Err(Error::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+                .hint("WITH queries read each other in too long a chain."));
+        }
+        self.scopes[scope].ctes[number].depth = depth;
         rename_targets(&mut query, &strings(&node.aliascolnames), name_of(node))
             .map_err(|e| self.locate(e, node.location))?;
         let columns = visible_columns(&query);
@@ -325,6 +337,7 @@ impl<'a> Binder<'a, '_> {
         self.bind_cte(scope, number)?;
         let cte = &mut self.scopes[scope].ctes[number];
         cte.uses += 1;
+        self.cte_depth = self.cte_depth.max(cte.depth);
         let State::Bound(bound) = &cte.state else {
             return Err(Error::internal("a WITH query that is not bound"));
         };

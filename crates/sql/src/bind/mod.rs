@@ -131,6 +131,8 @@ struct Binder<'a, 'c> {
     defaulted: Vec<usize>,
     /// WITH queries met so far.
     next_cte: usize,
+    /// Deepest WITH query read by the one being bound.
+    cte_depth: usize,
     /// WITH queries being bound, the innermost last: (scope, number).
     binding_ctes: Vec<(usize, usize)>,
     /// Whether a recursive query may be referred to where we are.
@@ -160,6 +162,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             written_views: Vec::new(),
             defaulted: Vec::new(),
             next_cte: 0,
+            cte_depth: 0,
             binding_ctes: Vec::new(),
             recursive_context: cte::RecursiveContext::Allowed,
             view: None,
