@@ -19,6 +19,7 @@ mod session;
 mod sets;
 mod spread;
 mod text;
+mod user;
 
 use std::fmt;
 
