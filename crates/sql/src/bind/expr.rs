@@ -567,7 +567,8 @@ impl<'a> Binder<'a, '_> {
                 }
             }
         }
-        Ok(Located { expr: Expr::Array { elements, element, nested, ty: Ty::of(ty) }, at })
+        let typmod = common_typmod(elements.iter(), wanted);
+        Ok(Located { expr: Expr::Array { elements, element, nested, ty: Ty { oid: ty, typmod } }, at })
     }
 
     #[inline(never)]
