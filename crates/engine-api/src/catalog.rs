@@ -693,6 +693,20 @@ impl Catalog {
     }
 }
 
+impl IndexDesc {
+    /// Whether its entries need code: it is over expressions, or has some rows only.
+    pub fn needs_code(&self) -> bool {
+        self.predicate.is_some() || !self.expressions.is_empty()
+    }
+
+    /// The expression that a key stands for, if it is one.
+    pub fn expression(&self, key: usize) -> Option<&IndexExpression> {
+        let before = self.keys.get(..key)?.iter().filter(|k| k.column == 0).count();
+        self.keys.get(key).filter(|k| k.column == 0)?;
+        self.expressions.get(before)
+    }
+}
+
 impl TableDesc {
     /// A live column by name.
     pub fn column(&self, name: &str) -> Option<&ColumnDesc> {

@@ -14,6 +14,8 @@
 mod batch;
 mod catalog;
 mod engine;
+mod index_code;
+mod locks;
 mod wait;
 
 pub use batch::{BatchRow, RowBatch};
@@ -28,4 +30,6 @@ pub use engine::{
     RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions,
     WaitPolicy,
 };
+pub use index_code::{IndexCode, IndexCompiler};
+pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};
 pub use wait::{Step, Wait, WaitCell};

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{Error, Lsn, Oid, Result, SqlState, Timestamp};
-use engine_api::{Catalog, Engine, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn, TxnOptions};
+use engine_api::{
+    AdvisoryLocks, Catalog, Engine, IndexCompiler, LockRow, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn,
+    TxnOptions,
+};
 use env::World;
 use mvcc::Store;
 use mvcc::index::OrderedIndex as _;
@@ -12,6 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, DurableWatch, Log, LogStats, Replayed};
 use rustc_hash::FxHashMap;
 
+use crate::advisory;
 use crate::commit::Serial;
 use crate::gate::Gates;
 use crate::record::StorageId;
@@ -22,17 +26,25 @@ use crate::txn::Transaction;
 use crate::unique::Stripes;
 
 /// How a shard is opened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct ShardOptions {
     /// Budget of memory for rows and index nodes in bytes; writes are refused beyond it (53200), deletes never are.
     pub memory_limit: u64,
     /// Sizes of the log's files.
     pub log: redo::FileOptions,
+    /// Makes the code of indexes over expressions and of partial ones; without it there are none.
+    pub compiler: Option<Arc<dyn IndexCompiler>>,
+}
+
+impl std::fmt::Debug for ShardOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShardOptions").field("memory_limit", &self.memory_limit).field("log", &self.log).finish()
+    }
 }
 
 impl Default for ShardOptions {
     fn default() -> ShardOptions {
-        ShardOptions { memory_limit: 8 << 30, log: redo::FileOptions::default() }
+        ShardOptions { memory_limit: 8 << 30, log: redo::FileOptions::default(), compiler: None }
     }
 }
 
@@ -74,6 +86,7 @@ impl CurrentCatalog {
 
 /// State of the shard behind all transactions.
 pub(crate) struct Inner {
+    pub compiler: Option<Arc<dyn IndexCompiler>>,
     pub store: Store,
     pub log: Log,
     pub gates: Gates,
@@ -206,6 +219,18 @@ impl Engine for Shard {
         Box::new(Transaction::new(self.clone(), options))
     }
 
+    fn advisory_locks(&self, session: u32) -> Result<Box<dyn AdvisoryLocks>> {
+        advisory::of_session(self, session)
+    }
+
+    fn locks(&self) -> Vec<LockRow> {
+        advisory::list(self)
+    }
+
+    fn blockers_of(&self, session: u32) -> Vec<u32> {
+        advisory::blockers_of(self, session)
+    }
+
     fn allocate_oid(&self) -> Oid {
         Oid(self.0.next_oid.fetch_add(1, Ordering::Relaxed))
     }
@@ -230,6 +255,18 @@ impl Engine for Shard {
         let catalog = self.catalog();
         let storage = catalog.table(table).and_then(|desc| self.0.storage(desc).ok());
         storage.map_or(0, |s| s.rows.row_count())
+    }
+
+    fn relation_bytes(&self, relation: Oid) -> Option<u64> {
+        let catalog = self.catalog();
+        if let Some(desc) = catalog.table(relation) {
+            let held = self.0.storage(desc).ok()?.rows.memory();
+            return Some(held.headers + held.versions);
+        }
+        let index = catalog.index(relation)?;
+        let storage = self.0.storage(catalog.table(index.table)?).ok()?;
+        let current = storage.upkeep.current();
+        current.indexes.iter().find(|i| i.desc.oid == relation).map(|i| i.tree.memory_bytes() as u64)
     }
 
     fn memory(&self) -> MemoryUse {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -77,7 +78,11 @@ fn open_directory(path: &Path) -> Result<(World, Box<dyn DiskLock>), String> {
 }
 
 fn open_shard(world: &World, options: &ServeOptions) -> Result<Shard, String> {
-    let shard_options = ShardOptions { memory_limit: options.memory_limit.bytes(memory_total()), ..Default::default() };
+    let shard_options = ShardOptions {
+        memory_limit: options.memory_limit.bytes(memory_total()),
+        compiler: Some(sql::index_code::compiler()),
+        ..Default::default()
+    };
     let began = Instant::now();
     let (shard, replayed) = Shard::open(world, shard_options, Box::new(log_failed))
         .map_err(|e| format!("cannot open the data directory {}: {e}", options.data.display()))?;
@@ -132,6 +137,16 @@ fn server_config(options: &ServeOptions) -> ServerConfig {
         max_connections: options.max_connections as usize,
         cores: cores(options),
         connection: pgwire::conn::Options::default(),
+        sends: Some(|| Ok(Box::new(Ring(env::sends::Sends::new()?)))),
+    }
+}
+
+/// Replies to several clients leave by one call of the kernel.
+struct Ring(env::sends::Sends);
+
+impl pgwire::SendMany for Ring {
+    fn send(&mut self, sends: &[(BorrowedFd<'_>, &[u8])], results: &mut Vec<io::Result<usize>>) {
+        self.0.send(sends, results);
     }
 }
 

@@ -12,6 +12,7 @@ mod ddl;
 pub mod exec;
 pub mod expr;
 pub mod functions;
+pub mod index_code;
 pub mod ir;
 pub mod parse;
 pub mod plan;

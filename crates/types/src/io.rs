@@ -48,7 +48,7 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::INTERVAL => Datum::Interval(dt::parse_interval(text, typmod, cx)?),
         oid::NAME => Datum::Text(clip(text, 63).into()),
         oid::CHAR => char_text(parse_char(text)),
-        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING | oid::REGPROC => Datum::Text(text.into()),
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING => Datum::Text(text.into()),
         oid::JSON => {
             json::validate(text)?;
             Datum::Text(text.into())

@@ -229,6 +229,7 @@ pub fn is_oid_like(oid: Oid) -> bool {
             | REGTYPE
             | REGNAMESPACE
             | REGROLE
+            | REGPROC
             | REGPROCEDURE
             | REGOPER
             | REGOPERATOR

@@ -21,7 +21,7 @@ pub fn open(disk: &SimDisk) -> Shard {
 }
 
 pub fn open_with(disk: &SimDisk, log: redo::FileOptions) -> Shard {
-    let options = ShardOptions { memory_limit: 1 << 30, log };
+    let options = ShardOptions { memory_limit: 1 << 30, log, compiler: None };
     Shard::open(&world(disk), options, Box::new(|_| {})).expect("the log opens").0
 }
 
@@ -129,7 +129,7 @@ pub fn define(shard: &Shard) {
 }
 
 pub fn begin(shard: &Shard, isolation: Isolation) -> Box<dyn Txn> {
-    let mut txn = shard.begin(TxnOptions { isolation, read_only: false });
+    let mut txn = shard.begin(TxnOptions { isolation, ..TxnOptions::default() });
     txn.begin_command();
     txn
 }

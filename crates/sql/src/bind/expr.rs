@@ -123,7 +123,10 @@ impl<'a> Binder<'a, '_> {
                 // A relation's name alone is its row.
                 None => match self.find_item(None, column, at)? {
                     Some(found) => self.whole_row(&found, at)?,
-                    None => return Err(self.no_such_column(None, column, at)),
+                    None => match self.system_tableoid(None, column) {
+                        Some(expr) => expr,
+                        None => return Err(self.no_such_column(None, column, at)),
+                    },
                 },
             },
             [relation, column] => self.qualified_column(None, relation, column, at)?,
@@ -163,7 +166,10 @@ impl<'a> Binder<'a, '_> {
         };
         match self.found_column(&found, column, at)? {
             Some(expr) => Ok(expr),
-            None => Err(self.no_such_column(Some(relation), column, at)),
+            None => match self.system_tableoid(Some(&found), column) {
+                Some(expr) => Ok(expr),
+                None => Err(self.no_such_column(Some(relation), column, at)),
+            },
         }
     }
 
@@ -612,7 +618,7 @@ impl<'a> Binder<'a, '_> {
         }
         if node.indirection.iter().flatten().any(|step| matches!(step, Node::A_Indices(_)))
             && !is_array(value.expr.ty().oid)
-            && value.expr.ty().oid != oid::RECORD
+            && ![oid::RECORD, oid::NAME].contains(&value.expr.ty().oid)
         {
             return self.not_subscriptable(value.expr.ty().oid, at);
         }
@@ -691,6 +697,10 @@ impl<'a> Binder<'a, '_> {
         }
         let from = value.expr.ty();
         let at = value.at;
+        if let (oid::NAME, Some(function)) = (from.oid, functions::functions_named("name byte").first().copied()) {
+            let args = std::iter::once(value.expr).chain(indexes.into_iter().take(1)).collect();
+            return Ok(Located { expr: Expr::Call { function, args, ty: Ty::of(oid::CHAR), location: at }, at });
+        }
         let Some(element) = element_of(from.oid) else {
             let message =
                 format!("cannot subscript type {} because it does not support subscripting", format_type(from.oid, -1));
@@ -718,6 +728,11 @@ impl<'a> Binder<'a, '_> {
             };
         }
         let ty = value.expr.ty().oid;
+        if ty == oid::RECORD
+            && let Some(expr) = self.record_field(&value, field)
+        {
+            return Ok(Located { expr, at });
+        }
         if ty == oid::RECORD {
             let message = format!("could not identify column \"{field}\" in record data type");
             return Err(self.error(SqlState::UNDEFINED_COLUMN, message, at));

@@ -132,6 +132,7 @@ impl<'a> Binder<'a, '_> {
         let names = strings(&call.funcname);
         match names.as_slice() {
             [name] | ["pg_catalog", name] | [_, "pg_catalog", name] => Ok(name),
+            ["information_schema", name] if name.starts_with("_pg_") => Ok(name),
             [schema, _] if self.cx.catalog.schema(self.cx.identity.database_oid, schema).is_none() => {
                 let message = format!("schema \"{schema}\" does not exist");
                 Err(self.error(SqlState::INVALID_SCHEMA_NAME, message, call.location))
@@ -433,6 +434,9 @@ impl<'a> Binder<'a, '_> {
         let scope = &mut self.scopes[index];
         let first = mentions.get(index).copied().unwrap_or(0);
         scope.mentions[first..].iter_mut().for_each(|m| m.in_aggregate = true);
+        if scope.first_aggregate < 0 {
+            scope.first_aggregate = call.location;
+        }
         let number = match scope.aggs.iter().position(|a| same_aggregate(a, &agg)) {
             Some(number) => number,
             None => {

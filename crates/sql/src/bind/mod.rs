@@ -6,6 +6,8 @@
 
 mod coerce;
 mod compare;
+mod composite;
+mod cte;
 mod dml;
 mod domain;
 mod expr;
@@ -121,6 +123,12 @@ struct Binder<'a, 'c> {
     refused: Option<Error>,
     /// Columns whose every value in VALUES is DEFAULT.
     defaulted: Vec<usize>,
+    /// WITH queries met so far.
+    next_cte: usize,
+    /// WITH queries being bound, the innermost last: (scope, number).
+    binding_ctes: Vec<(usize, usize)>,
+    /// Whether a recursive query may be referred to where we are.
+    recursive_context: cte::RecursiveContext,
     /// The view whose text is being bound: names mean what they meant when it was made.
     view: Option<Arc<engine_api::ViewDesc>>,
     /// The views around us, from the outside in.
@@ -144,6 +152,9 @@ impl<'a, 'c> Binder<'a, 'c> {
             undecided: Vec::new(),
             refused: None,
             defaulted: Vec::new(),
+            next_cte: 0,
+            binding_ctes: Vec::new(),
+            recursive_context: cte::RecursiveContext::Allowed,
             view: None,
             views: Vec::new(),
             shows: false,
@@ -262,9 +273,41 @@ pub fn is_cast(text: &str) -> bool {
     dml::is_cast(text)
 }
 
+/// What a target that is not named is called.
+pub(crate) fn figure_name(node: &Node) -> String {
+    node::figure_name(node)
+}
+
 /// Binds a CHECK condition over the columns of a table (rel 0).
 pub fn bind_check(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     dml::check_expression(text, table, cx)
+}
+
+/// The expressions and the condition of an index, over the columns of its table (rel 0).
+#[derive(Clone, Debug, Default)]
+pub struct BoundIndex {
+    /// Its expressions, in order.
+    pub expressions: Vec<Expr>,
+    /// WHERE
+    pub predicate: Option<Expr>,
+}
+
+/// Binds what an index computes.
+pub fn bind_index(index: &engine_api::IndexDesc, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<BoundIndex> {
+    let expressions = index.expressions.iter().map(|e| dml::index_expression(&e.text, table, cx));
+    let expressions = expressions.collect::<Result<_>>()?;
+    let predicate = index.predicate.as_ref().map(|text| dml::index_predicate(text, table, cx)).transpose()?;
+    Ok(BoundIndex { expressions, predicate })
+}
+
+/// Binds an expression that an index is to be over.
+pub fn bind_index_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::index_expression(text, table, cx)
+}
+
+/// Binds the condition of the rows that an index is to have.
+pub fn bind_index_predicate(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::index_predicate(text, table, cx)
 }
 
 /// The expressions of a table's generated columns: (attnum - 1, value over rel 0).

@@ -13,6 +13,7 @@ mod create_as;
 mod create_table;
 mod database;
 mod drop;
+mod identity;
 mod index;
 mod like;
 mod materialized;
@@ -56,6 +57,7 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::RefreshMatViewStmt(stmt) => materialized::refresh(&mut cx, stmt).await?,
         Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
         Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,
+        Node::ReindexStmt(stmt) => index::reindex(&mut cx, stmt).await?,
         Node::DropStmt(stmt) => drop::drop_objects(&mut cx, stmt).await?,
         Node::AlterTableStmt(stmt) => alter_table::alter_table(&mut cx, stmt).await?,
         Node::RenameStmt(stmt) => rename::rename(&mut cx, stmt).await?,

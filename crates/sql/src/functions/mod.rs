@@ -14,6 +14,7 @@ mod format;
 mod json;
 mod math;
 mod operators;
+mod record;
 mod registry;
 mod session;
 mod sets;
@@ -110,6 +111,14 @@ pub trait EvalContext {
     fn setting(&self, name: &str) -> Option<String>;
     /// All settings: name, value, description.
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)>;
+    /// All settings with what pg_settings shows of their values.
+    fn setting_values(&self) -> Vec<SettingValue> {
+        Vec::new()
+    }
+    /// Bytes that a table's rows, or an index's nodes, take in memory.
+    fn relation_bytes(&self, _relation: Oid) -> Option<u64> {
+        None
+    }
     /// The session's named prepared statements.
     fn prepared_statements(&self) -> Vec<PreparedStatement> {
         Vec::new()
@@ -117,6 +126,21 @@ pub trait EvalContext {
     /// The session's open cursors.
     fn cursors(&self) -> Vec<OpenCursor> {
         Vec::new()
+    }
+    /// `pg_notify`
+    ///
+    /// # Errors
+    /// 22023; 0A000 where there is no session.
+    fn notify(&self, _channel: &str, _payload: &str) -> Result<()> {
+        Err(base::Error::unsupported("pg_notify is not supported here"))
+    }
+    /// `pg_listening_channels`
+    fn listening_channels(&self) -> Vec<std::sync::Arc<str>> {
+        Vec::new()
+    }
+    /// `pg_notification_queue_usage`
+    fn notification_usage(&self) -> f64 {
+        0.0
     }
     /// The row of a table that a cursor is on.
     ///
@@ -145,10 +169,59 @@ pub trait EvalContext {
     fn wish(&self, wish: Wish) -> Result<()> {
         Err(base::Error::unsupported(format!("waiting inside of this expression is not supported ({wish:?})")))
     }
+    /// Takes an advisory lock, or wishes that the statement waits for it; `false`: others have it, and it is not waited for.
+    ///
+    /// # Errors
+    /// 0A000 where there are none.
+    fn take_advisory(&self, _wanted: AdvisoryWish, _waits: bool) -> Result<bool> {
+        Err(base::Error::unsupported("advisory locks inside of this expression are not supported"))
+    }
+    /// Gives back an advisory lock of the session; `false` if it has none.
+    fn give_advisory(&self, _key: engine_api::AdvisoryKey, _is_shared: bool) -> bool {
+        false
+    }
+    /// Gives back all advisory locks of the session.
+    fn give_all_advisory(&self) {}
+    /// Who holds and waits for what.
+    fn locks(&self) -> Vec<engine_api::LockRow> {
+        Vec::new()
+    }
+    /// The sessions that one waits for.
+    fn blockers_of(&self, _session: u32) -> Vec<u32> {
+        Vec::new()
+    }
     /// Whether a wish is still to be fulfilled.
     fn has_wish(&self) -> bool {
         false
     }
+}
+
+/// The values of a setting.
+#[derive(Clone, Debug)]
+pub struct SettingValue {
+    /// Name.
+    pub name: &'static str,
+    /// Now, in the setting's unit.
+    pub value: std::sync::Arc<str>,
+    /// What RESET goes back to.
+    pub reset: std::sync::Arc<str>,
+    /// Without any configuration.
+    pub boot: &'static str,
+    /// Where the value comes from.
+    pub source: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+}
+
+/// An advisory lock that an expression wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdvisoryWish {
+    /// Its name.
+    pub key: engine_api::AdvisoryKey,
+    /// With others.
+    pub is_shared: bool,
+    /// Until the end of the transaction.
+    pub of_transaction: bool,
 }
 
 /// What an expression wants to be waited for.

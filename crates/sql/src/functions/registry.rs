@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Aggregate, CastEntry, Function, Operator, SetFunction, aggregates, arithmetic, array, casts, comparison, datetime,
-    format, json, math, operators, session, sets, spread, text, user,
+    format, json, math, operators, record, session, sets, spread, text, user,
 };
 
 static SCALAR_TABLES: &[&[Function]] = &[
@@ -24,6 +24,7 @@ static SCALAR_TABLES: &[&[Function]] = &[
     json::path::FUNCTIONS,
     math::FUNCTIONS,
     math::integers::FUNCTIONS,
+    record::FUNCTIONS,
     session::FUNCTIONS,
     spread::FUNCTIONS,
     text::FUNCTIONS,

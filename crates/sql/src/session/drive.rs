@@ -24,6 +24,13 @@ struct RowsOut<'a> {
 
 impl RowSink for RowsOut<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        let environment = self.eval.environment;
+        if !environment.notices.borrow().is_empty() {
+            // What an expression of the row had to say comes before it.
+            let notices = environment.notices.take();
+            let settings = environment.settings.borrow();
+            notices.iter().filter(|notice| settings.wants(notice)).for_each(|notice| self.out.notice(notice));
+        }
         if self.named {
             let values: Vec<Datum> = row
                 .iter()
@@ -122,7 +129,7 @@ impl Session {
         max_rows: u64,
         out: &mut dyn Output,
     ) -> Result<(u64, bool)> {
-        if query.plan.changes && !query.columns.is_empty() {
+        if query.plan.fills {
             return self.drive_change(execution, query, out).await;
         }
         let own = self.own_catalog();
@@ -153,7 +160,7 @@ impl Session {
         let changed = self.drive_into(execution, &mut gathered).await?;
         let columns = &query.columns;
         let own = self.own_catalog();
-        for rows in gathered.values.chunks(columns.len() * ROWS_AT_ONCE) {
+        for rows in gathered.values.chunks(columns.len().max(1) * ROWS_AT_ONCE) {
             let eval = match &own {
                 Some(catalog) => StatementContext::new(&self.environment, Arc::clone(catalog)),
                 None => StatementContext::of_committed(&self.environment),
@@ -161,7 +168,7 @@ impl Session {
             let mut full = false;
             let mut sink =
                 RowsOut { out: &mut *out, columns, settings: &eval.output, eval: &eval, named: named(columns) };
-            for row in rows.chunks(columns.len()) {
+            for row in rows.chunks(columns.len().max(1)) {
                 full = sink.row(OutputRow::of(row))?;
             }
             if full {

@@ -51,6 +51,13 @@ pub struct Query {
     pub refused: Option<Error>,
 }
 
+impl Query {
+    /// Whether it is a SELECT that changes rows, in its WITH clause.
+    pub fn changes_in_with(&self) -> bool {
+        self.verb == Verb::Select && self.locks.iter().any(|(_, mode)| *mode == TableLockMode::RowExclusive)
+    }
+}
+
 /// Completion tags of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {

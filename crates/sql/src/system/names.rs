@@ -114,28 +114,6 @@ pub(super) fn tablespaces(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
     Ok(vec![one(1663, "pg_default"), one(1664, "pg_global")])
 }
 
-pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    Ok(cx
-        .all_settings()
-        .into_iter()
-        .map(|(name, value, about)| {
-            row(
-                rel,
-                vec![
-                    ("name", text(name)),
-                    ("setting", text(&value)),
-                    ("short_desc", text(about)),
-                    ("context", text("user")),
-                    ("vartype", text("string")),
-                    ("source", text("default")),
-                    ("reset_val", text(&value)),
-                    ("pending_restart", Datum::Bool(false)),
-                ],
-            )
-        })
-        .collect())
-}
-
 pub(super) fn cursors(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let shown = cx.cursors().into_iter().map(|cursor| {
         row(

@@ -130,7 +130,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 schema: i.schema,
                 owner: catalog.table(i.table).map_or(oids::ROLE_POSTGRES, |t| t.owner),
                 kind: "i",
-                columns: i.keys.len(),
+                columns: i.keys.len() + i.include.len(),
                 checks: 0,
                 has_index: false,
                 has_triggers: false,
@@ -165,13 +165,13 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 name: system.name,
                 schema: if pg { oids::SCHEMA_PG_CATALOG } else { oids::SCHEMA_INFORMATION_SCHEMA },
                 owner: oids::ROLE_POSTGRES,
-                kind: if pg { "r" } else { "v" },
+                kind: if system.is_view() { "v" } else { "r" },
                 columns: system.columns.len(),
                 checks: 0,
                 has_index: false,
                 has_triggers: false,
                 options: &[],
-                access_method: if pg { 2 } else { 0 },
+                access_method: if system.is_view() { 0 } else { 2 },
             },
         ));
     }
@@ -281,9 +281,17 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             ));
         }
         for index in catalog.indexes(table.oid) {
-            for (i, key) in index.keys.iter().enumerate() {
-                let column = &table.columns[key.column as usize - 1];
-                rows.push(plain(rel, index.oid, &column.name, column.type_oid, column.typmod, i));
+            let included = index.include.iter().map(|&n| (n, None));
+            let keys = index.keys.iter().enumerate().map(|(at, key)| (key.column, index.expression(at)));
+            for (i, (number, expression)) in keys.chain(included).enumerate() {
+                let attribute = match expression {
+                    Some(expression) => plain(rel, index.oid, &expression.name, expression.type_oid, -1, i),
+                    None => {
+                        let column = &table.columns[number as usize - 1];
+                        plain(rel, index.oid, &column.name, column.type_oid, column.typmod, i)
+                    }
+                };
+                rows.push(attribute);
             }
         }
     }
@@ -297,7 +305,11 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     }
     for system in super::all() {
         for (i, (name, ty)) in system.columns.iter().enumerate() {
-            rows.push(plain(rel, system.oid, name, *ty, -1, i));
+            let mut attribute = plain(rel, system.oid, name, *ty, system.typmod(i), i);
+            if let Some(at) = rel.columns.iter().position(|c| c.0 == "attnotnull") {
+                attribute[at] = Datum::Bool(system.is_not_null(*ty));
+            }
+            rows.push(attribute);
         }
     }
     Ok(rows)
@@ -327,19 +339,33 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
         for index in catalog.indexes(table.oid) {
-            let numbers: Vec<i16> = index.keys.iter().map(|k| k.column).collect();
+            let keys = index.keys.iter().map(|k| k.column);
+            let numbers: Vec<i16> = keys.chain(index.include.iter().copied()).collect();
             let options: Vec<i16> =
                 index.keys.iter().map(|k| k.descending as i16 | (k.nulls_first as i16) << 1).collect();
-            let collations: Vec<u32> =
-                numbers.iter().map(|&n| collation_of(table.columns[n as usize - 1].type_oid)).collect();
+            let key_types: Vec<Oid> = index
+                .keys
+                .iter()
+                .enumerate()
+                .map(|(at, key)| match index.expression(at) {
+                    Some(expression) => expression.type_oid,
+                    None => table.columns[key.column as usize - 1].type_oid,
+                })
+                .collect();
+            let collations: Vec<u32> = key_types.iter().map(|&ty| collation_of(ty)).collect();
+            let classes: Vec<u32> = key_types.iter().map(|&ty| super::operator_classes::default_class(ty)).collect();
             let count = Datum::Int2(numbers.len() as i16);
+            let key_count = Datum::Int2(index.keys.len() as i16);
+            let expressions: Vec<String> =
+                index.expressions.iter().map(|e| super::index_text(&e.text, false, &table, cx).0).collect();
+            let predicate = index.predicate.as_ref().map(|p| super::index_text(p, true, &table, cx).0);
             rows.push(row(
                 rel,
                 vec![
                     ("indexrelid", oid(index.oid)),
                     ("indrelid", oid(table.oid)),
                     ("indnatts", count.clone()),
-                    ("indnkeyatts", count),
+                    ("indnkeyatts", key_count),
                     ("indisunique", Datum::Bool(index.unique)),
                     ("indnullsnotdistinct", Datum::Bool(false)),
                     ("indisprimary", Datum::Bool(index.primary)),
@@ -353,8 +379,10 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("indisreplident", Datum::Bool(false)),
                     ("indkey", int2_array(&numbers, 0)),
                     ("indcollation", oid_array(&collations, 0)),
-                    ("indclass", oid_array(&vec![1978; numbers.len()], 0)),
+                    ("indclass", oid_array(&classes, 0)),
                     ("indoption", int2_array(&options, 0)),
+                    ("indexprs", if expressions.is_empty() { Datum::Null } else { text(expressions.join(", ")) }),
+                    ("indpred", predicate.map_or(Datum::Null, text)),
                 ],
             ));
         }
@@ -439,26 +467,4 @@ pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             )
         })
         .collect())
-}
-
-/// Comments on tables and columns.
-pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    /// OID of `pg_class`.
-    const CLASS: u32 = 1259;
-    let catalog = cx.catalog();
-    let mut rows = Vec::new();
-    for table in tables_of(&catalog, cx) {
-        for (number, comment) in &table.comments {
-            rows.push(row(
-                rel,
-                vec![
-                    ("objoid", oid(table.oid)),
-                    ("classoid", Datum::Oid(CLASS)),
-                    ("objsubid", Datum::Int4((*number).into())),
-                    ("description", text(comment)),
-                ],
-            ));
-        }
-    }
-    Ok(rows)
 }

@@ -3,7 +3,9 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, constraints, empty, kinds, names, relations};
+use crate::system::{
+    SystemRelation, constraints, descriptions, empty, kinds, names, operator_classes, procedures, relations,
+};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -35,7 +37,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("agginitval", TEXT),
             ("aggminitval", TEXT),
         ],
-        rows: empty,
+        rows: procedures::aggregates,
     },
     SystemRelation {
         oid: Oid(2601),
@@ -124,7 +126,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("castcontext", CHAR),
             ("castmethod", CHAR),
         ],
-        rows: empty,
+        rows: procedures::casts,
     },
     SystemRelation {
         oid: Oid(1259),
@@ -300,7 +302,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_description",
         columns: &[("objoid", OID), ("classoid", OID), ("objsubid", INT4), ("description", TEXT)],
-        rows: relations::descriptions,
+        rows: descriptions::descriptions,
     },
     SystemRelation {
         oid: Oid(3501),
@@ -460,7 +462,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("opcdefault", BOOL),
             ("opckeytype", OID),
         ],
-        rows: empty,
+        rows: operator_classes::classes,
     },
     SystemRelation {
         oid: Oid(2617),
@@ -483,7 +485,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("oprrest", REGPROC),
             ("oprjoin", REGPROC),
         ],
-        rows: empty,
+        rows: procedures::operators,
     },
     SystemRelation {
         oid: Oid(3350),
@@ -553,7 +555,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("proconfig", TEXT_ARRAY),
             ("proacl", TEXT_ARRAY),
         ],
-        rows: kinds::procedures,
+        rows: procedures::procedures,
     },
     SystemRelation {
         oid: Oid(6104),
