@@ -16,14 +16,15 @@ mod catalog;
 mod engine;
 mod index_code;
 mod locks;
+mod privileges;
 mod wait;
 
 pub use batch::{BatchRow, RowBatch};
 pub use catalog::{
     Catalog, CatalogObject, CheckOption, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, DomainCheck,
     DomainDesc, EnumLabel, ForeignKeyAction, Identity, IndexDesc, IndexExpression, IndexKey, LayoutDesc, LayoutField,
-    OnCommit, Persistence, RoleDesc, SchemaDesc, SequenceDesc, TableDesc, TableKind, TypeDesc, TypeKind, ViewDesc,
-    ViewRelation, oids,
+    OnCommit, Persistence, SchemaDesc, SequenceDesc, TableDesc, TableKind, TypeDesc, TypeKind, ViewDesc, ViewRelation,
+    oids,
 };
 pub use engine::{
     CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryUse,
@@ -32,4 +33,5 @@ pub use engine::{
 };
 pub use index_code::{IndexCode, IndexCompiler};
 pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};
+pub use privileges::{AclItem, DefaultPrivileges, Membership, Privileges, PrivilegesDesc, RoleDesc, RoleSetting};
 pub use wait::{Step, Wait, WaitCell};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use base::{Error, LayoutId, Oid, Result, SqlState, TxnId};
 use engine_api::{
-    Catalog, CatalogObject, DatabaseDesc, IndexDesc, RoleDesc, SchemaDesc, Step, TableDesc, TableLockMode, Wait,
-    WaitPolicy, oids,
+    AclItem, Catalog, CatalogObject, DatabaseDesc, IndexDesc, Membership, Privileges, PrivilegesDesc, RoleDesc,
+    SchemaDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
 };
 use mvcc::index::{KeyTooLong, OrderedIndex as _};
 use mvcc::{LaidOut, Newest, pin};
@@ -142,18 +142,54 @@ pub(crate) fn initial() -> Catalog {
         CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner, comment: None })
     };
     let database = DatabaseDesc { oid: oids::DATABASE_POSTGRES, name: "postgres".to_string(), owner, comment: None };
-    let role = RoleDesc { oid: owner, name: "postgres".to_string(), login: true, superuser: true, password: None };
     for object in [
         CatalogObject::Database(database),
-        CatalogObject::Role(role),
+        CatalogObject::Role(RoleDesc::first(owner, "postgres")),
         schema(oids::SCHEMA_PG_CATALOG, Oid::INVALID, "pg_catalog"),
         schema(oids::SCHEMA_INFORMATION_SCHEMA, Oid::INVALID, "information_schema"),
-        schema(oids::SCHEMA_PUBLIC, oids::DATABASE_POSTGRES, "public"),
+        CatalogObject::Schema(SchemaDesc {
+            oid: oids::SCHEMA_PUBLIC,
+            database: oids::DATABASE_POSTGRES,
+            name: "public".to_string(),
+            owner: oids::ROLE_DATABASE_OWNER,
+            comment: None,
+        }),
     ] {
         catalog.put(Arc::new(object));
     }
+    for (oid, name, member_of) in PREDEFINED {
+        let membership = |&role| Membership { role, grantor: owner, admin: false };
+        let member_of = member_of.iter().map(membership).collect();
+        catalog.put(Arc::new(CatalogObject::Role(RoleDesc { member_of, ..RoleDesc::new(*oid, *name) })));
+    }
+    for (schema, owner, grants) in [
+        (oids::SCHEMA_PG_CATALOG, owner, Privileges::USAGE),
+        (oids::SCHEMA_INFORMATION_SCHEMA, owner, Privileges::USAGE),
+        (oids::SCHEMA_PUBLIC, oids::ROLE_DATABASE_OWNER, Privileges::USAGE),
+    ] {
+        let item = |grantee, privileges| AclItem { grantee, grantor: owner, privileges, grantable: Privileges::NONE };
+        let items = Some(vec![item(owner, Privileges::USAGE | Privileges::CREATE), item(Oid::INVALID, grants)]);
+        let list = PrivilegesDesc { items, ..PrivilegesDesc::initial(schema) };
+        catalog.put(Arc::new(CatalogObject::Privileges(list)));
+    }
     catalog
 }
+
+/// Roles that exist from the start, with what they are members of.
+const PREDEFINED: &[(Oid, &str, &[Oid])] = &[
+    (oids::ROLE_DATABASE_OWNER, "pg_database_owner", &[]),
+    (oids::ROLE_READ_ALL_DATA, "pg_read_all_data", &[]),
+    (oids::ROLE_WRITE_ALL_DATA, "pg_write_all_data", &[]),
+    (oids::ROLE_MONITOR, "pg_monitor", &[oids::ROLE_READ_ALL_SETTINGS, oids::ROLE_READ_ALL_STATS, Oid(3377)]),
+    (oids::ROLE_READ_ALL_SETTINGS, "pg_read_all_settings", &[]),
+    (oids::ROLE_READ_ALL_STATS, "pg_read_all_stats", &[]),
+    (Oid(3377), "pg_stat_scan_tables", &[]),
+    (Oid(4569), "pg_read_server_files", &[]),
+    (Oid(4570), "pg_write_server_files", &[]),
+    (Oid(4571), "pg_execute_server_program", &[]),
+    (oids::ROLE_SIGNAL_BACKEND, "pg_signal_backend", &[]),
+    (Oid(4544), "pg_checkpoint", &[]),
+];
 
 /// Applies changes in order.
 pub(crate) fn apply(catalog: &mut Catalog, changes: &[(Oid, Option<Arc<CatalogObject>>)]) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use base::{LayoutId, RowId, Timestamp};
-use engine_api::{Catalog, CatalogObject, IndexCompiler, TableDesc, oids};
+use engine_api::{Catalog, CatalogObject, IndexCompiler, PrivilegesDesc, TableDesc, oids};
 use env::World;
 use mvcc::index::OrderedIndex as _;
 use mvcc::{Newest, Store, StoreOptions, pin};
@@ -116,7 +116,9 @@ impl Replay {
     }
 
     fn put(&mut self, object: CatalogObject) {
-        self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
+        if object.oid().0 & PrivilegesDesc::ATTACHED == 0 {
+            self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
+        }
         if let CatalogObject::Type(ty) = &object {
             self.next_oid = ty.oids().fold(self.next_oid, |next, oid| next.max(oid.0.saturating_add(1)));
             types::user::define(ty.known());

@@ -174,6 +174,8 @@ impl EvalContext for Nobody {
     }
     fn identity(&self) -> Identity {
         Identity {
+            role: engine_api::oids::ROLE_POSTGRES,
+            superuser: true,
             current_user: "postgres".to_string(),
             session_user: "postgres".to_string(),
             database: "postgres".to_string(),

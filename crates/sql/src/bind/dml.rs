@@ -151,6 +151,9 @@ impl<'a> Binder<'a, '_> {
                 let why = "Views that do not select from a single table or view are not automatically updatable.";
                 Err(super::view::not_updatable(relation.name, verb, why))
             }
+            Relation::System(relation, _) if !self.cx.identity.superuser => {
+                Err(crate::privileges::denied(crate::privileges::Class::Table, relation.name))
+            }
             Relation::System(relation, _) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
                 Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::{Oid, Result, SqlState};
 use engine_api::oids;
-use engine_api::{CatalogObject, TableDesc, TableLockMode};
+use engine_api::{CatalogObject, Privileges, TableDesc, TableLockMode};
 use rupg_sql::nodes::{Alias, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar};
 use types::oid;
 
@@ -16,6 +16,7 @@ use super::scope::{Item, NamedColumn, Place, columns_of};
 use super::visit::shift_levels;
 use super::{Binder, Located};
 use crate::ir::{Column, Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SetCall, TableInfo, Target, Ty};
+use crate::privileges::{self, Who};
 use crate::system::{self, SystemRelation};
 
 /// What a name in FROM or after INTO stands for.
@@ -133,7 +134,10 @@ impl<'a> Binder<'a, '_> {
         }
         let schemas = match var.schemaname.as_deref() {
             Some(schema) => match catalog.schema(self.cx.identity.database_oid, schema) {
-                Some(schema) => vec![schema.oid],
+                Some(schema) => {
+                    self.may_use(schema.oid).map_err(|e| self.locate(e, var.location))?;
+                    vec![schema.oid]
+                }
                 None => match schema {
                     "pg_catalog" => vec![oids::SCHEMA_PG_CATALOG],
                     "information_schema" => vec![oids::SCHEMA_INFORMATION_SCHEMA],
@@ -164,6 +168,19 @@ impl<'a> Binder<'a, '_> {
             };
         }
         Err(self.missing_table(var))
+    }
+
+    /// Whether the current role may look into a schema.
+    fn may_use(&self, schema: Oid) -> Result<()> {
+        let identity = &self.cx.identity;
+        let who = Who { role: identity.role, database: identity.database_oid };
+        match self.cx.catalog.get(schema) {
+            // The text of a view was looked up when the view was made.
+            Some(object) if !identity.superuser && self.view.is_none() => {
+                privileges::require(&self.cx.catalog, who, object, Privileges::USAGE)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn missing_table(&self, var: &RangeVar) -> base::Error {

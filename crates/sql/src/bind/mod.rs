@@ -19,6 +19,7 @@ mod json_rows;
 mod node;
 mod order;
 mod params;
+mod permissions;
 mod regtypes;
 mod resolve;
 mod scope;
@@ -32,6 +33,8 @@ pub(crate) mod visit;
 mod window;
 
 pub(crate) use select::clause_name;
+
+pub(crate) use group::window_parts;
 
 use std::sync::Arc;
 
@@ -121,6 +124,8 @@ struct Binder<'a, 'c> {
     undecided: Vec<(usize, i32)>,
     /// What the statement is refused for when it is run.
     refused: Option<Error>,
+    /// The views that the statement writes through, from the one it names to the one over the table.
+    written_views: Vec<Arc<TableDesc>>,
     /// Columns whose every value in VALUES is DEFAULT.
     defaulted: Vec<usize>,
     /// WITH queries met so far.
@@ -151,6 +156,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             params_forbidden: false,
             undecided: Vec::new(),
             refused: None,
+            written_views: Vec::new(),
             defaulted: Vec::new(),
             next_cte: 0,
             binding_ctes: Vec::new(),
@@ -200,7 +206,8 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
         _ => return Err(Error::unsupported("this statement cannot be bound")),
     };
     binder.check_params(&statement)?;
-    let (tables, refused) = (binder.tables, binder.refused);
+    let (tables, refused, views) = (binder.tables, binder.refused, binder.written_views);
+    let refused = refused.or_else(|| permissions::denied(&statement, &views, cx));
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
 }
 

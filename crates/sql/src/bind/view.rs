@@ -150,6 +150,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             inner.queries = self.queries;
             inner.next_cte = self.next_cte;
             let result = bind(&mut inner, &select);
+            self.written_views.append(&mut inner.written_views);
             (result, inner.tables, inner.queries, inner.refused, inner.next_cte)
         };
         self.cx.identity.search_path = path;
@@ -170,7 +171,9 @@ impl<'a, 'c> Binder<'a, 'c> {
 
     /// The query of a view.
     pub(super) fn view_query(&mut self, desc: &TableDesc) -> Result<Query> {
-        let query = self.inside_view(desc, |inner, select| inner.subquery(select, true).map(|bound| bound.query))?;
+        let mut query =
+            self.inside_view(desc, |inner, select| inner.subquery(select, true).map(|bound| bound.query))?;
+        query.of_view = Some(Arc::new(desc.clone()));
         let types = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.ty().oid);
         if !types.eq(desc.columns.iter().map(|c| c.type_oid)) {
             return Err(Error::internal(format!("view \"{}\" no longer has the columns it was made with", desc.name)));
@@ -189,6 +192,7 @@ impl<'a, 'c> Binder<'a, 'c> {
         cascaded: bool,
     ) -> Result<(Arc<TableInfo>, Through)> {
         let own_option = desc.view.as_ref().and_then(|v| v.check_option);
+        self.written_views.push(Arc::new(desc.clone()));
         let cascaded = cascaded || own_option == Some(CheckOption::Cascaded);
         let name = desc.name.clone();
         let (table, columns, filter, below) =

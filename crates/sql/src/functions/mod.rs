@@ -21,6 +21,7 @@ mod sets;
 mod spread;
 mod text;
 mod user;
+mod windows;
 
 use std::fmt;
 
@@ -32,6 +33,7 @@ pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
+pub use windows::{WindowFunction, window_callee_name, window_functions_named};
 /// Checks what of a path is not checked when it is read: its regular expressions.
 pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
     json::path::check(text)
@@ -270,6 +272,10 @@ pub struct OpenCursor {
 /// Who and where a session is.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
+    /// OID of `current_user`.
+    pub role: Oid,
+    /// Whether it is a superuser.
+    pub superuser: bool,
     /// `current_user`
     pub current_user: String,
     /// `session_user`
@@ -336,6 +342,10 @@ pub trait Accumulator: Send {
     fn add(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()>;
     /// The result so far.
     fn finish(&mut self, cx: &dyn EvalContext) -> Result<Datum>;
+    /// Takes a row out again that was added; `false` if the state cannot do that.
+    fn remove(&mut self, _args: &[Datum]) -> Result<bool> {
+        Ok(false)
+    }
     /// Bytes held, roughly.
     fn memory(&self) -> usize {
         64
@@ -354,6 +364,8 @@ pub struct Aggregate {
     pub ret: Oid,
     /// Rows with a NULL argument are skipped.
     pub strict: bool,
+    /// Ordered-set aggregate: its last arguments are the values it sorts (WITHIN GROUP).
+    pub ordered_set: bool,
     /// A fresh state, for the actual argument types.
     pub create: fn(&[Oid]) -> Box<dyn Accumulator>,
 }

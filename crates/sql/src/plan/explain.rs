@@ -108,6 +108,10 @@ fn node(at: &Node, depth: usize, out: &mut Vec<String>) {
             line(depth, if n.keys.is_empty() { "Aggregate" } else { "HashAggregate" }, out);
             node(&n.input, depth + 1, out);
         }
+        Node::WindowFrames(n) => {
+            line(depth, "WindowAgg", out);
+            node(&n.input, depth + 1, out);
+        }
         Node::Window(n) => {
             line(depth, "WindowAgg", out);
             node(&n.input, depth + 1, out);

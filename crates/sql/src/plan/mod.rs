@@ -30,10 +30,10 @@ use types::{Datum, InputContext, OutputSettings};
 pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
-    FilterNode, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode,
-    ListSource, LockRowsNode, LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan,
-    RecursionNode, ScanNode, SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode,
-    ValuesNode, WindowNode, WorkTableNode,
+    FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn,
+    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedFrame,
+    PlannedTable, ProjectNode, QueryPlan, RecursionNode, ScanNode, SetOpNode, SortNode, SortSlot, Subplan,
+    SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
 };
 
 pub(crate) use imply::implies;

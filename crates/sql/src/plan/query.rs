@@ -13,7 +13,7 @@ use super::node::{
     ProjectNode, QueryPlan, RecursionNode, SetOpNode, SortNode, SortSlot, ValuesNode,
 };
 use super::{PlanContext, RowOf, walk, window};
-use crate::bind::visit::same;
+use crate::bind::{visit::same, window_parts};
 use crate::expr::{Code, Resolve, Slot};
 use crate::ir::{Body, Expr, From, Query, RelKind};
 
@@ -149,7 +149,13 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
 
 /// The order that a scan of the only table should have, if ORDER BY is about its columns alone.
 fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>> {
-    if grouped || query.order_by.is_empty() || query.distinct.is_some() || !matches!(query.from[..], [From::Rel(_)]) {
+    let windowed = query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
+    if grouped
+        || windowed
+        || query.order_by.is_empty()
+        || query.distinct.is_some()
+        || !matches!(query.from[..], [From::Rel(_)])
+    {
         return None;
     }
     query
@@ -237,7 +243,8 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
     level.aggregates = calls.iter().map(|c| c.slot).collect();
     level.grouped = grouped;
     let mut carried = BTreeSet::new();
-    let above = query.targets.iter().map(|t| &t.expr).chain(&query.having);
+    let windows = query.rels.iter().flat_map(window_parts);
+    let above = query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(windows);
     for expr in above {
         let mut columns = Vec::new();
         walk::columns_of(expr, &mut |c| columns.push(c));

@@ -36,6 +36,11 @@ impl Session {
         &mut **self.txn.as_mut().expect("DDL runs inside a transaction")
     }
 
+    /// The catalog as the open transaction sees it.
+    pub(crate) fn transaction_catalog(&self) -> Arc<Catalog> {
+        self.catalog()
+    }
+
     /// The engine.
     pub(crate) fn engine(&self) -> &dyn Engine {
         &*self.shared.engine

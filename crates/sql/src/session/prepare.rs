@@ -162,6 +162,7 @@ impl Session {
     ) -> Result<Statement> {
         let catalog = self.catalog();
         let identity = self.environment.identity.borrow().clone();
+        let identity_role = identity.role;
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
         let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, types);
         cx.infer_params = infer_params;
@@ -195,6 +196,7 @@ impl Session {
                 locks: bound.tables,
                 verb,
                 writes,
+                role: identity_role,
                 lock_words,
                 refused,
             }),
@@ -266,8 +268,13 @@ impl Session {
     /// The statement, bound again if the catalog has moved on.
     pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
         let statement = self.statement(name)?;
+        let generation = self.environment.settings.borrow().binding_generation;
+        let fresh = self.binding.as_ref().is_some_and(|binding| binding.generation == generation);
         let valid = !matches!(statement.kind, Kind::Query(_))
-            || (statement.is_valid_for(self.shared.engine.catalog_version()) && !self.has_own_ddl());
+            || (fresh
+                && statement.is_for(self.role)
+                && statement.is_valid_for(self.shared.engine.catalog_version())
+                && !self.has_own_ddl());
         if valid {
             return Ok(statement);
         }

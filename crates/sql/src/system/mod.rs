@@ -4,6 +4,7 @@
 //! Not responsible for: reading them – to the planner they are relations like any other, without indexes.
 //! Invariant: a row function sets columns by name, so that a column it does not know is NULL and none is misplaced.
 
+mod access;
 mod constraints;
 mod definitions;
 mod deparse;

@@ -4,7 +4,7 @@ use base::Oid;
 use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, SystemRelation, access, oid, row, text};
 use crate::functions::EvalContext;
 
 /// Whether an object belongs to the session's database.
@@ -37,6 +37,7 @@ struct Class<'a> {
     has_triggers: bool,
     options: &'a [(String, String)],
     access_method: u32,
+    acl: Datum,
 }
 
 fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
@@ -80,6 +81,7 @@ fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
             ("relfrozenxid", Datum::Oid(0)),
             ("relminmxid", Datum::Oid(0)),
             ("reloptions", options),
+            ("relacl", c.acl),
         ],
     )
 }
@@ -123,6 +125,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: t.constraints.iter().any(is_foreign_key) || is_referenced(&catalog, t.oid),
                 options: &t.options,
                 access_method: 2,
+                acl: access::of_object(&catalog, t.oid),
             },
             CatalogObject::Index(i) => Class {
                 oid: i.oid,
@@ -136,6 +139,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 403,
+                acl: Datum::Null,
             },
             CatalogObject::Sequence(s) => Class {
                 oid: s.oid,
@@ -149,6 +153,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 0,
+                acl: access::of_object(&catalog, s.oid),
             },
             _ => continue,
         };
@@ -172,10 +177,20 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: if system.is_view() { 0 } else { 2 },
+                acl: system_acl(system.name),
             },
         ));
     }
     Ok(rows)
+}
+
+/// Everybody may read system relations, but for a few.
+fn system_acl(name: &str) -> Datum {
+    let mut items = vec![text("postgres=arwdDxt/postgres")];
+    if !crate::privileges::is_secret(name) {
+        items.push(text("=r/postgres"));
+    }
+    text_array(items)
 }
 
 fn is_check(c: &engine_api::ConstraintDesc) -> bool {
@@ -203,6 +218,7 @@ struct Attribute<'a> {
     identity: &'a str,
     generated: bool,
     dropped: bool,
+    acl: Datum,
 }
 
 fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
@@ -232,6 +248,7 @@ fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
             ("attislocal", Datum::Bool(true)),
             ("attinhcount", Datum::Int4(0)),
             ("attcollation", Datum::Oid(collation_of(a.type_oid))),
+            ("attacl", a.acl),
         ],
     )
 }
@@ -277,6 +294,7 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     },
                     generated: column.generated.is_some(),
                     dropped: column.dropped,
+                    acl: access::of_column(&catalog, table.oid, column.number),
                 },
             ));
         }
@@ -330,6 +348,7 @@ fn plain(rel: &SystemRelation, relation: Oid, name: &str, type_oid: Oid, typmod:
             identity: "",
             generated: false,
             dropped: false,
+            acl: Datum::Null,
         },
     )
 }

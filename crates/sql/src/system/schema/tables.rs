@@ -4,7 +4,7 @@ use base::Oid;
 use types::oid::*;
 
 use crate::system::{
-    SystemRelation, constraints, descriptions, empty, kinds, names, operator_classes, procedures, relations,
+    SystemRelation, access, constraints, descriptions, empty, kinds, names, operator_classes, procedures, relations,
 };
 
 /// In the order of their names.
@@ -92,7 +92,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_auth_members",
         columns: &[("roleid", OID), ("member", OID), ("grantor", OID), ("admin_option", BOOL)],
-        rows: empty,
+        rows: access::members,
     },
     SystemRelation {
         oid: Oid(1260),
@@ -267,7 +267,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_db_role_setting",
         columns: &[("setdatabase", OID), ("setrole", OID), ("setconfig", TEXT_ARRAY)],
-        rows: empty,
+        rows: access::settings,
     },
     SystemRelation {
         oid: Oid(826),
@@ -280,7 +280,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("defaclobjtype", CHAR),
             ("defaclacl", TEXT_ARRAY),
         ],
-        rows: empty,
+        rows: access::defaults,
     },
     SystemRelation {
         oid: Oid(2608),
