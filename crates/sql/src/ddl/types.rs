@@ -73,7 +73,7 @@ fn check_label(label: &str) -> Result<()> {
 
 pub(super) async fn create_enum(cx: &mut Cx<'_>, stmt: &CreateEnumStmt) -> Result<&'static str> {
     let name = range(&stmt.typeName);
-    let schema = cx.creation_schema(&name)?;
+    let schema = cx.creation_schema(&name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     cx.check_type_free(schema, relname)?;
     let (oid, array) = (cx.allocate(), cx.allocate());
@@ -181,7 +181,7 @@ fn new_check(cx: &mut Cx<'_>, domain: &DomainDesc, owner: &str, constraint: &Con
 
 pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> Result<&'static str> {
     let name = range(&stmt.domainname);
-    let schema = cx.creation_schema(&name)?;
+    let schema = cx.creation_schema(&name).await?;
     let relname = name.relname.as_deref().unwrap_or_default().to_string();
     cx.check_type_free(schema, &relname)?;
     let type_name = stmt.typeName.as_deref().ok_or_else(|| Error::internal("a domain without a type"))?;

@@ -73,6 +73,7 @@ pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> O
     (out.eval)(cx, std::slice::from_ref(value)).ok()
 }
 
+pub(crate) use session::relation_named;
 pub(crate) use sets::SEQUENCE_STATE;
 
 /// How far a function's value can be trusted to repeat.
@@ -163,6 +164,10 @@ pub trait EvalContext {
     fn notice(&self, notice: base::Notice);
     /// `pg_backend_pid()`
     fn backend_pid(&self) -> i32;
+    /// The session that runs the statement, if there is one.
+    fn session(&self) -> Option<&crate::session::Environment> {
+        None
+    }
     /// Wishes that the statement waits for something (`pg_sleep`). An expression cannot wait; whoever runs the statement
     /// does, before the row leaves it (rule R9).
     ///
