@@ -51,6 +51,9 @@ pub trait Engine: Send + Sync + 'static {
     /// Rows of a table, roughly, for the planner. Cheap.
     fn row_count(&self, table: Oid) -> u64;
 
+    /// Changes of a table's rows since it was opened, roughly; falls back to little with TRUNCATE. Cheap.
+    fn changes(&self, table: Oid) -> u64;
+
     /// Memory held, by kind (rule R18).
     fn memory(&self) -> MemoryUse;
 }

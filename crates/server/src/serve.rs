@@ -14,12 +14,14 @@ use env::{DiskLock, World};
 use pgwire::{Registry, Server, ServerConfig};
 use redo::DriverError;
 use sql::session::Shared;
+use sql::statistics::Refresher;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::backend::{CoreBackend, SUPERUSER, has_password, is_loopback};
 use crate::config::ServeOptions;
 use crate::garbage::Collector;
 use crate::host::{ProcessHost, random_bytes};
+use crate::statistics::Watcher;
 use crate::{listen, password, stderr};
 
 /// How long connections may take to end before the server ends without them.
@@ -166,6 +168,7 @@ async fn serve_until(
             tokio::time::sleep(SHUTDOWN_MAX).await;
         }
     };
+    let _watcher = Watcher::start(&*world.spawn, Refresher::new(Arc::clone(&shared)));
     let core_shard = shard.clone();
     let backend = move |_| CoreBackend::new(Arc::clone(&shared), core_shard.clone());
     tokio::select! {

@@ -16,4 +16,5 @@ pub mod ir;
 pub mod parse;
 pub mod plan;
 pub mod session;
+pub mod statistics;
 pub mod system;

@@ -29,11 +29,12 @@ pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, DeleteNode, DistinctNode, FilterNode, FunctionNode,
     HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode,
-    LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan, ScanNode, SetOpNode,
-    SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowNode,
+    LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan, RowReader, ScanNode,
+    SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowNode,
 };
 
 use crate::ir::{self, Statement};
+use crate::statistics::TableStatistics;
 
 /// A plan, shared by all sessions that run the statement.
 #[derive(Debug)]
@@ -47,6 +48,11 @@ pub struct Plan {
 pub trait PlannerStats {
     /// Rows of a table, roughly.
     fn row_count(&self, table: Oid) -> u64;
+
+    /// What is known of the values in a table.
+    fn table(&self, _table: Oid) -> Option<Arc<TableStatistics>> {
+        None
+    }
 }
 
 /// What planning one statement needs everywhere.

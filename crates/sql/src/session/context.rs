@@ -10,11 +10,14 @@ use types::OutputSettings;
 
 use super::settings::Settings;
 use crate::functions::{EvalContext, Identity, PreparedStatement, Wish};
+use crate::statistics::{Statistics, TableStatistics};
 
 /// The part of a session that lives as long as the connection and that statements read.
 pub struct Environment {
     /// The engine, for sequences.
     pub engine: Arc<dyn Engine>,
+    /// What is known of the values in tables.
+    pub statistics: Arc<Statistics>,
     /// Settings.
     pub settings: RefCell<Settings>,
     /// Who and where.
@@ -227,5 +230,9 @@ impl EvalContext for StatementContext<'_> {
 
     fn has_wish(&self) -> bool {
         self.environment.sleep.get() != 0
+    }
+
+    fn statistics(&self, table: Oid) -> Option<Arc<TableStatistics>> {
+        self.environment.statistics.table(table)
     }
 }

@@ -60,6 +60,11 @@ impl Session {
         &*self.shared.engine
     }
 
+    /// What is known of the values in tables.
+    pub(crate) fn statistics(&self) -> &crate::statistics::Statistics {
+        self.shared.statistics()
+    }
+
     /// Who and where.
     pub(crate) fn identity(&self) -> Identity {
         self.environment.identity.borrow().clone()

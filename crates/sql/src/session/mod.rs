@@ -46,6 +46,7 @@ pub use statement::{Kind, Query, Statement, Verb};
 
 use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
+use crate::statistics::Statistics;
 use cache::{BindingKey, StatementCache};
 
 /// Default bound of the statement cache.
@@ -103,6 +104,7 @@ pub struct Shared {
     /// For sorts, hash tables and groups.
     memory: Arc<MemoryBudget>,
     cache: StatementCache,
+    statistics: Arc<Statistics>,
 }
 
 impl Shared {
@@ -114,7 +116,13 @@ impl Shared {
             host,
             max_connections,
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
+            statistics: Arc::default(),
         })
+    }
+
+    /// What is known of the values in tables.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
     }
 }
 
@@ -216,6 +224,7 @@ impl Session {
         Ok(Session {
             environment: Environment {
                 engine: Arc::clone(&shared.engine),
+                statistics: Arc::clone(&shared.statistics),
                 settings: RefCell::new(settings),
                 identity: RefCell::new(identity),
                 host: Arc::clone(&shared.host),

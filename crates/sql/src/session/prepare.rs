@@ -129,7 +129,7 @@ impl Session {
         };
         let writes = verb != Verb::Select
             || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
-        let stats = EngineStats { engine: &*self.shared.engine };
+        let stats = EngineStats { engine: &*self.shared.engine, statistics: self.shared.statistics() };
         let plan = plan::plan(&bound.statement, &catalog, &stats)?;
         let refused = bound.refused;
         Ok(Statement {
@@ -251,10 +251,15 @@ impl Session {
 /// What the planner asks about tables.
 struct EngineStats<'a> {
     engine: &'a dyn engine_api::Engine,
+    statistics: &'a crate::statistics::Statistics,
 }
 
 impl plan::PlannerStats for EngineStats<'_> {
     fn row_count(&self, table: Oid) -> u64 {
         self.engine.row_count(table)
+    }
+
+    fn table(&self, table: Oid) -> Option<Arc<crate::statistics::TableStatistics>> {
+        self.statistics.table(table)
     }
 }

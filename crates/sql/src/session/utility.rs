@@ -99,7 +99,7 @@ pub(super) async fn run(
         Node::FetchStmt(stmt) => return cursor::fetch(session, stmt, out).await.map(Some),
         Node::ClosePortalStmt(stmt) => cursor::close(session, stmt)?,
         Node::LockStmt(stmt) => lock(session, stmt).await?,
-        Node::VacuumStmt(stmt) => vacuum(session, stmt, sql)?,
+        Node::VacuumStmt(stmt) => vacuum(session, stmt, sql).await?,
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
         Node::CheckPointStmt(_) => "CHECKPOINT",
         Node::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
@@ -452,17 +452,54 @@ async fn lock(session: &mut Session, stmt: &LockStmt) -> Result<&'static str> {
     Ok("LOCK TABLE")
 }
 
-/// Garbage is collected all the time and statistics are read from the storage itself; the tables must exist.
-fn vacuum(session: &mut Session, stmt: &VacuumStmt, sql: &str) -> Result<&'static str> {
+/// Garbage is collected all the time; VACUUM only makes sure that the tables exist. ANALYZE samples them.
+async fn vacuum(session: &mut Session, stmt: &VacuumStmt, sql: &str) -> Result<&'static str> {
     if stmt.is_vacuumcmd {
         session.check_no_block("VACUUM")?;
     }
+    let asked = |node: &Node| matches!(node, Node::DefElem(option) if option.defname.as_deref() == Some("analyze"));
+    let analyzes = !stmt.is_vacuumcmd || stmt.options.iter().flatten().any(asked);
+    session.ensure_transaction()?;
+    let mut tables: Vec<(engine_api::TableDesc, Option<Vec<usize>>)> = Vec::new();
     for node in stmt.rels.iter().flatten() {
         let Node::VacuumRelation(rel) = node else { continue };
-        if let Some(name) = &rel.relation {
-            session.ensure_transaction()?;
-            ddl::find_table(session, name, sql)?;
-        }
+        let Some(name) = &rel.relation else { continue };
+        let oid = ddl::find_table(session, name, sql)?;
+        let catalog = session.catalog();
+        let Some(table) = catalog.table(oid) else { continue };
+        let columns = analyzed_columns(table, rel.va_cols.iter().flatten())?;
+        tables.push((table.clone(), columns));
+    }
+    if stmt.rels.is_empty() && analyzes {
+        let (catalog, database) = (session.catalog(), session.identity().database_oid);
+        let here = |schema: base::Oid| matches!(catalog.get(schema).map(|o| &**o), Some(engine_api::CatalogObject::Schema(s)) if s.database == database);
+        let all = catalog.objects().filter_map(|o| catalog.table(o.oid()));
+        tables.extend(all.filter(|t| here(t.schema)).map(|t| (t.clone(), None)));
+    }
+    for (table, columns) in tables.iter().filter(|(t, _)| analyzes && t.kind == engine_api::TableKind::Table) {
+        crate::statistics::analyze(session, table, columns.as_deref()).await?;
     }
     Ok(if stmt.is_vacuumcmd { "VACUUM" } else { "ANALYZE" })
+}
+
+/// The columns that ANALYZE names (attribute number - 1); `None` for all.
+fn analyzed_columns<'a>(
+    table: &engine_api::TableDesc,
+    names: impl Iterator<Item = &'a Node>,
+) -> Result<Option<Vec<usize>>> {
+    let mut columns = Vec::new();
+    for node in names {
+        let Node::String(name) = node else { continue };
+        let name: &str = name;
+        let Some(at) = table.columns.iter().position(|c| !c.dropped && c.name == name) else {
+            let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+        };
+        if columns.contains(&at) {
+            let message = format!("column \"{name}\" of relation \"{}\" appears more than once", table.name);
+            return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        columns.push(at);
+    }
+    Ok((!columns.is_empty()).then_some(columns))
 }

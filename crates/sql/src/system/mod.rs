@@ -12,6 +12,7 @@ mod kinds;
 mod names;
 mod relations;
 mod schema;
+mod statistics;
 mod views;
 
 use base::{Oid, Result};

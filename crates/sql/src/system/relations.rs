@@ -37,6 +37,8 @@ struct Class<'a> {
     has_triggers: bool,
     options: &'a [(String, String)],
     access_method: u32,
+    /// Rows when it was analysed.
+    tuples: Option<f64>,
 }
 
 fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
@@ -58,8 +60,8 @@ fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
             ("relam", Datum::Oid(c.access_method)),
             ("relfilenode", oid(c.oid)),
             ("reltablespace", Datum::Oid(0)),
-            ("relpages", Datum::Int4(0)),
-            ("reltuples", Datum::Float4(-1.0)),
+            ("relpages", Datum::Int4(c.tuples.map_or(0, |rows| (rows / 60.0).ceil() as i32))),
+            ("reltuples", Datum::Float4(c.tuples.map_or(-1.0, |rows| rows as f32))),
             ("relallvisible", Datum::Int4(0)),
             ("reltoastrelid", Datum::Oid(0)),
             ("relhasindex", Datum::Bool(c.has_index)),
@@ -119,6 +121,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: t.constraints.iter().any(is_foreign_key) || is_referenced(&catalog, t.oid),
                 options: &t.options,
                 access_method: 2,
+                tuples: cx.statistics(t.oid).map(|s| s.rows),
             },
             CatalogObject::Index(i) => Class {
                 oid: i.oid,
@@ -132,6 +135,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 403,
+                tuples: cx.statistics(i.table).map(|s| s.rows),
             },
             CatalogObject::Sequence(s) => Class {
                 oid: s.oid,
@@ -145,6 +149,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 0,
+                tuples: Some(1.0),
             },
             _ => continue,
         };
@@ -168,6 +173,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: if pg { 2 } else { 0 },
+                tuples: None,
             },
         ));
     }

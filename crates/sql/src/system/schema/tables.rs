@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, constraints, empty, kinds, names, relations};
+use crate::system::{SystemRelation, constraints, empty, kinds, names, relations, statistics};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -661,6 +661,25 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         name: "pg_shdescription",
         columns: &[("objoid", OID), ("classoid", OID), ("description", TEXT)],
         rows: empty,
+    },
+    SystemRelation {
+        oid: Oid(2619),
+        schema: "pg_catalog",
+        name: "pg_statistic",
+        columns: &[
+            ("starelid", OID),
+            ("staattnum", INT2),
+            ("stainherit", BOOL),
+            ("stanullfrac", FLOAT4),
+            ("stawidth", INT4),
+            ("stadistinct", FLOAT4),
+            ("stakind1", INT2),
+            ("stakind2", INT2),
+            ("stanumbers1", FLOAT4_ARRAY),
+            ("stavalues1", TEXT),
+            ("stavalues2", TEXT),
+        ],
+        rows: statistics::statistic,
     },
     SystemRelation {
         oid: Oid(3381),
