@@ -20,6 +20,7 @@ mod hash_join;
 mod limit;
 mod lock_rows;
 mod machine;
+mod meter;
 mod modify;
 mod nested_loop;
 mod project;
@@ -240,6 +241,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Limit(node) => Box::new(limit::Limit::new(node)),
         Node::SetOp(node) => Box::new(set_op::SetOp::new(node)),
         Node::LockRows(node) => Box::new(lock_rows::LockRows::new(node)),
+        Node::Metered(node) => Box::new(meter::Metered::new(node)),
         Node::Insert(node) => Box::new(modify::insert::Insert::new(node)),
         Node::Update(node) => Box::new(modify::update::Update::new(node)),
         Node::Delete(node) => Box::new(modify::delete::Delete::new(node)),

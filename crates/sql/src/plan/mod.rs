@@ -11,11 +11,16 @@
 mod access;
 mod explain;
 mod foreign_key;
+mod graph;
+mod implied;
 mod join;
 mod level;
 mod modify;
 mod node;
+mod order;
 mod query;
+mod rewrite;
+mod selectivity;
 mod walk;
 mod window;
 
@@ -29,10 +34,11 @@ pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, DeleteNode, DistinctNode, FilterNode, FunctionNode,
     HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode,
-    LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan, RowReader, ScanNode,
+    LockTarget, MaterializeNode, MeteredNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan, RowReader, ScanNode,
     SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowNode,
 };
 
+use crate::functions::EvalContext;
 use crate::ir::{self, Statement};
 use crate::statistics::TableStatistics;
 
@@ -61,14 +67,37 @@ pub(crate) struct PlanContext<'a> {
     pub stats: &'a dyn PlannerStats,
     /// Number of parameters; they are the first slots of every frame.
     pub params: usize,
+    /// Values that the parameters have this time: what the plan is good for, if they are typical.
+    pub hints: &'a [Datum],
+    /// For trying conditions out.
+    pub eval: Option<&'a dyn EvalContext>,
+    /// The plan is made to be shown: its nodes are counted.
+    pub explains: bool,
+}
+
+/// What a plan may be made for besides its statement.
+#[derive(Clone, Copy, Default)]
+pub struct Circumstances<'a> {
+    /// Values that the parameters have this time.
+    pub hints: &'a [Datum],
+    /// For trying conditions out on what is known of columns.
+    pub eval: Option<&'a dyn EvalContext>,
+    /// The plan is made to be shown, by EXPLAIN.
+    pub explains: bool,
 }
 
 /// Plans a statement.
 ///
 /// # Errors
 /// 0A000 for what cannot be run; 54001 for too many tables in one FROM.
-pub fn plan(statement: &ir::Statement, catalog: &Catalog, stats: &dyn PlannerStats) -> Result<Arc<Plan>> {
-    plan_with_params(statement, walk::params(statement), catalog, stats)
+pub fn plan(
+    statement: &ir::Statement,
+    catalog: &Catalog,
+    stats: &dyn PlannerStats,
+    circumstances: Circumstances<'_>,
+) -> Result<Arc<Plan>> {
+    let Circumstances { hints, eval, explains } = circumstances;
+    run(statement, &PlanContext { catalog, stats, params: walk::params(statement), hints, eval, explains })
 }
 
 /// Plans a statement whose frame has room for at least `params` parameters.
@@ -78,12 +107,16 @@ pub(crate) fn plan_with_params(
     catalog: &Catalog,
     stats: &dyn PlannerStats,
 ) -> Result<Arc<Plan>> {
-    let cx = PlanContext { catalog, stats, params: params.max(walk::params(statement)) };
+    let params = params.max(walk::params(statement));
+    run(statement, &PlanContext { catalog, stats, params, hints: &[], eval: None, explains: false })
+}
+
+fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {
     let root = match statement {
-        Statement::Select(query) => query::plan_top(query, &cx)?,
-        Statement::Insert(insert) => modify::insert(insert, &cx)?,
-        Statement::Update(update) => modify::update(update, &cx)?,
-        Statement::Delete(delete) => modify::delete(delete, &cx)?,
+        Statement::Select(query) => query::plan_top(query, cx)?,
+        Statement::Insert(insert) => modify::insert(insert, cx)?,
+        Statement::Update(update) => modify::update(update, cx)?,
+        Statement::Delete(delete) => modify::delete(delete, cx)?,
     };
     Ok(Arc::new(Plan { root: Arc::new(root), changes: !matches!(statement, Statement::Select(_)) }))
 }

@@ -3,6 +3,7 @@
 //! Invariants: a node names values by slot of its query's frame; an operator writes only the slots its node lists, so that
 //! whatever else is in the frame stays while it runs. Nodes are immutable and shared by all executions.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use base::{LayoutId, Oid, Result};
@@ -28,6 +29,10 @@ pub(crate) struct QueryPlan {
     pub output: Vec<Slot>,
     /// Subqueries in expressions.
     pub subplans: Vec<Subplan>,
+    /// Rows of the result, expected.
+    pub rows: f64,
+    /// In rows of a full scan.
+    pub cost: f64,
 }
 
 /// A query inside another.
@@ -62,9 +67,35 @@ pub(crate) enum Node {
     Limit(Arc<LimitNode>),
     SetOp(Arc<SetOpNode>),
     LockRows(Arc<LockRowsNode>),
+    /// Any of the others, counted for EXPLAIN; only in plans made for that.
+    Metered(Arc<MeteredNode>),
     Insert(Arc<InsertNode>),
     Update(Arc<UpdateNode>),
     Delete(Arc<DeleteNode>),
+}
+
+/// A node of a plan that is explained, with what is expected of it and what it does.
+#[derive(Debug)]
+pub(crate) struct MeteredNode {
+    pub input: Node,
+    /// Rows expected each time it runs.
+    pub rows: f64,
+    /// Cost before the first row, and in all.
+    pub first: f64,
+    pub cost: f64,
+    /// Bytes of a row.
+    pub width: u64,
+    pub meter: Meter,
+}
+
+/// What a node has done. Written by the one execution of its plan; relaxed, for nothing else hangs on it.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    pub rows: AtomicU64,
+    pub loops: AtomicU64,
+    /// Nanoseconds until the first row of each loop, summed; and in all.
+    pub first_nanos: AtomicU64,
+    pub nanos: AtomicU64,
 }
 
 /// A stored table in a plan. Opened once; the plan is dropped when the catalog changes.
@@ -297,6 +328,10 @@ pub(crate) enum JoinType {
     Left,
     /// Rows of both sides come with NULLs.
     Full,
+    /// Outer (probe) rows that have a partner come once, without it.
+    Semi,
+    /// Outer (probe) rows that have none.
+    Anti,
 }
 
 #[derive(Debug)]

@@ -130,7 +130,7 @@ impl Session {
         let writes = verb != Verb::Select
             || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
         let stats = EngineStats { engine: &*self.shared.engine, statistics: self.shared.statistics() };
-        let plan = plan::plan(&bound.statement, &catalog, &stats)?;
+        let plan = plan::plan(&bound.statement, &catalog, &stats, circumstances)?;
         let refused = bound.refused;
         Ok(Statement {
             text: sql.into(),
