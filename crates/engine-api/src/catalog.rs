@@ -35,6 +35,9 @@ pub struct DatabaseDesc {
     pub name: String,
     /// Owning role.
     pub owner: Oid,
+    /// COMMENT ON DATABASE.
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 /// A schema.
@@ -48,6 +51,9 @@ pub struct SchemaDesc {
     pub name: String,
     /// Owning role.
     pub owner: Oid,
+    /// COMMENT ON SCHEMA.
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 /// A role.
@@ -70,6 +76,78 @@ pub struct RoleDesc {
 pub enum TableKind {
     /// An ordinary table.
     Table,
+    /// A view: columns, and the query they come from; no rows of its own.
+    View,
+    /// A materialized view: the rows that its query had when it was last refreshed.
+    MaterializedView,
+}
+
+/// How long a relation's rows live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Persistence {
+    /// Until they are deleted.
+    #[default]
+    Permanent,
+    /// UNLOGGED: kept as permanent ones are, and shown as what it is.
+    Unlogged,
+    /// Until the session ends; nobody else sees them.
+    Temporary,
+}
+
+/// What a commit does to a temporary table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnCommit {
+    /// PRESERVE ROWS
+    #[default]
+    Preserve,
+    /// DELETE ROWS
+    Delete,
+    /// DROP
+    Drop,
+}
+
+/// The query of a view, and what the names in its text meant when it was made: renaming or adding anything later does not
+/// change what the view is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ViewDesc {
+    /// The query as SQL text.
+    pub query: String,
+    /// The search path it is bound under.
+    pub search_path: Vec<Oid>,
+    /// The relations that its text names.
+    pub relations: Vec<ViewRelation>,
+    /// WITH CHECK OPTION.
+    #[serde(default)]
+    pub check_option: Option<CheckOption>,
+    /// A materialized view that has been filled.
+    #[serde(default)]
+    pub populated: bool,
+}
+
+/// A relation as the text of a view names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewRelation {
+    /// The schema, if the text names one.
+    pub schema: Option<String>,
+    /// The name in the text.
+    pub name: String,
+    /// What it means.
+    pub oid: Oid,
+    /// The schema's name then.
+    pub schema_name: String,
+    /// The columns there were then, by attribute number, and their names.
+    pub columns: Vec<(i16, String)>,
+    /// The columns that the view uses: these cannot go without it.
+    pub used: Vec<i16>,
+}
+
+/// Which conditions rows must meet that are written through a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CheckOption {
+    /// The view's own.
+    Local,
+    /// Those of all views below it too.
+    Cascaded,
 }
 
 /// A table.
@@ -100,6 +178,15 @@ pub struct TableDesc {
     /// Rises with TRUNCATE: the storage that belongs to this descriptor.
     #[serde(default)]
     pub storage: u32,
+    /// The query of a view or materialized view.
+    #[serde(default)]
+    pub view: Option<ViewDesc>,
+    /// How long its rows live.
+    #[serde(default)]
+    pub persistence: Persistence,
+    /// What a commit does to it, if it is temporary.
+    #[serde(default)]
+    pub on_commit: OnCommit,
 }
 
 /// A column.
@@ -185,6 +272,18 @@ pub struct ConstraintDesc {
     pub columns: Vec<i16>,
     /// What it demands.
     pub kind: ConstraintKind,
+    /// DEFERRABLE
+    #[serde(default)]
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED
+    #[serde(default)]
+    pub deferred: bool,
+    /// NOT VALID: rows that were there before may break it.
+    #[serde(default)]
+    pub not_valid: bool,
+    /// COMMENT ON CONSTRAINT.
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 /// What a constraint demands.
@@ -219,6 +318,9 @@ pub enum ConstraintKind {
         on_update: ForeignKeyAction,
         /// MATCH FULL.
         match_full: bool,
+        /// The columns that ON DELETE SET NULL or SET DEFAULT sets; empty: all.
+        #[serde(default)]
+        set_columns: Vec<i16>,
     },
 }
 
@@ -239,12 +341,38 @@ pub struct IndexDesc {
     pub unique: bool,
     /// Enforces the primary key.
     pub primary: bool,
+    /// The expressions among its keys, in order: those of the keys whose column is 0.
+    #[serde(default)]
+    pub expressions: Vec<IndexExpression>,
+    /// WHERE: the condition of the rows it has, as SQL text.
+    #[serde(default)]
+    pub predicate: Option<String>,
+    /// INCLUDE: columns that are not part of the key.
+    #[serde(default)]
+    pub include: Vec<i16>,
+    /// Duplicates are an error at the end of the statement or of the transaction, not at once.
+    #[serde(default)]
+    pub deferrable: bool,
+    /// COMMENT ON INDEX.
+    #[serde(default)]
+    pub comment: Option<String>,
+}
+
+/// An expression that an index is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexExpression {
+    /// The expression as SQL text.
+    pub text: String,
+    /// Its type.
+    pub type_oid: Oid,
+    /// What the key column is called.
+    pub name: String,
 }
 
 /// One column of an index key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexKey {
-    /// Attribute number.
+    /// Attribute number; 0 for an expression.
     pub column: i16,
     /// DESC
     pub descending: bool,
@@ -277,6 +405,16 @@ pub struct SequenceDesc {
     pub cycle: bool,
     /// Column it is dropped with: (table, attribute number).
     pub owned_by: Option<(Oid, i16)>,
+    /// CACHE, kept and shown.
+    #[serde(default = "one")]
+    pub cache: i64,
+    /// COMMENT ON SEQUENCE.
+    #[serde(default)]
+    pub comment: Option<String>,
+}
+
+fn one() -> i64 {
+    1
 }
 
 /// Anything in the catalog.
@@ -451,6 +589,11 @@ impl TableDesc {
     /// Live columns in order.
     pub fn live_columns(&self) -> impl Iterator<Item = &ColumnDesc> {
         self.columns.iter().filter(|c| !c.dropped)
+    }
+
+    /// Whether it has rows of its own.
+    pub fn is_stored(&self) -> bool {
+        self.kind != TableKind::View
     }
 
     /// The layout new rows are written with.

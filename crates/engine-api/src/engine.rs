@@ -86,7 +86,7 @@ pub enum Isolation {
     ReadCommitted,
     /// One view; 40001 on a write conflict.
     RepeatableRead,
-    /// As if one after the other.
+    /// As if one after the other: one view, and at the commit of a writer a look whether what it read still holds.
     Serializable,
 }
 
@@ -251,6 +251,15 @@ pub enum InsertOutcome {
     Conflict(RowId),
 }
 
+/// What a command sees, kept beyond its end ([`Txn::keep_view`]). Holds garbage back until it is dropped.
+pub struct KeptView(pub Box<dyn Any + Send>);
+
+impl std::fmt::Debug for KeptView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeptView")
+    }
+}
+
 /// A point in a transaction that it can go back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(pub u64);
@@ -289,6 +298,12 @@ pub trait Txn: Send {
     /// look at. The next [`Txn::begin_command`] returns to the transaction's view.
     fn begin_newest_command(&mut self);
 
+    /// The view of the current command, for a cursor or portal that goes on after others. REQUIRES a command.
+    fn keep_view(&mut self) -> KeptView;
+
+    /// Goes on with a command whose view was kept: sees what it saw. It must not write.
+    fn resume_command(&mut self, view: &KeptView);
+
     /// Ends the command's view, so that it stops holding garbage back while the client thinks (READ COMMITTED).
     fn end_command(&mut self);
 
@@ -313,8 +328,17 @@ pub trait Txn: Send {
     /// Appends to `out` the visible version of `row`; `false` if there is none.
     fn fetch(&mut self, table: &TableRef, row: RowId, out: &mut RowBatch) -> Result<bool>;
 
-    /// Like [`Txn::get`], on the newest committed (or own) versions instead of the view: what foreign-key checks look at.
-    fn get_newest(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()>;
+    /// Like [`Txn::get`], for the row that a foreign key points to; `newest`: on the newest committed (or own) versions
+    /// instead of the view. REQUIRES that the caller locks with KEY SHARE what it finds: the lock, not the read set of a
+    /// SERIALIZABLE transaction, keeps the key in place, so that changes of its other columns are no conflict.
+    fn get_referenced(
+        &mut self,
+        table: &TableRef,
+        index: Oid,
+        key: &[u8],
+        newest: bool,
+        out: &mut RowBatch,
+    ) -> Result<()>;
 
     /// Locks a table until the end of the transaction.
     ///
@@ -356,6 +380,9 @@ pub trait Txn: Send {
 
     /// A point to go back to.
     fn savepoint(&mut self) -> Savepoint;
+
+    /// Forgets `savepoint` and those after it; what was done since stays.
+    fn release(&mut self, savepoint: Savepoint);
 
     /// Undoes everything since `savepoint` and releases the row locks taken since. The savepoint stays usable.
     fn rollback_to(&mut self, savepoint: Savepoint);

@@ -18,11 +18,13 @@ mod wait;
 
 pub use batch::{BatchRow, RowBatch};
 pub use catalog::{
-    Catalog, CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, ForeignKeyAction, Identity,
-    IndexDesc, IndexKey, LayoutDesc, LayoutField, RoleDesc, SchemaDesc, SequenceDesc, TableDesc, TableKind, oids,
+    Catalog, CatalogObject, CheckOption, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, ForeignKeyAction,
+    Identity, IndexDesc, IndexExpression, IndexKey, LayoutDesc, LayoutField, OnCommit, Persistence, RoleDesc,
+    SchemaDesc, SequenceDesc, TableDesc, TableKind, ViewDesc, ViewRelation, oids,
 };
 pub use engine::{
-    CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeyRange, MemoryUse, RowLockMode,
-    RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
+    CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryUse,
+    RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions,
+    WaitPolicy,
 };
 pub use wait::{Step, Wait, WaitCell};

@@ -51,6 +51,9 @@ fn table() -> TableDesc {
         options: Vec::new(),
         comments: Default::default(),
         storage: 1,
+        view: None,
+        persistence: Default::default(),
+        on_commit: Default::default(),
     }
 }
 
@@ -63,6 +66,11 @@ fn index() -> IndexDesc {
         keys: vec![IndexKey { column: 1, descending: false, nulls_first: false }],
         unique: true,
         primary: true,
+        expressions: Vec::new(),
+        predicate: None,
+        include: Vec::new(),
+        deferrable: false,
+        comment: None,
     }
 }
 

@@ -130,9 +130,10 @@ pub(crate) fn initial() -> Catalog {
     let mut catalog = Catalog::default();
     catalog.version = 1;
     let owner = oids::ROLE_POSTGRES;
-    let schema =
-        |oid, database, name: &str| CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner });
-    let database = DatabaseDesc { oid: oids::DATABASE_POSTGRES, name: "postgres".to_string(), owner };
+    let schema = |oid, database, name: &str| {
+        CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner, comment: None })
+    };
+    let database = DatabaseDesc { oid: oids::DATABASE_POSTGRES, name: "postgres".to_string(), owner, comment: None };
     let role = RoleDesc { oid: owner, name: "postgres".to_string(), login: true, superuser: true, password: None };
     for object in [
         CatalogObject::Database(database),
@@ -278,6 +279,9 @@ impl Transaction {
     }
 
     fn put_table(&mut self, table: &TableDesc) -> Result<()> {
+        if !table.is_stored() {
+            return Ok(());
+        }
         let inner = Arc::clone(&self.shard.0);
         let existing = inner.tables.read().get(&storage_id(table)).cloned();
         match existing {

@@ -19,6 +19,7 @@ mod catalog;
 mod commit;
 mod gate;
 mod locks;
+mod reads;
 mod record;
 mod recovery;
 mod scan;

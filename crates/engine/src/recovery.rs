@@ -117,7 +117,9 @@ impl Replay {
 
     fn put(&mut self, object: CatalogObject) {
         self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
-        if let CatalogObject::Table(table) = &object {
+        if let CatalogObject::Table(table) = &object
+            && table.is_stored()
+        {
             let id = storage_id(table);
             let store = &self.store;
             self.tables.retain(|other, _| other.table != id.table || *other == id);
@@ -178,6 +180,7 @@ pub(crate) fn open(
         catalog_ts: AtomicU64::new(replayed.last_ts.0),
         tables: RwLock::new(tables.into_iter().collect::<FxHashMap<_, _>>()),
         stripes: Stripes::new(),
+        serial: Mutex::default(),
         sequences,
         new_sequences: Mutex::default(),
         last_ts: AtomicU64::new(replayed.last_ts.0),

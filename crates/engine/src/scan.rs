@@ -7,9 +7,11 @@ use base::{Result, RowId, Timestamp};
 use engine_api::{KeyRange, RowBatch, Scan, ScanSpec, TableRef, Txn};
 use mvcc::index::{self, Direction, EntryBatch, OrderedIndex as _};
 use mvcc::{Read, View, ViewToken, pin};
+use parking_lot::Mutex;
 
+use crate::reads::{Growing, ReadSet, Span};
 use crate::shard::Shard;
-use crate::storage::{IndexStore, TableHandle};
+use crate::storage::{IndexStore, TableHandle, TableStore};
 use crate::txn::Transaction;
 
 /// Index entries taken at once.
@@ -25,7 +27,8 @@ pub(crate) fn open(txn: &mut Transaction, spec: ScanSpec) -> Result<Box<dyn Scan
         Some(held) => store.share_view(held),
         None => store.begin_view(),
     };
-    let seeing = Seeing { shard: txn.shard.clone(), table: spec.table.clone(), view, token: Some(token) };
+    let reading = txn.reads.clone().map(|reads| Reading { reads, growing: None, is_newer: txn.held.is_some() });
+    let seeing = Seeing { shard: txn.shard.clone(), table: spec.table.clone(), view, token: Some(token), reading };
     Ok(match spec.index {
         None => Box::new(RowScan { end: handle.store.rows.end(), next: RowId(0), seeing }),
         Some(oid) => Box::new(IndexScan {
@@ -45,6 +48,33 @@ struct Seeing {
     table: TableRef,
     view: View,
     token: Option<ViewToken>,
+    /// There if the transaction's reads are noted.
+    reading: Option<Reading>,
+}
+
+/// What a scan of a SERIALIZABLE transaction notes.
+struct Reading {
+    reads: Arc<Mutex<ReadSet>>,
+    growing: Option<Growing>,
+    /// By a newer view than the transaction's, which ends before it: rows are noted as well.
+    is_newer: bool,
+}
+
+impl Reading {
+    fn note(&mut self, store: &Arc<TableStore>, span: Span, view: &View, rows: &[RowId]) {
+        let mut reads = self.reads.lock();
+        self.growing = reads.grow(self.growing, store, span, view.read_ts);
+        if self.is_newer {
+            let guard = pin();
+            let committed = rows.iter().filter(|row| store.rows.last_commit(**row, &guard).is_some());
+            committed.for_each(|row| reads.add_row(store, *row, view.read_ts));
+        }
+    }
+}
+
+/// The rows that a batch has beyond the first so many.
+fn rows_from(out: &RowBatch, first: usize) -> Vec<RowId> {
+    (first..out.len()).map(|at| out.row(at).row).collect()
 }
 
 impl Drop for Seeing {
@@ -73,6 +103,7 @@ impl Scan for RowScan {
         let handle = TableHandle::of(&self.seeing.table)?;
         let mut newest = Timestamp(0);
         let mut taken = 0;
+        let first = out.len();
         {
             let guard = pin();
             self.next = handle.store.rows.scan(self.next, self.end, &self.seeing.view, &guard, |row, read| {
@@ -89,12 +120,16 @@ impl Scan for RowScan {
             });
         }
         note(&self.seeing, txn, newest);
+        if let Some(reading) = &mut self.seeing.reading {
+            let below = if self.next < self.end { self.next } else { RowId(u64::MAX) };
+            reading.note(&handle.store, Span::Rows { below }, &self.seeing.view, &rows_from(out, first));
+        }
         Ok(self.next < self.end)
     }
 }
 
 /// A bound of a range, borrowed.
-fn bytes(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+pub(crate) fn bytes(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     match bound {
         Bound::Included(key) => Bound::Included(key),
         Bound::Excluded(key) => Bound::Excluded(key),
@@ -120,7 +155,14 @@ impl Scan for IndexScan {
         let direction = if self.reverse { Direction::Backward } else { Direction::Forward };
         let resume = self.last.as_ref().map(|(key, row)| (key.as_slice(), *row));
         let more = self.index.tree.scan(&range, direction, resume, ENTRIES.min(max), &mut self.entries);
-        let Some((key, row)) = self.entries.last() else { return Ok(false) };
+        let first = out.len();
+        let Some((key, row)) = self.entries.last() else {
+            if let Some(reading) = &mut self.seeing.reading {
+                let span = TableHandle::span_of(&self.index, &self.range, self.reverse, None);
+                reading.note(&handle.store, span, &self.seeing.view, &[]);
+            }
+            return Ok(false);
+        };
         self.last = Some((key.to_vec(), row));
         let mut newest = Timestamp(0);
         {
@@ -145,6 +187,11 @@ impl Scan for IndexScan {
             }
         }
         note(&self.seeing, txn, newest);
+        if let Some(reading) = &mut self.seeing.reading {
+            let last = self.last.as_ref().filter(|_| more).map(|(key, _)| key.as_slice());
+            let span = TableHandle::span_of(&self.index, &self.range, self.reverse, last);
+            reading.note(&handle.store, span, &self.seeing.view, &rows_from(out, first));
+        }
         Ok(more)
     }
 }

@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, DurableWatch, Log, LogStats, Replayed};
 use rustc_hash::FxHashMap;
 
+use crate::commit::Serial;
 use crate::gate::Gates;
 use crate::record::StorageId;
 use crate::recovery;
@@ -81,6 +82,8 @@ pub(crate) struct Inner {
     pub catalog_ts: AtomicU64,
     pub tables: RwLock<FxHashMap<StorageId, Arc<TableStore>>>,
     pub stripes: Stripes,
+    /// Where SERIALIZABLE writers commit, one at a time.
+    pub serial: Mutex<Serial>,
     pub sequences: Sequences,
     /// Sequences of transactions that are not committed yet.
     pub new_sequences: Mutex<FxHashMap<Oid, SequenceDesc>>,

@@ -9,15 +9,19 @@ use std::sync::Arc;
 
 use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId};
 use engine_api::{
-    Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, RowBatch,
-    RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
+    Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView,
+    RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode, TableRef, Txn, TxnOptions,
+    WaitPolicy,
 };
 use mvcc::index::{OrderedIndex as _, Rows};
 use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin};
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::catalog::Definitions;
+use crate::commit::Look;
 use crate::locks::concurrent;
+use crate::reads::{ReadSet, Span};
 use crate::shard::Shard;
 use crate::storage::{IndexStore, TableHandle, storage_id};
 use crate::unique::{self, Entered};
@@ -47,12 +51,18 @@ pub(crate) struct Transaction {
     /// The transaction's view while a command has a newer one ([`Txn::begin_newest_command`]).
     pub held: Option<ViewToken>,
     pub command: CommandId,
+    /// The newest command, while an older one goes on ([`Txn::resume_command`]).
+    latest: CommandId,
     pub gate: Lsn,
     /// What was not sent ahead of the record.
     pub redo: Vec<u8>,
     /// Bytes of the record that are in the log already.
     pub redo_ahead: u64,
     pub definitions: Definitions,
+    /// What it has read, if it is SERIALIZABLE and may write.
+    pub reads: Option<Arc<Mutex<ReadSet>>>,
+    /// How far the look at `reads` before the commit has come.
+    pub look: Look,
     marks: Vec<Mark>,
     scratch: Vec<u8>,
     /// Keys before and after a change, while it is entered.
@@ -60,18 +70,38 @@ pub(crate) struct Transaction {
     rows: Rows,
 }
 
+/// A view that outlives its command.
+struct Kept {
+    shard: Shard,
+    token: Option<ViewToken>,
+    command: CommandId,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            self.shard.0.store.end_view(token);
+        }
+    }
+}
+
 /// Positions in a table's list of indexes.
 type Entries = SmallVec<[usize; 8]>;
 
 impl Transaction {
     pub fn new(shard: Shard, options: TxnOptions) -> Transaction {
+        let tracks = options.isolation == Isolation::Serializable && !options.read_only;
+        let reads = tracks.then(|| Arc::new(Mutex::new(ReadSet::new(shard.0.store.memory()))));
         Transaction {
             shard,
             options,
+            reads,
+            look: Look::default(),
             core: None,
             token: None,
             held: None,
             command: CommandId(0),
+            latest: CommandId(0),
             gate: Lsn(0),
             redo: Vec::new(),
             redo_ahead: 0,
@@ -254,6 +284,7 @@ impl Transaction {
         if self.options.isolation != Isolation::ReadCommitted && ts > self.view().read_ts {
             return Err(concurrent("update"));
         }
+        self.note_read_row(handle, row, ts);
         Ok(())
     }
 
@@ -270,7 +301,9 @@ impl Transaction {
     ) -> Result<Option<engine_api::Wait>> {
         match why {
             Entered::Duplicate(other) => {
-                self.note_row(handle, other);
+                let ts = self.note_row(handle, other);
+                commit::check_reads(self)?;
+                self.note_read_row(handle, other, ts);
                 let catalog = self.own_catalog();
                 Err(unique::violation(&catalog, handle, index, layout, tuple))
             }
@@ -405,6 +438,46 @@ impl Transaction {
         }
     }
 
+    /// Notes that a SERIALIZABLE transaction rests on a row as the commit at `ts` left it (0: its own).
+    fn note_read_row(&self, handle: &TableHandle, row: RowId, ts: Timestamp) {
+        if ts.0 != 0
+            && let Some(reads) = &self.reads
+        {
+            reads.lock().add_row(&handle.store, row, ts);
+        }
+    }
+
+    /// Notes what a SERIALIZABLE transaction read under a key: the row, if it is the only one that can have the key;
+    /// otherwise all that have it, or will.
+    fn note_read_key(
+        &self,
+        handle: &TableHandle,
+        index: &Arc<IndexStore>,
+        key: &[u8],
+        as_of: Timestamp,
+        out: &RowBatch,
+        first: usize,
+    ) {
+        let Some(reads) = &self.reads else { return };
+        let is_only = index.desc.unique && out.len() == first + 1 && {
+            let row = out.row(first);
+            !handle.shape.key(&index.desc, row.layout, row.tuple, &mut Vec::new())
+        };
+        let mut reads = reads.lock();
+        if !is_only {
+            reads.add_range(&handle.store, Span::point(index, key), as_of);
+        }
+        if is_only || self.held.is_some() {
+            let guard = pin();
+            for row in (first..out.len()).map(|at| out.row(at).row) {
+                // Own rows are kept by their locks.
+                if handle.store.rows.last_commit(row, &guard).is_some() {
+                    reads.add_row(&handle.store, row, as_of);
+                }
+            }
+        }
+    }
+
     /// Appends visible rows of a list found under `key` in an index (R6: only under the key of what is seen).
     fn push_visible(&mut self, handle: &TableHandle, index: &IndexStore, key: &[u8], newest: bool, out: &mut RowBatch) {
         let view = self.view();
@@ -455,6 +528,7 @@ impl Transaction {
 
     /// Ends everything without a commit.
     pub fn undo_all(&mut self) {
+        self.reads = None;
         self.redo.clear();
         self.redo_ahead = 0;
         self.marks.clear();
@@ -471,6 +545,11 @@ impl Transaction {
         if let Some(token) = self.held.take() {
             self.shard.0.store.end_view(token);
         }
+    }
+
+    /// Makes the newest command the current one again.
+    fn leave_resumed(&mut self) {
+        self.command = self.command.max(self.latest);
     }
 
     fn end_view_of_command(&mut self) {
@@ -507,6 +586,7 @@ impl Txn for Transaction {
     }
 
     fn begin_newest_command(&mut self) {
+        self.leave_resumed();
         self.command.0 += 1;
         self.note_catalog();
         if self.options.isolation == Isolation::ReadCommitted || self.held.is_some() {
@@ -518,6 +598,7 @@ impl Txn for Transaction {
     }
 
     fn begin_command(&mut self) {
+        self.leave_resumed();
         self.command.0 += 1;
         self.note_catalog();
         if self.held.is_some() {
@@ -532,7 +613,32 @@ impl Txn for Transaction {
         }
     }
 
+    fn keep_view(&mut self) -> KeptView {
+        let store = &self.shard.0.store;
+        let token = match &self.token {
+            Some(held) => store.share_view(held),
+            None => store.begin_view(),
+        };
+        KeptView(Box::new(Kept { shard: self.shard.clone(), token: Some(token), command: self.command }))
+    }
+
+    fn resume_command(&mut self, view: &KeptView) {
+        let Some(kept) = view.0.downcast_ref::<Kept>() else { return self.begin_command() };
+        self.latest = self.latest.max(self.command);
+        self.command = kept.command;
+        self.note_catalog();
+        if let Some(token) = self.held.take() {
+            self.end_view_of_command();
+            self.token = Some(token);
+        }
+        if self.options.isolation == Isolation::ReadCommitted {
+            self.end_view();
+            self.token = kept.token.as_ref().map(|token| self.shard.0.store.share_view(token));
+        }
+    }
+
     fn end_command(&mut self) {
+        self.leave_resumed();
         if self.options.isolation == Isolation::ReadCommitted {
             self.end_view();
         }
@@ -560,14 +666,31 @@ impl Txn for Transaction {
     fn get(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
         let handle = TableHandle::of(table)?;
         let index = handle.index(index)?;
+        let first = out.len();
         self.push_visible(handle, &index, key, false, out);
+        if self.reads.is_some() {
+            self.note_read_key(handle, &index, key, self.view().read_ts, out, first);
+        }
         Ok(())
     }
 
-    fn get_newest(&mut self, table: &TableRef, index: Oid, key: &[u8], out: &mut RowBatch) -> Result<()> {
+    fn get_referenced(
+        &mut self,
+        table: &TableRef,
+        index: Oid,
+        key: &[u8],
+        newest: bool,
+        out: &mut RowBatch,
+    ) -> Result<()> {
         let handle = TableHandle::of(table)?;
         let index = handle.index(index)?;
-        self.push_visible(handle, &index, key, true, out);
+        let first = out.len();
+        // Before the look: what comes after it was not seen.
+        let as_of = if newest { self.shard.0.store.horizon() } else { self.view().read_ts };
+        self.push_visible(handle, &index, key, newest, out);
+        if self.reads.is_some() && out.len() == first {
+            self.note_read_key(handle, &index, key, as_of, out, first);
+        }
         Ok(())
     }
 
@@ -579,6 +702,11 @@ impl Txn for Transaction {
             match handle.store.rows.read(row, &view, &guard) {
                 Read::Visible(version) => {
                     out.push(row, version.layout, version.tuple);
+                    if version.ts.0 != 0
+                        && let Some(reads) = &self.reads
+                    {
+                        reads.lock().add_row(&handle.store, row, view.read_ts);
+                    }
                     (version.ts, true)
                 }
                 Read::Gone(ts) => (ts, false),
@@ -639,6 +767,10 @@ impl Txn for Transaction {
             made: self.definitions.made.len(),
         });
         Savepoint(self.marks.len() as u64 - 1)
+    }
+
+    fn release(&mut self, savepoint: Savepoint) {
+        self.marks.truncate(savepoint.0 as usize);
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {

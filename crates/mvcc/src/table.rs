@@ -86,6 +86,35 @@ impl Table {
         }
     }
 
+    /// The newest commit that wrote a row, its deletion included; `None` if no decided version is left: the row was never
+    /// committed, or is gone for all views.
+    pub fn last_commit(&self, row: RowId, guard: &Guard) -> Option<Timestamp> {
+        self.directory.get(row, guard).and_then(|header| visible::last_commit(header, &self.shared.txns, guard))
+    }
+
+    /// Looks at the rows from `from` up to `end`, `count` at most, for one that was written by a commit after `after`.
+    /// Answers where to go on, and the commit found.
+    pub fn find_commit_after(
+        &self,
+        from: RowId,
+        end: RowId,
+        after: Timestamp,
+        count: usize,
+        guard: &Guard,
+    ) -> (RowId, Option<Timestamp>) {
+        let mut row = self.directory.skip_missing(from, end);
+        for _ in 0..count {
+            if row >= end {
+                break;
+            }
+            if let Some(ts) = self.last_commit(row, guard).filter(|ts| *ts > after) {
+                return (row, Some(ts));
+            }
+            row = self.directory.skip_missing(RowId(row.0 + 1), end);
+        }
+        (row, None)
+    }
+
     /// All versions of a row that some view may see, newest first: what an index build enters. A version that the collector
     /// unlinks meanwhile may be among them; looking again under the same guard tells.
     pub fn versions<'g>(&'g self, row: RowId, guard: &'g Guard) -> Versions<'g> {

@@ -156,6 +156,18 @@ pub(crate) fn newest<'g>(header: &RowHeader, own: Option<TxnId>, txns: &TxnTable
     }
 }
 
+/// The newest commit that wrote a row, its deletion included; `None` if no decided version is left.
+pub(crate) fn last_commit(header: &RowHeader, txns: &TxnTable, guard: &Guard) -> Option<Timestamp> {
+    let mut next = header.head(guard).newest;
+    while let Some(version) = next {
+        if let Decided::At(ts) = decide(version, txns) {
+            return Some(ts);
+        }
+        next = version.older(guard);
+    }
+    None
+}
+
 /// The versions of a row that somebody may see, whatever the view, newest first; tombstones are left out.
 pub(crate) fn versions<'g>(header: &RowHeader, guard: &'g Guard) -> Versions<'g> {
     let mut found = Versions::new();

@@ -23,6 +23,9 @@ impl ResultFormats {
     /// Text for all, as in the simple protocol.
     pub const TEXT: ResultFormats = ResultFormats::Uniform(Format::Text);
 
+    /// Binary for all, as FETCH of a BINARY cursor.
+    const BINARY: ResultFormats = ResultFormats::Uniform(Format::Binary);
+
     /// As a Bind message asks for.
     pub fn asked(formats: Formats<'_>) -> ResultFormats {
         match formats.len() {
@@ -96,6 +99,12 @@ impl Output for Replies<'_> {
         if self.describes {
             let described = describe(self.out, columns, self.formats);
             self.keep(described);
+        }
+    }
+
+    fn binary(&mut self, on: bool) {
+        if self.describes {
+            self.formats = if on { &ResultFormats::BINARY } else { &ResultFormats::TEXT };
         }
     }
 

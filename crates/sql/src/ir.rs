@@ -74,6 +74,8 @@ pub struct Query {
     pub body: Body,
     /// FOR UPDATE and kin.
     pub locking: Vec<Locking>,
+    /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
+    pub current_of: Option<String>,
 }
 
 /// A call of a set-returning function.
@@ -541,6 +543,8 @@ pub struct Insert {
     pub rels: Vec<Rel>,
     /// CHECK constraints to test on each new row: (name, expression over rel 0).
     pub checks: Vec<(String, Expr)>,
+    /// WITH CHECK OPTION of the views written through: (view, condition over rel 0).
+    pub view_checks: Vec<(String, Expr)>,
     /// Generated columns, computed when all others are: (attnum - 1, value over rel 0).
     pub generated: Vec<(usize, Expr)>,
 }
@@ -592,6 +596,8 @@ pub struct Update {
     pub set: Vec<(usize, Expr)>,
     /// CHECK constraints over the *new* row as rel 0.
     pub checks: Vec<(String, Expr)>,
+    /// WITH CHECK OPTION of the views written through: (view, condition over the *new* row as rel 0).
+    pub view_checks: Vec<(String, Expr)>,
     /// Generated columns, computed when all others are: (attnum - 1, value over the *new* row as rel 0).
     pub generated: Vec<(usize, Expr)>,
     /// RETURNING over the query's rels, rel 0 being the new row.

@@ -116,6 +116,9 @@ fn table(number: u32, schema: Oid, name: &str, columns: &[Column<'_>], constrain
         options: Vec::new(),
         comments: Default::default(),
         storage: 0,
+        view: None,
+        persistence: Default::default(),
+        on_commit: Default::default(),
     }
 }
 
@@ -125,7 +128,16 @@ fn key(number: u32, name: &str, columns: &[i16], primary: bool) -> ConstraintDes
         true => ConstraintKind::PrimaryKey { index },
         false => ConstraintKind::Unique { index },
     };
-    ConstraintDesc { oid: Oid(number + 100), name: name.to_string(), columns: columns.to_vec(), kind }
+    ConstraintDesc {
+        oid: Oid(number + 100),
+        name: name.to_string(),
+        columns: columns.to_vec(),
+        kind,
+        deferrable: false,
+        deferred: false,
+        not_valid: false,
+        comment: None,
+    }
 }
 
 fn index(number: u32, table: u32, name: &str, columns: &[i16], primary: bool) -> IndexDesc {
@@ -138,6 +150,11 @@ fn index(number: u32, table: u32, name: &str, columns: &[i16], primary: bool) ->
         keys: keys.collect(),
         unique: true,
         primary,
+        expressions: Vec::new(),
+        predicate: None,
+        include: Vec::new(),
+        deferrable: false,
+        comment: None,
     }
 }
 
@@ -148,7 +165,7 @@ fn catalog() -> Catalog {
     let mut put = |object: CatalogObject| catalog.put(Arc::new(object));
     let owner = oids::ROLE_POSTGRES;
     let name = "postgres".to_string();
-    put(CatalogObject::Database(DatabaseDesc { oid: oids::DATABASE_POSTGRES, name, owner }));
+    put(CatalogObject::Database(DatabaseDesc { oid: oids::DATABASE_POSTGRES, name, owner, comment: None }));
     let schemas = [
         (oids::SCHEMA_PG_CATALOG, Oid::INVALID, "pg_catalog"),
         (oids::SCHEMA_INFORMATION_SCHEMA, Oid::INVALID, "information_schema"),
@@ -156,7 +173,7 @@ fn catalog() -> Catalog {
         (Oid(20000), oids::DATABASE_POSTGRES, "s"),
     ];
     for (oid, database, name) in schemas {
-        put(CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner }));
+        put(CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner, comment: None }));
     }
     let t = [
         ("a", oid::INT4, -1, None),
@@ -186,7 +203,16 @@ fn catalog() -> Catalog {
         ("z", oid::VARCHAR, 9, Some("'abc'::character varying")),
     ];
     let check = ConstraintKind::Check { expression: "m > 0".to_string() };
-    let check = ConstraintDesc { oid: Oid(20105), name: "w_m_check".to_string(), columns: vec![2], kind: check };
+    let check = ConstraintDesc {
+        oid: Oid(20105),
+        name: "w_m_check".to_string(),
+        columns: vec![2],
+        kind: check,
+        deferrable: false,
+        deferred: false,
+        not_valid: false,
+        comment: None,
+    };
     put(CatalogObject::Table(table(20005, public, "w", &w, vec![check])));
     put(CatalogObject::Sequence(SequenceDesc {
         oid: Oid(20006),
@@ -200,6 +226,8 @@ fn catalog() -> Catalog {
         max: i64::MAX,
         cycle: false,
         owned_by: None,
+        cache: 1,
+        comment: None,
     }));
     catalog
 }

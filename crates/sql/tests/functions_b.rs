@@ -21,7 +21,13 @@ impl Still {
     fn new() -> Still {
         let mut catalog = Catalog::default();
         let schema = |oid, database, name: &str| {
-            Arc::new(CatalogObject::Schema(SchemaDesc { oid, database, name: name.into(), owner: oids::ROLE_POSTGRES }))
+            Arc::new(CatalogObject::Schema(SchemaDesc {
+                oid,
+                database,
+                name: name.into(),
+                owner: oids::ROLE_POSTGRES,
+                comment: None,
+            }))
         };
         catalog.put(schema(oids::SCHEMA_PG_CATALOG, Oid::INVALID, "pg_catalog"));
         catalog.put(schema(oids::SCHEMA_PUBLIC, oids::DATABASE_POSTGRES, "public"));
@@ -44,6 +50,8 @@ impl Still {
             max: i64::MAX,
             cycle: false,
             owned_by: None,
+            cache: 1,
+            comment: None,
         })));
         let settings = OutputSettings {
             timezone: TimeZone::parse("America/New_York").expect("zone"),

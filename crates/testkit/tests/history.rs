@@ -1,4 +1,4 @@
-//! Random transactions of several clients on a few lists, recorded and judged, at both levels.
+//! Random transactions of several clients on a few lists, recorded and judged, at all levels.
 //!
 //! The seed fixes what each client does (not how the server interleaves it) and is printed: `NYALA_SEED=n` repeats it.
 
@@ -30,7 +30,18 @@ fn repeatable_read() {
     run("REPEATABLE READ", Level::Snapshot);
 }
 
+#[test]
+fn serializable() {
+    for clients in [2, 3, 8, 16] {
+        run_with("SERIALIZABLE", Level::Serializable, clients);
+    }
+}
+
 fn run(level: &str, promised: Level) {
+    run_with(level, promised, CLIENTS);
+}
+
+fn run_with(level: &str, promised: Level, clients: u64) {
     let seed = Random::seed();
     println!("NYALA_SEED={seed}");
     let target = Target::start();
@@ -42,7 +53,7 @@ fn run(level: &str, promised: Level) {
     );
     let workload = Workload { target: &target, level, clock: AtomicU64::new(1), next_value: AtomicU64::new(1) };
     let history: Vec<Transaction> = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS)
+        let clients: Vec<_> = (0..clients)
             .map(|client| {
                 let workload = &workload;
                 scope.spawn(move || workload.client(Random::new(seed ^ (client << 56))))
@@ -53,7 +64,7 @@ fn run(level: &str, promised: Level) {
     let last: BTreeMap<Key, Vec<Value>> =
         (1..=LISTS).map(|key| (key, read(&mut connection, key).expect("idle"))).collect();
     let committed = history.iter().filter(|transaction| transaction.fate == Fate::Committed).count();
-    println!("{level}: {committed} of {} committed", history.len());
+    println!("{level}, {clients} clients: {committed} of {} committed", history.len());
     assert!(committed * 4 > history.len(), "hardly anything commits");
     let anomalies = check(&history, &last);
     let (broken, allowed): (Vec<_>, Vec<_>) = anomalies.iter().partition(|anomaly| promised.forbids(anomaly));

@@ -19,11 +19,15 @@ const START: [&str; 4] = [
 
 /// Runs schedules at both levels on both servers and lists what differs.
 fn compare(schedules: impl Fn(&str) -> Vec<Schedule>) {
+    compare_at(&LEVELS, schedules);
+}
+
+fn compare_at(levels: &[&str], schedules: impl Fn(&str) -> Vec<Schedule>) {
     let (reference, subject) = (Target::reference(), Target::start());
     let (mut first, mut second) = (reference.connect(), subject.connect());
     let mut wrong = Vec::new();
     let mut count = 0;
-    for level in LEVELS {
+    for level in levels {
         for schedule in schedules(level) {
             count += 1;
             let mut left = ATTEMPTS;
@@ -76,6 +80,12 @@ fn side_by_side(expected: &[String], actual: &[String]) -> String {
 #[test]
 fn anomalies() {
     compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/anomalies.txt"), level));
+}
+
+#[test]
+fn serializable() {
+    let levels = ["SERIALIZABLE"];
+    compare_at(&levels, |level| Schedule::parse_all(include_str!("../../../tests/isolation/serializable.txt"), level));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The way of a transaction to durability, one stage per file.
 //!
+//! 0. [`validate`]: a SERIALIZABLE transaction looks whether what it read still holds (rule R8).
 //! 1. [`reserve`]: space in the log is set aside; a full disk refuses here (53100), and nothing has happened yet.
 //! 2. [`stamp`]: in the log's critical section the transaction takes its timestamp and position, is published, and its
 //!    definitions become the catalog's (E1). From here on others see it.
@@ -11,6 +12,7 @@
 mod publish;
 mod reserve;
 mod stamp;
+mod validate;
 
 use base::{Error, Result, SqlState};
 use engine_api::{CommitOutcome, Durability, Step};
@@ -18,6 +20,7 @@ use engine_api::{CommitOutcome, Durability, Step};
 use crate::txn::Transaction;
 
 pub(crate) use reserve::send_ahead;
+pub(crate) use validate::{Look, Serial, check_reads};
 
 /// 53100
 pub(crate) fn disk_full() -> Error {
@@ -35,11 +38,22 @@ pub(crate) fn commit(txn: &mut Transaction, durability: Durability) -> Result<St
     if let Some(wait) = send_ahead(txn)? {
         return Ok(Step::Wait(wait));
     }
+    if txn.reads.is_some()
+        && let Some(wait) = validate::ahead(txn)?
+    {
+        return Ok(Step::Wait(wait));
+    }
     let room = match reserve::reserve(txn)? {
         Step::Ready(room) => room,
         Step::Wait(wait) => return Ok(Step::Wait(wait)),
     };
-    let (end, ts) = stamp::stamp(txn, room, durability);
+    let (end, ts) = match &txn.reads {
+        None => stamp::stamp(txn, room, durability),
+        Some(_) => match validate::stamp(txn, room, durability)? {
+            Step::Ready(stamped) => stamped,
+            Step::Wait(wait) => return Ok(Step::Wait(wait)),
+        },
+    };
     publish::publish(txn, ts);
     let gate = if durability == Durability::On { txn.gate.max(end) } else { txn.gate };
     Ok(Step::Ready(CommitOutcome { gate }))

@@ -19,6 +19,11 @@ fn by_balance(unique: bool) -> CatalogObject {
         keys: vec![IndexKey { column: 2, descending: false, nulls_first: false }],
         unique,
         primary: false,
+        expressions: Vec::new(),
+        predicate: None,
+        include: Vec::new(),
+        deferrable: false,
+        comment: None,
     })
 }
 

@@ -26,6 +26,9 @@ fn define_wide(shard: &Shard) {
         options: Vec::new(),
         comments: Default::default(),
         storage: 1,
+        view: None,
+        persistence: Default::default(),
+        on_commit: Default::default(),
     };
     let keys = vec![IndexKey { column: 1, descending: false, nulls_first: false }];
     let indexes = (0..4).map(|n| IndexDesc {
@@ -36,6 +39,11 @@ fn define_wide(shard: &Shard) {
         keys: keys.clone(),
         unique: false,
         primary: false,
+        expressions: Vec::new(),
+        predicate: None,
+        include: Vec::new(),
+        deferrable: false,
+        comment: None,
     });
     let mut txn = begin(shard, Isolation::ReadCommitted);
     ready(txn.put_object(CatalogObject::Table(table)));

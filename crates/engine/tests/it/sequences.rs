@@ -23,6 +23,8 @@ fn sequence(max: i64) -> SequenceDesc {
         max,
         cycle: false,
         owned_by: None,
+        cache: 1,
+        comment: None,
     }
 }
 

@@ -101,6 +101,9 @@ pub fn accounts() -> TableDesc {
         options: Vec::new(),
         comments: Default::default(),
         storage: 1,
+        view: None,
+        persistence: Default::default(),
+        on_commit: Default::default(),
     }
 }
 
@@ -113,6 +116,11 @@ pub fn define(shard: &Shard) {
         keys: vec![IndexKey { column: 1, descending: false, nulls_first: false }],
         unique: true,
         primary: true,
+        expressions: Vec::new(),
+        predicate: None,
+        include: Vec::new(),
+        deferrable: false,
+        comment: None,
     };
     let mut txn = begin(shard, Isolation::ReadCommitted);
     ready(txn.put_object(CatalogObject::Table(accounts())));

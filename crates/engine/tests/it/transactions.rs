@@ -183,6 +183,8 @@ fn sequences_never_hand_a_value_out_twice() {
         max: 40,
         cycle: false,
         owned_by: None,
+        cache: 1,
+        comment: None,
     };
     let mut txn = begin(&shard, Isolation::ReadCommitted);
     ready(txn.put_object(CatalogObject::Sequence(sequence.clone())));

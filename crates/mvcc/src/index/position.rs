@@ -56,6 +56,12 @@ impl<'a> KeyRange<'a> {
         KeyRange { from: Edge::Before(prefix), to: Edge::AfterPrefix(prefix) }
     }
 
+    /// Whether a key lies between the edges.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        let is_before = |edge: Edge<'a>| Position::of_edge(edge).is_after(key, 0);
+        !is_before(self.from) && is_before(self.to)
+    }
+
     /// The keys between two bounds over whole keys.
     pub fn bounds(lower: Bound<&'a [u8]>, upper: Bound<&'a [u8]>) -> KeyRange<'a> {
         let from = match lower {

@@ -11,8 +11,9 @@ use rupg_sql::nodes::{
 
 use super::from::{Relation, table_columns, target_item};
 use super::node::location;
-use super::scope::{Place, Scope};
+use super::scope::{NamedColumn, Place, Scope};
 use super::select::origin;
+use super::view::Through;
 use super::{BindContext, Binder, Located, ResultColumn};
 use crate::ir::{
     ColumnSource, ConflictUpdate, Delete, Expr, Insert, InsertSource, OnConflict, Query, Rel, RelKind, Statement,
@@ -20,6 +21,42 @@ use crate::ir::{
 };
 
 type Bound = (Statement, Vec<ResultColumn>);
+
+/// What a statement changes: a table, and the simple view in between if it names one.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    table: Arc<TableInfo>,
+    through: Option<Box<Through>>,
+}
+
+impl Written {
+    /// The name of what the statement names.
+    fn name(&self) -> &str {
+        self.through.as_ref().map_or(&self.table.desc.name, |t| &t.name)
+    }
+
+    /// The descriptor whose default a column (attribute number - 1) has.
+    fn default_column(&self, index: usize) -> &engine_api::ColumnDesc {
+        let own = self.through.as_ref().and_then(|t| t.defaults.iter().find(|(at, _)| *at == index));
+        own.map_or(&self.table.desc.columns[index], |(_, column)| column)
+    }
+
+    fn view_checks(&self) -> Vec<(String, Expr)> {
+        self.through.as_ref().map(|t| t.checks.clone()).unwrap_or_default()
+    }
+
+    /// Adds the view's condition to that of the statement.
+    fn within_view(&self, filter: Option<Expr>) -> Option<Expr> {
+        let own = self.through.as_ref().and_then(|t| t.filter.clone());
+        match (own, filter) {
+            (Some(own), Some(filter)) => Some(super::expr::and(vec![own, filter])),
+            (own, filter) => own.or(filter),
+        }
+    }
+}
+
+/// Stands for a column of a view that is no column of its table.
+const COMPUTED: usize = usize::MAX - 1;
 
 /// A table column that a statement assigns to.
 #[derive(Clone, Debug)]
@@ -41,27 +78,37 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn insert(&mut self, insert: &'a InsertStmt) -> Result<Bound> {
         self.push_scope();
         self.add_ctes(insert.withClause.as_deref())?;
-        let table = self.target_table(insert.relation.as_deref(), "insert into")?;
-        let rels = self.target_rels(&table, insert.relation.as_deref());
+        let written = self.target_table(insert.relation.as_deref(), "insert into")?;
+        let table = Arc::clone(&written.table);
+        let rels = self.target_rels(&written, insert.relation.as_deref());
         // The source does not see the table, but errors know that it is there.
-        self.enter_target(&rels[..1], &table);
+        self.enter_target(&rels[..1], &written);
         self.scope().items.clear();
-        let columns = self.insert_columns(&insert.cols, &table.desc)?;
+        let columns = self.insert_columns(&insert.cols, &written)?;
         let explicit = !insert.cols.is_empty();
-        let (source, assigned) = self.insert_source(insert, &table.desc, columns, explicit)?;
+        let (source, assigned) = self.insert_source(insert, &written, columns, explicit)?;
         let (source, assigned) = self.generated_values(insert.r#override, &table.desc, source, assigned)?;
+        for (n, column) in assigned.iter().enumerate() {
+            // Two columns of a view may be the same one of its table.
+            if column.index < COMPUTED && assigned[..n].iter().any(|a| a.index == column.index) {
+                let name = &table.desc.columns[column.index].name;
+                let message = format!("multiple assignments to same column \"{name}\"");
+                return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+            }
+        }
         let mut from = Vec::with_capacity(table.desc.columns.len());
         for (i, column) in table.desc.columns.iter().enumerate() {
             from.push(match assigned.iter().position(|a| a.index == i) {
                 Some(n) => ColumnSource::Source(n),
-                None => ColumnSource::Default(self.column_default(column)?),
+                None if column.dropped => ColumnSource::Default(self.column_default(column)?),
+                None => ColumnSource::Default(self.column_default(written.default_column(i))?),
             });
         }
         let on_conflict = match insert.onConflictClause.as_deref() {
-            Some(clause) => self.on_conflict(clause, &table, &rels)?,
+            Some(clause) => self.on_conflict(clause, &written, &rels)?,
             None => None,
         };
-        self.enter_target(&rels[..1], &table);
+        self.enter_target(&rels[..1], &written);
         let list = insert.returningClause.as_ref().map(|r| &r.exprs);
         let mut query = Query::default();
         let (returning, result) = self.returning(list.map(Vec::as_slice), &mut query)?;
@@ -69,12 +116,14 @@ impl<'a> Binder<'a, '_> {
         let checks = self.checks(&table.desc)?;
         self.scopes.pop();
         let generated = generated(&table.desc, self.cx)?;
-        let insert = Insert { table, source, columns: from, on_conflict, returning, rels, checks, generated };
+        let view_checks = written.view_checks();
+        let insert =
+            Insert { table, source, columns: from, on_conflict, returning, rels, checks, view_checks, generated };
         Ok((Statement::Insert(Box::new(insert)), result))
     }
 
     /// The table that a statement changes.
-    fn target_table(&mut self, var: Option<&RangeVar>, verb: &str) -> Result<Arc<TableInfo>> {
+    fn target_table(&mut self, var: Option<&RangeVar>, verb: &str) -> Result<Written> {
         let Some(var) = var else { return Err(Error::internal("a statement without a table")) };
         let name = var.relname.as_deref().unwrap_or("");
         if var.schemaname.is_none() && self.find_cte(name).is_some() {
@@ -83,26 +132,25 @@ impl<'a> Binder<'a, '_> {
         }
         match self.relation(var)? {
             Relation::Table(info) => {
+                if info.desc.kind == engine_api::TableKind::MaterializedView {
+                    let message = format!("cannot change materialized view \"{}\"", info.desc.name);
+                    self.refused.get_or_insert_with(|| Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+                }
                 self.lock(info.desc.oid, TableLockMode::RowExclusive);
-                Ok(info)
+                Ok(Written { table: info, through: None })
+            }
+            Relation::View(desc) => {
+                self.lock(desc.oid, TableLockMode::RowExclusive);
+                let (table, through) = self.through_view(&desc, verb, false)?;
+                Ok(Written { table, through: Some(Box::new(through)) })
             }
             Relation::Sequence(..) => {
                 let message = format!("cannot change sequence \"{name}\"");
                 Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
             }
             Relation::System(relation, _) if relation.schema == "information_schema" => {
-                let message = format!("cannot {verb} view \"{}\"", relation.name);
-                let (doing, event) = match verb {
-                    "insert into" => ("inserting into", "INSERT"),
-                    "update" => ("updating", "UPDATE"),
-                    _ => ("deleting from", "DELETE"),
-                };
-                Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-                    .detail("Views that do not select from a single table or view are not automatically updatable.")
-                    .hint(format!(
-                        "To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional ON \
-                         {event} DO INSTEAD rule."
-                    )))
+                let why = "Views that do not select from a single table or view are not automatically updatable.";
+                Err(super::view::not_updatable(relation.name, verb, why))
             }
             Relation::System(relation, _) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
@@ -111,47 +159,77 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
-    fn target_alias(var: Option<&RangeVar>, table: &TableInfo) -> String {
+    fn target_alias(var: Option<&RangeVar>, written: &Written) -> String {
         let alias = var.and_then(|v| v.alias.as_ref()).and_then(|a| a.aliasname.as_deref());
-        alias.unwrap_or(&table.desc.name).to_string()
+        alias.unwrap_or(written.name()).to_string()
     }
 
-    fn target_rels(&self, table: &Arc<TableInfo>, var: Option<&RangeVar>) -> Vec<Rel> {
+    fn target_rels(&self, written: &Written, var: Option<&RangeVar>) -> Vec<Rel> {
+        let table = &written.table;
         let rel =
             |alias: String| Rel { alias, kind: RelKind::Table(Arc::clone(table)), columns: table_columns(&table.desc) };
-        vec![rel(Self::target_alias(var, table)), rel("excluded".to_string())]
+        vec![rel(Self::target_alias(var, written)), rel("excluded".to_string())]
     }
 
     /// Makes rels the range table of the current scope, all visible.
-    fn enter_target(&mut self, rels: &[Rel], table: &TableInfo) {
+    fn enter_target(&mut self, rels: &[Rel], written: &Written) {
+        let schema = written.through.as_ref().map_or(written.table.desc.schema, |t| t.schema);
         let items = rels
             .iter()
             .enumerate()
             .map(|(i, rel)| {
-                let own_name = i == 0 && rel.alias == table.desc.name;
-                target_item(i, rel, own_name.then_some(table.desc.schema))
+                let own_name = i == 0 && rel.alias == written.name();
+                let mut item = target_item(i, rel, own_name.then_some(schema));
+                if let Some(through) = &written.through {
+                    // The view's columns stand for expressions over the table.
+                    item.rel = None;
+                    item.columns = through.columns.iter().map(|c| over_rel(c, i)).collect();
+                }
+                item
             })
             .collect();
         let scope = self.scope();
         scope.items = items;
         scope.rels = rels.to_vec();
-        scope.real_names = vec![Some(table.desc.name.clone()); rels.len()];
+        scope.real_names = vec![Some(written.name().to_string()); rels.len()];
         if let Some(name) = scope.real_names.get_mut(1) {
             *name = None;
         }
     }
 
-    fn column_named(&self, name: &str, desc: &TableDesc, at: i32) -> Result<Assigned> {
-        let found = desc.columns.iter().position(|c| !c.dropped && c.name == name);
-        let Some(index) = found else {
-            let message = format!("column \"{name}\" of relation \"{}\" does not exist", desc.name);
-            return Err(self.error(SqlState::UNDEFINED_COLUMN, message, at));
+    fn column_named(&self, name: &str, written: &Written, at: i32) -> Result<Assigned> {
+        let desc = &written.table.desc;
+        let missing = || {
+            let message = format!("column \"{name}\" of relation \"{}\" does not exist", written.name());
+            self.error(SqlState::UNDEFINED_COLUMN, message, at)
         };
-        Ok(assigned(desc, index, at))
+        if let Some(through) = &written.through {
+            let base = through.base_column(name).ok_or_else(missing)?;
+            return Ok(assigned_through(desc, name, base, at));
+        }
+        let found = desc.columns.iter().position(|c| !c.dropped && c.name == name);
+        found.map(|index| assigned(desc, index, at)).ok_or_else(missing)
+    }
+
+    /// Refuses values for columns that a view computes.
+    fn check_assignable(&self, column: &Assigned, written: &Written, verb: &str) -> Result<()> {
+        if column.index != COMPUTED {
+            return Ok(());
+        }
+        let message = format!("cannot {verb} column \"{}\" of view \"{}\"", column.name, written.name());
+        Err(Error::unsupported(message)
+            .detail("View columns that are not columns of their base relation are not updatable."))
     }
 
     /// The columns an INSERT names, or all.
-    fn insert_columns(&self, list: &[Option<Node>], desc: &TableDesc) -> Result<Vec<Assigned>> {
+    fn insert_columns(&self, list: &[Option<Node>], written: &Written) -> Result<Vec<Assigned>> {
+        let desc = &written.table.desc;
+        if let (true, Some(through)) = (list.is_empty(), &written.through) {
+            let columns = through.columns.iter();
+            return Ok(columns
+                .map(|c| assigned_through(desc, &c.name, through.base_column(&c.name).flatten(), -1))
+                .collect());
+        }
         if list.is_empty() {
             let live = desc.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
             return Ok(live.map(|(i, _)| assigned(desc, i, -1)).collect());
@@ -159,8 +237,8 @@ impl<'a> Binder<'a, '_> {
         let mut out: Vec<Assigned> = Vec::with_capacity(list.len());
         for node in list.iter().flatten() {
             let Node::ResTarget(target) = node else { continue };
-            let column = self.assignment_target(target, desc)?;
-            if out.iter().any(|c| c.index == column.index) {
+            let column = self.assignment_target(target, written)?;
+            if out.iter().any(|c| c.index == column.index && c.name == column.name) {
                 let message = format!("column \"{}\" specified more than once", column.name);
                 return Err(self.error(SqlState::DUPLICATE_COLUMN, message, target.location));
             }
@@ -169,8 +247,8 @@ impl<'a> Binder<'a, '_> {
         Ok(out)
     }
 
-    fn assignment_target(&self, target: &ResTarget, desc: &TableDesc) -> Result<Assigned> {
-        let column = self.column_named(target.name.as_deref().unwrap_or(""), desc, target.location)?;
+    fn assignment_target(&self, target: &ResTarget, written: &Written) -> Result<Assigned> {
+        let column = self.column_named(target.name.as_deref().unwrap_or(""), written, target.location)?;
         if !target.indirection.is_empty() {
             return Err(self.unsupported("assignment to a part of a column is not supported", target.location));
         }
@@ -180,7 +258,7 @@ impl<'a> Binder<'a, '_> {
     fn insert_source(
         &mut self,
         insert: &'a InsertStmt,
-        desc: &TableDesc,
+        written: &Written,
         columns: Vec<Assigned>,
         explicit: bool,
     ) -> Result<(InsertSource, Vec<Assigned>)> {
@@ -189,12 +267,13 @@ impl<'a> Binder<'a, '_> {
         };
         let Node::SelectStmt(select) = node else { return Err(Error::internal("INSERT of what is no query")) };
         if is_plain_values(select) {
-            return self.insert_values(select, desc, columns, explicit);
+            return self.insert_values(select, written, columns, explicit);
         }
         let mut bound = self.subquery(select, false)?;
         let at: Vec<i32> = bound.at.clone();
         let width = bound.query.targets.iter().filter(|t| !t.junk).count();
         let columns = self.match_width(columns, width, explicit, |i| at.get(i).copied().unwrap_or(-1))?;
+        columns.iter().try_for_each(|c| self.check_assignable(c, written, "insert into"))?;
         let types: Vec<(String, Ty)> = columns.iter().map(|c| (c.name.clone(), c.ty)).collect();
         self.assign_targets(&mut bound, &types)?;
         Ok((InsertSource::Query(Box::new(bound.query)), columns))
@@ -223,7 +302,7 @@ impl<'a> Binder<'a, '_> {
     fn insert_values(
         &mut self,
         select: &'a SelectStmt,
-        desc: &TableDesc,
+        written: &Written,
         columns: Vec<Assigned>,
         explicit: bool,
     ) -> Result<(InsertSource, Vec<Assigned>)> {
@@ -243,6 +322,7 @@ impl<'a> Binder<'a, '_> {
         }
         let at = |i: usize| first.get(i).and_then(Option::as_ref).map_or(-1, location);
         let columns = self.match_width(columns, first.len(), explicit, at)?;
+        columns.iter().try_for_each(|c| self.check_assignable(c, written, "insert into"))?;
         self.defaulted = columns
             .iter()
             .enumerate()
@@ -254,7 +334,7 @@ impl<'a> Binder<'a, '_> {
         for list in lists {
             let mut row = Vec::with_capacity(list.len());
             for (node, column) in list.iter().flatten().zip(&columns) {
-                row.push(self.assigned_value(node, column, desc)?);
+                row.push(self.assigned_value(node, column, written)?);
             }
             rows.push(row);
         }
@@ -263,9 +343,9 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// A value for a column, or DEFAULT.
-    fn assigned_value(&mut self, node: &'a Node, column: &Assigned, desc: &TableDesc) -> Result<Expr> {
+    fn assigned_value(&mut self, node: &'a Node, column: &Assigned, written: &Written) -> Result<Expr> {
         if matches!(node, Node::SetToDefault(_)) {
-            return self.column_default(&desc.columns[column.index]);
+            return self.column_default(written.default_column(column.index));
         }
         let value = self.expr(node)?;
         Ok(self.assign(value, column.ty, &column.name)?.expr)
@@ -337,7 +417,7 @@ impl<'a> Binder<'a, '_> {
     fn on_conflict(
         &mut self,
         clause: &'a OnConflictClause,
-        table: &Arc<TableInfo>,
+        written: &Written,
         rels: &[Rel],
     ) -> Result<Option<OnConflict>> {
         let updates = match clause.action {
@@ -355,15 +435,15 @@ impl<'a> Binder<'a, '_> {
         let arbiter = match clause.infer.as_deref() {
             None => None,
             Some(infer) => Some(match infer.conname.as_deref() {
-                Some(name) => constraint_index(name, &table.desc)?,
-                None => self.inferred_index(&infer.indexElems, table, infer.location)?,
+                Some(name) => constraint_index(name, &written.table.desc)?,
+                None => self.inferred_index(&infer.indexElems, written, infer.location)?,
             }),
         };
         let update = match updates {
             false => None,
             true => {
-                self.enter_target(rels, table);
-                let set = self.set_list(&clause.targetList, &table.desc)?;
+                self.enter_target(rels, written);
+                let set = self.set_list(&clause.targetList, written)?;
                 let filter = self.condition(clause.whereClause.as_ref(), Place::Where, "WHERE")?;
                 Some(ConflictUpdate { set, filter })
             }
@@ -372,7 +452,8 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The unique index over exactly the columns of a conflict target.
-    fn inferred_index(&mut self, elements: &[Option<Node>], table: &TableInfo, at: i32) -> Result<base::Oid> {
+    fn inferred_index(&mut self, elements: &[Option<Node>], written: &Written, at: i32) -> Result<base::Oid> {
+        let table = &written.table;
         let mut wanted: Vec<i16> = Vec::with_capacity(elements.len());
         for node in elements.iter().flatten() {
             let Node::IndexElem(element) = node else { continue };
@@ -380,11 +461,15 @@ impl<'a> Binder<'a, '_> {
                 let message = "ON CONFLICT with an expression is not supported";
                 return Err(self.unsupported(message, at));
             };
-            let Some(column) = table.desc.column(name) else {
+            let number = match &written.through {
+                None => table.desc.column(name).map(|c| c.number),
+                Some(through) => through.base_column(name).map(|base| base.map_or(0, |i| i as i16 + 1)),
+            };
+            let Some(number) = number else {
                 return Err(self.error(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"), at));
             };
-            if !wanted.contains(&column.number) {
-                wanted.push(column.number);
+            if !wanted.contains(&number) {
+                wanted.push(number);
             }
         }
         let matches = |index: &&engine_api::IndexDesc| {
@@ -402,7 +487,8 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The assignments of UPDATE and DO UPDATE.
-    fn set_list(&mut self, list: &'a [Option<Node>], desc: &TableDesc) -> Result<Vec<(usize, Expr)>> {
+    fn set_list(&mut self, list: &'a [Option<Node>], written: &Written) -> Result<Vec<(usize, Expr)>> {
+        let desc = &written.table.desc;
         let mut set: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
         // The parser may hang the source of a multiple assignment on its first column only.
         let mut shared: Option<&'a Node> = None;
@@ -415,7 +501,8 @@ impl<'a> Binder<'a, '_> {
                 Source::Node(node) => b.expr(node).map(Some),
                 Source::Column(link, column, of) => b.sublink_column(link, column, of).map(Some),
             })?;
-            let column = self.assignment_target(target, desc)?;
+            let column = self.assignment_target(target, written)?;
+            self.check_assignable(&column, written, "update")?;
             if set.iter().any(|(i, _)| *i == column.index) {
                 let message = format!("multiple assignments to same column \"{}\"", column.name);
                 return Err(Error::new(SqlState::SYNTAX_ERROR, message));
@@ -430,7 +517,7 @@ impl<'a> Binder<'a, '_> {
                 continue;
             }
             let expr = match bound {
-                None => self.column_default(&desc.columns[column.index])?,
+                None => self.column_default(written.default_column(column.index))?,
                 Some(value) => self.assign(value, column.ty, &column.name)?.expr,
             };
             set.push((column.index, expr));
@@ -514,10 +601,10 @@ impl<'a> Binder<'a, '_> {
         var: Option<&'a RangeVar>,
         from: &'a [Option<Node>],
         verb: &str,
-    ) -> Result<(Arc<TableInfo>, Query)> {
-        let table = self.target_table(var, verb)?;
-        let rels = self.target_rels(&table, var);
-        self.enter_target(&rels[..1], &table);
+    ) -> Result<(Written, Query)> {
+        let written = self.target_table(var, verb)?;
+        let rels = self.target_rels(&written, var);
+        self.enter_target(&rels[..1], &written);
         // Subqueries in FROM cannot see the table itself.
         let item = &mut self.scope().items[0];
         (item.lateral_only, item.lateral_ok) = (true, false);
@@ -525,16 +612,31 @@ impl<'a> Binder<'a, '_> {
         trees.insert(0, crate::ir::From::Rel(0));
         let item = &mut self.scope().items[0];
         (item.lateral_only, item.lateral_ok) = (false, true);
-        Ok((table, Query { from: trees, ..Query::default() }))
+        Ok((written, Query { from: trees, ..Query::default() }))
+    }
+
+    /// WHERE, or WHERE CURRENT OF.
+    fn which_rows(&mut self, clause: Option<&'a Node>, written: &Written, query: &mut Query) -> Result<()> {
+        if let Some(Node::CurrentOfExpr(current)) = clause {
+            if written.through.is_some() {
+                return Err(Error::unsupported("WHERE CURRENT OF on a view is not implemented"));
+            }
+            query.current_of = Some(current.cursor_name.clone().unwrap_or_default().to_string());
+            return Ok(());
+        }
+        let filter = self.condition(clause, Place::Where, "WHERE")?;
+        query.filter = written.within_view(filter);
+        Ok(())
     }
 
     /// UPDATE.
     pub(super) fn update(&mut self, update: &'a UpdateStmt) -> Result<Bound> {
         self.push_scope();
         self.add_ctes(update.withClause.as_deref())?;
-        let (table, mut query) = self.modified_rows(update.relation.as_deref(), &update.fromClause, "update")?;
-        let set = self.set_list(&update.targetList, &table.desc)?;
-        query.filter = self.condition(update.whereClause.as_ref(), Place::Where, "WHERE")?;
+        let (written, mut query) = self.modified_rows(update.relation.as_deref(), &update.fromClause, "update")?;
+        let table = Arc::clone(&written.table);
+        let set = self.set_list(&update.targetList, &written)?;
+        self.which_rows(update.whereClause.as_ref(), &written, &mut query)?;
         let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
         self.unused_ctes()?;
@@ -542,15 +644,19 @@ impl<'a> Binder<'a, '_> {
         let checks = self.checks(&table.desc)?;
         self.scopes.pop();
         let generated = generated(&table.desc, self.cx)?;
-        Ok((Statement::Update(Box::new(Update { table, query, set, checks, generated, returning })), columns))
+        let view_checks = written.view_checks();
+        let update = Update { table, query, set, checks, view_checks, generated, returning };
+        Ok((Statement::Update(Box::new(update)), columns))
     }
 
     /// DELETE.
     pub(super) fn delete(&mut self, delete: &'a DeleteStmt) -> Result<Bound> {
         self.push_scope();
         self.add_ctes(delete.withClause.as_deref())?;
-        let (table, mut query) = self.modified_rows(delete.relation.as_deref(), &delete.usingClause, "delete from")?;
-        query.filter = self.condition(delete.whereClause.as_ref(), Place::Where, "WHERE")?;
+        let (written, mut query) =
+            self.modified_rows(delete.relation.as_deref(), &delete.usingClause, "delete from")?;
+        self.which_rows(delete.whereClause.as_ref(), &written, &mut query)?;
+        let table = written.table;
         let list = delete.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
         self.unused_ctes()?;
@@ -585,6 +691,26 @@ fn not_generated(error: Error, column: &engine_api::ColumnDesc, inserts: bool) -
 fn assigned(desc: &TableDesc, index: usize, at: i32) -> Assigned {
     let column = &desc.columns[index];
     Assigned { index, name: column.name.clone(), ty: Ty { oid: column.type_oid, typmod: column.typmod }, at }
+}
+
+/// A column of a view as an assignment has it.
+fn assigned_through(desc: &TableDesc, name: &str, base: Option<usize>, at: i32) -> Assigned {
+    match base {
+        Some(index) => Assigned { name: name.to_string(), ..assigned(desc, index, at) },
+        None => Assigned { index: COMPUTED, name: name.to_string(), ty: Ty::of(types::oid::UNKNOWN), at },
+    }
+}
+
+/// A column of a view over another rel than the first.
+fn over_rel(column: &NamedColumn, rel: usize) -> NamedColumn {
+    let mut column = column.clone();
+    if rel > 0 {
+        super::visit::walk_mut(&mut column.expr, 0, &mut |e, depth| match e {
+            Expr::Column(c) if c.level == depth && c.rel == 0 => c.rel = rel,
+            _ => {}
+        });
+    }
+    column
 }
 
 /// VALUES without anything around it.

@@ -21,6 +21,8 @@ use crate::system::{self, SystemRelation};
 pub(super) enum Relation {
     /// A stored table.
     Table(Arc<TableInfo>),
+    /// A view.
+    View(Arc<TableDesc>),
     /// A relation computed from the catalog.
     System(&'static SystemRelation, Oid),
     /// A sequence: one row with its state.
@@ -120,6 +122,11 @@ impl<'a> Binder<'a, '_> {
             let message = format!("cross-database references are not implemented: \"{database}.{schema}.{name}\"");
             return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, var.location));
         }
+        if let Some(known) = self.known_relation(var) {
+            let found = catalog.get(known.oid).cloned();
+            let found = found.and_then(|object| self.relation_of(var, &object));
+            return found.ok_or_else(|| self.missing_table(var));
+        }
         let schemas = match var.schemaname.as_deref() {
             Some(schema) => match catalog.schema(self.cx.identity.database_oid, schema) {
                 Some(schema) => vec![schema.oid],
@@ -142,9 +149,8 @@ impl<'a> Binder<'a, '_> {
             }
             let Some(object) = catalog.relation(schema, name) else { continue };
             return match &**object {
-                CatalogObject::Table(desc) => {
-                    let indexes = catalog.indexes(desc.oid).cloned().collect();
-                    Ok(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes })))
+                CatalogObject::Table(_) => {
+                    self.relation_of(var, object).ok_or_else(|| base::Error::internal("a table that is none"))
                 }
                 CatalogObject::Index(_) => Err(self
                     .error(SqlState::WRONG_OBJECT_TYPE, format!("cannot open relation \"{name}\""), var.location)
@@ -199,9 +205,16 @@ impl<'a> Binder<'a, '_> {
         match self.relation(var)? {
             Relation::Table(info) => {
                 self.lock(info.desc.oid, TableLockMode::AccessShare);
-                let columns = table_columns(&info.desc);
+                let columns = self.named_columns(var, &info.desc);
                 let schema = info.desc.schema;
                 self.add_from_rel(RelKind::Table(info), columns, name, alias, Some(schema))
+            }
+            Relation::View(desc) => {
+                self.lock(desc.oid, TableLockMode::AccessShare);
+                let query = self.view_query(&desc)?;
+                let columns = self.named_columns(var, &desc);
+                let kind = RelKind::Subquery { query: Box::new(query), lateral: false };
+                self.add_from_rel(kind, columns, name, alias, Some(desc.schema))
             }
             Relation::Sequence(oid, schema) => {
                 let function = &crate::functions::SEQUENCE_STATE;
@@ -505,7 +518,7 @@ impl<'a> Binder<'a, '_> {
             let r = self.coerce_to_common(r, ty, "JOIN/USING")?.expr;
             let expr = match kind {
                 JoinKind::Inner if !matches!(l, Expr::Column(_)) && matches!(r, Expr::Column(_)) => r,
-                JoinKind::Inner | JoinKind::Left => l,
+                JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti => l,
                 JoinKind::Right => r,
                 JoinKind::Full => Expr::Coalesce(vec![l, r], Ty { oid: ty, typmod }),
             };

@@ -22,8 +22,11 @@ mod select;
 mod setop;
 mod sublink;
 mod types;
+mod view;
 pub(crate) mod visit;
 mod window;
+
+pub(crate) use select::clause_name;
 
 use std::sync::Arc;
 
@@ -115,6 +118,14 @@ struct Binder<'a, 'c> {
     refused: Option<Error>,
     /// Columns whose every value in VALUES is DEFAULT.
     defaulted: Vec<usize>,
+    /// The view whose text is being bound: names mean what they meant when it was made.
+    view: Option<Arc<engine_api::ViewDesc>>,
+    /// The views around us, from the outside in.
+    views: Vec<Oid>,
+    /// The query is bound to be shown: views stay relations.
+    shows: bool,
+    /// Relations named so far, while a view is being defined.
+    seen: Option<Vec<engine_api::ViewRelation>>,
 }
 
 impl<'a, 'c> Binder<'a, 'c> {
@@ -130,6 +141,10 @@ impl<'a, 'c> Binder<'a, 'c> {
             undecided: Vec::new(),
             refused: None,
             defaulted: Vec::new(),
+            view: None,
+            views: Vec::new(),
+            shows: false,
+            seen: None,
         }
     }
 
@@ -173,6 +188,37 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
     binder.check_params(&statement)?;
     let (tables, refused) = (binder.tables, binder.refused);
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
+}
+
+/// A view that is being defined.
+#[derive(Debug)]
+pub struct BoundView {
+    /// Its columns.
+    pub columns: Vec<(String, Ty)>,
+    /// What a descriptor keeps of it, but for the text of the query.
+    pub desc: engine_api::ViewDesc,
+}
+
+/// Binds the query of a view that is being defined.
+pub fn bind_view(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundView> {
+    let Node::SelectStmt(select) = node else {
+        return Err(Error::unsupported("views of this statement are not supported"));
+    };
+    let (query, relations) = view::define(select, sql, cx)?;
+    let desc = view::view_of(String::new(), cx.identity.search_path.clone(), relations);
+    Ok(BoundView { columns: view::shown_columns(&query), desc })
+}
+
+/// The query of a view as it is stored, bound to the definitions of now.
+pub fn bind_stored_view(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<ir::Query> {
+    view::stored_query(desc, cx)
+}
+
+/// Why a view cannot be written through by INSERT, UPDATE (`insert into`, `update`) or DELETE (`delete from`), or the
+/// columns (attribute number - 1) of its table behind its own.
+pub fn bind_through_view(desc: &TableDesc, verb: &str, cx: &mut BindContext<'_>) -> Result<Vec<Option<usize>>> {
+    let (_, through) = Binder::new(cx, "").through_view(desc, verb, false)?;
+    Ok(through.columns.iter().map(|c| through.base_column(&c.name).flatten()).collect())
 }
 
 /// The type of a column definition.

@@ -323,9 +323,12 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn find_item(&self, schema: Option<&str>, name: &str, location: i32) -> Result<Option<Found>> {
         let schema_oid = match schema {
             None => None,
-            Some(schema) => match self.cx.catalog.schema(self.cx.identity.database_oid, schema) {
-                Some(schema) => Some(schema.oid),
-                None => return Ok(None),
+            Some(schema) => match self.known_schema(schema, name) {
+                Some(schema) => Some(schema),
+                None => match self.cx.catalog.schema(self.cx.identity.database_oid, schema) {
+                    Some(schema) => Some(schema.oid),
+                    None => return Ok(None),
+                },
             },
         };
         let top = self.scopes.len() - 1;
@@ -411,16 +414,23 @@ impl<'a> Binder<'a, '_> {
     fn suggest(&self, relation: Option<&str>, name: &str) -> Suggestion {
         let mut best = Closest { distance: MAX_FUZZY_DISTANCE + 1, first: None, second: None };
         for index in self.chain() {
-            for rel in &self.scopes[index].rels {
+            let scope = &self.scopes[index];
+            for rel in &scope.rels {
                 if matches!(rel.kind, RelKind::Join) {
                     continue;
                 }
+                // A view that is written through shows its own columns, not those of its table.
+                let view = scope.items.iter().find(|i| i.rel.is_none() && i.name == rel.alias && !i.name.is_empty());
+                let names: Vec<&str> = match view {
+                    Some(item) => item.columns.iter().map(|c| c.name.as_str()).collect(),
+                    None => rel.columns.iter().map(|c| c.name.as_str()).collect(),
+                };
                 let penalty = relation.map_or(0, |r| levenshtein(r, &rel.alias));
-                if penalty == 0 && rel.columns.iter().any(|c| c.name == name) {
+                if penalty == 0 && names.contains(&name) {
                     return Suggestion::Exact(rel.alias.clone());
                 }
-                for column in &rel.columns {
-                    best.consider(penalty, &rel.alias, &column.name, name);
+                for column in names {
+                    best.consider(penalty, &rel.alias, column, name);
                 }
             }
         }

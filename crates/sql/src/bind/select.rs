@@ -490,7 +490,7 @@ fn wait_policy(policy: Policy) -> WaitPolicy {
 }
 
 /// A locking clause as it is written.
-pub(super) fn clause_name(strength: Strength) -> &'static str {
+pub(crate) fn clause_name(strength: Strength) -> &'static str {
     match strength {
         Strength::LCS_FORKEYSHARE => "FOR KEY SHARE",
         Strength::LCS_FORSHARE => "FOR SHARE",

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use base::{Error, LayoutId, Result, SqlState};
-use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableLockMode};
-use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType};
+use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode};
+use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType, RangeVar};
 
 use super::constraint::{Pending, add_constraints, require_no_nulls};
 use super::create_table::{
@@ -21,6 +21,8 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
         ObjectType::OBJECT_TABLE => "ALTER TABLE",
         ObjectType::OBJECT_INDEX => "ALTER INDEX",
         ObjectType::OBJECT_SEQUENCE => "ALTER SEQUENCE",
+        ObjectType::OBJECT_VIEW => "ALTER VIEW",
+        ObjectType::OBJECT_MATVIEW => "ALTER MATERIALIZED VIEW",
         _ => return Err(Error::unsupported("this kind of ALTER is not supported")),
     };
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("ALTER TABLE without a name"))?;
@@ -30,6 +32,15 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
             SqlState::SUCCESSFUL_COMPLETION,
             format!("relation \"{}\" does not exist, skipping", super::names::display(name)),
         );
+        return Ok(tag);
+    }
+    if let Some(object) = &found {
+        super::rename::check_kind(object, stmt.objtype)?;
+    }
+    if let Some(CatalogObject::Table(view)) = found.as_deref()
+        && view.kind != TableKind::Table
+    {
+        alter_view(cx, name, stmt).await?;
         return Ok(tag);
     }
     if let Some(object) = found.filter(|o| !matches!(**o, CatalogObject::Table(_))) {
@@ -42,6 +53,7 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
         return Ok(tag);
     }
     let table = cx.locked_table(name, TableLockMode::AccessExclusive).await?;
+    cx.session.check_not_in_use(table.oid, &table.name, "ALTER TABLE")?;
     let mut constraints = Vec::new();
     for cmd in commands(stmt) {
         // Every command starts from what the one before it left.
@@ -52,6 +64,64 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
     }
     add_constraints(cx, table.oid, constraints, false).await?;
     Ok(tag)
+}
+
+/// ALTER of a view or materialized view: defaults of its columns, options.
+async fn alter_view(cx: &mut Cx<'_>, name: &RangeVar, stmt: &AlterTableStmt) -> Result<()> {
+    use AlterTableType as T;
+    let locked = cx.locked_relation(name, TableLockMode::AccessExclusive).await?;
+    for cmd in commands(stmt) {
+        let mut view = cx.catalog().table(locked.oid).cloned().ok_or_else(|| Error::internal("the view went away"))?;
+        match cmd.subtype {
+            T::AT_ColumnDefault if view.kind == TableKind::View => {
+                let number = column_number(&view, cmd.name.as_deref().unwrap_or_default())?;
+                let text = cmd.def.as_ref().map(|node| default_text(cx.sql, node)).transpose()?;
+                view.columns[number as usize - 1].default = text;
+                check_defaults(cx, &view)?;
+            }
+            T::AT_SetRelOptions | T::AT_ResetRelOptions => {
+                let Some(Node::List(list)) = &cmd.def else { continue };
+                let mut options = view.options.clone();
+                for (key, value) in storage_options(list) {
+                    options.retain(|(k, _)| *k != key);
+                    if cmd.subtype == T::AT_SetRelOptions {
+                        options.push((key, value));
+                    }
+                }
+                match view.kind {
+                    TableKind::View => super::view::set_options(cx, &mut view, options)?,
+                    _ => view.options = options,
+                }
+            }
+            kind if is_ignored(kind) => {}
+            _ => {
+                let action = refused_action(cmd.subtype);
+                let message = format!("ALTER action {action} cannot be performed on relation \"{}\"", view.name);
+                let kind = super::drop::kind_name(&view);
+                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+                    .detail(format!("This operation is not supported for {kind}s.")));
+            }
+        }
+        cx.put(CatalogObject::Table(view)).await?;
+    }
+    Ok(())
+}
+
+/// An action of ALTER TABLE as messages name it.
+fn refused_action(kind: AlterTableType) -> &'static str {
+    use AlterTableType as T;
+    match kind {
+        T::AT_AddColumn => "ADD COLUMN",
+        T::AT_DropColumn => "DROP COLUMN",
+        T::AT_ColumnDefault => "ALTER COLUMN ... SET DEFAULT",
+        T::AT_SetNotNull => "ALTER COLUMN ... SET NOT NULL",
+        T::AT_DropNotNull => "ALTER COLUMN ... DROP NOT NULL",
+        T::AT_AlterColumnType => "ALTER COLUMN ... SET DATA TYPE",
+        T::AT_AddConstraint => "ADD CONSTRAINT",
+        T::AT_DropConstraint => "DROP CONSTRAINT",
+        T::AT_ValidateConstraint => "VALIDATE CONSTRAINT",
+        _ => "of this kind",
+    }
 }
 
 /// The error without the place it has.
@@ -252,6 +322,7 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     refuse_generated_from(cx, &table, number)?;
     let catalog = cx.catalog();
     let cascade = cmd.behavior == DropBehavior::DROP_CASCADE;
+    drop::drop_column_views(cx, &table, number, cascade).await?;
     let doomed: Vec<_> = table.constraints.iter().filter(|c| c.columns.contains(&number)).cloned().collect();
     for constraint in &doomed {
         if let ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } = constraint.kind {
@@ -294,6 +365,16 @@ fn refuse_generated_from(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Res
         }
     }
     Ok(())
+}
+
+/// The type of a column is part of the views that use it.
+fn refuse_used_by_view(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
+    let catalog = cx.catalog();
+    let Some(&view) = drop::views_using(&catalog, table.oid, number).first() else { return Ok(()) };
+    let path = cx.session.search_path(&catalog);
+    let (view, column) = (drop::describe(&catalog, &path, view), &table.columns[number as usize - 1].name);
+    Err(Error::unsupported("cannot alter type of a column used by a view or rule")
+        .detail(format!("rule _RETURN on {view} depends on column \"{column}\"")))
 }
 
 /// Foreign keys that need a unique index: refused, or dropped with CASCADE.
@@ -352,6 +433,7 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
         return Err(Error::internal("ALTER TYPE without a type"));
     };
     let number = column_number(&table, name)?;
+    refuse_used_by_view(cx, &table, number)?;
     refuse_generated_from(cx, &table, number)?;
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.

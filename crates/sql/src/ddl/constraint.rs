@@ -128,12 +128,26 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
         keys: columns.iter().map(|&column| IndexKey { column, descending: false, nulls_first: false }).collect(),
         unique: true,
         primary,
+        expressions: Vec::new(),
+        predicate: None,
+        include: Vec::new(),
+        deferrable: false,
+        comment: None,
     };
     let kind = match primary {
         true => ConstraintKind::PrimaryKey { index: index.oid },
         false => ConstraintKind::Unique { index: index.oid },
     };
-    table.constraints.push(ConstraintDesc { oid: cx.allocate(), name, columns, kind });
+    table.constraints.push(ConstraintDesc {
+        oid: cx.allocate(),
+        name,
+        columns,
+        kind,
+        deferrable: false,
+        deferred: false,
+        not_valid: false,
+        comment: None,
+    });
     cx.put(CatalogObject::Table(table)).await?;
     cx.put(CatalogObject::Index(index)).await
 }
@@ -196,7 +210,16 @@ async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bo
         validate_check(cx, &table, &expression, &name).await?;
     }
     let kind = ConstraintKind::Check { expression };
-    table.constraints.push(ConstraintDesc { oid: cx.allocate(), name, columns, kind });
+    table.constraints.push(ConstraintDesc {
+        oid: cx.allocate(),
+        name,
+        columns,
+        kind,
+        deferrable: false,
+        deferred: false,
+        not_valid: false,
+        comment: None,
+    });
     cx.put(CatalogObject::Table(table)).await
 }
 
@@ -219,6 +242,12 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
         return Err(Error::unsupported("column lists of ON DELETE SET are not supported"));
     }
     let target = definition.pktable.as_deref().ok_or_else(|| Error::internal("a foreign key without a table"))?;
+    if let Some(CatalogObject::Table(other)) = cx.find_relation(target)?.as_deref()
+        && other.kind != engine_api::TableKind::Table
+    {
+        let message = format!("referenced relation \"{}\" is not a table", other.name);
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+    }
     let referenced = cx.locked_table(target, TableLockMode::ShareRowExclusive).await?;
     let columns = match p.column {
         Some(number) => vec![number],
@@ -275,7 +304,12 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
             on_delete: action(definition.fk_del_action),
             on_update: action(definition.fk_upd_action),
             match_full: definition.fk_matchtype == b'f',
+            set_columns: Vec::new(),
         },
+        deferrable: false,
+        deferred: false,
+        not_valid: false,
+        comment: None,
     });
     cx.put(CatalogObject::Table(table)).await?;
     // The referenced table's plans must learn that they are referenced now: its version rises with it.

@@ -9,8 +9,8 @@ use super::create_table::{layout_of, storage_options};
 use super::names::strings;
 
 pub(super) async fn create_table_as(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
-    if stmt.objtype != ObjectType::OBJECT_TABLE {
-        return Err(Error::unsupported("materialized views are not supported"));
+    if stmt.objtype == ObjectType::OBJECT_MATVIEW {
+        return super::materialized::create(cx, stmt).await;
     }
     let Some(Node::SelectStmt(query)) = &stmt.query else {
         return Err(Error::unsupported("CREATE TABLE AS EXECUTE is not supported"));
@@ -58,6 +58,9 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_
         options: storage_options(&into.options),
         comments: Default::default(),
         storage: 1,
+        view: None,
+        persistence: Default::default(),
+        on_commit: Default::default(),
     };
     for (i, column) in columns.iter().enumerate() {
         let name = names.get(i).unwrap_or(&column.name);

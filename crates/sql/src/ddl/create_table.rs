@@ -48,6 +48,9 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         options: storage_options(&stmt.options),
         comments: Default::default(),
         storage: 1,
+        view: None,
+        persistence: Default::default(),
+        on_commit: Default::default(),
     };
     let mut pending: Vec<Pending> = Vec::new();
     let mut serials: Vec<(i16, base::Oid, Vec<Option<Node>>)> = Vec::new();

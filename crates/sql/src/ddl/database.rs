@@ -13,9 +13,14 @@ pub(super) async fn create_database(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Res
     if cx.catalog().database(name).is_some() {
         return Err(Error::new(SqlState::DUPLICATE_DATABASE, format!("database \"{name}\" already exists")));
     }
-    let database = DatabaseDesc { oid: cx.allocate(), name: name.to_string(), owner: cx.owner() };
-    let public =
-        SchemaDesc { oid: cx.allocate(), database: database.oid, name: "public".to_string(), owner: database.owner };
+    let database = DatabaseDesc { oid: cx.allocate(), name: name.to_string(), owner: cx.owner(), comment: None };
+    let public = SchemaDesc {
+        oid: cx.allocate(),
+        database: database.oid,
+        name: "public".to_string(),
+        owner: database.owner,
+        comment: None,
+    };
     cx.put(CatalogObject::Database(database)).await?;
     cx.put(CatalogObject::Schema(public)).await?;
     Ok("CREATE DATABASE")
@@ -80,7 +85,7 @@ pub(super) async fn create_schema(cx: &mut Cx<'_>, stmt: &CreateSchemaStmt) -> R
         Some(role) => catalog.role(role).map(|r| r.oid).ok_or_else(|| super::role::unknown_role(role))?,
         None => cx.owner(),
     };
-    let schema = SchemaDesc { oid: cx.allocate(), database, name: name.to_string(), owner };
+    let schema = SchemaDesc { oid: cx.allocate(), database, name: name.to_string(), owner, comment: None };
     cx.put(CatalogObject::Schema(schema)).await?;
     Ok("CREATE SCHEMA")
 }

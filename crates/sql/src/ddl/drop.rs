@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableLockMode, oids};
+use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode, oids};
 use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
 
 use super::Cx;
@@ -85,7 +85,7 @@ fn find(cx: &mut Cx<'_>, stmt: &DropStmt, node: &Node, kind: &str) -> Result<Opt
     let found = cx.find_relation(&range)?;
     if let Some(object) = &found {
         let actual = match &**object {
-            CatalogObject::Table(_) => "table",
+            CatalogObject::Table(t) => kind_name(t),
             CatalogObject::Index(_) => "index",
             _ => "sequence",
         };
@@ -129,7 +129,11 @@ fn found_or_skip(
 /// Locks what stands for an object: for an index its table.
 async fn lock_for_drop(cx: &mut Cx<'_>, oid: Oid) -> Result<()> {
     let locked = cx.catalog().index(oid).map_or(oid, |index| index.table);
-    cx.lock(locked, TableLockMode::AccessExclusive).await
+    cx.lock(locked, TableLockMode::AccessExclusive).await?;
+    match cx.catalog().table(oid) {
+        Some(table) => cx.session.check_not_in_use(oid, &table.name, "DROP TABLE"),
+        None => Ok(()),
+    }
 }
 
 /// Something that depends on what is to go.
@@ -143,15 +147,39 @@ enum Dependent {
 }
 
 /// An object as messages name it.
-fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
+pub(super) fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
     match catalog.get(oid).map(|o| &**o) {
-        Some(CatalogObject::Table(t)) => format!("table {}", shown(catalog, path, t.schema, &t.name)),
+        Some(CatalogObject::Table(t)) => format!("{} {}", kind_name(t), shown(catalog, path, t.schema, &t.name)),
         Some(CatalogObject::Index(i)) => format!("index {}", shown(catalog, path, i.schema, &i.name)),
         Some(CatalogObject::Sequence(s)) => format!("sequence {}", shown(catalog, path, s.schema, &s.name)),
         Some(CatalogObject::Schema(s)) => format!("schema {}", quote(&s.name)),
         Some(other) => other.name().to_string(),
         None => oid.to_string(),
     }
+}
+
+/// What a table is, as messages name it.
+pub(super) fn kind_name(table: &TableDesc) -> &'static str {
+    match table.kind {
+        TableKind::Table => "table",
+        TableKind::View => "view",
+        TableKind::MaterializedView => "materialized view",
+    }
+}
+
+/// The views that name a relation.
+pub(super) fn views_over(catalog: &Catalog, oid: Oid) -> impl Iterator<Item = &TableDesc> {
+    let names = move |t: &&TableDesc| t.view.as_ref().is_some_and(|v| v.relations.iter().any(|r| r.oid == oid));
+    catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(names)
+}
+
+/// The views that use a column.
+pub(super) fn views_using(catalog: &Catalog, oid: Oid, column: i16) -> Vec<Oid> {
+    let uses = |t: &&TableDesc| {
+        let relations = t.view.iter().flat_map(|v| &v.relations);
+        relations.filter(|r| r.oid == oid).any(|r| r.used.contains(&column))
+    };
+    views_over(catalog, oid).filter(uses).map(|t| t.oid).collect()
 }
 
 /// A constraint as messages name it.
@@ -202,6 +230,10 @@ fn dependents(catalog: &Catalog, path: &[Oid], oid: Oid) -> Vec<(Dependent, Stri
             }
         }
     }
+    for view in views_over(catalog, oid).filter(|v| v.oid != oid) {
+        let what = format!("{} depends on {this}", describe(catalog, path, view.oid));
+        found.push((Dependent::Object(view.oid), what));
+    }
     if let Some(CatalogObject::Schema(_)) = catalog.get(oid).map(|o| &**o) {
         for object in catalog.objects() {
             let inside = matches!(&**object,
@@ -228,40 +260,75 @@ struct Doomed {
     constraints: Vec<(Oid, Oid)>,
     /// (table, column)
     defaults: Vec<(Oid, i16)>,
-    /// For CASCADE's notice or the refusal: in full, and in short.
-    messages: Vec<(String, String)>,
+    /// For CASCADE's notice or the refusal: in full, and in short; with the table if it is about a part of one.
+    found: Vec<(String, String, Option<Oid>)>,
 }
 
 impl Doomed {
     fn of(catalog: &Catalog, path: &[Oid], targets: &BTreeSet<Oid>) -> Doomed {
         let mut doomed = Doomed { objects: targets.clone(), ..Doomed::default() };
-        let mut queue: Vec<Oid> = targets.iter().copied().collect();
-        while let Some(oid) = queue.pop() {
-            for part in parts(catalog, oid) {
-                if doomed.objects.insert(part) {
-                    queue.push(part);
-                }
-            }
-            for (dependent, message) in dependents(catalog, path, oid) {
-                let short = || message.split(" depends on ").next().unwrap_or_default().to_string();
-                match dependent {
-                    Dependent::Object(other) if doomed.objects.insert(other) => {
-                        doomed.messages.push((message, describe(catalog, path, other)));
-                        queue.push(other);
-                    }
-                    Dependent::ForeignKey { table, constraint } if !doomed.objects.contains(&table) => {
-                        doomed.constraints.push((table, constraint));
-                        doomed.messages.push((message.clone(), short()));
-                    }
-                    Dependent::Default { table, column } if !doomed.objects.contains(&table) => {
-                        doomed.defaults.push((table, column));
-                        doomed.messages.push((message.clone(), short()));
-                    }
-                    _ => {}
-                }
+        for &target in targets {
+            doomed.visit(catalog, path, target);
+        }
+        doomed.settle()
+    }
+
+    /// What goes if these go, of which each depends on something that is no object of its own.
+    fn below(catalog: &Catalog, path: &[Oid], dependents: Vec<(Dependent, String)>) -> Doomed {
+        let mut doomed = Doomed::default();
+        doomed.visit_all(catalog, path, dependents);
+        doomed.settle()
+    }
+
+    /// As in PostgreSQL the newest dependents come first, each after what depends on it; they are told in reverse.
+    fn visit(&mut self, catalog: &Catalog, path: &[Oid], oid: Oid) {
+        for part in parts(catalog, oid) {
+            if self.objects.insert(part) {
+                self.visit(catalog, path, part);
             }
         }
-        doomed
+        self.visit_all(catalog, path, dependents(catalog, path, oid));
+    }
+
+    fn visit_all(&mut self, catalog: &Catalog, path: &[Oid], mut dependents: Vec<(Dependent, String)>) {
+        let rank = |dependent: &Dependent| match dependent {
+            Dependent::Object(oid) => *oid,
+            Dependent::ForeignKey { constraint, .. } => *constraint,
+            Dependent::Default { table, .. } => *table,
+        };
+        dependents.sort_by_key(|(dependent, _)| std::cmp::Reverse(rank(dependent)));
+        for (dependent, message) in dependents {
+            let short = message.split(" depends on ").next().unwrap_or_default().to_string();
+            match dependent {
+                Dependent::Object(other) if self.objects.insert(other) => {
+                    self.visit(catalog, path, other);
+                    self.found.push((message, describe(catalog, path, other), None));
+                }
+                Dependent::ForeignKey { table, constraint } if !self.constraints.contains(&(table, constraint)) => {
+                    self.constraints.push((table, constraint));
+                    self.found.push((message, short, Some(table)));
+                }
+                Dependent::Default { table, column } if !self.defaults.contains(&(table, column)) => {
+                    self.defaults.push((table, column));
+                    self.found.push((message, short, Some(table)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Parts of tables that go themselves are not worth a word.
+    fn settle(mut self) -> Doomed {
+        let gone = &self.objects;
+        self.constraints.retain(|(table, _)| !gone.contains(table));
+        self.defaults.retain(|(table, _)| !gone.contains(table));
+        self.found.retain(|(_, _, table)| table.is_none_or(|t| !gone.contains(&t)));
+        self.found.reverse();
+        self
+    }
+
+    fn messages(&self) -> Vec<(String, String)> {
+        self.found.iter().map(|(long, short, _)| (long.clone(), short.clone())).collect()
     }
 
     /// Everything that changes or goes.
@@ -269,6 +336,31 @@ impl Doomed {
         let tables = self.constraints.iter().map(|c| c.0).chain(self.defaults.iter().map(|d| d.0));
         self.objects.iter().copied().chain(tables).collect()
     }
+}
+
+/// Drops the views that use a column, which is about to go.
+pub(super) async fn drop_column_views(cx: &mut Cx<'_>, table: &TableDesc, number: i16, cascade: bool) -> Result<()> {
+    let catalog = cx.catalog();
+    let views: BTreeSet<Oid> = views_using(&catalog, table.oid, number).into_iter().collect();
+    if views.is_empty() {
+        return Ok(());
+    }
+    let path = cx.session.search_path(&catalog);
+    let own = describe(&catalog, &path, table.oid);
+    let column = format!("column {} of {own}", quote(&table.columns[number as usize - 1].name));
+    let first = views.iter().map(|&view| {
+        let message = format!("{} depends on {column}", describe(&catalog, &path, view));
+        (Dependent::Object(view), message)
+    });
+    let doomed = Doomed::below(&catalog, &path, first.collect());
+    report(cx, &column, doomed.messages(), cascade)?;
+    for oid in doomed.objects {
+        lock_for_drop(cx, oid).await?;
+        if cx.catalog().get(oid).is_some() {
+            cx.drop_one(oid)?;
+        }
+    }
+    Ok(())
 }
 
 /// Drops a set of objects with their parts and – CASCADE – what depends on them.
@@ -292,7 +384,8 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
             locked.insert(oid);
         }
     };
-    let Doomed { objects, constraints, defaults, messages } = doomed;
+    let messages = doomed.messages();
+    let Doomed { objects, constraints, defaults, .. } = doomed;
     let what = match targets.len() {
         1 => describe(&catalog, &path, *targets.first().expect("one")),
         _ => "desired object(s)".to_string(),

@@ -10,7 +10,13 @@ use super::names::free_relation_name;
 pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'static str> {
     refuse_unsupported(stmt)?;
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE INDEX without a table"))?;
-    let table = cx.locked_table(name, TableLockMode::Share).await?;
+    let table = cx.locked_relation(name, TableLockMode::Share).await?;
+    if !table.is_stored() {
+        let message = format!("cannot create index on relation \"{}\"", table.name);
+        return Err(
+            Error::new(SqlState::WRONG_OBJECT_TYPE, message).detail("This operation is not supported for views.")
+        );
+    }
     let mut keys = Vec::new();
     let mut columns = Vec::new();
     for element in stmt.indexParams.iter().flatten() {
@@ -41,6 +47,11 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
         keys,
         unique: stmt.unique,
         primary: false,
+        expressions: Vec::new(),
+        predicate: None,
+        include: Vec::new(),
+        deferrable: false,
+        comment: None,
     };
     cx.put(CatalogObject::Index(index)).await?;
     Ok("CREATE INDEX")

@@ -22,7 +22,7 @@ pub(super) fn add_columns(
     serials: &mut Vec<(i16, Oid, Vec<Option<Node>>)>,
 ) -> Result<TableDesc> {
     let name = clause.relation.as_deref().ok_or_else(|| base::Error::internal("LIKE without a table"))?;
-    let source = cx.table_named(name).map_err(|e| e.at_byte(cx.sql, name.location))?;
+    let source = cx.relation_named(name).map_err(|e| e.at_byte(cx.sql, name.location))?;
     let copies = |what: u32| clause.options & what != 0;
     for column in source.live_columns() {
         if table.column(&column.name).is_some() {
@@ -66,6 +66,10 @@ pub(super) async fn finish(cx: &mut Cx<'_>, table: &TableDesc, likes: &[(TableDe
                     name: constraint.name.clone(),
                     columns: constraint.columns.iter().filter_map(|&n| place(n)).collect(),
                     kind: constraint.kind.clone(),
+                    deferrable: false,
+                    deferred: false,
+                    not_valid: false,
+                    comment: None,
                 });
             }
             cx.put(CatalogObject::Table(desc.clone())).await?;
@@ -115,7 +119,16 @@ async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) 
             for &number in columns.iter().filter(|_| index.primary) {
                 desc.columns[number as usize - 1].not_null = true;
             }
-            desc.constraints.push(ConstraintDesc { oid: cx.allocate(), name, columns, kind });
+            desc.constraints.push(ConstraintDesc {
+                oid: cx.allocate(),
+                name,
+                columns,
+                kind,
+                deferrable: false,
+                deferred: false,
+                not_valid: false,
+                comment: None,
+            });
             cx.put(CatalogObject::Table(desc.clone())).await?;
         }
         cx.put(CatalogObject::Index(copy)).await?;

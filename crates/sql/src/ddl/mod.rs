@@ -15,6 +15,7 @@ mod database;
 mod drop;
 mod index;
 mod like;
+mod materialized;
 mod names;
 mod rename;
 mod rewrite;
@@ -22,11 +23,14 @@ mod role;
 mod sequence;
 mod set_schema;
 mod truncate;
+mod view;
 
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, Severity, SqlState};
-use engine_api::{Catalog, CatalogObject, SchemaDesc, Step, TableDesc, TableLockMode, Txn, WaitPolicy, oids};
+use engine_api::{
+    Catalog, CatalogObject, SchemaDesc, Step, TableDesc, TableKind, TableLockMode, Txn, WaitPolicy, oids,
+};
 use rupg_sql::nodes::{Node, RangeVar};
 
 use crate::session::Session;
@@ -47,6 +51,8 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::SelectStmt(stmt) => return create_as::select_into(&mut cx, stmt).await.map(Some),
         Node::CommentStmt(stmt) => comment::comment(&mut cx, stmt).await?,
         Node::AlterObjectSchemaStmt(stmt) => set_schema::set_schema(&mut cx, stmt).await?,
+        Node::ViewStmt(stmt) => view::create_view(&mut cx, stmt).await?,
+        Node::RefreshMatViewStmt(stmt) => materialized::refresh(&mut cx, stmt).await?,
         Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
         Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,
         Node::DropStmt(stmt) => drop::drop_objects(&mut cx, stmt).await?,
@@ -168,12 +174,39 @@ impl Cx<'_> {
     /// 42P01; 42809 if it is another kind of relation.
     pub fn table_named(&mut self, name: &RangeVar) -> Result<TableDesc> {
         match self.find_relation(name)?.as_deref() {
+            Some(CatalogObject::Table(table)) if table.kind == TableKind::Table => Ok(table.clone()),
+            Some(other) => Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a table", other.name()))),
+            None => Err(Error::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{}\" does not exist", names::display(name)),
+            )),
+        }
+    }
+
+    /// The table, view or materialized view a name means.
+    ///
+    /// # Errors
+    /// 42P01; 42809 if it is another kind of relation.
+    pub fn relation_named(&mut self, name: &RangeVar) -> Result<TableDesc> {
+        match self.find_relation(name)?.as_deref() {
             Some(CatalogObject::Table(table)) => Ok(table.clone()),
             Some(other) => Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a table", other.name()))),
             None => Err(Error::new(
                 SqlState::UNDEFINED_TABLE,
                 format!("relation \"{}\" does not exist", names::display(name)),
             )),
+        }
+    }
+
+    /// The table, view or materialized view a name means, locked until the end of the transaction.
+    pub async fn locked_relation(&mut self, name: &RangeVar, mode: TableLockMode) -> Result<TableDesc> {
+        loop {
+            let found = self.relation_named(name)?.oid;
+            self.lock(found, mode).await?;
+            let table = self.relation_named(name)?;
+            if table.oid == found {
+                return Ok(table);
+            }
         }
     }
 
@@ -255,12 +288,12 @@ pub(crate) fn quote_name(name: &str) -> String {
 
 /// The OID of the table a name means.
 pub(crate) fn find_table(session: &mut Session, name: &RangeVar, sql: &str) -> Result<Oid> {
-    Cx { session, sql }.table_named(name).map(|t| t.oid)
+    Cx { session, sql }.relation_named(name).map(|t| t.oid)
 }
 
-/// The descriptor of the table a name means.
-pub(crate) fn table_desc(session: &mut Session, name: &RangeVar, sql: &str) -> Result<TableDesc> {
-    Cx { session, sql }.table_named(name)
+/// The descriptor of the table, view or materialized view a name means.
+pub(crate) fn relation_desc(session: &mut Session, name: &RangeVar, sql: &str) -> Result<TableDesc> {
+    Cx { session, sql }.relation_named(name)
 }
 
 /// `schema.table`, quoted.

@@ -1,7 +1,7 @@
 //! ALTER … RENAME.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableLockMode};
+use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode};
 use rupg_sql::nodes::{ObjectType, RenameStmt};
 
 use super::Cx;
@@ -13,7 +13,13 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
     let new_name = stmt.newname.as_deref().unwrap_or_default();
     match stmt.renameType {
         T::OBJECT_SCHEMA => return rename_schema(cx, stmt, new_name).await,
-        T::OBJECT_TABLE | T::OBJECT_INDEX | T::OBJECT_SEQUENCE | T::OBJECT_COLUMN | T::OBJECT_TABCONSTRAINT => {}
+        T::OBJECT_TABLE
+        | T::OBJECT_INDEX
+        | T::OBJECT_SEQUENCE
+        | T::OBJECT_COLUMN
+        | T::OBJECT_TABCONSTRAINT
+        | T::OBJECT_VIEW
+        | T::OBJECT_MATVIEW => {}
         _ => return Err(Error::unsupported("this kind of RENAME is not supported")),
     }
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
@@ -21,10 +27,12 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
         let message = format!("relation \"{}\" does not exist", display(name));
         if stmt.missing_ok {
             cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
-            return Ok("ALTER TABLE");
+            return Ok(tag_of(if stmt.renameType == T::OBJECT_COLUMN { stmt.relationType } else { stmt.renameType }));
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
+    let of_column = stmt.renameType == T::OBJECT_COLUMN;
+    check_kind(&object, if of_column { stmt.relationType } else { stmt.renameType })?;
     let locked = match &*object {
         CatalogObject::Index(index) => index.table,
         object => object.oid(),
@@ -35,6 +43,34 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
         T::OBJECT_TABCONSTRAINT => rename_constraint(cx, stmt, new_name).await,
         _ => rename_relation(cx, stmt, new_name).await,
     }
+}
+
+fn tag_of(kind: ObjectType) -> &'static str {
+    match kind {
+        ObjectType::OBJECT_INDEX => "ALTER INDEX",
+        ObjectType::OBJECT_SEQUENCE => "ALTER SEQUENCE",
+        ObjectType::OBJECT_VIEW => "ALTER VIEW",
+        ObjectType::OBJECT_MATVIEW => "ALTER MATERIALIZED VIEW",
+        _ => "ALTER TABLE",
+    }
+}
+
+/// ALTER TABLE renames all kinds of relations; the other statements only their own.
+pub(super) fn check_kind(object: &CatalogObject, wanted: ObjectType) -> Result<()> {
+    let (fits, what) = match (object, wanted) {
+        (CatalogObject::Table(t), ObjectType::OBJECT_VIEW) => (t.kind == TableKind::View, "a view"),
+        (CatalogObject::Table(t), ObjectType::OBJECT_MATVIEW) => {
+            (t.kind == TableKind::MaterializedView, "a materialized view")
+        }
+        (_, ObjectType::OBJECT_VIEW) => (false, "a view"),
+        (_, ObjectType::OBJECT_MATVIEW) => (false, "a materialized view"),
+        (other, ObjectType::OBJECT_SEQUENCE) => (matches!(other, CatalogObject::Sequence(_)), "a sequence"),
+        _ => return Ok(()),
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not {what}", object.name())))
 }
 
 async fn rename_relation(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {
@@ -60,7 +96,11 @@ async fn rename_relation(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> 
         _ => return Err(Error::internal("a relation of another kind")),
     };
     cx.put(object).await?;
-    Ok(if stmt.renameType == ObjectType::OBJECT_TABLE { "ALTER TABLE" } else { tag })
+    Ok(match stmt.renameType {
+        ObjectType::OBJECT_TABLE => "ALTER TABLE",
+        ObjectType::OBJECT_VIEW | ObjectType::OBJECT_MATVIEW => tag_of(stmt.renameType),
+        _ => tag,
+    })
 }
 
 /// A constraint and its index share their name.
@@ -78,7 +118,7 @@ async fn rename_constraint_of_index(cx: &mut Cx<'_>, table: base::Oid, index: ba
 
 async fn rename_column(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
-    let mut table = cx.table_named(name)?;
+    let mut table = cx.relation_named(name)?;
     let old = stmt.subname.as_deref().unwrap_or_default();
     let Some(number) = table.column(old).map(|c| c.number) else {
         return Err(Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist")));
@@ -93,7 +133,7 @@ async fn rename_column(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Re
     table.columns[number as usize - 1].name = new_name.to_string();
     restate(cx, &before, &mut table)?;
     cx.put(CatalogObject::Table(table)).await?;
-    Ok("ALTER TABLE")
+    Ok(tag_of(stmt.relationType))
 }
 
 /// Writes checks and generation expressions with the new names of columns.

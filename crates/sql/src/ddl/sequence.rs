@@ -23,6 +23,8 @@ pub(super) fn default_sequence(oid_: Oid, schema: Oid, name: &str, owner: Oid, t
         max: type_max(ty),
         cycle: false,
         owned_by: None,
+        cache: 1,
+        comment: None,
     }
 }
 

@@ -11,6 +11,8 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
     let tag = match stmt.objectType {
         ObjectType::OBJECT_TABLE => "ALTER TABLE",
         ObjectType::OBJECT_SEQUENCE => "ALTER SEQUENCE",
+        ObjectType::OBJECT_VIEW => "ALTER VIEW",
+        ObjectType::OBJECT_MATVIEW => "ALTER MATERIALIZED VIEW",
         _ => return Err(Error::unsupported("SET SCHEMA of this kind of object is not supported")),
     };
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("SET SCHEMA without a name"))?;
@@ -22,6 +24,7 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
     };
+    super::rename::check_kind(&object, stmt.objectType)?;
     let catalog = cx.catalog();
     let schema = stmt.newschema.as_deref().unwrap_or_default();
     let schema = cx.schema_named(&catalog, schema)?.oid;

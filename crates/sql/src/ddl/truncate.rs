@@ -37,6 +37,8 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
         }
     }
     for &table in &tables {
+        let name = cx.catalog().table(table).map(|t| t.name.clone()).unwrap_or_default();
+        cx.session.check_not_in_use(table, &name, "TRUNCATE")?;
         cx.txn().truncate(table)?;
     }
     if stmt.restart_seqs {

@@ -30,7 +30,7 @@ impl MemoryBudget {
 
 /// What one execution holds of a budget; given back when dropped.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(crate) struct Held {
     budget: Option<Arc<MemoryBudget>>,
     /// Bytes that operators say they keep.
     charged: usize,
@@ -67,6 +67,11 @@ impl Held {
             "Running statements need more than {} MB for their sorts, hash tables and groups.",
             budget.total >> 20
         )))
+    }
+
+    /// Counts `bytes` that are not kept any more; the budget gets them back with the rest.
+    pub fn forget(&mut self, bytes: usize) {
+        self.charged = self.charged.saturating_sub(bytes);
     }
 
     /// What operators said they keep.

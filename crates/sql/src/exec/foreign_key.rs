@@ -322,11 +322,7 @@ fn rows_with_key(
     };
     let table = table.open(cx.run.txn)?;
     rows.clear();
-    if newest {
-        cx.run.txn.get_newest(table, index, &bytes, rows)?;
-    } else {
-        cx.run.txn.get(table, index, &bytes, rows)?;
-    }
+    cx.run.txn.get_referenced(table, index, &bytes, newest, rows)?;
     Ok(rows.iter().map(|r| r.row).collect())
 }
 

@@ -12,6 +12,7 @@
 
 mod aggregate;
 mod budget;
+mod current;
 mod distinct;
 mod filter;
 mod foreign_key;
@@ -42,8 +43,10 @@ use types::Datum;
 use crate::functions::EvalContext;
 use crate::plan::{Node, Plan, QueryPlan};
 
+pub(crate) use budget::Held;
 pub use budget::MemoryBudget;
 pub(crate) use machine::{Machine, SubplanState};
+pub(crate) use rows::datum_bytes;
 
 /// What an execution works with.
 pub struct ExecCx<'a> {
@@ -242,6 +245,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::SetOp(node) => Box::new(set_op::SetOp::new(node)),
         Node::LockRows(node) => Box::new(lock_rows::LockRows::new(node)),
         Node::Metered(node) => Box::new(meter::Metered::new(node)),
+        Node::Current(node) => Box::new(current::Current::new(node)),
         Node::Insert(node) => Box::new(modify::insert::Insert::new(node)),
         Node::Update(node) => Box::new(modify::update::Update::new(node)),
         Node::Delete(node) => Box::new(modify::delete::Delete::new(node)),

@@ -12,7 +12,7 @@ use crate::expr::Slot;
 use crate::plan::MaterializeNode;
 
 /// Rough bytes of a value with what it points to.
-pub(super) fn datum_bytes(value: &Datum) -> usize {
+pub(crate) fn datum_bytes(value: &Datum) -> usize {
     size_of::<Datum>()
         + match value {
             Datum::Text(text) => text.len() + 16,

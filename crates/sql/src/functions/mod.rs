@@ -107,6 +107,17 @@ pub trait EvalContext {
     fn prepared_statements(&self) -> Vec<PreparedStatement> {
         Vec::new()
     }
+    /// The session's open cursors.
+    fn cursors(&self) -> Vec<OpenCursor> {
+        Vec::new()
+    }
+    /// The row of a table that a cursor is on.
+    ///
+    /// # Errors
+    /// 34000 and 24000: no such cursor, none over the table, none on a row.
+    fn cursor_row(&self, cursor: &str, _table: Oid, _name: &str) -> Result<base::RowId> {
+        Err(base::Error::new(base::SqlState::INVALID_CURSOR_NAME, format!("cursor \"{cursor}\" does not exist")))
+    }
     /// A sequence's `last_value` and `is_called`.
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)>;
     /// `set_config`
@@ -157,6 +168,27 @@ pub struct PreparedStatement {
     pub param_types: Vec<Oid>,
     /// By PREPARE, not by the protocol.
     pub from_sql: bool,
+}
+
+/// What `pg_cursors` shows of a cursor, and where WHERE CURRENT OF finds it.
+#[derive(Clone, Debug)]
+pub struct OpenCursor {
+    /// Its name.
+    pub name: String,
+    /// The text it was declared by.
+    pub statement: std::sync::Arc<str>,
+    /// WITH HOLD
+    pub holdable: bool,
+    /// BINARY
+    pub binary: bool,
+    /// Goes backward.
+    pub scrollable: bool,
+    /// When, in microseconds since 2000-01-01 UTC.
+    pub time: i64,
+    /// Materialised by the end of its transaction.
+    pub held: bool,
+    /// The tables whose rows it is on, whether it locks them, and the rows; none between rows.
+    pub rows: Vec<(Oid, bool, Option<base::RowId>)>,
 }
 
 /// Who and where a session is.

@@ -212,12 +212,12 @@ pub(super) fn choose<'e>(
         .filter(|(_, c)| !c.used && c.mask & (1 << rel) != 0)
         .filter_map(|(i, c)| sarg(c, i, rel, available))
         .collect();
-    let testable =
-        |c: &&Conjunct| !c.used && c.mask & (1 << rel) != 0 && c.mask & !(available | 1 << rel) == 0;
+    let testable = |c: &&Conjunct| !c.used && c.mask & (1 << rel) != 0 && c.mask & !(available | 1 << rel) == 0;
     // A condition between rels that follows from others halves nothing twice.
     let counted = |c: &&Conjunct| testable(c) && (!c.derived || c.mask == 1 << rel || available != 0);
     let rows = (total * selectivity::of_rel(level, rel, conjuncts.iter().filter(counted))).max(1.0);
-    let table = OfTable { level, rel, info, conjuncts, total, rows, left: conjuncts.iter().filter(testable).count() as i32 };
+    let table =
+        OfTable { level, rel, info, conjuncts, total, rows, left: conjuncts.iter().filter(testable).count() as i32 };
     let full = Path { index: None, rows, cost: total + 1.0, reverse: false, ordered: false };
     let mut best = finish(full, wanted, false, table.left);
     // A table that is small now may not be small for long, and an index of a small one costs next to nothing.
@@ -240,7 +240,6 @@ const INDEXED_MIN: f64 = 1000.0;
 struct OfTable<'t, 'a> {
     level: &'t Level<'a>,
     rel: usize,
-    info: &'t TableInfo,
     conjuncts: &'t [Conjunct],
     /// Its rows.
     total: f64,

@@ -56,6 +56,7 @@ fn scan(scan: &ScanNode, depth: usize, out: &mut Vec<String>) {
 
 fn node(at: &Node, depth: usize, out: &mut Vec<String>) {
     match at {
+        Node::Metered(n) => node(&n.input, depth, out),
         Node::OneRow => line(depth, "Result", out),
         Node::Scan(n) => scan(n, depth, out),
         Node::System(n) => line(depth, &format!("Seq Scan on {}", n.alias), out),
@@ -69,7 +70,12 @@ fn node(at: &Node, depth: usize, out: &mut Vec<String>) {
         Node::Filter(n) => node(&n.input, depth, out),
         Node::Project(n) => node(&n.input, depth, out),
         Node::NestedLoop(n) => {
-            let kind = if n.join == JoinType::Left { "Nested Loop Left Join" } else { "Nested Loop" };
+            let kind = match n.join {
+                JoinType::Left => "Nested Loop Left Join",
+                JoinType::Semi => "Nested Loop Semi Join",
+                JoinType::Anti => "Nested Loop Anti Join",
+                JoinType::Inner | JoinType::Full => "Nested Loop",
+            };
             line(depth, kind, out);
             node(&n.outer, depth + 1, out);
             node(&n.inner, depth + 1, out);
@@ -79,6 +85,8 @@ fn node(at: &Node, depth: usize, out: &mut Vec<String>) {
                 JoinType::Inner => "Hash Join",
                 JoinType::Left => "Hash Left Join",
                 JoinType::Full => "Hash Full Join",
+                JoinType::Semi => "Hash Semi Join",
+                JoinType::Anti => "Hash Anti Join",
             };
             line(depth, kind, out);
             node(&n.probe, depth + 1, out);
@@ -121,6 +129,10 @@ fn node(at: &Node, depth: usize, out: &mut Vec<String>) {
             line(depth, kind, out);
             node(&n.left.plan.root, depth + 1, out);
             node(&n.right.plan.root, depth + 1, out);
+        }
+        Node::Current(n) => {
+            line(depth, &format!("Tid Scan on {}", n.alias), out);
+            line(depth + 1, &format!("TID Cond: CURRENT OF {}", n.cursor), out);
         }
         Node::LockRows(n) => {
             line(depth, "LockRows", out);

@@ -255,7 +255,15 @@ impl ReferencedKey {
             }
         }
         let generated = bind::generated_columns(&table.desc, &mut cx)?;
-        Ok(Statement::Update(Box::new(Update { table, query, set, checks, generated, returning: Vec::new() })))
+        Ok(Statement::Update(Box::new(Update {
+            table,
+            query,
+            set,
+            checks,
+            view_checks: Vec::new(),
+            generated,
+            returning: Vec::new(),
+        })))
     }
 }
 

@@ -76,7 +76,8 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
             }
         }
         for class in classes {
-            let members = class.iter().map(|c| (set_of(1 << c.rel).trailing_zeros() as usize, selectivity::distinct(level, c)));
+            let members =
+                class.iter().map(|c| (set_of(1 << c.rel).trailing_zeros() as usize, selectivity::distinct(level, c)));
             graph.classes.push(members.collect());
         }
         graph

@@ -102,9 +102,7 @@ pub(super) fn derive(conjuncts: &mut Vec<Conjunct>) {
         }
         if let Some((conjunct, side)) = by_values.first() {
             for member in &class {
-                let has = |(c, side): &(&Conjunct, usize)| {
-                    matches!(&c.expr, Expr::Call { args, .. } if matches!(&args[*side], Expr::Column(c) if place(c) == place(member)))
-                };
+                let has = |(c, side): &(&Conjunct, usize)| matches!(&c.expr, Expr::Call { args, .. } if matches!(&args[*side], Expr::Column(c) if place(c) == place(member)));
                 if !by_values.iter().any(has) {
                     derived.extend(with_side(&conjunct.expr, *side, *member));
                 }
@@ -113,7 +111,8 @@ pub(super) fn derive(conjuncts: &mut Vec<Conjunct>) {
         if class.len() < 3 || class.len() > CLASS_MAX {
             continue;
         }
-        let Some(pattern) = conjuncts.iter().find(|c| equated(c).is_some_and(|(a, _)| class.iter().any(|m| place(m) == place(&a))))
+        let Some(pattern) =
+            conjuncts.iter().find(|c| equated(c).is_some_and(|(a, _)| class.iter().any(|m| place(m) == place(&a))))
         else {
             continue;
         };

@@ -32,10 +32,11 @@ use types::{Datum, InputContext, OutputSettings};
 
 pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub(crate) use node::{
-    Access, AggregateCall, AggregateNode, Bound, ConflictAction, DeleteNode, DistinctNode, FilterNode, FunctionNode,
-    HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode,
-    LockTarget, MaterializeNode, MeteredNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan, RowReader, ScanNode,
-    SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowNode,
+    Access, AggregateCall, AggregateNode, Bound, ConflictAction, CurrentNode, DeleteNode, DistinctNode, FilterNode,
+    FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource,
+    LockRowsNode, LockTarget, MaterializeNode, MeteredNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan,
+    RowReader, ScanNode, SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode,
+    ValuesNode, WindowNode,
 };
 
 use crate::functions::EvalContext;
@@ -48,6 +49,17 @@ pub struct Plan {
     pub(crate) root: Arc<QueryPlan>,
     /// Changes rows: what it counts are those.
     pub(crate) changes: bool,
+    /// What follows the result's columns in each row of a cursor's query: identities of the rows of these tables.
+    pub(crate) row_ids: Vec<RowOf>,
+}
+
+/// A table whose rows a cursor's query passes on.
+#[derive(Clone, Debug)]
+pub struct RowOf {
+    /// The table.
+    pub table: Oid,
+    /// FOR UPDATE or kin locks them.
+    pub locked: bool,
 }
 
 /// What the planner asks about tables.
@@ -100,6 +112,23 @@ pub fn plan(
     run(statement, &PlanContext { catalog, stats, params: walk::params(statement), hints, eval, explains })
 }
 
+/// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_cursor(
+    query: &ir::Query,
+    catalog: &Catalog,
+    stats: &dyn PlannerStats,
+    circumstances: Circumstances<'_>,
+) -> Result<Arc<Plan>> {
+    let params = walk::params(&Statement::Select(Box::new(query.clone())));
+    let Circumstances { hints, eval, explains } = circumstances;
+    let cx = PlanContext { catalog, stats, params, hints, eval, explains };
+    let (root, row_ids) = query::plan_cursor(query, &cx)?;
+    Ok(Arc::new(Plan { root: Arc::new(root), changes: false, row_ids }))
+}
+
 /// Plans a statement whose frame has room for at least `params` parameters.
 pub(crate) fn plan_with_params(
     statement: &Statement,
@@ -118,12 +147,21 @@ fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {
         Statement::Update(update) => modify::update(update, cx)?,
         Statement::Delete(delete) => modify::delete(delete, cx)?,
     };
-    Ok(Arc::new(Plan { root: Arc::new(root), changes: !matches!(statement, Statement::Select(_)) }))
+    Ok(Arc::new(Plan {
+        root: Arc::new(root),
+        changes: !matches!(statement, Statement::Select(_)),
+        row_ids: Vec::new(),
+    }))
 }
 
 impl Plan {
     pub(crate) fn query(&self) -> &Arc<QueryPlan> {
         &self.root
+    }
+
+    /// Whether its rows come again, backward, without being kept: a cursor that does not say how it scrolls can then.
+    pub(crate) fn goes_backward(&self) -> bool {
+        self.root.root.goes_backward()
     }
 
     /// EXPLAIN's lines.

@@ -7,8 +7,8 @@ use engine_api::{ConflictArbiter, RowLockMode};
 
 use super::level::Level;
 use super::node::{
-    ConflictAction, DeleteNode, InsertNode, InsertRows, Node, PlannedTable, QueryPlan, RowWriter, SubqueryNode, Target,
-    UpdateNode,
+    ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, Node, PlannedTable, QueryPlan, RowWriter,
+    SubqueryNode, Target, UpdateNode,
 };
 use super::{PlanContext, foreign_key, join, query, walk};
 use crate::expr::{Code, Slot};
@@ -27,15 +27,15 @@ fn target(
     level: &mut Level<'_>,
     rel: usize,
     info: &Arc<TableInfo>,
-    checks: &[(String, Expr)],
+    (checks, view_checks): (&[(String, Expr)], &[(String, Expr)]),
     generated: &[(usize, Expr)],
     returning: &[ir::Target],
     kinds: Kinds,
 ) -> Result<(Target, Vec<Slot>)> {
     let slots = level.use_all(rel);
     let row_slot = level.row_slot(rel);
-    let checks =
-        checks.iter().map(|(name, condition)| Ok((name.clone(), level.compile(condition)?))).collect::<Result<_>>()?;
+    let checks = named(level, checks)?;
+    let view_checks = named(level, view_checks)?;
     let generated = compile_set(level, generated)?;
     let (mut output, mut computed) = (Vec::new(), Vec::new());
     for column in returning {
@@ -55,6 +55,7 @@ fn target(
         row_slot,
         slots,
         checks,
+        view_checks,
         generated,
         references: if kinds.inserts { foreign_key::referencing(info, level.cx.catalog)? } else { Vec::new() },
         referenced: if kinds.removes { foreign_key::referenced(info, level.cx.catalog)? } else { Vec::new() },
@@ -62,6 +63,11 @@ fn target(
         returns: !returning.is_empty(),
     };
     Ok((target, output))
+}
+
+/// Compiles conditions that have names.
+fn named(level: &mut Level<'_>, conditions: &[(String, Expr)]) -> Result<Vec<(String, Code)>> {
+    conditions.iter().map(|(name, condition)| Ok((name.clone(), level.compile(condition)?))).collect()
 }
 
 /// The row lock that an update of these columns takes: the strongest if a key that others may point to can change.
@@ -94,8 +100,15 @@ pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<QueryPlan>
     let mut level = Level::new(cx, rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
     let updates = insert.on_conflict.as_ref().is_some_and(|c| c.update.is_some());
     let kinds = Kinds { inserts: true, removes: updates };
-    let (target, output) =
-        target(&mut level, 0, &insert.table, &insert.checks, &insert.generated, &insert.returning, kinds)?;
+    let (target, output) = target(
+        &mut level,
+        0,
+        &insert.table,
+        (&insert.checks, &insert.view_checks),
+        &insert.generated,
+        &insert.returning,
+        kinds,
+    )?;
     let (source, source_slots) = source(&mut level, &insert.source)?;
     let columns = insert
         .columns
@@ -156,15 +169,36 @@ fn may_repeat(query: &Query) -> bool {
     !matches!(query.from[..], [From::Rel(_)])
 }
 
+/// The rows to change: those of FROM and WHERE, or the one that a cursor is on.
+fn rows(level: &mut Level<'_>, query: &Query, table: &Arc<TableInfo>) -> Result<Node> {
+    let Some(cursor) = &query.current_of else {
+        return Ok(join::from_where(level, &query.from, query.filter.as_ref(), None)?.node);
+    };
+    if !matches!(query.from[..], [From::Rel(0)]) {
+        return Err(Error::unsupported("WHERE CURRENT OF with other tables is not supported"));
+    }
+    let reader = level.reader(0, table)?;
+    let alias = level.rels[0].alias.clone();
+    let node = CurrentNode { table: PlannedTable::new(table), alias, reader, cursor: cursor.clone() };
+    Ok(Node::Current(Arc::new(node)))
+}
+
 /// Plans an UPDATE.
 pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<QueryPlan> {
     let query: &Query = &update.query;
     let statement = Statement::Update(Box::new(update.clone()));
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
     let kinds = Kinds { inserts: true, removes: true };
-    let (target, output) =
-        target(&mut level, 0, &update.table, &update.checks, &update.generated, &update.returning, kinds)?;
-    let input = join::from_where(&mut level, &query.from, query.filter.as_ref(), None)?.node;
+    let (target, output) = target(
+        &mut level,
+        0,
+        &update.table,
+        (&update.checks, &update.view_checks),
+        &update.generated,
+        &update.returning,
+        kinds,
+    )?;
+    let input = rows(&mut level, query, &update.table)?;
     let recheck = query::qualification(&mut level, query)?;
     let set = compile_set(&mut level, &update.set)?;
     let changes: Vec<usize> = update.set.iter().chain(&update.generated).map(|(column, _)| *column).collect();
@@ -183,8 +217,8 @@ pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<QueryPlan>
     let statement = Statement::Delete(Box::new(delete.clone()));
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
     let kinds = Kinds { inserts: false, removes: true };
-    let (target, output) = target(&mut level, 0, &delete.table, &[], &[], &delete.returning, kinds)?;
-    let input = join::from_where(&mut level, &query.from, query.filter.as_ref(), None)?.node;
+    let (target, output) = target(&mut level, 0, &delete.table, (&[], &[]), &[], &delete.returning, kinds)?;
+    let input = rows(&mut level, query, &delete.table)?;
     let recheck = query::qualification(&mut level, query)?;
     let node = DeleteNode { target, input, recheck, may_repeat: may_repeat(query) };
     finish(level, Node::Delete(Arc::new(node)), output)

@@ -69,6 +69,7 @@ pub(crate) enum Node {
     LockRows(Arc<LockRowsNode>),
     /// Any of the others, counted for EXPLAIN; only in plans made for that.
     Metered(Arc<MeteredNode>),
+    Current(Arc<CurrentNode>),
     Insert(Arc<InsertNode>),
     Update(Arc<UpdateNode>),
     Delete(Arc<DeleteNode>),
@@ -96,6 +97,36 @@ pub(crate) struct Meter {
     /// Nanoseconds until the first row of each loop, summed; and in all.
     pub first_nanos: AtomicU64,
     pub nanos: AtomicU64,
+}
+
+impl Node {
+    /// Whether PostgreSQL's operator of this kind can run backward.
+    pub fn goes_backward(&self) -> bool {
+        match self {
+            Node::Scan(_) | Node::System(_) | Node::Function(_) | Node::Values(_) => true,
+            Node::Sort(_) | Node::Materialize(_) => true,
+            Node::Metered(n) => n.input.goes_backward(),
+            Node::Subquery(n) => n.subplan.plan.root.goes_backward(),
+            Node::Filter(n) => n.input.goes_backward(),
+            Node::Project(n) => n.input.goes_backward(),
+            Node::Limit(n) => n.input.goes_backward(),
+            Node::SetOp(n) if n.op == SetOp::Union && n.all => {
+                n.left.plan.root.goes_backward() && n.right.plan.root.goes_backward()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether each of its rows is a row of the one table below it.
+    pub fn passes_rows(&self) -> bool {
+        match self {
+            Node::Scan(_) => true,
+            Node::Filter(n) => n.input.passes_rows(),
+            Node::Project(n) => n.input.passes_rows(),
+            Node::Limit(n) => n.input.passes_rows(),
+            _ => false,
+        }
+    }
 }
 
 /// A stored table in a plan. Opened once; the plan is dropped when the catalog changes.
@@ -456,6 +487,15 @@ pub(crate) struct LockRowsNode {
     pub recompute: Vec<(Slot, Code)>,
 }
 
+/// The row of a table on which a cursor is.
+#[derive(Debug)]
+pub(crate) struct CurrentNode {
+    pub table: Arc<PlannedTable>,
+    pub alias: String,
+    pub reader: RowReader,
+    pub cursor: String,
+}
+
 #[derive(Debug)]
 pub(crate) struct LockTarget {
     pub table: Arc<PlannedTable>,
@@ -475,6 +515,8 @@ pub(crate) struct Target {
     /// Slots of all columns (attribute number - 1).
     pub slots: Vec<Slot>,
     pub checks: Vec<(String, Code)>,
+    /// WITH CHECK OPTION of views that are written through.
+    pub view_checks: Vec<(String, Code)>,
     /// Generated columns (attribute number - 1), computed when all others are.
     pub generated: Vec<(usize, Code)>,
     /// Keys of this table that point to others.

@@ -71,7 +71,12 @@ pub(super) enum Order {
     Part(usize),
     /// A part that comes first with its keys made distinct.
     Distinct(usize),
-    Join { left: Box<Order>, right: Box<Order>, method: Method, rows: f64 },
+    Join {
+        left: Box<Order>,
+        right: Box<Order>,
+        method: Method,
+        rows: f64,
+    },
 }
 
 #[derive(Clone, Copy)]

@@ -12,7 +12,7 @@ use super::node::{
     AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
     ProjectNode, QueryPlan, SetOpNode, SortNode, SortSlot, ValuesNode,
 };
-use super::{PlanContext, walk, window};
+use super::{PlanContext, RowOf, rewrite, selectivity, walk, window};
 use crate::bind::visit::same;
 use crate::expr::{Code, Resolve, Slot};
 use crate::ir::{Body, Expr, From, Query, RelKind};
@@ -23,8 +23,38 @@ pub(super) fn plan_top(query: &Query, cx: &PlanContext<'_>) -> Result<QueryPlan>
     if outer.is_empty() { Ok(plan) } else { Err(Error::internal("the outermost query refers to one around it")) }
 }
 
+/// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
+pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
+    let locked: Vec<usize> = query.locking.iter().map(|lock| lock.rel).collect();
+    let alone = match query.from[..] {
+        [From::Rel(rel)] if locked.is_empty() && matches!(query.body, Body::Select) => vec![rel],
+        _ => Vec::new(),
+    };
+    let mut slots = Vec::new();
+    for &rel in locked.iter().chain(&alone) {
+        if let RelKind::Table(info) = &query.rels[rel].kind {
+            let row = RowOf { table: info.desc.oid, locked: !locked.is_empty() };
+            slots.push((row, level.row_slot(rel)));
+        }
+    }
+    let (node, mut output) = build(&mut level, query)?;
+    // Above a sort or a group there is no row of the table any more, unless locks need it.
+    if locked.is_empty() && !node.passes_rows() {
+        slots.clear();
+    }
+    output.extend(slots.iter().map(|(_, slot)| *slot));
+    let (plan, outer) = level.finish(node, output);
+    if !outer.is_empty() {
+        return Err(Error::internal("the outermost query refers to one around it"));
+    }
+    Ok((plan, slots.into_iter().map(|(row, _)| row).collect()))
+}
+
 /// Plans a query. Answers also what it takes from the query around it.
 pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<(Outer, Slot)>)> {
+    let rewritten = rewrite::rewrite(query);
+    let query = rewritten.as_ref().unwrap_or(query);
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
     for lock in &query.locking {
         level.row_slot(lock.rel);
@@ -37,36 +67,22 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     let grouped = !query.group_by.is_empty() || !query.aggs.is_empty() || query.having.is_some();
     let wanted = wanted_order(query, grouped);
     let wanted = wanted.as_deref().map(|w| (w, query.limit.is_some() && query.distinct.is_none()));
-    let mut ordered = false;
-    let mut node = match &query.body {
-        Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
-            Some(node) => node,
-            None => {
-                let joined = join::from_where(level, &query.from, query.filter.as_ref(), wanted)?;
-                ordered = joined.ordered;
-                joined.node
-            }
-        },
-        Body::Values(rows) => {
-            let slots = level.use_all(0);
-            let rows = rows.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
-            Node::Values(Arc::new(ValuesNode { rows, slots }))
-        }
-        Body::SetOp { op, all, left, right } => {
-            let slots = level.use_all(0);
-            let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
-            let (left, right) = (level.subplan(left)?, level.subplan(right)?);
-            Node::SetOp(Arc::new(SetOpNode { op: *op, all: *all, left, right, slots, types }))
-        }
-    };
+    let Source { mut node, mut rows, mut cost, ordered } = source(level, query, grouped, wanted)?;
+    // Every rel of FROM; what is above its rows is no wider.
+    let all = super::access::Mask::MAX;
     if grouped {
+        cost += rows * 1.5;
+        rows = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
         node = aggregate(level, query, node)?;
+        node = level.note_from(node, all, rows, cost, cost + rows * 0.2);
+        cost += rows * 0.2;
     }
     if let Some(having) = &query.having {
         let mut list = Vec::new();
         walk::conjuncts(having.clone(), &mut list);
         let conditions = level.compile_all(&list)?;
         node = Node::Filter(Arc::new(FilterNode { input: node, conditions }));
+        rows = (rows / 3.0).max(1.0);
     }
     node = window::windows(level, node)?;
     let (targets, computed) = targets(level, query)?;
@@ -80,6 +96,10 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         debug_assert!(on.is_empty());
         let keys = (0..targets.len()).filter(|&i| !query.targets[i].junk).map(typed).collect();
         node = Node::Distinct(Arc::new(DistinctNode { input: node, keys }));
+        let exprs: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.clone()).collect();
+        cost += rows * 1.5;
+        rows = selectivity::groups(level, &exprs, rows);
+        node = level.note(node, all, rows, cost);
     }
     let distinct_on = query.distinct.as_ref().filter(|on| !on.is_empty());
     if !query.order_by.is_empty() && !ordered {
@@ -91,21 +111,86 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             _ => None,
         };
         node = sort(level, query, node, &targets, limit);
+        cost += rows * rows.max(2.0).log2() * 0.2;
+        if matches!(node, Node::Sort(_)) {
+            node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
+        }
     }
     if let Some(on) = distinct_on {
         let keys = on.iter().map(|&i| typed(i)).collect();
-        node = Node::Distinct(Arc::new(DistinctNode { input: node, keys }));
+        node = level.note(Node::Distinct(Arc::new(DistinctNode { input: node, keys })), all, rows, cost);
     }
     if !query.locking.is_empty() {
         node = lock_rows(level, query, node, computed)?;
+        node = level.note(node, all, rows, cost + rows);
     }
     if query.limit.is_some() || query.offset.is_some() {
         let limit = query.limit.as_ref().map(|l| level.compile(l)).transpose()?;
         let offset = query.offset.as_ref().map(|o| level.compile(o)).transpose()?;
         let ties = if query.with_ties { sort_slots(level, query, &targets) } else { Vec::new() };
+        let wanted = limited(query, rows);
         node = Node::Limit(Arc::new(LimitNode { input: node, limit, offset, ties }));
+        // What is not read costs nothing, unless all had to be sorted or grouped first.
+        let blocks = grouped || (!query.order_by.is_empty() && !ordered) || query.distinct.is_some();
+        cost = if blocks { cost } else { cost * (wanted / rows.max(1.0)).min(1.0) };
+        rows = wanted;
+        node = level.note(node, all, rows, cost);
     }
+    level.result = (rows, cost);
     Ok((node, visible))
+}
+
+/// Rows that LIMIT and OFFSET leave, as far as they are known; PostgreSQL takes a tenth of the others.
+fn limited(query: &Query, rows: f64) -> f64 {
+    let known = |expr: &Option<Expr>| match expr {
+        Some(Expr::Const(types::Datum::Int8(value), _)) => Some((*value).max(0) as f64),
+        _ => None,
+    };
+    let rest = match (&query.offset, known(&query.offset)) {
+        (None, _) => rows,
+        (Some(_), offset) => (rows - offset.unwrap_or(rows * 0.1)).max(1.0),
+    };
+    match &query.limit {
+        Some(Expr::Const(types::Datum::Null, _)) | None => rest,
+        Some(_) => known(&query.limit).unwrap_or(rest * 0.1).clamp(1.0, rest.max(1.0)),
+    }
+}
+
+/// Where the rows of a query come from.
+struct Source {
+    node: Node,
+    rows: f64,
+    cost: f64,
+    /// The wanted order comes by itself.
+    ordered: bool,
+}
+
+fn source(level: &mut Level<'_>, query: &Query, grouped: bool, wanted: Option<(&WantedOrder, bool)>) -> Result<Source> {
+    Ok(match &query.body {
+        Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
+            Some(node) => Source { node, rows: 1.0, cost: 4.0, ordered: false },
+            None => {
+                let joined = join::from_where(level, &query.from, query.filter.as_ref(), wanted)?;
+                Source { node: joined.node, rows: joined.rows, cost: joined.cost, ordered: joined.ordered }
+            }
+        },
+        Body::Values(values) => {
+            let slots = level.use_all(0);
+            let compiled = values.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
+            let node = Node::Values(Arc::new(ValuesNode { rows: compiled, slots }));
+            let rows = values.len() as f64;
+            Source { node: level.note(node, 0, rows, rows * 0.1), rows, cost: rows * 0.1, ordered: false }
+        }
+        Body::SetOp { op, all, left, right } => {
+            let slots = level.use_all(0);
+            let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
+            let (left, right) = (level.subplan(left)?, level.subplan(right)?);
+            let (rows, cost) = (left.plan.rows + right.plan.rows, left.plan.cost + right.plan.cost);
+            let cost = if *all && *op == crate::ir::SetOp::Union { cost } else { cost + rows * 1.5 };
+            let node = Node::SetOp(Arc::new(SetOpNode { op: *op, all: *all, left, right, slots, types }));
+            Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: false }
+        }
+    })
 }
 
 /// The order that a scan of the only table should have, if ORDER BY is about its columns alone.

@@ -102,7 +102,8 @@ fn dead_rel() -> Rel {
 /// A FROM list as one item.
 fn joined(mut from: Vec<From>) -> Option<From> {
     let first = (!from.is_empty()).then(|| from.remove(0))?;
-    let join = |left, right| From::Join { kind: JoinKind::Inner, left: Box::new(left), right: Box::new(right), on: None };
+    let join =
+        |left, right| From::Join { kind: JoinKind::Inner, left: Box::new(left), right: Box::new(right), on: None };
     Some(from.into_iter().fold(first, join))
 }
 
@@ -269,11 +270,7 @@ fn is_simple(expr: &Expr) -> bool {
 /// Takes a plain subquery apart: its FROM, and its WHERE with `equal` of its first column.
 ///
 /// The condition is `None` if nothing ties it to the query around it: then it runs once as it is.
-fn correlated(
-    query: &mut Query,
-    inner: &Query,
-    equal: Option<&dyn Fn(Expr) -> Expr>,
-) -> Option<(From, Option<Expr>)> {
+fn correlated(query: &mut Query, inner: &Query, equal: Option<&dyn Fn(Expr) -> Expr>) -> Option<(From, Option<Expr>)> {
     // How often a row comes makes no difference to a semi-join; what DISTINCT ON keeps does.
     let distinct = inner.distinct.as_ref().is_none_or(|on| on.is_empty());
     if !is_plain(inner) || !distinct || query.rels.len() + inner.rels.len() > RELS_MAX {

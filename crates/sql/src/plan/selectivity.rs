@@ -38,7 +38,7 @@ fn value_of<'e>(level: &'e Level<'_>, expr: &'e Expr) -> Option<&'e Datum> {
     match expr {
         Expr::Const(value, _) => Some(value),
         Expr::Param(number, _) => level.cx.hints.get(*number),
-        Expr::Cast { arg, kind: CastKind::Relabel, .. } => value_of(level, rel, arg),
+        Expr::Cast { arg, kind: CastKind::Relabel, .. } => value_of(level, arg),
         _ => None,
     }
 }
@@ -359,7 +359,7 @@ fn tried(level: &Level<'_>, rel: usize, expr: &Expr) -> Option<f64> {
     if of.histogram.is_empty() {
         return Some(share + rest.max(0.0) * UNKNOWN);
     }
-    let mut found = 0.0;
+    let mut found: f64 = 0.0;
     for value in &of.histogram {
         found += if holds(value)? { 1.0 } else { 0.0 };
     }

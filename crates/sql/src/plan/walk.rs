@@ -132,13 +132,13 @@ pub(super) fn walk_statement<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a
                 update.filter.iter().for_each(|e| walk(e, 0, f));
             }
             insert.returning.iter().for_each(|t| walk(&t.expr, 0, f));
-            insert.checks.iter().for_each(|(_, e)| walk(e, 0, f));
+            insert.checks.iter().chain(&insert.view_checks).for_each(|(_, e)| walk(e, 0, f));
             insert.generated.iter().for_each(|(_, e)| walk(e, 0, f));
         }
         Statement::Update(update) => {
             walk_query(&update.query, 0, f);
             update.set.iter().for_each(|(_, e)| walk(e, 0, f));
-            update.checks.iter().for_each(|(_, e)| walk(e, 0, f));
+            update.checks.iter().chain(&update.view_checks).for_each(|(_, e)| walk(e, 0, f));
             update.generated.iter().for_each(|(_, e)| walk(e, 0, f));
             update.returning.iter().for_each(|t| walk(&t.expr, 0, f));
         }

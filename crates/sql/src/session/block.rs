@@ -7,8 +7,12 @@ use base::{Error, Notice, Result, Severity, SqlState};
 use engine_api::{Isolation, Savepoint, Step, TxnOptions};
 use rupg_sql::nodes::{Node, TransactionStmt, TransactionStmtKind};
 
+use super::portal::Portal;
 use super::settings::isolation_of;
 use super::{Block, NamedSavepoint, Output, Session};
+
+/// Savepoints of one transaction at a time: each costs some hundred bytes.
+const SAVEPOINTS_MAX: usize = 1 << 18;
 
 /// Characteristics given with BEGIN or SET TRANSACTION.
 #[derive(Default)]
@@ -17,10 +21,11 @@ pub(super) struct Modes {
     /// The level is to be shown as READ UNCOMMITTED, which means READ COMMITTED.
     pub uncommitted: bool,
     pub read_only: Option<bool>,
+    pub deferrable: Option<bool>,
 }
 
 /// Reads the option list of BEGIN / SET TRANSACTION.
-pub(super) fn modes(options: &[Option<Node>]) -> Result<Modes> {
+pub(super) fn modes(options: &[Option<Node>]) -> Modes {
     let mut modes = Modes::default();
     for option in options.iter().flatten() {
         let Node::DefElem(option) = option else { continue };
@@ -29,23 +34,19 @@ pub(super) fn modes(options: &[Option<Node>]) -> Result<Modes> {
             Some("transaction_isolation") => {
                 let level = arg.and_then(text_of).unwrap_or_default();
                 modes.uncommitted = level.eq_ignore_ascii_case("read uncommitted");
-                modes.isolation = Some(supported_isolation(isolation_of(&level))?);
+                modes.isolation = Some(isolation_of(&level.to_ascii_lowercase()));
             }
             Some("transaction_read_only") => modes.read_only = Some(arg.and_then(number_of) == Some(1)),
+            Some("transaction_deferrable") => modes.deferrable = Some(arg.and_then(number_of) == Some(1)),
             _ => {}
         }
     }
-    Ok(modes)
+    modes
 }
 
-/// SERIALIZABLE is refused rather than given a weaker meaning.
-pub(super) fn supported_isolation(level: Isolation) -> Result<Isolation> {
-    match level {
-        Isolation::Serializable => {
-            Err(Error::unsupported("isolation level SERIALIZABLE is not supported").hint("Use REPEATABLE READ."))
-        }
-        level => Ok(level),
-    }
+/// 25001
+fn too_late(message: &str) -> Error {
+    Error::new(SqlState::ACTIVE_SQL_TRANSACTION, message)
 }
 
 /// The text of a string constant or name.
@@ -77,6 +78,12 @@ fn no_transaction() -> Notice {
     Error::with_severity(Severity::Warning, SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
 }
 
+impl Modes {
+    fn is_given(&self) -> bool {
+        self.uncommitted || self.isolation.is_some() || self.read_only.is_some() || self.deferrable.is_some()
+    }
+}
+
 impl Session {
     /// The error for anything but the end of a failed block.
     pub(super) fn check_not_failed(&self) -> Result<()> {
@@ -105,19 +112,36 @@ impl Session {
         if self.txn.is_some() {
             return Ok(());
         }
-        let (isolation, read_only) = {
-            let settings = self.environment.settings.borrow();
-            (settings.default_isolation(), settings.default_read_only())
-        };
-        let isolation = supported_isolation(isolation)?;
-        self.read_only = read_only;
-        self.environment.transaction_start.set(self.environment.statement_start.get());
-        self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only }));
+        self.begin_transaction(Modes::default());
         Ok(())
+    }
+
+    /// Opens a transaction with these characteristics, and the defaults for the others.
+    fn begin_transaction(&mut self, modes: Modes) {
+        let (isolation, read_only, is_usual) = {
+            let settings = self.environment.settings.borrow();
+            (settings.default_isolation(), settings.default_read_only(), settings.has_usual_modes())
+        };
+        let isolation = modes.isolation.unwrap_or(isolation);
+        self.read_only = modes.read_only.unwrap_or(read_only);
+        self.has_queried = false;
+        self.environment.read_only.set(self.read_only);
+        self.environment.transaction_start.set(self.environment.statement_start.get());
+        self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only: self.read_only }));
+        if !is_usual || modes.is_given() {
+            self.show_modes(&modes);
+        }
     }
 
     /// Commits the open transaction, if any. The gate rises to it.
     pub(super) async fn commit_transaction(&mut self, out: &mut dyn Output) -> Result<()> {
+        if self.txn.is_some()
+            && self.holds_cursors()
+            && let Err(error) = Box::pin(self.hold_cursors()).await
+        {
+            self.abort_transaction();
+            return Err(error);
+        }
         let Some(mut txn) = self.txn.take() else {
             return Ok(());
         };
@@ -164,8 +188,11 @@ impl Session {
     fn end_block(&mut self) {
         self.block = Block::None;
         self.savepoints.clear();
-        self.portals.clear();
+        self.retain_portals(Portal::is_held);
         self.read_only = false;
+        self.has_queried = false;
+        self.has_deferrable = false;
+        self.environment.read_only.set(false);
     }
 
     /// Undoes all of a large transaction but little, in parts between which other connections of the core have their turns.
@@ -197,7 +224,8 @@ impl Session {
                     txn.end_command();
                 }
                 self.block = Block::Failed;
-                self.portals.clear();
+                let level = self.savepoints.len();
+                self.retain_portals(|portal| portal.is_held() || portal.level < level);
             }
             (_, None) => {
                 if let Some(mut txn) = self.txn.take() {
@@ -205,7 +233,7 @@ impl Session {
                     self.gate = self.gate.max(txn.gate());
                 }
                 self.block = Block::Failed;
-                self.portals.clear();
+                self.retain_portals(Portal::is_held);
             }
         }
     }
@@ -258,20 +286,9 @@ impl Session {
             ));
             return Ok(());
         }
-        let modes = modes(options)?;
+        let modes = modes(options);
         if self.txn.is_none() {
-            let defaults = {
-                let settings = self.environment.settings.borrow();
-                (settings.default_isolation(), settings.default_read_only())
-            };
-            let isolation = match modes.isolation {
-                Some(level) => level,
-                None => supported_isolation(defaults.0)?,
-            };
-            self.read_only = modes.read_only.unwrap_or(defaults.1);
-            self.environment.transaction_start.set(self.environment.statement_start.get());
-            self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only: self.read_only }));
-            self.show_modes(modes.uncommitted);
+            self.begin_transaction(modes);
         } else {
             // The transaction of a query with several statements becomes a block, if it can have the modes still.
             self.set_transaction(modes)?;
@@ -280,50 +297,84 @@ impl Session {
         Ok(())
     }
 
-    /// `SET TRANSACTION`: only before the first query of the transaction.
+    /// `SET TRANSACTION`: mostly only before the first query of the transaction.
     pub(super) fn set_transaction(&mut self, modes: Modes) -> Result<()> {
         let Some(txn) = &self.txn else {
             return Ok(());
         };
-        if let Some(isolation) = modes.isolation.filter(|level| *level != txn.isolation()) {
-            if txn.id().is_some() || txn.has_view() {
-                return Err(Error::new(
-                    SqlState::ACTIVE_SQL_TRANSACTION,
-                    "SET TRANSACTION ISOLATION LEVEL must be called before any query",
-                ));
+        let begun = self.has_queried || txn.id().is_some() || txn.has_view();
+        let inside = !self.savepoints.is_empty();
+        let mut isolation = txn.isolation();
+        if let Some(level) = modes.isolation.filter(|level| *level != isolation) {
+            if begun {
+                return Err(too_late("SET TRANSACTION ISOLATION LEVEL must be called before any query"));
             }
-            let read_only = modes.read_only.unwrap_or(self.read_only);
+            if inside {
+                return Err(too_late("SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"));
+            }
+            isolation = level;
+        }
+        let read_only = modes.read_only.unwrap_or(self.read_only);
+        if self.read_only && !read_only {
+            if self.savepoints.last().is_some_and(|savepoint| savepoint.read_only) {
+                return Err(too_late("cannot set transaction read-write mode inside a read-only transaction"));
+            }
+            if begun {
+                return Err(too_late("transaction read-write mode must be set before any query"));
+            }
+        }
+        if modes.deferrable.is_some() {
+            if inside {
+                return Err(too_late("SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"));
+            }
+            if begun {
+                return Err(too_late("SET TRANSACTION [NOT] DEFERRABLE must be called before any query"));
+            }
+        }
+        if !begun && !inside {
+            // What was said to the engine at the beginning is said anew.
             self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only }));
         }
-        if let Some(read_only) = modes.read_only {
-            let begun = self.txn.as_ref().is_some_and(|txn| txn.id().is_some() || txn.has_view());
-            if self.read_only && !read_only && begun {
-                return Err(Error::new(
-                    SqlState::ACTIVE_SQL_TRANSACTION,
-                    "transaction read-write mode must be set before any query",
-                ));
-            }
-            self.read_only = read_only;
-        }
-        self.show_modes(modes.uncommitted);
+        self.read_only = read_only;
+        self.environment.read_only.set(read_only);
+        self.show_modes(&modes);
         Ok(())
     }
 
-    /// `SHOW transaction_isolation` and `transaction_read_only` tell the truth inside the block.
-    fn show_modes(&mut self, uncommitted: bool) {
+    /// `SHOW transaction_isolation` and kin tell the truth inside the transaction.
+    fn show_modes(&mut self, modes: &Modes) {
         let Some(txn) = &self.txn else { return };
+        let inside = self.savepoint_level();
+        let mut settings = self.environment.settings.borrow_mut();
+        let default = settings.show("default_transaction_isolation").unwrap_or_default();
+        let shown = settings.show("transaction_isolation").unwrap_or_default();
         let level = match txn.isolation() {
-            _ if uncommitted => "read uncommitted",
+            Isolation::ReadCommitted if modes.uncommitted => "read uncommitted",
+            Isolation::ReadCommitted if modes.isolation.is_some() => "read committed",
+            Isolation::ReadCommitted if shown == "read uncommitted" || default == "read uncommitted" => {
+                "read uncommitted"
+            }
             Isolation::ReadCommitted => "read committed",
             Isolation::RepeatableRead => "repeatable read",
             Isolation::Serializable => "serializable",
         };
-        let mut settings = self.environment.settings.borrow_mut();
-        let read_only = if self.read_only { "on" } else { "off" };
-        for (name, value) in [("transaction_isolation", level), ("transaction_read_only", read_only)] {
+        let word = |on: bool| if on { "on" } else { "off" };
+        let deferrable = match modes.deferrable {
+            Some(deferrable) => word(deferrable).to_string(),
+            None if self.has_deferrable => settings.show("transaction_deferrable").unwrap_or_default(),
+            None => settings.show("default_transaction_deferrable").unwrap_or_default(),
+        };
+        self.has_deferrable = true;
+        let read_only = word(self.read_only);
+        let shown = [
+            ("transaction_isolation", level),
+            ("transaction_read_only", read_only),
+            ("transaction_deferrable", &deferrable),
+        ];
+        for (name, value) in shown {
             if settings.show(name).as_deref() != Some(value) {
-                // Both values come from the table of words these settings accept.
-                let _ = settings.set(name, value, true, 0);
+                // The values come from the tables of words these settings accept.
+                let _ = settings.set(name, value, true, inside);
             }
         }
     }
@@ -335,11 +386,10 @@ impl Session {
             Block::None => self.environment.notices.borrow_mut().push(no_transaction()),
             Block::Open => {}
         }
-        let isolation = self.txn.as_ref().map(|txn| txn.isolation());
-        let read_only = self.read_only;
+        let modes = self.modes_to_chain();
         self.commit_transaction(out).await?;
         if chain {
-            self.chain_block(isolation, read_only);
+            self.chain_block(modes);
         }
         Ok("COMMIT")
     }
@@ -351,20 +401,32 @@ impl Session {
             }
             self.environment.notices.borrow_mut().push(no_transaction());
         }
-        let isolation = self.txn.as_ref().map(|txn| txn.isolation());
-        let read_only = self.read_only;
+        let modes = self.modes_to_chain();
         self.abort_transaction();
         if chain {
-            self.chain_block(isolation, read_only);
+            self.chain_block(modes);
         }
         Ok("ROLLBACK")
     }
 
-    fn chain_block(&mut self, isolation: Option<Isolation>, read_only: bool) {
-        let isolation = isolation.unwrap_or_default();
-        self.read_only = read_only;
-        self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only }));
-        self.show_modes(false);
+    /// The characteristics that AND CHAIN hands on. A block that failed outside of its savepoints has lost its own.
+    fn modes_to_chain(&self) -> Modes {
+        if self.txn.is_none() {
+            return Modes::default();
+        }
+        let settings = self.environment.settings.borrow();
+        let is_on = |name| settings.show(name).as_deref() == Some("on");
+        let level = settings.show("transaction_isolation").unwrap_or_default();
+        Modes {
+            isolation: Some(self.txn.as_ref().map_or_else(|| isolation_of(&level), |txn| txn.isolation())),
+            uncommitted: level == "read uncommitted",
+            read_only: Some(self.read_only),
+            deferrable: Some(is_on("transaction_deferrable")),
+        }
+    }
+
+    fn chain_block(&mut self, modes: Modes) {
+        self.begin_transaction(modes);
         self.block = Block::Open;
     }
 
@@ -381,9 +443,13 @@ impl Session {
     fn savepoint(&mut self, name: &str) -> Result<()> {
         self.require_block("SAVEPOINT")?;
         self.ensure_transaction()?;
+        if self.savepoints.len() >= SAVEPOINTS_MAX {
+            return Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory")
+                .detail(format!("A transaction can have at most {SAVEPOINTS_MAX} savepoints at a time.")));
+        }
         let txn = self.txn.as_mut().expect("just ensured");
         let point = txn.savepoint();
-        self.savepoints.push(NamedSavepoint { name: name.to_string(), point });
+        self.savepoints.push(NamedSavepoint { name: name.to_string(), point, read_only: self.read_only });
         Ok(())
     }
 
@@ -396,7 +462,13 @@ impl Session {
     fn release(&mut self, name: &str) -> Result<()> {
         self.require_block("RELEASE SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
+        let NamedSavepoint { point, read_only, .. } = self.savepoints[at];
+        self.transaction().release(point);
         self.savepoints.truncate(at);
+        for portal in self.portals.values_mut() {
+            portal.level = portal.level.min(at);
+        }
+        self.restore_read_only(read_only);
         Ok(())
     }
 
@@ -409,9 +481,19 @@ impl Session {
         let txn = self.txn.as_mut().expect("a block with savepoints keeps its transaction");
         txn.rollback_to(point);
         self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);
-        self.portals.clear();
+        self.restore_read_only(self.savepoints[at].read_only);
+        self.retain_portals(|portal| portal.is_held() || portal.level <= at);
         self.block = Block::Open;
         Ok(())
+    }
+
+    /// The end of a part between savepoints ends what it said of read-only.
+    fn restore_read_only(&mut self, read_only: bool) {
+        if self.read_only != read_only {
+            self.read_only = read_only;
+            self.environment.read_only.set(read_only);
+            self.show_modes(&Modes::default());
+        }
     }
 
     /// Savepoint depth, for settings changed inside.

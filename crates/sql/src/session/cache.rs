@@ -55,7 +55,8 @@ impl Entry {
     }
 }
 
-fn cost(text: &str) -> usize {
+/// What a statement is taken to cost.
+pub(super) fn cost(text: &str) -> usize {
     BYTES_PER_STATEMENT + text.len() * BYTES_PER_BYTE_OF_TEXT
 }
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
 use super::settings::Settings;
-use crate::functions::{EvalContext, Identity, PreparedStatement, Wish};
+use crate::functions::{EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 use crate::statistics::{Statistics, TableStatistics};
 
 /// The part of a session that lives as long as the connection and that statements read.
@@ -30,12 +30,16 @@ pub struct Environment {
     pub sequences: RefCell<(FxHashMap<Oid, i64>, Option<Oid>)>,
     /// Named prepared statements, for `pg_prepared_statements`.
     pub prepared: RefCell<Vec<PreparedStatement>>,
+    /// Named portals: `pg_cursors`, and where WHERE CURRENT OF finds its row.
+    pub cursors: RefCell<Vec<OpenCursor>>,
     /// State of `random()`.
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
     pub pid: i32,
     /// Microseconds that the statement's expressions wish to sleep ([`EvalContext::wish`]).
     pub sleep: Cell<i64>,
+    /// The transaction is read-only.
+    pub read_only: Cell<bool>,
     /// What replies must wait for because of sequence values that were handed out.
     pub sequence_gate: Cell<Lsn>,
     /// Start of the transaction.
@@ -101,6 +105,11 @@ impl<'a> StatementContext<'a> {
         self.definitions().get(sequence).map_or_else(|| sequence.to_string(), |o| o.name().to_string())
     }
 
+    /// 25006 in a read-only transaction.
+    fn check_may_write(&self, what: &str) -> Result<()> {
+        if self.environment.read_only.get() { Err(super::query::read_only_error(what)) } else { Ok(()) }
+    }
+
     fn not_defined(&self, sequence: Oid) -> Error {
         Error::new(
             SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -142,6 +151,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn next_value(&self, sequence: Oid) -> Result<i64> {
+        self.check_may_write("nextval()")?;
         let value = self.environment.engine.sequence_next(sequence)?;
         let gate = self.environment.engine.sequence_gate(sequence);
         self.environment.sequence_gate.set(self.environment.sequence_gate.get().max(gate));
@@ -155,6 +165,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()> {
+        self.check_may_write("setval()")?;
         if let Some(desc) = self.definitions().sequence(sequence)
             && (value < desc.min || value > desc.max)
         {
@@ -196,12 +207,28 @@ impl EvalContext for StatementContext<'_> {
         self.environment.prepared.borrow().clone()
     }
 
+    fn cursors(&self) -> Vec<OpenCursor> {
+        self.environment.cursors.borrow().clone()
+    }
+
+    fn cursor_row(&self, cursor: &str, table: Oid, name: &str) -> Result<base::RowId> {
+        super::portal::current_row(&self.environment.cursors.borrow(), cursor, table, name)
+    }
+
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)> {
         let state = self.environment.engine.sequence_get(sequence)?;
         Ok((state.last_value, state.is_called))
     }
 
     fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()> {
+        if ["transaction_isolation", "transaction_read_only", "transaction_deferrable"]
+            .iter()
+            .any(|fixed| fixed.eq_ignore_ascii_case(name))
+        {
+            return Err(
+                Error::unsupported(format!("set_config of {name} is not supported")).hint("Use SET TRANSACTION.")
+            );
+        }
         self.environment.settings.borrow_mut().set(name, value, local, 0)
     }
 

@@ -1,22 +1,66 @@
-//! DECLARE, FETCH, MOVE, CLOSE: cursors that go forward and end with their transaction.
-//!
-//! Invariant: a cursor's first row is read when it is declared, so that its scans see what its declaration saw.
+//! DECLARE, FETCH, MOVE, CLOSE: what the statements say; `portal` does it.
 
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 use rupg_sql::nodes::{
-    CURSOR_OPT_BINARY, CURSOR_OPT_HOLD, CURSOR_OPT_SCROLL, ClosePortalStmt, DeclareCursorStmt, FETCH_ALL,
-    FetchDirection, FetchStmt,
+    CURSOR_OPT_ASENSITIVE, CURSOR_OPT_BINARY, CURSOR_OPT_HOLD, CURSOR_OPT_INSENSITIVE, CURSOR_OPT_NO_SCROLL,
+    CURSOR_OPT_SCROLL, ClosePortalStmt, DeclareCursorStmt, FETCH_ALL, FetchDirection, FetchStmt, Node, SelectStmt,
 };
 
-use super::internal::{NoRows, Rows};
+use super::portal::{Direction, Passing, Portal, Scroll};
 use super::statement::Kind;
-use super::{Block, Output, Portal, Session};
-use crate::exec::{Execution, OutputRow};
+use super::{Block, Output, ResultColumn, Session};
+use crate::exec::Execution;
 
 fn unknown(name: &str) -> Error {
     Error::new(SqlState::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
+}
+
+/// What the options exclude.
+fn check_options(stmt: &DeclareCursorStmt, select: &SelectStmt) -> Result<()> {
+    let has = |option| stmt.options & option != 0;
+    if has(CURSOR_OPT_SCROLL) && has(CURSOR_OPT_NO_SCROLL) {
+        let message = "cannot specify both SCROLL and NO SCROLL";
+        return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
+    }
+    if has(CURSOR_OPT_ASENSITIVE) && has(CURSOR_OPT_INSENSITIVE) {
+        let message = "cannot specify both ASENSITIVE and INSENSITIVE";
+        return Err(Error::new(SqlState::INVALID_CURSOR_DEFINITION, message));
+    }
+    let changes = |node: &Option<Node>| match node {
+        Some(Node::CommonTableExpr(cte)) => !matches!(cte.ctequery, Some(Node::SelectStmt(_))),
+        _ => false,
+    };
+    if select.withClause.as_ref().is_some_and(|with| with.ctes.iter().any(changes)) {
+        return Err(Error::unsupported("DECLARE CURSOR must not contain data-modifying statements in WITH"));
+    }
+    let Some(Some(Node::LockingClause(lock))) = select.lockingClause.first() else { return Ok(()) };
+    let strength = crate::bind::clause_name(lock.strength);
+    if has(CURSOR_OPT_HOLD) {
+        return Err(Error::unsupported(format!("DECLARE CURSOR WITH HOLD ... {strength} is not supported"))
+            .detail("Holdable cursors must be READ ONLY."));
+    }
+    if has(CURSOR_OPT_SCROLL) {
+        return Err(Error::unsupported(format!("DECLARE SCROLL CURSOR ... {strength} is not supported"))
+            .detail("Scrollable cursors must be READ ONLY."));
+    }
+    if has(CURSOR_OPT_INSENSITIVE) {
+        let message = format!("DECLARE INSENSITIVE CURSOR ... {strength} is not valid");
+        return Err(
+            Error::new(SqlState::INVALID_CURSOR_DEFINITION, message).detail("Insensitive cursors must be READ ONLY.")
+        );
+    }
+    Ok(())
+}
+
+/// What DECLARE is refused for when it is parsed.
+pub(super) fn check_declared(session: &mut Session, stmt: &DeclareCursorStmt, sql: &str) -> Result<()> {
+    let Some(node) = &stmt.query else { return Ok(()) };
+    if let Node::SelectStmt(select) = node {
+        check_options(stmt, select)?;
+    }
+    session.bind_cursor(node, sql, 0).map(drop)
 }
 
 pub(super) async fn declare(
@@ -26,37 +70,43 @@ pub(super) async fn declare(
     out: &mut dyn Output,
 ) -> Result<&'static str> {
     let name = stmt.portalname.as_deref().unwrap_or_default();
-    if stmt.options & CURSOR_OPT_HOLD == 0 && session.block == Block::None {
+    let has = |option| stmt.options & option != 0;
+    if let Some(Node::SelectStmt(select)) = &stmt.query {
+        check_options(stmt, select)?;
+    }
+    if !has(CURSOR_OPT_HOLD) && session.block == Block::None {
         return Err(Error::new(
             SqlState::NO_ACTIVE_SQL_TRANSACTION,
             "DECLARE CURSOR can only be used in transaction blocks",
         ));
     }
-    for (option, word) in [(CURSOR_OPT_HOLD, "WITH HOLD"), (CURSOR_OPT_SCROLL, "SCROLL"), (CURSOR_OPT_BINARY, "BINARY")]
-    {
-        if stmt.options & option != 0 {
-            return Err(Error::unsupported(format!("{word} cursors are not supported")));
-        }
+    if name.is_empty() {
+        return Err(Error::new(SqlState::INVALID_CURSOR_NAME, "invalid cursor name: must not be empty"));
     }
+    let node = stmt.query.as_ref().ok_or_else(|| Error::internal("DECLARE CURSOR without a query"))?;
+    session.ensure_transaction()?;
+    let catalog = session.catalog();
+    session.refresh_binding(&catalog);
+    let statement = Arc::new(session.bind_cursor(node, sql, 0)?);
     if session.portals.contains_key(name) {
         return Err(Error::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
     }
-    let node = stmt.query.as_ref().ok_or_else(|| Error::internal("DECLARE CURSOR without a query"))?;
-    let statement = Arc::new(session.bind_query(node, sql, &[], 0, false)?);
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
-    let mut rows = Rows::default();
-    let (_, finished) = session.drive_some(&mut execution, &mut rows, 1).await?;
-    session.end_query(out);
-    let portal = Portal {
-        statement: Arc::clone(&statement),
-        params: Vec::new(),
-        execution: Some(execution),
-        ahead: rows.0,
-        finished,
+    let mut portal = Portal::new(Arc::clone(&statement), Vec::new(), session.savepoints.len());
+    portal.execution = Some(Execution::new(Arc::clone(&query.plan), Vec::new()));
+    portal.view = Some(session.transaction().keep_view());
+    portal.hold = has(CURSOR_OPT_HOLD);
+    portal.binary = has(CURSOR_OPT_BINARY);
+    portal.scroll = if has(CURSOR_OPT_SCROLL) {
+        Scroll::Yes
+    } else if has(CURSOR_OPT_NO_SCROLL) || !query.plan.goes_backward() {
+        Scroll::No
+    } else {
+        Scroll::Unasked
     };
-    session.portals.insert(name.to_string(), portal);
+    session.end_query(out);
+    session.add_portal(name, portal);
     Ok("DECLARE CURSOR")
 }
 
@@ -64,56 +114,63 @@ pub(super) async fn declare(
 pub(super) async fn fetch(session: &mut Session, stmt: &FetchStmt, out: &mut dyn Output) -> Result<String> {
     let name = stmt.portalname.as_deref().unwrap_or_default();
     let mut portal = session.portals.remove(name).ok_or_else(|| unknown(name))?;
-    let result = advance(session, stmt, &mut portal, out).await;
-    session.portals.insert(name.to_string(), portal);
+    let result = advance(session, stmt, name, &mut portal, out).await;
+    session.put_portal_back(name, portal);
     let rows = result?;
     Ok(format!("{} {rows}", if stmt.ismove { "MOVE" } else { "FETCH" }))
 }
 
-async fn advance(session: &mut Session, stmt: &FetchStmt, portal: &mut Portal, out: &mut dyn Output) -> Result<u64> {
-    let wanted = match (stmt.direction, u64::try_from(stmt.howMany)) {
-        (FetchDirection::FETCH_FORWARD, Ok(0)) => return Err(Error::unsupported("FETCH 0 is not supported")),
-        (FetchDirection::FETCH_FORWARD, Ok(count)) => count,
-        _ => {
-            return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
-                .hint("Declare it with SCROLL option to enable backward scan."));
-        }
-    };
+fn direction(stmt: &FetchStmt) -> Direction {
+    let count = |count: i64| (count != FETCH_ALL).then_some(count.unsigned_abs());
+    match (stmt.direction, stmt.howMany) {
+        (FetchDirection::FETCH_FORWARD, n) if n >= 0 => Direction::Forward(count(n)),
+        (FetchDirection::FETCH_FORWARD, n) => Direction::Backward(count(n)),
+        (FetchDirection::FETCH_BACKWARD, n) if n >= 0 => Direction::Backward(count(n)),
+        (FetchDirection::FETCH_BACKWARD, n) => Direction::Forward(count(n)),
+        (FetchDirection::FETCH_ABSOLUTE, n) => Direction::Absolute(n),
+        (_, n) => Direction::Relative(n),
+    }
+}
+
+async fn advance(
+    session: &mut Session,
+    stmt: &FetchStmt,
+    name: &str,
+    portal: &mut Portal,
+    out: &mut dyn Output,
+) -> Result<u64> {
     let statement = Arc::clone(&portal.statement);
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("a cursor without a query")) };
-    if !stmt.ismove {
-        out.columns(&query.columns);
-    }
-    let mut rows = portal.ahead.len().min(usize::try_from(wanted).unwrap_or(usize::MAX));
-    let settings = session.output_settings();
-    for row in portal.ahead.drain(..rows) {
-        if !stmt.ismove {
-            out.row(OutputRow::of(&row), &query.columns, &settings);
-        }
-    }
-    let Some(execution) = portal.execution.as_mut().filter(|_| !portal.finished) else { return Ok(rows as u64) };
-    let more = if stmt.howMany == FETCH_ALL { 0 } else { wanted - rows as u64 };
-    if more > 0 || stmt.howMany == FETCH_ALL {
-        let (count, finished) = match stmt.ismove {
-            true => session.drive_some(execution, &mut NoRows, more).await?,
-            false => session.drive(execution, query, more, out).await?,
-        };
-        rows += count as usize;
-        portal.finished = finished;
+    session.ensure_transaction()?;
+    session.start_portal(portal).await?;
+    if stmt.ismove {
+        let rows = session.move_portal(name, portal, direction(stmt), &mut Passing::Dropped).await?;
         session.end_query(out);
+        return Ok(rows);
     }
-    Ok(rows as u64)
+    out.binary(portal.binary);
+    out.columns(&query.columns);
+    let result = session.move_portal(name, portal, direction(stmt), &mut Passing::Sent(&mut *out)).await;
+    out.binary(false);
+    session.end_query(out);
+    result
+}
+
+/// The columns that FETCH of a cursor returns.
+pub(super) fn columns(session: &Session, stmt: &FetchStmt) -> Option<Arc<[ResultColumn]>> {
+    let portal = session.portals.get(stmt.portalname.as_deref().unwrap_or_default())?;
+    if stmt.ismove { None } else { portal.statement.columns() }
 }
 
 pub(super) fn close(session: &mut Session, stmt: &ClosePortalStmt) -> Result<&'static str> {
     match stmt.portalname.as_deref() {
         None => {
-            session.portals.clear();
+            session.retain_portals(|_| false);
             Ok("CLOSE CURSOR ALL")
         }
-        Some(name) => match session.portals.remove(name) {
-            Some(_) => Ok("CLOSE CURSOR"),
-            None => Err(unknown(name)),
+        Some(name) => match session.remove_portal(name) {
+            true => Ok("CLOSE CURSOR"),
+            false => Err(unknown(name)),
         },
     }
 }

@@ -7,8 +7,9 @@ use rupg_sql::nodes::Node;
 use types::{Datum, InputContext};
 
 use super::context::StatementContext;
+use super::portal::{Passing, Portal};
 use super::statement::{Kind, Statement};
-use super::{Block, Output, Portal, ResultColumn, Session, utility};
+use super::{Block, Output, ResultColumn, Session, cursor, utility};
 use crate::functions;
 
 /// How an Execute ended.
@@ -48,10 +49,10 @@ impl Session {
             ));
         }
         let statement = self.prepare(sql, types)?;
+        self.keep_statement(name, Arc::clone(&statement))?;
         if !name.is_empty() {
             self.note_prepared(name, &statement, false);
         }
-        self.statements.insert(name.to_string(), statement);
         Ok(())
     }
 
@@ -105,8 +106,9 @@ impl Session {
                 });
             }
         }
-        let portal_state = Portal { statement, params, execution: None, ahead: Vec::new(), finished: false };
-        self.portals.insert(portal.to_string(), portal_state);
+        self.remove_portal(portal);
+        let level = self.savepoints.len();
+        self.add_portal(portal, Portal::new(statement, params, level));
         Ok(())
     }
 
@@ -121,10 +123,7 @@ impl Session {
         if let Kind::Utility(node) = &statement.kind
             && let Node::FetchStmt(fetch) = &**node
         {
-            return match fetch.ismove {
-                true => None,
-                false => self.portals.get(fetch.portalname.as_deref().unwrap_or_default())?.statement.columns(),
-            };
+            return cursor::columns(self, fetch);
         }
         statement.columns()
     }
@@ -162,7 +161,11 @@ impl Session {
     }
 
     async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
-        let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
+        let portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
+        if portal.is_cursor() || (max_rows > 0 && portal.is_change()) {
+            return self.execute_cursor(name, portal, max_rows, out).await;
+        }
+        let mut portal = portal;
         let mut statement = Arc::clone(&portal.statement);
         match &statement.kind {
             Kind::Query(_) => {}
@@ -183,14 +186,19 @@ impl Session {
             if let Kind::Query(query) = &statement.kind {
                 out.complete(&query.verb.tag(0));
             }
-            self.portals.insert(name.to_string(), portal);
+            self.put_portal_back(name, portal);
             return Ok(ExecuteEnd::Complete);
         }
         let execution = portal.execution.take();
         match &execution {
             None => statement = self.begin_query(&statement).await?,
             // The time between two Executes is the client's, and what it cancelled meanwhile is not this one.
-            Some(_) => self.start_statement(),
+            Some(_) => {
+                self.start_statement();
+                if let (Some(txn), Some(view)) = (&mut self.txn, &portal.view) {
+                    txn.resume_command(view);
+                }
+            }
         }
         let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
         let mut execution = match execution {
@@ -204,15 +212,54 @@ impl Session {
             self.end_query(out);
             portal.finished = true;
             out.complete(&query.verb.tag(rows));
-            self.portals.insert(name.to_string(), portal);
+            self.put_portal_back(name, portal);
             return Ok(ExecuteEnd::Complete);
         }
-        self.gate = self.gate.max(self.txn.as_ref().map_or(self.gate, |txn| txn.gate()));
-        out.gate(self.gate);
+        if portal.view.is_none() {
+            portal.view = self.txn.as_mut().map(|txn| txn.keep_view());
+        }
+        self.end_query(out);
         portal.execution = Some(execution);
-        self.portals.insert(name.to_string(), portal);
+        self.put_portal_back(name, portal);
         out.suspended();
         Ok(ExecuteEnd::Suspended)
+    }
+
+    /// Execute of a portal that keeps its rows: a cursor, or a change with RETURNING that is read in parts.
+    async fn execute_cursor(
+        &mut self,
+        name: &str,
+        mut portal: Portal,
+        max_rows: u64,
+        out: &mut dyn Output,
+    ) -> Result<ExecuteEnd> {
+        let result = self.pass_on(name, &mut portal, max_rows, out).await;
+        let statement = Arc::clone(&portal.statement);
+        self.put_portal_back(name, portal);
+        let rows = result?;
+        self.end_query(out);
+        let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+        if max_rows > 0 && rows == max_rows {
+            out.suspended();
+            return Ok(ExecuteEnd::Suspended);
+        }
+        out.complete(&query.verb.tag(rows));
+        Ok(ExecuteEnd::Complete)
+    }
+
+    async fn pass_on(&mut self, name: &str, portal: &mut Portal, max_rows: u64, out: &mut dyn Output) -> Result<u64> {
+        self.start_statement();
+        self.check_not_failed()?;
+        self.ensure_transaction()?;
+        if portal.is_change() {
+            if !portal.finished {
+                self.run_change(portal).await?;
+            }
+        } else {
+            self.start_portal(portal).await?;
+        }
+        let direction = super::portal::Direction::Forward((max_rows > 0).then_some(max_rows));
+        self.move_portal(name, portal, direction, &mut Passing::Sent(out)).await
     }
 
     /// Close of a statement; unknown names are fine.
@@ -222,7 +269,7 @@ impl Session {
 
     /// Close of a portal; unknown names are fine.
     pub fn close_portal(&mut self, name: &str) {
-        self.portals.remove(name);
+        self.remove_portal(name);
     }
 
     /// Sync: ends the implicit transaction of the pipeline.

@@ -9,32 +9,13 @@ use types::{Datum, InputContext, OutputSettings};
 
 use super::Session;
 use super::context::StatementContext;
+use super::drive::{NoRows, Rows};
 use super::statement::Kind;
 use crate::bind::{self, BindContext};
-use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
+use crate::exec::Execution;
 use crate::functions::{CastContext, Identity};
 use crate::ir::{Expr, Ty};
 use crate::parse;
-
-/// Collects rows.
-#[derive(Default)]
-pub(crate) struct Rows(pub Vec<Vec<Datum>>);
-
-impl RowSink for Rows {
-    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
-        self.0.push(row.iter().cloned().collect());
-        Ok(false)
-    }
-}
-
-/// Takes no rows.
-pub(crate) struct NoRows;
-
-impl RowSink for NoRows {
-    fn row(&mut self, _: OutputRow<'_>) -> Result<bool> {
-        Ok(false)
-    }
-}
 
 /// A text datum, shown as it is.
 pub(crate) struct TextOf<'a>(pub &'a Datum);
@@ -131,74 +112,12 @@ impl Session {
         let Kind::Query(query) = &statement.kind else { return Err(base::Error::internal("not a query")) };
         self.begin_query(&statement).await?;
         let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
-        self.drive_some(&mut execution, &mut NoRows, 0).await.map(|(rows, _)| rows)
-    }
-
-    /// Runs an execution to its end, rows into `sink`.
-    pub(crate) async fn drive_into(&mut self, execution: &mut Execution, sink: &mut dyn RowSink) -> Result<()> {
-        while !self.drive_batch(execution, sink).await? {}
-        Ok(())
-    }
-
-    /// Runs an execution until it is done (`true`) or the sink is full.
-    pub(crate) async fn drive_batch(&mut self, execution: &mut Execution, sink: &mut dyn RowSink) -> Result<bool> {
-        let catalog = self.catalog();
-        loop {
-            let progress = {
-                let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
-                let host = &self.environment.host;
-                let mut cx = ExecCx {
-                    txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
-                    eval: &eval,
-                    cancel: self.cancel.flag(),
-                    now: &|| host.monotonic_nanos(),
-                    deadline: self.deadline.get(),
-                    memory: &self.shared.memory,
-                };
-                execution.run(&mut cx, sink, 0)?
-            };
-            match progress {
-                Progress::Wait(wait) => self.wait_for_lock(wait).await?,
-                Progress::SinkFull => return Ok(false),
-                Progress::Done { .. } | Progress::MaxRows { .. } => return Ok(true),
-            }
-        }
-    }
-
-    /// Runs an execution until it is done or `max` rows (0 = all) are out. Answers rows and whether it is done.
-    pub(crate) async fn drive_some(
-        &mut self,
-        execution: &mut Execution,
-        sink: &mut dyn RowSink,
-        max: u64,
-    ) -> Result<(u64, bool)> {
-        let catalog = self.catalog();
-        loop {
-            let progress = {
-                let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
-                let host = &self.environment.host;
-                let mut cx = ExecCx {
-                    txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
-                    eval: &eval,
-                    cancel: self.cancel.flag(),
-                    now: &|| host.monotonic_nanos(),
-                    deadline: self.deadline.get(),
-                    memory: &self.shared.memory,
-                };
-                execution.run(&mut cx, sink, max)?
-            };
-            match progress {
-                Progress::Wait(wait) => self.wait_for_lock(wait).await?,
-                Progress::SinkFull => {}
-                Progress::Done { rows } => return Ok((rows, true)),
-                Progress::MaxRows { rows } => return Ok((rows, false)),
-            }
-        }
+        self.drive_into(&mut execution, &mut NoRows).await
     }
 
     /// Runs an execution for its effects and its counts (EXPLAIN ANALYZE).
     pub(crate) async fn drive_silently(&mut self, execution: &mut Execution) -> Result<()> {
-        self.drive_into(execution, &mut NoRows).await
+        self.drive_into(execution, &mut NoRows).await.map(drop)
     }
 
     /// What replies that rest on the open transaction must wait for.
@@ -233,6 +152,16 @@ impl Session {
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
         let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, &[]);
         run(&mut cx)
+    }
+
+    /// Binds the query of a view that is being defined.
+    pub(crate) fn bind_view(&mut self, node: &rupg_sql::nodes::Node, sql: &str) -> Result<bind::BoundView> {
+        self.with_binder(|cx| bind::bind_view(node, sql, cx))
+    }
+
+    /// The columns of its table behind those of a simple view that is not in the catalog yet.
+    pub(crate) fn through_view(&mut self, view: &TableDesc, verb: &str) -> Result<Vec<Option<usize>>> {
+        self.with_binder(|cx| bind::bind_through_view(view, verb, cx))
     }
 
     /// Binds a column default, to see that it is one.

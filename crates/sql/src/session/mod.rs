@@ -16,8 +16,10 @@ mod cancel;
 mod context;
 mod copy;
 mod cursor;
+mod drive;
 mod extended;
 mod internal;
+mod portal;
 mod prepare;
 mod query;
 mod settings;
@@ -33,7 +35,7 @@ use std::sync::Arc;
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
 use engine_api::{Catalog, Engine, Savepoint, Txn};
 use rustc_hash::FxHashMap;
-use types::{Datum, OutputSettings};
+use types::OutputSettings;
 
 pub use crate::bind::ResultColumn;
 pub(crate) use block::{number_of, text_of};
@@ -48,6 +50,7 @@ use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
 use crate::statistics::Statistics;
 use cache::{BindingKey, StatementCache};
+use portal::Portal;
 
 /// Default bound of the statement cache.
 const STATEMENT_CACHE_BYTES: usize = 64 << 20;
@@ -56,6 +59,8 @@ const STATEMENT_CACHE_BYTES: usize = 64 << 20;
 pub trait Output {
     /// A result follows with these columns (simple protocol: RowDescription).
     fn columns(&mut self, columns: &[ResultColumn]);
+    /// Rows that follow are a BINARY cursor's, or no more: they are sent in binary form where the protocol leaves the choice.
+    fn binary(&mut self, _on: bool) {}
     /// One row.
     fn row(&mut self, row: OutputRow<'_>, columns: &[ResultColumn], settings: &OutputSettings);
     /// Whether values of a column are sent as text.
@@ -140,16 +145,8 @@ enum Block {
 struct NamedSavepoint {
     name: String,
     point: Savepoint,
-}
-
-struct Portal {
-    statement: Arc<Statement>,
-    params: Vec<Datum>,
-    /// Kept between Executes with a row limit.
-    execution: Option<Execution>,
-    /// Rows of a cursor that are read and not fetched yet.
-    ahead: Vec<Vec<Datum>>,
-    finished: bool,
+    /// Whether the transaction was read-only at this point.
+    read_only: bool,
 }
 
 /// One session.
@@ -160,8 +157,14 @@ pub struct Session {
     txn: Option<Box<dyn Txn>>,
     block: Block,
     read_only: bool,
+    /// The transaction has run a query: its characteristics are fixed.
+    has_queried: bool,
+    /// The transaction has its own `transaction_deferrable`.
+    has_deferrable: bool,
     savepoints: Vec<NamedSavepoint>,
     statements: FxHashMap<String, Arc<Statement>>,
+    /// What `statements` are taken to cost.
+    statement_bytes: usize,
     portals: FxHashMap<String, Portal>,
     binding: Option<Binding>,
     /// Finished executions, to be run again.
@@ -231,10 +234,12 @@ impl Session {
                 notices: RefCell::default(),
                 sequences: RefCell::default(),
                 prepared: RefCell::default(),
+                cursors: RefCell::default(),
                 random: Cell::new(random | 1),
                 pid,
                 sleep: Cell::new(0),
                 sequence_gate: Cell::new(Lsn(0)),
+                read_only: Cell::new(false),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
             },
@@ -243,8 +248,11 @@ impl Session {
             txn: None,
             block: Block::None,
             read_only: false,
+            has_queried: false,
+            has_deferrable: false,
             savepoints: Vec::new(),
             statements: FxHashMap::default(),
+            statement_bytes: 0,
             portals: FxHashMap::default(),
             binding: None,
             idle: Vec::new(),

@@ -3,15 +3,30 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
+use engine_api::RowLockMode;
 use rupg_sql::nodes::Node;
 use types::{Datum, InputContext};
 
 use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
-use super::{Session, utility};
+use super::{Session, cache, utility};
 use crate::bind::{self, BindContext};
 use crate::functions::PreparedStatement;
 use crate::{ir, parse, plan};
+
+/// What the prepared statements of one session may take, counted as the statement cache counts.
+const STATEMENT_BYTES_MAX: usize = 256 << 20;
+
+/// What a statement is planned for.
+#[derive(Clone, Copy, Default)]
+struct Purpose<'a> {
+    /// A cursor's query.
+    cursor: bool,
+    /// EXPLAIN.
+    explains: bool,
+    /// The literals that its parameters are this time.
+    literals: Option<&'a parse::fingerprint::Fingerprint>,
+}
 
 impl Session {
     /// A statement that was bound before, for this text or for one that differs only in literals.
@@ -56,7 +71,7 @@ impl Session {
         if parsed.len() != 1 || !is_query(&parsed[0].node) {
             return None;
         }
-        self.prepare_parsed(parsed.remove(0), &print.text, types, true, true).ok()
+        self.prepare_for(parsed.remove(0), &print.text, types, true, true, Some(print)).ok()
     }
 
     /// Binds and plans one parsed statement; shared with all sessions when `cacheable`.
@@ -68,12 +83,32 @@ impl Session {
         infer_params: bool,
         cacheable: bool,
     ) -> Result<Arc<Statement>> {
+        self.prepare_for(parsed, sql, types, infer_params, cacheable, None)
+    }
+
+    /// The same, for literals that the parameters are this time.
+    fn prepare_for(
+        &mut self,
+        parsed: parse::ParsedStatement,
+        sql: &str,
+        types: &[Oid],
+        infer_params: bool,
+        cacheable: bool,
+        literals: Option<&parse::fingerprint::Fingerprint>,
+    ) -> Result<Arc<Statement>> {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
         let notices = self.environment.notices.borrow().len();
         let statement = Arc::new(if is_query(&parsed.node) {
             self.check_not_failed()?;
-            self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
+            self.bind_for(
+                &parsed.node,
+                sql,
+                types,
+                parsed.start,
+                infer_params,
+                Purpose { literals, ..Purpose::default() },
+            )?
         } else {
             let statement = Statement {
                 text: sql.into(),
@@ -86,7 +121,7 @@ impl Session {
                 self.check_not_failed()?;
             }
             if let Kind::Utility(node) = &statement.kind {
-                utility::check_described(self, node)?;
+                utility::check_described(self, node, sql)?;
             }
             statement
         });
@@ -115,6 +150,28 @@ impl Session {
         start: usize,
         infer_params: bool,
     ) -> Result<Statement> {
+        self.bind_for(node, sql, types, start, infer_params, Purpose::default())
+    }
+
+    /// Binds and plans the query of a cursor ([`plan::plan_cursor`]).
+    pub(super) fn bind_cursor(&mut self, node: &Node, sql: &str, start: usize) -> Result<Statement> {
+        self.bind_for(node, sql, &[], start, false, Purpose { cursor: true, ..Purpose::default() })
+    }
+
+    /// Binds and plans a query to be shown.
+    pub(super) fn bind_explained(&mut self, node: &Node, sql: &str) -> Result<Statement> {
+        self.bind_for(node, sql, &[], 0, false, Purpose { explains: true, ..Purpose::default() })
+    }
+
+    fn bind_for(
+        &mut self,
+        node: &Node,
+        sql: &str,
+        types: &[Oid],
+        start: usize,
+        infer_params: bool,
+        purpose: Purpose<'_>,
+    ) -> Result<Statement> {
         let catalog = self.catalog();
         let identity = self.environment.identity.borrow().clone();
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
@@ -129,8 +186,26 @@ impl Session {
         };
         let writes = verb != Verb::Select
             || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
+        let lock_words = match &bound.statement {
+            ir::Statement::Select(query) => query.locking.first().map(|lock| lock_words(lock.mode)),
+            _ => None,
+        };
         let stats = EngineStats { engine: &*self.shared.engine, statistics: self.shared.statistics() };
-        let plan = plan::plan(&bound.statement, &catalog, &stats, circumstances)?;
+        // What the parameters are this time is what they are likely to be.
+        let settings = self.output_settings();
+        let input = InputContext { settings: &settings, now_micros: self.environment.transaction_start.get() };
+        let hints = purpose.literals.and_then(|print| print.values(&bound.param_types, &input).ok());
+        let circumstances = plan::Circumstances {
+            hints: hints.as_deref().unwrap_or_default(),
+            eval: Some(&eval),
+            explains: purpose.explains,
+        };
+        let plan = match &bound.statement {
+            ir::Statement::Select(query) if purpose.cursor => {
+                plan::plan_cursor(query, &catalog, &stats, circumstances)?
+            }
+            statement => plan::plan(statement, &catalog, &stats, circumstances)?,
+        };
         let refused = bound.refused;
         Ok(Statement {
             text: sql.into(),
@@ -142,6 +217,7 @@ impl Session {
                 locks: bound.tables,
                 verb,
                 writes,
+                lock_words,
                 refused,
             }),
             // What was bound to definitions that may be rolled back is good for one run.
@@ -155,6 +231,7 @@ impl Session {
         self.refresh_binding(&catalog);
         let parsed = parse::parse(&statement.text)?;
         let node = parsed.into_iter().find(|p| p.start == statement.start).map(|p| p.node);
+        let for_cursor = matches!(node, Some(Node::DeclareCursorStmt(_)));
         let node = match node {
             Some(Node::PrepareStmt(prepare)) => prepare.query,
             Some(Node::CopyStmt(copy)) => copy.query,
@@ -163,7 +240,9 @@ impl Session {
             node => node,
         };
         let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
-        let fresh = self.bind_query(&node, &statement.text, &statement.param_types, statement.start, true)?;
+        let (text, types) = (&statement.text, &statement.param_types);
+        let purpose = Purpose { cursor: for_cursor, ..Purpose::default() };
+        let fresh = self.bind_for(&node, text, types, statement.start, !for_cursor, purpose)?;
         statement.check_result_of(&fresh)?;
         Ok(Arc::new(fresh))
     }
@@ -217,8 +296,28 @@ impl Session {
         }
         let fresh = self.prepare(&Arc::clone(&statement.text), &statement.param_types)?;
         statement.check_result_of(&fresh)?;
-        self.statements.insert(name.to_string(), Arc::clone(&fresh));
+        self.keep_statement(name, Arc::clone(&fresh))?;
         Ok(fresh)
+    }
+
+    /// Keeps a prepared statement under a name.
+    ///
+    /// # Errors
+    /// 53200 if the session keeps too much already.
+    pub(super) fn keep_statement(&mut self, name: &str, statement: Arc<Statement>) -> Result<()> {
+        let bytes = cache::cost(&statement.text);
+        let before = self.statements.get(name).map_or(0, |old| cache::cost(&old.text));
+        if self.statement_bytes + bytes > STATEMENT_BYTES_MAX + before {
+            return Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory")
+                .detail(format!(
+                    "The prepared statements of a session can have at most {} MB.",
+                    STATEMENT_BYTES_MAX >> 20
+                ))
+                .hint("Deallocate prepared statements that are not needed."));
+        }
+        self.statement_bytes = self.statement_bytes + bytes - before;
+        self.statements.insert(name.to_string(), statement);
+        Ok(())
     }
 
     /// Shows a new statement in `pg_prepared_statements`.
@@ -236,12 +335,15 @@ impl Session {
     pub(super) fn forget_prepared(&mut self, name: Option<&str>) {
         match name {
             Some(name) => {
-                if self.statements.remove(name).is_some() && !name.is_empty() {
+                let Some(old) = self.statements.remove(name) else { return };
+                self.statement_bytes -= cache::cost(&old.text);
+                if !name.is_empty() {
                     self.environment.prepared.borrow_mut().retain(|p| p.name != name);
                 }
             }
             None => {
                 self.statements.clear();
+                self.statement_bytes = 0;
                 self.environment.prepared.borrow_mut().clear();
             }
         }
@@ -261,5 +363,15 @@ impl plan::PlannerStats for EngineStats<'_> {
 
     fn table(&self, table: Oid) -> Option<Arc<crate::statistics::TableStatistics>> {
         self.statistics.table(table)
+    }
+}
+
+/// The command's name in errors.
+fn lock_words(mode: RowLockMode) -> &'static str {
+    match mode {
+        RowLockMode::KeyShare => "SELECT FOR KEY SHARE",
+        RowLockMode::Share => "SELECT FOR SHARE",
+        RowLockMode::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
+        RowLockMode::Update => "SELECT FOR UPDATE",
     }
 }

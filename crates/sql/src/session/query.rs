@@ -5,47 +5,15 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use engine_api::{Step, WaitPolicy};
 use rupg_sql::nodes::Node;
-use types::{Datum, OutputSettings};
+use types::Datum;
 
-use super::context::StatementContext;
-use super::statement::{Kind, Query, Statement, Verb};
-use super::{Block, Output, ResultColumn, Session, utility};
-use crate::exec::{ExecCx, Execution, OutputRow, Progress, RowSink};
-use crate::{functions, parse, plan};
+use super::statement::{Kind, Statement, Verb};
+use super::{Block, Output, Session, utility};
+use crate::exec::Execution;
+use crate::{parse, plan};
 
 /// Finished executions that a session keeps.
 const IDLE_EXECUTIONS: usize = 32;
-
-/// Hands rows to the connection.
-struct RowsOut<'a> {
-    out: &'a mut dyn Output,
-    columns: &'a [ResultColumn],
-    settings: &'a OutputSettings,
-    eval: &'a StatementContext<'a>,
-    /// Some columns are names in the catalog.
-    named: bool,
-}
-
-impl RowSink for RowsOut<'_> {
-    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
-        if self.named {
-            let values: Vec<Datum> = row
-                .iter()
-                .zip(self.columns)
-                .enumerate()
-                .map(|(i, (value, column))| {
-                    let named = self.out.wants_text(i);
-                    let text = named.then(|| functions::name_in_catalog(self.eval, column.ty.oid, value)).flatten();
-                    text.unwrap_or_else(|| value.clone())
-                })
-                .collect();
-            self.out.row(OutputRow::of(&values), self.columns, self.settings);
-            return Ok(self.out.is_full());
-        }
-        self.out.row(row, self.columns, self.settings);
-        Ok(self.out.is_full())
-    }
-}
 
 impl Session {
     /// Runs every statement of a simple query. An error has been applied to the transaction block when it is returned.
@@ -70,7 +38,7 @@ impl Session {
 
     async fn simple_query_inner(&mut self, sql: &str, out: &mut dyn Output) -> Result<()> {
         self.start_statement();
-        self.portals.remove("");
+        self.remove_portal("");
         if let Some((statement, params)) = self.cached_simple(sql)? {
             let tag = self.run_statement(&statement, params, out).await?;
             return self.conclude(tag, true, out).await;
@@ -152,6 +120,7 @@ impl Session {
     pub(super) async fn begin_query(&mut self, statement: &Arc<Statement>) -> Result<Arc<Statement>> {
         self.check_not_failed()?;
         self.ensure_transaction()?;
+        self.has_queried = true;
         let mut statement = Arc::clone(statement);
         loop {
             let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
@@ -160,7 +129,7 @@ impl Session {
             }
             if query.writes && self.read_only {
                 let what = match query.verb {
-                    Verb::Select => "SELECT FOR UPDATE",
+                    Verb::Select => query.lock_words.unwrap_or("SELECT"),
                     verb => verb.word(),
                 };
                 return Err(read_only_error(what));
@@ -196,48 +165,6 @@ impl Session {
         self.gate = self.gate.max(self.environment.sequence_gate.get());
         out.gate(self.gate);
         self.send_notices(out);
-    }
-
-    /// Runs an execution until it is done or `max_rows` (0 = all) rows are out. Answers rows and whether it is done.
-    pub(super) async fn drive(
-        &mut self,
-        execution: &mut Execution,
-        query: &Query,
-        max_rows: u64,
-        out: &mut dyn Output,
-    ) -> Result<(u64, bool)> {
-        let own = self.has_own_ddl().then(|| self.catalog());
-        loop {
-            let progress = {
-                let eval = match &own {
-                    Some(catalog) => StatementContext::new(&self.environment, Arc::clone(catalog)),
-                    None => StatementContext::of_committed(&self.environment),
-                };
-                let named = query.columns.iter().any(|column| functions::is_name_in_catalog(column.ty.oid));
-                let mut sink =
-                    RowsOut { out: &mut *out, columns: &query.columns, settings: &eval.output, eval: &eval, named };
-                let host = &self.environment.host;
-                let mut cx = ExecCx {
-                    txn: &mut **self.txn.as_mut().expect("a running query has a transaction"),
-                    eval: &eval,
-                    cancel: self.cancel.flag(),
-                    now: &|| host.monotonic_nanos(),
-                    deadline: self.deadline.get(),
-                    memory: &self.shared.memory,
-                };
-                execution.run(&mut cx, &mut sink, max_rows)?
-            };
-            match progress {
-                Progress::Done { rows } => return Ok((rows, true)),
-                Progress::MaxRows { rows } => return Ok((rows, false)),
-                Progress::SinkFull => {
-                    let gate = self.txn.as_ref().map_or(self.gate, |txn| txn.gate());
-                    out.gate(gate);
-                    out.flush().await?;
-                }
-                Progress::Wait(wait) => self.wait_for_lock(wait).await?,
-            }
-        }
     }
 
     /// An execution of a plan: one that ran before, if there is one.

@@ -155,6 +155,8 @@ pub struct Settings {
     default_isolation: Isolation,
     /// `default_transaction_read_only`
     default_read_only: bool,
+    /// See [`Settings::has_usual_modes`].
+    has_usual_modes: bool,
     /// `lock_timeout` in milliseconds, 0 = none.
     pub lock_timeout_ms: u64,
     /// `statement_timeout` in milliseconds, 0 = none.
@@ -276,6 +278,7 @@ impl Settings {
             durability: Durability::On,
             default_isolation: Isolation::ReadCommitted,
             default_read_only: false,
+            has_usual_modes: true,
             lock_timeout_ms: 0,
             statement_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
@@ -545,6 +548,12 @@ impl Settings {
         if matches!(name, "DateStyle" | "TimeZone" | "IntervalStyle" | "search_path" | "extra_float_digits") {
             self.binding_generation += 1;
         }
+        if name.starts_with("default_transaction_") {
+            let value = |other| if other == name { &*text } else { self.text(other) };
+            self.has_usual_modes = value("default_transaction_isolation") == "read committed"
+                && value("default_transaction_read_only") == "off"
+                && value("default_transaction_deferrable") == "off";
+        }
         if SPECS[spec].report {
             self.reports.retain(|(n, _)| *n != name);
             self.reports.push((name, Arc::clone(&text)));
@@ -598,6 +607,11 @@ impl Settings {
     /// `default_transaction_isolation`.
     pub fn default_isolation(&self) -> Isolation {
         self.default_isolation
+    }
+
+    /// Whether transactions begin as READ COMMITTED, read-write and not deferrable, and are shown so.
+    pub fn has_usual_modes(&self) -> bool {
+        self.has_usual_modes
     }
 
     /// `default_transaction_read_only`.

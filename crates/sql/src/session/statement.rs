@@ -45,6 +45,8 @@ pub struct Query {
     pub verb: Verb,
     /// Changes data or locks rows: refused in a read-only transaction.
     pub writes: bool,
+    /// How PostgreSQL calls a SELECT that locks rows.
+    pub lock_words: Option<&'static str>,
     /// The error of running it, if that is known.
     pub refused: Option<Error>,
 }

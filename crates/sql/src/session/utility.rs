@@ -8,7 +8,7 @@ use engine_api::{Step, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::*;
 use types::{Datum, OutputSettings, oid};
 
-use super::block::{modes, number_of, supported_isolation, text_of};
+use super::block::{Modes, modes, number_of, text_of};
 use super::query::read_only_error;
 use super::settings::isolation_of;
 use super::statement::{Kind, Statement, is_query};
@@ -31,8 +31,9 @@ pub(super) fn result_columns(node: &Node) -> Option<Arc<[ResultColumn]>> {
 }
 
 /// What a statement is refused for when it is parsed, as its result's columns cannot be told.
-pub(super) fn check_described(session: &Session, node: &Node) -> Result<()> {
+pub(super) fn check_described(session: &mut Session, node: &Node, sql: &str) -> Result<()> {
     match node {
+        Node::DeclareCursorStmt(stmt) => cursor::check_declared(session, stmt, sql),
         Node::VariableShowStmt(stmt) if !is_all(stmt) => shown(session, stmt).map(drop),
         _ => Ok(()),
     }
@@ -138,6 +139,17 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
 /// The command's name as PostgreSQL spells it, from the node's: `CreateViewStmt` → `CREATE VIEW`.
 fn command_name(node: &Node) -> String {
     let name = match node {
+        Node::DropStmt(stmt) => return format!("DROP {}", object_words(stmt.removeType)),
+        Node::RenameStmt(stmt) => {
+            // Of a column or a constraint: its table is what is altered.
+            let of_part = matches!(stmt.renameType, ObjectType::OBJECT_COLUMN | ObjectType::OBJECT_TABCONSTRAINT);
+            return format!("ALTER {}", object_words(if of_part { stmt.relationType } else { stmt.renameType }));
+        }
+        Node::AlterObjectSchemaStmt(stmt) => return format!("ALTER {}", object_words(stmt.objectType)),
+        Node::AlterTableStmt(stmt) => return format!("ALTER {}", object_words(stmt.objtype)),
+        Node::TruncateStmt(_) => return "TRUNCATE TABLE".to_string(),
+        // SELECT INTO, as the parser leaves it.
+        Node::SelectStmt(_) => return "SELECT INTO".to_string(),
         Node::ViewStmt(_) => return "CREATE VIEW".to_string(),
         Node::GrantStmt(_) => return "REVOKE".to_string(),
         Node::RuleStmt(_) => return "CREATE RULE".to_string(),
@@ -167,6 +179,30 @@ fn command_name(node: &Node) -> String {
     words
 }
 
+/// The words for a kind of object, as command tags have them.
+fn object_words(kind: ObjectType) -> &'static str {
+    use ObjectType as T;
+    match kind {
+        T::OBJECT_INDEX => "INDEX",
+        T::OBJECT_SEQUENCE => "SEQUENCE",
+        T::OBJECT_SCHEMA => "SCHEMA",
+        T::OBJECT_VIEW => "VIEW",
+        T::OBJECT_MATVIEW => "MATERIALIZED VIEW",
+        T::OBJECT_TYPE | T::OBJECT_ATTRIBUTE => "TYPE",
+        T::OBJECT_DOMAIN | T::OBJECT_DOMCONSTRAINT => "DOMAIN",
+        T::OBJECT_EXTENSION => "EXTENSION",
+        T::OBJECT_FUNCTION => "FUNCTION",
+        T::OBJECT_PROCEDURE => "PROCEDURE",
+        T::OBJECT_AGGREGATE => "AGGREGATE",
+        T::OBJECT_TRIGGER => "TRIGGER",
+        T::OBJECT_RULE => "RULE",
+        T::OBJECT_POLICY => "POLICY",
+        T::OBJECT_ROLE => "ROLE",
+        T::OBJECT_DATABASE => "DATABASE",
+        _ => "TABLE",
+    }
+}
+
 fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
     use VariableSetKind as K;
     let name = stmt.name.as_deref().unwrap_or_default();
@@ -188,8 +224,21 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
             let value = setting_text(session, name, &stmt.args)?;
             if name.eq_ignore_ascii_case("transaction_isolation") {
                 session.environment.settings.borrow().check_value(name, &value)?;
-                let isolation = Some(supported_isolation(isolation_of(&value.to_ascii_lowercase()))?);
-                session.set_transaction(super::block::Modes { isolation, ..Default::default() })?;
+                let level = value.to_ascii_lowercase();
+                let uncommitted = level == "read uncommitted";
+                session.set_transaction(Modes {
+                    isolation: Some(isolation_of(&level)),
+                    uncommitted,
+                    ..Default::default()
+                })?;
+                return Ok("SET");
+            }
+            let is = |setting: &str| name.eq_ignore_ascii_case(setting);
+            if is("transaction_read_only") || is("transaction_deferrable") {
+                session.environment.settings.borrow().check_value(name, &value)?;
+                let given = super::settings::parse_bool(&value);
+                let (read_only, deferrable) = if is("transaction_read_only") { (given, None) } else { (None, given) };
+                session.set_transaction(Modes { read_only, deferrable, ..Default::default() })?;
                 return Ok("SET");
             }
             session.environment.settings.borrow_mut().set(name, &value, stmt.is_local, level)?;
@@ -222,7 +271,7 @@ fn setting_text(session: &Session, name: &str, args: &List) -> Result<String> {
 }
 
 fn set_transaction(session: &mut Session, stmt: &VariableSetStmt, name: &str) -> Result<&'static str> {
-    let modes = modes(&stmt.args)?;
+    let modes = modes(&stmt.args);
     match name {
         "TRANSACTION" if session.block == Block::None => {
             session.push_notice(Error::with_severity(
@@ -260,6 +309,8 @@ fn show(session: &mut Session, stmt: &VariableShowStmt, out: &mut dyn Output) ->
     let columns = result_columns(&node).unwrap_or_default();
     let text = |s: &str| Datum::Text(s.into());
     let output = OutputSettings::default();
+    // The characteristics of a transaction are those of this one.
+    session.ensure_transaction()?;
     if is_all(stmt) {
         out.columns(&columns);
         for (name, value, about) in session.environment.settings.borrow().all() {
@@ -301,8 +352,9 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
             catalog_version: catalog.version,
         }
     };
+    let statement = Arc::new(statement);
+    session.keep_statement(&name, Arc::clone(&statement))?;
     session.note_prepared(&name, &statement, true);
-    session.statements.insert(name, Arc::new(statement));
     Ok("PREPARE")
 }
 
@@ -311,7 +363,7 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut
     let mut statement = session.statement(name)?;
     if matches!(statement.kind, Kind::Query(_)) && !statement.is_valid_for(session.catalog().version) {
         statement = session.rebound(&statement)?;
-        session.statements.insert(name.to_string(), Arc::clone(&statement));
+        session.keep_statement(name, Arc::clone(&statement))?;
     }
     if stmt.params.len() != statement.param_types.len() {
         return Err(Error::new(
@@ -360,7 +412,7 @@ fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
         DiscardMode::DISCARD_ALL => {
             session.check_no_block("DISCARD ALL")?;
             session.forget_prepared(None);
-            session.portals.clear();
+            session.retain_portals(|_| false);
             session.environment.sequences.take();
             let mut settings = session.environment.settings.borrow_mut();
             settings.reset_all(0)?;

@@ -54,7 +54,9 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                         ("confrelid", Datum::Oid(0)),
                     ]);
                 }
-                ConstraintKind::ForeignKey { table: other, columns, index, on_delete, on_update, match_full } => {
+                ConstraintKind::ForeignKey {
+                    table: other, columns, index, on_delete, on_update, match_full, ..
+                } => {
                     values.extend([
                         ("contype", text("f")),
                         ("conindid", oid(*index)),

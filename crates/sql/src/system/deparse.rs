@@ -13,7 +13,7 @@ use types::{Datum, oid};
 use crate::bind::{self, BindContext};
 use crate::ddl::quote_name;
 use crate::functions::{self, EvalContext, Function};
-use crate::ir::{AnyAllSource, CastKind, Expr, Ty};
+use crate::ir::{AnyAllSource, CastKind, Expr, Query, Ty};
 
 /// A column's default as it is shown.
 pub fn default_text(text: &str, ty: Ty, pretty: bool, cx: &dyn EvalContext) -> String {
@@ -54,13 +54,32 @@ fn with_binder<T>(cx: &dyn EvalContext, run: impl FnOnce(&mut BindContext<'_>) -
 }
 
 fn write(expr: &Expr, table: Option<&TableDesc>, pretty: bool, cx: &dyn EvalContext) -> Option<String> {
-    let mut writer = Writer { table, pretty, cx, out: String::new() };
+    let mut writer = Writer::new(table, pretty, cx);
     writer.expr(expr).then_some(writer.out)
+}
+
+/// The query of a view as it is shown; the text it was made from if there is no form for it.
+pub fn view_text(view: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> Option<String> {
+    let stored = &view.view.as_ref()?.query;
+    let bound = with_binder(cx, |binder| bind::bind_stored_view(view, binder));
+    let shown = bound.ok().and_then(|query| {
+        let mut writer = Writer::new(None, pretty, cx);
+        let relations = view.view.iter().flat_map(|v| &v.relations);
+        writer.known = relations.map(|r| (r.oid, r.name.clone())).collect();
+        let names: Vec<&str> = view.columns.iter().map(|c| c.name.as_str()).collect();
+        writer.query(&query, Some(&names)).then_some(writer.out)
+    });
+    Some(format!("{};", shown.unwrap_or_else(|| format!(" {stored}"))))
+}
+
+/// Whether rows can be changed through a view (`insert into`, `update`, `delete from`).
+pub fn view_is_writable(view: &TableDesc, verb: &str, cx: &dyn EvalContext) -> bool {
+    with_binder(cx, |binder| bind::bind_through_view(view, verb, binder)).is_ok()
 }
 
 /// What an expression is inside of, as far as parentheses depend on it.
 #[derive(Clone, Copy, PartialEq)]
-enum Around<'a> {
+pub(super) enum Around<'a> {
     /// An operator, and whether this is its left operand.
     Operator(&'a str, bool),
     And,
@@ -71,15 +90,21 @@ enum Around<'a> {
     Other,
 }
 
-struct Writer<'a> {
-    table: Option<&'a TableDesc>,
-    pretty: bool,
-    cx: &'a dyn EvalContext,
-    out: String,
+pub(super) struct Writer<'a> {
+    pub(super) table: Option<&'a TableDesc>,
+    pub(super) pretty: bool,
+    pub(super) cx: &'a dyn EvalContext,
+    pub(super) out: String,
+    /// The queries around the expression, from the outside in.
+    pub(super) queries: Vec<&'a Query>,
+    /// How far lines are indented.
+    pub(super) indent: usize,
+    /// Relations and what a view's text called them.
+    pub(super) known: Vec<(base::Oid, String)>,
 }
 
 /// The operator that a function stands behind.
-fn operator_of(function: &'static Function, args: usize) -> Option<&'static str> {
+pub(super) fn operator_of(function: &'static Function, args: usize) -> Option<&'static str> {
     functions::all_operators()
         .iter()
         .filter(|o| o.left.is_valid() == (args == 2))
@@ -100,7 +125,7 @@ fn cast_argument<'e>(function: &'static Function, args: &'e [Expr], ty: Ty) -> O
 }
 
 /// An expression below the casts around it.
-fn without_casts(expr: &Expr) -> &Expr {
+pub(super) fn without_casts(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast { arg, .. } => without_casts(arg),
         Expr::Call { function, args, ty, .. } => match cast_argument(function, args, *ty) {
@@ -141,11 +166,18 @@ fn quote_literal(text: &str) -> String {
     if doubled.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(table: Option<&'a TableDesc>, pretty: bool, cx: &'a dyn EvalContext) -> Writer<'a> {
+        Writer { table, pretty, cx, out: String::new(), queries: Vec::new(), indent: 0, known: Vec::new() }
+    }
+
     /// Writes an expression; `false` if there is no form for it.
-    fn expr(&mut self, expr: &Expr) -> bool {
+    pub(super) fn expr(&mut self, expr: &Expr) -> bool {
         match expr {
             Expr::Const(value, ty) => self.constant(value, *ty, true),
+            Expr::Column(column) if !self.queries.is_empty() => self.column(column),
+            Expr::Agg { level, index, .. } => self.aggregate(*level, *index),
+            Expr::Subquery { kind, query, .. } => self.subquery(kind, query),
             Expr::Column(column) => {
                 let name = self.table.and_then(|t| t.columns.get(column.column)).map(|c| quote_name(&c.name));
                 self.out.push_str(name.as_deref().unwrap_or("?"));
@@ -214,13 +246,13 @@ impl Writer<'_> {
         }
     }
 
-    fn word(&mut self, word: &str) -> bool {
+    pub(super) fn word(&mut self, word: &str) -> bool {
         self.out.push_str(word);
         true
     }
 
     /// Puts parentheses around, which the pretty form leaves to whoever is around.
-    fn wrapped(&mut self, inner: impl FnOnce(&mut Self) -> bool) -> bool {
+    pub(super) fn wrapped(&mut self, inner: impl FnOnce(&mut Self) -> bool) -> bool {
         if self.pretty {
             return inner(self);
         }
@@ -229,7 +261,7 @@ impl Writer<'_> {
     }
 
     /// A part of an expression, in parentheses if the pretty form needs them.
-    fn part(&mut self, expr: &Expr, around: Around<'_>) -> bool {
+    pub(super) fn part(&mut self, expr: &Expr, around: Around<'_>) -> bool {
         if !self.pretty || self.is_simple(expr, around) {
             return self.expr(expr);
         }
@@ -243,6 +275,8 @@ impl Writer<'_> {
         match expr {
             Expr::Const(..)
             | Expr::Column(_)
+            | Expr::Agg { .. }
+            | Expr::Subquery { .. }
             | Expr::Case { .. }
             | Expr::Coalesce(..)
             | Expr::NullIf { .. }
@@ -283,7 +317,7 @@ impl Writer<'_> {
         self.wrapped(|w| w.part(arg, Around::Other) && w.word(" ") && w.word(what))
     }
 
-    fn listed(&mut self, before: &str, args: &[Expr], after: &str) -> bool {
+    pub(super) fn listed(&mut self, before: &str, args: &[Expr], after: &str) -> bool {
         self.out.push_str(before);
         args.iter().enumerate().all(|(i, arg)| (i == 0 || self.word(", ")) && self.expr(arg)) && self.word(after)
     }
@@ -391,17 +425,25 @@ impl Writer<'_> {
     }
 
     fn case(&mut self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, ty: Ty) -> bool {
-        let (line, end) = ("\n    ", "\n");
-        self.out.push_str("\nCASE");
-        let all = branches.iter().all(|(when, then)| {
-            self.word(line) && self.word("WHEN ") && self.expr(when) && self.word(" THEN ") && self.expr(then)
-        });
+        // Inside of a query its lines are indented as the query's are.
+        let base = self.indent + if self.queries.is_empty() { 0 } else { super::deparse_query::STEP };
+        let line = |w: &mut Self, plus: usize, word: &str| {
+            while w.out.ends_with(' ') {
+                w.out.pop();
+            }
+            w.out.push('\n');
+            w.out.extend(std::iter::repeat_n(' ', base + plus));
+            w.word(word)
+        };
+        line(self, 0, "CASE");
+        self.indent += 4;
+        let all = branches
+            .iter()
+            .all(|(when, then)| line(self, 4, "WHEN ") && self.expr(when) && self.word(" THEN ") && self.expr(then));
         let null = Expr::Const(Datum::Null, ty);
-        all && self.word(line)
-            && self.word("ELSE ")
-            && self.expr(otherwise.unwrap_or(&null))
-            && self.word(end)
-            && self.word("END")
+        let rest = all && line(self, 4, "ELSE ") && self.expr(otherwise.unwrap_or(&null));
+        self.indent -= 4;
+        rest && line(self, 0, "END")
     }
 
     fn any_all(&mut self, all: bool, function: &'static Function, left: &Expr, right: &AnyAllSource) -> bool {

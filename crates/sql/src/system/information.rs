@@ -1,6 +1,8 @@
 //! information_schema.
 
-use engine_api::{Catalog, CatalogObject, ConstraintKind, ForeignKeyAction, Identity, TableDesc};
+use engine_api::{
+    Catalog, CatalogObject, CheckOption, ConstraintKind, ForeignKeyAction, Identity, TableDesc, TableKind,
+};
 use types::{Datum, format_type, oid as type_oid, type_info};
 
 use super::relations::{in_database, tables_of};
@@ -11,7 +13,7 @@ use crate::functions::EvalContext;
 pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let database = cx.identity().database;
-    let one = |schema: &str, name: &str, kind: &str| {
+    let one = |schema: &str, name: &str, kind: &str, writable: bool| {
         row(
             rel,
             vec![
@@ -19,16 +21,25 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ("table_schema", text(schema)),
                 ("table_name", text(name)),
                 ("table_type", text(kind)),
-                ("is_insertable_into", text(if kind == "VIEW" { "NO" } else { "YES" })),
+                ("is_insertable_into", text(if writable { "YES" } else { "NO" })),
                 ("is_typed", text("NO")),
             ],
         )
     };
-    let mut rows: Vec<_> =
-        tables_of(&catalog, cx).iter().map(|t| one(&name_of(&catalog, t.schema), &t.name, "BASE TABLE")).collect();
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        let kind = match table.kind {
+            TableKind::Table => "BASE TABLE",
+            TableKind::View => "VIEW",
+            // The standard knows no materialized views.
+            TableKind::MaterializedView => continue,
+        };
+        let writable = kind != "VIEW" || super::view_is_writable(&table, "insert into", cx);
+        rows.push(one(&name_of(&catalog, table.schema), &table.name, kind, writable));
+    }
     for system in super::all() {
         let kind = if system.schema == "pg_catalog" { "BASE TABLE" } else { "VIEW" };
-        rows.push(one(system.schema, system.name, kind));
+        rows.push(one(system.schema, system.name, kind, kind != "VIEW"));
     }
     Ok(rows)
 }
@@ -330,6 +341,37 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("maximum_value", text(s.max.to_string())),
                     ("increment", text(s.increment.to_string())),
                     ("cycle_option", text(if s.cycle { "YES" } else { "NO" })),
+                ],
+            )
+        })
+        .collect())
+}
+
+pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let yes_no = |yes: bool| text(if yes { "YES" } else { "NO" });
+    let all = tables_of(&catalog, cx).into_iter().filter(|t| t.kind == TableKind::View);
+    Ok(all
+        .map(|view| {
+            let option = match view.view.as_ref().and_then(|v| v.check_option) {
+                None => "NONE",
+                Some(CheckOption::Local) => "LOCAL",
+                Some(CheckOption::Cascaded) => "CASCADED",
+            };
+            let writable = |verb| super::view_is_writable(&view, verb, cx);
+            row(
+                rel,
+                vec![
+                    ("table_catalog", text(cx.identity().database)),
+                    ("table_schema", text(name_of(&catalog, view.schema))),
+                    ("table_name", text(&view.name)),
+                    ("view_definition", super::view_text(&view, false, cx).map_or(Datum::Null, text)),
+                    ("check_option", text(option)),
+                    ("is_updatable", yes_no(writable("update") && writable("delete from"))),
+                    ("is_insertable_into", yes_no(writable("insert into"))),
+                    ("is_trigger_updatable", text("NO")),
+                    ("is_trigger_deletable", text("NO")),
+                    ("is_trigger_insertable_into", text("NO")),
                 ],
             )
         })

@@ -7,6 +7,7 @@
 mod constraints;
 mod definitions;
 mod deparse;
+mod deparse_query;
 mod information;
 mod kinds;
 mod names;
@@ -24,7 +25,7 @@ use schema::all;
 
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
-pub use deparse::{check_text, default_text, generated_text, restated};
+pub use deparse::{check_text, default_text, generated_text, restated, view_is_writable, view_text};
 
 /// A relation computed from the catalog.
 pub struct SystemRelation {

@@ -136,6 +136,23 @@ pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         .collect())
 }
 
+pub(super) fn cursors(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let shown = cx.cursors().into_iter().map(|cursor| {
+        row(
+            rel,
+            vec![
+                ("name", text(&cursor.name)),
+                ("statement", text(&cursor.statement)),
+                ("is_holdable", Datum::Bool(cursor.holdable)),
+                ("is_binary", Datum::Bool(cursor.binary)),
+                ("is_scrollable", Datum::Bool(cursor.scrollable)),
+                ("creation_time", Datum::TimestampTz(cursor.time)),
+            ],
+        )
+    });
+    Ok(shown.collect())
+}
+
 pub(super) fn prepared_statements(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let types = |types: &[base::Oid]| {
         let values: Vec<Datum> = types.iter().map(|t| Datum::Oid(t.0)).collect();

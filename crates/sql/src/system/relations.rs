@@ -1,7 +1,7 @@
 //! pg_class, pg_attribute, pg_index, pg_attrdef, pg_sequence.
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, TableDesc, oids};
+use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
 use super::{Rows, SystemRelation, oid, row, text};
@@ -113,7 +113,11 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 name: &t.name,
                 schema: t.schema,
                 owner: t.owner,
-                kind: "r",
+                kind: match t.kind {
+                    TableKind::Table => "r",
+                    TableKind::View => "v",
+                    TableKind::MaterializedView => "m",
+                },
                 columns: t.columns.len(),
                 checks: t.constraints.iter().filter(|c| is_check(c)).count(),
                 has_index: catalog.indexes(t.oid).next().is_some(),

@@ -1,6 +1,6 @@
-//! pg_tables, pg_indexes, pg_sequences.
+//! pg_tables, pg_indexes, pg_sequences, pg_views, pg_matviews.
 
-use engine_api::Catalog;
+use engine_api::{Catalog, TableKind};
 use types::Datum;
 
 use super::relations::{in_database, tables_of};
@@ -15,6 +15,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let mut rows: Vec<Vec<Datum>> = tables_of(&catalog, cx)
         .iter()
+        .filter(|t| t.kind == TableKind::Table)
         .map(|t| {
             row(
                 rel,
@@ -94,4 +95,42 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         }
     }
     Ok(rows)
+}
+
+pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let all = tables_of(&catalog, cx).into_iter().filter(|t| t.kind == TableKind::View);
+    Ok(all
+        .map(|view| {
+            row(
+                rel,
+                vec![
+                    ("schemaname", text(name_of(&catalog, view.schema))),
+                    ("viewname", text(&view.name)),
+                    ("viewowner", text(name_of(&catalog, view.owner))),
+                    ("definition", super::view_text(&view, false, cx).map_or(Datum::Null, text)),
+                ],
+            )
+        })
+        .collect())
+}
+
+pub(super) fn materialized_views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let all = tables_of(&catalog, cx).into_iter().filter(|t| t.kind == TableKind::MaterializedView);
+    Ok(all
+        .map(|view| {
+            row(
+                rel,
+                vec![
+                    ("schemaname", text(name_of(&catalog, view.schema))),
+                    ("matviewname", text(&view.name)),
+                    ("matviewowner", text(name_of(&catalog, view.owner))),
+                    ("hasindexes", Datum::Bool(catalog.indexes(view.oid).next().is_some())),
+                    ("ispopulated", Datum::Bool(view.view.as_ref().is_some_and(|v| v.populated))),
+                    ("definition", super::view_text(&view, false, cx).map_or(Datum::Null, text)),
+                ],
+            )
+        })
+        .collect())
 }

@@ -11,7 +11,7 @@
 //! | rw | who read a list | who appended the value that comes next |
 //!
 //! A cycle is an anomaly (Adya 1999): of ww alone G0; of ww and wr G1c; with exactly one rw G-single. Snapshot isolation
-//! forbids all three, READ COMMITTED the first two. Cycles with more rw edges (G2) are allowed at both levels.
+//! forbids all three, READ COMMITTED the first two. Cycles with more rw edges (G2) only SERIALIZABLE forbids.
 
 mod cycle;
 #[cfg(test)]
@@ -88,6 +88,8 @@ pub enum Anomaly {
     G1c(Vec<Id>),
     /// A cycle with exactly one rw edge, from its last to its first transaction.
     GSingle(Vec<Id>),
+    /// A cycle with rw edges, of whatever number.
+    G2(Vec<Id>),
 }
 
 /// An isolation level, as far as the judge is concerned.
@@ -97,12 +99,18 @@ pub enum Level {
     ReadCommitted,
     /// REPEATABLE READ, which is snapshot isolation.
     Snapshot,
+    /// SERIALIZABLE.
+    Serializable,
 }
 
 impl Level {
     /// Whether the level promises that this does not happen.
     pub fn forbids(self, anomaly: &Anomaly) -> bool {
-        self == Level::Snapshot || !matches!(anomaly, Anomaly::GSingle(_))
+        match anomaly {
+            Anomaly::GSingle(_) => self != Level::ReadCommitted,
+            Anomaly::G2(_) => self == Level::Serializable,
+            _ => true,
+        }
     }
 }
 
@@ -123,6 +131,7 @@ impl fmt::Display for Anomaly {
             }
             Anomaly::G0(cycle) => write!(f, "G0: cycle of writes {cycle:?}"),
             Anomaly::G1c(cycle) => write!(f, "G1c: cycle of writes and reads {cycle:?}"),
+            Anomaly::G2(cycle) => write!(f, "G2: cycle with anti-dependencies {cycle:?}"),
             Anomaly::GSingle(cycle) => write!(f, "G-single: cycle {cycle:?}, its last read what its first overwrote"),
         }
     }
@@ -308,9 +317,14 @@ impl<'a> Judge<'a> {
             found.extend(information.cycle().map(Anomaly::G1c));
         }
         // One witness is enough to fail a test and to be looked into.
+        let mut all = information.clone();
+        against.iter().filter(|(reader, writer)| reader != writer).for_each(|edge| all.edge(edge.0, edge.1));
         let singles = against.into_iter().filter(|(reader, writer)| reader != writer);
         let mut paths = singles.filter_map(|(reader, writer)| information.path(writer, reader));
         found.extend(paths.next().map(Anomaly::GSingle));
+        if found.is_empty() {
+            found.extend(all.cycle().map(Anomaly::G2));
+        }
         found
     }
 }

@@ -37,10 +37,13 @@ fn a_serial_history_is_clean() {
 }
 
 #[test]
-fn write_skew_is_not_reported() {
+fn write_skew_is_for_serializable_to_forbid() {
     let text = "r x, a y 1
                 r y, a x 2";
-    assert_eq!(found(text, &[('x', &[2]), ('y', &[1])]), Vec::<String>::new());
+    let last = BTreeMap::from([(u64::from('x'), vec![2]), (u64::from('y'), vec![1])]);
+    let anomalies = check(&history(text), &last);
+    assert_eq!(anomalies, [Anomaly::G2(vec![1, 0])]);
+    assert!(!Level::Snapshot.forbids(&anomalies[0]) && Level::Serializable.forbids(&anomalies[0]));
 }
 
 #[test]

@@ -79,6 +79,15 @@ fn check(target: &Target, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()
             .schema(schema_name(cx, target)));
         }
     }
+    for (view, condition) in &target.view_checks {
+        if condition.truth(cx, frame)? != Some(true) {
+            return Err(Error::new(
+                SqlState::WITH_CHECK_OPTION_VIOLATION,
+                format!("new row violates check option for view \"{view}\""),
+            )
+            .detail(format!("Failing row contains ({}).", show_row(target, cx, frame))));
+        }
+    }
     Ok(())
 }
 

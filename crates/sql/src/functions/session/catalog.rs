@@ -59,6 +59,18 @@ pub(super) fn system_is_visible(_: &dyn EvalContext, _: &[Datum]) -> Result<Datu
     visible(true)
 }
 
+/// The query of a view; NULL for anything else.
+pub(super) fn get_viewdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let catalog = cx.catalog();
+    let oid = match &args[0] {
+        Datum::Text(name) => names::find_relation(cx, name)?.ok_or_else(|| names::no_relation(name))?,
+        _ => oid_of(args, 0)?,
+    };
+    // A width to wrap lines at asks for the pretty form too.
+    let pretty = matches!(args.get(1), Some(Datum::Bool(true) | Datum::Int4(_)));
+    Ok(catalog.table(oid).and_then(|view| system::view_text(view, pretty, cx)).into())
+}
+
 pub(super) fn get_indexdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let catalog = cx.catalog();
     let column = match args.get(1) {

@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, information};
+use crate::system::{SystemRelation, information};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -210,6 +210,6 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("is_trigger_deletable", VARCHAR),
             ("is_trigger_insertable_into", VARCHAR),
         ],
-        rows: empty,
+        rows: information::views,
     },
 ];

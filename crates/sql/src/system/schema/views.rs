@@ -3,10 +3,24 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, names, statistics, views};
+use crate::system::{SystemRelation, names, statistics, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
+    SystemRelation {
+        oid: Oid(12077),
+        schema: "pg_catalog",
+        name: "pg_cursors",
+        columns: &[
+            ("name", TEXT),
+            ("statement", TEXT),
+            ("is_holdable", BOOL),
+            ("is_binary", BOOL),
+            ("is_scrollable", BOOL),
+            ("creation_time", TIMESTAMPTZ),
+        ],
+        rows: names::cursors,
+    },
     SystemRelation {
         oid: Oid(12043),
         schema: "pg_catalog",
@@ -33,7 +47,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("ispopulated", BOOL),
             ("definition", TEXT),
         ],
-        rows: empty,
+        rows: views::materialized_views,
     },
     SystemRelation {
         oid: Oid(12082),
@@ -206,6 +220,6 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_views",
         columns: &[("schemaname", NAME), ("viewname", NAME), ("viewowner", NAME), ("definition", TEXT)],
-        rows: empty,
+        rows: views::views,
     },
 ];

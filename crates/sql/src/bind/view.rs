@@ -1,0 +1,363 @@
+//! Views: their stored queries, bound under the names they were made with, and changes through simple views.
+//!
+//! A view keeps its text and what every relation name in it meant ([`ViewRelation`]). The text is bound again wherever the
+//! view is used; names go through that list, so that renaming, moving or shadowing a table changes nothing, and a column
+//! that was added later is not seen. A view that only picks rows and columns of one table can be written through: its
+//! columns are expressions over the table, which takes the view's place as rel 0.
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{CatalogObject, CheckOption, ColumnDesc, TableDesc, TableKind, ViewDesc, ViewRelation};
+use rupg_sql::nodes::{Node, RangeVar, SelectStmt, SetOperation};
+
+use super::expr::{QUERY_DEPTH, and};
+use super::from::{Relation, table_columns};
+use super::node::strings;
+use super::scope::{Item, NamedColumn, Place, columns_of};
+use super::{BindContext, Binder};
+use crate::ir::{Expr, Query, Rel, RelColumn, RelKind, TableInfo, Ty};
+use crate::parse;
+
+/// A simple view between a statement and the table it changes.
+#[derive(Clone, Debug)]
+pub(super) struct Through {
+    /// The view's name.
+    pub(super) name: String,
+    /// Its schema.
+    pub(super) schema: Oid,
+    /// Its columns over rel 0, the table.
+    pub(super) columns: Vec<NamedColumn>,
+    /// Defaults of its own for columns of the table (attribute number - 1).
+    pub(super) defaults: Vec<(usize, ColumnDesc)>,
+    /// Which rows of the table it shows.
+    pub(super) filter: Option<Expr>,
+    /// WITH CHECK OPTION: views and what rows written through them must meet.
+    pub(super) checks: Vec<(String, Expr)>,
+}
+
+impl Through {
+    /// The table's column (attribute number - 1) behind one of the view's; `None` if it is computed.
+    pub(super) fn base_column(&self, name: &str) -> Option<Option<usize>> {
+        let column = self.columns.iter().find(|c| c.name == name)?;
+        Some(base_column(&column.expr))
+    }
+}
+
+fn base_column(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Column(c) if c.level == 0 && c.rel == 0 => Some(c.column),
+        _ => None,
+    }
+}
+
+/// Binds the query of a view that is being defined. Answers it with the relations it names.
+pub(super) fn define(select: &SelectStmt, sql: &str, cx: &mut BindContext<'_>) -> Result<(Query, Vec<ViewRelation>)> {
+    let mut binder = Binder::new(cx, sql);
+    binder.params_forbidden = true;
+    binder.seen = Some(Vec::new());
+    let query = binder.subquery(select, true)?.query;
+    let mut seen = binder.seen.take().unwrap_or_default();
+    note_used(&query, &mut seen);
+    Ok((query, seen))
+}
+
+/// Notes which columns of the relations it names a query uses.
+fn note_used(query: &Query, seen: &mut [ViewRelation]) {
+    let mut used: Vec<(Oid, i16)> = Vec::new();
+    super::visit::used_columns(query, &mut |table, column| used.push((table, column)));
+    for relation in seen {
+        let mut own: Vec<i16> = used.iter().filter(|(oid, _)| *oid == relation.oid).map(|(_, n)| *n).collect();
+        own.sort_unstable();
+        own.dedup();
+        relation.used = own;
+    }
+}
+
+impl<'a, 'c> Binder<'a, 'c> {
+    /// What a name in the text of a view meant when the view was made.
+    pub(super) fn known_relation(&self, var: &RangeVar) -> Option<&ViewRelation> {
+        let view = self.view.as_ref()?;
+        let (schema, name) = (var.schemaname.as_deref(), var.relname.as_deref().unwrap_or(""));
+        view.relations.iter().find(|r| r.name == name && r.schema.as_deref() == schema)
+    }
+
+    /// Notes a relation that the text of a new view names.
+    pub(super) fn note_relation(&mut self, var: &RangeVar, desc: &TableDesc) {
+        let schema_name = self.cx.catalog.get(desc.schema).map(|s| s.name().to_string()).unwrap_or_default();
+        let Some(seen) = &mut self.seen else { return };
+        let relation = ViewRelation {
+            schema: var.schemaname.as_deref().map(str::to_string),
+            name: var.relname.as_deref().unwrap_or("").to_string(),
+            oid: desc.oid,
+            schema_name,
+            columns: desc.live_columns().map(|c| (c.number, c.name.clone())).collect(),
+            used: Vec::new(),
+        };
+        if !seen.iter().any(|s| s.name == relation.name && s.schema == relation.schema) {
+            seen.push(relation);
+        }
+    }
+
+    /// The columns of a relation under the names that they have here.
+    pub(super) fn named_columns(&self, var: &RangeVar, desc: &TableDesc) -> Vec<RelColumn> {
+        let mut columns = table_columns(desc);
+        if let Some(known) = self.known_relation(var) {
+            for (i, column) in columns.iter_mut().enumerate() {
+                let then = known.columns.iter().find(|(number, _)| *number as usize == i + 1);
+                column.name = match then {
+                    Some((_, name)) if !column.name.is_empty() => name.clone(),
+                    _ => String::new(),
+                };
+            }
+        }
+        columns
+    }
+
+    /// The schema that `schema.name` of a view's text stands in today.
+    pub(super) fn known_schema(&self, schema: &str, name: &str) -> Option<Oid> {
+        let view = self.view.as_ref()?;
+        let known = view.relations.iter().find(|r| r.schema_name == schema && r.name == name)?;
+        self.cx.catalog.table(known.oid).map(|t| t.schema)
+    }
+
+    /// Binds something of a view's text under the names of the view.
+    fn inside_view<T>(
+        &mut self,
+        desc: &TableDesc,
+        bind: impl for<'x> FnOnce(&mut Binder<'x, 'c>, &'x SelectStmt) -> Result<T>,
+    ) -> Result<T> {
+        let view = desc.view.as_ref().ok_or_else(|| Error::internal("a view without a query"))?;
+        if self.views.contains(&desc.oid) {
+            let message = format!("infinite recursion detected in rules for relation \"{}\"", desc.name);
+            return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
+        }
+        let mut parsed = parse::parse(&view.query)?;
+        let Some(Node::SelectStmt(select)) = parsed.pop().map(|p| p.node) else {
+            return Err(Error::internal("a view of what is no query"));
+        };
+        let mut views = self.views.clone();
+        views.push(desc.oid);
+        let path = std::mem::replace(&mut self.cx.identity.search_path, view.search_path.clone());
+        let params = std::mem::take(&mut self.cx.param_types);
+        let (result, tables, queries, refused) = {
+            let mut inner = Binder::new(&mut *self.cx, &view.query);
+            inner.view = Some(Arc::new(view.clone()));
+            inner.views = views;
+            inner.params_forbidden = true;
+            inner.shows = self.shows;
+            inner.depth = self.depth + QUERY_DEPTH;
+            inner.queries = self.queries;
+            let result = bind(&mut inner, &select);
+            (result, inner.tables, inner.queries, inner.refused)
+        };
+        self.cx.identity.search_path = path;
+        self.cx.param_types = params;
+        self.queries = queries;
+        for (table, mode) in tables {
+            self.lock(table, mode);
+        }
+        if let Some(refused) = refused {
+            self.refused.get_or_insert(refused);
+        }
+        result.map_err(|mut error| {
+            error.fields_mut().position = None;
+            error
+        })
+    }
+
+    /// The query of a view.
+    pub(super) fn view_query(&mut self, desc: &TableDesc) -> Result<Query> {
+        let query = self.inside_view(desc, |inner, select| inner.subquery(select, true).map(|bound| bound.query))?;
+        let types = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.ty().oid);
+        if !types.eq(desc.columns.iter().map(|c| c.type_oid)) {
+            return Err(Error::internal(format!("view \"{}\" no longer has the columns it was made with", desc.name)));
+        }
+        Ok(query)
+    }
+
+    /// The table behind a simple view and what the view makes of it. `doing`: as messages name what is done.
+    ///
+    /// # Errors
+    /// 55000 if the view is not simple enough.
+    pub(super) fn through_view(
+        &mut self,
+        desc: &TableDesc,
+        verb: &str,
+        cascaded: bool,
+    ) -> Result<(Arc<TableInfo>, Through)> {
+        let own_option = desc.view.as_ref().and_then(|v| v.check_option);
+        let cascaded = cascaded || own_option == Some(CheckOption::Cascaded);
+        let name = desc.name.clone();
+        let (table, columns, filter, below) =
+            self.inside_view(desc, |inner, select| inner.simple_view(select, &name, verb, cascaded))?;
+        let mut through = Through {
+            name: desc.name.clone(),
+            schema: desc.schema,
+            columns: Vec::with_capacity(columns.len()),
+            defaults: below.as_ref().map(|b| b.defaults.clone()).unwrap_or_default(),
+            filter: below.as_ref().and_then(|b| b.filter.clone()),
+            checks: below.map(|b| b.checks).unwrap_or_default(),
+        };
+        for (column, expr) in desc.columns.iter().zip(columns) {
+            if let (Some(base), Some(_)) = (base_column(&expr), &column.default) {
+                through.defaults.retain(|(at, _)| *at != base);
+                through.defaults.push((base, column.clone()));
+            }
+            through.columns.push(NamedColumn { name: column.name.clone(), expr });
+        }
+        if let Some(filter) = filter {
+            if cascaded || own_option.is_some() {
+                through.checks.push((desc.name.clone(), filter.clone()));
+            }
+            through.filter = Some(match through.filter.take() {
+                Some(below) => and(vec![below, filter]),
+                None => filter,
+            });
+        }
+        if verb != "delete from" && !through.columns.iter().any(|c| base_column(&c.expr).is_some()) {
+            let why = "Views that have no updatable columns are not automatically updatable.";
+            return Err(not_updatable(&desc.name, verb, why));
+        }
+        Ok((table, through))
+    }
+
+    /// Binds select list and WHERE of a simple view over its table as rel 0.
+    #[allow(clippy::type_complexity)]
+    fn simple_view(
+        &mut self,
+        select: &'a SelectStmt,
+        name: &str,
+        verb: &str,
+        cascaded: bool,
+    ) -> Result<(Arc<TableInfo>, Vec<Expr>, Option<Expr>, Option<Through>)> {
+        let refuse = |why: &str| not_updatable(name, verb, why);
+        if let Some(why) = obstacle(select) {
+            return Err(refuse(why));
+        }
+        const ONE: &str = "Views that do not select from a single table or view are not automatically updatable.";
+        let [Some(Node::RangeVar(var))] = select.fromClause.as_slice() else { return Err(refuse(ONE)) };
+        let (table, mut columns, below, schema) = match self.relation(var)? {
+            Relation::Table(info) if info.desc.kind == TableKind::Table => {
+                self.lock(info.desc.oid, engine_api::TableLockMode::RowExclusive);
+                let rel =
+                    Rel { alias: String::new(), kind: RelKind::Values, columns: self.named_columns(var, &info.desc) };
+                let schema = info.desc.schema;
+                (info, columns_of(0, &rel), None, schema)
+            }
+            Relation::View(desc) => {
+                self.lock(desc.oid, engine_api::TableLockMode::RowExclusive);
+                let (info, through) = self.through_view(&desc, verb, cascaded)?;
+                let names = self.named_columns(var, &desc);
+                let named = through.columns.iter().zip(names);
+                let columns = named.map(|(c, n)| NamedColumn { name: n.name, expr: c.expr.clone() }).collect();
+                (info, columns, Some(through), desc.schema)
+            }
+            _ => return Err(refuse(ONE)),
+        };
+        let alias = var.alias.as_deref();
+        let shown = alias.and_then(|a| a.aliasname.as_deref()).or(var.relname.as_deref()).unwrap_or("").to_string();
+        let wanted = alias.map(|a| strings(&a.colnames)).unwrap_or_default();
+        for (column, name) in columns.iter_mut().filter(|c| !c.name.is_empty()).zip(wanted) {
+            column.name = name.to_string();
+        }
+        self.push_scope();
+        let rel =
+            Rel { alias: shown.clone(), kind: RelKind::Table(Arc::clone(&table)), columns: table_columns(&table.desc) };
+        self.add_rel(rel, None);
+        self.scope().items.push(Item {
+            name: shown,
+            schema: alias.is_none().then_some(schema),
+            rel: None,
+            columns,
+            rel_visible: true,
+            columns_visible: true,
+            lateral_only: false,
+            lateral_ok: true,
+        });
+        let (mut query, mut at) = (Query::default(), Vec::new());
+        let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
+        if set_call.is_some() {
+            return Err(refuse("Views that return set-returning functions are not automatically updatable."));
+        }
+        self.settle_targets(&mut query, &at)?;
+        if !self.scope().aggs.is_empty() {
+            return Err(refuse("Views that return aggregate functions are not automatically updatable."));
+        }
+        if self.scope().rels.len() > 1 {
+            return Err(refuse("Views that return window functions are not automatically updatable."));
+        }
+        let filter = self.condition(select.whereClause.as_ref(), Place::Where, "WHERE")?;
+        self.scopes.pop();
+        let targets = query.targets.into_iter().map(|t| t.expr).collect();
+        Ok((table, targets, filter, below))
+    }
+
+    /// A relation of the catalog as a name finds it.
+    pub(super) fn relation_of(&mut self, var: &RangeVar, object: &CatalogObject) -> Option<Relation> {
+        let CatalogObject::Table(desc) = object else { return None };
+        self.note_relation(var, desc);
+        if desc.kind == TableKind::View && !self.shows {
+            return Some(Relation::View(Arc::new(desc.clone())));
+        }
+        if desc.kind == TableKind::MaterializedView && !desc.view.as_ref().is_some_and(|v| v.populated) {
+            let message = format!("materialized view \"{}\" has not been populated", desc.name);
+            self.refused.get_or_insert_with(|| {
+                Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                    .hint("Use the REFRESH MATERIALIZED VIEW command.")
+            });
+        }
+        let indexes = self.cx.catalog.indexes(desc.oid).cloned().collect();
+        Some(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes })))
+    }
+}
+
+/// What keeps a query from being a simple view's.
+fn obstacle(select: &SelectStmt) -> Option<&'static str> {
+    let limited = select.limitCount.is_some() || select.limitOffset.is_some();
+    let found = [
+        (!select.distinctClause.is_empty(), "Views containing DISTINCT are not automatically updatable."),
+        (!select.groupClause.is_empty(), "Views containing GROUP BY are not automatically updatable."),
+        (select.havingClause.is_some(), "Views containing HAVING are not automatically updatable."),
+        (
+            select.op != SetOperation::SETOP_NONE,
+            "Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable.",
+        ),
+        (select.withClause.is_some(), "Views containing WITH are not automatically updatable."),
+        (limited, "Views containing LIMIT or OFFSET are not automatically updatable."),
+    ];
+    found.into_iter().find(|(there, _)| *there).map(|(_, why)| why)
+}
+
+/// 55000: a view that cannot be written through.
+pub(super) fn not_updatable(view: &str, verb: &str, why: &str) -> Error {
+    let (doing, event) = match verb {
+        "insert into" => ("inserting into", "INSERT"),
+        "update" => ("updating", "UPDATE"),
+        _ => ("deleting from", "DELETE"),
+    };
+    Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, format!("cannot {verb} view \"{view}\"")).detail(why).hint(
+        format!(
+            "To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO INSTEAD \
+             rule."
+        ),
+    )
+}
+
+/// The columns that a view's query shows, as a descriptor keeps them.
+pub(super) fn shown_columns(query: &Query) -> Vec<(String, Ty)> {
+    let visible = query.targets.iter().filter(|t| !t.junk);
+    visible.map(|t| (t.name.clone(), t.expr.ty())).collect()
+}
+
+/// A view's text bound again, for showing it: its query, or nothing if it cannot be bound.
+pub(super) fn stored_query(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Query> {
+    let mut binder = Binder::new(cx, "");
+    binder.shows = true;
+    binder.view_query(desc)
+}
+
+/// The view's own part of a descriptor.
+pub(super) fn view_of(query: String, search_path: Vec<Oid>, relations: Vec<ViewRelation>) -> ViewDesc {
+    ViewDesc { query, search_path, relations, check_option: None, populated: false }
+}

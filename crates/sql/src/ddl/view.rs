@@ -1,0 +1,269 @@
+//! CREATE VIEW and what ALTER may do to views.
+
+use base::{Error, LayoutId, Result, SqlState};
+use engine_api::{CatalogObject, CheckOption, ColumnDesc, Persistence, TableDesc, TableKind, TableLockMode, ViewDesc};
+use rupg_sql::nodes::{Node, RangeVar, ViewCheckOption, ViewStmt};
+use rupg_sql::{Lexer, Value};
+
+use super::Cx;
+use super::create_table::{layout_of, storage_options};
+use super::names::{quote, strings};
+use crate::bind::BoundView;
+
+pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'static str> {
+    let name = stmt.view.as_deref().ok_or_else(|| Error::internal("CREATE VIEW without a name"))?;
+    let node = stmt.query.as_ref().ok_or_else(|| Error::internal("CREATE VIEW without a query"))?;
+    let text = query_text(cx.sql, name, &stmt.aliases);
+    let (bound, temporary) = bind(cx, node).await?;
+    let mut name = name.clone();
+    if temporary && name.relpersistence != b't' {
+        let message = format!("view \"{}\" will be a temporary view", name.relname.as_deref().unwrap_or_default());
+        cx.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+        name.relpersistence = b't';
+    }
+    let schema = cx.creation_schema(&name)?;
+    let relname = name.relname.as_deref().unwrap_or_default();
+    let existing = cx.catalog().relation(schema, relname).cloned();
+    let replaced = match existing.as_deref() {
+        None => None,
+        Some(CatalogObject::Table(view)) if stmt.replace && view.kind == TableKind::View => {
+            cx.lock(view.oid, TableLockMode::AccessExclusive).await?;
+            Some(view.clone())
+        }
+        Some(_) if stmt.replace => {
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{relname}\" is not a view")));
+        }
+        Some(_) => {
+            return Err(Error::new(SqlState::DUPLICATE_TABLE, format!("relation \"{relname}\" already exists")));
+        }
+    };
+    let columns =
+        named_columns(&bound, &strings(&stmt.aliases), "CREATE VIEW specifies more column names than columns")?;
+    let mut options = storage_options(&stmt.options);
+    let mut view = ViewDesc { query: text, ..bound.desc };
+    view.check_option = check_option(stmt, &mut options)?;
+    let mut desc = TableDesc {
+        oid: replaced.as_ref().map_or_else(|| cx.allocate(), |old| old.oid),
+        schema,
+        name: relname.to_string(),
+        owner: replaced.as_ref().map_or_else(|| cx.owner(), |old| old.owner),
+        kind: TableKind::View,
+        columns,
+        layouts: Vec::new(),
+        constraints: Vec::new(),
+        options,
+        comments: replaced.as_ref().map(|old| old.comments.clone()).unwrap_or_default(),
+        storage: 1,
+        view: Some(view),
+        persistence: if name.relpersistence == b't' { Persistence::Temporary } else { Persistence::Permanent },
+        on_commit: Default::default(),
+    };
+    desc.layouts.push(layout_of(&desc, LayoutId(1)));
+    if let Some(old) = &replaced {
+        check_replaced(old, &mut desc)?;
+    }
+    let checked = desc.view.as_ref().is_some_and(|v| v.check_option.is_some());
+    cx.put(CatalogObject::Table(desc.clone())).await?;
+    if checked {
+        require_updatable(cx, &desc)?;
+    }
+    Ok("CREATE VIEW")
+}
+
+/// Binds a view's query and keeps its relations from being dropped meanwhile. Answers also whether one is temporary.
+pub(super) async fn bind(cx: &mut Cx<'_>, node: &Node) -> Result<(BoundView, bool)> {
+    if matches!(node, Node::SelectStmt(select) if select.intoClause.is_some()) {
+        return Err(Error::unsupported("views must not contain SELECT INTO"));
+    }
+    loop {
+        let sql = cx.sql;
+        let bound = cx.session.bind_view(node, sql)?;
+        let version = cx.catalog().version;
+        let mut temporary = false;
+        for relation in &bound.desc.relations {
+            cx.lock(relation.oid, TableLockMode::AccessShare).await?;
+        }
+        let catalog = cx.catalog();
+        for relation in &bound.desc.relations {
+            temporary |= catalog.table(relation.oid).is_some_and(|t| t.persistence == Persistence::Temporary);
+        }
+        // What was waited for may have changed what the names mean.
+        if catalog.version == version {
+            return Ok((bound, temporary));
+        }
+    }
+}
+
+/// The columns of a view or materialized view under the names given for them.
+pub(super) fn named_columns(bound: &BoundView, names: &[String], too_many: &str) -> Result<Vec<ColumnDesc>> {
+    if names.len() > bound.columns.len() {
+        return Err(Error::new(SqlState::SYNTAX_ERROR, too_many));
+    }
+    let mut columns: Vec<ColumnDesc> = Vec::with_capacity(bound.columns.len());
+    for (i, (own, ty)) in bound.columns.iter().enumerate() {
+        let name = names.get(i).unwrap_or(own);
+        if columns.iter().any(|c| c.name == *name) {
+            return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
+        }
+        if ty.oid == types::oid::RECORD {
+            let message = format!("column \"{name}\" has pseudo-type record");
+            return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
+        }
+        columns.push(ColumnDesc {
+            number: i as i16 + 1,
+            name: name.clone(),
+            type_oid: ty.oid,
+            typmod: ty.typmod,
+            not_null: false,
+            default: None,
+            dropped: false,
+            missing: None,
+            identity: None,
+            generated: None,
+        });
+    }
+    Ok(columns)
+}
+
+fn check_option(stmt: &ViewStmt, options: &mut Vec<(String, String)>) -> Result<Option<CheckOption>> {
+    let mut found = match stmt.withCheckOption {
+        ViewCheckOption::LOCAL_CHECK_OPTION => Some(CheckOption::Local),
+        ViewCheckOption::CASCADED_CHECK_OPTION => Some(CheckOption::Cascaded),
+        _ => None,
+    };
+    if let Some(option) = found {
+        let word = if option == CheckOption::Local { "local" } else { "cascaded" };
+        options.push(("check_option".to_string(), word.to_string()));
+    } else {
+        found = check_options(options)?;
+    }
+    Ok(found)
+}
+
+/// Sees that the options are a view's. Answers the check option among them.
+fn check_options(options: &[(String, String)]) -> Result<Option<CheckOption>> {
+    let mut found = None;
+    for (name, value) in options {
+        match name.as_str() {
+            "security_barrier" | "security_invoker" => {
+                let word = value.to_ascii_lowercase();
+                if !["true", "false", "on", "off", "1", "0", "yes", "no"].contains(&word.as_str()) {
+                    let message = format!("invalid value for boolean option \"{name}\": {value}");
+                    return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+                }
+            }
+            "check_option" => match value.to_ascii_lowercase().as_str() {
+                "local" => found = Some(CheckOption::Local),
+                "cascaded" => found = Some(CheckOption::Cascaded),
+                _ => {
+                    let message = format!("invalid value for enum option \"check_option\": {value}");
+                    return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+                        .detail("Valid values are \"local\" and \"cascaded\"."));
+                }
+            },
+            other => {
+                let message = format!("unrecognized parameter \"{other}\"");
+                return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// ALTER VIEW … SET (…), RESET (…): the options become these.
+pub(super) fn set_options(cx: &mut Cx<'_>, desc: &mut TableDesc, options: Vec<(String, String)>) -> Result<()> {
+    let checked = check_options(&options)?;
+    desc.options = options;
+    if let Some(view) = &mut desc.view {
+        view.check_option = checked;
+    }
+    if checked.is_some() { require_updatable(cx, desc) } else { Ok(()) }
+}
+
+fn require_updatable(cx: &mut Cx<'_>, desc: &TableDesc) -> Result<()> {
+    let found = ["insert into", "delete from"].into_iter().find_map(|verb| cx.session.through_view(desc, verb).err());
+    let Some(why) = found else { return Ok(()) };
+    let reason = why.fields().detail.clone().unwrap_or_default().to_string();
+    Err(Error::unsupported("WITH CHECK OPTION is supported only on automatically updatable views").hint(reason))
+}
+
+/// CREATE OR REPLACE VIEW may add columns at the end, and nothing else.
+fn check_replaced(old: &TableDesc, new: &mut TableDesc) -> Result<()> {
+    let refuse = |message: String| Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    if new.columns.len() < old.columns.len() {
+        return refuse("cannot drop columns from view".to_string());
+    }
+    for (before, after) in old.columns.iter().zip(&mut new.columns) {
+        if before.name != after.name {
+            let message = format!("cannot change name of view column \"{}\" to \"{}\"", before.name, after.name);
+            return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message)
+                .hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."));
+        }
+        if (before.type_oid, before.typmod) != (after.type_oid, after.typmod) {
+            return refuse(format!(
+                "cannot change data type of view column \"{}\" from {} to {}",
+                before.name,
+                types::format_type(before.type_oid, before.typmod),
+                types::format_type(after.type_oid, after.typmod)
+            ));
+        }
+        after.default = before.default.clone();
+    }
+    Ok(())
+}
+
+/// The text of the query behind AS, without the clauses of the definition that follow it.
+pub(super) fn query_text(sql: &str, name: &RangeVar, aliases: &[Option<Node>]) -> String {
+    let from = usize::try_from(name.location).unwrap_or(0);
+    let mut tokens: Vec<(usize, usize, String)> = Vec::new();
+    let rest = sql.get(from..).unwrap_or_default();
+    let mut lexer = Lexer::new(rest);
+    let mut depth = 0usize;
+    let mut begin = None;
+    // The statement has been parsed: its tokens are fine.
+    while let Ok(token) = lexer.next_token() {
+        let word = match &token.value {
+            Value::Keyword(keyword) => keyword.name.to_string(),
+            _ => rest[token.start..token.end].to_string(),
+        };
+        match word.as_str() {
+            "" => break,
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            ";" if depth == 0 => break,
+            "as" if depth == 0 && begin.is_none() => {
+                begin = Some(token.end);
+                continue;
+            }
+            _ => {}
+        }
+        if begin.is_some() {
+            tokens.push((token.start, token.end, word));
+        }
+    }
+    let tail = |tokens: &[(usize, usize, String)], words: &[&str]| {
+        tokens.len() > words.len()
+            && tokens[tokens.len() - words.len()..].iter().zip(words).all(|((_, _, t), w)| t == w)
+    };
+    for words in [
+        &["with", "check", "option"][..],
+        &["with", "local", "check", "option"],
+        &["with", "cascaded", "check", "option"],
+        &["with", "data"],
+        &["with", "no", "data"],
+    ] {
+        if tail(&tokens, words) {
+            tokens.truncate(tokens.len() - words.len());
+        }
+    }
+    let (start, end) = (tokens.first().map_or(0, |t| t.0), tokens.last().map_or(0, |t| t.1));
+    let query = rest.get(start..end).unwrap_or_default();
+    let before = sql.get(..from).unwrap_or_default().trim_end().to_ascii_lowercase();
+    let recursive = before.strip_suffix("view").map(str::trim_end).is_some_and(|b| b.ends_with("recursive"));
+    if !recursive {
+        return query.to_string();
+    }
+    let columns: Vec<String> = strings(aliases).iter().map(|c| quote(c)).collect();
+    let (columns, own) = (columns.join(", "), quote(name.relname.as_deref().unwrap_or_default()));
+    format!("WITH RECURSIVE {own}({columns}) AS ({query}) SELECT {columns} FROM {own}")
+}

@@ -1,0 +1,231 @@
+//! COPY TO STDOUT: the rows of a query become lines or binary tuples.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use engine_api::TableKind;
+use rupg_sql::nodes::CopyStmt;
+use types::{Datum, OutputSettings};
+
+use super::format::Format;
+use super::{binary, columns_of, names, without_position};
+use crate::ddl;
+use crate::exec::{Execution, OutputRow, Progress, RowSink};
+use crate::parse;
+use crate::session::statement::Kind;
+use crate::session::{Output, ResultColumn, Session};
+
+pub(super) async fn copy_to(
+    session: &mut Session,
+    stmt: &CopyStmt,
+    sql: &str,
+    format: Format,
+    out: &mut dyn Output,
+) -> Result<String> {
+    let statement = match &stmt.query {
+        Some(node) => Arc::new(session.bind_query(node, sql, &[], 0, false)?),
+        None => {
+            let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY TO without a table"))?;
+            let table = ddl::relation_desc(session, name, sql).map_err(without_position)?;
+            if let Some(message) = match table.kind {
+                TableKind::Table => None,
+                TableKind::View => Some(format!("cannot copy from view \"{}\"", table.name)),
+                TableKind::MaterializedView => Some(format!("cannot copy from materialized view \"{}\"", table.name)),
+            } {
+                let hint = "Try the COPY (SELECT ...) TO variant.";
+                return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).hint(hint));
+            }
+            let columns = columns_of(&table, stmt)?;
+            let select = format!("SELECT {} FROM {}", names(&table, &columns), ddl::qualified_name(session, &table));
+            let mut parsed = parse::parse(&select)?;
+            let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;
+            Arc::new(session.bind_query(&node, &select, &[], 0, false)?)
+        }
+    };
+    let statement = session.begin_query(&statement).await?;
+    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    out.copy_out(format.binary, query.columns.len());
+    if format.header {
+        let names: Vec<Vec<u8>> = query.columns.iter().map(|c| c.name.clone().into_bytes()).collect();
+        let mut line = Vec::new();
+        write_line(&format, names.iter().map(|n| Some(n.as_slice())), &[], &mut line);
+        out.copy_data(&line);
+    }
+    let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
+    let mut lines = Lines {
+        format: &format,
+        columns: &query.columns,
+        settings: session.output_settings(),
+        out: Vec::new(),
+        quoted: query.columns.iter().map(|c| format.force_quote.contains(&c.name)).collect(),
+        ends: Vec::new(),
+        rows: 0,
+        scratch: Vec::new(),
+    };
+    if format.binary {
+        binary::write_header(&mut lines.out);
+    }
+    loop {
+        let done = matches!(session.advance(&mut execution, &mut lines, 0).await?, Progress::Done { .. });
+        lines.hand_over(out);
+        if done {
+            break;
+        }
+        let gate = session.current_gate();
+        out.gate(gate);
+        if out.is_full() {
+            out.flush().await?;
+        }
+    }
+    if format.binary {
+        binary::write_trailer(&mut lines.out);
+        lines.ends.push(lines.out.len());
+        lines.hand_over(out);
+    }
+    let rows = lines.rows;
+    out.copy_done();
+    session.end_query(out);
+    Ok(format!("COPY {rows}"))
+}
+
+/// Bytes of COPY TO that are collected before they are handed to the connection.
+const COPY_OUT_BYTES: usize = 64 << 10;
+
+struct Lines<'a> {
+    format: &'a Format,
+    columns: &'a [ResultColumn],
+    settings: Arc<OutputSettings>,
+    out: Vec<u8>,
+    /// Columns that FORCE_QUOTE names.
+    quoted: Vec<bool>,
+    /// Where the rows in `out` end: clients expect one message per row.
+    ends: Vec<usize>,
+    rows: u64,
+    scratch: Vec<u8>,
+}
+
+impl Lines<'_> {
+    /// Notes the end of a row; whether enough is collected.
+    fn row_ends(&mut self) -> bool {
+        self.rows += 1;
+        self.ends.push(self.out.len());
+        self.out.len() >= COPY_OUT_BYTES
+    }
+
+    fn hand_over(&mut self, out: &mut dyn Output) {
+        let mut start = 0;
+        for end in self.ends.drain(..) {
+            out.copy_data(&self.out[start..end]);
+            start = end;
+        }
+        self.out.drain(..start);
+    }
+}
+
+impl RowSink for Lines<'_> {
+    fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        if self.format.binary {
+            binary::write_tuple(row, self.columns, &mut self.out)?;
+            return Ok(self.row_ends());
+        }
+        self.scratch.clear();
+        let mut ends = Vec::with_capacity(row.len());
+        for (value, column) in row.iter().zip(self.columns) {
+            if matches!(value, Datum::Null) {
+                ends.push(None);
+            } else {
+                let start = self.scratch.len();
+                types::write_text(value.as_ref(), column.ty.oid, &self.settings, &mut self.scratch)?;
+                ends.push(Some((start, self.scratch.len())));
+            }
+        }
+        let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
+        write_line(self.format, fields, &self.quoted, &mut self.out);
+        Ok(self.row_ends())
+    }
+}
+
+/// `quoted`: columns that CSV quotes always.
+fn write_line<'a>(
+    format: &Format,
+    fields: impl ExactSizeIterator<Item = Option<&'a [u8]>>,
+    quoted: &[bool],
+    out: &mut Vec<u8>,
+) {
+    let alone = fields.len() == 1;
+    for (i, field) in fields.enumerate() {
+        if i > 0 {
+            out.push(format.delimiter);
+        }
+        match field {
+            None => out.extend_from_slice(format.null.as_bytes()),
+            Some(text) if format.csv => {
+                let quote = format.force_quote_all || quoted.get(i) == Some(&true) || (alone && text == b"\\.");
+                write_csv(format, text, quote, out);
+            }
+            Some(text) => write_escaped(format, text, out),
+        }
+    }
+    out.push(b'\n');
+}
+
+fn write_csv(format: &Format, text: &[u8], quote: bool, out: &mut Vec<u8>) {
+    let special = |b: &u8| [format.delimiter, format.quote, b'\n', b'\r'].contains(b);
+    let needs = quote || text == format.null.as_bytes() || text.iter().any(special);
+    if !needs {
+        return out.extend_from_slice(text);
+    }
+    out.push(format.quote);
+    for &b in text {
+        if b == format.quote || b == format.escape {
+            out.push(format.escape);
+        }
+        out.push(b);
+    }
+    out.push(format.quote);
+}
+
+fn write_escaped(format: &Format, text: &[u8], out: &mut Vec<u8>) {
+    for &b in text {
+        let code = match b {
+            8 => b'b',
+            12 => b'f',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            11 => b'v',
+            b'\\' => b'\\',
+            b if b == format.delimiter => b,
+            b => {
+                out.push(b);
+                continue;
+            }
+        };
+        out.extend_from_slice(&[b'\\', code]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::copy::fields::unescape;
+
+    #[test]
+    fn escapes_round_trip() {
+        let format = Format::parse(&[], true, "").unwrap();
+        let text = b"a\tb\nc\\d\x08\x0b";
+        let mut out = Vec::new();
+        write_escaped(&format, text, &mut out);
+        assert_eq!(unescape(&out), text);
+        assert_eq!(unescape(b"\\101\\x42\\q\\"), b"ABq\\");
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        let format =
+            Format { csv: true, delimiter: b',', null: String::new(), ..Format::parse(&[], true, "").unwrap() };
+        let mut out = Vec::new();
+        write_line(&format, [Some(&b"a,b"[..]), None, Some(b""), Some(b"x\"y")].into_iter(), &[], &mut out);
+        assert_eq!(out, b"\"a,b\",,\"\",\"x\"\"y\"\n");
+    }
+}

@@ -1,0 +1,409 @@
+//! The SQL text of bound queries, as PostgreSQL's `ruleutils.c` writes that of views: one column per line, clauses indented.
+//!
+//! Every column is written with the name of its relation, so that the text means the same under any search path that
+//! finds the relations.
+
+use crate::ddl::quote_name;
+use crate::ir::{Body, Column, Expr, From, JoinKind, Query, Ranking, Rel, RelKind, SetOp, SubqueryKind, Target};
+
+use super::deparse::{Around, Writer, operator_of, without_casts};
+
+/// How much deeper a query's lines are than those of the query around it.
+pub(super) const STEP: usize = 8;
+
+impl<'a> Writer<'a> {
+    /// A new line, indented `plus` deeper than the query.
+    fn line(&mut self, plus: usize, word: &str) -> bool {
+        while self.out.ends_with(' ') {
+            self.out.pop();
+        }
+        self.out.push('\n');
+        // PostgreSQL stops indenting where lines would have no room left.
+        self.out.extend(std::iter::repeat_n(' ', self.indent.min(40) + plus));
+        self.word(word)
+    }
+
+    /// Writes a query; `names` are those of its columns if others than its own.
+    pub(super) fn query(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
+        // The writer keeps no reference beyond the call: queries are taken off again before it returns.
+        let mut inner = Writer {
+            table: None,
+            pretty: self.pretty,
+            cx: self.cx,
+            out: std::mem::take(&mut self.out),
+            queries: self.queries.clone(),
+            indent: self.indent,
+            known: self.known.clone(),
+        };
+        inner.queries.push(query);
+        let written = inner.whole(query, names);
+        self.out = inner.out;
+        written
+    }
+
+    /// A query one step further in, in parentheses.
+    fn inner(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
+        self.indent += STEP;
+        let written = self.word("(") && self.query(query, names) && self.word(")");
+        self.indent -= STEP;
+        written
+    }
+
+    fn whole(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
+        if !query.locking.is_empty() || query.with_ties {
+            return false;
+        }
+        let body = match &query.body {
+            Body::Select => self.select(query, names),
+            Body::Values(rows) => self.word(" VALUES ") && self.values(rows),
+            Body::SetOp { op, all, left, right } => self.operation(*op, *all, left, right, names),
+        };
+        body && self.tail(query)
+    }
+
+    fn values(&mut self, rows: &[Vec<Expr>]) -> bool {
+        rows.iter().enumerate().all(|(i, row)| {
+            (i == 0 || self.word(", "))
+                && self.word("(")
+                && row.iter().enumerate().all(|(i, value)| (i == 0 || self.word(",")) && self.expr(value))
+                && self.word(")")
+        })
+    }
+
+    fn operation(&mut self, op: SetOp, all: bool, left: &Query, right: &Query, names: Option<&[&str]>) -> bool {
+        let word = match op {
+            SetOp::Union => "UNION",
+            SetOp::Intersect => "INTERSECT",
+            SetOp::Except => "EXCEPT",
+        };
+        self.operand(left, names, op, all, true)
+            && self.word(word)
+            && (!all || self.word(" ALL"))
+            && self.operand(right, names, op, all, false)
+    }
+
+    /// One side of a set operation, with the line break between it and the word; another operation needs parentheses
+    /// unless it is the same one on the left.
+    fn operand(&mut self, query: &Query, names: Option<&[&str]>, op: SetOp, all: bool, left: bool) -> bool {
+        let sorted = !query.order_by.is_empty() || query.limit.is_some() || query.offset.is_some();
+        let nested = match &query.body {
+            Body::SetOp { op: inner, all: inner_all, .. } => !left || (*inner, *inner_all) != (op, all),
+            _ => false,
+        };
+        if nested && !sorted {
+            let open = self.word(if left { "(" } else { " (" });
+            self.indent += STEP;
+            let inner = self.line(0, "") && self.query(query, names);
+            self.indent -= STEP;
+            return open && inner && self.line(0, if left { ") " } else { ")" });
+        }
+        let before = left || self.line(0, "");
+        let written = match sorted {
+            true => self.word("(") && self.query(query, names) && self.word(")"),
+            false => self.query(query, names),
+        };
+        before && written && (!left || self.line(0, ""))
+    }
+
+    fn select(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
+        let distinct = match &query.distinct {
+            None => true,
+            Some(on) if on.is_empty() => self.word(" DISTINCT"),
+            Some(_) => true,
+        };
+        let head = if matches!(&query.distinct, Some(on) if on.is_empty()) {
+            self.out.truncate(self.out.len() - " DISTINCT".len());
+            self.word(" SELECT DISTINCT ")
+        } else {
+            self.word(" SELECT ")
+        };
+        distinct
+            && head
+            && self.distinct_on(query)
+            && self.targets(&query.targets, names)
+            && self.tables(&query.from)
+            && self.clause(query.filter.as_ref(), " WHERE ", 1)
+            && self.group_by(&query.group_by)
+            && self.clause(query.having.as_ref(), " HAVING ", 0)
+    }
+
+    fn distinct_on(&mut self, query: &Query) -> bool {
+        let Some(on) = query.distinct.as_ref().filter(|on| !on.is_empty()) else { return true };
+        self.word("DISTINCT ON (")
+            && on.iter().enumerate().all(|(i, &t)| (i == 0 || self.word(", ")) && self.key(&query.targets[t]))
+            && self.word(") ")
+    }
+
+    fn targets(&mut self, targets: &[Target], names: Option<&[&str]>) -> bool {
+        let visible = targets.iter().filter(|t| !t.junk);
+        visible.enumerate().all(|(i, target)| {
+            let name = names.and_then(|n| n.get(i).copied()).unwrap_or(&target.name);
+            if i > 0 {
+                self.out.push(',');
+                self.line(4, "");
+            }
+            if !self.expr(&target.expr) {
+                return false;
+            }
+            let own = match &target.expr {
+                Expr::Column(column) => self.column_name(column),
+                _ => Some("?column?".to_string()),
+            };
+            own.as_deref() == Some(name) || (self.word(" AS ") && self.word(&quote_name(name)))
+        })
+    }
+
+    fn clause(&mut self, condition: Option<&Expr>, word: &str, plus: usize) -> bool {
+        let Some(condition) = condition else { return true };
+        self.line(plus, word) && self.expr(condition)
+    }
+
+    fn group_by(&mut self, keys: &[Expr]) -> bool {
+        if keys.is_empty() {
+            return true;
+        }
+        self.line(1, " GROUP BY ")
+            && keys.iter().enumerate().all(|(i, key)| (i == 0 || self.word(", ")) && self.sort_expr(key))
+    }
+
+    /// ORDER BY, OFFSET and LIMIT.
+    fn tail(&mut self, query: &Query) -> bool {
+        let mut written = true;
+        if !query.order_by.is_empty() {
+            written &= self.line(1, " ORDER BY ");
+            for (i, key) in query.order_by.iter().enumerate() {
+                let Some(target) = query.targets.get(key.target) else { return false };
+                let shown = match query.body {
+                    Body::Select => self.sort_key(i, |w| w.key(target)),
+                    // What a set operation is ordered by are its columns.
+                    _ => self.sort_key(i, |w| w.word(&(key.target + 1).to_string())),
+                };
+                written &= shown && self.direction(key.descending, key.nulls_first);
+            }
+        }
+        if let Some(offset) = &query.offset {
+            written &= self.line(0, " OFFSET ") && self.expr(without_casts(offset));
+        }
+        if let Some(limit) = &query.limit {
+            written &= self.line(0, " LIMIT ") && self.expr(without_casts(limit));
+        }
+        written
+    }
+
+    fn sort_key(&mut self, at: usize, key: impl FnOnce(&mut Self) -> bool) -> bool {
+        (at == 0 || self.word(", ")) && key(self)
+    }
+
+    fn key(&mut self, target: &Target) -> bool {
+        self.sort_expr(&target.expr)
+    }
+
+    /// A constant would be taken for the number of a column.
+    fn sort_expr(&mut self, expr: &Expr) -> bool {
+        let bare = matches!(expr, Expr::Column(_)) || !self.pretty && !matches!(expr, Expr::Const(..));
+        if bare || matches!(expr, Expr::Agg { .. }) {
+            let call = matches!(expr, Expr::Call { function, args, .. } if operator_of(function, args.len()).is_none());
+            if matches!(expr, Expr::Column(_)) || !call {
+                return self.expr(expr);
+            }
+            return self.word("(") && self.expr(expr) && self.word(")");
+        }
+        self.word("(") && self.expr(expr) && self.word(")")
+    }
+
+    fn direction(&mut self, descending: bool, nulls_first: bool) -> bool {
+        let order = !descending || self.word(" DESC");
+        let nulls = match (descending, nulls_first) {
+            (false, true) => self.word(" NULLS FIRST"),
+            (true, false) => self.word(" NULLS LAST"),
+            _ => true,
+        };
+        order && nulls
+    }
+
+    fn tables(&mut self, items: &[From]) -> bool {
+        let shown: Vec<&From> = items.iter().collect();
+        shown.iter().enumerate().all(|(i, item)| {
+            if i == 0 {
+                self.line(2, " FROM ");
+            } else {
+                self.out.push(',');
+                self.line(4, "");
+            }
+            self.joined_tables(item)
+        })
+    }
+
+    fn joined_tables(&mut self, item: &From) -> bool {
+        let (kind, left, right, on) = match item {
+            From::Rel(rel) => return self.relation(*rel),
+            From::Join { kind, left, right, on } => (kind, left, right, on),
+        };
+        let word = match (kind, on) {
+            (JoinKind::Inner, None) => " CROSS JOIN ",
+            (JoinKind::Inner, Some(_)) => " JOIN ",
+            (JoinKind::Left, _) => " LEFT JOIN ",
+            (JoinKind::Right, _) => " RIGHT JOIN ",
+            (JoinKind::Full, _) => " FULL JOIN ",
+            // The planner's own: no statement has them.
+            (JoinKind::Semi | JoinKind::Anti, _) => " JOIN ",
+        };
+        let grouped = self.pretty && matches!(**right, From::Join { .. });
+        (self.pretty || self.word("("))
+            && self.joined_tables(left)
+            && self.line(4, word)
+            && (!grouped || self.word("("))
+            && self.joined_tables(right)
+            && (!grouped || self.word(")"))
+            && match on {
+                None if *kind == JoinKind::Inner => true,
+                None => self.word(" ON true"),
+                Some(on) => {
+                    self.word(" ON ")
+                        && (self.pretty || self.word("("))
+                        && self.expr(on)
+                        && (self.pretty || self.word(")"))
+                }
+            }
+            && (self.pretty || self.word(")"))
+    }
+
+    fn relation(&mut self, number: usize) -> bool {
+        let Some(rel) = self.queries.last().and_then(|q| q.rels.get(number)) else { return false };
+        let (alias, columns) = (self.alias(rel), rel.columns.clone());
+        let names = |w: &mut Self| {
+            let list: Vec<String> = columns.iter().map(|c| quote_name(&c.name)).collect();
+            w.word(&format!("({})", list.join(", ")))
+        };
+        match &rel.kind {
+            RelKind::Table(info) => {
+                let (catalog, identity) = (self.cx.catalog(), self.cx.identity());
+                let name = super::relation_text(&catalog, &identity.search_path, info.desc.oid);
+                let own = alias == info.desc.name;
+                self.word(&name) && (own || self.word(" ") && self.word(&quote_name(&alias)))
+            }
+            RelKind::System(relation) => {
+                let name = match relation.schema {
+                    "pg_catalog" => quote_name(relation.name),
+                    schema => format!("{schema}.{}", quote_name(relation.name)),
+                };
+                let own = alias == relation.name;
+                self.word(&name) && (own || self.word(" ") && self.word(&quote_name(&alias)))
+            }
+            RelKind::Subquery { query, lateral } => {
+                let same =
+                    query.targets.iter().filter(|t| !t.junk).map(|t| &t.name).eq(columns.iter().map(|c| &c.name));
+                let values = matches!(query.body, Body::Values(_));
+                (!lateral || self.word("LATERAL "))
+                    && self.inner(query, None)
+                    && self.word(" ")
+                    && self.word(&quote_name(&alias))
+                    && (same && !values || names(self))
+            }
+            RelKind::Function { calls, ordinality } => {
+                let [call] = calls.as_slice() else { return false };
+                self.listed(&format!("{}(", quote_name(call.function.name)), &call.args, ")")
+                    && (!ordinality || self.word(" WITH ORDINALITY"))
+                    && self.word(" ")
+                    && self.word(&quote_name(&alias))
+                    && names(self)
+            }
+            RelKind::Values | RelKind::Window(_) | RelKind::Join => false,
+        }
+    }
+
+    /// What a relation is called: a table without an alias goes by its name of today, unless another has that already.
+    fn alias(&self, rel: &Rel) -> String {
+        let RelKind::Table(info) = &rel.kind else { return rel.alias.clone() };
+        let unnamed = self.known.iter().any(|(oid, name)| *oid == info.desc.oid && *name == rel.alias);
+        let taken = |q: &&Query| q.rels.iter().any(|r| !std::ptr::eq(r, rel) && r.alias == info.desc.name);
+        if unnamed && !self.queries.iter().any(taken) { info.desc.name.clone() } else { rel.alias.clone() }
+    }
+
+    /// The name of a column in its relation as it is now.
+    fn column_name(&self, column: &Column) -> Option<String> {
+        let at = self.queries.len().checked_sub(column.level + 1)?;
+        let rel = self.queries[at].rels.get(column.rel)?;
+        match &rel.kind {
+            RelKind::Table(info) => info.desc.columns.get(column.column).map(|c| c.name.clone()),
+            RelKind::System(relation) => relation.columns.get(column.column).map(|c| c.0.to_string()),
+            RelKind::Window(_) => None,
+            _ => rel.columns.get(column.column).map(|c| c.name.clone()),
+        }
+    }
+
+    pub(super) fn column(&mut self, column: &Column) -> bool {
+        let Some(at) = self.queries.len().checked_sub(column.level + 1) else { return false };
+        let Some(rel) = self.queries[at].rels.get(column.rel) else { return false };
+        if let (RelKind::Window(call), 0) = (&rel.kind, column.level) {
+            let call = (**call).clone();
+            return self.window(&call);
+        }
+        let alias = quote_name(&self.alias(rel));
+        let Some(name) = self.column_name(column) else { return false };
+        self.word(&alias) && self.word(".") && self.word(&quote_name(&name))
+    }
+
+    fn window(&mut self, call: &crate::ir::WindowCall) -> bool {
+        let name = match call.ranking {
+            Ranking::RowNumber => "row_number",
+            Ranking::Rank => "rank",
+            Ranking::DenseRank => "dense_rank",
+        };
+        let partition = call.partition.is_empty() || self.word("");
+        let head = partition && self.word(name) && self.word("() OVER (");
+        let parts = call.partition.is_empty() || self.listed("PARTITION BY ", &call.partition, "");
+        let space = call.partition.is_empty() || call.order.is_empty() || self.word(" ");
+        let order = call.order.is_empty()
+            || self.word("ORDER BY ")
+                && call.order.iter().enumerate().all(|(i, (expr, descending, nulls_first))| {
+                    (i == 0 || self.word(", ")) && self.sort_expr(expr) && self.direction(*descending, *nulls_first)
+                });
+        head && parts && space && order && self.word(")")
+    }
+
+    pub(super) fn aggregate(&mut self, level: usize, index: usize) -> bool {
+        let at = self.queries.len().checked_sub(level + 1);
+        let Some(call) = at.and_then(|at| self.queries[at].aggs.get(index)).cloned() else { return false };
+        // Arguments of an aggregate of a query further out are that query's.
+        if level > 0 {
+            return false;
+        }
+        let name = quote_name(call.aggregate.name);
+        let head = self.word(&name) && self.word("(") && (!call.distinct || self.word("DISTINCT "));
+        let args = if call.args.is_empty() { self.word("*") } else { self.listed("", &call.args, "") };
+        let order = call.order_by.is_empty()
+            || self.word(" ORDER BY ")
+                && call.order_by.iter().enumerate().all(|(i, (expr, descending, nulls_first))| {
+                    (i == 0 || self.word(", ")) && self.sort_expr(expr) && self.direction(*descending, *nulls_first)
+                });
+        let filter = match &call.filter {
+            None => true,
+            Some(filter) => self.word(") FILTER (WHERE ") && self.expr(filter),
+        };
+        head && args && order && filter && self.word(")")
+    }
+
+    pub(super) fn subquery(&mut self, kind: &SubqueryKind, query: &Query) -> bool {
+        match kind {
+            SubqueryKind::Exists => self.word("(EXISTS ") && self.inner(query, None) && self.word(")"),
+            SubqueryKind::Scalar => self.inner(query, None),
+            SubqueryKind::Array => self.word("ARRAY") && self.inner(query, None),
+            SubqueryKind::Any { left, functions } | SubqueryKind::All { left, functions } => {
+                let ([left], [function]) = (left.as_slice(), functions.as_slice()) else { return false };
+                let Some(operator) = operator_of(function, 2) else { return false };
+                let all = matches!(kind, SubqueryKind::All { .. });
+                let word = match (operator, all) {
+                    ("=", false) => " IN ".to_string(),
+                    (operator, false) => format!(" {operator} ANY "),
+                    (operator, true) => format!(" {operator} ALL "),
+                };
+                self.word("(")
+                    && self.part(left, Around::Operator(operator, true))
+                    && self.word(&word)
+                    && self.inner(query, None)
+                    && self.word(")")
+            }
+        }
+    }
+}
