@@ -216,8 +216,7 @@ pub(super) fn choose<'e>(
     // A condition between rels that follows from others halves nothing twice.
     let counted = |c: &&Conjunct| testable(c) && (!c.derived || c.mask == 1 << rel || available != 0);
     let rows = (total * selectivity::of_rel(level, rel, conjuncts.iter().filter(counted))).max(1.0);
-    let table =
-        OfTable { level, rel, conjuncts, total, rows, left: conjuncts.iter().filter(testable).count() as i32 };
+    let table = OfTable { level, rel, conjuncts, total, rows, left: conjuncts.iter().filter(testable).count() as i32 };
     let full = Path { index: None, rows, cost: total + 1.0, reverse: false, ordered: false };
     let mut best = finish(full, wanted, false, table.left);
     // A table that is small now may not be small for long, and an index of a small one costs next to nothing.

@@ -76,8 +76,11 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
             }
         }
         for class in classes {
-            let members =
-                class.iter().map(|c| (set_of(1 << c.rel).trailing_zeros() as usize, selectivity::distinct(level, c)));
+            // What is no part of this list is there from the beginning.
+            let members = class.iter().filter_map(|c| {
+                let part = parts.iter().position(|part| part.mask & (1 << c.rel) != 0)?;
+                Some((part, selectivity::distinct(level, c)))
+            });
             graph.classes.push(members.collect());
         }
         graph

@@ -54,6 +54,7 @@ fn is_plain(query: &Query) -> bool {
 
 /// Makes the expressions of a query those of the query around it: its rels come behind `offset` others.
 fn lift(query: &mut Query, offset: usize) {
+    query.from.iter_mut().for_each(|from| lift_from(from, offset));
     walk_query_mut(query, 0, &mut |expr, depth| {
         let (level, rel) = match expr {
             Expr::Column(Column { level, rel, .. }) | Expr::WholeRow { level, rel } => (level, Some(rel)),
@@ -70,6 +71,16 @@ fn lift(query: &mut Query, offset: usize) {
             std::cmp::Ordering::Less => {}
         }
     });
+}
+
+fn lift_from(from: &mut From, offset: usize) {
+    match from {
+        From::Rel(rel) => *rel += offset,
+        From::Join { left, right, .. } => {
+            lift_from(left, offset);
+            lift_from(right, offset);
+        }
+    }
 }
 
 /// Whether anything of a query but its WHERE refers to queries around it.
@@ -110,34 +121,26 @@ fn joined(mut from: Vec<From>) -> Option<From> {
 /// Merges the simple subqueries of FROM into the query.
 fn merge_from(query: &mut Query) -> bool {
     let mut merged = false;
-    let mut from = std::mem::take(&mut query.from);
-    for item in &mut from {
-        merged |= merge_item(query, item);
+    loop {
+        let mut rels = Vec::new();
+        query.from.iter().for_each(|item| kept_rels(item, &mut rels));
+        let Some((rel, inner)) = rels.into_iter().find_map(|rel| Some((rel, mergeable(query, rel)?))) else {
+            return merged;
+        };
+        let instead = merge(query, rel, inner);
+        query.from.iter_mut().for_each(|item| replace_rel(item, rel, &instead));
+        merged = true;
     }
-    query.from = from;
-    merged
 }
 
-/// Looks at the places of FROM whose rows are not filled with NULLs.
-fn merge_item(query: &mut Query, item: &mut From) -> bool {
+fn replace_rel(item: &mut From, rel: usize, instead: &From) {
     match item {
-        From::Rel(rel) => match mergeable(query, *rel) {
-            Some(inner) => {
-                *item = merge(query, *rel, inner);
-                merge_item(query, item);
-                true
-            }
-            None => false,
-        },
-        From::Join { kind, left, right, .. } => match kind {
-            JoinKind::Inner => {
-                let left = merge_item(query, left);
-                merge_item(query, right) || left
-            }
-            JoinKind::Left | JoinKind::Semi | JoinKind::Anti => merge_item(query, left),
-            JoinKind::Right => merge_item(query, right),
-            JoinKind::Full => false,
-        },
+        From::Rel(r) if *r == rel => *item = instead.clone(),
+        From::Rel(_) => {}
+        From::Join { left, right, .. } => {
+            replace_rel(left, rel, instead);
+            replace_rel(right, rel, instead);
+        }
     }
 }
 
