@@ -262,14 +262,6 @@ pub struct Execution {
     handed_out: u64,
     changed: u64,
     held: budget::Held,
-    /// Rows of the root's node and time, for EXPLAIN ANALYZE.
-    analyze: Option<Analysis>,
-}
-
-#[derive(Default)]
-struct Analysis {
-    rows: u64,
-    nanos: u64,
 }
 
 impl std::fmt::Debug for Execution {
@@ -282,22 +274,7 @@ impl Execution {
     /// A run with these parameter values, of the statement's parameter types.
     pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
         let machine = Machine::new(&plan.root, params);
-        Execution {
-            plan,
-            machine,
-            pending: None,
-            handed_out: 0,
-            changed: 0,
-            held: budget::Held::default(),
-            analyze: None,
-        }
-    }
-
-    /// A run that counts rows and time (EXPLAIN ANALYZE).
-    pub fn analyzed(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
-        let mut execution = Execution::new(plan, params);
-        execution.analyze = Some(Analysis::default());
-        execution
+        Execution { plan, machine, pending: None, handed_out: 0, changed: 0, held: budget::Held::default() }
     }
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.
@@ -313,7 +290,7 @@ impl Execution {
     pub fn retire(&mut self) -> bool {
         let small = self.held.bytes() < KEPT_BYTES;
         self.held.release();
-        small && self.analyze.is_none()
+        small
     }
 
     /// The plan that is run.
@@ -326,7 +303,6 @@ impl Execution {
     /// # Errors
     /// Those of the statement.
     pub fn run(&mut self, cx: &mut ExecCx<'_>, sink: &mut dyn RowSink, max_rows: u64) -> Result<Progress> {
-        let started = self.analyze.is_some().then(|| (cx.now)());
         let mut run = Run {
             txn: &mut *cx.txn,
             eval: cx.eval,
@@ -341,28 +317,10 @@ impl Execution {
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;
-        if let (Some(analysis), Some(started)) = (&mut self.analyze, started) {
-            analysis.nanos += (cx.now)().saturating_sub(started);
-            let returned = match &result {
-                Ok(Progress::Done { rows }) => *rows,
-                _ => self.handed_out,
-            };
-            analysis.rows = returned.max(self.changed);
-        }
         Ok(match result? {
             Progress::Done { rows } => Progress::Done { rows: if self.plan.changes { self.changed } else { rows } },
             other => other,
         })
-    }
-
-    /// EXPLAIN ANALYZE's lines.
-    pub fn explain(&self) -> Vec<String> {
-        let mut lines = self.plan.explain();
-        if let (Some(analysis), Some(first)) = (&self.analyze, lines.first_mut()) {
-            first.push_str(&format!(" (actual rows={})", analysis.rows));
-            lines.push(format!("Execution Time: {:.3} ms", analysis.nanos as f64 / 1e6));
-        }
-        lines
     }
 }
 

@@ -19,7 +19,7 @@ use super::node::{
     SubqueryNode, SystemNode,
 };
 use super::order::{self, Method, Order};
-use super::{selectivity, walk};
+use super::{explain, selectivity, walk};
 use crate::expr::{Code, How, Slot, comparison_of};
 use crate::functions;
 use crate::ir::{CompareOp, Expr, From, JoinKind, RelKind};
@@ -98,13 +98,17 @@ pub(super) fn from_where(
 /// Tests the conditions that are left and can be tested by now.
 fn add_filter(level: &mut Level<'_>, joined: &mut Joined, conjuncts: &mut [Conjunct]) -> Result<()> {
     let mut conditions = Vec::new();
+    let mut shown = Vec::new();
     for conjunct in conjuncts.iter_mut().filter(|c| !c.used && !c.derived && c.mask & !joined.mask == 0) {
         conjunct.used = true;
         conditions.push(level.compile(&conjunct.expr)?);
+        shown.push(&conjunct.expr);
     }
     if !conditions.is_empty() {
         let input = std::mem::replace(&mut joined.node, Node::OneRow);
-        joined.node = Node::Filter(Arc::new(FilterNode { input, conditions }));
+        level.tell("Filter", || explain::conditions(&shown, level.rels));
+        let node = Node::Filter(Arc::new(FilterNode { input, conditions }));
+        joined.node = level.note(node, joined.mask, joined.rows, joined.cost);
     }
     Ok(())
 }
@@ -491,6 +495,7 @@ impl Builder<'_, '_> {
         }
         let cost = both + left.rows + right.rows + rows * 0.3;
         let keep_right = method != Method::HashLeft;
+        tell_keys(level, &keys, self.conjuncts);
         let node = hash_join(level, left, right, &keys, JoinType::Inner, Vec::new(), keep_right)?;
         let node = level.note(node, mask, rows, cost);
         Ok(Joined { node, mask, rows, cost, ordered: false })
@@ -513,6 +518,9 @@ impl Builder<'_, '_> {
             let inner = read(level, rel, &mut on, left.mask, None)?;
             let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
             let cost = left.cost + left.rows * (inner.cost + 1.0);
+            if !left_over.is_empty() {
+                level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
+            }
             let node = NestedLoopNode {
                 conditions: level.compile_all(left_over)?,
                 inner_slots: level.rel_slots(rel),
@@ -530,7 +538,7 @@ impl Builder<'_, '_> {
             on[*i].used = true;
         }
         let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
-        let conditions = level.compile_all(left_over)?;
+        let conditions = level.compile_all(left_over.iter().copied())?;
         let both = left.cost + right.cost;
         if keys.is_empty() {
             let cost = both + left.rows * right.rows * 0.5;
@@ -543,15 +551,30 @@ impl Builder<'_, '_> {
                     level.note(node, right_mask, right.rows, right.cost)
                 }
             };
+            if !conditions.is_empty() {
+                level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
+            }
             let node = NestedLoopNode { outer: left.node, inner, join, conditions, inner_slots: slots, anew: lateral };
             let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
             return Ok(Joined { node, mask, rows, cost, ordered: false });
         }
         let cost = both + left.rows + right.rows * 1.5 + rows * 0.3;
+        tell_keys(level, &keys, &on);
+        if !conditions.is_empty() {
+            level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
+        }
         let node = hash_join(level, left, right, &keys, join, conditions, true)?;
         let node = level.note(node, mask, rows, cost);
         Ok(Joined { node, mask, rows, cost, ordered: false })
     }
+}
+
+/// Shows the equalities that a hash join is by.
+fn tell_keys(level: &Level<'_>, keys: &[(usize, Expr, Expr, Oid)], conjuncts: &[Conjunct]) {
+    level.tell("Hash Cond", || {
+        let exprs: Vec<&Expr> = keys.iter().map(|(i, ..)| &conjuncts[*i].expr).collect();
+        explain::conditions(&exprs, level.rels)
+    });
 }
 
 fn hash_join(
@@ -600,6 +623,7 @@ fn full(level: &mut Level<'_>, from: &From) -> Result<Joined> {
     if keys.is_empty() {
         return full_without_keys(level, left, right, conditions, mask, rows, cost);
     }
+    tell_keys(level, &keys, &on);
     let node = hash_join(level, left, right, &keys, JoinType::Full, conditions, true)?;
     let node = level.note(node, mask, rows, cost);
     Ok(Joined { node, mask, rows, cost, ordered: false })

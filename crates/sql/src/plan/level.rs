@@ -1,5 +1,6 @@
 //! One query level while it is planned: its frame and where its names are in it.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -39,6 +40,8 @@ pub(super) struct Level<'a> {
     pub outer: Vec<(Outer, Slot)>,
     /// Subqueries of expressions.
     pub subplans: Vec<Subplan>,
+    /// What EXPLAIN shows of the node that is noted next.
+    details: RefCell<Vec<(&'static str, String)>>,
     /// Rows of the result, and its cost.
     pub result: (f64, f64),
     /// Rows of each rel, expected.
@@ -71,6 +74,7 @@ impl<'a> Level<'a> {
             aggregates: Vec::new(),
             outer: Vec::new(),
             subplans: Vec::new(),
+            details: RefCell::default(),
             result: (1.0, 0.0),
             rows: rels.iter().map(|rel| expected_rows(cx, rel)).collect(),
             tables: rels.iter().map(|rel| known_of(cx, rel)).collect(),
@@ -152,13 +156,21 @@ impl<'a> Level<'a> {
         self.note_from(node, mask, rows, 0.0, cost)
     }
 
+    /// Something that EXPLAIN shows of the node that is noted next.
+    pub fn tell(&self, name: &'static str, text: impl FnOnce() -> String) {
+        if self.cx.explains {
+            self.details.borrow_mut().push((name, text()));
+        }
+    }
+
     /// The same, for a node that gives no row before it has spent `first`.
     pub fn note_from(&self, node: Node, mask: Mask, rows: f64, first: f64, cost: f64) -> Node {
         if !self.cx.explains {
             return node;
         }
         let width = (0..self.rels.len()).filter(|rel| mask & (1 << rel) != 0).map(|rel| self.width(rel)).sum();
-        Node::Metered(Arc::new(MeteredNode { input: node, rows, first, cost, width, meter: Meter::default() }))
+        let (details, meter) = (self.details.take(), Meter::default());
+        Node::Metered(Arc::new(MeteredNode { input: node, rows, first, cost, width, details, meter }))
     }
 
     /// Bytes of the used columns of a rel.

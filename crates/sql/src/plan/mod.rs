@@ -30,6 +30,7 @@ use base::{Oid, Result};
 use engine_api::{Catalog, ColumnDesc};
 use types::{Datum, InputContext, OutputSettings};
 
+pub use explain::{ExplainOptions, ExplainTimes};
 pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, CurrentNode, DeleteNode, DistinctNode, FilterNode,
@@ -165,8 +166,8 @@ impl Plan {
     }
 
     /// EXPLAIN's lines.
-    pub fn explain(&self) -> Vec<String> {
-        explain::lines(&self.root)
+    pub fn explain(&self, options: &ExplainOptions, times: ExplainTimes) -> Vec<String> {
+        explain::lines(&self.root, options, times)
     }
 }
 

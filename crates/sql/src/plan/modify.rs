@@ -89,6 +89,7 @@ fn compile_set(level: &mut Level<'_>, set: &[(usize, Expr)]) -> Result<Vec<(usiz
 }
 
 fn finish(level: Level<'_>, node: Node, output: Vec<Slot>) -> Result<QueryPlan> {
+    let node = level.note(node, 0, 0.0, 0.0);
     let (plan, outer) = level.finish(node, output);
     if outer.is_empty() { Ok(plan) } else { Err(Error::internal("the outermost statement refers to one around it")) }
 }

@@ -86,6 +86,8 @@ pub(crate) struct MeteredNode {
     pub cost: f64,
     /// Bytes of a row.
     pub width: u64,
+    /// Conditions and keys, as EXPLAIN shows them.
+    pub details: Vec<(&'static str, String)>,
     pub meter: Meter,
 }
 

@@ -74,6 +74,9 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         cost += rows * 1.5;
         rows = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
         node = aggregate(level, query, node)?;
+        if !query.group_by.is_empty() {
+            level.tell("Group Key", || listed(query.group_by.iter(), level));
+        }
         node = level.note_from(node, all, rows, cost, cost + rows * 0.2);
         cost += rows * 0.2;
     }
@@ -83,6 +86,8 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         let conditions = level.compile_all(&list)?;
         node = Node::Filter(Arc::new(FilterNode { input: node, conditions }));
         rows = (rows / 3.0).max(1.0);
+        level.tell("Filter", || super::explain::conditions(&list.iter().collect::<Vec<_>>(), level.rels));
+        node = level.note_from(node, all, rows, cost, cost);
     }
     node = window::windows(level, node)?;
     let (targets, computed) = targets(level, query)?;
@@ -113,6 +118,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         node = sort(level, query, node, &targets, limit);
         cost += rows * rows.max(2.0).log2() * 0.2;
         if matches!(node, Node::Sort(_)) {
+            level.tell("Sort Key", || sort_keys(query, level));
             node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
         }
     }
@@ -138,6 +144,24 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     }
     level.result = (rows, cost);
     Ok((node, visible))
+}
+
+fn listed<'e>(exprs: impl Iterator<Item = &'e Expr>, level: &Level<'_>) -> String {
+    exprs.map(|expr| super::explain::show(expr, level.rels)).collect::<Vec<_>>().join(", ")
+}
+
+fn sort_keys(query: &Query, level: &Level<'_>) -> String {
+    let key = |key: &crate::ir::SortKey| {
+        let text = super::explain::show(&query.targets[key.target].expr, level.rels);
+        let order = match (key.descending, key.nulls_first) {
+            (false, false) => "",
+            (false, true) => " NULLS FIRST",
+            (true, true) => " DESC",
+            (true, false) => " DESC NULLS LAST",
+        };
+        text + order
+    };
+    query.order_by.iter().map(key).collect::<Vec<_>>().join(", ")
 }
 
 /// Rows that LIMIT and OFFSET leave, as far as they are known; PostgreSQL takes a tenth of the others.

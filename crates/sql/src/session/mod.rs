@@ -17,6 +17,7 @@ mod context;
 mod copy;
 mod cursor;
 mod drive;
+mod explain;
 mod extended;
 mod internal;
 mod portal;

@@ -8,11 +8,11 @@ use engine_api::{Step, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::*;
 use types::{Datum, OutputSettings, oid};
 
-use super::block::{Modes, modes, number_of, text_of};
+use super::block::{Modes, modes, text_of};
 use super::query::read_only_error;
 use super::settings::isolation_of;
 use super::statement::{Kind, Statement, is_query};
-use super::{Block, Output, ResultColumn, Session, copy, cursor};
+use super::{Block, Output, ResultColumn, Session, copy, cursor, explain};
 use crate::ddl;
 use crate::exec::Execution;
 use crate::ir::Ty;
@@ -25,7 +25,7 @@ pub(super) fn result_columns(node: &Node) -> Option<Arc<[ResultColumn]>> {
             Some(vec![text("name"), text("setting"), text("description")].into())
         }
         Node::VariableShowStmt(stmt) => Some(vec![text(show_name(stmt))].into()),
-        Node::ExplainStmt(_) => Some(vec![text("QUERY PLAN")].into()),
+        Node::ExplainStmt(stmt) => Some(vec![ResultColumn::new("QUERY PLAN", explain::result_type(stmt))].into()),
         _ => None,
     }
 }
@@ -94,7 +94,7 @@ pub(super) async fn run(
         Node::ExecuteStmt(stmt) => return execute(session, stmt, sql, out).await.map(Some),
         Node::DeallocateStmt(stmt) => deallocate(session, stmt)?,
         Node::DiscardStmt(stmt) => discard(session, stmt)?,
-        Node::ExplainStmt(stmt) => explain(session, stmt, sql, out).await?,
+        Node::ExplainStmt(stmt) => explain::run(session, stmt, sql, out).await?,
         Node::CopyStmt(stmt) => return copy::copy(session, stmt, sql, out).await.map(Some),
         Node::DeclareCursorStmt(stmt) => cursor::declare(session, stmt, sql, out).await?,
         Node::FetchStmt(stmt) => return cursor::fetch(session, stmt, out).await.map(Some),
@@ -426,48 +426,6 @@ fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
         }
         _ => Ok("DISCARD TEMP"),
     }
-}
-
-async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut dyn Output) -> Result<&'static str> {
-    let mut analyze = false;
-    for node in stmt.options.iter().flatten() {
-        let Node::DefElem(option) = node else { continue };
-        let on = || option.arg.as_ref().is_none_or(|a| number_of(a) != Some(0) && text_of(a).as_deref() != Some("off"));
-        match option.defname.as_deref().unwrap_or_default() {
-            "analyze" => analyze = on(),
-            "format" if option.arg.as_ref().and_then(text_of).as_deref() != Some("text") => {
-                return Err(Error::unsupported("EXPLAIN formats other than text are not supported"));
-            }
-            "format" | "costs" | "verbose" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
-            other => {
-                return Err(Error::new(SqlState::SYNTAX_ERROR, format!("unrecognized EXPLAIN option \"{other}\"")));
-            }
-        }
-    }
-    let node = stmt.query.as_ref().ok_or_else(|| Error::internal("EXPLAIN without a statement"))?;
-    if !is_query(node) {
-        return Err(Error::unsupported("EXPLAIN of this statement is not supported"));
-    }
-    session.ensure_transaction()?;
-    let catalog = session.catalog();
-    session.refresh_binding(&catalog);
-    let statement = Arc::new(session.bind_query(node, sql, &[], 0, false)?);
-    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    let lines = if analyze {
-        session.begin_query(&statement).await?;
-        let mut execution = Execution::analyzed(Arc::clone(&query.plan), Vec::new());
-        session.drive_silently(&mut execution).await?;
-        session.end_query(out);
-        execution.explain()
-    } else {
-        query.plan.explain()
-    };
-    let columns = vec![ResultColumn::new("QUERY PLAN", Ty::of(oid::TEXT))];
-    out.columns(&columns);
-    for line in lines {
-        out.row(crate::exec::OutputRow::of(&[Datum::Text(line.as_str().into())]), &columns, &OutputSettings::default());
-    }
-    Ok("EXPLAIN")
 }
 
 async fn lock(session: &mut Session, stmt: &LockStmt) -> Result<&'static str> {
