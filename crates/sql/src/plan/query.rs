@@ -219,7 +219,14 @@ fn source(level: &mut Level<'_>, query: &Query, grouped: bool, wanted: Option<(&
 
 /// The order that a scan of the only table should have, if ORDER BY is about its columns alone.
 fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>> {
-    if grouped || query.order_by.is_empty() || query.distinct.is_some() || !matches!(query.from[..], [From::Rel(_)]) {
+    // A window function sorts for itself.
+    let windowed = query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
+    if grouped
+        || windowed
+        || query.order_by.is_empty()
+        || query.distinct.is_some()
+        || !matches!(query.from[..], [From::Rel(_)])
+    {
         return None;
     }
     query

@@ -120,7 +120,8 @@ impl Collected {
             return if self.too_wide > 0 { -1.0 + null_fraction } else { 0.0 };
         }
         if multiple == 0 {
-            return -(1.0 - null_fraction);
+            // PostgreSQL has the share of NULLs in single precision.
+            return -(1.0 - f64::from(null_fraction as f32));
         }
         let distinct = if self.too_wide == 0 && multiple == runs.len() {
             kinds
