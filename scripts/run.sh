@@ -36,6 +36,7 @@ start() {
 wait_until_ready() {
     local line
     while IFS= read -r line <&3; do
+        case $line in *"cannot listen on"*"in use by another server"*) line="$line; choose another: make run PORT=$((port + 1))" ;; esac
         printf '%s\n' "$line" >&2
         case $line in *" ready: "*) ready=1; break ;; esac
     done

@@ -22,10 +22,14 @@ patiently() {
     "$@" || { sleep 2 && "$@"; } || { sleep 5 && "$@"; }
 }
 
-fetch_psycopg() {
-    python3 -m venv --clear "$cache/psycopg" || return 1
-    patiently "$cache/psycopg/bin/pip" install -q --disable-pip-version-check -r "$here/psycopg/requirements.txt"
+fetch_python() {
+    python3 -m venv --clear "$cache/$1" || return 1
+    patiently "$cache/$1/bin/pip" install -q --disable-pip-version-check -r "$here/$1/requirements.txt"
 }
+
+fetch_psycopg() { fetch_python psycopg; }
+fetch_asyncpg() { fetch_python asyncpg; }
+fetch_sqlalchemy() { fetch_python sqlalchemy; }
 
 fetch_node-postgres() {
     cp "$here/node-postgres/package.json" "$here/node-postgres/package-lock.json" "$cache/node-postgres/" || return 1
@@ -51,11 +55,13 @@ run_psql() {
 }
 
 run_psycopg() { "$cache/psycopg/bin/python" "$here/psycopg/smoke.py"; }
+run_asyncpg() { "$cache/asyncpg/bin/python" "$here/asyncpg/smoke.py"; }
+run_sqlalchemy() { "$cache/sqlalchemy/bin/python" "$here/sqlalchemy/smoke.py"; }
 run_node-postgres() { NODE_PATH="$cache/node-postgres/node_modules" node "$here/node-postgres/smoke.js"; }
 run_pgx() { "$cache/pgx/smoke"; }
 run_pgjdbc() { java -cp "$cache/pgjdbc/target/classes:$(cat "$cache/pgjdbc/classpath")" Smoke; }
 
-declare -A needs=([psql]=psql [psycopg]=python3 [node-postgres]='node npm' [pgx]=go [pgjdbc]='java mvn')
+declare -A needs=([psql]=psql [psycopg]=python3 [asyncpg]=python3 [sqlalchemy]=python3 [node-postgres]='node npm' [pgx]=go [pgjdbc]='java mvn')
 
 client() {
     local name=$1 program
@@ -71,7 +77,7 @@ client() {
     "run_$name"
 }
 
-[ $# -gt 0 ] || set -- psql psycopg node-postgres pgx pgjdbc
+[ $# -gt 0 ] || set -- psql psycopg sqlalchemy node-postgres pgx pgjdbc
 failed=0
 for name in "$@"; do
     echo "$name:"

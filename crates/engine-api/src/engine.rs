@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{LayoutId, Lsn, Oid, Result, RowId, TxnId};
 
-use crate::{Catalog, CatalogObject, RowBatch, Step};
+use crate::{AdvisoryLocks, Catalog, CatalogObject, LockRow, RowBatch, Step};
 
 /// A transactional engine: one shard, or many behind one face.
 pub trait Engine: Send + Sync + 'static {
@@ -23,6 +23,18 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Starts a transaction. It takes no view and no id before its first command.
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn>;
+
+    /// The advisory locks of a session; dropping them gives all back.
+    ///
+    /// # Errors
+    /// 53400 if too many transactions are active.
+    fn advisory_locks(&self, session: u32) -> Result<Box<dyn AdvisoryLocks>>;
+
+    /// Who holds and waits for what, for `pg_locks`.
+    fn locks(&self) -> Vec<LockRow>;
+
+    /// The sessions that a session waits for, 0 standing for a prepared transaction.
+    fn blockers_of(&self, session: u32) -> Vec<u32>;
 
     /// A fresh OID for a new catalog object; never handed out twice.
     fn allocate_oid(&self) -> Oid;
@@ -97,6 +109,8 @@ pub struct TxnOptions {
     pub isolation: Isolation,
     /// Writes are refused by the caller; the engine may take a cheaper path.
     pub read_only: bool,
+    /// The number of the session, 0 if none: what one session holds is never in its own way.
+    pub session: u32,
 }
 
 /// When a commit may be acknowledged (`synchronous_commit`).
@@ -269,6 +283,8 @@ pub struct Savepoint(pub u64);
 pub struct CommitOutcome {
     /// The reply may leave when the log is durable up to here (rule R1).
     pub gate: Lsn,
+    /// Where its record ends in the log; commits are in this order. `None` if there was nothing to log.
+    pub position: Option<Lsn>,
 }
 
 /// One transaction. Dropping it rolls it back.

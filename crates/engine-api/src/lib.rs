@@ -14,6 +14,7 @@
 mod batch;
 mod catalog;
 mod engine;
+mod locks;
 mod wait;
 
 pub use batch::{BatchRow, RowBatch};
@@ -27,4 +28,5 @@ pub use engine::{
     RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState, TableLockMode, TableRef, Txn, TxnOptions,
     WaitPolicy,
 };
+pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};
 pub use wait::{Step, Wait, WaitCell};

@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advisory;
 mod catalog;
 mod commit;
 mod gate;

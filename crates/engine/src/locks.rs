@@ -6,7 +6,7 @@ use base::{Error, Oid, Result, RowId, SqlState, Timestamp};
 use engine_api::{
     Isolation, RowBatch, RowLockMode, RowLockOutcome, Step, TableLockMode, TableRef, Wait, WaitCell, WaitPolicy,
 };
-use mvcc::{LockResult, Newest, Read, ReadVersion, WaitEdge, Wakeup, pin};
+use mvcc::{LockResult, Newest, Read, ReadVersion, WaitEdge, WaitTarget, Wakeup, pin};
 
 use crate::storage::TableHandle;
 use crate::txn::Transaction;
@@ -55,11 +55,24 @@ fn table_mode(mode: TableLockMode) -> mvcc::TableLockMode {
     }
 }
 
-fn deadlock(cycle: &[WaitEdge]) -> Error {
+/// 40P01
+pub(crate) fn deadlock(cycle: &[WaitEdge]) -> Error {
     let lines: Vec<String> = cycle
         .iter()
         .map(|edge| {
-            format!("Transaction {} waits for {:?}; blocked by transaction {}.", edge.waiter, edge.target, edge.holder)
+            let what = match edge.target {
+                WaitTarget::Row { .. } => format!("ShareLock on transaction {}", edge.holder),
+                WaitTarget::Txn(of) => format!("ShareLock on transaction {of}"),
+                WaitTarget::Table(oid) => format!("a lock on relation {oid}"),
+                WaitTarget::Advisory(key) => format!(
+                    "a lock on advisory lock [{},{},{},{}]",
+                    key.database,
+                    key.number >> 32,
+                    key.number as u32,
+                    if key.is_pair { 2 } else { 1 }
+                ),
+            };
+            format!("Process {} waits for {what}; blocked by process {}.", edge.waiter_session, edge.holder_session)
         })
         .collect();
     Error::new(SqlState::DEADLOCK_DETECTED, "deadlock detected")

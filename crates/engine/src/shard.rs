@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{Error, Lsn, Oid, Result, SqlState, Timestamp};
-use engine_api::{Catalog, Engine, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn, TxnOptions};
+use engine_api::{
+    AdvisoryLocks, Catalog, Engine, LockRow, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn, TxnOptions,
+};
 use env::World;
 use mvcc::Store;
 use mvcc::index::OrderedIndex as _;
@@ -12,6 +14,7 @@ use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, DurableWatch, Log, LogStats, Replayed};
 use rustc_hash::FxHashMap;
 
+use crate::advisory;
 use crate::commit::Serial;
 use crate::gate::Gates;
 use crate::record::StorageId;
@@ -204,6 +207,18 @@ impl Engine for Shard {
 
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn> {
         Box::new(Transaction::new(self.clone(), options))
+    }
+
+    fn advisory_locks(&self, session: u32) -> Result<Box<dyn AdvisoryLocks>> {
+        advisory::of_session(self, session)
+    }
+
+    fn locks(&self) -> Vec<LockRow> {
+        advisory::list(self)
+    }
+
+    fn blockers_of(&self, session: u32) -> Vec<u32> {
+        advisory::blockers_of(self, session)
     }
 
     fn allocate_oid(&self) -> Oid {

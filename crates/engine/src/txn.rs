@@ -137,7 +137,7 @@ impl Transaction {
     pub fn start_writing(&mut self) -> Result<()> {
         if self.core.is_none() {
             let core =
-                self.shard.0.store.begin_txn().map_err(|_| {
+                self.shard.0.store.begin_txn_for(self.options.session).map_err(|_| {
                     Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, "too many transactions are active")
                 })?;
             self.core = Some(core);

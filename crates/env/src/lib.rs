@@ -1,14 +1,15 @@
 //! The outside world as traits: disk, clock, randomness, threads. Real ones here, simulated ones in [`sim`].
 //!
-//! Responsible for: the only calls of `std::{fs, thread, time}` below the server; faults, in simulation.
+//! Responsible for: the only calls of `std::{fs, thread, time}` below the server; io_uring; faults, in simulation.
 //! Not responsible for: policy. What to do about a full disk or a failed sync is the caller's.
 //! Invariants: every file operation that returned `Ok` without a sync may be undone, torn or reordered by a crash – and the
 //! simulated disk does exactly that; a simulated world behaves the same for the same seed.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod disk;
 pub mod real;
+pub mod sends;
 pub mod sim;
 
 pub use disk::{Disk, DiskFile, DiskLock};

@@ -40,6 +40,7 @@ mod visible;
 
 pub use epoch::{Guard, pin, reclaim};
 pub use garbage::{Collected, LaidOut, NoIndexes, RowGarbage};
+pub use locks::{AdvisoryKey, AdvisoryMode, LockEntry, LockModes, LockTarget};
 pub use locks::{LockResult, RowLockMode, TableLockMode, WaitEdge, WaitPolicy, WaitTarget, Wakeup};
 pub use memory::{Memory, MemoryFull, TableMemory};
 pub use store::{Store, StoreOptions};

@@ -12,6 +12,7 @@ use crate::epoch::{Guard, pin};
 use crate::garbage::{Bounds, Collected, GarbageQueue, RowGarbage};
 use crate::locks::row::RowAsk;
 use crate::locks::table::is_weak;
+use crate::locks::{AdvisoryKey, AdvisoryMode, LockEntry};
 use crate::locks::{Ask, Graph, LockKey, LockResult, LockTable, Modes, RowLockMode, TableLockMode, WaitEdge};
 use crate::locks::{WaitPolicy, Wakes, Wakeup, wake_all};
 use crate::memory::Memory;
@@ -99,7 +100,15 @@ impl Store {
     /// # Errors
     /// If all slots are taken.
     pub fn begin_txn(&self) -> Result<Transaction, TooManyTransactions> {
-        Ok(Transaction::new(self.shared.txns.begin()?, &self.shared))
+        self.begin_txn_for(0)
+    }
+
+    /// As [`Store::begin_txn`], for a session: transactions of one session (not 0) never wait for each other.
+    ///
+    /// # Errors
+    /// If all slots are taken.
+    pub fn begin_txn_for(&self, session: u32) -> Result<Transaction, TooManyTransactions> {
+        Ok(Transaction::new(self.shared.txns.begin(session)?, &self.shared))
     }
 
     /// Makes `txn` committed at `ts`, and visible to every view that begins from now on.
@@ -332,6 +341,54 @@ impl Store {
         }
     }
 
+    /// Asks for an advisory lock. Counting is the caller's; so is giving it back ([`Store::reduce_advisory`]) before `txn`
+    /// ends.
+    pub fn lock_advisory(
+        &self,
+        txn: &mut Transaction,
+        key: AdvisoryKey,
+        mode: AdvisoryMode,
+        policy: WaitPolicy,
+        wake: &Arc<dyn Wakeup>,
+    ) -> LockResult {
+        txn.check(&self.shared);
+        let waited = matches!(txn.waiting, Some(Waiting::Advisory(of)) if of == key);
+        base::invariant!(waited || !txn.is_waiting(), "{:?} asks for a lock while another call waits", txn.id());
+        let wake = (policy == WaitPolicy::Block).then_some(wake);
+        match self.shared.locks.ask_advisory(key, txn.id(), mode.bit(), wake) {
+            Ask::WouldBlock => LockResult::WouldBlock,
+            Ask::Waiting => {
+                txn.waiting = Some(Waiting::Advisory(key));
+                self.wait(txn, LockKey::Advisory(key))
+            }
+            Ask::Granted(before) => {
+                self.end_wait(txn);
+                LockResult::Granted { newly: before & mode.bit() == 0 }
+            }
+        }
+    }
+
+    /// Leaves `txn` with these modes of an advisory lock.
+    pub fn reduce_advisory(&self, txn: &mut Transaction, key: AdvisoryKey, modes: &[AdvisoryMode]) {
+        let mut wakes = Wakes::new();
+        let modes = modes.iter().fold(0, |sum, mode| sum | mode.bit());
+        self.shared.locks.reduce_queue(LockKey::Advisory(key), txn.id(), modes, &mut wakes);
+        wake_all(wakes);
+    }
+
+    /// Locks of tables, rows that somebody waits for, advisory locks: who holds and who waits. A list of one moment per lock
+    /// only.
+    pub fn locks(&self) -> Vec<LockEntry> {
+        let mut entries = self.shared.locks.entries(&self.shared.txns);
+        entries.extend(self.shared.graph.awaited_ends(&self.shared.txns));
+        entries
+    }
+
+    /// The session that a running transaction works for; 0 if none.
+    pub fn session_of(&self, txn: TxnId) -> u32 {
+        self.shared.txns.owner(txn)
+    }
+
     /// Leaves `txn` with `modes` of a table lock.
     fn reduce_table(&self, txn: TxnId, oid: Oid, held: TableLock, modes: Modes, wakes: &mut Wakes) {
         let weak = held.weak.is_some_and(|at| self.shared.txns.slot(txn).weak.reduce(at, oid, held.modes, modes));
@@ -370,7 +427,7 @@ impl Store {
     }
 
     fn wait(&self, txn: &mut Transaction, key: LockKey) -> LockResult {
-        match self.shared.graph.enter(txn.id(), key, &self.shared.locks) {
+        match self.shared.graph.enter(txn.id(), key, &self.shared.txns, &self.shared.locks) {
             None => LockResult::Wait,
             Some(cycle) => {
                 self.cancel_wait(txn);
@@ -399,6 +456,10 @@ impl Store {
                 self.shared.locks.cancel_table(oid, txn.id(), &mut wakes);
                 self.shared.graph.leave(txn.id());
             }
+            Some(Waiting::Advisory(key)) => {
+                self.shared.locks.cancel_queue(LockKey::Advisory(key), txn.id(), &mut wakes);
+                self.shared.graph.leave(txn.id());
+            }
             Some(Waiting::End(holder)) => self.shared.graph.cancel_end(txn.id(), holder),
         }
         wake_all(wakes);
@@ -406,7 +467,7 @@ impl Store {
 
     /// All waits, as (waiter, what for, holder).
     pub fn waits(&self) -> Vec<WaitEdge> {
-        self.shared.graph.edges(&self.shared.locks)
+        self.shared.graph.edges(&self.shared.locks, &self.shared.txns)
     }
 
     /// Whether `txn` is still running.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use base::{Oid, RowId, TxnId};
 use smallvec::SmallVec;
 
-use crate::locks::Modes;
 use crate::locks::table::WEAK_LOCKS;
+use crate::locks::{AdvisoryKey, Modes};
 use crate::store::Shared;
 use crate::table::Table;
 
@@ -40,6 +40,7 @@ pub(crate) enum Waiting {
     Row(Arc<Table>, RowId),
     Table(Oid),
     End(TxnId),
+    Advisory(AdvisoryKey),
 }
 
 /// A point in a transaction that it can go back to; by default its beginning.

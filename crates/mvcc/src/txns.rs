@@ -39,6 +39,9 @@ pub(crate) struct Slot {
     /// Weak table locks; see `locks::table`. All unused when the slot is.
     pub weak: WeakLocks,
     next_free: AtomicU32,
+    /// The session it works for, 0 if none; for listing, and to know transactions of one session as one. Written before
+    /// `id`.
+    owner: AtomicU32,
     generation: AtomicU64,
 }
 
@@ -55,6 +58,12 @@ pub(crate) enum Fate {
 const _: () = assert!(size_of::<Slot>() == 128);
 
 impl Slot {
+    /// The transaction in the slot now, if there is one.
+    pub fn current(&self) -> Option<TxnId> {
+        let id = self.id.load(Ordering::SeqCst);
+        (id != 0).then_some(TxnId(id))
+    }
+
     /// The transaction in the slot. REQUIRES that it cannot leave now.
     pub fn holder(&self) -> TxnId {
         TxnId(self.id.load(Ordering::Acquire))
@@ -96,6 +105,7 @@ impl TxnTable {
                     waited: AtomicBool::new(false),
                     weak: WeakLocks::default(),
                     next_free: AtomicU32::new(0),
+                    owner: AtomicU32::new(0),
                     generation: AtomicU64::new(self.first_generation.load(Ordering::Acquire)),
                 })
                 .collect()
@@ -118,14 +128,23 @@ impl TxnTable {
         txn.0 >> SLOT_BITS
     }
 
+    /// The session that a running transaction works for; 0 if none.
+    pub fn owner(&self, txn: TxnId) -> u32 {
+        let slot = self.slot(txn);
+        let owner = slot.owner.load(Ordering::Relaxed);
+        // The slot may be another's by now.
+        if slot.id.load(Ordering::SeqCst) == txn.0 { owner } else { 0 }
+    }
+
     /// Takes a slot.
-    pub fn begin(&self) -> Result<TxnId, TooManyTransactions> {
+    pub fn begin(&self, owner: u32) -> Result<TxnId, TooManyTransactions> {
         let index = self.take_slot()?;
         let slot = self.at(index);
         let generation = slot.generation.fetch_add(1, Ordering::Relaxed);
         let id = TxnId(generation << SLOT_BITS | u64::from(index));
         base::invariant!(id.0 >> TXN_BITS == 0, "transaction ids fit their field");
         slot.waited.store(false, Ordering::Relaxed);
+        slot.owner.store(owner, Ordering::Relaxed);
         slot.commit_ts.store(0, Ordering::Release);
         slot.id.store(id.0, Ordering::Release);
         Ok(id)

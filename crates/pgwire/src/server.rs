@@ -22,12 +22,13 @@ use std::time::Duration;
 use base::{Error, SqlState};
 use rustix::net::{RecvFlags, recv, sockopt};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use tokio::io::Interest;
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::conn::{self, Arrival, Newcomer, Options, Parked};
+use crate::outbox::{MakeSendMany, Outbox, Wire};
 use crate::proto::{self, Initial};
 use crate::registry::{BackendKey, Registry};
 use crate::{Backend, Peer};
@@ -71,6 +72,8 @@ pub struct ServerConfig {
     pub cores: usize,
     /// Time limits of each connection.
     pub connection: Options,
+    /// Makes what sends the replies of several connections by one system call; without it each is sent by its own.
+    pub sends: Option<MakeSendMany>,
 }
 
 impl Default for ServerConfig {
@@ -82,6 +85,7 @@ impl Default for ServerConfig {
             max_connections: 1000,
             cores: 1,
             connection: Options::default(),
+            sends: None,
         }
     }
 }
@@ -184,7 +188,7 @@ impl Server {
         let doors = Arc::new(Doors { cores, max_connections: config.max_connections, registry: Arc::clone(&registry) });
         let mut ends = Vec::new();
         for (index, arriving) in queues.into_iter().enumerate() {
-            ends.push(start_core(index, &doors, arriving, Arc::clone(&backend), config.connection.clone())?);
+            ends.push(start_core(index, &doors, arriving, Arc::clone(&backend), &config)?);
         }
         // The queues end with the doors, which cores hold weakly.
         tokio::select! {
@@ -403,7 +407,7 @@ fn start_core<B, F>(
     doors: &Arc<Doors<B::Session>>,
     arriving: mpsc::UnboundedReceiver<Arriving<B::Session>>,
     backend: Arc<F>,
-    options: Options,
+    config: &ServerConfig,
 ) -> io::Result<oneshot::Receiver<()>>
 where
     B: Backend<Session: Send> + 'static,
@@ -413,6 +417,7 @@ where
     let Door { load, processor, .. } = &doors.cores[index];
     let (load, processor, registry) = (Arc::clone(load), *processor, Arc::clone(&doors.registry));
     let doors = Arc::downgrade(doors);
+    let (options, sends) = (config.connection.clone(), config.sends);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name(format!("core-{index}")).stack_size(CORE_STACK);
     thread.spawn(move || {
@@ -421,7 +426,9 @@ where
         }
         let local = LocalSet::new();
         let core = async {
-            let core = Core { index, doors, registry, load, gone: Notify::new(), backend: backend(index), options };
+            let gone = Notify::new();
+            let outbox = sends.and_then(outbox);
+            let core = Core { index, doors, registry, load, gone, backend: backend(index), options, outbox };
             core.serve(arriving).await;
         };
         local.block_on(&runtime, core);
@@ -429,6 +436,14 @@ where
         let _ = ended.send(());
     })?;
     Ok(end)
+}
+
+/// Gathers what the core's connections send, where the system can send it by one call.
+fn outbox(make: MakeSendMany) -> Option<Rc<Outbox>> {
+    let many = make().inspect_err(|error| tracing::debug!(%error, "replies are sent one by one")).ok()?;
+    let outbox = Rc::new(Outbox::new(many));
+    tokio::task::spawn_local(Rc::clone(&outbox).run());
+    Some(outbox)
 }
 
 /// What the connections of a core share.
@@ -440,6 +455,7 @@ struct Core<B: Backend> {
     gone: Notify,
     backend: B,
     options: Options,
+    outbox: Option<Rc<Outbox>>,
 }
 
 /// Counts a connection while it is with a core.
@@ -472,6 +488,7 @@ impl<B: Backend + 'static> Core<B> {
             Arriving::New(Incoming::Tcp(stream, peer), refuse) => {
                 let Ok(stream) = TcpStream::from_std(stream) else { return };
                 let newcomer = Newcomer { peer: &Peer::Tcp(peer), registry, refuse };
+                let stream = Wire::new(stream, self.outbox.clone());
                 self.attend_tcp(Arrival::New { stream, newcomer }).await;
             }
             Arriving::New(Incoming::Unix(stream), refuse) => {
@@ -479,20 +496,25 @@ impl<B: Backend + 'static> Core<B> {
                 conn::serve(stream, &Peer::Unix, &self.backend, registry, &self.options, refuse).await;
             }
             Arriving::Parked(parked) => {
-                let Ok(parked) = parked.with_stream(TcpStream::from_std) else { return };
+                let wire = |stream| Ok(Wire::new(TcpStream::from_std(stream)?, self.outbox.clone()));
+                let Ok(parked) = parked.with_stream(wire) else { return };
                 self.attend_tcp(Arrival::Parked(parked)).await;
             }
         }
     }
 
     /// Serves a connection by TCP until it ends or goes to another core.
-    async fn attend_tcp(&self, arrival: Arrival<'_, TcpStream, B::Session>) {
+    async fn attend_tcp(&self, arrival: Arrival<'_, Wire, B::Session>) {
         let mut whereabouts = Whereabouts { doors: &self.doors, home: self.index, away: 0, goal: None };
-        let leave = |socket: &TcpStream| whereabouts.should_leave(socket);
-        let Some(parked) = conn::serve_here(arrival, &self.backend, &self.options, leave).await else { return };
+        let leave = |wire: &Wire| whereabouts.should_leave(wire.socket());
+        let Some(mut parked) = conn::serve_here(arrival, &self.backend, &self.options, leave).await else { return };
+        if parked.stream.flush().await.is_err() {
+            return;
+        }
         // Without doors the server is ending, and so is the connection.
         let (Some(doors), Some(goal)) = (self.doors.upgrade(), whereabouts.goal) else { return };
-        if let Ok(parked) = parked.with_stream(TcpStream::into_std) {
+        let detached = |wire: Wire| wire.into_stream().ok_or(io::ErrorKind::BrokenPipe)?.into_std();
+        if let Ok(parked) = parked.with_stream(detached) {
             doors.cores[goal].give(Arriving::Parked(parked));
         }
     }

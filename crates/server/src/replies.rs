@@ -144,6 +144,10 @@ impl Output for Replies<'_> {
         self.out.notice(notice);
     }
 
+    fn notification(&mut self, pid: i32, channel: &str, payload: &str) {
+        self.out.notification(pid, channel, payload);
+    }
+
     fn parameter(&mut self, name: &str, value: &str) {
         self.out.parameter_status(name, value);
     }

@@ -187,17 +187,26 @@ impl pgwire::Session for ClientSession {
         self.sql.fail();
     }
 
-    async fn idle(&mut self, _out: &Out) -> Result<()> {
-        match self.sql.idle_timeout_ms() {
-            None => pending().await,
-            Some(ms) => {
-                tokio::time::sleep(Duration::from_millis(ms)).await;
-                Err(Error::fatal(
-                    SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
-                    "terminating connection due to idle-in-transaction timeout",
-                ))
-            }
+    async fn idle(&mut self, out: &Out) -> Result<()> {
+        let timeout = self.sql.idle_timeout();
+        if timeout.is_none() && !self.sql.is_listening() {
+            return pending().await;
         }
+        let mut timer = pin!(async {
+            match timeout {
+                None => pending().await,
+                Some((ms, error)) => {
+                    tokio::time::sleep(Duration::from_millis(ms)).await;
+                    error
+                }
+            }
+        });
+        let mut replies = Replies::simple(out);
+        poll_fn(|cx| match timer.as_mut().poll(cx) {
+            Poll::Pending => self.sql.poll_notifications(cx, &mut replies).map(Err),
+            Poll::Ready(error) => Poll::Ready(Err(error)),
+        })
+        .await
     }
 
     async fn terminate(&mut self) {

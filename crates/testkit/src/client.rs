@@ -148,6 +148,21 @@ impl Connection {
         }
     }
 
+    /// Waits, without having sent anything, until `count` messages have come, the connection is closed, or `limit` is over.
+    pub fn listen(&mut self, count: usize, limit: Duration) -> Vec<Event> {
+        let deadline = Instant::now() + limit;
+        loop {
+            while let Some((kind, body)) = self.next_message() {
+                self.accept(kind, &body);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.pending.len() >= count || self.closed || left.is_zero() {
+                return std::mem::take(&mut self.pending);
+            }
+            self.read_some(left);
+        }
+    }
+
     /// Asks the server, over another connection, to cancel what this one is running.
     pub fn cancel(&self) {
         let (pid, secret) = self.key.expect("the server has sent a cancel key");

@@ -89,6 +89,11 @@ fn serializable() {
 }
 
 #[test]
+fn advisory() {
+    compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/advisory.txt"), level));
+}
+
+#[test]
 fn waits() {
     compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/waits.txt"), level));
 }

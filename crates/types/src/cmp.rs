@@ -64,10 +64,12 @@ pub fn compare(a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
     }
 }
 
-/// Compares two values of type `ty`: as [`compare`], but `char(n)` ignores trailing blanks.
+/// Compares two values of type `ty`: as [`compare`], but `char(n)` ignores trailing blanks, and documents
+/// are compared by their parts.
 pub fn compare_as(ty: Oid, a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
     match (a, b) {
         (DatumRef::Text(a), DatumRef::Text(b)) if ty == oid::BPCHAR => without_blanks(a).cmp(without_blanks(b)),
+        (DatumRef::Text(a), DatumRef::Text(b)) if ty == oid::JSONB => crate::json::compare(a, b),
         _ => compare(a, b),
     }
 }
@@ -112,6 +114,11 @@ fn rank(d: &DatumRef<'_>) -> u8 {
 pub fn hash_as<H: Hasher>(ty: Oid, d: &DatumRef<'_>, state: &mut H) {
     match d {
         DatumRef::Text(v) if ty == oid::BPCHAR => v.trim_end_matches(' ').hash(state),
+        DatumRef::Text(v) if ty == oid::JSONB => {
+            let mut key = Vec::new();
+            crate::json::write_key(v, &mut key);
+            key.hash(state);
+        }
         _ => hash_datum(d, state),
     }
 }

@@ -11,6 +11,7 @@ pub use float::{parse_float4, parse_float8, write_float4, write_float8};
 use base::{Error, Oid, Result, SqlState};
 
 use crate::datetime as dt;
+use crate::jsonpath::JsonPath;
 use crate::numeric::Numeric;
 use crate::{ByteaOutput, Datum, DatumRef, InputContext, Interval, OutputSettings, array, json, oid};
 
@@ -47,12 +48,13 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::INTERVAL => Datum::Interval(dt::parse_interval(text, typmod, cx)?),
         oid::NAME => Datum::Text(clip(text, 63).into()),
         oid::CHAR => char_text(parse_char(text)),
-        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING | oid::REGPROC => Datum::Text(text.into()),
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING => Datum::Text(text.into()),
         oid::JSON => {
             json::validate(text)?;
             Datum::Text(text.into())
         }
         oid::JSONB => Datum::Text(json::normal_form(text)?.into()),
+        oid::JSONPATH => Datum::Text(JsonPath::parse(text)?.to_string().into()),
         oid::INT2VECTOR | oid::OIDVECTOR => array::parse_vector(ty, text, cx)?,
         ty if oid::element_of(ty).is_some() => array::parse(ty, typmod, text, cx)?,
         ty => {
@@ -160,6 +162,13 @@ pub fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
             }
             None => return Err(Error::new(SqlState::PROTOCOL_VIOLATION, "insufficient data left in message")),
         },
+        oid::JSONPATH => match bytes.split_first() {
+            Some((1, text)) => Datum::Text(JsonPath::parse(utf8(text)?)?.to_string().into()),
+            Some((version, _)) => {
+                return Err(Error::internal(format!("unsupported jsonpath version number {version}")));
+            }
+            None => return Err(Error::new(SqlState::PROTOCOL_VIOLATION, "insufficient data left in message")),
+        },
         _ => Datum::Text(utf8(bytes)?.into()),
     })
 }
@@ -221,7 +230,7 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         DatumRef::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         DatumRef::Numeric(v) => v.get().write_binary(out),
         DatumRef::Text(v) if ty == oid::CHAR => out.push(parse_char(v)),
-        DatumRef::Text(v) if ty == oid::JSONB => {
+        DatumRef::Text(v) if ty == oid::JSONB || ty == oid::JSONPATH => {
             out.push(1);
             out.extend_from_slice(v.as_bytes());
         }

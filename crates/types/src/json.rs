@@ -3,9 +3,14 @@
 //! `json` keeps the text it was given. `jsonb` is held as the text that PostgreSQL prints for it: keys by length and then
 //! by bytes, the last of equal keys, numbers as NUMERIC prints them, one blank after commas and colons.
 
+mod order;
+
 use base::{Error, Result, SqlState};
 
 use crate::Numeric;
+
+pub use order::compare;
+pub(crate) use order::write_key;
 
 /// Nesting that is accepted, so that no text can exhaust the stack.
 const DEPTH_MAX: usize = 1000;
@@ -149,7 +154,7 @@ fn is_word(b: u8) -> bool {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, builds: bool) -> Parser<'a> {
-        Parser { text, builds, token: Token::End, start: 0, end: 0, string: String::new(), line: 1, line_start: 0 }
+        Parser { text, builds, token: Token::Null, start: 0, end: 0, string: String::new(), line: 1, line_start: 0 }
     }
 
     fn document(&mut self) -> Result<Value> {
@@ -307,6 +312,8 @@ impl<'a> Parser<'a> {
             let run = bytes[at..].iter().take_while(|b| **b >= 0x20 && !matches!(b, b'"' | b'\\')).count();
             self.end = at + run;
             if high.is_some() && (run > 0 || bytes.get(self.end) == Some(&b'"')) {
+                // The quote that ends the string is shown too.
+                self.end += (run == 0) as usize;
                 return Err(self.invalid("Unicode low surrogate must follow a high surrogate."));
             }
             if self.builds {

@@ -23,6 +23,7 @@ pub fn encode_key(value: DatumRef<'_>, ty: Oid, descending: bool, nulls_first: b
     let start = out.len();
     match value {
         DatumRef::Text(text) if ty == oid::BPCHAR => write_bytes(without_blanks(text), out),
+        DatumRef::Text(text) if ty == oid::JSONB => crate::json::write_key(text, out),
         value => write_value(value, out),
     }
     if descending {
@@ -76,7 +77,7 @@ fn write_i64(v: i64, out: &mut Vec<u8>) {
 }
 
 /// Bytes of any content: 0 becomes 0 255, the end is 0 1 – below every continuation.
-fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     let mut rest = bytes;
     while let Some(zero) = rest.iter().position(|b| *b == 0) {
         out.extend_from_slice(&rest[..zero]);

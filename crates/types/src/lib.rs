@@ -15,6 +15,7 @@ mod datum;
 pub mod interval;
 pub mod io;
 pub mod json;
+pub mod jsonpath;
 pub mod key;
 pub mod numeric;
 pub mod oid;

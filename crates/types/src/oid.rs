@@ -157,6 +157,8 @@ types! {
     JSONB_ARRAY = 3807, "_jsonb", "jsonb[]", -1, false, 'A', false, 'i', 3802, 0, "array_", true;
     ANYRANGE = 3831, "anyrange", "anyrange", -1, false, 'P', false, 'd', 0, 0, "anyrange_", false;
     EVENT_TRIGGER = 3838, "event_trigger", "event_trigger", 4, true, 'P', false, 'i', 0, 0, "event_trigger_", false;
+    JSONPATH = 4072, "jsonpath", "jsonpath", -1, false, 'U', false, 'i', 0, 4073, "jsonpath_", true;
+    JSONPATH_ARRAY = 4073, "_jsonpath", "jsonpath[]", -1, false, 'A', false, 'i', 4072, 0, "array_", true;
     REGNAMESPACE = 4089, "regnamespace", "regnamespace", 4, true, 'N', false, 'i', 0, 4090, "regnamespace", true;
     REGNAMESPACE_ARRAY = 4090, "_regnamespace", "regnamespace[]", -1, false, 'A', false, 'i', 4089, 0, "array_", true;
     REGROLE = 4096, "regrole", "regrole", 4, true, 'N', false, 'i', 0, 4097, "regrole", true;
@@ -224,6 +226,7 @@ pub fn is_oid_like(oid: Oid) -> bool {
             | REGTYPE
             | REGNAMESPACE
             | REGROLE
+            | REGPROC
             | REGPROCEDURE
             | REGOPER
             | REGOPERATOR

@@ -3,6 +3,7 @@ const assert = require('node:assert/strict');
 const { pipeline } = require('node:stream/promises');
 const { Readable } = require('node:stream');
 const { Client, Pool } = require('pg');
+const Cursor = require('pg-cursor');
 const { from: copyFrom, to: copyTo } = require('pg-copy-streams');
 
 async function types(client) {
@@ -27,6 +28,51 @@ async function transactions(client) {
   await client.query('DELETE FROM client_node');
   await client.query('ROLLBACK');
   assert.equal((await client.query('SELECT count(*) FROM client_node')).rows[0].count, '1');
+}
+
+async function moreTypes(client) {
+  const { rows: [row], fields } = await client.query(
+    `SELECT $1::json AS j, $2::text[] AS words, $3::numeric[] AS numbers, $4::uuid AS u, $5::smallint AS small, $6::real AS r,
+     $7::date::text AS day, $8::interval::text AS span, $9::bool[] AS flags, $10::int[] AS none, $11::char(3) AS c`,
+    [JSON.stringify({ a: 1 }), ['a', null, 'c,"d'], ['1.10', null], 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', -32768, 1.5,
+      '2024-02-29', '1 day 02:00:00', [true, null], [], 'ab']);
+  assert.deepEqual(row, { j: { a: 1 }, words: ['a', null, 'c,"d'], numbers: [1.1, null], u: 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11',
+    small: -32768, r: 1.5, day: '2024-02-29', span: '1 day 02:00:00', flags: [true, null], none: [], c: 'ab ' });
+  assert.deepEqual(fields.map((f) => f.dataTypeID).slice(0, 5), [114, 1009, 1231, 2950, 21]);
+  const array = await client.query({ text: 'SELECT 1, NULL, $1::text', values: ['x'], rowMode: 'array' });
+  assert.deepEqual(array.rows, [[1, null, 'x']]);
+}
+
+async function schema(client) {
+  await client.query(`CREATE TABLE client_node_more (id serial PRIMARY KEY, t text NOT NULL CHECK (t <> ''))`);
+  const ids = await client.query(`INSERT INTO client_node_more (t) SELECT 'row ' || g FROM generate_series(1, $1::int) g RETURNING id`, [100]);
+  assert.deepEqual(ids.rows.map((r) => r.id), Array.from({ length: 100 }, (_, i) => i + 1));
+  await assert.rejects(client.query(`INSERT INTO client_node_more (t) VALUES ('')`), { code: '23514', constraint: 'client_node_more_t_check' });
+  await assert.rejects(client.query('INSERT INTO client_node_more (t) VALUES ($1)', [null]), { code: '23502', column: 't' });
+  const upsert = await client.query(`INSERT INTO client_node_more VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET t = excluded.t RETURNING *`, [5, 'five']);
+  assert.deepEqual(upsert.rows, [{ id: 5, t: 'five' }]);
+  const columns = await client.query(`SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'client_node_more'
+    ORDER BY ordinal_position`);
+  assert.deepEqual(columns.rows, [{ column_name: 'id', data_type: 'integer' }, { column_name: 't', data_type: 'text' }]);
+}
+
+async function cursors(client) {
+  await client.query('BEGIN');
+  const cursor = client.query(new Cursor('SELECT * FROM generate_series(1, $1::int) AS n', [10]));
+  assert.deepEqual((await cursor.read(3)).map((r) => r.n), [1, 2, 3]);
+  assert.equal((await cursor.read(100)).length, 7);
+  await cursor.close();
+  await client.query('COMMIT');
+}
+
+async function notifications(client) {
+  const other = new Client();
+  await other.connect();
+  await client.query('LISTEN client_node');
+  const heard = new Promise((resolve) => client.once('notification', resolve));
+  await other.query(`SELECT pg_notify('client_node', 'hello')`);
+  assert.equal((await heard).payload, 'hello');
+  await other.end();
 }
 
 async function errors(client) {
@@ -64,9 +110,13 @@ async function main() {
   await types(client);
   await transactions(client);
   await errors(client);
+  await moreTypes(client);
+  await schema(client);
+  await cursors(client);
+  await notifications(client);
   await copy(client);
   await pool();
-  await client.query('DROP TABLE client_node');
+  await client.query('DROP TABLE client_node, client_node_more');
   await client.end();
   console.log('ok');
 }

@@ -1,10 +1,13 @@
 """psycopg 3 against the server that the PG* variables name."""
 
+import asyncio
 import datetime as dt
 import decimal
 import uuid
 
 import psycopg
+from psycopg.rows import dict_row
+from psycopg.types.json import Json, Jsonb
 
 ROW = (
     7, 2**40, "täxt", decimal.Decimal("12.50"), 1.25, True, b"\x00\xff",
@@ -90,6 +93,113 @@ def pipeline(conn):
     conn.commit()
 
 
+def more_types(conn):
+    for binary in (False, True):
+        with conn.cursor(binary=binary) as cur:
+            for value, name in [
+                (Jsonb({"a": [1, None, "x"]}), "jsonb"), (Json([1, 2]), "json"), (["a", None, 'b"{}\\'], "text[]"),
+                ([[1, 2], [3, 4]], "int[]"), ([decimal.Decimal("1.10"), None], "numeric[]"), ([uuid.UUID(int=5)], "uuid[]"),
+                ([dt.date(2024, 1, 31)], "date[]"), ([True, None], "bool[]"), (-32768, "smallint"), (2**63 - 1, "bigint"),
+                (float("inf"), "float8"), (decimal.Decimal("NaN"), "numeric"), (decimal.Decimal("1e-30"), "numeric"),
+                ("", "text"), ("x" * 100_000, "text"), (b"", "bytea"), (bytes(range(256)), "bytea"), ([], "int[]"),
+                (dt.datetime(1, 1, 1), "timestamp"), (dt.datetime(9999, 12, 31, 23, 59, 59, 999999), "timestamp"),
+                (dt.timedelta(days=-400, microseconds=1), "interval"), (None, "int"),
+            ]:
+                got = cur.execute(f"SELECT {'%b' if binary else '%s'}::{name}", (value,)).fetchone()[0]
+                want = value.obj if isinstance(value, (Json, Jsonb)) else value
+                assert got == want or str(got) == str(want) == "NaN", (name, got, want)
+    cur = conn.cursor(row_factory=dict_row)
+    assert cur.execute("SELECT 1 AS a, 'x' AS b").fetchone() == {"a": 1, "b": "x"}
+    conn.commit()
+
+
+def cursors(conn):
+    with conn.cursor("scrolling", scrollable=True) as cur:
+        cur.execute("SELECT * FROM generate_series(1, 100)")
+        assert cur.fetchone() == (1,)
+        cur.scroll(50, mode="absolute")
+        assert cur.fetchmany(2) == [(51,), (52,)]
+        cur.scroll(-2)
+        assert cur.fetchone() == (51,)
+    conn.commit()
+    with conn.cursor("held", withhold=True) as cur:
+        cur.execute("SELECT * FROM generate_series(1, 500)")
+        conn.commit()
+        cur.itersize = 70
+        assert sum(row[0] for row in cur) == 125250
+    conn.commit()
+    client = psycopg.ClientCursor(conn)
+    assert client.execute("SELECT %s::int, %s", (1, "it's")).fetchone() == (1, "it's")
+    conn.commit()
+
+
+def binary_copy(conn):
+    with conn.cursor() as cur:
+        with cur.copy("COPY client_psycopg (c0, c2, c3, c9, c13) FROM STDIN (FORMAT binary)") as copy_in:
+            copy_in.set_types(["int4", "text", "numeric", "timestamp", "int4[]"])
+            for i in range(3000, 3100):
+                copy_in.write_row((i, f"bin {i}", decimal.Decimal(i) / 100, dt.datetime(2024, 1, 1), [i, None]))
+        query = "COPY (SELECT c0, c2, c3, c9, c13 FROM client_psycopg WHERE c2 LIKE 'bin%' ORDER BY 1) TO STDOUT (FORMAT binary)"
+        with cur.copy(query) as copy_out:
+            copy_out.set_types(["int4", "text", "numeric", "timestamp", "int4[]"])
+            rows = list(copy_out.rows())
+        assert rows[7] == (3007, "bin 3007", decimal.Decimal("30.07"), dt.datetime(2024, 1, 1), [3007, None]), rows[7]
+        try:
+            with cur.copy("COPY client_psycopg (c0) FROM STDIN") as copy_in:
+                copy_in.write_row(("not a number",))
+            raise AssertionError("a bad line went in")
+        except psycopg.errors.InvalidTextRepresentation as error:
+            assert error.diag.context == 'COPY client_psycopg, line 1, column c0: "not a number"', error.diag.context
+    conn.rollback()
+
+
+def broken_pipeline(conn):
+    """What follows an error in a pipeline is skipped until the next sync."""
+    conn.autocommit = True
+    with conn.pipeline() as pipeline:
+        good = conn.execute("SELECT 1")
+        bad = conn.execute("SELECT 1/0")
+        skipped = conn.execute("SELECT 2")
+        try:
+            pipeline.sync()
+            raise AssertionError("the division went well")
+        except psycopg.errors.DivisionByZero:
+            pass
+        after = conn.execute("SELECT 3")
+        assert good.fetchone() == (1,) and after.fetchone() == (3,)
+    assert bad is not skipped
+    conn.autocommit = False
+
+
+async def asynchronous():
+    async with await psycopg.AsyncConnection.connect() as conn:
+        cur = await conn.execute("SELECT c0 FROM client_psycopg WHERE c0 >= %s ORDER BY c0 LIMIT 3", (1000,))
+        assert [row[0] async for row in cur] == [1000, 1001, 1002]
+        async with conn.pipeline():
+            first = await conn.execute("SELECT 1")
+            second = await conn.execute("SELECT 2")
+            assert await first.fetchone() == (1,) and await second.fetchone() == (2,)
+        async with conn.cursor("asynchronous") as cur:
+            await cur.execute("SELECT * FROM generate_series(1, 10)")
+            assert len(await cur.fetchall()) == 10
+        await conn.commit()
+        other = await psycopg.AsyncConnection.connect(autocommit=True)
+        sleeping = asyncio.create_task(other.execute("SELECT pg_sleep(10)"))
+        await asyncio.sleep(0.2)
+        await other.cancel_safe()
+        try:
+            await sleeping
+            raise AssertionError("a cancelled statement went on")
+        except psycopg.errors.QueryCanceled:
+            pass
+        await other.execute("LISTEN client_psycopg")
+        await conn.execute("SELECT pg_notify('client_psycopg', 'hello')")
+        await conn.commit()
+        async for note in other.notifies(timeout=5, stop_after=1):
+            assert (note.channel, note.payload) == ("client_psycopg", "hello")
+        await other.close()
+
+
 def main():
     with psycopg.connect() as conn:
         types(conn, binary=False)
@@ -98,6 +208,11 @@ def main():
         errors(conn)
         copy(conn)
         pipeline(conn)
+        more_types(conn)
+        cursors(conn)
+        binary_copy(conn)
+        broken_pipeline(conn)
+        asyncio.run(asynchronous())
         with conn.cursor() as cur:
             cur.executemany("INSERT INTO client_psycopg (c0, c2) VALUES (%s, %s)", [(i, "many") for i in range(5000, 5100)])
             assert cur.rowcount == 100

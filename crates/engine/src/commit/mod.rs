@@ -33,7 +33,7 @@ pub(crate) fn commit(txn: &mut Transaction, durability: Durability) -> Result<St
     if txn.redo.is_empty() && txn.redo_ahead == 0 {
         let gate = txn.gate;
         txn.undo_all();
-        return Ok(Step::Ready(CommitOutcome { gate }));
+        return Ok(Step::Ready(CommitOutcome { gate, position: None }));
     }
     if let Some(wait) = send_ahead(txn)? {
         return Ok(Step::Wait(wait));
@@ -56,5 +56,5 @@ pub(crate) fn commit(txn: &mut Transaction, durability: Durability) -> Result<St
     };
     publish::publish(txn, ts);
     let gate = if durability == Durability::On { txn.gate.max(end) } else { txn.gate };
-    Ok(Step::Ready(CommitOutcome { gate }))
+    Ok(Step::Ready(CommitOutcome { gate, position: Some(end) }))
 }

@@ -129,7 +129,7 @@ pub fn define(shard: &Shard) {
 }
 
 pub fn begin(shard: &Shard, isolation: Isolation) -> Box<dyn Txn> {
-    let mut txn = shard.begin(TxnOptions { isolation, read_only: false });
+    let mut txn = shard.begin(TxnOptions { isolation, ..TxnOptions::default() });
     txn.begin_command();
     txn
 }

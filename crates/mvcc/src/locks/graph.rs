@@ -13,7 +13,7 @@ use std::sync::Arc;
 use base::{Oid, RowId, TxnId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{LockKey, LockTable, Wakes, Wakeup};
+use super::{AdvisoryKey, LockEntry, LockKey, LockModes, LockTable, LockTarget, Wakes, Wakeup};
 use crate::sync::Mutex;
 use crate::txns::TxnTable;
 
@@ -29,6 +29,8 @@ pub enum WaitTarget {
     },
     /// A table lock.
     Table(Oid),
+    /// An advisory lock.
+    Advisory(AdvisoryKey),
     /// The end of a transaction.
     Txn(TxnId),
 }
@@ -42,6 +44,10 @@ pub struct WaitEdge {
     pub target: WaitTarget,
     /// Who is in the way.
     pub holder: TxnId,
+    /// The session of the one who waits; 0 if none.
+    pub waiter_session: u32,
+    /// The session of the one in the way; 0 if none.
+    pub holder_session: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +61,7 @@ impl Wait {
         match self {
             Wait::Lock(LockKey::Row { oid, row, .. }) => WaitTarget::Row { table: oid, row },
             Wait::Lock(LockKey::Table(oid)) => WaitTarget::Table(oid),
+            Wait::Lock(LockKey::Advisory(key)) => WaitTarget::Advisory(key),
             Wait::Txn(txn) => WaitTarget::Txn(txn),
         }
     }
@@ -63,6 +70,9 @@ impl Wait {
 #[derive(Default)]
 struct State {
     waits: FxHashMap<TxnId, Wait>,
+    /// Which of its transactions a session waits with: it holds advisory locks by another than rows, and who waits for one
+    /// waits for all. May be out of date; then the transaction is not in `waits`.
+    sessions: FxHashMap<u32, TxnId>,
     /// Who waits for the end of a transaction, in order.
     ends: FxHashMap<TxnId, Vec<EndWaiter>>,
 }
@@ -81,10 +91,10 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// Enters a transaction that stands in the queue of `key`. A cycle means: deadlock, and it did not enter.
-    pub fn enter(&self, waiter: TxnId, key: LockKey, locks: &LockTable) -> Option<Vec<WaitEdge>> {
+    pub fn enter(&self, waiter: TxnId, key: LockKey, txns: &TxnTable, locks: &LockTable) -> Option<Vec<WaitEdge>> {
         let mut state = self.state.lock();
-        state.waits.insert(waiter, Wait::Lock(key));
-        let cycle = state.cycle_through(waiter, locks);
+        state.begin_wait(waiter, Wait::Lock(key), txns);
+        let cycle = state.cycle_through(waiter, txns, locks);
         if cycle.is_some() {
             state.waits.remove(&waiter);
         }
@@ -114,8 +124,8 @@ impl Graph {
             state.forget_end(waiter, holder);
             return Ok(false);
         }
-        state.waits.insert(waiter, Wait::Txn(holder));
-        if let Some(cycle) = state.cycle_through(waiter, locks) {
+        state.begin_wait(waiter, Wait::Txn(holder), txns);
+        if let Some(cycle) = state.cycle_through(waiter, txns, locks) {
             state.forget_end(waiter, holder);
             return Err(cycle);
         }
@@ -146,7 +156,7 @@ impl Graph {
             return;
         }
         let mut state = self.state.lock();
-        let State { waits, ends } = &mut *state;
+        let State { waits, ends, .. } = &mut *state;
         for waiter in ends.get(&txn).into_iter().flatten().filter(|waiter| rows.contains(&waiter.row)) {
             waits.remove(&waiter.txn);
             wakes.push(waiter.wake.clone());
@@ -163,17 +173,37 @@ impl Graph {
     }
 
     /// All waits as (waiter, what, holder), for `pg_locks` and a search beyond this shard.
-    pub fn edges(&self, locks: &LockTable) -> Vec<WaitEdge> {
+    pub fn edges(&self, locks: &LockTable, txns: &TxnTable) -> Vec<WaitEdge> {
         let state = self.state.lock();
         let mut edges = Vec::new();
         let mut blockers = Vec::new();
         for (&waiter, &wait) in &state.waits {
             blockers.clear();
             blockers_of(waiter, wait, locks, &mut blockers);
-            edges.extend(blockers.iter().map(|&holder| WaitEdge { waiter, target: wait.target(), holder }));
+            edges.extend(blockers.iter().map(|&holder| edge(waiter, wait.target(), holder, txns)));
         }
         edges.sort_unstable_by_key(|e| (e.waiter, e.holder));
         edges
+    }
+
+    /// Who waits for the end of a transaction.
+    pub fn awaited_ends(&self, txns: &TxnTable) -> Vec<LockEntry> {
+        let state = self.state.lock();
+        let waits = state.waits.iter().filter_map(|(&waiter, wait)| match wait {
+            Wait::Txn(holder) => Some((waiter, *holder)),
+            Wait::Lock(_) => None,
+        });
+        waits
+            .map(|(waiter, holder)| LockEntry {
+                txn: waiter,
+                session: txns.owner(waiter),
+                target: LockTarget::Txn(holder),
+                modes: LockModes(super::TableLockMode::Share.bit()),
+                is_granted: false,
+                place: 0,
+                is_weak: false,
+            })
+            .collect()
     }
 }
 
@@ -184,7 +214,35 @@ fn blockers_of(waiter: TxnId, wait: Wait, locks: &LockTable, out: &mut Vec<TxnId
     }
 }
 
+fn edge(waiter: TxnId, target: WaitTarget, holder: TxnId, txns: &TxnTable) -> WaitEdge {
+    WaitEdge { waiter, target, holder, waiter_session: txns.owner(waiter), holder_session: txns.owner(holder) }
+}
+
 impl State {
+    fn begin_wait(&mut self, waiter: TxnId, wait: Wait, txns: &TxnTable) {
+        self.waits.insert(waiter, wait);
+        let session = txns.owner(waiter);
+        if session != 0 {
+            self.sessions.insert(session, waiter);
+        }
+        // A session that has gone leaves its entry behind.
+        if self.sessions.len() > 2 * self.waits.len() + 64 {
+            let waits = &self.waits;
+            self.sessions.retain(|_, waiter| waits.contains_key(waiter));
+        }
+    }
+
+    /// The transaction that `txn` waits with: itself, or another of its session.
+    fn waiting_as(&self, txn: TxnId, txns: &TxnTable) -> TxnId {
+        if self.waits.contains_key(&txn) {
+            return txn;
+        }
+        match txns.owner(txn) {
+            0 => txn,
+            session => self.sessions.get(&session).copied().unwrap_or(txn),
+        }
+    }
+
     fn forget_end(&mut self, waiter: TxnId, holder: TxnId) {
         self.waits.remove(&waiter);
         if let Some(line) = self.ends.get_mut(&holder) {
@@ -196,14 +254,14 @@ impl State {
     }
 
     /// Depth-first search with an explicit path; the cycle as a list of edges that begins and ends at `start`.
-    fn cycle_through(&self, start: TxnId, locks: &LockTable) -> Option<Vec<WaitEdge>> {
+    fn cycle_through(&self, start: TxnId, txns: &TxnTable, locks: &LockTable) -> Option<Vec<WaitEdge>> {
         let mut seen = FxHashSet::default();
         let mut path: Vec<(TxnId, WaitTarget, Vec<TxnId>)> = Vec::new();
         self.descend(start, locks, &mut path);
         while let Some((_, _, open)) = path.last_mut() {
-            match open.pop() {
+            match open.pop().map(|next| self.waiting_as(next, txns)) {
                 None => drop(path.pop()),
-                Some(next) if next == start => return Some(edges_of(&path, start)),
+                Some(next) if next == start => return Some(edges_of(&path, start, txns)),
                 Some(next) if seen.insert(next) => self.descend(next, locks, &mut path),
                 Some(_) => {}
             }
@@ -220,7 +278,7 @@ impl State {
     }
 }
 
-fn edges_of(path: &[(TxnId, WaitTarget, Vec<TxnId>)], start: TxnId) -> Vec<WaitEdge> {
+fn edges_of(path: &[(TxnId, WaitTarget, Vec<TxnId>)], start: TxnId, txns: &TxnTable) -> Vec<WaitEdge> {
     let holders = path.iter().skip(1).map(|step| step.0).chain([start]);
-    path.iter().zip(holders).map(|(step, holder)| WaitEdge { waiter: step.0, target: step.1, holder }).collect()
+    path.iter().zip(holders).map(|(step, holder)| edge(step.0, step.1, holder, txns)).collect()
 }

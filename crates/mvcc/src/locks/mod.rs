@@ -8,7 +8,9 @@
 //! `b` appears in the shard, and `b` gets [`LockResult::Wait`]. `a` commits: under the shard's latch `b` becomes the
 //! holder, then `b` is woken, asks again and reads [`LockResult::Granted`]. When the queue is empty the word is free again.
 
+mod advisory;
 mod graph;
+mod list;
 mod mode;
 mod queue;
 pub(crate) mod row;
@@ -17,7 +19,9 @@ pub(crate) mod table;
 use base::{Oid, RowId, TxnId};
 use rustc_hash::FxHashMap;
 
+pub use advisory::{AdvisoryKey, AdvisoryMode};
 pub use graph::{WaitEdge, WaitTarget};
+pub use list::{LockEntry, LockModes, LockTarget};
 pub use mode::{RowLockMode, TableLockMode, WaitPolicy};
 pub use queue::Wakeup;
 
@@ -57,6 +61,7 @@ pub(crate) enum LockKey {
         row: RowId,
     },
     Table(Oid),
+    Advisory(AdvisoryKey),
 }
 
 pub(crate) type Shard = FxHashMap<LockKey, Queue>;
@@ -75,6 +80,7 @@ impl LockTable {
         let number = match key {
             LockKey::Row { table, row, .. } => row.0.wrapping_add(table.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             LockKey::Table(oid) => u64::from(oid.0),
+            LockKey::Advisory(key) => key.number.wrapping_add(u64::from(key.database.0)),
         };
         self.shards[(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SHARDS].lock()
     }

@@ -111,6 +111,16 @@ impl Queue {
         self.waiters.iter().take(before).any(|w| self.kind.conflict(w.wanted, wanted))
     }
 
+    /// Visits who holds the lock, and how.
+    pub fn each_holder(&self, mut visit: impl FnMut(TxnId, Modes)) {
+        self.holders.iter().for_each(|holder| visit(holder.txn, holder.modes));
+    }
+
+    /// Visits the line, in order.
+    pub fn each_waiter(&self, mut visit: impl FnMut(TxnId, Modes)) {
+        self.waiters.iter().for_each(|waiter| visit(waiter.txn, waiter.wanted));
+    }
+
     /// Whether one of `modes` is held or awaited.
     pub fn concerns(&self, modes: Modes) -> bool {
         self.holders.iter().any(|h| h.modes & modes != 0) || self.waiters.iter().any(|w| w.wanted & modes != 0)

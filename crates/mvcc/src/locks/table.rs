@@ -60,6 +60,16 @@ impl WeakLocks {
         self.swap(at, word(oid, held), word(oid, left))
     }
 
+    /// Visits the locks that are here.
+    pub fn each(&self, mut visit: impl FnMut(Oid, Modes)) {
+        for slot in &self.0 {
+            let now = slot.load(Ordering::SeqCst);
+            if now != 0 {
+                visit(Oid((now >> 8) as u32), now as Modes);
+            }
+        }
+    }
+
     /// Takes the lock of a table out, if there is one.
     fn take(&self, oid: Oid) -> Option<Modes> {
         self.0.iter().find_map(|slot| {

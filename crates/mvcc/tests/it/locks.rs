@@ -132,8 +132,8 @@ fn a_circle_of_three_over_row_table_and_transaction_is_a_deadlock() {
     assert_eq!(
         b.is_waiting().then(|| w.store.wait_for_txn(&mut b, a.id(), &w.table, row, &ring)),
         Some(LockResult::Deadlock(vec![
-            mvcc::WaitEdge { waiter: b.id(), target: WaitTarget::Txn(a.id()), holder: a.id() },
-            mvcc::WaitEdge { waiter: a.id(), target: WaitTarget::Table(Oid(7)), holder: b.id() },
+            edge(b.id(), WaitTarget::Txn(a.id()), a.id()),
+            edge(a.id(), WaitTarget::Table(Oid(7)), b.id()),
         ]))
     );
     let ended = w.begin();
@@ -214,4 +214,44 @@ fn a_cancelled_wait_gives_back_what_was_handed_over() {
     assert_eq!(bell_c.rung(), 1);
     assert_eq!(w.lock(&mut c, row, Update, &bell_c), GRANTED);
     w.abort([b, c]);
+}
+
+fn edge(waiter: base::TxnId, target: WaitTarget, holder: base::TxnId) -> mvcc::WaitEdge {
+    mvcc::WaitEdge { waiter, target, holder, waiter_session: 0, holder_session: 0 }
+}
+
+/// Advisory locks are held by another transaction of the session than rows: a deadlock over both is found.
+#[test]
+fn the_locks_of_a_session_are_one_in_the_graph() {
+    let w = World::new();
+    let begin = |session| w.store.begin_txn_for(session).unwrap();
+    let key = |number| mvcc::AdvisoryKey { database: Oid(5), number, is_pair: false };
+    let wake: std::sync::Arc<dyn mvcc::Wakeup> = std::sync::Arc::new(Nobody);
+    let lock = |txn: &mut mvcc::Transaction, number| {
+        w.store.lock_advisory(txn, key(number), mvcc::AdvisoryMode::Exclusive, mvcc::WaitPolicy::Block, &wake)
+    };
+    let table = |txn: &mut mvcc::Transaction| {
+        let mode = mvcc::TableLockMode::AccessExclusive;
+        w.store.lock_table(txn, Oid(7), mode, mvcc::WaitPolicy::Block, &wake)
+    };
+    let (mut a, mut a_names, mut b, mut b_names) = (begin(1), begin(1), begin(2), begin(2));
+    assert_eq!(lock(&mut a_names, 1), mvcc::LockResult::Granted { newly: true });
+    assert_eq!(table(&mut b), mvcc::LockResult::Granted { newly: true });
+    assert_eq!(lock(&mut b_names, 1), mvcc::LockResult::Wait);
+    let mvcc::LockResult::Deadlock(cycle) = table(&mut a) else { panic!("not found") };
+    assert_eq!(cycle.iter().map(|e| (e.waiter_session, e.holder_session)).collect::<Vec<_>>(), [(1, 2), (2, 1)]);
+    assert_eq!(w.store.locks().iter().filter(|entry| !entry.is_granted).count(), 1);
+    w.store.reduce_advisory(&mut a_names, key(1), &[]);
+    assert_eq!(lock(&mut b_names, 1), mvcc::LockResult::Granted { newly: true });
+    w.store.reduce_advisory(&mut b_names, key(1), &[]);
+    for txn in [a, a_names, b, b_names] {
+        w.store.abort(txn);
+    }
+    assert_eq!(w.store.locks(), []);
+}
+
+struct Nobody;
+
+impl mvcc::Wakeup for Nobody {
+    fn wake(&self) {}
 }

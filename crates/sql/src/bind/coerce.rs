@@ -198,6 +198,9 @@ impl Binder<'_, '_> {
         if let Some(value) = self.catalog_literal(ty.oid, text, at)? {
             return Ok(Expr::Const(value, ty));
         }
+        if ty.oid == oid::JSONPATH {
+            functions::check_jsonpath(text).map_err(|e| self.locate(e, at))?;
+        }
         let now_micros = self.cx.eval.transaction_timestamp();
         let input = InputContext { settings: self.cx.eval.settings(), now_micros };
         let value = types::parse_text(ty.oid, ty.typmod, text, &input).map_err(|e| self.locate(e, at))?;

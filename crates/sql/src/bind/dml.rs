@@ -16,8 +16,8 @@ use super::select::origin;
 use super::view::Through;
 use super::{BindContext, Binder, Located, ResultColumn};
 use crate::ir::{
-    ColumnSource, ConflictUpdate, Delete, Expr, Insert, InsertSource, OnConflict, Query, Rel, RelKind, Statement,
-    TableInfo, Target, Ty, Update,
+    Column, ColumnSource, ConflictUpdate, Delete, Expr, Insert, InsertSource, OnConflict, Query, Rel, RelKind,
+    Statement, TableInfo, Target, Ty, Update,
 };
 
 type Bound = (Statement, Vec<ResultColumn>);
@@ -60,11 +60,13 @@ const COMPUTED: usize = usize::MAX - 1;
 
 /// A table column that a statement assigns to.
 #[derive(Clone, Debug)]
-struct Assigned {
+struct Assigned<'a> {
     index: usize,
     name: String,
     ty: Ty,
     at: i32,
+    /// The part of the column that is assigned to, if it is not the whole.
+    part: Option<&'a [Option<Node>]>,
 }
 
 /// What an UPDATE assigns to a column.
@@ -197,7 +199,7 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
-    fn column_named(&self, name: &str, written: &Written, at: i32) -> Result<Assigned> {
+    fn column_named(&self, name: &str, written: &Written, at: i32) -> Result<Assigned<'a>> {
         let desc = &written.table.desc;
         let missing = || {
             let message = format!("column \"{name}\" of relation \"{}\" does not exist", written.name());
@@ -212,7 +214,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// Refuses values for columns that a view computes.
-    fn check_assignable(&self, column: &Assigned, written: &Written, verb: &str) -> Result<()> {
+    fn check_assignable(&self, column: &Assigned<'_>, written: &Written, verb: &str) -> Result<()> {
         if column.index != COMPUTED {
             return Ok(());
         }
@@ -222,7 +224,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The columns an INSERT names, or all.
-    fn insert_columns(&self, list: &[Option<Node>], written: &Written) -> Result<Vec<Assigned>> {
+    fn insert_columns(&self, list: &'a [Option<Node>], written: &Written) -> Result<Vec<Assigned<'a>>> {
         let desc = &written.table.desc;
         if let (true, Some(through)) = (list.is_empty(), &written.through) {
             let columns = through.columns.iter();
@@ -234,10 +236,11 @@ impl<'a> Binder<'a, '_> {
             let live = desc.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
             return Ok(live.map(|(i, _)| assigned(desc, i, -1)).collect());
         }
-        let mut out: Vec<Assigned> = Vec::with_capacity(list.len());
+        let mut out: Vec<Assigned<'a>> = Vec::with_capacity(list.len());
         for node in list.iter().flatten() {
             let Node::ResTarget(target) = node else { continue };
-            let column = self.assignment_target(target, written)?;
+            let mut column = self.assignment_target(target, written)?;
+            column.part = Some(target.indirection.as_slice()).filter(|part| !part.is_empty());
             if out.iter().any(|c| c.index == column.index && c.name == column.name) {
                 let message = format!("column \"{}\" specified more than once", column.name);
                 return Err(self.error(SqlState::DUPLICATE_COLUMN, message, target.location));
@@ -247,21 +250,17 @@ impl<'a> Binder<'a, '_> {
         Ok(out)
     }
 
-    fn assignment_target(&self, target: &ResTarget, written: &Written) -> Result<Assigned> {
-        let column = self.column_named(target.name.as_deref().unwrap_or(""), written, target.location)?;
-        if !target.indirection.is_empty() {
-            return Err(self.unsupported("assignment to a part of a column is not supported", target.location));
-        }
-        Ok(column)
+    fn assignment_target(&self, target: &ResTarget, written: &Written) -> Result<Assigned<'a>> {
+        self.column_named(target.name.as_deref().unwrap_or(""), written, target.location)
     }
 
     fn insert_source(
         &mut self,
         insert: &'a InsertStmt,
         written: &Written,
-        columns: Vec<Assigned>,
+        columns: Vec<Assigned<'a>>,
         explicit: bool,
-    ) -> Result<(InsertSource, Vec<Assigned>)> {
+    ) -> Result<(InsertSource, Vec<Assigned<'a>>)> {
         let Some(node) = &insert.selectStmt else {
             return Ok((InsertSource::Values(vec![Vec::new()]), Vec::new()));
         };
@@ -274,6 +273,9 @@ impl<'a> Binder<'a, '_> {
         let width = bound.query.targets.iter().filter(|t| !t.junk).count();
         let columns = self.match_width(columns, width, explicit, |i| at.get(i).copied().unwrap_or(-1))?;
         columns.iter().try_for_each(|c| self.check_assignable(c, written, "insert into"))?;
+        if columns.iter().any(|c| c.part.is_some()) {
+            return Err(Error::unsupported("INSERT of a query into parts of columns is not supported"));
+        }
         let types: Vec<(String, Ty)> = columns.iter().map(|c| (c.name.clone(), c.ty)).collect();
         self.assign_targets(&mut bound, &types)?;
         Ok((InsertSource::Query(Box::new(bound.query)), columns))
@@ -282,11 +284,11 @@ impl<'a> Binder<'a, '_> {
     /// There may be fewer values than columns only if no columns were named.
     fn match_width(
         &self,
-        mut columns: Vec<Assigned>,
+        mut columns: Vec<Assigned<'a>>,
         width: usize,
         explicit: bool,
         at: impl Fn(usize) -> i32,
-    ) -> Result<Vec<Assigned>> {
+    ) -> Result<Vec<Assigned<'a>>> {
         if width > columns.len() {
             let message = "INSERT has more expressions than target columns";
             return Err(self.error(SqlState::SYNTAX_ERROR, message, at(columns.len())));
@@ -303,9 +305,9 @@ impl<'a> Binder<'a, '_> {
         &mut self,
         select: &'a SelectStmt,
         written: &Written,
-        columns: Vec<Assigned>,
+        columns: Vec<Assigned<'a>>,
         explicit: bool,
-    ) -> Result<(InsertSource, Vec<Assigned>)> {
+    ) -> Result<(InsertSource, Vec<Assigned<'a>>)> {
         let lists: Vec<&'a [Option<Node>]> = select
             .valuesLists
             .iter()
@@ -343,12 +345,15 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// A value for a column, or DEFAULT.
-    fn assigned_value(&mut self, node: &'a Node, column: &Assigned, written: &Written) -> Result<Expr> {
+    fn assigned_value(&mut self, node: &'a Node, column: &Assigned<'a>, written: &Written) -> Result<Expr> {
         if matches!(node, Node::SetToDefault(_)) {
             return self.column_default(written.default_column(column.index));
         }
         let value = self.expr(node)?;
-        Ok(self.assign(value, column.ty, &column.name)?.expr)
+        match column.part {
+            Some(part) => self.assign_part(Self::null(column.ty), (&column.name, column.ty, column.at), part, value),
+            None => Ok(self.assign(value, column.ty, &column.name)?.expr),
+        }
     }
 
     /// Refuses values for columns that are always generated, and leaves out what OVERRIDING USER VALUE leaves out.
@@ -357,8 +362,8 @@ impl<'a> Binder<'a, '_> {
         overriding: OverridingKind,
         desc: &TableDesc,
         mut source: InsertSource,
-        mut assigned: Vec<Assigned>,
-    ) -> Result<(InsertSource, Vec<Assigned>)> {
+        mut assigned: Vec<Assigned<'a>>,
+    ) -> Result<(InsertSource, Vec<Assigned<'a>>)> {
         for n in (0..assigned.len()).rev() {
             let column = &desc.columns[assigned[n].index];
             let always = match column.identity {
@@ -490,6 +495,7 @@ impl<'a> Binder<'a, '_> {
     fn set_list(&mut self, list: &'a [Option<Node>], written: &Written) -> Result<Vec<(usize, Expr)>> {
         let desc = &written.table.desc;
         let mut set: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
+        let mut parts: Vec<usize> = Vec::new();
         // The parser may hang the source of a multiple assignment on its first column only.
         let mut shared: Option<&'a Node> = None;
         for node in list.iter().flatten() {
@@ -503,7 +509,10 @@ impl<'a> Binder<'a, '_> {
             })?;
             let column = self.assignment_target(target, written)?;
             self.check_assignable(&column, written, "update")?;
-            if set.iter().any(|(i, _)| *i == column.index) {
+            let before = set.iter().position(|(i, _)| *i == column.index);
+            // Assignments to parts of a column are made one after the other.
+            let is_part = !target.indirection.is_empty();
+            if before.is_some() && !(is_part && parts.contains(&column.index)) {
                 let message = format!("multiple assignments to same column \"{}\"", column.name);
                 return Err(Error::new(SqlState::SYNTAX_ERROR, message));
             }
@@ -517,6 +526,21 @@ impl<'a> Binder<'a, '_> {
                 continue;
             }
             let expr = match bound {
+                Some(value) if is_part => {
+                    let old = match before {
+                        Some(i) => set.remove(i).1,
+                        None => Expr::Column(Column { level: 0, rel: 0, column: column.index, ty: column.ty }),
+                    };
+                    parts.push(column.index);
+                    self.assign_part(old, (&column.name, column.ty, target.location), &target.indirection, value)?
+                }
+                None if is_part => {
+                    let message = match column.ty.oid {
+                        oid if types::element_of(oid).is_some() => "cannot set an array element to DEFAULT",
+                        _ => "cannot set a subfield to DEFAULT",
+                    };
+                    return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, target.location));
+                }
                 None => self.column_default(written.default_column(column.index))?,
                 Some(value) => self.assign(value, column.ty, &column.name)?.expr,
             };
@@ -688,16 +712,22 @@ fn not_generated(error: Error, column: &engine_api::ColumnDesc, inserts: bool) -
     if inserts { error.hint("Use OVERRIDING SYSTEM VALUE to override.") } else { error }
 }
 
-fn assigned(desc: &TableDesc, index: usize, at: i32) -> Assigned {
+fn assigned(desc: &TableDesc, index: usize, at: i32) -> Assigned<'static> {
     let column = &desc.columns[index];
-    Assigned { index, name: column.name.clone(), ty: Ty { oid: column.type_oid, typmod: column.typmod }, at }
+    Assigned {
+        index,
+        name: column.name.clone(),
+        ty: Ty { oid: column.type_oid, typmod: column.typmod },
+        at,
+        part: None,
+    }
 }
 
 /// A column of a view as an assignment has it.
-fn assigned_through(desc: &TableDesc, name: &str, base: Option<usize>, at: i32) -> Assigned {
+fn assigned_through(desc: &TableDesc, name: &str, base: Option<usize>, at: i32) -> Assigned<'static> {
     match base {
         Some(index) => Assigned { name: name.to_string(), ..assigned(desc, index, at) },
-        None => Assigned { index: COMPUTED, name: name.to_string(), ty: Ty::of(types::oid::UNKNOWN), at },
+        None => Assigned { index: COMPUTED, name: name.to_string(), ty: Ty::of(types::oid::UNKNOWN), at, part: None },
     }
 }
 

@@ -123,7 +123,10 @@ impl<'a> Binder<'a, '_> {
                 // A relation's name alone is its row.
                 None => match self.find_item(None, column, at)? {
                     Some(found) => self.whole_row(&found, at)?,
-                    None => return Err(self.no_such_column(None, column, at)),
+                    None => match self.system_tableoid(None, column) {
+                        Some(expr) => expr,
+                        None => return Err(self.no_such_column(None, column, at)),
+                    },
                 },
             },
             [relation, column] => self.qualified_column(None, relation, column, at)?,
@@ -163,7 +166,10 @@ impl<'a> Binder<'a, '_> {
         };
         match self.found_column(&found, column, at)? {
             Some(expr) => Ok(expr),
-            None => Err(self.no_such_column(Some(relation), column, at)),
+            None => match self.system_tableoid(Some(&found), column) {
+                Some(expr) => Ok(expr),
+                None => Err(self.no_such_column(Some(relation), column, at)),
+            },
         }
     }
 
@@ -598,6 +604,23 @@ impl<'a> Binder<'a, '_> {
         let at = value.at;
         let mut indexes = Vec::new();
         let is_slice = |step: &Node| matches!(step, Node::A_Indices(i) if i.is_slice);
+        if value.expr.ty().oid == oid::JSONB {
+            let mut steps = Vec::with_capacity(node.indirection.len());
+            for step in node.indirection.iter().flatten() {
+                match step {
+                    Node::A_Indices(i) => steps.push(&**i),
+                    Node::String(field) => return self.field(value, field),
+                    _ => return Err(self.unsupported("row expansion via \"*\" is not supported here", at)),
+                }
+            }
+            return self.document_subscript(value, &steps);
+        }
+        if node.indirection.iter().flatten().any(|step| matches!(step, Node::A_Indices(_)))
+            && !is_array(value.expr.ty().oid)
+            && value.expr.ty().oid != oid::RECORD
+        {
+            return self.not_subscriptable(value.expr.ty().oid, at);
+        }
         if node.indirection.iter().flatten().any(is_slice) {
             return self.slice(value, &node.indirection);
         }
@@ -606,6 +629,10 @@ impl<'a> Binder<'a, '_> {
                 Node::A_Indices(i) => {
                     let index = self.operand(i.uidx.as_ref())?;
                     let index_at = index.at;
+                    if value.expr.ty().oid == oid::JSONB {
+                        indexes.push(self.json_step(index)?);
+                        continue;
+                    }
                     let index = self.coerce_to(index, Ty::of(oid::INT4), CastContext::Assignment, -1)?;
                     let Some(index) = index else {
                         let message = "array subscript must have type integer";
@@ -621,6 +648,11 @@ impl<'a> Binder<'a, '_> {
             }
         }
         self.subscript(value, indexes)
+    }
+
+    fn not_subscriptable(&self, ty: base::Oid, at: i32) -> Result<Located> {
+        let message = format!("cannot subscript type {} because it does not support subscripting", format_type(ty, -1));
+        Err(self.error(SqlState::DATATYPE_MISMATCH, message, at))
     }
 
     /// Subscripts of which one is a slice, which makes all of them slices: `[n]` is `[1:n]`.
@@ -649,7 +681,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// A bound of a slice; `false` for one that is not written.
-    fn slice_bound(&mut self, node: Option<&'a Node>) -> Result<Expr> {
+    pub(super) fn slice_bound(&mut self, node: Option<&'a Node>) -> Result<Expr> {
         let Some(node) = node else { return Ok(Expr::Const(Datum::Bool(false), BOOL)) };
         let bound = self.expr(node)?;
         let at = bound.at;
@@ -668,6 +700,13 @@ impl<'a> Binder<'a, '_> {
         }
         let from = value.expr.ty();
         let at = value.at;
+        if from.oid == oid::JSONB {
+            return Ok(json_path(value, indexes));
+        }
+        if let (oid::NAME, Some(function)) = (from.oid, functions::functions_named("name byte").first().copied()) {
+            let args = std::iter::once(value.expr).chain(indexes.into_iter().take(1)).collect();
+            return Ok(Located { expr: Expr::Call { function, args, ty: Ty::of(oid::CHAR), location: at }, at });
+        }
         let Some(element) = element_of(from.oid) else {
             let message =
                 format!("cannot subscript type {} because it does not support subscripting", format_type(from.oid, -1));
@@ -675,6 +714,18 @@ impl<'a> Binder<'a, '_> {
         };
         let ty = Ty { oid: element, typmod: from.typmod };
         Ok(Located { expr: Expr::Subscript { array: Box::new(value.expr), indexes, ty }, at })
+    }
+
+    /// A subscript of a jsonb value: a place in an array or the name of a field, either as text.
+    fn json_step(&mut self, index: Located) -> Result<Expr> {
+        let (ty, at) = (index.expr.ty().oid, index.at);
+        if ![oid::INT2, oid::INT4, oid::UNKNOWN, oid::TEXT, oid::VARCHAR, oid::BPCHAR, oid::NAME].contains(&ty) {
+            let message = format!("subscript type {} is not supported", format_type(ty, -1));
+            let hint = "jsonb subscript must be coercible to either integer or text.";
+            return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at).hint(hint));
+        }
+        let text = self.coerce_to(index, Ty::of(oid::TEXT), CastContext::Explicit, -1)?;
+        text.map(|t| t.expr).ok_or_else(|| base::Error::internal("an integer or text is not text"))
     }
 
     fn field(&mut self, value: Located, field: &str) -> Result<Located> {
@@ -695,6 +746,11 @@ impl<'a> Binder<'a, '_> {
             };
         }
         let ty = value.expr.ty().oid;
+        if ty == oid::RECORD
+            && let Some(expr) = self.record_field(&value, field)
+        {
+            return Ok(Located { expr, at });
+        }
         if ty == oid::RECORD {
             let message = format!("could not identify column \"{field}\" in record data type");
             return Err(self.error(SqlState::UNDEFINED_COLUMN, message, at));
@@ -708,7 +764,19 @@ impl<'a> Binder<'a, '_> {
     fn whole_row(&mut self, found: &super::scope::Found, at: i32) -> Result<Expr> {
         let item = self.found_item(found);
         match item.rel {
-            Some(rel) => Ok(Expr::WholeRow { level: found.level, rel }),
+            Some(rel) => {
+                let index = self.scopes.len() - 1 - found.level;
+                let entry = &self.scopes[index].rels[rel];
+                // The row of a function that returns values is the value.
+                if let (crate::ir::RelKind::Function { calls, ordinality: false }, [only]) =
+                    (&entry.kind, &entry.columns[..])
+                    && calls.len() == 1
+                {
+                    let ty = only.ty;
+                    return Ok(Expr::Column(crate::ir::Column { level: found.level, rel, column: 0, ty }));
+                }
+                Ok(Expr::WholeRow { level: found.level, rel })
+            }
             None => Err(self.unsupported("the row of a join is not supported", at)),
         }
     }
@@ -748,6 +816,14 @@ impl<'a> Binder<'a, '_> {
         }
         Ok(out)
     }
+}
+
+/// `j['a'][0]`, which is `j #> ARRAY['a', '0']`.
+fn json_path(value: Located, elements: Vec<Expr>) -> Located {
+    let path = Expr::Array { elements, element: oid::TEXT, nested: false, ty: Ty::of(oid::TEXT_ARRAY) };
+    let Some(function) = functions::functions_named("jsonb_extract_path").first().copied() else { return value };
+    let (args, ty) = (vec![value.expr, path], Ty::of(oid::JSONB));
+    Located { expr: Expr::Call { function, args, ty, location: value.at }, at: value.at }
 }
 
 fn is_row_op(e: &A_Expr) -> bool {

@@ -230,7 +230,9 @@ impl<'a> Binder<'a, '_> {
                     name: name.to_string(),
                     ty: Ty { oid, typmod: relation.typmod(i) },
                 });
-                let columns = columns.collect();
+                // The last column has no name that a list could show: `tableoid`.
+                let hidden = RelColumn { name: String::new(), ty: Ty::of(::types::oid::OID) };
+                let columns = columns.chain(std::iter::once(hidden)).collect();
                 self.add_from_rel(RelKind::System(relation), columns, name, alias, Some(schema))
             }
         }
@@ -297,14 +299,17 @@ impl<'a> Binder<'a, '_> {
             });
         }
         let Some(&node) = nodes.first() else { return Err(base::Error::internal("a FROM function without a call")) };
-        if !range.coldeflist.is_empty() {
-            let message = "a column definition list is not supported";
-            return Err(self.unsupported(message, super::node::location(node)));
-        }
         let lateral = std::mem::replace(&mut self.scope().lateral_active, true);
         let place = std::mem::replace(&mut self.scope().place, Place::FromFunction);
         let several = nodes.len() > 1 || is_wide_unnest(node);
-        let bound = if several { self.function_rels(&nodes, range) } else { self.function_rel(node, range) };
+        let bound = match several {
+            true => self.function_rels(&nodes, range),
+            false => match self.document_rows(node, range) {
+                Ok(Some(rows)) => Ok(rows),
+                Ok(None) => self.function_rel(node, range),
+                Err(e) => Err(e),
+            },
+        };
         self.scope().lateral_active = lateral;
         self.scope().place = place;
         let (kind, columns, name) = bound?;
@@ -312,6 +317,10 @@ impl<'a> Binder<'a, '_> {
     }
 
     fn function_rel(&mut self, node: &'a Node, range: &RangeFunction) -> Result<(RelKind, Vec<RelColumn>, String)> {
+        if !range.coldeflist.is_empty() {
+            let message = "a column definition list is not supported";
+            return Err(self.unsupported(message, super::node::location(node)));
+        }
         let name = figure_name(node);
         let column_name = range.alias.as_ref().and_then(|a| a.aliasname.as_deref()).unwrap_or(&name).to_string();
         let Node::FuncCall(call) = node else {
@@ -347,6 +356,10 @@ impl<'a> Binder<'a, '_> {
         range: &RangeFunction,
     ) -> Result<(RelKind, Vec<RelColumn>, String)> {
         let (mut calls, mut columns) = (Vec::new(), Vec::new());
+        if !range.coldeflist.is_empty() {
+            let message = "a column definition list is not supported";
+            return Err(self.unsupported(message, nodes.first().map_or(-1, |n| super::node::location(n))));
+        }
         for &node in nodes {
             let name = figure_name(node);
             let Node::FuncCall(call) = node else {
@@ -543,6 +556,9 @@ impl<'a> Binder<'a, '_> {
         name: &str,
         known: Option<usize>,
     ) -> Result<Option<(Expr, usize)>> {
+        if let Some(found) = self.wide_function_in_targets(node, name, known)? {
+            return Ok(Some(found));
+        }
         let Node::FuncCall(call) = node else { return Ok(None) };
         let function_name = self.function_name(call)?;
         if crate::functions::set_functions_named(function_name).is_empty() || call.over.is_some() {

@@ -132,6 +132,7 @@ impl<'a> Binder<'a, '_> {
         let names = strings(&call.funcname);
         match names.as_slice() {
             [name] | ["pg_catalog", name] | [_, "pg_catalog", name] => Ok(name),
+            ["information_schema", name] if name.starts_with("_pg_") => Ok(name),
             [schema, _] if self.cx.catalog.schema(self.cx.identity.database_oid, schema).is_none() => {
                 let message = format!("schema \"{schema}\" does not exist");
                 Err(self.error(SqlState::INVALID_SCHEMA_NAME, message, call.location))
@@ -227,7 +228,11 @@ impl<'a> Binder<'a, '_> {
         }
         let mentions = self.scopes.iter().map(|s| s.mentions.len()).collect::<Vec<_>>();
         let named = call.args.iter().flatten().any(|n| matches!(n, Node::NamedArgExpr(_)));
-        let args = if named { self.named_arguments(call)? } else { self.exprs(&call.args)? };
+        let mut args = if named { self.named_arguments(call)? } else { self.exprs(&call.args)? };
+        if self.rows_as_documents(call, &mut args)? {
+            let expr = args.swap_remove(0).expr;
+            return Ok(Located { expr, at });
+        }
         let Some(found) = self.find_callee(call, &args)? else { return self.cast_call_form(call, args) };
         match found.callee {
             Callee::Scalar(function) => {
@@ -352,10 +357,28 @@ impl<'a> Binder<'a, '_> {
             };
             args.push(Expr::Array { elements, element, nested: false, ty: Ty::of(array) });
         }
+        if call.func_variadic && function.variadic && function.args.last() == Some(&oid::ANY) {
+            return self.variadic_call(function, args, ty, call);
+        }
         if functions::wants_types(function) {
             args.insert(0, type_list(&args));
         }
         Ok(fold::call(self.cx, function, args, ty, call.location))
+    }
+
+    /// `f(…, VARIADIC array)` of a function that takes anything.
+    fn variadic_call(&self, function: &'static Function, args: Vec<Expr>, ty: Ty, call: &FuncCall) -> Result<Expr> {
+        let is_array = args.last().is_some_and(|a| super::coerce::is_array(a.ty().oid));
+        if !is_array {
+            let at = call.args.last().and_then(Option::as_ref).map_or(-1, super::node::location);
+            return Err(self.error(SqlState::DATATYPE_MISMATCH, "VARIADIC argument must be an array", at));
+        }
+        let wrapper = functions::functions_named("variadic call").first().copied();
+        let wrapper = wrapper.ok_or_else(|| base::Error::internal("no function for VARIADIC"))?;
+        let number = Expr::Const(Datum::Int8(i64::from(function.oid)), Ty::of(oid::INT8));
+        let mut all = vec![number, type_list(&args)];
+        all.extend(args);
+        Ok(Expr::Call { function: wrapper, args: all, ty, location: call.location })
     }
 
     /// Arguments of a set-returning function in FROM.

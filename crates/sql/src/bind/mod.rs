@@ -6,12 +6,14 @@
 
 mod coerce;
 mod compare;
+mod composite;
 mod dml;
 mod expr;
 mod fold;
 mod from;
 mod func;
 mod group;
+mod json_rows;
 mod node;
 mod order;
 mod params;
@@ -21,6 +23,7 @@ mod scope;
 mod select;
 mod setop;
 mod sublink;
+mod subscript;
 mod types;
 mod view;
 pub(crate) mod visit;

@@ -5,7 +5,6 @@ use engine_api::oids;
 use types::{Datum, oid};
 
 use super::Binder;
-use crate::functions;
 use crate::system;
 
 /// Types whose text form is looked up in the catalog.
@@ -74,9 +73,6 @@ impl Binder<'_, '_> {
             digits if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse::<u32>().ok(),
             _ => None,
         };
-        if ty == oid::REGPROC {
-            return self.function_name_literal(trimmed, number, at).map(Some);
-        }
         if let Some(number) = number {
             return Ok(Some(Datum::Oid(number)));
         }
@@ -85,6 +81,7 @@ impl Binder<'_, '_> {
             oid::REGTYPE => self.type_oid(text, at)?,
             oid::REGNAMESPACE => self.namespace_oid(text, at)?,
             oid::REGROLE => self.role_oid(text, at)?,
+            oid::REGPROC => self.function_oid(trimmed, at)?,
             _ => {
                 let message = format!("input of {} by name is not supported", types::format_type(ty, -1));
                 return Err(self.unsupported(message, at));
@@ -173,29 +170,20 @@ impl Binder<'_, '_> {
         })
     }
 
-    /// A value of regproc is held as its text.
-    fn function_name_literal(&self, text: &str, number: Option<u32>, at: i32) -> Result<Datum> {
-        if let Some(number) = number {
-            let name = functions::function_by_oid(number).map_or_else(|| number.to_string(), |f| f.name.to_string());
-            return Ok(Datum::text(if number == 0 { "-" } else { &name }));
-        }
+    /// The one function of a name.
+    fn function_oid(&self, text: &str, at: i32) -> Result<Oid> {
         let parts = self.parts(text, at)?;
         let name = match parts.as_slice() {
-            [name] => Some(name),
-            [schema, name] if schema == "pg_catalog" => Some(name),
+            [name] => Some(name.as_str()),
+            [schema, name] if schema == "pg_catalog" => Some(name.as_str()),
             _ => None,
         };
-        let count = name.map_or(0, |n| {
-            functions::functions_named(n).len()
-                + functions::aggregates_named(n).len()
-                + functions::set_functions_named(n).len()
-        });
-        match count {
-            0 => {
+        match name.map(system::functions_named).unwrap_or_default().as_slice() {
+            [] => {
                 let message = format!("function \"{text}\" does not exist");
                 Err(self.error(SqlState::UNDEFINED_FUNCTION, message, at))
             }
-            1 => Ok(Datum::text(name.map_or(text, String::as_str))),
+            [one] => Ok(Oid(*one)),
             _ => {
                 let message = format!("more than one function named \"{text}\"");
                 Err(self.error(SqlState::AMBIGUOUS_FUNCTION, message, at))

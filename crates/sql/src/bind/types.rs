@@ -87,7 +87,7 @@ fn does_not_exist(names: &[&str], name: &TypeName, sql: &str) -> Error {
 }
 
 /// Types of PostgreSQL that are not here.
-const UNSUPPORTED: [&str; 31] = [
+const UNSUPPORTED: [&str; 30] = [
     "bit",
     "varbit",
     "money",
@@ -105,7 +105,6 @@ const UNSUPPORTED: [&str; 31] = [
     "xml",
     "tsvector",
     "tsquery",
-    "jsonpath",
     "int4range",
     "int8range",
     "numrange",

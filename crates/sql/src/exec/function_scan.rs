@@ -104,7 +104,9 @@ impl Operator for SystemScan {
         let Some(row) = self.rows.as_ref().and_then(|rows| rows.get(self.at)) else { return Ok(Next::Done) };
         self.at += 1;
         for &(column, slot) in &self.node.columns {
-            frame[slot as usize] = row.get(column).cloned().unwrap_or_default();
+            // The column after the last is `tableoid`.
+            let value = row.get(column).cloned();
+            frame[slot as usize] = value.unwrap_or(Datum::Oid(self.node.relation.oid.0));
         }
         Ok(Next::Row)
     }

@@ -3,6 +3,7 @@
 //! Responsible for: their shape, adding, taking away and finding elements and containment.
 //! Not responsible for: reading and printing array literals (`types`), subscripts (`expr`), delimited text (`text`).
 
+mod assign;
 mod build;
 mod search;
 mod slice;
@@ -36,6 +37,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(1193, "array_fill", &[ANYELEMENT, INT4_ARRAY], ANYARRAY, build::array_fill).lax(),
     immutable(1286, "array_fill", &[ANYELEMENT, INT4_ARRAY, INT4_ARRAY], ANYARRAY, build::array_fill).lax(),
     immutable(slice::OID, slice::NAME, &[ANYARRAY, ANY], ANYARRAY, slice::array_slice).lax().repeating(),
+    immutable(9582, "array assign", &[ANYARRAY, OID, ANYELEMENT, ANY], ANYARRAY, assign::element).lax().repeating(),
+    immutable(9583, "array assign slice", &[ANYARRAY, OID, ANYARRAY, ANY], ANYARRAY, assign::slice).lax().repeating(),
     immutable(6172, "trim_array", &[ANYARRAY, INT4], ANYARRAY, trim_array),
     immutable(2748, "arraycontains", &[ANYARRAY, ANYARRAY], BOOL, search::array_contains),
     immutable(2749, "arraycontained", &[ANYARRAY, ANYARRAY], BOOL, search::array_contained),

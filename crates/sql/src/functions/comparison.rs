@@ -135,7 +135,7 @@ macro_rules! general {
 macro_rules! document {
     ($op:tt) => {
         |_, args| match args {
-            [Datum::Text(a), Datum::Text(b)] => Ok(Datum::Bool(compare_documents(a, b)? $op Ordering::Equal)),
+            [Datum::Text(a), Datum::Text(b)] => Ok(Datum::Bool(json::compare(a, b) $op Ordering::Equal)),
             _ => mismatched(args),
         }
     };
@@ -231,46 +231,6 @@ fn kind(value: &Datum) -> String {
         Datum::Record(_) => RECORD,
     };
     types::format_type(ty, -1)
-}
-
-fn compare_documents(a: &str, b: &str) -> Result<Ordering> {
-    // Most comparisons are for equality, and most equal documents are written alike.
-    if a == b {
-        return Ok(Ordering::Equal);
-    }
-    Ok(compare_values(&json::parse(a)?, &json::parse(b)?, true))
-}
-
-/// The order of `jsonb`: null, string, number, boolean, array, object; containers by size first, and strings inside them
-/// by length first.
-fn compare_values(a: &json::Value, b: &json::Value, top: bool) -> Ordering {
-    use json::Value as V;
-    let rank = |v: &V| match v {
-        // An array without elements sorts below every scalar at the top level.
-        V::Array(values) if top && values.is_empty() => 0,
-        V::Null => 1,
-        V::String(_) => 2,
-        V::Number(_) => 3,
-        V::Bool(_) => 4,
-        V::Array(_) => 5,
-        V::Object(_) => 6,
-    };
-    let bytes = |a: &str, b: &str| a.as_bytes().cmp(b.as_bytes());
-    match (a, b) {
-        (V::String(a), V::String(b)) => bytes(a, b),
-        (V::Number(a), V::Number(b)) => a.cmp(b),
-        (V::Bool(a), V::Bool(b)) => a.cmp(b),
-        (V::Array(a), V::Array(b)) => a.len().cmp(&b.len()).then_with(|| {
-            let unequal = a.iter().zip(b).map(|(x, y)| compare_values(x, y, false)).find(|o| o.is_ne());
-            unequal.unwrap_or(Ordering::Equal)
-        }),
-        (V::Object(a), V::Object(b)) => a.len().cmp(&b.len()).then_with(|| {
-            let pair =
-                |((k, v), (l, w)): (&(String, V), &(String, V))| bytes(k, l).then_with(|| compare_values(v, w, false));
-            a.iter().zip(b).map(pair).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
-        }),
-        _ => rank(a).cmp(&rank(b)),
-    }
 }
 
 /// The table, by OID.

@@ -162,6 +162,8 @@ pub fn argument_names(function: &Function) -> &'static [&'static str] {
         3463 => &["year", "month", "mday", "hour", "min", "sec", "timezone"],
         3305 => &["jsonb_in", "path", "replacement", "create_if_missing"],
         3579 => &["jsonb_in", "path", "replacement", "insert_after"],
+        4005..=4009 | 9564..=9578 | 1177 | 1179 | 1180 | 2023 | 2030 => &["target", "path", "vars", "silent"],
+        5054 | 9579 => &["jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"],
         1268 => &["str", "strict"],
         _ => &[],
     }

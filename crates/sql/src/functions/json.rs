@@ -6,6 +6,10 @@
 
 mod change;
 mod contain;
+mod insert;
+mod object;
+pub(super) mod path;
+pub(super) mod record;
 pub(super) mod scan;
 mod write;
 
@@ -64,6 +68,18 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(3304, "jsonb_delete_path", &[JSONB, TEXT_ARRAY], JSONB, change::delete_path),
     immutable(3305, "jsonb_set", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB, change::set).or(&[Datum::Bool(true)]),
     immutable(3306, "jsonb_pretty", &[JSONB], TEXT, change::pretty),
+    immutable(3261, "json_strip_nulls", &[JSON], JSON, change::json_strip_nulls),
+    immutable(3579, "jsonb_insert", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB, insert::insert).or(&[Datum::Bool(false)]),
+    immutable(5054, "jsonb_set_lax", &[JSONB, TEXT_ARRAY, JSONB, BOOL, TEXT], JSONB, insert::set_lax).lax(),
+    immutable(9579, "jsonb_set_lax", &[JSONB, TEXT_ARRAY, JSONB, BOOL], JSONB, insert::set_lax).lax().or(&[Datum::Bool(true)]),
+    immutable(9560, "jsonb assign", &[JSONB, TEXT_ARRAY, JSONB], JSONB, insert::assign).lax(),
+    immutable(3202, "json_object", &[TEXT_ARRAY], JSON, object::json_object),
+    immutable(3203, "json_object", &[TEXT_ARRAY, TEXT_ARRAY], JSON, object::json_object),
+    immutable(3263, "jsonb_object", &[TEXT_ARRAY], JSONB, object::jsonb_object),
+    immutable(3264, "jsonb_object", &[TEXT_ARRAY, TEXT_ARRAY], JSONB, object::jsonb_object),
+    stable(9561, "record json", &[TEXT_ARRAY, OID_ARRAY, RECORD, BOOL], JSON, record::record_json).lax(),
+    stable(9562, "json field", &[JSON, TEXT, OID, INT4, ANY], ANYELEMENT, record::json_field).lax(),
+    immutable(9563, "json object", &[JSON], JSON, record::json_object_only),
     immutable(3262, "jsonb_strip_nulls", &[JSONB], JSONB, change::strip_nulls),
 ];
 
@@ -107,19 +123,7 @@ fn array_to_json(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let Some(Datum::Array(array)) = args.first() else { return Err(mismatch("array_to_json")) };
     let mut out = Vec::new();
     match args.get(1) {
-        Some(Datum::Bool(true)) if array.dims.len() > 1 => {
-            return Err(Error::unsupported("line feeds in arrays of several dimensions are not supported"));
-        }
-        Some(Datum::Bool(true)) => {
-            out.push(b'[');
-            for (i, value) in array.values.iter().enumerate() {
-                if i > 0 {
-                    out.extend_from_slice(b",\n ");
-                }
-                write_json(value, array.element, cx.settings(), &mut out)?;
-            }
-            out.push(b']');
-        }
+        Some(Datum::Bool(true)) => write::write_pretty_array(array, cx.settings(), &mut out)?,
         _ => {
             let ty = types::array_of(array.element).unwrap_or_default();
             write_json(&args[0], ty, cx.settings(), &mut out)?;

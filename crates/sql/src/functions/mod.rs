@@ -14,9 +14,11 @@ mod format;
 mod json;
 mod math;
 mod operators;
+mod record;
 mod registry;
 mod session;
 mod sets;
+mod spread;
 mod text;
 
 use std::fmt;
@@ -29,6 +31,11 @@ pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
+/// Checks what of a path is not checked when it is read: its regular expressions.
+pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
+    json::path::check(text)
+}
+
 /// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
 pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
     use types::oid::{REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE};
@@ -111,6 +118,21 @@ pub trait EvalContext {
     fn cursors(&self) -> Vec<OpenCursor> {
         Vec::new()
     }
+    /// `pg_notify`
+    ///
+    /// # Errors
+    /// 22023; 0A000 where there is no session.
+    fn notify(&self, _channel: &str, _payload: &str) -> Result<()> {
+        Err(base::Error::unsupported("pg_notify is not supported here"))
+    }
+    /// `pg_listening_channels`
+    fn listening_channels(&self) -> Vec<std::sync::Arc<str>> {
+        Vec::new()
+    }
+    /// `pg_notification_queue_usage`
+    fn notification_usage(&self) -> f64 {
+        0.0
+    }
     /// The row of a table that a cursor is on.
     ///
     /// # Errors
@@ -138,6 +160,27 @@ pub trait EvalContext {
     fn wish(&self, wish: Wish) -> Result<()> {
         Err(base::Error::unsupported(format!("waiting inside of this expression is not supported ({wish:?})")))
     }
+    /// Takes an advisory lock, or wishes that the statement waits for it; `false`: others have it, and it is not waited for.
+    ///
+    /// # Errors
+    /// 0A000 where there are none.
+    fn take_advisory(&self, _wanted: AdvisoryWish, _waits: bool) -> Result<bool> {
+        Err(base::Error::unsupported("advisory locks inside of this expression are not supported"))
+    }
+    /// Gives back an advisory lock of the session; `false` if it has none.
+    fn give_advisory(&self, _key: engine_api::AdvisoryKey, _is_shared: bool) -> bool {
+        false
+    }
+    /// Gives back all advisory locks of the session.
+    fn give_all_advisory(&self) {}
+    /// Who holds and waits for what.
+    fn locks(&self) -> Vec<engine_api::LockRow> {
+        Vec::new()
+    }
+    /// The sessions that one waits for.
+    fn blockers_of(&self, _session: u32) -> Vec<u32> {
+        Vec::new()
+    }
     /// Whether a wish is still to be fulfilled.
     fn has_wish(&self) -> bool {
         false
@@ -146,6 +189,17 @@ pub trait EvalContext {
     fn statistics(&self, _table: Oid) -> Option<std::sync::Arc<crate::statistics::TableStatistics>> {
         None
     }
+}
+
+/// An advisory lock that an expression wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdvisoryWish {
+    /// Its name.
+    pub key: engine_api::AdvisoryKey,
+    /// With others.
+    pub is_shared: bool,
+    /// Until the end of the transaction.
+    pub of_transaction: bool,
 }
 
 /// What an expression wants to be waited for.

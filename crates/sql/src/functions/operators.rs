@@ -471,5 +471,7 @@ pub(super) static OPERATORS: &[Operator] = &[
     operator(3248, "?|", JSONB, TEXT_ARRAY, "jsonb_exists_any"),
     operator(3249, "?&", JSONB, TEXT_ARRAY, "jsonb_exists_all"),
     operator(3398, "-", JSONB, TEXT_ARRAY, "jsonb_delete"),
+    operator(4012, "@?", JSONB, JSONPATH, "jsonb_path_exists_opr"),
+    operator(4013, "@@", JSONB, JSONPATH, "jsonb_path_match_opr"),
     operator(3287, "#-", JSONB, TEXT_ARRAY, "jsonb_delete_path"),
 ];

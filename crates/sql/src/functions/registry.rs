@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Aggregate, CastEntry, Function, Operator, SetFunction, aggregates, arithmetic, array, casts, comparison, datetime,
-    format, json, math, operators, session, sets, text,
+    format, json, math, operators, record, session, sets, spread, text,
 };
 
 static SCALAR_TABLES: &[&[Function]] = &[
@@ -21,9 +21,12 @@ static SCALAR_TABLES: &[&[Function]] = &[
     datetime::FUNCTIONS,
     format::FUNCTIONS,
     json::FUNCTIONS,
+    json::path::FUNCTIONS,
     math::FUNCTIONS,
     math::integers::FUNCTIONS,
+    record::FUNCTIONS,
     session::FUNCTIONS,
+    spread::FUNCTIONS,
     text::FUNCTIONS,
     text::bytes::FUNCTIONS,
     text::digest::FUNCTIONS,
@@ -73,7 +76,12 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     for a in aggregates::AGGREGATES {
         r.aggregates.entry(a.name).or_default().push(a);
     }
-    for s in sets::SET_FUNCTIONS.iter().chain(text::regexp::SET_FUNCTIONS) {
+    for s in sets::SET_FUNCTIONS
+        .iter()
+        .chain(text::regexp::SET_FUNCTIONS)
+        .chain(json::path::SET_FUNCTIONS)
+        .chain(json::record::SET_FUNCTIONS)
+    {
         r.all_sets.push(s);
         r.sets.entry(s.name).or_default().push(s);
     }

@@ -3,8 +3,10 @@
 //! Responsible for: their table, who and where the session is, settings, what clients ask for on connecting.
 //! Not responsible for: the catalog's names and definitions (`catalog`), sequences and privileges (their submodules).
 
+mod advisory;
 mod catalog;
 mod names;
+mod notify;
 mod privileges;
 mod sequences;
 mod waits;
@@ -100,9 +102,33 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
     stable(2943, "txid_current", &[], INT8, unsupported),
     stable(5059, "pg_current_xact_id", &[], XID8, unsupported),
+    volatile(3036, "pg_notify", &[TEXT, TEXT], VOID, notify::notify).lax(),
+    volatile(3296, "pg_notification_queue_usage", &[], FLOAT8, notify::queue_usage),
     volatile(2626, "pg_sleep", &[FLOAT8], VOID, waits::sleep),
     volatile(3935, "pg_sleep_for", &[INTERVAL], VOID, waits::sleep_for),
     volatile(3936, "pg_sleep_until", &[TIMESTAMPTZ], VOID, waits::sleep_until),
+    volatile(2880, "pg_advisory_lock", &[INT8], VOID, advisory::lock),
+    volatile(2881, "pg_advisory_lock_shared", &[INT8], VOID, advisory::lock_shared),
+    volatile(2882, "pg_try_advisory_lock", &[INT8], BOOL, advisory::try_lock),
+    volatile(2883, "pg_try_advisory_lock_shared", &[INT8], BOOL, advisory::try_lock_shared),
+    volatile(2884, "pg_advisory_unlock", &[INT8], BOOL, advisory::unlock),
+    volatile(2885, "pg_advisory_unlock_shared", &[INT8], BOOL, advisory::unlock_shared),
+    volatile(3089, "pg_advisory_xact_lock", &[INT8], VOID, advisory::xact_lock),
+    volatile(3090, "pg_advisory_xact_lock_shared", &[INT8], VOID, advisory::xact_lock_shared),
+    volatile(3091, "pg_try_advisory_xact_lock", &[INT8], BOOL, advisory::try_xact_lock),
+    volatile(3092, "pg_try_advisory_xact_lock_shared", &[INT8], BOOL, advisory::try_xact_lock_shared),
+    volatile(2886, "pg_advisory_lock", &[INT4, INT4], VOID, advisory::lock),
+    volatile(2887, "pg_advisory_lock_shared", &[INT4, INT4], VOID, advisory::lock_shared),
+    volatile(2888, "pg_try_advisory_lock", &[INT4, INT4], BOOL, advisory::try_lock),
+    volatile(2889, "pg_try_advisory_lock_shared", &[INT4, INT4], BOOL, advisory::try_lock_shared),
+    volatile(2890, "pg_advisory_unlock", &[INT4, INT4], BOOL, advisory::unlock),
+    volatile(2891, "pg_advisory_unlock_shared", &[INT4, INT4], BOOL, advisory::unlock_shared),
+    volatile(3093, "pg_advisory_xact_lock", &[INT4, INT4], VOID, advisory::xact_lock),
+    volatile(3094, "pg_advisory_xact_lock_shared", &[INT4, INT4], VOID, advisory::xact_lock_shared),
+    volatile(3095, "pg_try_advisory_xact_lock", &[INT4, INT4], BOOL, advisory::try_xact_lock),
+    volatile(3096, "pg_try_advisory_xact_lock_shared", &[INT4, INT4], BOOL, advisory::try_xact_lock_shared),
+    volatile(2892, "pg_advisory_unlock_all", &[], VOID, advisory::unlock_all),
+    volatile(2561, "pg_blocking_pids", &[INT4], INT4_ARRAY, advisory::blocking_pids),
     stable(3495, "to_regclass", &[TEXT], REGCLASS, catalog::to_regclass),
     stable(3493, "to_regtype", &[TEXT], REGTYPE, catalog::to_regtype),
     stable(4086, "to_regnamespace", &[TEXT], REGNAMESPACE, catalog::to_regnamespace),
@@ -128,6 +154,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(2034, "pg_conf_load_time", &[], TIMESTAMPTZ, unsupported),
     stable(2560, "pg_postmaster_start_time", &[], TIMESTAMPTZ, unsupported),
     stable(3778, "pg_tablespace_location", &[OID], TEXT, tablespace_location),
+    stable(3943, "acldefault", &[CHAR, OID], TEXT_ARRAY, privileges::default),
     stable(1922, "has_table_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::table),
     stable(1923, "has_table_privilege", &[NAME, OID, TEXT], BOOL, privileges::table),
     stable(1924, "has_table_privilege", &[OID, TEXT, TEXT], BOOL, privileges::table),

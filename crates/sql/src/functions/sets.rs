@@ -33,7 +33,9 @@ pub(super) static SET_FUNCTIONS: &[SetFunction] = &[
     set(1192, "generate_subscripts", &[ANYARRAY, INT4], &[("", INT4)], generate_subscripts),
     set(2331, "unnest", &[ANYARRAY], &[("", ANYELEMENT)], unnest),
     set(1686, "pg_get_keywords", &[], &[("word", TEXT), ("catcode", CHAR), ("barelabel", BOOL), ("catdesc", TEXT), ("baredesc", TEXT)], keywords::pg_get_keywords),
+    set(3035, "pg_listening_channels", &[], &[("", TEXT)], listening_channels),
     set(3425, "pg_partition_ancestors", &[REGCLASS], &[("relid", REGCLASS)], nothing),
+    set(2289, "pg_options_to_table", &[TEXT_ARRAY], &[("option_name", TEXT), ("option_value", TEXT)], options_to_table),
     set(9520, "_pg_expandarray", &[ANYARRAY], &[("x", ANYELEMENT), ("n", INT4)], expand_array),
     set(6160, "string_to_table", &[TEXT, TEXT], &[("", TEXT)], string_to_table).lax(),
     set(6161, "string_to_table", &[TEXT, TEXT, TEXT], &[("", TEXT)], string_to_table).lax(),
@@ -93,9 +95,26 @@ fn expand_array(_: &dyn EvalContext, args: &[Datum]) -> Rows {
     Ok(Box::new(elements.zip(1..).map(|(value, n)| Ok(vec![value, Datum::Int4(n)]))))
 }
 
+/// `name=value` apart.
+fn options_to_table(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    let [Datum::Array(array)] = args else { return Err(mismatch("pg_options_to_table")) };
+    let elements = Elements { array: Arc::clone(array), next: 0 };
+    Ok(Box::new(elements.map(|option| {
+        let Datum::Text(text) = option else { return Ok(vec![Datum::Null, Datum::Null]) };
+        Ok(match text.split_once('=') {
+            Some((name, value)) => vec![Datum::text(name), Datum::text(value)],
+            None => vec![Datum::Text(text), Datum::Null],
+        })
+    })))
+}
+
 /// The rows of a function about what no relation is.
 fn nothing(_: &dyn EvalContext, _: &[Datum]) -> Rows {
     column(std::iter::empty())
+}
+
+fn listening_channels(cx: &dyn EvalContext, _: &[Datum]) -> Rows {
+    column(cx.listening_channels().into_iter().map(|channel| Datum::text(&channel)))
 }
 
 fn generate_subscripts(_: &dyn EvalContext, args: &[Datum]) -> Rows {

@@ -107,8 +107,9 @@ pub(super) fn choose(places: &[Place], guess: &dyn Guess) -> Option<Order> {
         }
     }
     if places.len() > 1 {
-        let found = places.len() <= EXHAUSTIVE_MAX && search.exhaustive(all, true);
-        if !found && !(places.len() <= EXHAUSTIVE_MAX && search.exhaustive(all, false)) {
+        let few = places.len() <= EXHAUSTIVE_MAX;
+        let found = few && (search.exhaustive(all, true) || search.exhaustive(all, false));
+        if !found {
             search.greedy(all);
         }
     }

@@ -3,8 +3,10 @@
 //! The rules are PostgreSQL's (`xact.c`): a statement outside a block runs in a transaction of its own; a multi-statement
 //! simple query is one implicit block; a pipeline of extended-protocol messages is one up to Sync.
 
+use std::sync::Arc;
+
 use base::{Error, Notice, Result, Severity, SqlState};
-use engine_api::{Isolation, Savepoint, Step, TxnOptions};
+use engine_api::{Isolation, Savepoint, Step, Txn, TxnOptions};
 use rupg_sql::nodes::{Node, TransactionStmt, TransactionStmtKind};
 
 use super::portal::Portal;
@@ -116,6 +118,11 @@ impl Session {
         Ok(())
     }
 
+    fn begin(&self, isolation: Isolation, read_only: bool) -> Box<dyn Txn> {
+        let session = self.environment.pid.unsigned_abs();
+        self.shared.engine.begin(TxnOptions { isolation, read_only, session })
+    }
+
     /// Opens a transaction with these characteristics, and the defaults for the others.
     fn begin_transaction(&mut self, modes: Modes) {
         let (isolation, read_only, is_usual) = {
@@ -127,7 +134,7 @@ impl Session {
         self.has_queried = false;
         self.environment.read_only.set(self.read_only);
         self.environment.transaction_start.set(self.environment.statement_start.get());
-        self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only: self.read_only }));
+        self.txn = Some(self.begin(isolation, self.read_only));
         if !is_usual || modes.is_given() {
             self.show_modes(&modes);
         }
@@ -145,11 +152,21 @@ impl Session {
         let Some(mut txn) = self.txn.take() else {
             return Ok(());
         };
+        let shared = Arc::clone(&self.shared);
         let durability = self.environment.settings.borrow().durability();
+        let said = self.has_notifications();
+        let listening = if said { self.listen_ahead() } else { Vec::new() };
         let outcome = loop {
+            let entry = if said { self.enter_hub(&shared.hub) } else { None };
             match txn.commit(durability) {
-                Ok(Step::Ready(outcome)) => break Ok(outcome),
+                Ok(Step::Ready(outcome)) => {
+                    if said {
+                        self.publish(entry, &outcome);
+                    }
+                    break Ok(outcome);
+                }
                 Ok(Step::Wait(wait)) => {
+                    drop(entry);
                     if let Err(error) = self.wait(wait).await {
                         txn.cancel_wait();
                         break Err(error);
@@ -167,6 +184,8 @@ impl Session {
                 Ok(())
             }
             Err(error) => {
+                self.take_listening_back(&listening);
+                self.forget_said();
                 txn.rollback();
                 self.gate = self.gate.max(txn.gate());
                 self.environment.settings.borrow_mut().rollback();
@@ -182,7 +201,15 @@ impl Session {
             self.gate = self.gate.max(txn.gate());
         }
         self.environment.settings.borrow_mut().rollback();
+        self.forget_said();
         self.end_block();
+    }
+
+    /// Nothing that the transaction said is heard.
+    fn forget_said(&self) {
+        if self.has_notifications() {
+            self.environment.pending.take();
+        }
     }
 
     fn end_block(&mut self) {
@@ -193,6 +220,7 @@ impl Session {
         self.has_queried = false;
         self.has_deferrable = false;
         self.environment.read_only.set(false);
+        self.environment.advisory.release_since(0);
     }
 
     /// Undoes all of a large transaction but little, in parts between which other connections of the core have their turns.
@@ -223,6 +251,8 @@ impl Session {
                     txn.rollback_to(savepoint.point);
                     txn.end_command();
                 }
+                self.environment.advisory.release_since(savepoint.advisory);
+                self.environment.pending.borrow_mut().undo_to(savepoint.said);
                 self.block = Block::Failed;
                 let level = self.savepoints.len();
                 self.retain_portals(|portal| portal.is_held() || portal.level < level);
@@ -232,6 +262,8 @@ impl Session {
                     txn.rollback();
                     self.gate = self.gate.max(txn.gate());
                 }
+                self.environment.advisory.release_since(0);
+                self.forget_said();
                 self.block = Block::Failed;
                 self.retain_portals(Portal::is_held);
             }
@@ -333,7 +365,7 @@ impl Session {
         }
         if !begun && !inside {
             // What was said to the engine at the beginning is said anew.
-            self.txn = Some(self.shared.engine.begin(TxnOptions { isolation, read_only }));
+            self.txn = Some(self.begin(isolation, read_only));
         }
         self.read_only = read_only;
         self.environment.read_only.set(read_only);
@@ -449,7 +481,15 @@ impl Session {
         }
         let txn = self.txn.as_mut().expect("just ensured");
         let point = txn.savepoint();
-        self.savepoints.push(NamedSavepoint { name: name.to_string(), point, read_only: self.read_only });
+        let said = self.environment.pending.borrow().mark();
+        let advisory = self.environment.advisory.mark();
+        self.savepoints.push(NamedSavepoint {
+            name: name.to_string(),
+            point,
+            said,
+            read_only: self.read_only,
+            advisory,
+        });
         Ok(())
     }
 
@@ -480,6 +520,9 @@ impl Session {
         self.undo_back_to(Some(point)).await;
         let txn = self.txn.as_mut().expect("a block with savepoints keeps its transaction");
         txn.rollback_to(point);
+        self.environment.advisory.release_since(self.savepoints[at].advisory);
+        let said = self.savepoints[at].said;
+        self.environment.pending.borrow_mut().undo_to(said);
         self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);
         self.restore_read_only(self.savepoints[at].read_only);
         self.retain_portals(|portal| portal.is_held() || portal.level <= at);

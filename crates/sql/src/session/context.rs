@@ -1,15 +1,18 @@
 //! What expressions may see of their session: settings, times, sequences, identity ([`EvalContext`]).
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
-use engine_api::{Catalog, Engine, SequenceState};
+use engine_api::{AdvisoryKey, Catalog, Engine, LockRow, SequenceState};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
+use super::Shared;
+use super::advisory::Advisory;
+use super::notify::Pending;
 use super::settings::Settings;
-use crate::functions::{EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
+use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 use crate::statistics::{Statistics, TableStatistics};
 
 /// The part of a session that lives as long as the connection and that statements read.
@@ -32,12 +35,20 @@ pub struct Environment {
     pub prepared: RefCell<Vec<PreparedStatement>>,
     /// Named portals: `pg_cursors`, and where WHERE CURRENT OF finds its row.
     pub cursors: RefCell<Vec<OpenCursor>>,
+    /// Notifications and changes of listening of the transaction.
+    pub pending: RefCell<Pending>,
+    /// The channels that the session listens to.
+    pub channels: RefCell<Vec<Arc<str>>>,
+    /// What it shares with others.
+    pub shared: Weak<Shared>,
     /// State of `random()`.
     pub random: Cell<u64>,
     /// Process number of the session, as `pg_backend_pid()` shows it.
     pub pid: i32,
     /// Microseconds that the statement's expressions wish to sleep ([`EvalContext::wish`]).
     pub sleep: Cell<i64>,
+    /// Advisory locks.
+    pub advisory: Advisory,
     /// The transaction is read-only.
     pub read_only: Cell<bool>,
     /// What replies must wait for because of sequence values that were handed out.
@@ -215,6 +226,18 @@ impl EvalContext for StatementContext<'_> {
         super::portal::current_row(&self.environment.cursors.borrow(), cursor, table, name)
     }
 
+    fn notify(&self, channel: &str, payload: &str) -> Result<()> {
+        self.environment.pending.borrow_mut().notify(channel, payload)
+    }
+
+    fn listening_channels(&self) -> Vec<Arc<str>> {
+        self.environment.channels.borrow().clone()
+    }
+
+    fn notification_usage(&self) -> f64 {
+        self.environment.shared.upgrade().map_or(0.0, |shared| shared.hub.usage())
+    }
+
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)> {
         let state = self.environment.engine.sequence_get(sequence)?;
         Ok((state.last_value, state.is_called))
@@ -248,6 +271,26 @@ impl EvalContext for StatementContext<'_> {
         self.environment.pid
     }
 
+    fn take_advisory(&self, wanted: AdvisoryWish, waits: bool) -> Result<bool> {
+        self.environment.advisory.take(self.environment, wanted, waits)
+    }
+
+    fn give_advisory(&self, key: AdvisoryKey, is_shared: bool) -> bool {
+        self.environment.advisory.unlock(key, is_shared)
+    }
+
+    fn give_all_advisory(&self) {
+        self.environment.advisory.unlock_all();
+    }
+
+    fn locks(&self) -> Vec<LockRow> {
+        self.environment.engine.locks()
+    }
+
+    fn blockers_of(&self, session: u32) -> Vec<u32> {
+        self.environment.engine.blockers_of(session)
+    }
+
     fn wish(&self, wish: Wish) -> Result<()> {
         match wish {
             Wish::Sleep(micros) => self.environment.sleep.set(self.environment.sleep.get().saturating_add(micros)),
@@ -256,7 +299,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn has_wish(&self) -> bool {
-        self.environment.sleep.get() != 0
+        self.environment.sleep.get() != 0 || self.environment.advisory.is_wished()
     }
 
     fn statistics(&self, table: Oid) -> Option<Arc<TableStatistics>> {

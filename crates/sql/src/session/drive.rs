@@ -24,6 +24,13 @@ struct RowsOut<'a> {
 
 impl RowSink for RowsOut<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
+        let environment = self.eval.environment;
+        if !environment.notices.borrow().is_empty() {
+            // What an expression of the row had to say comes before it.
+            let notices = environment.notices.take();
+            let settings = environment.settings.borrow();
+            notices.iter().filter(|notice| settings.wants(notice)).for_each(|notice| self.out.notice(notice));
+        }
         if self.named {
             let values: Vec<Datum> = row
                 .iter()

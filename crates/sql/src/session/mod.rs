@@ -10,6 +10,7 @@
 //!
 //! Start at [`Session::simple_query`] and [`Session::execute`].
 
+mod advisory;
 mod block;
 mod cache;
 mod cancel;
@@ -20,6 +21,7 @@ mod drive;
 mod explain;
 mod extended;
 mod internal;
+mod notify;
 mod portal;
 mod prepare;
 mod query;
@@ -50,6 +52,7 @@ pub use statement::{Kind, Query, Statement, Verb};
 use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
 use crate::statistics::Statistics;
+use advisory::Advisory;
 use cache::{BindingKey, StatementCache};
 use portal::Portal;
 
@@ -76,6 +79,8 @@ pub trait Output {
     fn suspended(&mut self);
     /// A notice or warning.
     fn notice(&mut self, notice: &Notice);
+    /// A notification of another session, or the session's own.
+    fn notification(&mut self, _pid: i32, _channel: &str, _payload: &str) {}
     /// A setting changed that the client is told about.
     fn parameter(&mut self, name: &str, value: &str);
     /// What is queued from now on (and before) leaves only when the log is durable up to here (rule R1).
@@ -111,6 +116,7 @@ pub struct Shared {
     memory: Arc<MemoryBudget>,
     cache: StatementCache,
     statistics: Arc<Statistics>,
+    hub: notify::Hub,
 }
 
 impl Shared {
@@ -123,6 +129,7 @@ impl Shared {
             max_connections,
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
             statistics: Arc::default(),
+            hub: notify::Hub::default(),
         })
     }
 
@@ -146,8 +153,12 @@ enum Block {
 struct NamedSavepoint {
     name: String,
     point: Savepoint,
+    /// What had been said by then.
+    said: notify::Mark,
     /// Whether the transaction was read-only at this point.
     read_only: bool,
+    /// What had been taken of advisory locks.
+    advisory: usize,
 }
 
 /// One session.
@@ -172,6 +183,8 @@ pub struct Session {
     idle: Vec<Execution>,
     /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
     deadline: Cell<u64>,
+    /// Where notifications arrive, once it has listened.
+    mailbox: Option<Arc<notify::Mailbox>>,
     /// The newest commit of this session; replies wait for it (a client may act on what it was told).
     gate: Lsn,
 }
@@ -236,11 +249,15 @@ impl Session {
                 sequences: RefCell::default(),
                 prepared: RefCell::default(),
                 cursors: RefCell::default(),
+                pending: RefCell::default(),
+                channels: RefCell::default(),
+                shared: Arc::downgrade(shared),
                 random: Cell::new(random | 1),
                 pid,
                 sleep: Cell::new(0),
                 sequence_gate: Cell::new(Lsn(0)),
                 read_only: Cell::new(false),
+                advisory: Advisory::default(),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
             },
@@ -258,6 +275,7 @@ impl Session {
             binding: None,
             idle: Vec::new(),
             deadline: Cell::new(0),
+            mailbox: None,
             gate: Lsn(0),
         })
     }
@@ -281,10 +299,22 @@ impl Session {
         }
     }
 
-    /// `idle_in_transaction_session_timeout` in milliseconds while it applies.
-    pub fn idle_timeout_ms(&self) -> Option<u64> {
-        let ms = self.environment.settings.borrow().idle_in_transaction_timeout_ms;
-        (self.block != Block::None && ms > 0).then_some(ms)
+    /// How long the client may be idle from now on, in milliseconds, and the error if it is for longer.
+    pub fn idle_timeout(&self) -> Option<(u64, Error)> {
+        let settings = self.environment.settings.borrow();
+        let (ms, code, message) = match self.block {
+            Block::None => (
+                settings.idle_session_timeout_ms,
+                SqlState::IDLE_SESSION_TIMEOUT,
+                "terminating connection due to idle-session timeout",
+            ),
+            _ => (
+                settings.idle_in_transaction_timeout_ms,
+                SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+                "terminating connection due to idle-in-transaction timeout",
+            ),
+        };
+        (ms > 0).then(|| (ms, Error::fatal(code, message)))
     }
 
     /// The output settings, for encoding replies.
@@ -375,6 +405,7 @@ impl Session {
     /// The client is gone or says goodbye: everything open is rolled back.
     pub fn terminate(&mut self) {
         self.abort_transaction();
+        self.stop_listening();
     }
 }
 

@@ -33,6 +33,9 @@ impl Session {
         self.send_notices(out);
         self.send_parameters(out);
         out.gate(self.gate);
+        if self.is_listening() && result.is_ok() {
+            return self.send_notifications(out);
+        }
         result
     }
 

@@ -163,6 +163,8 @@ pub struct Settings {
     pub statement_timeout_ms: u64,
     /// `idle_in_transaction_session_timeout` in milliseconds, 0 = none.
     pub idle_in_transaction_timeout_ms: u64,
+    /// `idle_session_timeout` in milliseconds, 0 = none.
+    pub idle_session_timeout_ms: u64,
     /// Changes to be reported by ParameterStatus: (name, value).
     reports: Vec<(&'static str, Arc<str>)>,
     /// What the client knows of each setting that is reported.
@@ -185,6 +187,11 @@ fn unrecognized(name: &str) -> Error {
 
 fn invalid(name: &str, value: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid value for parameter \"{name}\": \"{value}\""))
+}
+
+/// An encoding's name as PostgreSQL compares it: letters and digits only.
+fn encoding_name(written: &str) -> String {
+    written.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect()
 }
 
 /// PostgreSQL's boolean spellings, unambiguous prefixes included.
@@ -282,6 +289,7 @@ impl Settings {
             lock_timeout_ms: 0,
             statement_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
+            idle_session_timeout_ms: 0,
             reports: Vec::new(),
             announced: Vec::new(),
             binding_generation: 0,
@@ -462,7 +470,7 @@ impl Settings {
                 }
             },
             Kind::Text => match name {
-                "client_encoding" => match value.to_ascii_uppercase().replace(['-', '_'], "").as_str() {
+                "client_encoding" => match encoding_name(value).as_str() {
                     "UTF8" | "UNICODE" => "UTF8".into(),
                     "SQLASCII" => "SQL_ASCII".into(),
                     encoding if !is_encoding(encoding) => return Err(invalid(name, value)),
@@ -540,6 +548,7 @@ impl Settings {
             "default_transaction_read_only" => self.default_read_only = &*text == "on",
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
+            "idle_session_timeout" => self.idle_session_timeout_ms = text.parse().unwrap_or(0),
             "idle_in_transaction_session_timeout" => {
                 self.idle_in_transaction_timeout_ms = text.parse().unwrap_or(0);
             }

@@ -99,6 +99,9 @@ pub(super) async fn run(
         Node::DeclareCursorStmt(stmt) => cursor::declare(session, stmt, sql, out).await?,
         Node::FetchStmt(stmt) => return cursor::fetch(session, stmt, out).await.map(Some),
         Node::ClosePortalStmt(stmt) => cursor::close(session, stmt)?,
+        Node::NotifyStmt(stmt) => session.notify(stmt)?,
+        Node::ListenStmt(stmt) => session.listen(stmt)?,
+        Node::UnlistenStmt(stmt) => session.unlisten(stmt)?,
         Node::LockStmt(stmt) => lock(session, stmt).await?,
         Node::VacuumStmt(stmt) => vacuum(session, stmt, sql).await?,
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
@@ -413,7 +416,9 @@ fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
             session.check_no_block("DISCARD ALL")?;
             session.forget_prepared(None);
             session.retain_portals(|_| false);
+            session.stop_listening();
             session.environment.sequences.take();
+            session.environment.advisory.unlock_all();
             let mut settings = session.environment.settings.borrow_mut();
             settings.reset_all(0)?;
             settings.commit();

@@ -54,6 +54,9 @@ impl Session {
         if self.environment.sleep.get() != 0 {
             Box::pin(self.sleep_as_wished()).await?;
         }
+        if self.environment.advisory.is_wished() {
+            Box::pin(self.lock_as_wished()).await?;
+        }
         let result = Box::pin(self.wait(wait)).await;
         if result.is_err()
             && let Some(txn) = &mut self.txn

@@ -1,11 +1,12 @@
-//! Types, access methods, collations, functions, languages: what every database has.
+//! Types, access methods, collations, languages: what every database has.
 
 use engine_api::oids;
-use types::{Datum, all_types};
+use types::{Datum, TypeInfo, all_types};
 
-use super::relations::{collation_of, oid_array, storage_of};
+use super::internal_functions::internal_oid;
+use super::relations::{collation_of, storage_of};
 use super::{Rows, SystemRelation, oid, row, text};
-use crate::functions::{self, EvalContext};
+use crate::functions::EvalContext;
 
 pub(super) fn types(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
     Ok(all_types()
@@ -30,11 +31,15 @@ pub(super) fn types(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                     ("typrelid", Datum::Oid(0)),
                     ("typelem", oid(t.element)),
                     ("typarray", oid(t.array)),
-                    ("typinput", text(io_name(t.name, array, "in"))),
-                    ("typoutput", text(io_name(t.name, array, "out"))),
-                    ("typreceive", text(io_name(t.name, array, "recv"))),
-                    ("typsend", text(io_name(t.name, array, "send"))),
-                    ("typalign", text("i")),
+                    ("typsubscript", function(subscript(t))),
+                    ("typinput", function(t.input)),
+                    ("typoutput", function(t.output)),
+                    ("typreceive", function(t.receive)),
+                    ("typsend", function(t.send)),
+                    ("typmodin", function(&modifier(t, "in"))),
+                    ("typmodout", function(&modifier(t, "out"))),
+                    ("typanalyze", function(if array { "array_typanalyze" } else { "" })),
+                    ("typalign", text(t.align.to_string())),
                     ("typstorage", text(storage_of(t.oid))),
                     ("typnotnull", Datum::Bool(false)),
                     ("typbasetype", Datum::Oid(0)),
@@ -47,23 +52,43 @@ pub(super) fn types(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
         .collect())
 }
 
-/// Names of a type's input and output functions: those of the date and time types have an underscore, as in `date_in`.
-fn io_name(name: &str, array: bool, what: &str) -> String {
-    if array {
-        return format!("array_{what}");
+/// An internal function as a value of `regproc`; 0 if there is none of the name.
+fn function(name: &str) -> Datum {
+    Datum::Oid(internal_oid(name))
+}
+
+/// The function that takes elements out of a type's values.
+fn subscript(t: &TypeInfo) -> &'static str {
+    match t.oid {
+        types::oid::JSONB => "jsonb_subscript_handler",
+        types::oid::NAME => "raw_array_subscript_handler",
+        _ if t.category == 'A' && t.len == -1 && t.element.is_valid() => "array_subscript_handler",
+        _ => "",
     }
-    let underscore = ["date", "time", "timetz", "timestamp", "timestamptz", "interval", "numeric", "uuid", "record"]
-        .contains(&name)
-        || name.starts_with("any")
-        || name.starts_with("json");
-    format!("{name}{}{what}", if underscore { "_" } else { "" })
+}
+
+/// The name of the function that reads or writes a type's modifier.
+fn modifier(t: &TypeInfo, way: &str) -> String {
+    use types::oid::{BPCHAR, INTERVAL, NUMERIC, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARCHAR};
+    let of = if t.is_array() { t.element } else { t.oid };
+    match types::type_info(of) {
+        Some(info) if [BPCHAR, INTERVAL, NUMERIC, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARCHAR].contains(&of) => {
+            format!("{}typmod{way}", info.name)
+        }
+        _ => String::new(),
+    }
 }
 
 pub(super) fn access_methods(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
     let one = |id: u32, name: &str, handler: &str, kind: &str| {
         row(
             rel,
-            vec![("oid", Datum::Oid(id)), ("amname", text(name)), ("amhandler", text(handler)), ("amtype", text(kind))],
+            vec![
+                ("oid", Datum::Oid(id)),
+                ("amname", text(name)),
+                ("amhandler", function(handler)),
+                ("amtype", text(kind)),
+            ],
         )
     };
     Ok(vec![one(2, "heap", "heap_tableam_handler", "t"), one(403, "btree", "bthandler", "i")])
@@ -100,36 +125,5 @@ pub(super) fn languages(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
             ],
         )
     };
-    Ok(vec![one(12, "internal"), one(14, "sql")])
-}
-
-pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
-    Ok(functions::all_functions()
-        .map(|f| {
-            let args: Vec<u32> = f.args.iter().map(|a| a.0).collect();
-            let volatility = match f.volatility {
-                functions::Volatility::Immutable => "i",
-                functions::Volatility::Stable => "s",
-                functions::Volatility::Volatile => "v",
-            };
-            row(
-                rel,
-                vec![
-                    ("oid", Datum::Oid(f.oid)),
-                    ("proname", text(f.name)),
-                    ("pronamespace", oid(oids::SCHEMA_PG_CATALOG)),
-                    ("proowner", oid(oids::ROLE_POSTGRES)),
-                    ("prolang", Datum::Oid(12)),
-                    ("prokind", text("f")),
-                    ("proisstrict", Datum::Bool(f.strict)),
-                    ("proretset", Datum::Bool(false)),
-                    ("provolatile", text(volatility)),
-                    ("pronargs", Datum::Int2(args.len() as i16)),
-                    ("prorettype", oid(f.ret)),
-                    ("proargtypes", oid_array(&args, 0)),
-                    ("prosrc", text(f.name)),
-                ],
-            )
-        })
-        .collect())
+    Ok(vec![one(12, "internal"), one(13, "c"), one(14, "sql")])
 }

@@ -9,8 +9,11 @@ mod definitions;
 mod deparse;
 mod deparse_query;
 mod information;
+mod internal_functions;
 mod kinds;
+mod locks;
 mod names;
+mod procedures;
 mod relations;
 mod schema;
 mod statistics;
@@ -26,6 +29,7 @@ use schema::all;
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
 pub use deparse::{check_text, default_text, generated_text, restated, view_is_writable, view_text};
+pub(crate) use procedures::{function_name, functions_named};
 
 /// A relation computed from the catalog.
 pub struct SystemRelation {

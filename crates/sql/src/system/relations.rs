@@ -451,6 +451,8 @@ pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     /// OID of `pg_class`.
     const CLASS: u32 = 1259;
+    /// OID of `pg_namespace`.
+    const NAMESPACE: u32 = 2615;
     let catalog = cx.catalog();
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
@@ -465,6 +467,19 @@ pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ],
             ));
         }
+    }
+    // Every database begins with this comment; pg_dump asks for it.
+    let public = catalog.schema(cx.identity().database_oid, "public");
+    if let Some(public) = public {
+        rows.push(row(
+            rel,
+            vec![
+                ("objoid", oid(public.oid)),
+                ("classoid", Datum::Oid(NAMESPACE)),
+                ("objsubid", Datum::Int4(0)),
+                ("description", text("standard public schema")),
+            ],
+        ));
     }
     Ok(rows)
 }

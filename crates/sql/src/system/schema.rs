@@ -3,12 +3,16 @@
 //! Types that Nyala does not have are shown as text: access lists, node trees, network addresses.
 
 mod information;
+mod standard;
 mod tables;
+mod unused;
 mod views;
 
 use super::SystemRelation;
 
 /// All of them.
 pub(super) fn all() -> impl Iterator<Item = &'static SystemRelation> {
-    [tables::RELATIONS, views::RELATIONS, information::RELATIONS].into_iter().flatten()
+    let catalog = [tables::RELATIONS, unused::RELATIONS, views::RELATIONS];
+    let standard = [information::RELATIONS, standard::RELATIONS];
+    catalog.into_iter().chain(standard).flatten()
 }

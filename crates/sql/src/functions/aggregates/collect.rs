@@ -183,7 +183,7 @@ impl Json {
         let ty = self.types.first().copied().unwrap_or_default();
         if !self.text.is_empty() {
             self.text.extend_from_slice(b", ");
-            if matches!(value, Datum::Array(_) | Datum::Record(_)) {
+            if matches!(value, Datum::Array(_) | Datum::Record(_)) || ty == types::oid::RECORD {
                 self.text.extend_from_slice(b"\n ");
             }
         }

@@ -6,10 +6,11 @@ use types::json::{Value, normal_form, parse};
 
 use super::super::EvalContext;
 use super::super::entry::{mismatch, text_of};
+use super::scan::{self, Kind};
 use super::{invalid, strings};
 
 /// A document as `jsonb` is held: keys in order, the last of equal ones.
-fn datum(value: &Value) -> Result<Datum> {
+pub(super) fn datum(value: &Value) -> Result<Datum> {
     let mut out = Vec::new();
     value.write(&mut out);
     normal_form(&String::from_utf8_lossy(&out)).map(Datum::from)
@@ -64,13 +65,13 @@ pub(super) fn delete(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 /// The place of an element; negative numbers count from the end.
-fn position(length: usize, index: i32) -> Option<usize> {
+pub(super) fn position(length: usize, index: i32) -> Option<usize> {
     let at = if index < 0 { length as i64 + i64::from(index) } else { i64::from(index) };
     usize::try_from(at).ok().filter(|&at| at < length)
 }
 
 /// A step of a path as the index of an array.
-fn index(step: &str, number: usize) -> Result<i32> {
+pub(super) fn index(step: &str, number: usize) -> Result<i32> {
     step.trim_start().parse().map_err(|_| {
         let message = format!("path element at position {number} is not an integer: \"{step}\"");
         Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message)
@@ -109,7 +110,7 @@ fn change(at: &mut Value, path: &[&str], number: usize, new: Option<&Value>, cre
 }
 
 /// A path that says something: NULL steps are an error.
-fn path(value: Option<&Datum>) -> Result<Vec<&str>> {
+pub(super) fn path(value: Option<&Datum>) -> Result<Vec<&str>> {
     let Some(Datum::Array(array)) = value else { return Err(mismatch("path")) };
     let mut steps = Vec::with_capacity(array.values.len());
     for (i, value) in array.values.iter().enumerate() {
@@ -156,6 +157,56 @@ fn without_nulls(value: Value) -> Value {
 
 pub(super) fn strip_nulls(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     datum(&without_nulls(parse(text_of(args, 0)?)?))
+}
+
+/// `json` keeps what is left as it was written, without blanks.
+fn strip_text(text: &str, out: &mut String) -> Result<()> {
+    match scan::kind(text) {
+        Kind::Object => {
+            out.push('{');
+            let mut first = true;
+            for (key, value) in scan::fields(text)? {
+                if scan::kind(value) == Kind::Null {
+                    continue;
+                }
+                if !std::mem::take(&mut first) {
+                    out.push(',');
+                }
+                let mut quoted = Vec::new();
+                types::json::write_string(&key, &mut quoted);
+                out.push_str(&String::from_utf8_lossy(&quoted));
+                out.push(':');
+                strip_text(value, out)?;
+            }
+            out.push('}');
+        }
+        Kind::Array => {
+            out.push('[');
+            for (i, element) in scan::elements(text).into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                strip_text(element, out)?;
+            }
+            out.push(']');
+        }
+        Kind::String => {
+            // Written anew: escapes that need none are gone.
+            let mut quoted = Vec::new();
+            if let Datum::Text(plain) = scan::to_text(text)? {
+                types::json::write_string(&plain, &mut quoted);
+            }
+            out.push_str(&String::from_utf8_lossy(&quoted));
+        }
+        _ => out.push_str(scan::trimmed(text)),
+    }
+    Ok(())
+}
+
+pub(super) fn json_strip_nulls(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let mut out = String::new();
+    strip_text(text_of(args, 0)?, &mut out)?;
+    Ok(out.into())
 }
 
 fn new_line(depth: usize, out: &mut Vec<u8>) {

@@ -10,7 +10,8 @@ pub(in super::super) fn write_json(value: &Datum, ty: Oid, settings: &OutputSett
     match value {
         Datum::Null => out.extend_from_slice(b"null"),
         Datum::Bool(b) => out.extend_from_slice(if *b { b"true" } else { b"false" }),
-        Datum::Text(text) if matches!(ty, JSON | JSONB) => out.extend_from_slice(text.as_bytes()),
+        // A row that has become a document keeps its type where the layout of what holds it depends on that.
+        Datum::Text(text) if matches!(ty, JSON | JSONB | RECORD) => out.extend_from_slice(text.as_bytes()),
         Datum::Text(text) => types::json::write_string(text, out),
         Datum::Array(array) => write_array(array, settings, out)?,
         Datum::Record(_) => return Err(Error::unsupported("converting a row value to JSON is not supported")),
@@ -77,7 +78,16 @@ fn write_array(array: &Array, settings: &OutputSettings, out: &mut Vec<u8>) -> R
         return Ok(());
     }
     let mut values = array.values.iter();
-    write_dimension(array, 0, &mut values, settings, out)
+    write_dimension(array, 0, &mut values, settings, b",", out)
+}
+
+/// Appends an array with line feeds between the parts of its outermost dimension.
+pub(super) fn write_pretty_array(array: &Array, settings: &OutputSettings, out: &mut Vec<u8>) -> Result<()> {
+    if array.dims.is_empty() {
+        out.extend_from_slice(b"[]");
+        return Ok(());
+    }
+    write_dimension(array, 0, &mut array.values.iter(), settings, b",\n ", out)
 }
 
 fn write_dimension<'a>(
@@ -85,15 +95,16 @@ fn write_dimension<'a>(
     dimension: usize,
     values: &mut impl Iterator<Item = &'a Datum>,
     settings: &OutputSettings,
+    separator: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<()> {
     out.push(b'[');
     for i in 0..array.dims[dimension].0 {
         if i > 0 {
-            out.push(b',');
+            out.extend_from_slice(separator);
         }
         if dimension + 1 < array.dims.len() {
-            write_dimension(array, dimension + 1, values, settings, out)?;
+            write_dimension(array, dimension + 1, values, settings, b",", out)?;
         } else if let Some(value) = values.next() {
             write_json(value, array.element, settings, out)?;
         }

@@ -116,7 +116,12 @@ pub(in crate::functions) fn regnamespace_out(cx: &dyn EvalContext, args: &[Datum
 }
 
 pub(in crate::functions) fn regproc_out(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    reg_text(args, |oid| function_by_oid(oid.0).map(|function| function.name.to_string()))
+    reg_text(args, |oid| {
+        let name = system::function_name(oid.0)?;
+        let quoted = crate::ddl::quote_name(name);
+        // A name that several functions have does not say which is meant; PostgreSQL shows its schema then.
+        Some(if system::functions_named(name).len() > 1 { format!("pg_catalog.{quoted}") } else { quoted })
+    })
 }
 
 /// The comment on a table or, with a number, one of its columns.

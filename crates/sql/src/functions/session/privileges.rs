@@ -35,6 +35,36 @@ fn relation(cx: &dyn EvalContext, args: &[Datum], at: usize) -> Result<Option<Oi
     }
 }
 
+/// What everybody and the owner may do with a new object of a kind, as a list of access entries.
+pub(super) fn default(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (everybody, owner) = match text_of(args, 0)? {
+        "c" => ("", ""),
+        "r" => ("", "arwdDxt"),
+        "s" => ("", "rwU"),
+        "d" => ("Tc", "CTc"),
+        "f" => ("X", "X"),
+        "l" | "T" => ("U", "U"),
+        "L" => ("", "rw"),
+        "n" => ("", "UC"),
+        "t" => ("", "C"),
+        "F" | "S" => ("", "U"),
+        "p" => ("", "sA"),
+        kind => return Err(Error::internal(format!("unrecognized object type abbreviation: {kind}"))),
+    };
+    let Some(Datum::Oid(role)) = args.get(1) else { return Err(mismatch("acldefault")) };
+    let catalog = cx.catalog();
+    let name = catalog.get(Oid(*role)).map_or_else(|| role.to_string(), |o| crate::ddl::quote_name(o.name()));
+    let mut values = Vec::new();
+    if !everybody.is_empty() {
+        values.push(Datum::from(format!("={everybody}/{name}")));
+    }
+    if !owner.is_empty() {
+        values.push(Datum::from(format!("{name}={owner}/{name}")));
+    }
+    let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+    Ok(Datum::Array(types::Array { element: types::oid::TEXT, dims, values }.into()))
+}
+
 pub(super) fn table(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let found = relation(cx, args, args.len().wrapping_sub(2))?;
     check(args, &["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "RULE"])?;

@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, constraints, empty, kinds, names, relations, statistics};
+use crate::system::{SystemRelation, constraints, empty, kinds, names, procedures, relations, statistics};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -35,7 +35,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("agginitval", TEXT),
             ("aggminitval", TEXT),
         ],
-        rows: empty,
+        rows: procedures::aggregates,
     },
     SystemRelation {
         oid: Oid(2601),
@@ -124,7 +124,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("castcontext", CHAR),
             ("castmethod", CHAR),
         ],
-        rows: empty,
+        rows: procedures::casts,
     },
     SystemRelation {
         oid: Oid(1259),
@@ -483,7 +483,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("oprrest", REGPROC),
             ("oprjoin", REGPROC),
         ],
-        rows: empty,
+        rows: procedures::operators,
     },
     SystemRelation {
         oid: Oid(3350),
@@ -553,7 +553,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("proconfig", TEXT_ARRAY),
             ("proacl", TEXT_ARRAY),
         ],
-        rows: kinds::procedures,
+        rows: procedures::procedures,
     },
     SystemRelation {
         oid: Oid(6104),

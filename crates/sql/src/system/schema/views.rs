@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, names, statistics, views};
+use crate::system::{SystemRelation, locks, names, statistics, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -48,6 +48,30 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("definition", TEXT),
         ],
         rows: views::materialized_views,
+    },
+    SystemRelation {
+        oid: Oid(12073),
+        schema: "pg_catalog",
+        name: "pg_locks",
+        columns: &[
+            ("locktype", TEXT),
+            ("database", OID),
+            ("relation", OID),
+            ("page", INT4),
+            ("tuple", INT2),
+            ("virtualxid", TEXT),
+            ("transactionid", XID),
+            ("classid", OID),
+            ("objid", OID),
+            ("objsubid", INT2),
+            ("virtualtransaction", TEXT),
+            ("pid", INT4),
+            ("mode", TEXT),
+            ("granted", BOOL),
+            ("fastpath", BOOL),
+            ("waitstart", TIMESTAMPTZ),
+        ],
+        rows: locks::locks,
     },
     SystemRelation {
         oid: Oid(12082),

@@ -3,9 +3,11 @@ import java.io.StringWriter;
 import java.math.BigDecimal;
 import java.sql.BatchUpdateException;
 import java.sql.Connection;
+import java.sql.DatabaseMetaData;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Statement;
@@ -15,8 +17,11 @@ import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
+import java.util.StringJoiner;
 import java.util.UUID;
 import org.postgresql.PGConnection;
 import org.postgresql.util.PSQLException;
@@ -34,6 +39,7 @@ public class Smoke {
                 batches(c);
                 cursors(c);
                 copying(c);
+                keysAndUpdates(c);
                 metadata(c);
                 try (Statement s = c.createStatement()) {
                     s.execute("DROP TABLE client_jdbc");
@@ -55,7 +61,7 @@ public class Smoke {
 
     static void types(Connection c) throws SQLException {
         try (Statement s = c.createStatement()) {
-            s.execute("DROP TABLE IF EXISTS client_jdbc");
+            s.execute("DROP TABLE IF EXISTS client_jdbc_part, client_jdbc");
             s.execute("CREATE TABLE client_jdbc (id serial PRIMARY KEY, big bigint, t text, n numeric(8,2), f float8, b boolean,"
                 + " y bytea, d date, ts timestamp, tz timestamptz, u uuid, l int[], nothing text)");
         }
@@ -195,13 +201,106 @@ public class Smoke {
 
     /** What tools ask first. */
     static void metadata(Connection c) throws SQLException {
-        List<String> columns = new ArrayList<>();
-        ResultSet r = c.getMetaData().getColumns(null, "public", "client_jdbc", null);
-        while (r.next()) {
-            columns.add(r.getString("COLUMN_NAME") + " " + r.getString("TYPE_NAME"));
+        try (Statement s = c.createStatement()) {
+            s.execute("DROP TABLE IF EXISTS client_jdbc_part");
+            s.execute("CREATE TABLE client_jdbc_part (b int, a int, whole int NOT NULL CONSTRAINT client_jdbc_whole REFERENCES client_jdbc"
+                + " ON DELETE CASCADE, kind varchar(10) DEFAULT 'x', price numeric(8,2), PRIMARY KEY (a, b))");
+            s.execute("CREATE INDEX client_jdbc_part_kind ON client_jdbc_part (kind, price DESC)");
+            s.execute("COMMENT ON TABLE client_jdbc_part IS 'parts'");
+            s.execute("COMMENT ON COLUMN client_jdbc_part.kind IS 'of what kind'");
         }
-        equal(columns.subList(0, 4), List.of("id serial", "big int8", "t text", "n numeric"));
-        ResultSet tables = c.getMetaData().getTables(null, "public", "client_jdbc", new String[] {"TABLE"});
-        equal(tables.next(), true);
+        DatabaseMetaData meta = c.getMetaData();
+        equal(rows(meta.getColumns(null, "public", "client_jdbc", null), "COLUMN_NAME", "TYPE_NAME").subList(0, 4),
+            List.of("id serial", "big int8", "t text", "n numeric"));
+        equal(rows(meta.getColumns(null, "public", "client_jdbc_part", "%"), "COLUMN_NAME", "DATA_TYPE", "TYPE_NAME", "COLUMN_SIZE",
+                "DECIMAL_DIGITS", "NULLABLE", "COLUMN_DEF", "REMARKS", "ORDINAL_POSITION", "IS_AUTOINCREMENT", "IS_GENERATEDCOLUMN"),
+            List.of("b 4 int4 10 0 0 null null 1 NO NO", "a 4 int4 10 0 0 null null 2 NO NO", "whole 4 int4 10 0 0 null null 3 NO NO",
+                "kind 12 varchar 10 0 1 'x'::character varying of what kind 4 NO NO", "price 2 numeric 8 2 1 null null 5 NO NO"));
+        equal(rows(meta.getTables(null, "public", "client\\_jdbc%", new String[] {"TABLE"}), "TABLE_SCHEM", "TABLE_NAME", "TABLE_TYPE",
+            "REMARKS"), List.of("public client_jdbc TABLE null", "public client_jdbc_part TABLE parts"));
+        equal(rows(meta.getTables(null, "public", "client_jdbc_id_seq", null), "TABLE_TYPE"), List.of("SEQUENCE"));
+        equal(rows(meta.getTables(null, "pg_catalog", "pg_class", null), "TABLE_TYPE"), List.of("SYSTEM TABLE"));
+        equal(rows(meta.getPrimaryKeys(null, "public", "client_jdbc_part"), "COLUMN_NAME", "KEY_SEQ", "PK_NAME"),
+            List.of("a 1 client_jdbc_part_pkey", "b 2 client_jdbc_part_pkey"));
+        List<String> key = List.of("client_jdbc id client_jdbc_part whole 1 3 0 client_jdbc_whole client_jdbc_pkey 7");
+        String[] names = {"PKTABLE_NAME", "PKCOLUMN_NAME", "FKTABLE_NAME", "FKCOLUMN_NAME", "KEY_SEQ", "UPDATE_RULE", "DELETE_RULE",
+            "FK_NAME", "PK_NAME", "DEFERRABILITY"};
+        equal(rows(meta.getImportedKeys(null, "public", "client_jdbc_part"), names), key);
+        equal(rows(meta.getExportedKeys(null, "public", "client_jdbc"), names), key);
+        equal(rows(meta.getCrossReference(null, "public", "client_jdbc", null, "public", "client_jdbc_part"), names), key);
+        equal(rows(meta.getIndexInfo(null, "public", "client_jdbc_part", false, false), "NON_UNIQUE", "INDEX_NAME", "TYPE",
+                "ORDINAL_POSITION", "COLUMN_NAME", "ASC_OR_DESC"),
+            List.of("f client_jdbc_part_pkey 3 1 a A", "f client_jdbc_part_pkey 3 2 b A", "t client_jdbc_part_kind 3 1 kind A",
+                "t client_jdbc_part_kind 3 2 price D"));
+        equal(new HashSet<>(rows(meta.getBestRowIdentifier(null, "public", "client_jdbc_part", 1, false), "COLUMN_NAME", "TYPE_NAME")),
+            Set.of("a int4", "b int4"));
+        equal(rows(meta.getSchemas(), "TABLE_SCHEM"), List.of("information_schema", "pg_catalog", "public"));
+        equal(rows(meta.getCatalogs(), "TABLE_CAT").contains(env("PGDATABASE")), true);
+        equal(rows(meta.getTypeInfo(), "TYPE_NAME").containsAll(List.of("int4", "text", "numeric", "uuid", "bool")), true);
+        equal(rows(meta.getFunctions(null, "pg_catalog", "upper"), "FUNCTION_NAME").contains("upper"), true);
+        equal(rows(meta.getTableTypes(), "TABLE_TYPE").contains("TABLE"), true);
+        rows(meta.getTablePrivileges(null, "public", "client_jdbc"), "GRANTEE", "PRIVILEGE");
+        rows(meta.getColumnPrivileges(null, "public", "client_jdbc", "id"), "GRANTEE", "PRIVILEGE");
+        rows(meta.getVersionColumns(null, "public", "client_jdbc"), "COLUMN_NAME");
+        rows(meta.getProcedures(null, null, "nosuch"), "PROCEDURE_NAME");
+        rows(meta.getFunctionColumns(null, "pg_catalog", "upper", null), "COLUMN_NAME");
+        rows(meta.getUDTs(null, "public", "%", null), "TYPE_NAME");
+        rows(meta.getClientInfoProperties(), "NAME");
+        equal(meta.getDatabaseProductName(), "PostgreSQL");
+        equal(meta.getMaxColumnNameLength(), 63);
+        equal(meta.getSQLKeywords().isEmpty(), false);
+        equal(meta.getDefaultTransactionIsolation(), Connection.TRANSACTION_READ_COMMITTED);
+        try (Statement s = c.createStatement()) {
+            ResultSetMetaData of = s.executeQuery("SELECT p.a, p.kind, p.price, s.id FROM client_jdbc_part p, client_jdbc s").getMetaData();
+            equal(of.getTableName(1), "p".equals(of.getTableName(1)) ? "p" : "client_jdbc_part");
+            equal(of.isNullable(1), ResultSetMetaData.columnNoNulls);
+            equal(of.isAutoIncrement(4), true);
+            equal(of.getPrecision(3), 8);
+            equal(of.getScale(3), 2);
+            s.execute("DROP TABLE client_jdbc_part");
+        }
+    }
+
+    static List<String> rows(ResultSet r, String... columns) throws SQLException {
+        List<String> rows = new ArrayList<>();
+        while (r.next()) {
+            StringJoiner row = new StringJoiner(" ");
+            for (String column : columns) {
+                row.add(String.valueOf(r.getString(column)));
+            }
+            rows.add(row.toString());
+        }
+        return rows;
+    }
+
+    /** Rows changed through a result set, and keys of several rows at once. */
+    static void keysAndUpdates(Connection c) throws SQLException {
+        String sql = "INSERT INTO client_jdbc (t) VALUES (?)";
+        try (PreparedStatement p = c.prepareStatement(sql, new String[] {"id", "t"})) {
+            for (String t : List.of("key a", "key b", "key c")) {
+                p.setString(1, t);
+                p.addBatch();
+            }
+            p.executeBatch();
+            List<String> keys = rows(p.getGeneratedKeys(), "id", "t");
+            equal(keys.size(), 3);
+            equal(keys.get(2).endsWith(" key c"), true);
+        }
+        try (Statement s = c.createStatement(ResultSet.TYPE_SCROLL_INSENSITIVE, ResultSet.CONCUR_UPDATABLE)) {
+            ResultSet r = s.executeQuery("SELECT id, t, big FROM client_jdbc WHERE t LIKE 'key %' ORDER BY id");
+            equal(r.last(), true);
+            r.updateString("t", "key changed");
+            r.updateRow();
+            r.first();
+            r.deleteRow();
+            r.moveToInsertRow();
+            r.updateInt("id", 900);
+            r.updateString("t", "key new");
+            r.insertRow();
+            ResultSet after = c.createStatement().executeQuery("SELECT t FROM client_jdbc WHERE t LIKE 'key %' ORDER BY t");
+            equal(rows(after, "t"), List.of("key b", "key changed", "key new"));
+            s.executeUpdate("DELETE FROM client_jdbc WHERE t LIKE 'key %'");
+            equal(s.executeUpdate("UPDATE client_jdbc SET t = t WHERE id = -1"), 0);
+        }
     }
 }

@@ -1,0 +1,322 @@
+//! Rows as documents (`row_to_json(t)`) and documents as rows (`jsonb_to_recordset(…) AS t(a integer)`).
+//!
+//! A row value does not carry its fields' names and types; here they are known, and are passed to the functions as
+//! constants.
+
+use base::{Oid, Result, SqlState};
+use rupg_sql::nodes::{FuncCall, Node, RangeFunction};
+use types::{Array, Datum, oid};
+
+use super::node::{string, strings};
+use super::{Binder, Located};
+use crate::functions::{self, CastContext, Function};
+use crate::ir::{Column, Expr, From, Query, Rel, RelColumn, RelKind, SetCall, Target, Ty};
+
+/// Functions of documents that take rows.
+const TAKE_ROWS: [&str; 13] = [
+    "row_to_json",
+    "to_json",
+    "to_jsonb",
+    "json_agg",
+    "jsonb_agg",
+    "json_object_agg",
+    "jsonb_object_agg",
+    "json_build_object",
+    "jsonb_build_object",
+    "json_build_array",
+    "jsonb_build_array",
+    "json_agg_strict",
+    "jsonb_agg_strict",
+];
+
+fn array(element: Oid, values: Vec<Datum>) -> Expr {
+    let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+    let ty = types::array_of(element).unwrap_or(oid::TEXT_ARRAY);
+    Expr::Const(Datum::Array(Array { element, dims, values }.into()), Ty::of(ty))
+}
+
+fn internal(name: &str) -> Result<&'static Function> {
+    let function = functions::functions_named(name).first().copied();
+    function.ok_or_else(|| base::Error::internal(format!("no function \"{name}\"")))
+}
+
+/// A call that makes a document of a row with these fields.
+fn document_of(shape: Vec<(String, Oid)>, row: Expr, line_feeds: Option<Expr>) -> Result<Expr> {
+    let (names, types): (Vec<Datum>, Vec<Datum>) =
+        shape.into_iter().map(|(name, ty)| (Datum::from(name), Datum::Oid(ty.0))).unzip();
+    let line_feeds = line_feeds.unwrap_or(Expr::Const(Datum::Bool(false), Ty::of(oid::BOOL)));
+    let args = vec![array(oid::TEXT, names), array(oid::OID, types), row, line_feeds];
+    Ok(Expr::Call { function: internal("record json")?, args, ty: Ty::of(oid::JSON), location: -1 })
+}
+
+/// Names and types of the fields of a row that a subquery computes.
+fn shape_in(query: &Query, expr: &Expr) -> Option<Vec<(String, Oid)>> {
+    let fields: Vec<(String, Oid)> = match expr {
+        Expr::Row(fields, _) => fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), f.ty().oid)).collect(),
+        Expr::WholeRow { level: 0, rel } => {
+            let columns = query.rels[*rel].columns.iter().filter(|c| !c.name.is_empty());
+            columns.map(|c| (c.name.clone(), c.ty.oid)).collect()
+        }
+        _ => return None,
+    };
+    fields.iter().all(|(_, ty)| *ty != oid::RECORD).then_some(fields)
+}
+
+/// What a function that makes rows of documents reads.
+struct Source {
+    /// An array of objects instead of one.
+    many: bool,
+    /// The first argument is a row, whose type the result has.
+    populates: bool,
+}
+
+fn source(name: &str) -> Option<Source> {
+    let (many, populates) = match name {
+        "json_to_record" | "jsonb_to_record" => (false, false),
+        "json_to_recordset" | "jsonb_to_recordset" => (true, false),
+        "json_populate_record" | "jsonb_populate_record" => (false, true),
+        "json_populate_recordset" | "jsonb_populate_recordset" => (true, true),
+        _ => return None,
+    };
+    Some(Source { many, populates })
+}
+
+impl<'a> Binder<'a, '_> {
+    /// Names and types of the fields of a row value; `None` if they are not known.
+    fn row_shape(&self, expr: &Expr) -> Option<Vec<(String, Oid)>> {
+        match expr {
+            Expr::Row(fields, _) => {
+                Some(fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), f.ty().oid)).collect())
+            }
+            Expr::WholeRow { level, rel } => {
+                let scope = &self.scopes[self.scopes.len().checked_sub(1 + level)?];
+                let columns = scope.rels[*rel].columns.iter().filter(|c| !c.name.is_empty());
+                Some(columns.map(|c| (c.name.clone(), c.ty.oid)).collect())
+            }
+            _ => None,
+        }
+    }
+
+    fn holds_rows(&self, level: usize, rel: usize) -> bool {
+        let scope = &self.scopes[self.scopes.len() - 1 - level];
+        scope.rels[rel].columns.iter().any(|c| c.ty.oid == oid::RECORD)
+    }
+
+    /// A relation's row of which some columns are rows themselves.
+    fn parts_as_document(&self, level: usize, rel: usize) -> Result<Expr> {
+        let entry = &self.scopes[self.scopes.len() - 1 - level].rels[rel];
+        let (mut names, mut types, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, c) in entry.columns.iter().enumerate().filter(|(_, c)| !c.name.is_empty()) {
+            let mut field = Expr::Column(Column { level, rel, column, ty: c.ty });
+            if let (oid::RECORD, RelKind::Subquery { query, .. }) = (c.ty.oid, &entry.kind)
+                && let Some(target) = query.targets.iter().filter(|t| !t.junk).nth(column)
+                && let Some(shape) = shape_in(query, &target.expr)
+            {
+                field = document_of(shape, field, None)?;
+            }
+            names.push(Datum::text(&c.name));
+            types.push(Datum::Oid(field.ty().oid.0));
+            fields.push(field);
+        }
+        let row = Expr::Row(fields, Ty::of(oid::RECORD));
+        let args = vec![
+            array(oid::TEXT, names),
+            array(oid::OID, types),
+            row,
+            Expr::Const(Datum::Bool(false), Ty::of(oid::BOOL)),
+        ];
+        Ok(Expr::Call { function: internal("record json")?, args, ty: Ty::of(oid::JSON), location: -1 })
+    }
+
+    /// A row as a `json` value; other expressions as they are.
+    fn row_as_document(&self, value: Expr, line_feeds: Option<Expr>) -> Result<Expr> {
+        let value = match value {
+            // Rows inside of rows first.
+            Expr::Row(fields, ty) => {
+                let fields: Result<Vec<Expr>> = fields.into_iter().map(|f| self.row_as_document(f, None)).collect();
+                Expr::Row(fields?, ty)
+            }
+            Expr::Array { elements, element: oid::RECORD, nested: false, .. } => {
+                let elements: Result<Vec<Expr>> = elements.into_iter().map(|f| self.row_as_document(f, None)).collect();
+                let ty = Ty::of(oid::JSON_ARRAY);
+                return Ok(Expr::Array { elements: elements?, element: oid::JSON, nested: false, ty });
+            }
+            Expr::WholeRow { level, rel } if self.holds_rows(level, rel) => return self.parts_as_document(level, rel),
+            other => other,
+        };
+        if value.ty().oid != oid::RECORD {
+            return Ok(value);
+        }
+        let Some(shape) = self.row_shape(&value) else { return Ok(value) };
+        document_of(shape, value, line_feeds)
+    }
+
+    /// Makes documents of the rows among a call's arguments. With `true` the call itself has become its argument.
+    pub(super) fn rows_as_documents(&self, call: &FuncCall, args: &mut [Located]) -> Result<bool> {
+        let names = strings(&call.funcname);
+        let Some(&name) = names.last() else { return Ok(false) };
+        let is_row = |a: &Located| matches!(a.expr, Expr::Row(..) | Expr::WholeRow { .. });
+        let takes = TAKE_ROWS.contains(&name) && args.iter().any(is_row);
+        let of_arrays = matches!(name, "array_to_json" | "to_json" | "to_jsonb")
+            && args.iter().any(|a| a.expr.ty().oid == oid::RECORD_ARRAY);
+        if !takes && !of_arrays {
+            return Ok(false);
+        }
+        let line_feeds = match (name, &mut *args) {
+            ("row_to_json", [_, flag]) => Some(flag.expr.clone()),
+            _ => None,
+        };
+        for arg in args.iter_mut() {
+            let expr = std::mem::replace(&mut arg.expr, Expr::Default);
+            arg.expr = self.row_as_document(expr, line_feeds.clone())?;
+            // Its elements stand on lines of their own, as other documents in a list do not.
+            if name == "json_agg"
+                && let Expr::Call { ty, function, .. } = &mut arg.expr
+                && function.name == "record json"
+            {
+                *ty = Ty::of(oid::RECORD);
+            }
+        }
+        Ok(name == "row_to_json" && args.first().is_some_and(|a| a.expr.ty().oid == oid::JSON))
+    }
+
+    /// A function in FROM that makes rows of documents; `None` for others.
+    pub(super) fn document_rows(
+        &mut self,
+        node: &'a Node,
+        range: &'a RangeFunction,
+    ) -> Result<Option<(RelKind, Vec<RelColumn>, String)>> {
+        let Node::FuncCall(call) = node else { return Ok(None) };
+        let names = strings(&call.funcname);
+        let Some(source) = names.last().and_then(|n| source(n)) else { return Ok(None) };
+        let name = names.last().copied().unwrap_or("").to_string();
+        let wanted = 1 + source.populates as usize;
+        if call.args.len() != wanted {
+            return Ok(None);
+        }
+        if range.coldeflist.is_empty() && !source.populates {
+            let message = "a column definition list is required for functions returning \"record\"";
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, call.location));
+        }
+        if !range.coldeflist.is_empty() && source.populates {
+            let message = "a column definition list is only allowed for functions returning \"record\"";
+            let at = range.coldeflist.iter().flatten().map(super::node::location).next().unwrap_or(-1);
+            return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
+        }
+        let Some(columns) = self.record_columns(call, range, &source)? else { return Ok(None) };
+        let document = self.operand(call.args.last().and_then(Option::as_ref))?;
+        let wants = if name.starts_with("jsonb") { oid::JSONB } else { oid::JSON };
+        let from = document.expr.ty().oid;
+        if from != oid::UNKNOWN && from != wants {
+            return Ok(None);
+        }
+        let document = self.coerce(document, wants, CastContext::Implicit, -1)?;
+        self.document_rel(document.expr, columns, source.many, name, range.ordinality).map(Some)
+    }
+
+    /// The columns of the rows: those that are written, or those of the row that is to be populated.
+    fn record_columns(
+        &mut self,
+        call: &'a FuncCall,
+        range: &'a RangeFunction,
+        source: &Source,
+    ) -> Result<Option<Vec<(RelColumn, Option<Expr>)>>> {
+        let mut columns = Vec::new();
+        for node in range.coldeflist.iter().flatten() {
+            let Node::ColumnDef(def) = node else { continue };
+            let Some(name) = def.typeName.as_deref() else { continue };
+            let ty = super::types::resolve(name, self.sql)?;
+            columns.push((RelColumn { name: def.colname.as_deref().unwrap_or("").to_string(), ty }, None));
+        }
+        if !source.populates {
+            return Ok(Some(columns));
+        }
+        match call.args.first() {
+            Some(Some(Node::TypeCast(cast))) => {
+                let Some(name) = cast.typeName.as_deref() else { return Ok(None) };
+                let names: Vec<&str> = name.names.iter().flatten().filter_map(string).collect();
+                let Some(desc) = self.table_of_type(&names) else { return Ok(None) };
+                for column in super::from::table_columns(&desc) {
+                    columns.push((column, None));
+                }
+            }
+            Some(Some(node)) => {
+                let value = self.expr(node)?;
+                let Expr::WholeRow { level, rel } = value.expr else {
+                    let message = "populating this kind of row is not supported";
+                    return Err(self.unsupported(message, call.location));
+                };
+                let index = self.scopes.len() - 1 - level;
+                let all = self.scopes[index].rels[rel].columns.clone();
+                for (column, entry) in all.into_iter().enumerate().filter(|(_, c)| !c.name.is_empty()) {
+                    let old = Expr::Column(Column { level, rel, column, ty: entry.ty });
+                    columns.push((entry, Some(old)));
+                }
+            }
+            _ => return Ok(None),
+        }
+        columns.retain(|(c, _)| !c.name.is_empty());
+        Ok(Some(columns))
+    }
+
+    /// The table whose row type has a name.
+    fn table_of_type(&self, names: &[&str]) -> Option<engine_api::TableDesc> {
+        let catalog = &self.cx.catalog;
+        let (schemas, name) = match names {
+            [name] => (self.cx.identity.search_path.clone(), *name),
+            [schema, name] => (vec![catalog.schema(self.cx.identity.database_oid, schema)?.oid], *name),
+            _ => return None,
+        };
+        let found = schemas.into_iter().find_map(|schema| catalog.relation(schema, name))?;
+        catalog.table(found.oid()).cloned()
+    }
+
+    /// The rel of a function that makes rows: a query over its documents.
+    fn document_rel(
+        &mut self,
+        document: Expr,
+        columns: Vec<(RelColumn, Option<Expr>)>,
+        many: bool,
+        name: String,
+        ordinality: bool,
+    ) -> Result<(RelKind, Vec<RelColumn>, String)> {
+        let set = functions::set_functions_named(if many { "json rows" } else { "json row" }).first().copied();
+        let set = set.ok_or_else(|| base::Error::internal("no function for rows of documents"))?;
+        let field = internal("json field")?;
+        let mut args = vec![document, Expr::Const(Datum::text(&name), Ty::of(oid::TEXT))];
+        args.iter_mut().for_each(|e| super::visit::shift_levels(e, 1));
+        let own = RelColumn { name: "document".to_string(), ty: Ty::of(oid::JSON) };
+        let mut inner = vec![own];
+        if ordinality {
+            inner.push(RelColumn { name: "ordinality".to_string(), ty: Ty::of(oid::INT8) });
+        }
+        let kind = RelKind::Function { calls: vec![SetCall { function: set, args }], ordinality };
+        let rel = Rel { alias: name.clone(), kind, columns: inner };
+        let constant = |value: Datum, ty: Oid| Expr::Const(value, Ty::of(ty));
+        let mut targets = Vec::with_capacity(columns.len() + 1);
+        let mut outputs = Vec::with_capacity(columns.len() + 1);
+        for (column, old) in columns {
+            let source = Expr::Column(Column { level: 0, rel: 0, column: 0, ty: Ty::of(oid::JSON) });
+            let mut otherwise = old.unwrap_or(constant(Datum::Null, column.ty.oid));
+            super::visit::shift_levels(&mut otherwise, 1);
+            let args = vec![
+                source,
+                constant(Datum::text(&column.name), oid::TEXT),
+                constant(Datum::Oid(column.ty.oid.0), oid::OID),
+                constant(Datum::Int4(column.ty.typmod), oid::INT4),
+                otherwise,
+            ];
+            let expr = Expr::Call { function: field, args, ty: column.ty, location: -1 };
+            targets.push(Target { expr, name: column.name.clone(), junk: false });
+            outputs.push(column);
+        }
+        if ordinality {
+            let ty = Ty::of(oid::INT8);
+            let expr = Expr::Column(Column { level: 0, rel: 0, column: 1, ty });
+            targets.push(Target { expr, name: "ordinality".to_string(), junk: false });
+            outputs.push(RelColumn { name: "ordinality".to_string(), ty });
+        }
+        let query = Query { rels: vec![rel], from: vec![From::Rel(0)], targets, ..Query::default() };
+        Ok((RelKind::Subquery { query: Box::new(query), lateral: true }, outputs, name))
+    }
+}

@@ -1,0 +1,275 @@
+//! pg_proc, pg_aggregate, pg_operator, pg_cast: what statements can call, and the internal functions behind types.
+
+use base::Oid;
+use engine_api::oids;
+use types::Datum;
+
+use super::internal_functions::{INTERNAL_FUNCTIONS, internal_function, internal_oid};
+use super::relations::oid_array;
+use super::{Rows, SystemRelation, oid, row, text};
+use crate::functions::{self, CastContext, EvalContext, Volatility};
+
+/// The numbers of all functions of a name, of any kind.
+pub(crate) fn functions_named(name: &str) -> Vec<u32> {
+    let scalars = functions::functions_named(name).iter().map(|f| f.oid);
+    let aggregates = functions::aggregates_named(name).iter().map(|a| a.oid);
+    let sets = functions::set_functions_named(name).iter().map(|s| s.oid);
+    let internal = INTERNAL_FUNCTIONS.iter().filter(|f| f.name == name).map(|f| f.oid);
+    let mut all: Vec<u32> = scalars.chain(aggregates).chain(sets).chain(internal).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The name of a function of any kind.
+pub(crate) fn function_name(number: u32) -> Option<&'static str> {
+    functions::function_by_oid(number)
+        .map(|f| f.name)
+        .or_else(|| functions::all_aggregates().iter().find(|a| a.oid == number).map(|a| a.name))
+        .or_else(|| functions::all_set_functions().iter().find(|s| s.oid == number).map(|s| s.name))
+        .or_else(|| internal_function(number).map(|f| f.name))
+}
+
+/// What pg_proc says of a function.
+struct Procedure<'a> {
+    oid: u32,
+    name: &'a str,
+    kind: &'a str,
+    args: Vec<u32>,
+    /// Output columns, if it returns several.
+    columns: &'a [(&'a str, Oid)],
+    ret: Oid,
+    variadic: bool,
+    strict: bool,
+    set: bool,
+    volatility: &'a str,
+}
+
+fn procedure(rel: &SystemRelation, p: Procedure<'_>) -> Vec<Datum> {
+    let count = p.args.len() as i16;
+    let last = p.args.last().copied().unwrap_or(0);
+    let variadic = match last {
+        _ if !p.variadic => 0,
+        last if last == types::oid::ANY.0 => last,
+        last => types::element_of(Oid(last)).map_or(last, |e| e.0),
+    };
+    let mut values = vec![
+        ("oid", Datum::Oid(p.oid)),
+        ("proname", text(p.name)),
+        ("pronamespace", oid(oids::SCHEMA_PG_CATALOG)),
+        ("proowner", oid(oids::ROLE_POSTGRES)),
+        ("prolang", Datum::Oid(12)),
+        ("procost", Datum::Float4(1.0)),
+        ("prorows", Datum::Float4(if p.set { 1000.0 } else { 0.0 })),
+        ("provariadic", Datum::Oid(variadic)),
+        ("prosupport", Datum::Oid(0)),
+        ("prokind", text(p.kind)),
+        ("prosecdef", Datum::Bool(false)),
+        ("proleakproof", Datum::Bool(false)),
+        ("proisstrict", Datum::Bool(p.strict)),
+        ("proretset", Datum::Bool(p.set)),
+        ("provolatile", text(p.volatility)),
+        ("proparallel", text("s")),
+        ("pronargs", Datum::Int2(count)),
+        ("pronargdefaults", Datum::Int2(0)),
+        ("prorettype", oid(p.ret)),
+        ("proargtypes", oid_array(&p.args, 0)),
+        ("prosrc", text(if p.kind == "a" { "aggregate_dummy" } else { p.name })),
+    ];
+    if p.columns.len() > 1 {
+        let all: Vec<u32> = p.args.iter().copied().chain(p.columns.iter().map(|c| c.1.0)).collect();
+        let modes = p.args.iter().map(|_| text("i")).chain(p.columns.iter().map(|_| text("o"))).collect();
+        let names = p.args.iter().map(|_| text("")).chain(p.columns.iter().map(|c| text(c.0))).collect();
+        values.extend([
+            ("proallargtypes", oid_array(&all, 1)),
+            ("proargmodes", super::relations::text_array(modes)),
+            ("proargnames", super::relations::text_array(names)),
+        ]);
+    }
+    row(rel, values)
+}
+
+/// Whether a name can be written: those of functions that only the binder calls cannot.
+fn is_callable(name: &str) -> bool {
+    !name.is_empty() && !name.contains(' ')
+}
+
+pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+    let numbers = |args: &[Oid]| args.iter().map(|a| a.0).collect::<Vec<u32>>();
+    let mut rows = Vec::new();
+    for f in functions::all_functions().filter(|f| is_callable(f.name)) {
+        let volatility = match f.volatility {
+            Volatility::Immutable => "i",
+            Volatility::Stable => "s",
+            Volatility::Volatile => "v",
+        };
+        rows.push(procedure(
+            rel,
+            Procedure {
+                oid: f.oid,
+                name: f.name,
+                kind: "f",
+                args: numbers(f.args),
+                columns: &[],
+                ret: f.ret,
+                variadic: f.variadic,
+                strict: f.strict,
+                set: false,
+                volatility,
+            },
+        ));
+    }
+    for a in functions::all_aggregates() {
+        rows.push(procedure(
+            rel,
+            Procedure {
+                oid: a.oid,
+                name: a.name,
+                kind: "a",
+                args: numbers(a.args),
+                columns: &[],
+                ret: a.ret,
+                variadic: false,
+                strict: false,
+                set: false,
+                volatility: "i",
+            },
+        ));
+    }
+    for s in functions::all_set_functions().iter().filter(|s| is_callable(s.name)) {
+        let ret = match s.columns {
+            [(_, ty)] => *ty,
+            _ => types::oid::RECORD,
+        };
+        rows.push(procedure(
+            rel,
+            Procedure {
+                oid: s.oid,
+                name: s.name,
+                kind: "f",
+                args: numbers(s.args),
+                columns: s.columns,
+                ret,
+                variadic: s.variadic,
+                strict: s.strict,
+                set: true,
+                volatility: "i",
+            },
+        ));
+    }
+    for f in INTERNAL_FUNCTIONS.iter().filter(|f| functions::function_by_oid(f.oid).is_none()) {
+        rows.push(procedure(
+            rel,
+            Procedure {
+                oid: f.oid,
+                name: f.name,
+                kind: "f",
+                args: f.args.to_vec(),
+                columns: &[],
+                ret: Oid(f.ret),
+                variadic: false,
+                strict: true,
+                set: false,
+                volatility: match f.volatility {
+                    'i' => "i",
+                    's' => "s",
+                    _ => "v",
+                },
+            },
+        ));
+    }
+    Ok(rows)
+}
+
+pub(super) fn aggregates(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+    Ok(functions::all_aggregates()
+        .iter()
+        .map(|a| {
+            row(
+                rel,
+                vec![
+                    ("aggfnoid", Datum::Oid(a.oid)),
+                    ("aggkind", text("n")),
+                    ("aggnumdirectargs", Datum::Int2(0)),
+                    ("aggtransfn", Datum::Oid(0)),
+                    ("aggfinalfn", Datum::Oid(0)),
+                    ("aggcombinefn", Datum::Oid(0)),
+                    ("aggserialfn", Datum::Oid(0)),
+                    ("aggdeserialfn", Datum::Oid(0)),
+                    ("aggmtransfn", Datum::Oid(0)),
+                    ("aggminvtransfn", Datum::Oid(0)),
+                    ("aggmfinalfn", Datum::Oid(0)),
+                    ("aggfinalextra", Datum::Bool(false)),
+                    ("aggmfinalextra", Datum::Bool(false)),
+                    ("aggfinalmodify", text("r")),
+                    ("aggmfinalmodify", text("r")),
+                    ("aggsortop", Datum::Oid(0)),
+                    ("aggtranstype", oid(types::oid::INTERNAL)),
+                    ("aggtransspace", Datum::Int4(0)),
+                    ("aggmtranstype", Datum::Oid(0)),
+                    ("aggmtransspace", Datum::Int4(0)),
+                ],
+            )
+        })
+        .collect())
+}
+
+pub(super) fn operators(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+    Ok(functions::all_operators()
+        .iter()
+        .filter(|o| !o.name.is_empty() && o.name.bytes().all(|b| b"+-*/<>=~!@#%^&|`?".contains(&b)))
+        .map(|o| {
+            let both = [o.left, o.right];
+            let args: &[Oid] = if o.left.is_valid() { &both } else { &both[1..] };
+            let function = functions::function(o.function, args);
+            row(
+                rel,
+                vec![
+                    ("oid", Datum::Oid(o.oid)),
+                    ("oprname", text(o.name)),
+                    ("oprnamespace", oid(oids::SCHEMA_PG_CATALOG)),
+                    ("oprowner", oid(oids::ROLE_POSTGRES)),
+                    ("oprkind", text(if o.left.is_valid() { "b" } else { "l" })),
+                    ("oprcanmerge", Datum::Bool(false)),
+                    ("oprcanhash", Datum::Bool(o.name == "=")),
+                    ("oprleft", oid(o.left)),
+                    ("oprright", oid(o.right)),
+                    ("oprresult", function.map_or(Datum::Oid(0), |f| oid(f.ret))),
+                    ("oprcom", Datum::Oid(0)),
+                    ("oprnegate", Datum::Oid(0)),
+                    ("oprcode", function.map_or(Datum::Oid(0), |f| Datum::Oid(f.oid))),
+                    ("oprrest", Datum::Oid(if o.name == "=" { internal_oid("eqsel") } else { 0 })),
+                    ("oprjoin", Datum::Oid(if o.name == "=" { internal_oid("eqjoinsel") } else { 0 })),
+                ],
+            )
+        })
+        .collect())
+}
+
+pub(super) fn casts(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
+    Ok(functions::all_casts()
+        .iter()
+        .enumerate()
+        .map(|(i, c)| {
+            let fits = |f: &&&functions::Function| f.args.first() == Some(&c.source);
+            let function =
+                c.function.and_then(|name| functions::functions_named(name).iter().find(fits).map(|f| f.oid));
+            let context = match c.context {
+                CastContext::Implicit => "i",
+                CastContext::Assignment => "a",
+                CastContext::Explicit => "e",
+            };
+            row(
+                rel,
+                vec![
+                    ("oid", Datum::Oid(10_000 + i as u32)),
+                    ("castsource", oid(c.source)),
+                    ("casttarget", oid(c.target)),
+                    ("castfunc", Datum::Oid(function.unwrap_or(0))),
+                    ("castcontext", text(context)),
+                    ("castmethod", text(if function.is_some() { "f" } else { "b" })),
+                ],
+            )
+        })
+        .collect())
+}
