@@ -66,6 +66,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Changes of a table's rows since it was opened, roughly; falls back to little with TRUNCATE. Cheap.
     fn changes(&self, table: Oid) -> u64;
 
+    /// Bytes that a table's rows, or an index's nodes, take; `None` for what holds no rows.
+    fn relation_bytes(&self, _relation: Oid) -> Option<u64> {
+        None
+    }
+
     /// Memory held, by kind (rule R18).
     fn memory(&self) -> MemoryUse;
 }

@@ -18,6 +18,7 @@
 mod advisory;
 mod catalog;
 mod commit;
+mod figures;
 mod gate;
 mod locks;
 mod reads;
@@ -31,4 +32,5 @@ mod storage;
 mod txn;
 mod unique;
 
+pub use figures::Figures;
 pub use shard::{Shard, ShardOptions};

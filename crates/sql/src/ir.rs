@@ -46,6 +46,8 @@ pub enum Statement {
 /// A bound SELECT (or VALUES, or set operation).
 #[derive(Clone, Debug, Default)]
 pub struct Query {
+    /// WITH: the queries whose rows are kept; those that are read like a subquery in FROM are no longer here.
+    pub ctes: Vec<Cte>,
     /// Range table; [`Column::rel`] indexes it.
     pub rels: Vec<Rel>,
     /// FROM as a list of join trees (comma = cross join). Empty: one row without columns.
@@ -74,8 +76,23 @@ pub struct Query {
     pub body: Body,
     /// FOR UPDATE and kin.
     pub locking: Vec<Locking>,
+    /// The view whose query this is: what is below is done in the name of its owner.
+    pub of_view: Option<Arc<TableDesc>>,
     /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
     pub current_of: Option<String>,
+}
+
+/// A query of a WITH clause: it runs once, at most, for all that refer to it.
+#[derive(Clone, Debug)]
+pub struct Cte {
+    /// What [`RelKind::Cte`] names it by.
+    pub id: usize,
+    /// Name.
+    pub name: String,
+    /// It; the query that has the WITH clause is the one around it.
+    pub query: Box<Query>,
+    /// It changes rows: it runs to its end even if nobody reads it.
+    pub modifies: bool,
 }
 
 /// A call of a set-returning function.
@@ -127,7 +144,13 @@ pub enum Body {
         left: Box<Query>,
         /// Right operand.
         right: Box<Query>,
+        /// The right operand runs again and again, over the rows it gave last: it reads them as this
+        /// [`RelKind::WorkTable`].
+        recursion: Option<usize>,
     },
+    /// INSERT, UPDATE or DELETE in a WITH clause. `targets` are `Column`s of virtual rel 0, whose columns are those of
+    /// RETURNING; the statement has a range table of its own, at the same level.
+    Modify(Box<Statement>),
 }
 
 /// Set operations.
@@ -183,6 +206,15 @@ pub enum RelKind {
         /// WITH ORDINALITY
         ordinality: bool,
     },
+    /// The rows of a query of a WITH clause around.
+    Cte {
+        /// Which.
+        id: usize,
+        /// The table columns that its columns are, unchanged.
+        origins: Vec<Option<(Oid, i16)>>,
+    },
+    /// Within the recursive part of a query: the rows that it gave last.
+    WorkTable(usize),
     /// The virtual rel of a VALUES list or set operation.
     Values,
     /// A window function over this query's rows, as a rel of one column that is not in FROM.
@@ -199,6 +231,19 @@ pub struct TableInfo {
     pub desc: TableDesc,
     /// Its indexes.
     pub indexes: Vec<IndexDesc>,
+    /// What they compute, by their place, over rel 0; empty if none of them does.
+    pub codes: Vec<Option<Arc<crate::bind::BoundIndex>>>,
+}
+
+impl TableInfo {
+    /// What an index computes: `Some(None)` if nothing; `None` if it cannot be told, so that the index is of no use.
+    pub fn code(&self, index: usize) -> Option<Option<&crate::bind::BoundIndex>> {
+        match self.codes.get(index) {
+            Some(Some(code)) => Some(Some(code)),
+            _ if self.indexes.get(index).is_some_and(|i| i.needs_code()) => None,
+            _ => Some(None),
+        }
+    }
 }
 
 /// A FROM item.
@@ -529,6 +574,8 @@ pub enum SubqueryKind {
 /// A bound INSERT.
 #[derive(Clone, Debug)]
 pub struct Insert {
+    /// WITH.
+    pub ctes: Vec<Cte>,
     /// The table; it is rel 0 in `returning` and in `on_conflict`'s expressions, `excluded` is rel 1.
     pub table: Arc<TableInfo>,
     /// Where rows come from. Its visible targets are assigned to `columns` in order, already of the column types.

@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use self::link::{Ahead, Ended, Input, Io, Link};
 use crate::proto::{self, Frame, Frontend, Target, backend};
 use crate::registry::{Registry, Ticket};
+use crate::tls::Tls;
 use crate::{Backend, Out, Peer, Session};
 
 /// Queued bytes above which no further pipelined message is executed: a client that sends without reading stops here.
@@ -43,6 +44,8 @@ pub struct Options {
     pub linger: Duration,
     /// How long a statement may go on after its client has closed the connection.
     pub disconnect_grace: Duration,
+    /// The certificate for clients that ask for encryption; without one they are told that there is none.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Options {
@@ -51,6 +54,7 @@ impl Default for Options {
             login_timeout: Duration::from_secs(60),
             linger: Duration::from_secs(5),
             disconnect_grace: Duration::from_secs(5),
+            tls: None,
         }
     }
 }

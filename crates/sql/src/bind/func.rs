@@ -434,6 +434,9 @@ impl<'a> Binder<'a, '_> {
         let scope = &mut self.scopes[index];
         let first = mentions.get(index).copied().unwrap_or(0);
         scope.mentions[first..].iter_mut().for_each(|m| m.in_aggregate = true);
+        if scope.first_aggregate < 0 {
+            scope.first_aggregate = call.location;
+        }
         let number = match scope.aggs.iter().position(|a| same_aggregate(a, &agg)) {
             Some(number) => number,
             None => {

@@ -12,6 +12,7 @@
 
 mod aggregate;
 mod budget;
+mod cte;
 mod current;
 mod distinct;
 mod filter;
@@ -148,6 +149,8 @@ pub(crate) struct Run<'a> {
     memory: &'a Arc<MemoryBudget>,
     /// Rows changed.
     pub changed: u64,
+    /// What WITH keeps.
+    pub shared: &'a mut cte::Shared,
 }
 
 /// A turn of one statement before others of the core get theirs (rule R9).
@@ -236,6 +239,9 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Project(node) => Box::new(project::Project::new(node)),
         Node::NestedLoop(node) => Box::new(nested_loop::NestedLoop::new(node)),
         Node::HashJoin(node) => Box::new(hash_join::HashJoin::new(node)),
+        Node::Cte(node) => Box::new(cte::CteScan::new(node)),
+        Node::WorkTable(node) => Box::new(cte::WorkTableScan::new(node)),
+        Node::Recursion(node) => Box::new(cte::Recursion::new(node)),
         Node::Materialize(node) => Box::new(rows::Materialize::new(node)),
         Node::Sort(node) => Box::new(sort::Sort::new(node)),
         Node::Aggregate(node) => Box::new(aggregate::Aggregate::new(node)),
@@ -262,6 +268,7 @@ pub struct Execution {
     handed_out: u64,
     changed: u64,
     held: budget::Held,
+    shared: cte::Shared,
 }
 
 impl std::fmt::Debug for Execution {
@@ -274,7 +281,8 @@ impl Execution {
     /// A run with these parameter values, of the statement's parameter types.
     pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
         let machine = Machine::new(&plan.root, params);
-        Execution { plan, machine, pending: None, handed_out: 0, changed: 0, held: budget::Held::default() }
+        let shared = cte::Shared::new(plan.cells);
+        Execution { shared, plan, machine, pending: None, handed_out: 0, changed: 0, held: budget::Held::default() }
     }
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.
@@ -284,6 +292,9 @@ impl Execution {
         self.handed_out = 0;
         self.changed = 0;
         self.held.release();
+        if self.plan.cells != (0, 0) {
+            self.shared = cte::Shared::new(self.plan.cells);
+        }
     }
 
     /// Gives back what a finished run took of the budget. Answers whether it holds little enough to be kept for another.
@@ -314,6 +325,7 @@ impl Execution {
             held: &mut self.held,
             memory: cx.memory,
             changed: self.changed,
+            shared: &mut self.shared,
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;

@@ -110,6 +110,14 @@ pub trait EvalContext {
     fn setting(&self, name: &str) -> Option<String>;
     /// All settings: name, value, description.
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)>;
+    /// All settings with what pg_settings shows of their values.
+    fn setting_values(&self) -> Vec<SettingValue> {
+        Vec::new()
+    }
+    /// Bytes that a table's rows, or an index's nodes, take in memory.
+    fn relation_bytes(&self, _relation: Oid) -> Option<u64> {
+        None
+    }
     /// The session's named prepared statements.
     fn prepared_statements(&self) -> Vec<PreparedStatement> {
         Vec::new()
@@ -191,6 +199,23 @@ pub trait EvalContext {
     }
 }
 
+/// The values of a setting.
+#[derive(Clone, Debug)]
+pub struct SettingValue {
+    /// Name.
+    pub name: &'static str,
+    /// Now, in the setting's unit.
+    pub value: std::sync::Arc<str>,
+    /// What RESET goes back to.
+    pub reset: std::sync::Arc<str>,
+    /// Without any configuration.
+    pub boot: &'static str,
+    /// Where the value comes from.
+    pub source: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+}
+
 /// An advisory lock that an expression wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvisoryWish {
@@ -248,6 +273,10 @@ pub struct OpenCursor {
 /// Who and where a session is.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
+    /// OID of `current_user`.
+    pub role: Oid,
+    /// Whether it is a superuser.
+    pub superuser: bool,
     /// `current_user`
     pub current_user: String,
     /// `session_user`

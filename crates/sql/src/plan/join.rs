@@ -15,8 +15,8 @@ use super::graph::Graph;
 use super::implied;
 use super::level::Level;
 use super::node::{
-    DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
-    SubqueryNode, SystemNode,
+    CteScanNode, DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
+    SubqueryNode, SystemNode, WorkTableNode,
 };
 use super::order::{self, Method, Order};
 use super::{explain, selectivity, walk};
@@ -326,6 +326,14 @@ fn read(
             };
             let columns = level.columns(rel).to_vec();
             Node::Subquery(Arc::new(SubqueryNode { subplan, alias, columns }))
+        }
+        RelKind::Cte { id, .. } => {
+            let cell = level.cx.cells.cell(*id)?;
+            Node::Cte(Arc::new(CteScanNode { cell, alias, columns: level.columns(rel).to_vec() }))
+        }
+        RelKind::WorkTable(id) => {
+            let table = level.cx.cells.work_table(*id)?;
+            Node::WorkTable(Arc::new(WorkTableNode { table, alias, columns: level.columns(rel).to_vec() }))
         }
         RelKind::Values | RelKind::Window(_) | RelKind::Join => {
             return Err(Error::internal("a relation that cannot be read stands in FROM"));

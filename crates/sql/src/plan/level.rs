@@ -8,7 +8,7 @@ use base::{Error, Oid, Result};
 use types::oid;
 
 use super::access::Mask;
-use super::node::{Meter, MeteredNode, Node, QueryPlan, RowReader, Subplan};
+use super::node::{CtePlan, Meter, MeteredNode, Node, QueryPlan, RowReader, Subplan};
 use super::{PlanContext, query, walk};
 use crate::bind::visit::same;
 use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile};
@@ -50,6 +50,8 @@ pub(super) struct Level<'a> {
     pub tables: Vec<Option<Arc<TableStatistics>>>,
     /// Subqueries in FROM that are planned and not read yet, by rel.
     pub planned: Vec<Option<Subplan>>,
+    /// WITH queries that are kept.
+    pub ctes: Vec<CtePlan>,
     /// Grouping expressions and the slots that hold their values, once they do.
     pub grouped: Vec<(Expr, Slot)>,
 }
@@ -79,6 +81,7 @@ impl<'a> Level<'a> {
             rows: rels.iter().map(|rel| expected_rows(cx, rel)).collect(),
             tables: rels.iter().map(|rel| known_of(cx, rel)).collect(),
             planned: rels.iter().map(|_| None).collect(),
+            ctes: Vec::new(),
             grouped: Vec::new(),
         };
         level.columns =
@@ -147,7 +150,7 @@ impl<'a> Level<'a> {
     pub fn finish(self, root: Node, output: Vec<Slot>) -> (QueryPlan, Vec<(Outer, Slot)>) {
         let (frame, params) = (self.slots, self.cx.params);
         let (rows, cost) = self.result;
-        let plan = QueryPlan { frame, params, root, output, subplans: self.subplans, rows, cost };
+        let plan = QueryPlan { frame, params, root, output, subplans: self.subplans, ctes: self.ctes, rows, cost };
         (plan, self.outer)
     }
 
@@ -225,7 +228,7 @@ fn expected_rows(cx: &PlanContext<'_>, rel: &Rel) -> f64 {
             if cx.stats.table(info.desc.oid).is_some() { rows.max(1.0) } else { rows.max(ROWS_MIN) }
         }
         RelKind::System(_) => 300.0,
-        RelKind::Subquery { .. } => 1000.0,
+        RelKind::Subquery { .. } | RelKind::Cte { .. } | RelKind::WorkTable(_) => 1000.0,
         RelKind::Function { .. } => 100.0,
         RelKind::Values | RelKind::Window(_) | RelKind::Join => 10.0,
     }

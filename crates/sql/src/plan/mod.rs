@@ -9,10 +9,12 @@
 //! Start at [`plan`]; [`query`] plans one level, [`join`] its FROM, [`access`] one table, [`modify`] changes.
 
 mod access;
+mod cte;
 mod explain;
 mod foreign_key;
 mod graph;
 mod implied;
+mod imply;
 mod join;
 mod level;
 mod modify;
@@ -26,19 +28,21 @@ mod window;
 
 use std::sync::Arc;
 
-use base::{Oid, Result};
+use base::{Error, Oid, Result};
 use engine_api::{Catalog, ColumnDesc};
 use types::{Datum, InputContext, OutputSettings};
 
 pub use explain::{ExplainOptions, ExplainTimes};
 pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub(crate) use node::{
-    Access, AggregateCall, AggregateNode, Bound, ConflictAction, CurrentNode, DeleteNode, DistinctNode, FilterNode,
-    FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource,
-    LockRowsNode, LockTarget, MaterializeNode, MeteredNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan,
-    RowReader, ScanNode, SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode,
-    ValuesNode, WindowNode,
+    Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
+    FilterNode, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode,
+    ListSource, LockRowsNode, LockTarget, MaterializeNode, MeteredNode, NestedLoopNode, Node, PlannedTable,
+    ProjectNode, QueryPlan, RecursionNode, RowReader, ScanNode, SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode,
+    SystemNode, Target, UpdateNode, ValuesNode, WindowNode, WorkTableNode,
 };
+
+pub(crate) use imply::implies;
 
 use crate::functions::EvalContext;
 use crate::ir::{self, Statement};
@@ -50,6 +54,10 @@ pub struct Plan {
     pub(crate) root: Arc<QueryPlan>,
     /// Changes rows: what it counts are those.
     pub(crate) changes: bool,
+    /// It changes rows and returns some: they are handed out when all is changed.
+    pub(crate) fills: bool,
+    /// How many WITH queries are kept, and how many of them are recursive.
+    pub(crate) cells: (usize, usize),
     /// What follows the result's columns in each row of a cursor's query: identities of the rows of these tables.
     pub(crate) row_ids: Vec<RowOf>,
 }
@@ -78,6 +86,8 @@ pub trait PlannerStats {
 pub(crate) struct PlanContext<'a> {
     pub catalog: &'a Catalog,
     pub stats: &'a dyn PlannerStats,
+    /// Where the rows of WITH queries are kept.
+    pub cells: cte::Cells,
     /// Number of parameters; they are the first slots of every frame.
     pub params: usize,
     /// Values that the parameters have this time: what the plan is good for, if they are typical.
@@ -110,7 +120,8 @@ pub fn plan(
     circumstances: Circumstances<'_>,
 ) -> Result<Arc<Plan>> {
     let Circumstances { hints, eval, explains } = circumstances;
-    run(statement, &PlanContext { catalog, stats, params: walk::params(statement), hints, eval, explains })
+    let (params, cells) = (walk::params(statement), cte::Cells::default());
+    run(statement, &PlanContext { catalog, stats, cells, params, hints, eval, explains })
 }
 
 /// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
@@ -125,9 +136,10 @@ pub fn plan_cursor(
 ) -> Result<Arc<Plan>> {
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
     let Circumstances { hints, eval, explains } = circumstances;
-    let cx = PlanContext { catalog, stats, params, hints, eval, explains };
+    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains };
     let (root, row_ids) = query::plan_cursor(query, &cx)?;
-    Ok(Arc::new(Plan { root: Arc::new(root), changes: false, row_ids }))
+    let cells = cx.cells.counts();
+    Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids }))
 }
 
 /// Plans a statement whose frame has room for at least `params` parameters.
@@ -138,21 +150,18 @@ pub(crate) fn plan_with_params(
     stats: &dyn PlannerStats,
 ) -> Result<Arc<Plan>> {
     let params = params.max(walk::params(statement));
-    run(statement, &PlanContext { catalog, stats, params, hints: &[], eval: None, explains: false })
+    let cells = cte::Cells::default();
+    run(statement, &PlanContext { catalog, stats, cells, params, hints: &[], eval: None, explains: false })
 }
 
 fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {
-    let root = match statement {
-        Statement::Select(query) => query::plan_top(query, cx)?,
-        Statement::Insert(insert) => modify::insert(insert, cx)?,
-        Statement::Update(update) => modify::update(update, cx)?,
-        Statement::Delete(delete) => modify::delete(delete, cx)?,
-    };
-    Ok(Arc::new(Plan {
-        root: Arc::new(root),
-        changes: !matches!(statement, Statement::Select(_)),
-        row_ids: Vec::new(),
-    }))
+    let (root, outer) = modify::statement(statement, cx)?;
+    if !outer.is_empty() {
+        return Err(Error::internal("the outermost query refers to one around it"));
+    }
+    let changes = !matches!(statement, Statement::Select(_));
+    let fills = (changes && !root.output.is_empty()) || root.ctes.iter().any(|cte| cte.modifies);
+    Ok(Arc::new(Plan { root: Arc::new(root), changes, fills, cells: cx.cells.counts(), row_ids: Vec::new() }))
 }
 
 impl Plan {

@@ -33,6 +33,19 @@ pub(crate) struct QueryPlan {
     pub rows: f64,
     /// In rows of a full scan.
     pub cost: f64,
+    /// WITH queries whose rows are kept.
+    pub ctes: Vec<CtePlan>,
+}
+
+/// A query of a WITH clause, which runs at most once in a run of the query that has the clause.
+#[derive(Debug)]
+pub(crate) struct CtePlan {
+    /// Where its rows are kept.
+    pub cell: usize,
+    pub name: String,
+    pub subplan: Subplan,
+    /// It changes rows: it runs to its end even if nobody reads it.
+    pub modifies: bool,
 }
 
 /// A query inside another.
@@ -55,6 +68,9 @@ pub(crate) enum Node {
     Function(Arc<FunctionNode>),
     Values(Arc<ValuesNode>),
     Subquery(Arc<SubqueryNode>),
+    Cte(Arc<CteScanNode>),
+    WorkTable(Arc<WorkTableNode>),
+    Recursion(Arc<RecursionNode>),
     Filter(Arc<FilterNode>),
     Project(Arc<ProjectNode>),
     NestedLoop(Arc<NestedLoopNode>),
@@ -339,6 +355,36 @@ pub(crate) struct SubqueryNode {
     pub alias: String,
     /// (output column of the subquery, slot)
     pub columns: Vec<(usize, Slot)>,
+}
+
+/// Reads the kept rows of a WITH query.
+#[derive(Debug)]
+pub(crate) struct CteScanNode {
+    pub cell: usize,
+    pub alias: String,
+    /// (output column of the query, slot)
+    pub columns: Vec<(usize, Slot)>,
+}
+
+/// Reads what the recursive part of a query gave last.
+#[derive(Debug)]
+pub(crate) struct WorkTableNode {
+    pub table: usize,
+    pub alias: String,
+    /// (output column of the query, slot)
+    pub columns: Vec<(usize, Slot)>,
+}
+
+/// A query whose second part runs over its own rows until it gives no more.
+#[derive(Debug)]
+pub(crate) struct RecursionNode {
+    pub table: usize,
+    /// UNION ALL
+    pub all: bool,
+    pub first: Subplan,
+    pub next: Subplan,
+    pub slots: Vec<Slot>,
+    pub types: Vec<Oid>,
 }
 
 #[derive(Debug)]

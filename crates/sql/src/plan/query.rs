@@ -10,22 +10,17 @@ use super::join;
 use super::level::{Level, Outer};
 use super::node::{
     AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
-    ProjectNode, QueryPlan, SetOpNode, SortNode, SortSlot, ValuesNode,
+    ProjectNode, QueryPlan, RecursionNode, SetOpNode, SortNode, SortSlot, ValuesNode,
 };
 use super::{PlanContext, RowOf, rewrite, selectivity, walk, window};
 use crate::bind::visit::same;
 use crate::expr::{Code, Resolve, Slot};
 use crate::ir::{Body, Expr, From, Query, RelKind};
 
-/// Plans the outermost query.
-pub(super) fn plan_top(query: &Query, cx: &PlanContext<'_>) -> Result<QueryPlan> {
-    let (plan, outer) = plan_query(query, cx)?;
-    if outer.is_empty() { Ok(plan) } else { Err(Error::internal("the outermost query refers to one around it")) }
-}
-
 /// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
 pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
+    level.add_ctes(&query.ctes)?;
     let locked: Vec<usize> = query.locking.iter().map(|lock| lock.rel).collect();
     let alone = match query.from[..] {
         [From::Rel(rel)] if locked.is_empty() && matches!(query.body, Body::Select) => vec![rel],
@@ -53,12 +48,16 @@ pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryP
 
 /// Plans a query. Answers also what it takes from the query around it.
 pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<(Outer, Slot)>)> {
+    if let Body::Modify(statement) = &query.body {
+        return super::modify::statement(statement, cx);
+    }
     let rewritten = rewrite::rewrite(query);
     let query = rewritten.as_ref().unwrap_or(query);
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
     for lock in &query.locking {
         level.row_slot(lock.rel);
     }
+    level.add_ctes(&query.ctes)?;
     let (node, output) = build(&mut level, query)?;
     Ok(level.finish(node, output))
 }
@@ -205,13 +204,25 @@ fn source(level: &mut Level<'_>, query: &Query, grouped: bool, wanted: Option<(&
             let rows = values.len() as f64;
             Source { node: level.note(node, 0, rows, rows * 0.1), rows, cost: rows * 0.1, ordered: false }
         }
-        Body::SetOp { op, all, left, right } => {
+        Body::Modify(_) => return Err(Error::internal("a statement that changes rows in place of a query")),
+        Body::SetOp { op, all, left, right, recursion } => {
             let slots = level.use_all(0);
             let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
+            let table = recursion.map(|table| level.cx.cells.add_work_table(table));
             let (left, right) = (level.subplan(left)?, level.subplan(right)?);
             let (rows, cost) = (left.plan.rows + right.plan.rows, left.plan.cost + right.plan.cost);
             let cost = if *all && *op == crate::ir::SetOp::Union { cost } else { cost + rows * 1.5 };
-            let node = Node::SetOp(Arc::new(SetOpNode { op: *op, all: *all, left, right, slots, types }));
+            let (node, rows, cost) = match table {
+                Some(table) => {
+                    let node = RecursionNode { table, all: *all, first: left, next: right, slots, types };
+                    // PostgreSQL expects ten rounds.
+                    (Node::Recursion(Arc::new(node)), rows * 10.0, cost * 10.0)
+                }
+                None => {
+                    let node = SetOpNode { op: *op, all: *all, left, right, slots, types };
+                    (Node::SetOp(Arc::new(node)), rows, cost)
+                }
+            };
             Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: false }
         }
     })

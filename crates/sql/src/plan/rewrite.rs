@@ -41,6 +41,7 @@ pub(super) fn rewrite(query: &Query) -> Option<Query> {
 /// Whether a query is no more than a join with a WHERE and a select list.
 fn is_plain(query: &Query) -> bool {
     matches!(query.body, Body::Select)
+        && query.ctes.is_empty()
         && !query.from.is_empty()
         && query.group_by.is_empty()
         && query.aggs.is_empty()

@@ -378,7 +378,7 @@ pub(super) fn distinct(level: &Level<'_>, column: &Column) -> f64 {
         RelKind::Table(info) => {
             let is = |index: &IndexDesc| index.keys.first().is_some_and(|key| key.column as usize == column.column + 1);
             let mut of = info.indexes.iter().filter(|index| is(index));
-            match of.clone().any(|index| index.unique && index.keys.len() == 1) {
+            match of.clone().any(|index| index.unique && index.keys.len() == 1 && index.predicate.is_none()) {
                 true => rows,
                 false if of.next().is_some() => (rows / ROWS_PER_KEY).max(1.0),
                 false => rows.min(DISTINCT),

@@ -107,6 +107,9 @@ pub(super) async fn run(
     let statement = Arc::new(session.bind_explained(node, sql)?);
     let mut times = ExplainTimes { planning: milliseconds(began, session.monotonic_nanos()), execution: 0.0 };
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    if let Some(error) = &query.refused {
+        return Err(error.clone());
+    }
     if options.analyze {
         session.begin_query(&statement).await?;
         let began = session.monotonic_nanos();

@@ -107,9 +107,6 @@ pub(super) async fn run(
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
         Node::CheckPointStmt(_) => "CHECKPOINT",
         Node::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
-        // Every role may do everything until privileges exist; a superuser's GRANT changes nothing.
-        Node::GrantStmt(stmt) if stmt.is_grant => "GRANT",
-        Node::AlterOwnerStmt(_) => "ALTER",
         _ => return define(session, node, sql).await.map(Some),
     };
     Ok(Some(tag.to_string()))
@@ -120,6 +117,8 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
     match node {
         Node::CreatedbStmt(_) => session.check_no_block("CREATE DATABASE")?,
         Node::DropdbStmt(_) => session.check_no_block("DROP DATABASE")?,
+        Node::IndexStmt(stmt) if stmt.concurrent => session.check_no_block("CREATE INDEX CONCURRENTLY")?,
+        Node::DropStmt(stmt) if stmt.concurrent => session.check_no_block("DROP INDEX CONCURRENTLY")?,
         _ => {}
     }
     session.ensure_transaction()?;
@@ -154,7 +153,8 @@ fn command_name(node: &Node) -> String {
         // SELECT INTO, as the parser leaves it.
         Node::SelectStmt(_) => return "SELECT INTO".to_string(),
         Node::ViewStmt(_) => return "CREATE VIEW".to_string(),
-        Node::GrantStmt(_) => return "REVOKE".to_string(),
+        Node::GrantStmt(stmt) => return if stmt.is_grant { "GRANT" } else { "REVOKE" }.to_string(),
+        Node::GrantRoleStmt(stmt) => return if stmt.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }.to_string(),
         Node::RuleStmt(_) => return "CREATE RULE".to_string(),
         Node::CreateEnumStmt(_) => return "CREATE TYPE".to_string(),
         Node::CreateStatsStmt(_) => return "CREATE STATISTICS".to_string(),
@@ -217,6 +217,11 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
             "SET LOCAL can only be used in transaction blocks",
         ));
     }
+    if stmt.kind == K::VAR_SET_VALUE && super::role::is_identity(name) {
+        session.set_identity(stmt)?;
+        session.commit_settings();
+        return Ok("SET");
+    }
     match stmt.kind {
         K::VAR_SET_MULTI => return set_transaction(session, stmt, name),
         K::VAR_RESET_ALL => {
@@ -248,9 +253,7 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
         }
         _ => session.environment.settings.borrow_mut().reset(name, stmt.is_local, level)?,
     }
-    if session.block == Block::None && session.txn.is_none() {
-        session.environment.settings.borrow_mut().commit();
-    }
+    session.commit_settings();
     Ok(if stmt.kind == K::VAR_RESET { "RESET" } else { "SET" })
 }
 
@@ -457,6 +460,7 @@ async fn lock(session: &mut Session, stmt: &LockStmt) -> Result<&'static str> {
     for node in stmt.relations.iter().flatten() {
         let Node::RangeVar(name) = node else { continue };
         let table = ddl::find_table(session, name, "")?;
+        ddl::require_lock(session, table, mode)?;
         loop {
             match session.transaction().lock_table(table, mode, policy)? {
                 Step::Ready(()) => break,
@@ -480,6 +484,7 @@ async fn vacuum(session: &mut Session, stmt: &VacuumStmt, sql: &str) -> Result<&
         let Node::VacuumRelation(rel) = node else { continue };
         let Some(name) = &rel.relation else { continue };
         let oid = ddl::find_table(session, name, sql)?;
+        ddl::warn_of_maintenance(session, oid, if stmt.is_vacuumcmd { "vacuum" } else { "analyze" });
         let catalog = session.catalog();
         let Some(table) = catalog.table(oid) else { continue };
         let columns = analyzed_columns(table, rel.va_cols.iter().flatten())?;

@@ -41,7 +41,7 @@ impl Sampler {
             .map(|(number, column)| (number, column.type_oid))
             .collect();
         let slots: Vec<(usize, u32)> = columns.iter().enumerate().map(|(slot, (c, _))| (*c, slot as u32)).collect();
-        let info = TableInfo { desc: table.clone(), indexes: Vec::new() };
+        let info = TableInfo { desc: table.clone(), indexes: Vec::new(), codes: Vec::new() };
         Ok(Sampler {
             reader: RowReader::new(&info, &slots, None)?,
             frame: vec![Datum::Null; columns.len()],

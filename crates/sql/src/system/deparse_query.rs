@@ -50,13 +50,14 @@ impl<'a> Writer<'a> {
     }
 
     fn whole(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
-        if !query.locking.is_empty() || query.with_ties {
+        if !query.locking.is_empty() || query.with_ties || !query.ctes.is_empty() {
             return false;
         }
         let body = match &query.body {
             Body::Select => self.select(query, names),
             Body::Values(rows) => self.word(" VALUES ") && self.values(rows),
-            Body::SetOp { op, all, left, right } => self.operation(*op, *all, left, right, names),
+            Body::Modify(_) => false,
+            Body::SetOp { op, all, left, right, .. } => self.operation(*op, *all, left, right, names),
         };
         body && self.tail(query)
     }
@@ -308,7 +309,7 @@ impl<'a> Writer<'a> {
                     && self.word(&quote_name(&alias))
                     && names(self)
             }
-            RelKind::Values | RelKind::Window(_) | RelKind::Join => false,
+            RelKind::Cte { .. } | RelKind::WorkTable(_) | RelKind::Values | RelKind::Window(_) | RelKind::Join => false,
         }
     }
 

@@ -131,6 +131,11 @@ impl<'p> Shown<'p> {
 /// A query level with the subqueries of its expressions.
 fn query(plan: &QueryPlan) -> Shown<'_> {
     let mut top = node(&plan.root);
+    for cte in &plan.ctes {
+        let mut shown = query(&cte.subplan.plan).is("InitPlan");
+        shown.subplan = Some(format!("CTE {}", cte.name));
+        top.below.push(shown);
+    }
     for (number, subplan) in plan.subplans.iter().enumerate() {
         top.below.push(subquery(subplan, number + 1));
     }
@@ -171,6 +176,14 @@ fn node(at: &Node) -> Shown<'_> {
         Node::Subquery(n) => {
             let below = query(&n.subplan.plan).is("Subquery");
             Shown::new(format!("Subquery Scan on {}", n.alias), "Subquery Scan").with("Alias", &n.alias).over([below])
+        }
+        Node::Cte(n) => Shown::new(format!("CTE Scan on {}", n.alias), "CTE Scan").with("Alias", &n.alias),
+        Node::WorkTable(n) => {
+            Shown::new(format!("WorkTable Scan on {}", n.alias), "WorkTable Scan").with("Alias", &n.alias)
+        }
+        Node::Recursion(n) => {
+            let below = [query(&n.first.plan), query(&n.next.plan).is("Inner")];
+            Shown::new("Recursive Union", "Recursive Union").over(below)
         }
         Node::NestedLoop(n) => {
             joined("Nested Loop", "Nested Loop", n.join).over([node(&n.outer), node(&n.inner).is("Inner")])
