@@ -104,26 +104,136 @@ pub struct SetCall {
     pub args: Vec<Expr>,
 }
 
-/// A call of a window function that needs no frame: it numbers the rows of each partition.
+/// A call of a window function.
 #[derive(Clone, Debug)]
 pub struct WindowCall {
-    /// Which.
-    pub ranking: Ranking,
+    /// What is called.
+    pub callee: WindowCallee,
+    /// Arguments.
+    pub args: Vec<Expr>,
+    /// FILTER (WHERE …)
+    pub filter: Option<Expr>,
     /// PARTITION BY
     pub partition: Vec<Expr>,
     /// ORDER BY: expression, descending, nulls first.
     pub order: Vec<(Expr, bool, bool)>,
+    /// The frame.
+    pub frame: Frame,
+    /// Result type.
+    pub ty: Ty,
 }
 
-/// How rows of a partition are numbered.
+/// What a call with OVER calls.
+#[derive(Clone, Copy, Debug)]
+pub enum WindowCallee {
+    /// A window function proper.
+    Function(WindowKind),
+    /// An aggregate, over the rows of the frame.
+    Aggregate(&'static Aggregate),
+}
+
+/// Window functions proper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ranking {
+pub enum WindowKind {
     /// `row_number`: one by one.
     RowNumber,
     /// `rank`: rows equal in ORDER BY have the number of the first of them.
     Rank,
     /// `dense_rank`: like `rank`, without gaps.
     DenseRank,
+    /// `percent_rank`
+    PercentRank,
+    /// `cume_dist`
+    CumeDist,
+    /// `ntile`
+    Ntile,
+    /// `lag`
+    Lag,
+    /// `lead`
+    Lead,
+    /// `first_value`
+    FirstValue,
+    /// `last_value`
+    LastValue,
+    /// `nth_value`
+    NthValue,
+}
+
+impl WindowKind {
+    /// Whether the rows before a row decide about it.
+    pub fn numbers_only(self) -> bool {
+        matches!(self, WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank)
+    }
+}
+
+/// Which rows of its partition a window function sees.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// What bounds are counted in.
+    pub mode: FrameMode,
+    /// The first row.
+    pub start: FrameBound,
+    /// The last row.
+    pub end: FrameBound,
+    /// Rows between them that are left out.
+    pub exclude: Exclude,
+}
+
+/// What the bounds of a frame are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameMode {
+    /// Rows.
+    Rows,
+    /// Values of ORDER BY.
+    Range,
+    /// Groups of rows that are equal in ORDER BY.
+    Groups,
+}
+
+/// A bound of a frame.
+#[derive(Clone, Debug)]
+pub enum FrameBound {
+    /// UNBOUNDED PRECEDING
+    UnboundedPreceding,
+    /// … PRECEDING
+    Preceding(Expr),
+    /// CURRENT ROW
+    CurrentRow,
+    /// … FOLLOWING
+    Following(Expr),
+    /// UNBOUNDED FOLLOWING
+    UnboundedFollowing,
+}
+
+impl FrameBound {
+    /// The offset, if there is one.
+    pub fn offset(&self) -> Option<&Expr> {
+        match self {
+            FrameBound::Preceding(expr) | FrameBound::Following(expr) => Some(expr),
+            _ => None,
+        }
+    }
+
+    /// The offset, to be changed.
+    pub fn offset_mut(&mut self) -> Option<&mut Expr> {
+        match self {
+            FrameBound::Preceding(expr) | FrameBound::Following(expr) => Some(expr),
+            _ => None,
+        }
+    }
+}
+
+/// Rows left out of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exclude {
+    /// None.
+    NoOthers,
+    /// The current one.
+    CurrentRow,
+    /// The current one and those equal to it in ORDER BY.
+    Group,
+    /// Those equal to the current one.
+    Ties,
 }
 
 /// What produces the rows of a query.

@@ -281,11 +281,14 @@ where
         }
         Ok(message) => {
             let result = match message {
-                // Each is pinned where it is made: futures are large, and moving them is copying them.
-                Frontend::Query(sql) => link.drive(pin!(session.simple_query(sql, out)), rest).await?,
+                // Moving a future is copying it, and this one is moved for every message: the two large ones are boxed, the
+                // others pinned where they are made.
+                Frontend::Query(sql) => link.drive(Box::pin(session.simple_query(sql, out)).as_mut(), rest).await?,
                 Frontend::Parse(parse) => answered(out, b'1', link.drive(pin!(session.parse(parse, out)), rest).await?),
                 Frontend::Bind(bind) => answered(out, b'2', link.drive(pin!(session.bind(bind, out)), rest).await?),
-                Frontend::Execute(portal, rows) => link.drive(pin!(session.execute(portal, rows, out)), rest).await?,
+                Frontend::Execute(portal, rows) => {
+                    link.drive(Box::pin(session.execute(portal, rows, out)).as_mut(), rest).await?
+                }
                 Frontend::Sync => link.drive(pin!(session.sync(out)), rest).await?,
                 Frontend::Describe(Target::Statement(name)) => {
                     link.drive(pin!(session.describe_statement(name, out)), rest).await?

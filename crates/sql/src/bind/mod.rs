@@ -33,6 +33,8 @@ mod window;
 
 pub(crate) use select::clause_name;
 
+pub(crate) use group::window_parts;
+
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};

@@ -6,6 +6,8 @@
 
 use base::{Error, Result, SqlState};
 
+use rupg_sql::nodes::Node;
+
 use super::Binder;
 use super::cte::KnownCte;
 use super::visit::shift_levels;
@@ -117,6 +119,8 @@ pub(super) struct Scope<'a> {
     pub(super) items: Vec<Item>,
     /// Aggregates that belong to this level.
     pub(super) aggs: Vec<AggCall>,
+    /// The WINDOW clause.
+    pub(super) windows: &'a [Option<Node>],
     /// Where the first of them is.
     pub(super) first_aggregate: i32,
     /// Where we are.
@@ -149,6 +153,7 @@ impl Scope<'_> {
             lateral_active: false,
             ctes: Vec::new(),
             recursive_ctes: false,
+            windows: &[],
             first_aggregate: -1,
             visible_ctes: 0,
             parent,
@@ -313,7 +318,10 @@ impl<'a> Binder<'a, '_> {
     fn mention(&mut self, index: usize, expr: &Expr, location: i32) {
         if let Expr::Column(c) = expr {
             let scope = &mut self.scopes[index];
-            if matches!(scope.place, Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn) {
+            if matches!(
+                scope.place,
+                Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn | Place::Window
+            ) {
                 let (rel, column) = (c.rel, c.column);
                 scope.mentions.push(Mention { rel, column, location, in_aggregate: false });
             }

@@ -102,9 +102,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     fn plain_select(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
-        if !select.windowClause.is_empty() {
-            return Err(self.unsupported("named windows and window frames are not supported", -1));
-        }
+        self.scope().windows = &select.windowClause;
         let mut query = Query { from: self.bind_from(&select.fromClause)?, ..Query::default() };
         let mut at = Vec::new();
         let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
@@ -118,6 +116,7 @@ impl<'a> Binder<'a, '_> {
         self.group_by(&select.groupClause, &mut query, &mut at)?;
         self.distinct(&select.distinctClause, &mut query, &mut at)?;
         self.limit(select, &mut query)?;
+        self.check_windows()?;
         self.check_grouping(&query)?;
         let recursive = self.scope().rels.iter().any(|rel| matches!(rel.kind, RelKind::WorkTable(_)));
         if recursive && !self.scope().aggs.is_empty() {
@@ -130,9 +129,9 @@ impl<'a> Binder<'a, '_> {
             let message = "set-returning functions in the select list of a grouped query are not supported";
             return Err(self.unsupported(message, call));
         }
-        if is_windowed(&self.scope().rels) && (grouped || set_call.is_some()) {
-            let message = "window functions beside aggregates, GROUP BY or set-returning functions are not supported";
-            return Err(self.unsupported(message, set_call.unwrap_or(-1)));
+        if let (Some(call), true) = (set_call, is_windowed(&self.scope().rels)) {
+            let message = "window functions beside set-returning functions are not supported";
+            return Err(self.unsupported(message, call));
         }
         self.locking(select, &mut query, set_call.is_some())?;
         Ok(BoundQuery { query, at })

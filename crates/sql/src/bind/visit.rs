@@ -8,7 +8,7 @@ use crate::ir::{
 
 /// Makes the two walkers, over shared and over exclusive references.
 macro_rules! walkers {
-    ($children:ident, $query:ident, $body:ident, $from:ident, $agg:ident, $statement:ident, $iter:ident $(, $mutable:tt)?) => {
+    ($children:ident, $query:ident, $body:ident, $from:ident, $agg:ident, $statement:ident, $iter:ident, $offset:ident $(, $mutable:tt)?) => {
         /// Calls `f` on each direct child expression and `q` on each direct subquery.
         pub(crate) fn $children(
             expr: &$($mutable)? Expr,
@@ -78,6 +78,15 @@ macro_rules! walkers {
                         calls.$iter().for_each(|call| call.args.$iter().for_each(&mut *f));
                     }
                     RelKind::Window(call) => {
+                        call.args.$iter().for_each(&mut *f);
+                        for expr in call.filter.$iter() {
+                            f(expr);
+                        }
+                        for bound in [&$($mutable)? call.frame.start, &$($mutable)? call.frame.end] {
+                            if let Some(expr) = bound.$offset() {
+                                f(expr);
+                            }
+                        }
                         call.partition.$iter().for_each(&mut *f);
                         for (expr, ..) in call.order.$iter() {
                             f(expr);
@@ -218,7 +227,7 @@ macro_rules! walkers {
     };
 }
 
-walkers!(children, query_parts, body_parts, from_parts, aggregate_parts, statement_parts, iter);
+walkers!(children, query_parts, body_parts, from_parts, aggregate_parts, statement_parts, iter, offset);
 walkers!(
     children_mut,
     query_parts_mut,
@@ -227,6 +236,7 @@ walkers!(
     aggregate_parts_mut,
     statement_parts_mut,
     iter_mut,
+    offset_mut,
     mut
 );
 

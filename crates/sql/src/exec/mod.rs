@@ -33,6 +33,7 @@ mod sort;
 mod subquery;
 mod values;
 mod window;
+mod window_frame;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -245,6 +246,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Materialize(node) => Box::new(rows::Materialize::new(node)),
         Node::Sort(node) => Box::new(sort::Sort::new(node)),
         Node::Aggregate(node) => Box::new(aggregate::Aggregate::new(node)),
+        Node::WindowFrames(node) => Box::new(window_frame::WindowFrames::new(node)),
         Node::Window(node) => Box::new(window::Window::new(node)),
         Node::Distinct(node) => Box::new(distinct::Distinct::new(node)),
         Node::Limit(node) => Box::new(limit::Limit::new(node)),

@@ -20,6 +20,7 @@ mod session;
 mod sets;
 mod spread;
 mod text;
+mod windows;
 
 use std::fmt;
 
@@ -31,6 +32,7 @@ pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
+pub use windows::{WindowFunction, window_callee_name, window_functions_named};
 /// Checks what of a path is not checked when it is read: its regular expressions.
 pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
     json::path::check(text)
@@ -160,6 +162,10 @@ pub trait EvalContext {
     fn notice(&self, notice: base::Notice);
     /// `pg_backend_pid()`
     fn backend_pid(&self) -> i32;
+    /// The session that runs the statement, if there is one.
+    fn session(&self) -> Option<&crate::session::Environment> {
+        None
+    }
     /// Wishes that the statement waits for something (`pg_sleep`). An expression cannot wait; whoever runs the statement
     /// does, before the row leaves it (rule R9).
     ///
@@ -343,6 +349,10 @@ pub trait Accumulator: Send {
     fn add(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()>;
     /// The result so far.
     fn finish(&mut self, cx: &dyn EvalContext) -> Result<Datum>;
+    /// Takes a row out again that was added; `false` if the state cannot do that.
+    fn remove(&mut self, _args: &[Datum]) -> Result<bool> {
+        Ok(false)
+    }
     /// Bytes held, roughly.
     fn memory(&self) -> usize {
         64
@@ -361,6 +371,8 @@ pub struct Aggregate {
     pub ret: Oid,
     /// Rows with a NULL argument are skipped.
     pub strict: bool,
+    /// Ordered-set aggregate: its last arguments are the values it sorts (WITHIN GROUP).
+    pub ordered_set: bool,
     /// A fresh state, for the actual argument types.
     pub create: fn(&[Oid]) -> Box<dyn Accumulator>,
 }

@@ -13,7 +13,7 @@ use types::{Datum, RowLayout, RowRef};
 use super::foreign_key::{ReferencedKey, ReferencingKey};
 use crate::expr::{Code, Codes, Slot};
 use crate::functions::{Aggregate, SetFunction};
-use crate::ir::{Ranking, SetOp, TableInfo};
+use crate::ir::{Exclude, FrameMode, SetOp, TableInfo, WindowCallee, WindowKind};
 use crate::system::SystemRelation;
 
 /// The plan of one query level, with a frame of its own.
@@ -79,6 +79,7 @@ pub(crate) enum Node {
     Sort(Arc<SortNode>),
     Aggregate(Arc<AggregateNode>),
     Window(Arc<WindowNode>),
+    WindowFrames(Arc<WindowFrameNode>),
     Distinct(Arc<DistinctNode>),
     Limit(Arc<LimitNode>),
     SetOp(Arc<SetOpNode>),
@@ -493,11 +494,51 @@ pub(crate) struct AggregateCall {
 #[derive(Debug)]
 pub(crate) struct WindowNode {
     pub input: Node,
-    pub ranking: Ranking,
+    pub ranking: WindowKind,
     pub partition: Vec<SortSlot>,
     pub order: Vec<SortSlot>,
     /// Where the number goes.
     pub slot: Slot,
+}
+
+/// Computes window functions over rows that come sorted by partition and order.
+#[derive(Debug)]
+pub(crate) struct WindowFrameNode {
+    pub input: Node,
+    /// Everything that is used above, apart from the results.
+    pub slots: Vec<Slot>,
+    pub partition: Vec<SortSlot>,
+    pub order: Vec<SortSlot>,
+    pub calls: Vec<FrameCall>,
+}
+
+/// A window function with its frame.
+#[derive(Debug)]
+pub(crate) struct FrameCall {
+    pub callee: WindowCallee,
+    pub args: Vec<Code>,
+    pub arg_types: Vec<Oid>,
+    pub filter: Option<Code>,
+    pub frame: PlannedFrame,
+    pub slot: Slot,
+}
+
+#[derive(Debug)]
+pub(crate) struct PlannedFrame {
+    pub mode: FrameMode,
+    pub start: FrameBound,
+    pub end: FrameBound,
+    pub exclude: Exclude,
+}
+
+/// A bound of a frame; offsets are the same for all rows.
+#[derive(Debug)]
+pub(crate) enum FrameBound {
+    UnboundedPreceding,
+    Preceding(Code),
+    CurrentRow,
+    Following(Code),
+    UnboundedFollowing,
 }
 
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::node::{
     ProjectNode, QueryPlan, RecursionNode, SetOpNode, SortNode, SortSlot, ValuesNode,
 };
 use super::{PlanContext, RowOf, rewrite, selectivity, walk, window};
-use crate::bind::visit::same;
+use crate::bind::{visit::same, window_parts};
 use crate::expr::{Code, Resolve, Slot};
 use crate::ir::{Body, Expr, From, Query, RelKind};
 
@@ -325,7 +325,8 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
     level.aggregates = calls.iter().map(|c| c.slot).collect();
     level.grouped = grouped;
     let mut carried = BTreeSet::new();
-    let above = query.targets.iter().map(|t| &t.expr).chain(&query.having);
+    let windows = query.rels.iter().flat_map(window_parts);
+    let above = query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(windows);
     for expr in above {
         let mut columns = Vec::new();
         walk::columns_of(expr, &mut |c| columns.push(c));

@@ -81,6 +81,9 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
                 calls.iter().flat_map(|call| &call.args).for_each(|a| walk(a, depth, f));
             }
             RelKind::Window(call) => {
+                let bounds = [&call.frame.start, &call.frame.end];
+                call.args.iter().chain(&call.filter).for_each(|e| walk(e, depth, f));
+                bounds.iter().filter_map(|b| b.offset()).for_each(|e| walk(e, depth, f));
                 call.partition.iter().chain(call.order.iter().map(|(e, ..)| e)).for_each(|e| walk(e, depth, f));
             }
             RelKind::Table(_)

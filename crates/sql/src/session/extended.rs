@@ -70,6 +70,7 @@ impl Session {
     fn bind_inner(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>]) -> Result<()> {
         self.start_statement();
         let statement = self.statement(name)?;
+        self.begins(&statement.text);
         if self.block == Block::Failed && !utility::ends_block(&statement.kind) {
             self.check_not_failed()?;
         }
@@ -164,11 +165,11 @@ impl Session {
     }
 
     async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
-        let portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
+        let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
         if portal.is_cursor() || (max_rows > 0 && portal.is_change()) {
-            return self.execute_cursor(name, portal, max_rows, out).await;
+            // Boxed, for this future is moved for every Execute.
+            return Box::pin(self.execute_cursor(name, portal, max_rows, out)).await;
         }
-        let mut portal = portal;
         let mut statement = Arc::clone(&portal.statement);
         match &statement.kind {
             Kind::Query(_) => {}
@@ -213,7 +214,7 @@ impl Session {
         if done {
             self.keep(execution);
             self.end_query(out);
-            self.count_query(query, rows);
+            self.count_query(&statement, query, rows);
             portal.finished = true;
             out.complete(&query.verb.tag(rows));
             self.put_portal_back(name, portal);
@@ -233,7 +234,7 @@ impl Session {
     async fn execute_cursor(
         &mut self,
         name: &str,
-        mut portal: Portal,
+        mut portal: Box<Portal>,
         max_rows: u64,
         out: &mut dyn Output,
     ) -> Result<ExecuteEnd> {

@@ -53,6 +53,7 @@ pub use statement::{Kind, Query, Statement, Verb};
 
 use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
+use crate::monitor::{ClientPlace, Monitor};
 use crate::privileges::{self, Who};
 use crate::statistics::Statistics;
 use advisory::Advisory;
@@ -115,6 +116,8 @@ pub struct Shared {
     pub host: Arc<dyn Host>,
     /// `max_connections`, for SHOW.
     pub max_connections: usize,
+    /// What sessions are doing.
+    pub monitor: Arc<Monitor>,
     /// For sorts, hash tables and groups.
     memory: Arc<MemoryBudget>,
     cache: StatementCache,
@@ -127,6 +130,7 @@ impl Shared {
     pub fn new(engine: Arc<dyn Engine>, host: Arc<dyn Host>, max_connections: usize) -> Arc<Shared> {
         Arc::new(Shared {
             memory: Arc::new(MemoryBudget::new(engine.memory().limit)),
+            monitor: Arc::new(Monitor::new(host.now())),
             engine,
             host,
             max_connections,
@@ -180,7 +184,7 @@ pub struct Session {
     statements: FxHashMap<String, Arc<Statement>>,
     /// What `statements` are taken to cost.
     statement_bytes: usize,
-    portals: FxHashMap<String, Portal>,
+    portals: FxHashMap<String, Box<Portal>>,
     binding: Option<Binding>,
     /// Finished executions, to be run again.
     idle: Vec<Execution>,
@@ -228,7 +232,7 @@ impl Session {
         user: &str,
         database: &str,
         startup: &[(String, String)],
-        client_addr: Option<String>,
+        client: ClientPlace,
         pid: i32,
     ) -> Result<Session> {
         let catalog = shared.engine.catalog();
@@ -255,8 +259,13 @@ impl Session {
             database: database.name.clone(),
             database_oid: database.oid,
             search_path: Vec::new(),
-            client_addr,
+            client_addr: client.address.clone(),
         };
+        let limit = catalog.role_by_oid(login_role).map_or(-1, |role| role.connection_limit);
+        if limit >= 0 && !superuser && shared.monitor.sessions_of(login_role) >= limit as usize {
+            let message = format!("too many connections for role \"{user}\"");
+            return Err(fatal(SqlState::TOO_MANY_CONNECTIONS, message));
+        }
         let who = Who { role: login_role, database: database.oid };
         if let Some(object) = catalog.get(database.oid)
             && !privileges::held(&catalog, who, object).contains(Privileges::CONNECT)
@@ -272,6 +281,8 @@ impl Session {
         let random = shared.host.random();
         let cancel = Arc::new(CancelToken::default());
         let now = shared.host.now();
+        let listed = shared.monitor.list(pid, now, database.oid, login_role, client);
+        listed.activity.set_application(&settings.show("application_name").unwrap_or_default());
         Ok(Session {
             environment: Environment {
                 engine: Arc::clone(&shared.engine),
@@ -279,6 +290,9 @@ impl Session {
                 settings: RefCell::new(settings),
                 identity: RefCell::new(identity),
                 host: Arc::clone(&shared.host),
+                monitor: Arc::clone(&shared.monitor),
+                listed,
+                clock: Cell::new(now),
                 notices: RefCell::default(),
                 sequences: RefCell::default(),
                 sequence_rights: Cell::new(None),
@@ -436,6 +450,9 @@ impl Session {
     fn send_parameters(&self, out: &mut dyn Output) {
         if self.environment.settings.borrow().has_reports() {
             for (name, value) in self.environment.settings.borrow_mut().take_reports() {
+                if name == "application_name" {
+                    self.environment.listed.activity.set_application(&value);
+                }
                 out.parameter(name, &value);
             }
         }

@@ -4,7 +4,7 @@
 //! finds the relations.
 
 use crate::ddl::quote_name;
-use crate::ir::{Body, Column, Expr, From, JoinKind, Query, Ranking, Rel, RelKind, SetOp, SubqueryKind, Target};
+use crate::ir::{Body, Column, Expr, From, JoinKind, Query, Rel, RelKind, SetOp, SubqueryKind, Target};
 
 use super::deparse::{Around, Writer, operator_of, without_casts};
 
@@ -346,13 +346,20 @@ impl<'a> Writer<'a> {
     }
 
     fn window(&mut self, call: &crate::ir::WindowCall) -> bool {
-        let name = match call.ranking {
-            Ranking::RowNumber => "row_number",
-            Ranking::Rank => "rank",
-            Ranking::DenseRank => "dense_rank",
-        };
+        use crate::ir::{Exclude, FrameBound, FrameMode, WindowCallee};
+        let frame = &call.frame;
+        let plain = matches!((&frame.start, &frame.end), (FrameBound::UnboundedPreceding, FrameBound::CurrentRow))
+            && frame.mode == FrameMode::Range
+            && frame.exclude == Exclude::NoOthers;
+        if !plain || call.filter.is_some() {
+            return false;
+        }
+        let name = crate::functions::window_callee_name(call.callee);
+        let star = call.args.is_empty() && matches!(call.callee, WindowCallee::Aggregate(_));
         let partition = call.partition.is_empty() || self.word("");
-        let head = partition && self.word(name) && self.word("() OVER (");
+        let called = partition && self.word(name) && self.word("(");
+        let args = if star { self.word("*") } else { call.args.is_empty() || self.listed("", &call.args, "") };
+        let head = called && args && self.word(") OVER (");
         let parts = call.partition.is_empty() || self.listed("PARTITION BY ", &call.partition, "");
         let space = call.partition.is_empty() || call.order.is_empty() || self.word(" ");
         let order = call.order.is_empty()

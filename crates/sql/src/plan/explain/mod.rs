@@ -203,6 +203,7 @@ fn node(at: &Node) -> Shown<'_> {
                 .over([node(&n.input)])
         }
         Node::Window(n) => Shown::new("WindowAgg", "WindowAgg").over([node(&n.input)]),
+        Node::WindowFrames(n) => Shown::new("WindowAgg", "WindowAgg").over([node(&n.input)]),
         Node::Distinct(n) => Shown::new("HashAggregate", "Aggregate")
             .with("Strategy", "Hashed")
             .with("Partial Mode", "Simple")
