@@ -150,6 +150,13 @@ impl Session {
             self.abort_transaction();
             return Err(error);
         }
+        if self.txn.is_some()
+            && self.temporary.get().1
+            && let Err(error) = Box::pin(crate::ddl::temporary::on_commit(self)).await
+        {
+            self.abort_transaction();
+            return Err(error);
+        }
         let Some(mut txn) = self.txn.take() else {
             return Ok(());
         };

@@ -176,6 +176,8 @@ pub struct Session {
     txn: Option<Box<dyn Txn>>,
     block: Block,
     read_only: bool,
+    /// Whether there may be temporary relations, and whether commits change some.
+    temporary: Cell<(bool, bool)>,
     /// The transaction has run a query: its characteristics are fixed.
     has_queried: bool,
     /// The transaction has its own `transaction_deferrable`.
@@ -315,6 +317,7 @@ impl Session {
             txn: None,
             block: Block::None,
             read_only: false,
+            temporary: Cell::new((false, false)),
             has_queried: false,
             has_deferrable: false,
             savepoints: Vec::new(),
@@ -385,8 +388,16 @@ impl Session {
     fn resolve_search_path(&self, catalog: &Catalog) -> Vec<Oid> {
         let identity = self.environment.identity.borrow();
         let mut path = Vec::new();
+        let own = match self.may_have_temporary() {
+            true => catalog.schema(identity.database_oid, &self.temporary_schema_name()).map(|s| s.oid),
+            false => None,
+        };
         for name in self.environment.settings.borrow().search_path() {
             let name = if name == "$user" { identity.current_user.clone() } else { name };
+            if name == "pg_temp" {
+                path.extend(own.filter(|schema| !path.contains(schema)));
+                continue;
+            }
             if let Some(schema) = catalog.schema(identity.database_oid, &name)
                 && !path.contains(&schema.oid)
                 && (identity.superuser || may_use(catalog, &identity, schema.oid))
@@ -396,6 +407,9 @@ impl Session {
         }
         if !path.contains(&engine_api::oids::SCHEMA_PG_CATALOG) {
             path.insert(0, engine_api::oids::SCHEMA_PG_CATALOG);
+        }
+        if let Some(own) = own.filter(|schema| !path.contains(schema)) {
+            path.insert(0, own);
         }
         path
     }
@@ -461,6 +475,8 @@ impl Session {
     /// The client is gone or says goodbye: everything open is rolled back.
     pub fn terminate(&mut self) {
         self.abort_transaction();
+        self.drop_temporary();
+        self.temporary.set((false, false));
         self.stop_listening();
     }
 }
