@@ -202,6 +202,10 @@ pub trait EvalContext {
     fn has_wish(&self) -> bool {
         false
     }
+    /// What is known of the values in a table.
+    fn statistics(&self, _table: Oid) -> Option<std::sync::Arc<crate::statistics::TableStatistics>> {
+        None
+    }
 }
 
 /// The values of a setting.
