@@ -526,7 +526,7 @@ impl<'a> Binder<'a, '_> {
             let r = self.coerce_to_common(r, ty, "JOIN/USING")?.expr;
             let expr = match kind {
                 JoinKind::Inner if !matches!(l, Expr::Column(_)) && matches!(r, Expr::Column(_)) => r,
-                JoinKind::Inner | JoinKind::Left => l,
+                JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti => l,
                 JoinKind::Right => r,
                 JoinKind::Full => Expr::Coalesce(vec![l, r], Ty { oid: ty, typmod }),
             };

@@ -46,6 +46,16 @@ impl Session {
         &*self.shared.engine
     }
 
+    /// The host's clock that never steps back.
+    pub(crate) fn monotonic_nanos(&self) -> u64 {
+        self.environment.host.monotonic_nanos()
+    }
+
+    /// What is known of the values in tables.
+    pub(crate) fn statistics(&self) -> &crate::statistics::Statistics {
+        self.shared.statistics()
+    }
+
     /// Who and where.
     pub(crate) fn identity(&self) -> Identity {
         self.environment.identity.borrow().clone()
