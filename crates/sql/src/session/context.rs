@@ -15,11 +15,14 @@ use super::settings::Settings;
 use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 use crate::monitor::{Listed, Monitor};
 use crate::privileges::{self, Class, Who};
+use crate::statistics::{Statistics, TableStatistics};
 
 /// The part of a session that lives as long as the connection and that statements read.
 pub struct Environment {
     /// The engine, for sequences.
     pub engine: Arc<dyn Engine>,
+    /// What is known of the values in tables.
+    pub statistics: Arc<Statistics>,
     /// Settings.
     pub settings: RefCell<Settings>,
     /// Who and where.
@@ -305,7 +308,7 @@ impl EvalContext for StatementContext<'_> {
         Ok((state.last_value, state.is_called))
     }
 
-    fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()> {
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
         if ["transaction_isolation", "transaction_read_only", "transaction_deferrable"]
             .iter()
             .any(|fixed| fixed.eq_ignore_ascii_case(name))
@@ -314,7 +317,12 @@ impl EvalContext for StatementContext<'_> {
                 Error::unsupported(format!("set_config of {name} is not supported")).hint("Use SET TRANSACTION.")
             );
         }
-        self.environment.settings.borrow_mut().set(name, value, local, 0)
+        let mut settings = self.environment.settings.borrow_mut();
+        let level = settings.depth;
+        match value {
+            Some(value) => settings.set(name, value, local, level),
+            None => settings.reset(name, local, level),
+        }
     }
 
     fn identity(&self) -> Identity {
@@ -366,5 +374,9 @@ impl EvalContext for StatementContext<'_> {
 
     fn has_wish(&self) -> bool {
         self.environment.sleep.get() != 0 || self.environment.advisory.is_wished()
+    }
+
+    fn statistics(&self, table: Oid) -> Option<Arc<TableStatistics>> {
+        self.environment.statistics.table(table)
     }
 }
