@@ -20,6 +20,7 @@ mod catalog;
 mod commit;
 mod gate;
 mod locks;
+mod prepared;
 mod reads;
 mod record;
 mod recovery;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId};
 use engine_api::{
     Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView,
-    RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode, TableRef, Txn, TxnOptions,
-    WaitPolicy,
+    PreparedTransaction, RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode,
+    TableRef, Txn, TxnOptions, WaitPolicy,
 };
 use mvcc::index::{OrderedIndex as _, Rows};
 use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin};
@@ -25,7 +25,7 @@ use crate::reads::{ReadSet, Span};
 use crate::shard::Shard;
 use crate::storage::{IndexStore, TableHandle, storage_id};
 use crate::unique::{self, Entered};
-use crate::{commit, record, scan};
+use crate::{commit, prepared, record, scan};
 
 /// Writes that are undone in one part: less than a millisecond of work.
 const UNDO_AT_ONCE: usize = 512;
@@ -63,6 +63,8 @@ pub(crate) struct Transaction {
     pub reads: Option<Arc<Mutex<ReadSet>>>,
     /// How far the look at `reads` before the commit has come.
     pub look: Look,
+    /// The record says that the transaction is prepared.
+    pub is_sealed: bool,
     marks: Vec<Mark>,
     scratch: Vec<u8>,
     /// Keys before and after a change, while it is entered.
@@ -97,6 +99,7 @@ impl Transaction {
             options,
             reads,
             look: Look::default(),
+            is_sealed: false,
             core: None,
             token: None,
             held: None,
@@ -540,6 +543,15 @@ impl Transaction {
         self.end_view();
     }
 
+    /// Ends the transaction for its session: what it wrote and locked, and what it has read, go to another place.
+    pub fn hand_over(&mut self) -> (Option<mvcc::Transaction>, Option<Arc<Mutex<ReadSet>>>) {
+        self.end_view();
+        self.marks.clear();
+        self.redo.clear();
+        self.redo_ahead = 0;
+        (self.core.take(), self.reads.take())
+    }
+
     pub fn end_view(&mut self) {
         self.end_view_of_command();
         if let Some(token) = self.held.take() {
@@ -822,6 +834,10 @@ impl Txn for Transaction {
 
     fn commit(&mut self, durability: Durability) -> Result<Step<CommitOutcome>> {
         commit::commit(self, durability)
+    }
+
+    fn prepare(&mut self, as_what: &PreparedTransaction) -> Result<Step<CommitOutcome>> {
+        prepared::prepare(self, as_what)
     }
 
     fn rollback(&mut self) {

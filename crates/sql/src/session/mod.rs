@@ -26,6 +26,7 @@ mod prepare;
 mod query;
 mod settings;
 mod statement;
+mod two_phase;
 mod utility;
 mod wait;
 

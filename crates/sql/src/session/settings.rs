@@ -94,6 +94,7 @@ static SPECS: &[Spec] = specs! {
     "max_connections", "100", Kind::Fixed, false, "Sets the maximum number of concurrent connections.";
     "max_identifier_length", "63", Kind::Fixed, false, "Shows the maximum identifier length.";
     "max_index_keys", "32", Kind::Fixed, false, "Shows the maximum number of index keys.";
+    "max_prepared_transactions", "256", Kind::Fixed, false, "Sets the maximum number of simultaneously prepared transactions.";
     "quote_all_identifiers", "off", Kind::Bool, false, "When generating SQL fragments, quote all identifiers.";
     "random_page_cost", "4", Kind::Real, false, "Sets the planner's estimate of the cost of a nonsequentially fetched disk page.";
     "row_security", "on", Kind::Bool, false, "Enable row security.";
