@@ -9,6 +9,8 @@ use std::sync::Arc;
 use base::{LayoutId, Oid};
 use serde::{Deserialize, Serialize};
 
+use crate::privileges::{PrivilegesDesc, RoleDesc};
+
 /// OIDs that exist from the start, as in PostgreSQL.
 pub mod oids {
     use base::Oid;
@@ -22,6 +24,20 @@ pub mod oids {
     pub const SCHEMA_INFORMATION_SCHEMA: Oid = Oid(13000);
     /// Role `postgres`.
     pub const ROLE_POSTGRES: Oid = Oid(10);
+    /// Role `pg_database_owner`, whose one member is the owner of the current database.
+    pub const ROLE_DATABASE_OWNER: Oid = Oid(6171);
+    /// Role `pg_read_all_data`.
+    pub const ROLE_READ_ALL_DATA: Oid = Oid(6181);
+    /// Role `pg_write_all_data`.
+    pub const ROLE_WRITE_ALL_DATA: Oid = Oid(6182);
+    /// Role `pg_monitor`.
+    pub const ROLE_MONITOR: Oid = Oid(3373);
+    /// Role `pg_read_all_settings`.
+    pub const ROLE_READ_ALL_SETTINGS: Oid = Oid(3374);
+    /// Role `pg_read_all_stats`.
+    pub const ROLE_READ_ALL_STATS: Oid = Oid(3375);
+    /// Role `pg_signal_backend`.
+    pub const ROLE_SIGNAL_BACKEND: Oid = Oid(4200);
     /// The first OID of user objects.
     pub const FIRST_USER: Oid = Oid(16384);
 }
@@ -54,21 +70,6 @@ pub struct SchemaDesc {
     /// COMMENT ON SCHEMA.
     #[serde(default)]
     pub comment: Option<String>,
-}
-
-/// A role.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RoleDesc {
-    /// Identity.
-    pub oid: Oid,
-    /// Name.
-    pub name: String,
-    /// May log in.
-    pub login: bool,
-    /// Bypasses all checks.
-    pub superuser: bool,
-    /// SCRAM-SHA-256 verifier, if it has a password.
-    pub password: Option<String>,
 }
 
 /// What a relation is.
@@ -432,6 +433,8 @@ pub enum CatalogObject {
     Index(IndexDesc),
     /// A sequence.
     Sequence(SequenceDesc),
+    /// An access list.
+    Privileges(PrivilegesDesc),
 }
 
 impl CatalogObject {
@@ -444,6 +447,7 @@ impl CatalogObject {
             CatalogObject::Table(o) => o.oid,
             CatalogObject::Index(o) => o.oid,
             CatalogObject::Sequence(o) => o.oid,
+            CatalogObject::Privileges(o) => o.oid,
         }
     }
 
@@ -456,6 +460,7 @@ impl CatalogObject {
             CatalogObject::Table(o) => &o.name,
             CatalogObject::Index(o) => &o.name,
             CatalogObject::Sequence(o) => &o.name,
+            CatalogObject::Privileges(o) => &o.name,
         }
     }
 
@@ -468,6 +473,8 @@ impl CatalogObject {
             CatalogObject::Table(o) => (3, o.schema),
             CatalogObject::Index(o) => (3, o.schema),
             CatalogObject::Sequence(o) => (3, o.schema),
+            // Far from the numbers of classes in which users give names.
+            CatalogObject::Privileges(_) => (200, Oid::INVALID),
         }
     }
 }
@@ -577,6 +584,20 @@ impl Catalog {
     /// All objects in order of OID.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<CatalogObject>> {
         self.objects.values()
+    }
+}
+
+impl IndexDesc {
+    /// Whether its entries need code: it is over expressions, or has some rows only.
+    pub fn needs_code(&self) -> bool {
+        self.predicate.is_some() || !self.expressions.is_empty()
+    }
+
+    /// The expression that a key stands for, if it is one.
+    pub fn expression(&self, key: usize) -> Option<&IndexExpression> {
+        let before = self.keys.get(..key)?.iter().filter(|k| k.column == 0).count();
+        self.keys.get(key).filter(|k| k.column == 0)?;
+        self.expressions.get(before)
     }
 }
 

@@ -14,19 +14,23 @@
 mod batch;
 mod catalog;
 mod engine;
+mod index_code;
 mod locks;
+mod privileges;
 mod wait;
 
 pub use batch::{BatchRow, RowBatch};
 pub use catalog::{
     Catalog, CatalogObject, CheckOption, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, ForeignKeyAction,
-    Identity, IndexDesc, IndexExpression, IndexKey, LayoutDesc, LayoutField, OnCommit, Persistence, RoleDesc,
-    SchemaDesc, SequenceDesc, TableDesc, TableKind, ViewDesc, ViewRelation, oids,
+    Identity, IndexDesc, IndexExpression, IndexKey, LayoutDesc, LayoutField, OnCommit, Persistence, SchemaDesc,
+    SequenceDesc, TableDesc, TableKind, ViewDesc, ViewRelation, oids,
 };
 pub use engine::{
     CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryUse,
     PREPARED_MAX, PreparedTransaction, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState,
     TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
 };
+pub use index_code::{IndexCode, IndexCompiler};
 pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};
+pub use privileges::{AclItem, DefaultPrivileges, Membership, Privileges, PrivilegesDesc, RoleDesc, RoleSetting};
 pub use wait::{Step, Wait, WaitCell};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use base::{Error, LayoutId, Oid, Result, SqlState, TxnId};
 use engine_api::{
-    Catalog, CatalogObject, DatabaseDesc, IndexDesc, RoleDesc, SchemaDesc, Step, TableDesc, TableLockMode, Wait,
-    WaitPolicy, oids,
+    AclItem, Catalog, CatalogObject, DatabaseDesc, IndexDesc, Membership, Privileges, PrivilegesDesc, RoleDesc,
+    SchemaDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
 };
 use mvcc::index::{KeyTooLong, OrderedIndex as _};
 use mvcc::{LaidOut, Newest, pin};
@@ -68,6 +68,8 @@ type Keys = SmallVec<[Vec<u8>; 2]>;
 enum CannotEnter {
     Duplicate(LayoutId, Vec<u8>),
     TooLong(KeyTooLong),
+    /// Its key cannot be computed.
+    Refused(Box<Error>),
 }
 
 impl Drop for Build {
@@ -84,7 +86,7 @@ impl Build {
         keys.clear();
         for (layout, tuple) in versions {
             let mut key = Vec::new();
-            shape.key(&self.index.desc, *layout, tuple, &mut key);
+            shape.key(&self.index, *layout, tuple, &mut key);
             if !keys.contains(&key) {
                 keys.push(key);
             }
@@ -95,12 +97,18 @@ impl Build {
     fn row(&self, shape: &Shape, row: base::RowId, own: TxnId, keys: &mut Keys) -> Result<(), CannotEnter> {
         let (desc, rows) = (&self.index.desc, &self.store.rows);
         let guard = pin();
+        if self.index.code.is_some()
+            && let Newest::Live(version) = rows.newest(row, Some(own), &guard)
+        {
+            let key = shape.new_key(&self.index, version.layout, version.tuple, &mut Vec::new());
+            key.map_err(|error| CannotEnter::Refused(Box::new(error)))?;
+        }
         let versions = rows.versions(row, &guard);
         if desc.unique
             && let Newest::Live(version) = rows.newest(row, Some(own), &guard)
         {
             let mut key = Vec::new();
-            let has_null = shape.key(desc, version.layout, version.tuple, &mut key);
+            let has_null = shape.key(&self.index, version.layout, version.tuple, &mut key) || key.is_empty();
             let taken = |entered| matches!(entered, Some(unique::Entered::Duplicate(_)));
             if !has_null && taken(unique::conflict(shape, rows, &self.index, &key, row, own)) {
                 return Err(CannotEnter::Duplicate(version.layout, version.tuple.to_vec()));
@@ -110,14 +118,14 @@ impl Build {
         if keys.len() > 1 {
             rows.mark_keys_diverged(row, &guard);
         }
-        for key in keys.iter() {
+        for key in keys.iter().filter(|key| !key.is_empty()) {
             self.index.tree.insert(key, row).map_err(CannotEnter::TooLong)?;
         }
         let left = rows.versions(row, &guard);
         if left.len() < versions.len() {
             let entered = std::mem::take(keys);
             self.keys_of(shape, &left, keys);
-            for key in entered.iter().filter(|key| !keys.contains(key)) {
+            for key in entered.iter().filter(|key| !key.is_empty() && !keys.contains(key)) {
                 self.index.tree.remove(key, row);
             }
         }
@@ -134,18 +142,54 @@ pub(crate) fn initial() -> Catalog {
         CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner, comment: None })
     };
     let database = DatabaseDesc { oid: oids::DATABASE_POSTGRES, name: "postgres".to_string(), owner, comment: None };
-    let role = RoleDesc { oid: owner, name: "postgres".to_string(), login: true, superuser: true, password: None };
     for object in [
         CatalogObject::Database(database),
-        CatalogObject::Role(role),
+        CatalogObject::Role(RoleDesc::first(owner, "postgres")),
         schema(oids::SCHEMA_PG_CATALOG, Oid::INVALID, "pg_catalog"),
         schema(oids::SCHEMA_INFORMATION_SCHEMA, Oid::INVALID, "information_schema"),
-        schema(oids::SCHEMA_PUBLIC, oids::DATABASE_POSTGRES, "public"),
+        CatalogObject::Schema(SchemaDesc {
+            oid: oids::SCHEMA_PUBLIC,
+            database: oids::DATABASE_POSTGRES,
+            name: "public".to_string(),
+            owner: oids::ROLE_DATABASE_OWNER,
+            comment: None,
+        }),
     ] {
         catalog.put(Arc::new(object));
     }
+    for (oid, name, member_of) in PREDEFINED {
+        let membership = |&role| Membership { role, grantor: owner, admin: false };
+        let member_of = member_of.iter().map(membership).collect();
+        catalog.put(Arc::new(CatalogObject::Role(RoleDesc { member_of, ..RoleDesc::new(*oid, *name) })));
+    }
+    for (schema, owner, grants) in [
+        (oids::SCHEMA_PG_CATALOG, owner, Privileges::USAGE),
+        (oids::SCHEMA_INFORMATION_SCHEMA, owner, Privileges::USAGE),
+        (oids::SCHEMA_PUBLIC, oids::ROLE_DATABASE_OWNER, Privileges::USAGE),
+    ] {
+        let item = |grantee, privileges| AclItem { grantee, grantor: owner, privileges, grantable: Privileges::NONE };
+        let items = Some(vec![item(owner, Privileges::USAGE | Privileges::CREATE), item(Oid::INVALID, grants)]);
+        let list = PrivilegesDesc { items, ..PrivilegesDesc::initial(schema) };
+        catalog.put(Arc::new(CatalogObject::Privileges(list)));
+    }
     catalog
 }
+
+/// Roles that exist from the start, with what they are members of.
+const PREDEFINED: &[(Oid, &str, &[Oid])] = &[
+    (oids::ROLE_DATABASE_OWNER, "pg_database_owner", &[]),
+    (oids::ROLE_READ_ALL_DATA, "pg_read_all_data", &[]),
+    (oids::ROLE_WRITE_ALL_DATA, "pg_write_all_data", &[]),
+    (oids::ROLE_MONITOR, "pg_monitor", &[oids::ROLE_READ_ALL_SETTINGS, oids::ROLE_READ_ALL_STATS, Oid(3377)]),
+    (oids::ROLE_READ_ALL_SETTINGS, "pg_read_all_settings", &[]),
+    (oids::ROLE_READ_ALL_STATS, "pg_read_all_stats", &[]),
+    (Oid(3377), "pg_stat_scan_tables", &[]),
+    (Oid(4569), "pg_read_server_files", &[]),
+    (Oid(4570), "pg_write_server_files", &[]),
+    (Oid(4571), "pg_execute_server_program", &[]),
+    (oids::ROLE_SIGNAL_BACKEND, "pg_signal_backend", &[]),
+    (Oid(4544), "pg_checkpoint", &[]),
+];
 
 /// Applies changes in order.
 pub(crate) fn apply(catalog: &mut Catalog, changes: &[(Oid, Option<Arc<CatalogObject>>)]) {
@@ -293,7 +337,11 @@ impl Transaction {
             None => {
                 // New, truncated or rewritten: its indexes, if any, start empty and fill with the rows.
                 let catalog = self.own_catalog();
-                let indexes = catalog.indexes(table.oid).cloned();
+                let compiler = inner.compiler.as_deref();
+                let indexes = catalog.indexes(table.oid);
+                let indexes = indexes
+                    .map(|desc| IndexStore::empty(&inner.store, compiler, &catalog, table, desc.clone()))
+                    .collect::<Result<Vec<_>>>()?;
                 let store = Arc::new(TableStore::new(&inner.store, table, indexes));
                 inner.tables.write().insert(store.id, Arc::clone(&store));
                 self.definitions.made.push(Made::Storage(store));
@@ -312,7 +360,8 @@ impl Transaction {
             // Renamed, or made again with fresh storage: its entries are there.
             return Ok(Step::Ready(()));
         }
-        let built = IndexStore::empty(&self.shard.0.store, index.clone());
+        let inner = &self.shard.0;
+        let built = IndexStore::empty(&inner.store, inner.compiler.as_deref(), &catalog, table, index.clone())?;
         store.begin_index(&built);
         self.definitions.build =
             Some(Build { index: built, next: base::RowId(0), end: store.rows.end(), store, done: false });
@@ -347,12 +396,13 @@ impl Transaction {
         let desc = &build.index.desc;
         let (layout, tuple) = match why {
             CannotEnter::TooLong(key) => return unique::too_long(&build.index, key),
+            CannotEnter::Refused(error) => return *error,
             CannotEnter::Duplicate(layout, tuple) => (layout, tuple),
         };
         let catalog = self.own_catalog();
         let Some(table) = catalog.table(desc.table) else { return Error::internal("the table went away") };
         Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{}\"", desc.name))
-            .detail(format!("Key {} is duplicated.", shape.key_text(table, desc, layout, &tuple)))
+            .detail(format!("Key {} is duplicated.", shape.key_text(table, &build.index, layout, &tuple)))
             .schema(unique::schema_of(&catalog, table))
             .table(&table.name)
             .constraint(&desc.name)

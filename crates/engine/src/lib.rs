@@ -18,6 +18,7 @@
 mod advisory;
 mod catalog;
 mod commit;
+mod figures;
 mod gate;
 mod locks;
 mod prepared;
@@ -32,4 +33,5 @@ mod storage;
 mod txn;
 mod unique;
 
+pub use figures::Figures;
 pub use shard::{Shard, ShardOptions};

@@ -304,8 +304,8 @@ fn has_other_keys(table: &TableStore, old: (LayoutId, &[u8]), new: (LayoutId, &[
     now.indexes.iter().any(|index| {
         before.clear();
         after.clear();
-        now.shape.key(&index.desc, old.0, old.1, &mut before);
-        now.shape.key(&index.desc, new.0, new.1, &mut after);
+        now.shape.key(index, old.0, old.1, &mut before);
+        now.shape.key(index, new.0, new.1, &mut after);
         before != after
     })
 }
@@ -316,7 +316,11 @@ fn enter_keys(table: &TableStore, row: RowId, layout: LayoutId, tuple: &[u8]) {
     let mut key = Vec::new();
     for index in now.indexes.iter() {
         key.clear();
-        now.shape.key(&index.desc, layout, tuple, &mut key);
+        now.shape.key(index, layout, tuple, &mut key);
+        if key.is_empty() {
+            // A partial index that does not have the row.
+            continue;
+        }
         let added = index.tree.insert(&key, row);
         base::invariant!(added.is_ok(), "a key of row {row} was accepted once");
     }

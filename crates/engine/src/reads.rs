@@ -482,8 +482,8 @@ fn is_in_span(store: &Arc<TableStore>, row: RowId, span: &Span) -> bool {
             let mut key = Vec::new();
             store.rows.versions(row, &guard).iter().any(|(layout, tuple)| {
                 key.clear();
-                shape.key(&index.desc, *layout, tuple, &mut key);
-                range.contains(&key)
+                shape.key(index, *layout, tuple, &mut key);
+                !key.is_empty() && range.contains(&key)
             })
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use base::{RowId, Timestamp, TxnId};
-use engine_api::{Catalog, CatalogObject, TableDesc, oids};
+use engine_api::{Catalog, CatalogObject, IndexCompiler, PrivilegesDesc, TableDesc, oids};
 use env::World;
 use mvcc::index::OrderedIndex as _;
 use mvcc::{Newest, Store, StoreOptions, pin};
@@ -152,14 +152,16 @@ impl Replay {
     }
 
     fn put(&mut self, object: CatalogObject) {
-        self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
+        if object.oid().0 & PrivilegesDesc::ATTACHED == 0 {
+            self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
+        }
         if let CatalogObject::Table(table) = &object
             && table.is_stored()
         {
             let id = storage_id(table);
             let store = &self.store;
             self.tables.retain(|other, _| other.table != id.table || *other == id);
-            self.tables.entry(id).or_insert_with(|| Arc::new(TableStore::new(store, table, std::iter::empty())));
+            self.tables.entry(id).or_insert_with(|| Arc::new(TableStore::new(store, table, Vec::new())));
         }
         self.catalog.put(Arc::new(object));
     }
@@ -199,6 +201,7 @@ pub(crate) fn open(
     let (log, replayed) = Log::open(world, driver, base::Lsn(0), &mut |record| replay.record(record), on_failure)?;
     replay.store.start_ids_after(replayed.last_txn);
     let restoring = replay.restore().map_err(DriverError::Corrupt)?;
+    let compiler = options.compiler;
     let Replay { store, catalog, mut tables, sequences, next_oid, .. } = replay;
     store.advance_horizon(replayed.last_ts);
     store.raise_durable(replayed.last_ts);
@@ -207,10 +210,12 @@ pub(crate) fn open(
         base::invariant!(alone.is_some(), "nobody has a table open while its log is read");
         alone.into_iter().for_each(TableStore::settle);
         if let Some(table) = catalog.table(rows.id.table) {
-            finish_table(&store, &catalog, table, rows);
+            let code = compiler.as_deref();
+            finish_table(&store, code, &catalog, table, rows).map_err(|e| DriverError::Corrupt(e.to_string()))?;
         }
     }
     let inner = Inner {
+        compiler,
         store,
         log,
         gates: Gates::new(replayed.last_ts),
@@ -237,17 +242,26 @@ pub(crate) fn open(
 }
 
 /// Gives a table its shape and its indexes their entries.
-fn finish_table(memory: &Store, catalog: &Catalog, table: &TableDesc, store: &TableStore) {
+fn finish_table(
+    memory: &Store,
+    compiler: Option<&dyn IndexCompiler>,
+    catalog: &Catalog,
+    table: &TableDesc,
+    store: &TableStore,
+) -> base::Result<()> {
     let shape = Arc::new(crate::shape::Shape::of(table));
     store.upkeep.replace_shape(Arc::clone(&shape));
     for desc in catalog.indexes(table.oid) {
-        let index = crate::storage::IndexStore::empty(memory, desc.clone());
+        let index = crate::storage::IndexStore::empty(memory, compiler, catalog, table, desc.clone())?;
         let mut key = Vec::new();
         let guard = pin();
         for row in 0..store.rows.end().0 {
             if let Newest::Live(version) = store.rows.newest(RowId(row), None, &guard) {
                 key.clear();
-                shape.key(desc, version.layout, version.tuple, &mut key);
+                shape.key(&index, version.layout, version.tuple, &mut key);
+                if key.is_empty() {
+                    continue;
+                }
                 let added = index.tree.insert(&key, RowId(row));
                 base::invariant!(added.is_ok(), "a key of row {row} was accepted once");
             }
@@ -255,4 +269,5 @@ fn finish_table(memory: &Store, catalog: &Catalog, table: &TableDesc, store: &Ta
         drop(guard);
         store.add_index(index);
     }
+    Ok(())
 }

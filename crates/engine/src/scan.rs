@@ -174,7 +174,7 @@ impl Scan for IndexScan {
                         newest = newest.max(version.ts);
                         if version.keys_diverged {
                             scratch.clear();
-                            handle.shape.key(&self.index.desc, version.layout, version.tuple, &mut scratch);
+                            handle.shape.key(&self.index, version.layout, version.tuple, &mut scratch);
                             if scratch != key {
                                 continue;
                             }

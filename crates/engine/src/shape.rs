@@ -2,11 +2,14 @@
 //!
 //! Responsible for: layouts by id, columns that older tuples lack, index keys of a tuple.
 //! Not responsible for: rows and entries themselves ([`crate::storage`]).
+//! An index that has some rows only gives the others an empty key, which no entry has.
 //! Invariant: for a layout of the table, [`Shape::key`] of a tuple is the same bytes that `sql` encodes for the same values.
 
-use base::{LayoutId, Oid};
-use engine_api::{IndexDesc, TableDesc};
+use base::{LayoutId, Oid, Result};
+use engine_api::{IndexCode, IndexDesc, TableDesc};
 use types::{ColumnType, Datum, DatumRef, InputContext, OutputSettings, RowLayout, RowRef};
+
+use crate::storage::IndexStore;
 
 /// One layout of a table, with the place of each column in it.
 #[derive(Debug)]
@@ -77,8 +80,71 @@ impl Shape {
         }
     }
 
-    /// Appends the key of a tuple in an index. Answers whether a key column is NULL.
-    pub fn key(&self, index: &IndexDesc, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> bool {
+    /// Appends the key of a tuple in an index: nothing if the index does not have it. Answers whether a key column is NULL.
+    ///
+    /// REQUIRES that the tuple was accepted once ([`Shape::new_key`]).
+    #[inline]
+    pub fn key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> bool {
+        if let Some(code) = &index.code {
+            // What cannot be computed was never entered.
+            return self.computed_key(&index.desc, &**code, layout, tuple, out).unwrap_or(false);
+        }
+        self.plain_key(&index.desc, layout, tuple, out)
+    }
+
+    /// [`Shape::key`] of a tuple that is to be written.
+    ///
+    /// # Errors
+    /// Those of the index's expressions.
+    #[inline]
+    pub fn new_key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        match &index.code {
+            Some(code) => self.computed_key(&index.desc, &**code, layout, tuple, out),
+            None => Ok(self.plain_key(&index.desc, layout, tuple, out)),
+        }
+    }
+
+    /// The values that an index computes of a tuple; `None` if it does not have it.
+    fn compute(&self, code: &dyn IndexCode, layout: LayoutId, tuple: &[u8]) -> Result<Option<Vec<Datum>>> {
+        let mut row = vec![Datum::Null; self.columns.len()];
+        for &number in code.columns() {
+            let value = self.column(layout, tuple, number, |value, _| value.to_owned());
+            if let Some(slot) = row.get_mut(number as usize - 1) {
+                *slot = value;
+            }
+        }
+        let mut values = Vec::new();
+        Ok(code.compute(&row, &mut values)?.then_some(values))
+    }
+
+    #[inline(never)]
+    fn computed_key(
+        &self,
+        index: &IndexDesc,
+        code: &dyn IndexCode,
+        layout: LayoutId,
+        tuple: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let Some(values) = self.compute(code, layout, tuple)? else { return Ok(false) };
+        let mut computed = values.iter().zip(&index.expressions);
+        let mut any_null = false;
+        for key in &index.keys {
+            if key.column == 0 {
+                let Some((value, expression)) = computed.next() else { continue };
+                any_null |= value.is_null();
+                types::encode_key(value.as_ref(), expression.type_oid, key.descending, key.nulls_first, out);
+                continue;
+            }
+            self.column(layout, tuple, key.column, |value, ty| {
+                any_null |= value.is_null();
+                types::encode_key(value, ty, key.descending, key.nulls_first, out);
+            });
+        }
+        Ok(any_null)
+    }
+
+    fn plain_key(&self, index: &IndexDesc, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> bool {
         let mut any_null = false;
         for key in &index.keys {
             self.column(layout, tuple, key.column, |value, ty| {
@@ -90,12 +156,32 @@ impl Shape {
     }
 
     /// `Key (a, b)=(1, x) already exists.`: the text of a key for error details.
-    pub fn key_text(&self, table: &TableDesc, index: &IndexDesc, layout: LayoutId, tuple: &[u8]) -> String {
+    pub fn key_text(&self, table: &TableDesc, index: &IndexStore, layout: LayoutId, tuple: &[u8]) -> String {
         let settings = OutputSettings::default();
         let mut names = Vec::new();
         let mut values = Vec::new();
-        for key in &index.keys {
-            names.push(table.columns.get(key.column as usize - 1).map_or("", |c| c.name.as_str()));
+        let code = index.code.as_deref();
+        let computed = code.and_then(|code| self.compute(code, layout, tuple).ok().flatten()).unwrap_or_default();
+        let mut computed = computed.iter().zip(&index.desc.expressions);
+        for key in &index.desc.keys {
+            if key.column == 0 {
+                let Some((value, expression)) = computed.next() else { continue };
+                let mut text = Vec::new();
+                if value.is_null() {
+                    text.extend_from_slice(b"null");
+                } else {
+                    let _ = types::write_text(value.as_ref(), expression.type_oid, &settings, &mut text);
+                }
+                // A call is shown as it is, anything else in parentheses.
+                let call = expression.text.ends_with(')') && !expression.text.starts_with('(');
+                let shown = if call { expression.text.clone() } else { format!("({})", expression.text) };
+                names.push(shown.into());
+                values.push(String::from_utf8_lossy(&text).into_owned());
+                continue;
+            }
+            names.push(std::borrow::Cow::Borrowed(
+                table.columns.get(key.column as usize - 1).map_or("", |c| c.name.as_str()),
+            ));
             values.push(self.column(layout, tuple, key.column, |value, ty| {
                 let mut text = Vec::new();
                 if value.is_null() {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{Error, Lsn, Oid, Result, SqlState, Timestamp};
 use engine_api::{
-    AdvisoryLocks, Catalog, CommitOutcome, Engine, LockRow, MemoryUse, PreparedTransaction, SequenceDesc,
-    SequenceState, Step, TableDesc, Txn, TxnOptions,
+    AdvisoryLocks, Catalog, CommitOutcome, Engine, IndexCompiler, LockRow, MemoryUse, PreparedTransaction,
+    SequenceDesc, SequenceState, Step, TableDesc, Txn, TxnOptions,
 };
 use env::World;
 use mvcc::Store;
@@ -28,17 +28,25 @@ use crate::txn::Transaction;
 use crate::unique::Stripes;
 
 /// How a shard is opened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct ShardOptions {
     /// Budget of memory for rows and index nodes in bytes; writes are refused beyond it (53200), deletes never are.
     pub memory_limit: u64,
     /// Sizes of the log's files.
     pub log: redo::FileOptions,
+    /// Makes the code of indexes over expressions and of partial ones; without it there are none.
+    pub compiler: Option<Arc<dyn IndexCompiler>>,
+}
+
+impl std::fmt::Debug for ShardOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShardOptions").field("memory_limit", &self.memory_limit).field("log", &self.log).finish()
+    }
 }
 
 impl Default for ShardOptions {
     fn default() -> ShardOptions {
-        ShardOptions { memory_limit: 8 << 30, log: redo::FileOptions::default() }
+        ShardOptions { memory_limit: 8 << 30, log: redo::FileOptions::default(), compiler: None }
     }
 }
 
@@ -80,6 +88,7 @@ impl CurrentCatalog {
 
 /// State of the shard behind all transactions.
 pub(crate) struct Inner {
+    pub compiler: Option<Arc<dyn IndexCompiler>>,
     pub store: Store,
     pub log: Log,
     pub gates: Gates,
@@ -258,6 +267,18 @@ impl Engine for Shard {
         let catalog = self.catalog();
         let storage = catalog.table(table).and_then(|desc| self.0.storage(desc).ok());
         storage.map_or(0, |s| s.rows.row_count())
+    }
+
+    fn relation_bytes(&self, relation: Oid) -> Option<u64> {
+        let catalog = self.catalog();
+        if let Some(desc) = catalog.table(relation) {
+            let held = self.0.storage(desc).ok()?.rows.memory();
+            return Some(held.headers + held.versions);
+        }
+        let index = catalog.index(relation)?;
+        let storage = self.0.storage(catalog.table(index.table)?).ok()?;
+        let current = storage.upkeep.current();
+        current.indexes.iter().find(|i| i.desc.oid == relation).map(|i| i.tree.memory_bytes() as u64)
     }
 
     fn memory(&self) -> MemoryUse {

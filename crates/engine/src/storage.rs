@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::{Oid, RowId};
-use engine_api::{IndexDesc, TableDesc, TableRef};
+use engine_api::{Catalog, IndexCode, IndexCompiler, IndexDesc, TableDesc, TableRef};
 use mvcc::index::{BTreeIndex, OrderedIndex as _};
 use mvcc::{LaidOut, RowGarbage, Store, Table};
 use parking_lot::RwLock;
@@ -19,6 +19,8 @@ pub struct IndexStore {
     pub desc: IndexDesc,
     /// Its entries.
     pub tree: BTreeIndex,
+    /// What its expressions and its condition compute, if it has any.
+    pub code: Option<Arc<dyn IndexCode>>,
 }
 
 impl std::fmt::Debug for IndexStore {
@@ -90,13 +92,13 @@ impl RowGarbage for Upkeep {
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
         for index in current.indexes.iter().chain(&current.building) {
             gone.clear();
-            current.shape.key(&index.desc, removed.0, removed.1, &mut gone);
+            current.shape.key(index, removed.0, removed.1, &mut gone);
             let still_used = remaining.iter().any(|(layout, tuple)| {
                 kept.clear();
-                current.shape.key(&index.desc, *layout, tuple, &mut kept);
+                current.shape.key(index, *layout, tuple, &mut kept);
                 kept == gone
             });
-            if !still_used {
+            if !still_used && !gone.is_empty() {
                 index.tree.remove(&gone, row);
             }
         }
@@ -121,8 +123,7 @@ pub fn storage_id(table: &TableDesc) -> StorageId {
 
 impl TableStore {
     /// Empty storage with these indexes.
-    pub fn new(store: &Store, table: &TableDesc, indexes: impl Iterator<Item = IndexDesc>) -> TableStore {
-        let indexes = indexes.map(|desc| IndexStore::empty(store, desc)).collect();
+    pub fn new(store: &Store, table: &TableDesc, indexes: Vec<Arc<IndexStore>>) -> TableStore {
         let upkeep = Arc::new(Upkeep::new(Shape::of(table), indexes));
         let rows = store.new_table(table.oid, upkeep.clone());
         TableStore { id: storage_id(table), rows: Arc::new(rows), upkeep }
@@ -172,8 +173,25 @@ impl TableStore {
 
 impl IndexStore {
     /// An index without entries, charged to the budget of `store`.
-    pub fn empty(store: &Store, desc: IndexDesc) -> Arc<IndexStore> {
-        Arc::new(IndexStore { desc, tree: BTreeIndex::charged_to(Arc::clone(store.memory())) })
+    ///
+    /// # Errors
+    /// If it needs code and there is none to be had.
+    pub fn empty(
+        store: &Store,
+        compiler: Option<&dyn IndexCompiler>,
+        catalog: &Catalog,
+        table: &TableDesc,
+        desc: IndexDesc,
+    ) -> base::Result<Arc<IndexStore>> {
+        let code = match desc.needs_code() {
+            false => None,
+            true => {
+                let compiler =
+                    compiler.ok_or_else(|| base::Error::unsupported("this engine has no code for indexes"))?;
+                Some(compiler.compile(catalog, table, &desc)?)
+            }
+        };
+        Ok(Arc::new(IndexStore { desc, tree: BTreeIndex::charged_to(Arc::clone(store.memory())), code }))
     }
 }
 
@@ -219,11 +237,11 @@ impl TableHandle {
     /// Whether two versions of a row have the same keys in all unique indexes.
     pub fn same_keys(&self, a: &mvcc::ReadVersion<'_>, b: &mvcc::ReadVersion<'_>) -> bool {
         let (mut left, mut right) = (Vec::new(), Vec::new());
-        self.indexes.iter().filter(|index| index.desc.unique).all(|index| {
+        self.indexes.iter().filter(|index| index.desc.unique && index.code.is_none()).all(|index| {
             left.clear();
             right.clear();
-            self.shape.key(&index.desc, a.layout, a.tuple, &mut left);
-            self.shape.key(&index.desc, b.layout, b.tuple, &mut right);
+            self.shape.key(index, a.layout, a.tuple, &mut left);
+            self.shape.key(index, b.layout, b.tuple, &mut right);
             left == right
         })
     }

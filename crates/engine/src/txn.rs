@@ -167,8 +167,10 @@ impl Transaction {
         let mut key = Vec::new();
         for index in entered.iter().map(|&at| &handle.indexes[at]) {
             key.clear();
-            handle.shape.key(&index.desc, layout, tuple, &mut key);
-            index.tree.remove(&key, row);
+            handle.shape.key(index, layout, tuple, &mut key);
+            if !key.is_empty() {
+                index.tree.remove(&key, row);
+            }
         }
     }
 
@@ -239,11 +241,18 @@ impl Transaction {
             let key = &mut self.keys.1;
             let mut entered = Entries::new();
             let mut blocked = None;
+            let mut refused = None;
             for at in arbiter_first.into_iter().chain((0..handle.indexes.len()).filter(|at| Some(*at) != arbiter_first))
             {
                 let index = &handle.indexes[at];
                 key.clear();
-                let has_null = handle.shape.key(&index.desc, layout, tuple, key);
+                let has_null = match handle.shape.new_key(index, layout, tuple, key) {
+                    Ok(has_null) => has_null,
+                    Err(error) => {
+                        refused = Some(error);
+                        break;
+                    }
+                };
                 match unique::enter(&self.shard.0.stripes, handle, index, key, has_null, row, own) {
                     Entered::Done(_) => entered.push(at),
                     other => {
@@ -251,6 +260,11 @@ impl Transaction {
                         break;
                     }
                 }
+            }
+            if let Some(error) = refused {
+                Transaction::remove_entries(handle, &entered, row, layout, tuple);
+                self.shard.0.store.undo_to(core, mark);
+                return Err(error);
             }
             let Some((index, why)) = blocked else {
                 record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
@@ -372,6 +386,8 @@ impl Transaction {
                 _ => return Err(Error::internal(format!("update of row {row} that is not there"))),
             }
         };
+        // Keys that are computed may be refused: that is known before anything is written.
+        let has_code = handle.indexes.iter().any(|index| index.code.is_some());
         // Who has waited looks first whether the way is free: to write and undo again would wake others for nothing.
         let mut look_first = self.core.as_ref().is_some_and(|core| core.is_waiting());
         loop {
@@ -384,16 +400,16 @@ impl Transaction {
             for index in handle.indexes.iter() {
                 before.clear();
                 after.clear();
-                handle.shape.key(&index.desc, old_layout, old, before);
-                let has_null = handle.shape.key(&index.desc, layout, tuple, after);
+                handle.shape.key(index, old_layout, old, before);
+                let has_null = handle.shape.new_key(index, layout, tuple, after)?;
                 if before == after {
                     continue;
                 }
                 differs = true;
-                if !look_first {
+                if !look_first && !has_code {
                     break;
                 }
-                if index.desc.unique && !has_null {
+                if look_first && index.desc.unique && !has_null && !after.is_empty() {
                     let conflict = unique::conflict(&handle.shape, &handle.store.rows, index, after, row, own);
                     blocked = conflict.map(|conflict| (index, conflict));
                 }
@@ -410,8 +426,8 @@ impl Transaction {
                 for (at, index) in changing.iter().enumerate() {
                     before.clear();
                     after.clear();
-                    handle.shape.key(&index.desc, old_layout, old, before);
-                    let has_null = handle.shape.key(&index.desc, layout, tuple, after);
+                    handle.shape.key(index, old_layout, old, before);
+                    let has_null = handle.shape.key(index, layout, tuple, after);
                     if before == after {
                         continue;
                     }
@@ -464,7 +480,7 @@ impl Transaction {
         let Some(reads) = &self.reads else { return };
         let is_only = index.desc.unique && out.len() == first + 1 && {
             let row = out.row(first);
-            !handle.shape.key(&index.desc, row.layout, row.tuple, &mut Vec::new())
+            !handle.shape.key(index, row.layout, row.tuple, &mut Vec::new())
         };
         let mut reads = reads.lock();
         if !is_only {
@@ -517,7 +533,7 @@ impl Transaction {
                 seen = seen.max(version.ts);
                 if version.keys_diverged {
                     scratch.clear();
-                    handle.shape.key(&index.desc, version.layout, version.tuple, &mut scratch);
+                    handle.shape.key(index, version.layout, version.tuple, &mut scratch);
                     if scratch != key {
                         continue;
                     }

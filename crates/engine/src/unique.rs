@@ -75,7 +75,7 @@ fn has_key(shape: &Shape, index: &IndexStore, version: &ReadVersion<'_>, key: &[
         return true;
     }
     scratch.clear();
-    shape.key(&index.desc, version.layout, version.tuple, scratch);
+    shape.key(index, version.layout, version.tuple, scratch);
     scratch == key
 }
 
@@ -95,7 +95,7 @@ fn is_written(
     let above = versions.iter().take_while(|(_, tuple)| decided.is_none_or(|d| !std::ptr::eq(d.tuple, *tuple)));
     above.into_iter().any(|(layout, tuple)| {
         found.clear();
-        shape.key(&index.desc, *layout, tuple, &mut found);
+        shape.key(index, *layout, tuple, &mut found);
         found == key
     })
 }
@@ -140,6 +140,10 @@ pub fn enter(
     row: RowId,
     own: TxnId,
 ) -> Entered {
+    if key.is_empty() {
+        // The index does not have such rows.
+        return Entered::Done(false);
+    }
     if !index.desc.unique || has_null {
         return insert(index, key, row);
     }
@@ -159,7 +163,7 @@ pub fn schema_of(catalog: &Catalog, table: &engine_api::TableDesc) -> String {
 pub fn violation(catalog: &Catalog, handle: &TableHandle, index: &IndexStore, layout: LayoutId, tuple: &[u8]) -> Error {
     let table = catalog.table(handle.desc.oid).unwrap_or(&handle.desc);
     let name = catalog.index(index.desc.oid).map_or(&index.desc.name, |desc| &desc.name);
-    let key = handle.shape.key_text(table, &index.desc, layout, tuple);
+    let key = handle.shape.key_text(table, index, layout, tuple);
     Error::new(SqlState::UNIQUE_VIOLATION, format!("duplicate key value violates unique constraint \"{name}\""))
         .detail(format!("Key {key} already exists."))
         .schema(schema_of(catalog, table))

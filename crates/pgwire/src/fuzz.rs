@@ -1,6 +1,6 @@
 //! One entry for fuzzers: every decoder over the same bytes.
 
-use crate::auth::scram::{Exchange, Verifier};
+use crate::auth::scram::{Channel, Exchange, Verifier};
 use crate::proto::{self, Frontend};
 
 /// Decodes `bytes` in every way a client could make the server do it. Must return, whatever they are.
@@ -19,10 +19,10 @@ pub fn fuzz_decode(bytes: &[u8]) {
         unread = &unread[frame.total()..];
     }
     let verifier = std::str::from_utf8(bytes).ok().and_then(Verifier::parse);
-    if let Ok(exchange) = Exchange::start(bytes, verifier, &[1; 32], &[2; 32]) {
+    if let Ok(exchange) = Exchange::start(bytes, verifier, &[1; 32], &[2; 32], Channel::default()) {
         let _ = exchange.finish(bytes);
     }
-    if let Ok(exchange) = Exchange::start(b"n,,n=,r=a", None, &[1; 32], &[2; 32]) {
+    if let Ok(exchange) = Exchange::start(b"n,,n=,r=a", None, &[1; 32], &[2; 32], Channel::default()) {
         let _ = exchange.finish(bytes);
     }
 }

@@ -22,6 +22,7 @@ pub mod proto;
 mod registry;
 mod server;
 mod session;
+mod tls;
 
 pub use auth::scram;
 pub use fuzz::fuzz_decode;
@@ -31,3 +32,4 @@ pub use proto::{Bind, Column, Format, Formats, ParamTypes, Parse, Startup, Value
 pub use registry::{BackendKey, CancelHandle, Registry};
 pub use server::{Server, ServerConfig};
 pub use session::{AuthPlan, Backend, DurableHorizon, Peer, Session, TransactionStatus};
+pub use tls::{CertificateHash, Encryption, Tls};

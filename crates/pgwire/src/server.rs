@@ -31,6 +31,7 @@ use crate::conn::{self, Arrival, Newcomer, Options, Parked};
 use crate::outbox::{MakeSendMany, Outbox, Wire};
 use crate::proto::{self, Initial};
 use crate::registry::{BackendKey, Registry};
+use crate::tls::Greeted;
 use crate::{Backend, Peer};
 
 /// Bytes of a cancel request.
@@ -487,6 +488,7 @@ impl<B: Backend + 'static> Core<B> {
         match connection {
             Arriving::New(Incoming::Tcp(stream, peer), refuse) => {
                 let Ok(stream) = TcpStream::from_std(stream) else { return };
+                let Some(stream) = self.encrypted(stream, peer, &refuse).await else { return };
                 let newcomer = Newcomer { peer: &Peer::Tcp(peer), registry, refuse };
                 let stream = Wire::new(stream, self.outbox.clone());
                 self.attend_tcp(Arrival::New { stream, newcomer }).await;
@@ -500,6 +502,25 @@ impl<B: Backend + 'static> Core<B> {
                 let Ok(parked) = parked.with_stream(wire) else { return };
                 self.attend_tcp(Arrival::Parked(parked)).await;
             }
+        }
+    }
+
+    /// Serves a connection to its end if its client asks for encryption and there is a certificate; otherwise answers it.
+    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, refuse: &Option<Error>) -> Option<TcpStream> {
+        let Some(tls) = &self.options.tls else { return Some(stream) };
+        // A handshake that fails, or takes too long, ends the connection without a word, as there is none in common.
+        match tokio::time::timeout(self.options.login_timeout, tls.greet(stream)).await {
+            Ok(Ok(Greeted::Plain(stream))) => Some(stream),
+            Ok(Ok(Greeted::Encrypted(stream, encryption))) => {
+                let peer = Peer::Tls(peer, encryption);
+                conn::serve(stream, &peer, &self.backend, &self.registry, &self.options, refuse.clone()).await;
+                None
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(%error, %peer, "a connection could not be encrypted");
+                None
+            }
+            Err(_) => None,
         }
     }
 

@@ -10,12 +10,15 @@ use crate::Out;
 use crate::auth::scram::Verifier;
 use crate::proto::{Bind, Parse, Startup};
 use crate::registry::{BackendKey, CancelHandle};
+use crate::tls::Encryption;
 
 /// Where a client sits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// Connected by TCP.
     Tcp(SocketAddr),
+    /// Connected by TCP and encrypted.
+    Tls(SocketAddr, Encryption),
     /// Connected by a Unix socket.
     Unix,
 }

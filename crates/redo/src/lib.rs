@@ -25,5 +25,5 @@ mod record;
 pub use driver::{Batch, DriverError, Limits, Mark, ReplicatedLog};
 pub use durable::DurableWatch;
 pub use file::{FileLog, FileOptions};
-pub use log::{Log, LogStats, Replayed, Reservation, Reserve};
+pub use log::{GROUP_BUCKETS, Log, LogStats, Replayed, Reservation, Reserve};
 pub use record::{Record, RecordKind};

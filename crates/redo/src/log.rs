@@ -68,6 +68,19 @@ pub struct LogStats {
     pub bytes: u64,
     /// Nanoseconds spent waiting for the driver.
     pub flush_nanos: u64,
+    /// Groups by records: those of at most 1, 2, 4, … records, and of more.
+    pub groups_by_records: [u64; GROUP_BUCKETS],
+    /// Groups by the time they took: at most 64, 128, 256, … microseconds, and longer.
+    pub groups_by_time: [u64; GROUP_BUCKETS],
+}
+
+/// Classes by which groups are counted.
+pub const GROUP_BUCKETS: usize = 16;
+
+/// The class of a group by its size, where `first` is the largest of the first class.
+fn group_bucket(size: u64, first: u64) -> usize {
+    let times = size.div_ceil(first).max(1);
+    (times.next_power_of_two().ilog2() as usize).min(GROUP_BUCKETS - 1)
 }
 
 /// What opening a log found.
@@ -90,6 +103,7 @@ struct Gathered {
     /// Space that was set aside for transactions whose last record is here. It stays promised until the driver has used
     /// it: given back earlier, the same space would be promised twice, and the driver would meet a full disk.
     promised: u64,
+    records: u64,
 }
 
 struct Open {
@@ -122,6 +136,8 @@ struct Inner {
     prepare: (Mutex<bool>, Condvar),
     groups: AtomicU64,
     flush_nanos: AtomicU64,
+    groups_by_records: [AtomicU64; GROUP_BUCKETS],
+    groups_by_time: [AtomicU64; GROUP_BUCKETS],
 }
 
 impl std::fmt::Debug for Inner {
@@ -138,6 +154,14 @@ impl Inner {
     fn wake_waiting(&self) {
         let waiting = std::mem::take(&mut self.lock().waiting);
         waiting.into_iter().for_each(|wake| wake());
+    }
+
+    /// Counts a group that has become durable.
+    fn count_group(&self, nanos: u64, records: u64) {
+        self.flush_nanos.fetch_add(nanos, Ordering::Relaxed);
+        self.groups.fetch_add(1, Ordering::Relaxed);
+        self.groups_by_records[group_bucket(records, 1)].fetch_add(1, Ordering::Relaxed);
+        self.groups_by_time[group_bucket(nanos / 1000, 64)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Tells the preparer to look again.
@@ -214,6 +238,8 @@ impl Log {
             prepare: (Mutex::new(true), Condvar::new()),
             groups: AtomicU64::new(0),
             flush_nanos: AtomicU64::new(0),
+            groups_by_records: Default::default(),
+            groups_by_time: Default::default(),
         });
         let preparer = driver.preparer().map(|prepare| {
             let inner = Arc::clone(&inner);
@@ -327,9 +353,11 @@ impl Log {
         let fits = open.batches.back().is_some_and(|b| b.bytes.len() + len <= self.inner.batch_bytes_max);
         if !fits {
             let bytes = open.free.pop().unwrap_or_default();
-            open.batches.push_back(Gathered { bytes, promised: 0 });
+            open.batches.push_back(Gathered { bytes, promised: 0, records: 0 });
         }
-        let batch = &mut open.batches.back_mut().expect("pushed if there was none").bytes;
+        let gathered = open.batches.back_mut().expect("pushed if there was none");
+        gathered.records += 1;
+        let batch = &mut gathered.bytes;
         record::write_header(kind, payload.len(), txn, ts, batch);
         batch.extend_from_slice(payload);
         open.end = Lsn(open.end.0 + len as u64);
@@ -358,6 +386,8 @@ impl Log {
             records,
             bytes: end.0,
             flush_nanos: self.inner.flush_nanos.load(Ordering::Relaxed),
+            groups_by_records: self.inner.groups_by_records.each_ref().map(|n| n.load(Ordering::Relaxed)),
+            groups_by_time: self.inner.groups_by_time.each_ref().map(|n| n.load(Ordering::Relaxed)),
         }
     }
 
@@ -406,8 +436,7 @@ fn flush(inner: &Inner, driver: &mut dyn ReplicatedLog, window: usize, clock: &d
             end = Lsn(end.0 + batch.bytes.len() as u64);
         }
         driver.complete()?;
-        inner.flush_nanos.fetch_add(clock.monotonic_nanos() - began, Ordering::Relaxed);
-        inner.groups.fetch_add(1, Ordering::Relaxed);
+        inner.count_group(clock.monotonic_nanos() - began, group.iter().map(|batch| batch.records).sum());
         inner.durable.advance(end);
         inner.reserved.fetch_sub(group.iter().map(|batch| batch.promised).sum(), Ordering::AcqRel);
         let has_waiting = {
@@ -451,5 +480,18 @@ fn prepare_space(inner: &Inner, mut prepare: Box<dyn FnMut() -> Result<bool, Dri
             Err(_) => inner.full.store(true, Ordering::Release),
         }
         inner.wake_waiting();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_counted_in_the_class_they_fit() {
+        for (records, class) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1 << 14, 14), (u64::MAX / 4, 15)] {
+            assert_eq!(group_bucket(records, 1), class, "{records}");
+        }
+        assert_eq!((group_bucket(64, 64), group_bucket(65, 64), group_bucket(129, 64)), (0, 1, 2));
     }
 }

@@ -60,6 +60,22 @@ pub struct ServeOptions {
     #[arg(long, env = "NYALA_PASSWORD_FILE", value_name = "FILE")]
     pub password_file: Option<PathBuf>,
 
+    /// File with host rules in the form of PostgreSQL's pg_hba.conf; read again on SIGHUP and by pg_reload_conf().
+    #[arg(long, env = "NYALA_HBA", value_name = "FILE")]
+    pub hba: Option<PathBuf>,
+
+    /// Certificate chain in PEM: clients may then encrypt their connections. Read again on SIGHUP.
+    #[arg(long, env = "NYALA_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Private key of the certificate, in PEM.
+    #[arg(long, env = "NYALA_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Refuse connections over TCP that are not encrypted. With --hba, the file decides.
+    #[arg(long, env = "NYALA_TLS_REQUIRED", requires = "tls_cert")]
+    pub tls_required: bool,
+
     /// Connections beyond this are refused.
     #[arg(long, env = "NYALA_MAX_CONNECTIONS", value_name = "N", default_value_t = 300,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -69,9 +85,22 @@ pub struct ServeOptions {
     #[arg(long, env = "NYALA_MEMORY_LIMIT", value_name = "SIZE", default_value = "80%", value_parser = memory)]
     pub memory_limit: Memory,
 
+    /// Address of health and metrics over HTTP, or `off`. 127.0.0.1:8432 if not given; there a taken port is a warning only.
+    #[arg(long, env = "NYALA_HTTP", value_name = "ADDRESS:PORT|off", value_parser = http_address)]
+    pub http: Option<HttpAddress>,
+
     /// Threads that serve connections; one per processor, each kept on its own, if not given.
     #[arg(long, env = "NYALA_CORES", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub cores: Option<u16>,
+}
+
+/// Where HTTP is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpAddress {
+    /// Nowhere.
+    Off,
+    /// Here.
+    At(SocketAddr),
 }
 
 /// An amount of memory.
@@ -99,6 +128,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
     text.parse().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:5432, 0.0.0.0:5432 or [::1]:5432".to_string())
+}
+
+fn http_address(text: &str) -> Result<HttpAddress, String> {
+    match text {
+        "off" | "" => Ok(HttpAddress::Off),
+        text => address(text).map(HttpAddress::At),
+    }
 }
 
 fn memory(text: &str) -> Result<Memory, String> {
@@ -145,6 +181,8 @@ mod tests {
     fn addresses() {
         assert_eq!(address("localhost:5433").unwrap().to_string(), "127.0.0.1:5433");
         assert_eq!(address("[::1]:5432").unwrap().to_string(), "[::1]:5432");
+        assert_eq!(http_address("off"), Ok(HttpAddress::Off));
+        assert!(http_address("8432").is_err());
         assert!(address("5432").is_err() && address("example.org:5432").is_err());
     }
 }

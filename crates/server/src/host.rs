@@ -10,8 +10,11 @@ use std::time::Duration;
 
 use base::{Error, Result};
 use env::Clock;
+use pgwire::Registry;
 use pgwire::scram::{ITERATIONS, Verifier};
 use sql::session::Host;
+
+use crate::access::Access;
 
 /// 2000-01-01 in microseconds since 1970-01-01.
 const EPOCH_2000: i64 = 946_684_800_000_000;
@@ -19,6 +22,8 @@ const EPOCH_2000: i64 = 946_684_800_000_000;
 /// The host of all sessions.
 pub struct ProcessHost {
     clock: Arc<dyn Clock>,
+    access: Arc<Access>,
+    registry: Arc<Registry>,
     /// State of a Weyl sequence; sessions' seeds are drawn from it.
     seed: AtomicU64,
 }
@@ -28,8 +33,8 @@ impl ProcessHost {
     ///
     /// # Errors
     /// If the system has no randomness.
-    pub fn new(clock: Arc<dyn Clock>) -> io::Result<ProcessHost> {
-        Ok(ProcessHost { clock, seed: AtomicU64::new(u64::from_be_bytes(random_bytes()?)) })
+    pub fn new(clock: Arc<dyn Clock>, access: Arc<Access>, registry: Arc<Registry>) -> io::Result<ProcessHost> {
+        Ok(ProcessHost { clock, access, registry, seed: AtomicU64::new(u64::from_be_bytes(random_bytes()?)) })
     }
 }
 
@@ -57,6 +62,18 @@ impl Host for ProcessHost {
     fn turn(&self) -> Pin<Box<dyn Future<Output = ()>>> {
         // Unlike a task that wakes itself, which would run many times over before the runtime looks at its sockets.
         Box::pin(tokio::task::yield_now())
+    }
+
+    fn reload(&self) {
+        self.access.reload();
+    }
+
+    fn cancel_backend(&self, pid: i32) -> bool {
+        self.registry.cancel(pid)
+    }
+
+    fn terminate_backend(&self, pid: i32) -> bool {
+        self.registry.terminate(pid)
     }
 
     fn password_verifier(&self, password: &str) -> Result<String> {
@@ -108,8 +125,12 @@ mod tests {
 
     #[test]
     fn the_clock_counts_from_2000() {
-        let world = env::real::SystemClock::new();
-        let host = ProcessHost::new(Arc::new(world)).unwrap();
+        use clap::Parser as _;
+        let cli = crate::config::Cli::parse_from(["nyala", "serve", "--data", "x"]);
+        let crate::config::Command::Serve(options) = cli.command else { unreachable!("serve was asked for") };
+        let (access, registry) = (Access::open(&options).unwrap(), Registry::new([0; 32]));
+        let clock = Arc::new(env::real::SystemClock::new());
+        let host = ProcessHost::new(clock, Arc::new(access), Arc::new(registry)).unwrap();
         // 2025-01-01.
         assert!(host.now() > 25 * 365 * 86_400_000_000);
         assert_ne!(host.random(), host.random());

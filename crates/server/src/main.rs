@@ -5,7 +5,8 @@
 //! Not responsible for: logic. What a statement means, when a lock is free, which bytes a message has: the crates below.
 //! Invariants:
 //! - One process owns a data directory.
-//! - A client without a password gets in only over loopback or the Unix socket, and only as a role that has no password.
+//! - Unless host rules say otherwise, a client without a password gets in only over loopback or the Unix socket, and only
+//!   as a role that has no password.
 //! - A panic inside one session ends that session; anywhere else it ends the process, as does a failed log.
 //! - The process ends with 0 only when everything appended to the log is durable.
 //!
@@ -13,9 +14,12 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod backend;
 mod config;
 mod garbage;
+mod hba;
+mod health;
 mod horizon;
 mod host;
 mod listen;

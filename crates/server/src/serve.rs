@@ -1,5 +1,6 @@
 //! The life of a server: open, listen, serve, end.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -17,9 +18,11 @@ use redo::DriverError;
 use sql::session::Shared;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::access::Access;
 use crate::backend::{CoreBackend, SUPERUSER, has_password, is_loopback};
 use crate::config::ServeOptions;
 use crate::garbage::Collector;
+use crate::health::{self, Health};
 use crate::host::{ProcessHost, random_bytes};
 use crate::{listen, password, stderr};
 
@@ -41,9 +44,11 @@ pub fn run(options: &ServeOptions) -> ExitCode {
 
 fn serve(options: &ServeOptions) -> Result<(), String> {
     listen::check(&options.listen)?;
+    let access = Arc::new(Access::open(options)?);
     let password = options.password_file.as_deref().map(password::read).transpose()?;
     // Held to the end of the process.
     let (world, _lock) = open_directory(&options.data)?;
+    let health = health::start(options)?;
     let shard = open_shard(&world, options)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -54,12 +59,14 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
             let result = password::set(&shard, &password).await;
             result.map_err(|e| format!("cannot set the password of {SUPERUSER}: {}", e.fields().message))?;
         }
-        refuse_open_doors(options, &shard)?;
+        if !access.has_rules() {
+            refuse_open_doors(options, &shard)?;
+        }
         let stop = stop_signals().map_err(|e| format!("cannot receive signals: {e}"))?;
-        let server = listen::bind(server_config(options))?;
+        let server = listen::bind(server_config(options, &access))?;
         let collector = Collector::start(&*world.spawn, shard.clone());
         ready(&server, options);
-        let served = serve_until(server, &world, &shard, options, stop).await;
+        let served = serve_until(server, &world, &shard, options, &health, &access, stop).await;
         drop(collector);
         served
     })?;
@@ -78,7 +85,11 @@ fn open_directory(path: &Path) -> Result<(World, Box<dyn DiskLock>), String> {
 }
 
 fn open_shard(world: &World, options: &ServeOptions) -> Result<Shard, String> {
-    let shard_options = ShardOptions { memory_limit: options.memory_limit.bytes(memory_total()), ..Default::default() };
+    let shard_options = ShardOptions {
+        memory_limit: options.memory_limit.bytes(memory_total()),
+        compiler: Some(sql::index_code::compiler()),
+        ..Default::default()
+    };
     let began = Instant::now();
     let (shard, replayed) = Shard::open(world, shard_options, Box::new(log_failed))
         .map_err(|e| format!("cannot open the data directory {}: {e}", options.data.display()))?;
@@ -124,7 +135,7 @@ fn socket_port(options: &ServeOptions) -> u16 {
     if options.socket_dir.as_os_str().is_empty() { 0 } else { port }
 }
 
-fn server_config(options: &ServeOptions) -> ServerConfig {
+fn server_config(options: &ServeOptions, access: &Access) -> ServerConfig {
     let port = socket_port(options);
     ServerConfig {
         listen: options.listen.clone(),
@@ -132,7 +143,7 @@ fn server_config(options: &ServeOptions) -> ServerConfig {
         port,
         max_connections: options.max_connections as usize,
         cores: cores(options),
-        connection: pgwire::conn::Options::default(),
+        connection: pgwire::conn::Options { tls: access.tls(), ..Default::default() },
         sends: Some(|| Ok(Box::new(Ring(env::sends::Sends::new()?)))),
     }
 }
@@ -161,14 +172,19 @@ async fn serve_until(
     world: &World,
     shard: &Shard,
     options: &ServeOptions,
+    health: &Health,
+    access: &Arc<Access>,
     stop: impl Future<Output = &'static str>,
 ) -> Result<(), String> {
-    let host = ProcessHost::new(Arc::clone(&world.clock)).map_err(no_randomness)?;
     let registry = Arc::new(Registry::new(random_bytes().map_err(no_randomness)?));
+    let host = ProcessHost::new(Arc::clone(&world.clock), Arc::clone(access), Arc::clone(&registry));
+    let host = host.map_err(no_randomness)?;
     let shared = Shared::new(Arc::new(shard.clone()), Arc::new(host), options.max_connections as usize);
+    health.serves(shard.clone(), Arc::clone(&registry), options.data.clone());
     let (stopping, stopped) = tokio::sync::oneshot::channel();
     let shutdown = async {
         let signal = stop.await;
+        health.ends();
         tracing::info!("{signal}: ending {} connections", registry.len());
         let _ = stopping.send(());
     };
@@ -178,11 +194,14 @@ async fn serve_until(
         }
     };
     let core_shard = shard.clone();
-    let backend = move |_| CoreBackend::new(Arc::clone(&shared), core_shard.clone());
+    let core_access = Arc::clone(access);
+    let backend = move |_| CoreBackend::new(Arc::clone(&shared), Arc::clone(&core_access), core_shard.clone());
+    let reloads = reload_on_hangup(Arc::clone(access)).map_err(|e| format!("cannot receive signals: {e}"))?;
     tokio::select! {
         served = server.run(Arc::clone(&registry), backend, shutdown) => {
             served.map_err(|e| format!("cannot serve: {e}"))
         }
+        never = reloads => match never {},
         () = overdue => {
             tracing::warn!("{} connections did not end in time", registry.len());
             Ok(())
@@ -192,6 +211,17 @@ async fn serve_until(
 
 fn no_randomness(error: io::Error) -> String {
     format!("the system has no randomness: {error}")
+}
+
+/// Reads the configuration's files again whenever SIGHUP comes.
+fn reload_on_hangup(access: Arc<Access>) -> io::Result<impl Future<Output = Infallible>> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        loop {
+            hangup.recv().await;
+            access.reload();
+        }
+    })
 }
 
 /// A write beyond the limit on file sizes. Unless it is received, it kills; received, the write fails as others do.

@@ -46,6 +46,8 @@ pub enum Statement {
 /// A bound SELECT (or VALUES, or set operation).
 #[derive(Clone, Debug, Default)]
 pub struct Query {
+    /// WITH: the queries whose rows are kept; those that are read like a subquery in FROM are no longer here.
+    pub ctes: Vec<Cte>,
     /// Range table; [`Column::rel`] indexes it.
     pub rels: Vec<Rel>,
     /// FROM as a list of join trees (comma = cross join). Empty: one row without columns.
@@ -74,8 +76,23 @@ pub struct Query {
     pub body: Body,
     /// FOR UPDATE and kin.
     pub locking: Vec<Locking>,
+    /// The view whose query this is: what is below is done in the name of its owner.
+    pub of_view: Option<Arc<TableDesc>>,
     /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
     pub current_of: Option<String>,
+}
+
+/// A query of a WITH clause: it runs once, at most, for all that refer to it.
+#[derive(Clone, Debug)]
+pub struct Cte {
+    /// What [`RelKind::Cte`] names it by.
+    pub id: usize,
+    /// Name.
+    pub name: String,
+    /// It; the query that has the WITH clause is the one around it.
+    pub query: Box<Query>,
+    /// It changes rows: it runs to its end even if nobody reads it.
+    pub modifies: bool,
 }
 
 /// A call of a set-returning function.
@@ -87,26 +104,136 @@ pub struct SetCall {
     pub args: Vec<Expr>,
 }
 
-/// A call of a window function that needs no frame: it numbers the rows of each partition.
+/// A call of a window function.
 #[derive(Clone, Debug)]
 pub struct WindowCall {
-    /// Which.
-    pub ranking: Ranking,
+    /// What is called.
+    pub callee: WindowCallee,
+    /// Arguments.
+    pub args: Vec<Expr>,
+    /// FILTER (WHERE …)
+    pub filter: Option<Expr>,
     /// PARTITION BY
     pub partition: Vec<Expr>,
     /// ORDER BY: expression, descending, nulls first.
     pub order: Vec<(Expr, bool, bool)>,
+    /// The frame.
+    pub frame: Frame,
+    /// Result type.
+    pub ty: Ty,
 }
 
-/// How rows of a partition are numbered.
+/// What a call with OVER calls.
+#[derive(Clone, Copy, Debug)]
+pub enum WindowCallee {
+    /// A window function proper.
+    Function(WindowKind),
+    /// An aggregate, over the rows of the frame.
+    Aggregate(&'static Aggregate),
+}
+
+/// Window functions proper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ranking {
+pub enum WindowKind {
     /// `row_number`: one by one.
     RowNumber,
     /// `rank`: rows equal in ORDER BY have the number of the first of them.
     Rank,
     /// `dense_rank`: like `rank`, without gaps.
     DenseRank,
+    /// `percent_rank`
+    PercentRank,
+    /// `cume_dist`
+    CumeDist,
+    /// `ntile`
+    Ntile,
+    /// `lag`
+    Lag,
+    /// `lead`
+    Lead,
+    /// `first_value`
+    FirstValue,
+    /// `last_value`
+    LastValue,
+    /// `nth_value`
+    NthValue,
+}
+
+impl WindowKind {
+    /// Whether the rows before a row decide about it.
+    pub fn numbers_only(self) -> bool {
+        matches!(self, WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank)
+    }
+}
+
+/// Which rows of its partition a window function sees.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// What bounds are counted in.
+    pub mode: FrameMode,
+    /// The first row.
+    pub start: FrameBound,
+    /// The last row.
+    pub end: FrameBound,
+    /// Rows between them that are left out.
+    pub exclude: Exclude,
+}
+
+/// What the bounds of a frame are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameMode {
+    /// Rows.
+    Rows,
+    /// Values of ORDER BY.
+    Range,
+    /// Groups of rows that are equal in ORDER BY.
+    Groups,
+}
+
+/// A bound of a frame.
+#[derive(Clone, Debug)]
+pub enum FrameBound {
+    /// UNBOUNDED PRECEDING
+    UnboundedPreceding,
+    /// … PRECEDING
+    Preceding(Expr),
+    /// CURRENT ROW
+    CurrentRow,
+    /// … FOLLOWING
+    Following(Expr),
+    /// UNBOUNDED FOLLOWING
+    UnboundedFollowing,
+}
+
+impl FrameBound {
+    /// The offset, if there is one.
+    pub fn offset(&self) -> Option<&Expr> {
+        match self {
+            FrameBound::Preceding(expr) | FrameBound::Following(expr) => Some(expr),
+            _ => None,
+        }
+    }
+
+    /// The offset, to be changed.
+    pub fn offset_mut(&mut self) -> Option<&mut Expr> {
+        match self {
+            FrameBound::Preceding(expr) | FrameBound::Following(expr) => Some(expr),
+            _ => None,
+        }
+    }
+}
+
+/// Rows left out of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exclude {
+    /// None.
+    NoOthers,
+    /// The current one.
+    CurrentRow,
+    /// The current one and those equal to it in ORDER BY.
+    Group,
+    /// Those equal to the current one.
+    Ties,
 }
 
 /// What produces the rows of a query.
@@ -127,7 +254,13 @@ pub enum Body {
         left: Box<Query>,
         /// Right operand.
         right: Box<Query>,
+        /// The right operand runs again and again, over the rows it gave last: it reads them as this
+        /// [`RelKind::WorkTable`].
+        recursion: Option<usize>,
     },
+    /// INSERT, UPDATE or DELETE in a WITH clause. `targets` are `Column`s of virtual rel 0, whose columns are those of
+    /// RETURNING; the statement has a range table of its own, at the same level.
+    Modify(Box<Statement>),
 }
 
 /// Set operations.
@@ -183,6 +316,15 @@ pub enum RelKind {
         /// WITH ORDINALITY
         ordinality: bool,
     },
+    /// The rows of a query of a WITH clause around.
+    Cte {
+        /// Which.
+        id: usize,
+        /// The table columns that its columns are, unchanged.
+        origins: Vec<Option<(Oid, i16)>>,
+    },
+    /// Within the recursive part of a query: the rows that it gave last.
+    WorkTable(usize),
     /// The virtual rel of a VALUES list or set operation.
     Values,
     /// A window function over this query's rows, as a rel of one column that is not in FROM.
@@ -199,6 +341,19 @@ pub struct TableInfo {
     pub desc: TableDesc,
     /// Its indexes.
     pub indexes: Vec<IndexDesc>,
+    /// What they compute, by their place, over rel 0; empty if none of them does.
+    pub codes: Vec<Option<Arc<crate::bind::BoundIndex>>>,
+}
+
+impl TableInfo {
+    /// What an index computes: `Some(None)` if nothing; `None` if it cannot be told, so that the index is of no use.
+    pub fn code(&self, index: usize) -> Option<Option<&crate::bind::BoundIndex>> {
+        match self.codes.get(index) {
+            Some(Some(code)) => Some(Some(code)),
+            _ if self.indexes.get(index).is_some_and(|i| i.needs_code()) => None,
+            _ => Some(None),
+        }
+    }
 }
 
 /// A FROM item.
@@ -525,6 +680,8 @@ pub enum SubqueryKind {
 /// A bound INSERT.
 #[derive(Clone, Debug)]
 pub struct Insert {
+    /// WITH.
+    pub ctes: Vec<Cte>,
     /// The table; it is rel 0 in `returning` and in `on_conflict`'s expressions, `excluded` is rel 1.
     pub table: Arc<TableInfo>,
     /// Where rows come from. Its visible targets are assigned to `columns` in order, already of the column types.

@@ -79,6 +79,8 @@ impl EvalContext for Nobody {
 
 fn identity() -> Identity {
     Identity {
+        role: oids::ROLE_POSTGRES,
+        superuser: true,
         current_user: "postgres".to_string(),
         session_user: "postgres".to_string(),
         database: "postgres".to_string(),

@@ -31,13 +31,7 @@ impl Still {
         };
         catalog.put(schema(oids::SCHEMA_PG_CATALOG, Oid::INVALID, "pg_catalog"));
         catalog.put(schema(oids::SCHEMA_PUBLIC, oids::DATABASE_POSTGRES, "public"));
-        catalog.put(Arc::new(CatalogObject::Role(RoleDesc {
-            oid: oids::ROLE_POSTGRES,
-            name: "postgres".into(),
-            login: true,
-            superuser: true,
-            password: None,
-        })));
+        catalog.put(Arc::new(CatalogObject::Role(RoleDesc::first(oids::ROLE_POSTGRES, "postgres"))));
         catalog.put(Arc::new(CatalogObject::Sequence(SequenceDesc {
             oid: Oid(16384),
             schema: oids::SCHEMA_PUBLIC,
@@ -108,6 +102,8 @@ impl EvalContext for Still {
     }
     fn identity(&self) -> Identity {
         Identity {
+            role: oids::ROLE_POSTGRES,
+            superuser: true,
             current_user: "postgres".into(),
             session_user: "postgres".into(),
             database: "postgres".into(),

@@ -1,4 +1,4 @@
-//! SCRAM-SHA-256 (RFC 5802, RFC 7677), the server's half, without channel binding.
+//! SCRAM-SHA-256 (RFC 5802, RFC 7677), the server's half; over TLS with channel binding to the server's certificate.
 //!
 //! The server never sees a password at login: it compares hashes against a stored [`Verifier`], so a login costs a few
 //! hashes and no key stretching. Only [`Verifier::build`] stretches; it takes milliseconds and belongs off the
@@ -14,8 +14,10 @@ use sha2::{Digest, Sha256};
 
 use crate::proto::violation;
 
-/// The only mechanism offered.
+/// The mechanism that is always offered.
 pub const MECHANISM: &str = "SCRAM-SHA-256";
+/// The one with channel binding, offered first where there is something to bind to.
+pub const MECHANISM_PLUS: &str = "SCRAM-SHA-256-PLUS";
 /// Rounds of PBKDF2 in new verifiers, as PostgreSQL has it.
 pub const ITERATIONS: u32 = 4096;
 
@@ -74,6 +76,15 @@ impl fmt::Display for Verifier {
     }
 }
 
+/// What a login can be bound to, and whether the client chose that.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Channel<'a> {
+    /// The hash of the server's certificate (`tls-server-end-point`).
+    pub certificate: Option<&'a [u8]>,
+    /// The client chose the mechanism with channel binding.
+    pub is_bound: bool,
+}
+
 /// One exchange, after the client's first message.
 #[derive(Debug)]
 pub struct Exchange {
@@ -95,9 +106,11 @@ impl Exchange {
         verifier: Option<Verifier>,
         mock_salt: &[u8; 32],
         random: &[u8; 32],
+        channel: Channel<'_>,
     ) -> Result<Exchange> {
         let message = text(client_first)?;
-        let (header, bare) = gs2_header(message)?;
+        let (header, bare) = gs2_header(message, channel)?;
+        let bound = channel.certificate.filter(|_| channel.is_bound).unwrap_or_default();
         let rest = if let Some(rest) = bare.strip_prefix("n=") {
             rest.split_once(',').map(|(_, rest)| rest)
         } else if bare.starts_with("m=") {
@@ -123,7 +136,7 @@ impl Exchange {
         Ok(Exchange {
             verifier,
             known,
-            binding: BASE64.encode(header),
+            binding: BASE64.encode([header.as_bytes(), bound].concat()),
             nonce,
             server_first_len: server_first.len(),
             transcript: format!("{bare},{server_first}"),
@@ -160,13 +173,31 @@ impl Exchange {
 }
 
 /// Splits client-first into its header, commas included, and its bare part.
-fn gs2_header(message: &str) -> Result<(&str, &str)> {
+fn gs2_header<'a>(message: &'a str, channel: Channel<'_>) -> Result<(&'a str, &'a str)> {
     let mut parts = message.splitn(3, ',');
     let (flag, authzid) = (parts.next().unwrap_or_default(), parts.next());
-    match flag {
-        "n" | "y" => {}
-        _ if flag.starts_with("p=") => {
-            return Err(violation("client requires SCRAM channel binding, but it is not supported"));
+    match (flag, flag.strip_prefix("p="), channel.is_bound) {
+        ("n" | "y", _, true) => {
+            return Err(malformed(
+                "The client selected SCRAM-SHA-256-PLUS, but the SCRAM message does not include channel binding data.",
+            ));
+        }
+        ("y", _, false) if channel.certificate.is_some() => {
+            let code = SqlState::INVALID_AUTHORIZATION_SPECIFICATION;
+            return Err(Error::new(code, "SCRAM channel binding negotiation error").detail(
+                "The client supports SCRAM channel binding but thinks the server does not.  However, this server does \
+                 support channel binding.",
+            ));
+        }
+        ("n" | "y", _, false) | (_, Some("tls-server-end-point"), true) => {}
+        (_, Some(kind), true) => {
+            return Err(violation(format!("unsupported SCRAM channel-binding type \"{kind}\"")));
+        }
+        (_, Some(_), false) => {
+            return Err(malformed(
+                "The client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes channel \
+                 binding data.",
+            ));
         }
         _ => return Err(malformed("Unexpected channel-binding flag.")),
     }
@@ -268,7 +299,7 @@ mod tests {
     }
 
     fn exchange(verifier: Option<Verifier>, password: &str) -> Result<Option<String>> {
-        let exchange = Exchange::start(b"n,,n=,r=abc", verifier, &[3; 32], &[4; 32])?;
+        let exchange = Exchange::start(b"n,,n=,r=abc", verifier, &[3; 32], &[4; 32], Channel::default())?;
         exchange.finish(client_final(password, "n=,r=abc", exchange.server_first()).unwrap().as_bytes())
     }
 
@@ -282,16 +313,24 @@ mod tests {
 
     #[test]
     fn malformed_messages() {
-        let start = |m: &[u8]| Exchange::start(m, None, &[0; 32], &[0; 32]).unwrap_err().to_string();
+        let none = Channel::default();
+        let start = |m: &[u8]| Exchange::start(m, None, &[0; 32], &[0; 32], none).unwrap_err().to_string();
         assert_eq!(start(b""), "ERROR 08P01: malformed SCRAM message");
         assert_eq!(start(b"n,,"), "ERROR 08P01: malformed SCRAM message");
         assert_eq!(start(b"n"), "ERROR 08P01: malformed SCRAM message");
         assert_eq!(start(b"x,,n=,r=a"), "ERROR 08P01: malformed SCRAM message");
-        assert_eq!(
-            start(b"p=tls-unique,,n=,r=a"),
-            "ERROR 08P01: client requires SCRAM channel binding, but it is not supported"
-        );
-        let exchange = Exchange::start(b"y,,n=,r=abc", None, &[0; 32], &[0; 32]).unwrap();
+        assert_eq!(start(b"p=tls-unique,,n=,r=a"), "ERROR 08P01: malformed SCRAM message");
+        let bound = Channel { certificate: Some(b"hash"), is_bound: true };
+        let start = |m: &[u8], c| Exchange::start(m, None, &[0; 32], &[0; 32], c).map_err(|e| e.to_string());
+        let refused = start(b"p=tls-unique,,n=,r=a", bound).unwrap_err();
+        assert_eq!(refused, "ERROR 08P01: unsupported SCRAM channel-binding type \"tls-unique\"");
+        assert_eq!(start(b"n,,n=,r=a", bound).unwrap_err(), "ERROR 08P01: malformed SCRAM message");
+        let unbound = Channel { is_bound: false, ..bound };
+        let refused = start(b"y,,n=,r=a", unbound).unwrap_err();
+        assert_eq!(refused, "ERROR 28000: SCRAM channel binding negotiation error");
+        let exchange = start(b"p=tls-server-end-point,,n=,r=abc", bound).unwrap();
+        assert_eq!(exchange.binding, BASE64.encode(b"p=tls-server-end-point,,hash"));
+        let exchange = Exchange::start(b"y,,n=,r=abc", None, &[0; 32], &[0; 32], none).unwrap();
         let finish = |m: &str| exchange.finish(m.as_bytes()).unwrap_err().to_string();
         assert_eq!(
             finish("c=biws,r=abc,p=AA=="),

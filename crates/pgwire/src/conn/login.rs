@@ -8,7 +8,7 @@ use base::{Error, Result, Severity, SqlState};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::link::{Ended, Input, Link};
-use crate::auth::scram::{self, Exchange, MECHANISM, Verifier};
+use crate::auth::scram::{self, Channel, Exchange, MECHANISM, MECHANISM_PLUS, Verifier};
 use crate::proto::{self, Body, Initial, Startup, backend, fatal_violation};
 use crate::registry::{BackendKey, Registry, Ticket};
 use crate::{AuthPlan, Backend, Peer, Session};
@@ -50,7 +50,7 @@ where
     match link.drive(pin!(backend.authenticate(&startup, peer)), &[]).await? {
         AuthPlan::Trust => {}
         AuthPlan::Reject(error) => return Err(fatal(error)),
-        AuthPlan::Scram(verifier) => authenticate(link, input, registry, &startup.user, verifier).await?,
+        AuthPlan::Scram(verifier) => authenticate(link, input, registry, &startup.user, verifier, peer).await?,
     }
     link.out.append(|buf| backend::authentication(buf, OK, b""));
     let session = link.drive(pin!(backend.start(&startup, peer, ticket.key, link.out)), &[]).await?.map_err(fatal)?;
@@ -114,16 +114,28 @@ async fn authenticate<S, W>(
     registry: &Registry,
     user: &str,
     verifier: Option<Verifier>,
+    peer: &Peer,
 ) -> Result<(), Ended>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     W: Future<Output = io::Error>,
 {
-    link.out.append(|buf| backend::authentication(buf, SASL, format!("{MECHANISM}\0\0").as_bytes()));
+    let binding = match peer {
+        Peer::Tls(_, encryption) => encryption.binding,
+        Peer::Tcp(_) | Peer::Unix => None,
+    };
+    let offered = match binding {
+        Some(_) => format!("{MECHANISM_PLUS}\0{MECHANISM}\0\0"),
+        None => format!("{MECHANISM}\0\0"),
+    };
+    link.out.append(|buf| backend::authentication(buf, SASL, offered.as_bytes()));
     let n = response(link, input).await?;
     let body = &input.buf[input.pos + 5..input.pos + n];
     let (salt, random) = (registry.mock_salt(user), registry.random("nonce"));
-    let exchange = client_first(body).and_then(|m| Exchange::start(m, verifier, &salt, &random)).map_err(fatal)?;
+    let certificate = binding.as_ref().map(|binding| binding.bytes());
+    let (message, is_bound) = client_first(body, certificate.is_some()).map_err(fatal)?;
+    let channel = Channel { certificate, is_bound };
+    let exchange = Exchange::start(message, verifier, &salt, &random, channel).map_err(fatal)?;
     input.pos += n;
     link.out.append(|buf| backend::authentication(buf, SASL_CONTINUE, exchange.server_first().as_bytes()));
     let n = response(link, input).await?;
@@ -134,16 +146,18 @@ where
     Ok(())
 }
 
-/// The mechanism is checked; what remains is the SCRAM message.
-fn client_first(body: &[u8]) -> Result<&[u8]> {
+/// The SCRAM message, and whether the client chose the mechanism with channel binding.
+fn client_first(body: &[u8], can_bind: bool) -> Result<(&[u8], bool)> {
     let mut body = Body::new(body);
-    if body.cstr()? != MECHANISM.as_bytes() {
+    let mechanism = body.cstr()?;
+    let is_bound = can_bind && mechanism == MECHANISM_PLUS.as_bytes();
+    if !is_bound && mechanism != MECHANISM.as_bytes() {
         return Err(fatal_violation("client selected an invalid SASL authentication mechanism"));
     }
     let length = body.i32()?;
     let message = body.bytes(usize::try_from(length).unwrap_or(0))?;
     body.end()?;
-    Ok(message)
+    Ok((message, is_bound))
 }
 
 /// Waits for a SASL response at the read position; its length with the header.

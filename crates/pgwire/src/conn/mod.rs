@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use self::link::{Ahead, Ended, Input, Io, Link};
 use crate::proto::{self, Frame, Frontend, Target, backend};
 use crate::registry::{Registry, Ticket};
+use crate::tls::Tls;
 use crate::{Backend, Out, Peer, Session};
 
 /// Queued bytes above which no further pipelined message is executed: a client that sends without reading stops here.
@@ -43,6 +44,8 @@ pub struct Options {
     pub linger: Duration,
     /// How long a statement may go on after its client has closed the connection.
     pub disconnect_grace: Duration,
+    /// The certificate for clients that ask for encryption; without one they are told that there is none.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Options {
@@ -51,6 +54,7 @@ impl Default for Options {
             login_timeout: Duration::from_secs(60),
             linger: Duration::from_secs(5),
             disconnect_grace: Duration::from_secs(5),
+            tls: None,
         }
     }
 }
@@ -277,11 +281,14 @@ where
         }
         Ok(message) => {
             let result = match message {
-                // Each is pinned where it is made: futures are large, and moving them is copying them.
-                Frontend::Query(sql) => link.drive(pin!(session.simple_query(sql, out)), rest).await?,
+                // Moving a future is copying it, and this one is moved for every message: the two large ones are boxed, the
+                // others pinned where they are made.
+                Frontend::Query(sql) => link.drive(Box::pin(session.simple_query(sql, out)).as_mut(), rest).await?,
                 Frontend::Parse(parse) => answered(out, b'1', link.drive(pin!(session.parse(parse, out)), rest).await?),
                 Frontend::Bind(bind) => answered(out, b'2', link.drive(pin!(session.bind(bind, out)), rest).await?),
-                Frontend::Execute(portal, rows) => link.drive(pin!(session.execute(portal, rows, out)), rest).await?,
+                Frontend::Execute(portal, rows) => {
+                    link.drive(Box::pin(session.execute(portal, rows, out)).as_mut(), rest).await?
+                }
                 Frontend::Sync => link.drive(pin!(session.sync(out)), rest).await?,
                 Frontend::Describe(Target::Statement(name)) => {
                     link.drive(pin!(session.describe_statement(name, out)), rest).await?

@@ -485,7 +485,7 @@ pub fn with_connection_of(capacity: usize, test: impl AsyncFnOnce(&mut Client, &
         let shared = Arc::clone(&registry);
         tokio::task::spawn_local(async move {
             let limit = std::time::Duration::from_millis(100);
-            let options = Options { login_timeout: limit * 50, linger: limit, disconnect_grace: limit };
+            let options = Options { login_timeout: limit * 50, linger: limit, disconnect_grace: limit, tls: None };
             serve(stream, &Peer::Unix, &backend, &shared, &options, None).await;
         });
         test(&mut Client::new(mine), &world, &registry).await;

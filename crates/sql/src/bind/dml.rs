@@ -5,8 +5,8 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use engine_api::{ConstraintKind, TableDesc, TableLockMode};
 use rupg_sql::nodes::{
-    DeleteStmt, InsertStmt, Node, OnConflictAction, OnConflictClause, OverridingKind, RangeVar, ResTarget, RowExpr,
-    SelectStmt, SetOperation, SubLink, UpdateStmt,
+    DeleteStmt, InferClause, InsertStmt, Node, OnConflictAction, OnConflictClause, OverridingKind, RangeVar, ResTarget,
+    RowExpr, SelectStmt, SetOperation, SubLink, UpdateStmt,
 };
 
 use super::from::{Relation, table_columns, target_item};
@@ -14,6 +14,7 @@ use super::node::location;
 use super::scope::{NamedColumn, Place, Scope};
 use super::select::origin;
 use super::view::Through;
+use super::visit::same;
 use super::{BindContext, Binder, Located, ResultColumn};
 use crate::ir::{
     Column, ColumnSource, ConflictUpdate, Delete, Expr, Insert, InsertSource, OnConflict, Query, Rel, RelKind,
@@ -114,24 +115,20 @@ impl<'a> Binder<'a, '_> {
         let list = insert.returningClause.as_ref().map(|r| &r.exprs);
         let mut query = Query::default();
         let (returning, result) = self.returning(list.map(Vec::as_slice), &mut query)?;
-        self.unused_ctes()?;
         let checks = self.checks(&table.desc)?;
-        self.scopes.pop();
         let generated = generated(&table.desc, self.cx)?;
-        let view_checks = written.view_checks();
+        let (ctes, view_checks) = (Vec::new(), written.view_checks());
         let insert =
-            Insert { table, source, columns: from, on_conflict, returning, rels, checks, view_checks, generated };
-        Ok((Statement::Insert(Box::new(insert)), result))
+            Insert { ctes, table, source, columns: from, on_conflict, returning, rels, checks, view_checks, generated };
+        let statement = self.finish_statement(Statement::Insert(Box::new(insert)))?;
+        self.scopes.pop();
+        Ok((statement, result))
     }
 
     /// The table that a statement changes.
     fn target_table(&mut self, var: Option<&RangeVar>, verb: &str) -> Result<Written> {
         let Some(var) = var else { return Err(Error::internal("a statement without a table")) };
         let name = var.relname.as_deref().unwrap_or("");
-        if var.schemaname.is_none() && self.find_cte(name).is_some() {
-            let message = format!("relation \"{name}\" cannot be the target of a modifying statement");
-            return Err(self.error(SqlState::SYNTAX_ERROR, message, var.location));
-        }
         match self.relation(var)? {
             Relation::Table(info) => {
                 if info.desc.kind == engine_api::TableKind::MaterializedView {
@@ -153,6 +150,9 @@ impl<'a> Binder<'a, '_> {
             Relation::System(relation, _) if relation.schema == "information_schema" => {
                 let why = "Views that do not select from a single table or view are not automatically updatable.";
                 Err(super::view::not_updatable(relation.name, verb, why))
+            }
+            Relation::System(relation, _) if !self.cx.identity.superuser => {
+                Err(crate::privileges::denied(crate::privileges::Class::Table, relation.name))
             }
             Relation::System(relation, _) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", relation.name);
@@ -441,7 +441,7 @@ impl<'a> Binder<'a, '_> {
             None => None,
             Some(infer) => Some(match infer.conname.as_deref() {
                 Some(name) => constraint_index(name, &written.table.desc)?,
-                None => self.inferred_index(&infer.indexElems, written, infer.location)?,
+                None => self.inferred_index(infer, rels, written)?,
             }),
         };
         let update = match updates {
@@ -456,15 +456,20 @@ impl<'a> Binder<'a, '_> {
         Ok(Some(OnConflict { arbiter, update }))
     }
 
-    /// The unique index over exactly the columns of a conflict target.
-    fn inferred_index(&mut self, elements: &[Option<Node>], written: &Written, at: i32) -> Result<base::Oid> {
-        let table = &written.table;
-        let mut wanted: Vec<i16> = Vec::with_capacity(elements.len());
-        for node in elements.iter().flatten() {
+    /// The unique index over exactly the columns and expressions of a conflict target.
+    fn inferred_index(&mut self, infer: &'a InferClause, rels: &[Rel], written: &Written) -> Result<base::Oid> {
+        let (table, at) = (Arc::clone(&written.table), infer.location);
+        let mut wanted: Vec<i16> = Vec::with_capacity(infer.indexElems.len());
+        let mut computed: Vec<Expr> = Vec::new();
+        // Names mean columns of the table here, and only these.
+        self.enter_target(&rels[..1], written);
+        for node in infer.indexElems.iter().flatten() {
             let Node::IndexElem(element) = node else { continue };
             let Some(name) = element.name.as_deref() else {
-                let message = "ON CONFLICT with an expression is not supported";
-                return Err(self.unsupported(message, at));
+                let Some(node) = &element.expr else { continue };
+                let value = self.at_place(Place::IndexExpression, |b| b.expr(node))?;
+                computed.push(self.resolve_unknown(value)?.expr);
+                continue;
             };
             let number = match &written.through {
                 None => table.desc.column(name).map(|c| c.number),
@@ -477,12 +482,30 @@ impl<'a> Binder<'a, '_> {
                 wanted.push(number);
             }
         }
-        let matches = |index: &&engine_api::IndexDesc| {
+        let condition = self.condition(infer.whereClause.as_ref(), Place::IndexPredicate, "WHERE")?;
+        self.scope().items.clear();
+        let matches = |number: usize| {
+            let index = &table.indexes[number];
+            let Some(code) = table.code(number) else { return false };
+            let expressions = code.map(|c| c.expressions.as_slice()).unwrap_or_default();
+            let predicate = code.and_then(|c| c.predicate.as_ref());
             index.unique
-                && index.keys.iter().all(|k| wanted.contains(&k.column))
+                && index.keys.iter().all(|k| k.column == 0 || wanted.contains(&k.column))
                 && wanted.iter().all(|w| index.keys.iter().any(|k| k.column == *w))
+                && expressions.iter().all(|e| computed.iter().any(|c| same(c, e)))
+                && computed.iter().all(|c| expressions.iter().any(|e| same(c, e)))
+                && predicate.is_none_or(|p| crate::plan::implies(condition.as_ref(), p))
         };
-        if let Some(index) = table.indexes.iter().find(matches) {
+        // An index without a condition of its own is to be preferred: it finds all conflicts.
+        let mut numbers: Vec<usize> = (0..table.indexes.len()).collect();
+        numbers.sort_by_key(|&n| table.indexes[n].predicate.is_some());
+        if let Some(number) = numbers.into_iter().find(|&n| matches(n)) {
+            let index = &table.indexes[number];
+            if index.deferrable {
+                let message =
+                    "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+                return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+            }
             return Ok(index.oid);
         }
         // PostgreSQL looks for the index when it plans: the statement can be described, but not run.
@@ -663,14 +686,14 @@ impl<'a> Binder<'a, '_> {
         self.which_rows(update.whereClause.as_ref(), &written, &mut query)?;
         let list = update.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
-        self.unused_ctes()?;
         query.rels = std::mem::take(&mut self.scope().rels);
         let checks = self.checks(&table.desc)?;
-        self.scopes.pop();
         let generated = generated(&table.desc, self.cx)?;
         let view_checks = written.view_checks();
         let update = Update { table, query, set, checks, view_checks, generated, returning };
-        Ok((Statement::Update(Box::new(update)), columns))
+        let statement = self.finish_statement(Statement::Update(Box::new(update)))?;
+        self.scopes.pop();
+        Ok((statement, columns))
     }
 
     /// DELETE.
@@ -683,10 +706,10 @@ impl<'a> Binder<'a, '_> {
         let table = written.table;
         let list = delete.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
-        self.unused_ctes()?;
         query.rels = std::mem::take(&mut self.scope().rels);
+        let statement = self.finish_statement(Statement::Delete(Box::new(Delete { table, query, returning })))?;
         self.scopes.pop();
-        Ok((Statement::Delete(Box::new(Delete { table, query, returning })), columns))
+        Ok((statement, columns))
     }
 }
 
@@ -840,8 +863,28 @@ pub(super) fn generated_expression(text: &str, ty: Ty, table: &TableDesc, cx: &m
     })
 }
 
+/// Binds the text of an index expression. Errors point into the text behind `SELECT `.
+pub(super) fn index_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    over_table_at(Place::IndexExpression, text, table, cx, |binder, value| Ok(binder.resolve_unknown(value)?.expr))
+}
+
+/// Binds the text of an index's condition. Errors point into the text behind `SELECT `.
+pub(super) fn index_predicate(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    over_table_at(Place::IndexPredicate, text, table, cx, |binder, value| binder.coerce_to_boolean(value, "WHERE"))
+}
+
 /// Binds a stored expression over the columns of a table.
 fn over_table(
+    text: &str,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+    finish: impl FnOnce(&mut Binder<'_, '_>, Located) -> Result<Expr>,
+) -> Result<Expr> {
+    over_table_at(Place::Check, text, table, cx, finish)
+}
+
+fn over_table_at(
+    place: Place,
     text: &str,
     table: &TableDesc,
     cx: &mut BindContext<'_>,
@@ -853,14 +896,14 @@ fn over_table(
         let mut binder = Binder::new(cx, &wrapped);
         binder.params_forbidden = true;
         let mut scope = Scope::new(None);
-        let info = TableInfo { desc: table.clone(), indexes: Vec::new() };
+        let info = TableInfo { desc: table.clone(), indexes: Vec::new(), codes: Vec::new() };
         let columns = table_columns(table);
         let rel = Rel { alias: table.name.clone(), kind: RelKind::Table(Arc::new(info)), columns };
         scope.items.push(target_item(0, &rel, Some(table.schema)));
         scope.rels.push(rel);
         scope.real_names.push(Some(table.name.clone()));
         binder.scopes.push(scope);
-        let value = binder.at_place(Place::Check, |b| b.expr(&node))?;
+        let value = binder.at_place(place, |b| b.expr(&node))?;
         finish(&mut binder, value)
     })
 }

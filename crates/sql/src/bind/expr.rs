@@ -617,7 +617,7 @@ impl<'a> Binder<'a, '_> {
         }
         if node.indirection.iter().flatten().any(|step| matches!(step, Node::A_Indices(_)))
             && !is_array(value.expr.ty().oid)
-            && value.expr.ty().oid != oid::RECORD
+            && ![oid::RECORD, oid::NAME].contains(&value.expr.ty().oid)
         {
             return self.not_subscriptable(value.expr.ty().oid, at);
         }
@@ -629,10 +629,6 @@ impl<'a> Binder<'a, '_> {
                 Node::A_Indices(i) => {
                     let index = self.operand(i.uidx.as_ref())?;
                     let index_at = index.at;
-                    if value.expr.ty().oid == oid::JSONB {
-                        indexes.push(self.json_step(index)?);
-                        continue;
-                    }
                     let index = self.coerce_to(index, Ty::of(oid::INT4), CastContext::Assignment, -1)?;
                     let Some(index) = index else {
                         let message = "array subscript must have type integer";
@@ -700,9 +696,6 @@ impl<'a> Binder<'a, '_> {
         }
         let from = value.expr.ty();
         let at = value.at;
-        if from.oid == oid::JSONB {
-            return Ok(json_path(value, indexes));
-        }
         if let (oid::NAME, Some(function)) = (from.oid, functions::functions_named("name byte").first().copied()) {
             let args = std::iter::once(value.expr).chain(indexes.into_iter().take(1)).collect();
             return Ok(Located { expr: Expr::Call { function, args, ty: Ty::of(oid::CHAR), location: at }, at });
@@ -714,18 +707,6 @@ impl<'a> Binder<'a, '_> {
         };
         let ty = Ty { oid: element, typmod: from.typmod };
         Ok(Located { expr: Expr::Subscript { array: Box::new(value.expr), indexes, ty }, at })
-    }
-
-    /// A subscript of a jsonb value: a place in an array or the name of a field, either as text.
-    fn json_step(&mut self, index: Located) -> Result<Expr> {
-        let (ty, at) = (index.expr.ty().oid, index.at);
-        if ![oid::INT2, oid::INT4, oid::UNKNOWN, oid::TEXT, oid::VARCHAR, oid::BPCHAR, oid::NAME].contains(&ty) {
-            let message = format!("subscript type {} is not supported", format_type(ty, -1));
-            let hint = "jsonb subscript must be coercible to either integer or text.";
-            return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at).hint(hint));
-        }
-        let text = self.coerce_to(index, Ty::of(oid::TEXT), CastContext::Explicit, -1)?;
-        text.map(|t| t.expr).ok_or_else(|| base::Error::internal("an integer or text is not text"))
     }
 
     fn field(&mut self, value: Located, field: &str) -> Result<Located> {
@@ -816,14 +797,6 @@ impl<'a> Binder<'a, '_> {
         }
         Ok(out)
     }
-}
-
-/// `j['a'][0]`, which is `j #> ARRAY['a', '0']`.
-fn json_path(value: Located, elements: Vec<Expr>) -> Located {
-    let path = Expr::Array { elements, element: oid::TEXT, nested: false, ty: Ty::of(oid::TEXT_ARRAY) };
-    let Some(function) = functions::functions_named("jsonb_extract_path").first().copied() else { return value };
-    let (args, ty) = (vec![value.expr, path], Ty::of(oid::JSONB));
-    Located { expr: Expr::Call { function, args, ty, location: value.at }, at: value.at }
 }
 
 fn is_row_op(e: &A_Expr) -> bool {

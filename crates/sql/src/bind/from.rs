@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use base::{Oid, Result, SqlState};
 use engine_api::oids;
-use engine_api::{CatalogObject, TableDesc, TableLockMode};
+use engine_api::{CatalogObject, Privileges, TableDesc, TableLockMode};
 use rupg_sql::nodes::{Alias, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar};
 use types::oid;
 
+use super::cte::RecursiveContext;
 use super::expr::and;
 use super::func::Callee;
 use super::node::{figure_name, string, strings};
-use super::scope::{Item, NamedColumn, Place, Scope, columns_of};
-use super::visit::{is_volatile, shift_levels};
+use super::scope::{Item, NamedColumn, Place, columns_of};
+use super::visit::shift_levels;
 use super::{Binder, Located};
 use crate::ir::{Column, Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SetCall, TableInfo, Target, Ty};
+use crate::privileges::{self, Who};
 use crate::system::{self, SystemRelation};
 
 /// What a name in FROM or after INTO stands for.
@@ -94,7 +96,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// Adds a rel under an alias; answers the FROM item.
-    fn add_from_rel(
+    pub(super) fn add_from_rel(
         &mut self,
         kind: RelKind,
         mut columns: Vec<RelColumn>,
@@ -129,7 +131,10 @@ impl<'a> Binder<'a, '_> {
         }
         let schemas = match var.schemaname.as_deref() {
             Some(schema) => match catalog.schema(self.cx.identity.database_oid, schema) {
-                Some(schema) => vec![schema.oid],
+                Some(schema) => {
+                    self.may_use(schema.oid).map_err(|e| self.locate(e, var.location))?;
+                    vec![schema.oid]
+                }
                 None => match schema {
                     "pg_catalog" => vec![oids::SCHEMA_PG_CATALOG],
                     "information_schema" => vec![oids::SCHEMA_INFORMATION_SCHEMA],
@@ -162,6 +167,19 @@ impl<'a> Binder<'a, '_> {
         Err(self.missing_table(var))
     }
 
+    /// Whether the current role may look into a schema.
+    fn may_use(&self, schema: Oid) -> Result<()> {
+        let identity = &self.cx.identity;
+        let who = Who { role: identity.role, database: identity.database_oid };
+        match self.cx.catalog.get(schema) {
+            // The text of a view was looked up when the view was made.
+            Some(object) if !identity.superuser && self.view.is_none() => {
+                privileges::require(&self.cx.catalog, who, object, Privileges::USAGE)
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn missing_table(&self, var: &RangeVar) -> base::Error {
         let name = var.relname.as_deref().unwrap_or("");
         let shown = match var.schemaname.as_deref() {
@@ -178,29 +196,13 @@ impl<'a> Binder<'a, '_> {
         error.detail(detail).hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
     }
 
-    /// Whether a WITH list around us has an item of this name that is not visible yet.
-    fn is_future_cte(&self, name: &str) -> bool {
-        let mut at = self.scopes.len().checked_sub(1);
-        while let Some(index) = at {
-            let scope = &self.scopes[index];
-            if let (Some(parent), Some(first)) = (scope.parent, scope.parent_ctes_only) {
-                let hidden = self.scopes[parent].ctes.get(first..).unwrap_or_default();
-                if hidden.iter().any(|c| c.node.ctename.as_deref() == Some(name)) {
-                    return true;
-                }
-            }
-            at = scope.parent;
-        }
-        false
-    }
-
     fn range_var(&mut self, var: &'a RangeVar) -> Result<FromItem> {
         let name = var.relname.as_deref().unwrap_or("");
         let alias = var.alias.as_deref();
         if var.schemaname.is_none()
             && let Some((scope, number)) = self.find_cte(name)
         {
-            return self.cte_reference(scope, number, name, alias);
+            return self.cte_reference(scope, number, alias, var.location);
         }
         match self.relation(var)? {
             Relation::Table(info) => {
@@ -236,32 +238,6 @@ impl<'a> Binder<'a, '_> {
                 self.add_from_rel(RelKind::System(relation), columns, name, alias, Some(schema))
             }
         }
-    }
-
-    /// A reference to a CTE is its body, as a subquery.
-    fn cte_reference(&mut self, scope: usize, number: usize, name: &str, alias: Option<&'a Alias>) -> Result<FromItem> {
-        let cte = &mut self.scopes[scope].ctes[number];
-        cte.uses += 1;
-        let (node, uses) = (cte.node, cte.uses);
-        let mut query = self.cte_body(scope, number)?;
-        if uses > 1 && is_volatile(&query) {
-            let message = format!("WITH query \"{name}\" is volatile and referenced more than once: not supported");
-            return Err(self.unsupported(message, node.location));
-        }
-        rename_targets(&mut query, &strings(&node.aliascolnames), name).map_err(|e| self.locate(e, node.location))?;
-        let columns = visible_columns(&query);
-        let kind = RelKind::Subquery { query: Box::new(query), lateral: false };
-        self.add_from_rel(kind, columns, name, alias, None)
-    }
-
-    /// Binds the body of a CTE where it is used; it sees what its WITH clause saw.
-    pub(super) fn cte_body(&mut self, scope: usize, number: usize) -> Result<Query> {
-        let Some(Node::SelectStmt(select)) = &self.scopes[scope].ctes[number].node.ctequery else {
-            return Err(base::Error::internal("a CTE without a query"));
-        };
-        let mut inner = Scope::new(Some(scope));
-        inner.parent_ctes_only = Some(number);
-        Ok(self.query_in(inner, select, true)?.query)
     }
 
     fn range_subselect(&mut self, sub: &'a RangeSubselect) -> Result<FromItem> {
@@ -426,12 +402,21 @@ impl<'a> Binder<'a, '_> {
         let (Some(left), Some(right)) = (&join.larg, &join.rarg) else {
             return Err(base::Error::internal("a join without two sides"));
         };
+        let context = self.recursive_context;
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            self.recursive_context = RecursiveContext::OuterJoin;
+        }
         let mut left = self.bind_from_item(left)?;
+        self.recursive_context = context;
+        if matches!(kind, JoinKind::Left | JoinKind::Full) {
+            self.recursive_context = RecursiveContext::OuterJoin;
+        }
         let known = self.scope().items.len();
         let mut lent = left.items.clone();
         set_lateral(&mut lent, true, matches!(kind, JoinKind::Inner | JoinKind::Left));
         self.scope().items.append(&mut lent);
         let right = self.bind_from_item(right);
+        self.recursive_context = context;
         self.scope().items.truncate(known);
         let mut right = right?;
         self.check_name_conflicts(&left.items, &right.items)?;
@@ -631,19 +616,6 @@ fn rename(columns: &mut [RelColumn], wanted: &[&str], table: &str) -> Result<()>
     }
     for (column, name) in columns.iter_mut().filter(|c| !c.name.is_empty()).zip(wanted) {
         column.name = name.to_string();
-    }
-    Ok(())
-}
-
-fn rename_targets(query: &mut Query, wanted: &[&str], name: &str) -> Result<()> {
-    let have = query.targets.iter().filter(|t| !t.junk).count();
-    if wanted.len() > have {
-        let message =
-            format!("WITH query \"{name}\" has {have} columns available but {} columns specified", wanted.len());
-        return Err(base::Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
-    }
-    for (target, wanted) in query.targets.iter_mut().filter(|t| !t.junk).zip(wanted) {
-        target.name = wanted.to_string();
     }
     Ok(())
 }

@@ -22,6 +22,8 @@ pub(super) enum Callee {
     Aggregate(&'static Aggregate),
     /// A set-returning function.
     Set(&'static SetFunction),
+    /// A window function.
+    Window(&'static functions::WindowFunction),
 }
 
 /// A callee with its arguments laid out for a call of some width.
@@ -66,20 +68,6 @@ impl Overload {
     }
 }
 
-const WINDOW_FUNCTIONS: [&str; 11] = [
-    "row_number",
-    "rank",
-    "dense_rank",
-    "percent_rank",
-    "cume_dist",
-    "ntile",
-    "lag",
-    "lead",
-    "first_value",
-    "last_value",
-    "nth_value",
-];
-
 /// Arguments in the order of a function's declaration, those left out by their defaults; `None` if they do not fit.
 fn placed(function: &Function, given: &[(Option<&str>, Located)]) -> Option<Vec<Located>> {
     let names = functions::argument_names(function);
@@ -119,6 +107,9 @@ fn overloads(name: &str, count: usize, spread: bool) -> Vec<Overload> {
     }
     for &a in functions::aggregates_named(name) {
         out.extend(Overload::of(Callee::Aggregate(a), a.args, false, 0, count, spread));
+    }
+    for w in functions::window_functions_named(name) {
+        out.extend(Overload::of(Callee::Window(w), w.args, false, 0, count, spread));
     }
     for &s in functions::set_functions_named(name) {
         out.extend(Overload::of(Callee::Set(s), s.args, s.variadic, 0, count, spread));
@@ -217,12 +208,6 @@ impl<'a> Binder<'a, '_> {
         if let Some(over) = &call.over {
             return self.window_call(call, over, at);
         }
-        if let [name] | ["pg_catalog", name] = strings(&call.funcname).as_slice()
-            && WINDOW_FUNCTIONS.contains(name)
-        {
-            let message = format!("window function {name} requires an OVER clause");
-            return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
-        }
         if call.agg_within_group {
             return Err(self.unsupported("ordered-set aggregates are not supported", call.location));
         }
@@ -245,6 +230,10 @@ impl<'a> Binder<'a, '_> {
                 Ok(Located { expr, at })
             }
             Callee::Set(_) => Err(self.misplaced_set(call)),
+            Callee::Window(function) => {
+                let message = format!("window function {} requires an OVER clause", function.name);
+                Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location))
+            }
         }
     }
 
@@ -413,6 +402,10 @@ impl<'a> Binder<'a, '_> {
             let message = format!("{name}(*) must be used to call a parameterless aggregate function");
             return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
         }
+        if let Some(arg) = args.iter().find(|a| self.has_window_call(&a.expr)) {
+            let message = "aggregate function calls cannot contain window function calls";
+            return Err(self.error(SqlState::GROUPING_ERROR, message, arg.at));
+        }
         let declared: Vec<Oid> = (0..args.len()).map(|i| found.arg(i)).collect();
         let (args, ty) = self.coerce_arguments(args, &declared, aggregate.ret, None, aggregate.name)?;
         let filter = match &call.agg_filter {
@@ -434,6 +427,9 @@ impl<'a> Binder<'a, '_> {
         let scope = &mut self.scopes[index];
         let first = mentions.get(index).copied().unwrap_or(0);
         scope.mentions[first..].iter_mut().for_each(|m| m.in_aggregate = true);
+        if scope.first_aggregate < 0 {
+            scope.first_aggregate = call.location;
+        }
         let number = match scope.aggs.iter().position(|a| same_aggregate(a, &agg)) {
             Some(number) => number,
             None => {

@@ -7,7 +7,7 @@ use rupg_sql::nodes::Node;
 use super::Binder;
 use super::scope::Place;
 use super::visit::{children, query_parts, same};
-use crate::ir::{Column, Expr, Query, RelKind};
+use crate::ir::{Column, Expr, Query, Rel, RelKind};
 
 impl<'a> Binder<'a, '_> {
     /// GROUP BY.
@@ -48,9 +48,12 @@ impl<'a> Binder<'a, '_> {
         if !grouped {
             return Ok(());
         }
-        let mut check = GroupCheck { groups: &query.group_by, found: None, in_subquery: false };
+        let mut check = GroupCheck { groups: &query.group_by, found: None, in_subquery: false, windows: Vec::new() };
         let mut cleared: Vec<usize> = Vec::new();
-        for expr in query.targets.iter().map(|t| &t.expr).chain(&query.having) {
+        let windows: Vec<Expr> = self.scope().rels.iter().flat_map(window_parts).cloned().collect();
+        let is_window: Vec<bool> = self.scope().rels.iter().map(|rel| matches!(rel.kind, RelKind::Window(_))).collect();
+        check.windows = is_window;
+        for expr in query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(&windows) {
             loop {
                 check.found = None;
                 check.ungrouped(expr, 0, &cleared);
@@ -108,11 +111,25 @@ impl<'a> Binder<'a, '_> {
     }
 }
 
+/// The expressions of a window function's call.
+pub(crate) fn window_parts(rel: &Rel) -> impl Iterator<Item = &Expr> {
+    let call = match &rel.kind {
+        RelKind::Window(call) => Some(call),
+        _ => None,
+    };
+    call.into_iter().flat_map(|call| {
+        let order = call.order.iter().map(|(expr, ..)| expr);
+        call.args.iter().chain(&call.filter).chain(&call.partition).chain(order)
+    })
+}
+
 /// Looks for columns of the grouped level outside of aggregates and grouping expressions.
 struct GroupCheck<'q> {
     groups: &'q [Expr],
     found: Option<(Column, Oid)>,
     in_subquery: bool,
+    /// Which rels are results of window functions.
+    windows: Vec<bool>,
 }
 
 impl GroupCheck<'_> {
@@ -124,6 +141,7 @@ impl GroupCheck<'_> {
             return;
         }
         match expr {
+            Expr::Column(c) if c.level == depth && self.windows.get(c.rel) == Some(&true) => {}
             Expr::Column(c) if c.level == depth => {
                 let own = Column { level: 0, ..*c };
                 let grouped = cleared.contains(&c.rel) || self.groups.iter().any(|g| same(g, &Expr::Column(own)));

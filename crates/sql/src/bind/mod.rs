@@ -7,6 +7,7 @@
 mod coerce;
 mod compare;
 mod composite;
+mod cte;
 mod dml;
 mod expr;
 mod fold;
@@ -17,6 +18,7 @@ mod json_rows;
 mod node;
 mod order;
 mod params;
+mod permissions;
 mod regtypes;
 mod resolve;
 mod scope;
@@ -30,6 +32,8 @@ pub(crate) mod visit;
 mod window;
 
 pub(crate) use select::clause_name;
+
+pub(crate) use group::window_parts;
 
 use std::sync::Arc;
 
@@ -119,8 +123,16 @@ struct Binder<'a, 'c> {
     undecided: Vec<(usize, i32)>,
     /// What the statement is refused for when it is run.
     refused: Option<Error>,
+    /// The views that the statement writes through, from the one it names to the one over the table.
+    written_views: Vec<Arc<TableDesc>>,
     /// Columns whose every value in VALUES is DEFAULT.
     defaulted: Vec<usize>,
+    /// WITH queries met so far.
+    next_cte: usize,
+    /// WITH queries being bound, the innermost last: (scope, number).
+    binding_ctes: Vec<(usize, usize)>,
+    /// Whether a recursive query may be referred to where we are.
+    recursive_context: cte::RecursiveContext,
     /// The view whose text is being bound: names mean what they meant when it was made.
     view: Option<Arc<engine_api::ViewDesc>>,
     /// The views around us, from the outside in.
@@ -143,7 +155,11 @@ impl<'a, 'c> Binder<'a, 'c> {
             params_forbidden: false,
             undecided: Vec::new(),
             refused: None,
+            written_views: Vec::new(),
             defaulted: Vec::new(),
+            next_cte: 0,
+            binding_ctes: Vec::new(),
+            recursive_context: cte::RecursiveContext::Allowed,
             view: None,
             views: Vec::new(),
             shows: false,
@@ -189,7 +205,8 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
         _ => return Err(Error::unsupported("this statement cannot be bound")),
     };
     binder.check_params(&statement)?;
-    let (tables, refused) = (binder.tables, binder.refused);
+    let (tables, refused, views) = (binder.tables, binder.refused, binder.written_views);
+    let refused = refused.or_else(|| permissions::denied(&statement, &views, cx));
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
 }
 
@@ -248,9 +265,41 @@ pub fn is_cast(text: &str) -> bool {
     dml::is_cast(text)
 }
 
+/// What a target that is not named is called.
+pub(crate) fn figure_name(node: &Node) -> String {
+    node::figure_name(node)
+}
+
 /// Binds a CHECK condition over the columns of a table (rel 0).
 pub fn bind_check(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     dml::check_expression(text, table, cx)
+}
+
+/// The expressions and the condition of an index, over the columns of its table (rel 0).
+#[derive(Clone, Debug, Default)]
+pub struct BoundIndex {
+    /// Its expressions, in order.
+    pub expressions: Vec<Expr>,
+    /// WHERE
+    pub predicate: Option<Expr>,
+}
+
+/// Binds what an index computes.
+pub fn bind_index(index: &engine_api::IndexDesc, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<BoundIndex> {
+    let expressions = index.expressions.iter().map(|e| dml::index_expression(&e.text, table, cx));
+    let expressions = expressions.collect::<Result<_>>()?;
+    let predicate = index.predicate.as_ref().map(|text| dml::index_predicate(text, table, cx)).transpose()?;
+    Ok(BoundIndex { expressions, predicate })
+}
+
+/// Binds an expression that an index is to be over.
+pub fn bind_index_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::index_expression(text, table, cx)
+}
+
+/// Binds the condition of the rows that an index is to have.
+pub fn bind_index_predicate(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    dml::index_predicate(text, table, cx)
 }
 
 /// The expressions of a table's generated columns: (attnum - 1, value over rel 0).

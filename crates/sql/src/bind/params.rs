@@ -85,6 +85,7 @@ fn walk_statement(statement: &Statement, f: &mut dyn FnMut(&Expr, usize)) {
     match statement {
         Statement::Select(query) => walk_query(query, 0, f),
         Statement::Insert(insert) => {
+            insert.ctes.iter().for_each(|cte| walk_query(&cte.query, 0, f));
             match &insert.source {
                 InsertSource::Values(rows) => rows.iter().flatten().for_each(|e| walk(e, 0, f)),
                 InsertSource::Query(query) => walk_query(query, 0, f),

@@ -5,9 +5,11 @@
 //! what was visible where it was defined.
 
 use base::{Error, Result, SqlState};
-use rupg_sql::nodes::{CommonTableExpr, WithClause};
+
+use rupg_sql::nodes::Node;
 
 use super::Binder;
+use super::cte::KnownCte;
 use super::visit::shift_levels;
 use crate::ir::{AggCall, Column, Expr, Rel, RelKind};
 
@@ -33,6 +35,8 @@ pub(super) enum Place {
     Values,
     Default,
     Check,
+    IndexExpression,
+    IndexPredicate,
     Argument,
 }
 
@@ -59,6 +63,8 @@ impl Place {
             Place::Values => "VALUES",
             Place::Default => "DEFAULT expressions",
             Place::Check => "check constraints",
+            Place::IndexExpression => "index expressions",
+            Place::IndexPredicate => "index predicates",
             Place::Argument => "EXECUTE parameters",
         }
     }
@@ -94,15 +100,6 @@ pub(super) struct Item {
     pub(super) lateral_ok: bool,
 }
 
-/// A common table expression in scope.
-#[derive(Clone, Copy)]
-pub(super) struct Cte<'a> {
-    /// Its parse tree.
-    pub(super) node: &'a CommonTableExpr,
-    /// References so far.
-    pub(super) uses: usize,
-}
-
 /// Where a column was referred to, for the position of grouping errors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mention {
@@ -122,12 +119,18 @@ pub(super) struct Scope<'a> {
     pub(super) items: Vec<Item>,
     /// Aggregates that belong to this level.
     pub(super) aggs: Vec<AggCall>,
+    /// The WINDOW clause.
+    pub(super) windows: &'a [Option<Node>],
+    /// Where the first of them is.
+    pub(super) first_aggregate: i32,
     /// Where we are.
     pub(super) place: Place,
     /// LATERAL references are being bound.
     pub(super) lateral_active: bool,
     /// WITH.
-    pub(super) ctes: Vec<Cte<'a>>,
+    pub(super) ctes: Vec<KnownCte<'a>>,
+    /// WITH RECURSIVE
+    pub(super) recursive_ctes: bool,
     /// How many of `ctes` are visible; a body sees those before it.
     pub(super) visible_ctes: usize,
     /// Lexical parent on the stack.
@@ -149,6 +152,9 @@ impl Scope<'_> {
             place: Place::Other,
             lateral_active: false,
             ctes: Vec::new(),
+            recursive_ctes: false,
+            windows: &[],
+            first_aggregate: -1,
             visible_ctes: 0,
             parent,
             parent_ctes_only: None,
@@ -249,7 +255,7 @@ impl<'a> Binder<'a, '_> {
         loop {
             let scope = &self.scopes[at];
             let visible = &scope.ctes[..limit.min(scope.ctes.len())];
-            if let Some(i) = visible.iter().position(|c| c.node.ctename.as_deref() == Some(name)) {
+            if let Some(i) = visible.iter().position(|c| c.name() == name) {
                 return Some((at, i));
             }
             let parent = scope.parent?;
@@ -312,7 +318,10 @@ impl<'a> Binder<'a, '_> {
     fn mention(&mut self, index: usize, expr: &Expr, location: i32) {
         if let Expr::Column(c) = expr {
             let scope = &mut self.scopes[index];
-            if matches!(scope.place, Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn) {
+            if matches!(
+                scope.place,
+                Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn | Place::Window
+            ) {
                 let (rel, column) = (c.rel, c.column);
                 scope.mentions.push(Mention { rel, column, location, in_aggregate: false });
             }
@@ -468,29 +477,6 @@ impl<'a> Binder<'a, '_> {
         let shown = schema.map_or_else(|| name.to_string(), |s| format!("{s}.{name}"));
         let message = format!("missing FROM-clause entry for table \"{shown}\"");
         self.error(SqlState::UNDEFINED_TABLE, message, location)
-    }
-
-    /// Makes the CTEs of a WITH clause known to the current scope.
-    pub(super) fn add_ctes(&mut self, with: Option<&'a WithClause>) -> Result<()> {
-        let Some(with) = with else { return Ok(()) };
-        if with.recursive {
-            return Err(self.unsupported("WITH RECURSIVE is not supported", with.location));
-        }
-        for node in with.ctes.iter().flatten() {
-            let rupg_sql::nodes::Node::CommonTableExpr(cte) = node else { continue };
-            let name = cte.ctename.as_deref().unwrap_or("");
-            if self.scope().ctes.iter().any(|c| c.node.ctename.as_deref() == Some(name)) {
-                let message = format!("WITH query name \"{name}\" specified more than once");
-                return Err(self.error(SqlState::DUPLICATE_ALIAS, message, cte.location));
-            }
-            if !matches!(cte.ctequery, Some(rupg_sql::nodes::Node::SelectStmt(_))) {
-                return Err(self.unsupported("data-modifying statements in WITH are not supported", cte.location));
-            }
-            let scope = self.scope();
-            scope.ctes.push(Cte { node: cte, uses: 0 });
-            scope.visible_ctes = scope.ctes.len();
-        }
-        Ok(())
     }
 }
 

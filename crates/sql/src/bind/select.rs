@@ -17,8 +17,7 @@ use super::{Binder, Located, ResultColumn};
 use crate::functions::CastContext;
 use crate::ir::{Body, Expr, From, JoinKind, Locking, Query, Rel, RelColumn, RelKind, Target, Ty};
 
-/// Queries in one statement. The body of a CTE is bound at each reference to it, so that a chain of CTEs of which each refers
-/// to the one before twice doubles with every link.
+/// Queries in one statement.
 const MAX_QUERIES: usize = 10_000;
 
 /// Entries of a target list, as in PostgreSQL.
@@ -47,21 +46,31 @@ impl<'a> Binder<'a, '_> {
         select: &'a SelectStmt,
         resolve_unknowns: bool,
     ) -> Result<BoundQuery> {
+        self.enter_query()?;
+        self.scopes.push(scope);
+        let bound = self.select(select, resolve_unknowns);
+        self.scopes.pop();
+        self.leave_query();
+        bound
+    }
+
+    /// Counts a query.
+    pub(super) fn enter_query(&mut self) -> Result<()> {
         if self.depth >= super::expr::MAX_DEPTH {
             return Err(super::stack_depth());
         }
         self.queries += 1;
         if self.queries > MAX_QUERIES {
             let message = format!("statement has more than {MAX_QUERIES} queries");
-            return Err(Error::new(SqlState::STATEMENT_TOO_COMPLEX, message)
-                .hint("Each reference to a query of a WITH clause counts."));
+            return Err(Error::new(SqlState::STATEMENT_TOO_COMPLEX, message));
         }
         self.depth += super::expr::QUERY_DEPTH;
-        self.scopes.push(scope);
-        let bound = self.select(select, resolve_unknowns);
-        self.scopes.pop();
+        Ok(())
+    }
+
+    /// Leaves a query that was entered.
+    pub(super) fn leave_query(&mut self) {
         self.depth -= super::expr::QUERY_DEPTH;
-        bound
     }
 
     /// Binds a query in the current, fresh scope.
@@ -77,31 +86,23 @@ impl<'a> Binder<'a, '_> {
         } else {
             self.plain_select(select, resolve_unknowns)?
         };
+        self.finish_select(&mut bound)?;
+        Ok(bound)
+    }
+
+    /// Gives a bound query what its scope has gathered.
+    pub(super) fn finish_select(&mut self, bound: &mut BoundQuery) -> Result<()> {
         if bound.query.targets.len() > MAX_TARGETS {
             let message = format!("target lists can have at most {MAX_TARGETS} entries");
             return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
         }
         bound.query.rels = std::mem::take(&mut self.scope().rels);
         bound.query.aggs = std::mem::take(&mut self.scope().aggs);
-        self.unused_ctes()?;
-        Ok(bound)
-    }
-
-    /// CTEs that nobody refers to are bound for their errors.
-    pub(super) fn unused_ctes(&mut self) -> Result<()> {
-        let scope = self.scopes.len() - 1;
-        for number in 0..self.scopes[scope].ctes.len() {
-            if self.scopes[scope].ctes[number].uses == 0 {
-                self.cte_body(scope, number)?;
-            }
-        }
-        Ok(())
+        self.finish_ctes(&mut bound.query)
     }
 
     fn plain_select(&mut self, select: &'a SelectStmt, resolve_unknowns: bool) -> Result<BoundQuery> {
-        if !select.windowClause.is_empty() {
-            return Err(self.unsupported("named windows and window frames are not supported", -1));
-        }
+        self.scope().windows = &select.windowClause;
         let mut query = Query { from: self.bind_from(&select.fromClause)?, ..Query::default() };
         let mut at = Vec::new();
         let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
@@ -115,15 +116,22 @@ impl<'a> Binder<'a, '_> {
         self.group_by(&select.groupClause, &mut query, &mut at)?;
         self.distinct(&select.distinctClause, &mut query, &mut at)?;
         self.limit(select, &mut query)?;
+        self.check_windows()?;
         self.check_grouping(&query)?;
+        let recursive = self.scope().rels.iter().any(|rel| matches!(rel.kind, RelKind::WorkTable(_)));
+        if recursive && !self.scope().aggs.is_empty() {
+            let at = self.scope().first_aggregate;
+            let message = "aggregate functions are not allowed in a recursive query's recursive term";
+            return Err(self.error(SqlState::INVALID_RECURSION, message, at));
+        }
         let grouped = !query.group_by.is_empty() || !self.scope().aggs.is_empty() || query.having.is_some();
         if let (Some(call), true) = (set_call, grouped) {
             let message = "set-returning functions in the select list of a grouped query are not supported";
             return Err(self.unsupported(message, call));
         }
-        if is_windowed(&self.scope().rels) && (grouped || set_call.is_some()) {
-            let message = "window functions beside aggregates, GROUP BY or set-returning functions are not supported";
-            return Err(self.unsupported(message, set_call.unwrap_or(-1)));
+        if let (Some(call), true) = (set_call, is_windowed(&self.scope().rels)) {
+            let message = "window functions beside set-returning functions are not supported";
+            return Err(self.unsupported(message, call));
         }
         self.locking(select, &mut query, set_call.is_some())?;
         Ok(BoundQuery { query, at })
@@ -394,6 +402,7 @@ impl<'a> Binder<'a, '_> {
                 None
             }
             RelKind::Function { .. } => Some("a function"),
+            RelKind::Cte { .. } | RelKind::WorkTable(_) => Some("a WITH query"),
             RelKind::Values => Some("VALUES"),
             RelKind::Join => Some("a join"),
             RelKind::System(_) | RelKind::Window(_) => None,
@@ -522,6 +531,7 @@ pub(super) fn origin(expr: &Expr, rels: &[Rel]) -> Option<(Oid, i16)> {
     match &rels.get(c.rel)?.kind {
         RelKind::Table(info) => Some((info.desc.oid, c.column as i16 + 1)),
         RelKind::System(relation) => Some((relation.oid, c.column as i16 + 1)),
+        RelKind::Cte { origins, .. } => origins.get(c.column).copied().flatten(),
         RelKind::Subquery { query, .. } => {
             let target = query.targets.iter().filter(|t| !t.junk).nth(c.column)?;
             matches!(query.body, Body::Select).then_some(())?;

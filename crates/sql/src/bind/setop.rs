@@ -3,19 +3,25 @@
 use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, SelectStmt, SetOperation};
 
+use super::cte::RecursiveContext;
 use super::select::{BoundQuery, clause_name, wrap};
 use super::{Binder, Located};
 use crate::functions::CastContext;
 use crate::ir::{Body, Column, Expr, Query, RelColumn, SetOp, Target, Ty};
 
+/// A set operation and its name.
+fn operation(select: &SelectStmt) -> (SetOp, &'static str) {
+    match select.op {
+        SetOperation::SETOP_UNION => (SetOp::Union, "UNION"),
+        SetOperation::SETOP_INTERSECT => (SetOp::Intersect, "INTERSECT"),
+        _ => (SetOp::Except, "EXCEPT"),
+    }
+}
+
 impl<'a> Binder<'a, '_> {
     /// Binds a set operation in the current, fresh scope.
     pub(super) fn set_operation(&mut self, select: &'a SelectStmt) -> Result<BoundQuery> {
-        let (op, name) = match select.op {
-            SetOperation::SETOP_UNION => (SetOp::Union, "UNION"),
-            SetOperation::SETOP_INTERSECT => (SetOp::Intersect, "INTERSECT"),
-            _ => (SetOp::Except, "EXCEPT"),
-        };
+        let (op, _) = operation(select);
         if let Some(Some(Node::LockingClause(clause))) = select.lockingClause.first() {
             let clause = clause_name(clause.strength);
             let message = format!("{clause} is not allowed with UNION/INTERSECT/EXCEPT");
@@ -24,8 +30,27 @@ impl<'a> Binder<'a, '_> {
         let (Some(left), Some(right)) = (&select.larg, &select.rarg) else {
             return Err(base::Error::internal("a set operation without two sides"));
         };
-        let mut left = self.subquery(left, false)?;
-        let mut right = self.subquery(right, false)?;
+        let context = self.recursive_context;
+        if op == SetOp::Intersect {
+            self.recursive_context = RecursiveContext::Intersect;
+        }
+        let left = self.subquery(left, false)?;
+        if op == SetOp::Except {
+            self.recursive_context = RecursiveContext::Except;
+        }
+        let right = self.subquery(right, false)?;
+        self.recursive_context = context;
+        self.combine(select, left, right)
+    }
+
+    /// Puts the sides of a set operation together.
+    pub(super) fn combine(
+        &mut self,
+        select: &'a SelectStmt,
+        mut left: BoundQuery,
+        mut right: BoundQuery,
+    ) -> Result<BoundQuery> {
+        let (op, name) = operation(select);
         let width = |b: &BoundQuery| b.query.targets.iter().filter(|t| !t.junk).count();
         if width(&left) != width(&right) {
             let message = format!("each {name} query must have the same number of columns");
@@ -48,7 +73,7 @@ impl<'a> Binder<'a, '_> {
             }
         }
         let (left, right) = (Box::new(left.query), Box::new(right.query));
-        query.body = Body::SetOp { op, all: select.all, left, right };
+        query.body = Body::SetOp { op, all: select.all, left, right, recursion: None };
         self.order_by(&select.sortClause, &mut query, &mut at)?;
         self.limit(select, &mut query)?;
         Ok(BoundQuery { query, at })

@@ -4,6 +4,7 @@ use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, SelectStmt, SubLink, SubLinkType as Kind};
 use types::{array_of, format_type, oid};
 
+use super::cte::RecursiveContext;
 use super::select::BoundQuery;
 use super::{Binder, Located};
 use crate::ir::{Expr, Query, SubqueryKind, Ty};
@@ -12,18 +13,28 @@ impl<'a> Binder<'a, '_> {
     #[inline(never)]
     pub(super) fn sublink(&mut self, link: &'a SubLink) -> Result<Located> {
         let at = link.location;
-        if let super::scope::Place::Default | super::scope::Place::Check | super::scope::Place::Argument = self.place()
-        {
-            let name = match self.place() {
-                super::scope::Place::Default => "DEFAULT expression",
-                super::scope::Place::Check => "check constraint",
-                _ => "EXECUTE parameter",
-            };
+        let refused = match self.place() {
+            super::scope::Place::Default => Some("DEFAULT expression"),
+            super::scope::Place::Check => Some("check constraint"),
+            super::scope::Place::IndexExpression => Some("index expression"),
+            super::scope::Place::IndexPredicate => Some("index predicate"),
+            super::scope::Place::Argument => Some("EXECUTE parameter"),
+            _ => None,
+        };
+        if let Some(name) = refused {
             return Err(self.unsupported(format!("cannot use subquery in {name}"), at));
         }
         let Some(Node::SelectStmt(select)) = &link.subselect else {
             return Err(base::Error::internal("a subquery without a query"));
         };
+        let context = std::mem::replace(&mut self.recursive_context, RecursiveContext::Subquery);
+        let bound = self.sublink_of(link, select);
+        self.recursive_context = context;
+        bound
+    }
+
+    fn sublink_of(&mut self, link: &'a SubLink, select: &'a SelectStmt) -> Result<Located> {
+        let at = link.location;
         match link.subLinkType {
             Kind::EXISTS_SUBLINK => {
                 let query = Box::new(self.subquery(select, true)?.query);

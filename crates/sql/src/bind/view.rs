@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{CatalogObject, CheckOption, ColumnDesc, TableDesc, TableKind, ViewDesc, ViewRelation};
+use engine_api::{CatalogObject, CheckOption, ColumnDesc, IndexDesc, TableDesc, TableKind, ViewDesc, ViewRelation};
 use rupg_sql::nodes::{Node, RangeVar, SelectStmt, SetOperation};
 
 use super::expr::{QUERY_DEPTH, and};
@@ -140,7 +140,7 @@ impl<'a, 'c> Binder<'a, 'c> {
         views.push(desc.oid);
         let path = std::mem::replace(&mut self.cx.identity.search_path, view.search_path.clone());
         let params = std::mem::take(&mut self.cx.param_types);
-        let (result, tables, queries, refused) = {
+        let (result, tables, queries, refused, next_cte) = {
             let mut inner = Binder::new(&mut *self.cx, &view.query);
             inner.view = Some(Arc::new(view.clone()));
             inner.views = views;
@@ -148,12 +148,15 @@ impl<'a, 'c> Binder<'a, 'c> {
             inner.shows = self.shows;
             inner.depth = self.depth + QUERY_DEPTH;
             inner.queries = self.queries;
+            inner.next_cte = self.next_cte;
             let result = bind(&mut inner, &select);
-            (result, inner.tables, inner.queries, inner.refused)
+            self.written_views.append(&mut inner.written_views);
+            (result, inner.tables, inner.queries, inner.refused, inner.next_cte)
         };
         self.cx.identity.search_path = path;
         self.cx.param_types = params;
         self.queries = queries;
+        self.next_cte = next_cte;
         for (table, mode) in tables {
             self.lock(table, mode);
         }
@@ -168,7 +171,9 @@ impl<'a, 'c> Binder<'a, 'c> {
 
     /// The query of a view.
     pub(super) fn view_query(&mut self, desc: &TableDesc) -> Result<Query> {
-        let query = self.inside_view(desc, |inner, select| inner.subquery(select, true).map(|bound| bound.query))?;
+        let mut query =
+            self.inside_view(desc, |inner, select| inner.subquery(select, true).map(|bound| bound.query))?;
+        query.of_view = Some(Arc::new(desc.clone()));
         let types = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.ty().oid);
         if !types.eq(desc.columns.iter().map(|c| c.type_oid)) {
             return Err(Error::internal(format!("view \"{}\" no longer has the columns it was made with", desc.name)));
@@ -187,6 +192,7 @@ impl<'a, 'c> Binder<'a, 'c> {
         cascaded: bool,
     ) -> Result<(Arc<TableInfo>, Through)> {
         let own_option = desc.view.as_ref().and_then(|v| v.check_option);
+        self.written_views.push(Arc::new(desc.clone()));
         let cascaded = cascaded || own_option == Some(CheckOption::Cascaded);
         let name = desc.name.clone();
         let (table, columns, filter, below) =
@@ -293,6 +299,19 @@ impl<'a, 'c> Binder<'a, 'c> {
         Ok((table, targets, filter, below))
     }
 
+    /// What indexes compute, for those that do.
+    fn index_codes(&mut self, desc: &TableDesc, indexes: &[IndexDesc]) -> Vec<Option<Arc<super::BoundIndex>>> {
+        if !indexes.iter().any(IndexDesc::needs_code) {
+            return Vec::new();
+        }
+        let mut codes = Vec::with_capacity(indexes.len());
+        for index in indexes {
+            let bound = index.needs_code().then(|| super::bind_index(index, desc, self.cx).ok()).flatten();
+            codes.push(bound.map(Arc::new));
+        }
+        codes
+    }
+
     /// A relation of the catalog as a name finds it.
     pub(super) fn relation_of(&mut self, var: &RangeVar, object: &CatalogObject) -> Option<Relation> {
         let CatalogObject::Table(desc) = object else { return None };
@@ -307,8 +326,9 @@ impl<'a, 'c> Binder<'a, 'c> {
                     .hint("Use the REFRESH MATERIALIZED VIEW command.")
             });
         }
-        let indexes = self.cx.catalog.indexes(desc.oid).cloned().collect();
-        Some(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes })))
+        let indexes: Vec<IndexDesc> = self.cx.catalog.indexes(desc.oid).cloned().collect();
+        let codes = self.index_codes(desc, &indexes);
+        Some(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes, codes })))
     }
 }
 

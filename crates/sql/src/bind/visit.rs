@@ -1,11 +1,14 @@
 //! Walks over bound expressions: children, subqueries, columns; structural equality.
 
 use crate::functions::Volatility;
-use crate::ir::{AggCall, AnyAllSource, Body, Column, Expr, From, Query, RelKind, SubqueryKind};
+use crate::ir::{
+    AggCall, AnyAllSource, Body, Column, ColumnSource, Expr, From, InsertSource, Query, RelKind, Statement,
+    SubqueryKind,
+};
 
 /// Makes the two walkers, over shared and over exclusive references.
 macro_rules! walkers {
-    ($children:ident, $query:ident, $body:ident, $from:ident, $agg:ident, $iter:ident $(, $mutable:tt)?) => {
+    ($children:ident, $query:ident, $body:ident, $from:ident, $agg:ident, $statement:ident, $iter:ident, $offset:ident $(, $mutable:tt)?) => {
         /// Calls `f` on each direct child expression and `q` on each direct subquery.
         pub(crate) fn $children(
             expr: &$($mutable)? Expr,
@@ -65,6 +68,9 @@ macro_rules! walkers {
             f: &mut dyn FnMut(&$($mutable)? Expr),
             q: &mut dyn FnMut(&$($mutable)? Query),
         ) {
+            for cte in query.ctes.$iter() {
+                q(&$($mutable)? cte.query);
+            }
             for rel in query.rels.$iter() {
                 match &$($mutable)? rel.kind {
                     RelKind::Subquery { query, .. } => q(query),
@@ -72,12 +78,22 @@ macro_rules! walkers {
                         calls.$iter().for_each(|call| call.args.$iter().for_each(&mut *f));
                     }
                     RelKind::Window(call) => {
+                        call.args.$iter().for_each(&mut *f);
+                        for expr in call.filter.$iter() {
+                            f(expr);
+                        }
+                        for bound in [&$($mutable)? call.frame.start, &$($mutable)? call.frame.end] {
+                            if let Some(expr) = bound.$offset() {
+                                f(expr);
+                            }
+                        }
                         call.partition.$iter().for_each(&mut *f);
                         for (expr, ..) in call.order.$iter() {
                             f(expr);
                         }
                     }
-                    RelKind::Table(_) | RelKind::System(_) | RelKind::Values | RelKind::Join => {}
+                    RelKind::Table(_) | RelKind::System(_) | RelKind::Values | RelKind::Join | RelKind::Cte { .. }
+                    | RelKind::WorkTable(_) => {}
                 }
             }
             for from in query.from.$iter() {
@@ -115,6 +131,76 @@ macro_rules! walkers {
                     q(left);
                     q(right);
                 }
+                Body::Modify(statement) => $statement(statement, f, q),
+            }
+        }
+
+        /// Calls `f` on each expression of a statement's own level and `q` on each query directly inside it.
+        pub(crate) fn $statement(
+            statement: &$($mutable)? Statement,
+            f: &mut dyn FnMut(&$($mutable)? Expr),
+            q: &mut dyn FnMut(&$($mutable)? Query),
+        ) {
+            match statement {
+                Statement::Select(query) => q(query),
+                Statement::Insert(insert) => {
+                    for cte in insert.ctes.$iter() {
+                        q(&$($mutable)? cte.query);
+                    }
+                    match &$($mutable)? insert.source {
+                        InsertSource::Values(rows) => {
+                            for row in rows.$iter() {
+                                row.$iter().for_each(&mut *f);
+                            }
+                        }
+                        InsertSource::Query(query) => q(query),
+                    }
+                    for column in insert.columns.$iter() {
+                        if let ColumnSource::Default(expr) = column {
+                            f(expr);
+                        }
+                    }
+                    if let Some(conflict) = &$($mutable)? insert.on_conflict
+                        && let Some(update) = &$($mutable)? conflict.update
+                    {
+                        for (_, expr) in update.set.$iter() {
+                            f(expr);
+                        }
+                        for expr in update.filter.$iter() {
+                            f(expr);
+                        }
+                    }
+                    for target in insert.returning.$iter() {
+                        f(&$($mutable)? target.expr);
+                    }
+                    for (_, expr) in insert.checks.$iter().chain(insert.view_checks.$iter()) {
+                        f(expr);
+                    }
+                    for (_, expr) in insert.generated.$iter() {
+                        f(expr);
+                    }
+                }
+                Statement::Update(update) => {
+                    $query(&$($mutable)? update.query, f, q);
+                    for (_, expr) in update.set.$iter() {
+                        f(expr);
+                    }
+                    for (_, expr) in update.checks.$iter().chain(update.view_checks.$iter()) {
+                        f(expr);
+                    }
+                    for (_, expr) in update.generated.$iter() {
+                        f(expr);
+                    }
+                    for target in update.returning.$iter() {
+                        f(&$($mutable)? target.expr);
+                    }
+                }
+                Statement::Delete(delete) => {
+                    $query(&$($mutable)? delete.query, f, q);
+                    for target in delete.returning.$iter() {
+                        f(&$($mutable)? target.expr);
+                    }
+                }
             }
         }
 
@@ -141,8 +227,18 @@ macro_rules! walkers {
     };
 }
 
-walkers!(children, query_parts, body_parts, from_parts, aggregate_parts, iter);
-walkers!(children_mut, query_parts_mut, body_parts_mut, from_parts_mut, aggregate_parts_mut, iter_mut, mut);
+walkers!(children, query_parts, body_parts, from_parts, aggregate_parts, statement_parts, iter, offset);
+walkers!(
+    children_mut,
+    query_parts_mut,
+    body_parts_mut,
+    from_parts_mut,
+    aggregate_parts_mut,
+    statement_parts_mut,
+    iter_mut,
+    offset_mut,
+    mut
+);
 
 /// Calls `f` on an expression and everything below it, subqueries included; the number is how many queries deep.
 pub(crate) fn walk(expr: &Expr, depth: usize, f: &mut dyn FnMut(&Expr, usize)) {
@@ -235,6 +331,29 @@ fn shift_one(expr: &mut Expr, depth: usize, by: isize) {
     if *level >= depth {
         *level = level.saturating_add_signed(by);
     }
+}
+
+/// Calls `f` on a query, which is `depth` queries deep, and on every query inside it, from the outside in.
+pub(super) fn walk_queries_mut(query: &mut Query, depth: usize, f: &mut dyn FnMut(&mut Query, usize)) {
+    f(query, depth);
+    if let Body::Modify(statement) = &mut query.body {
+        match &mut **statement {
+            Statement::Update(update) => f(&mut update.query, depth),
+            Statement::Delete(delete) => f(&mut delete.query, depth),
+            Statement::Insert(_) | Statement::Select(_) => {}
+        }
+    }
+    let shared = std::cell::RefCell::new(f);
+    query_parts_mut(query, &mut |expr| queries_of_mut(expr, depth, &mut **shared.borrow_mut()), &mut |query| {
+        walk_queries_mut(query, depth + 1, &mut **shared.borrow_mut())
+    });
+}
+
+fn queries_of_mut(expr: &mut Expr, depth: usize, f: &mut dyn FnMut(&mut Query, usize)) {
+    let shared = std::cell::RefCell::new(f);
+    children_mut(expr, &mut |child| queries_of_mut(child, depth, &mut **shared.borrow_mut()), &mut |query| {
+        walk_queries_mut(query, depth + 1, &mut **shared.borrow_mut())
+    });
 }
 
 /// Moves an expression `by` query levels inwards (negative: outwards).

@@ -12,7 +12,7 @@ use super::create_table::{
 };
 use super::names::{expression_after, leftmost, quote};
 use super::rewrite::{constant_default, rewrite_table};
-use super::{Cx, drop};
+use super::{Cx, drop, identity};
 use crate::bind;
 use crate::ir::Ty;
 
@@ -223,6 +223,18 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
             }
             cx.put(CatalogObject::Table(table)).await?;
         }
+        T::AT_AddIdentity => {
+            let number = column_number(&table, name)?;
+            identity::add(cx, table, cmd, number).await?;
+        }
+        T::AT_SetIdentity => {
+            let number = column_number(&table, name)?;
+            identity::set(cx, table, cmd, number).await?;
+        }
+        T::AT_DropIdentity => {
+            let number = column_number(&table, name)?;
+            identity::drop(cx, table, cmd, number).await?;
+        }
         kind if is_ignored(kind) => {}
         _ => return Err(Error::unsupported("this form of ALTER TABLE is not supported")),
     }
@@ -332,7 +344,7 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     table = cx.catalog().table(table.oid).cloned().unwrap_or(table);
     table.constraints.retain(|c| !c.columns.contains(&number));
     let indexes: Vec<_> =
-        catalog.indexes(table.oid).filter(|i| i.keys.iter().any(|k| k.column == number)).map(|i| i.oid).collect();
+        catalog.indexes(table.oid).filter(|i| cx.session.index_uses(i, &table, number)).map(|i| i.oid).collect();
     for index in indexes {
         cx.drop_one(index)?;
     }
@@ -434,6 +446,11 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
     };
     let number = column_number(&table, name)?;
     refuse_used_by_view(cx, &table, number)?;
+    let catalog = cx.catalog();
+    if catalog.indexes(table.oid).any(|i| i.needs_code() && cx.session.index_uses(i, &table, number)) {
+        let message = "changing the type of a column that an index expression or predicate uses is not supported";
+        return Err(Error::unsupported(message));
+    }
     refuse_generated_from(cx, &table, number)?;
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.

@@ -332,7 +332,10 @@ fn referenced_key(catalog: &Catalog, table: &TableDesc, wanted: &[String]) -> Re
     }
     let columns = column_numbers(table, wanted, "referenced in foreign key constraint", "foreign key constraint")?;
     let same_set = |index: &&IndexDesc| {
-        index.unique && index.keys.len() == columns.len() && index.keys.iter().all(|k| columns.contains(&k.column))
+        index.unique
+            && !index.needs_code()
+            && index.keys.len() == columns.len()
+            && index.keys.iter().all(|k| columns.contains(&k.column))
     };
     match catalog.indexes(table.oid).find(same_set) {
         Some(index) => Ok((columns, index.oid)),

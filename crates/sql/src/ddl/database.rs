@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, DatabaseDesc, SchemaDesc};
+use engine_api::{CatalogObject, DatabaseDesc, PrivilegesDesc, SchemaDesc, oids};
 use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DropdbStmt};
 
 use super::{Cx, drop};
@@ -18,11 +18,18 @@ pub(super) async fn create_database(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Res
         oid: cx.allocate(),
         database: database.oid,
         name: "public".to_string(),
-        owner: database.owner,
+        owner: oids::ROLE_DATABASE_OWNER,
         comment: None,
+    };
+    let list = PrivilegesDesc {
+        object: public.oid,
+        oid: PrivilegesDesc::oid_for(public.oid),
+        name: public.oid.to_string(),
+        ..cx.catalog().privileges(oids::SCHEMA_PUBLIC).cloned().unwrap_or(PrivilegesDesc::initial(public.oid))
     };
     cx.put(CatalogObject::Database(database)).await?;
     cx.put(CatalogObject::Schema(public)).await?;
+    cx.put(CatalogObject::Privileges(list)).await?;
     Ok("CREATE DATABASE")
 }
 

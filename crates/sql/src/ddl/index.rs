@@ -1,11 +1,16 @@
-//! CREATE INDEX.
+//! CREATE INDEX, REINDEX.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, IndexDesc, IndexKey, TableLockMode};
-use rupg_sql::nodes::{IndexElem, IndexStmt, Node, SortByDir, SortByNulls};
+use engine_api::{CatalogObject, IndexDesc, IndexExpression, IndexKey, TableDesc, TableLockMode};
+use rupg_sql::nodes::{DefElem, IndexElem, IndexStmt, Node, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls};
 
 use super::Cx;
-use super::names::free_relation_name;
+use super::names::{Token, display, free_relation_name, strings, tokens};
+use crate::bind::{bind_index_expression, bind_index_predicate};
+use crate::index_code::is_immutable;
+
+/// Columns of an index, as in PostgreSQL.
+const KEYS_MAX: usize = 32;
 
 pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'static str> {
     refuse_unsupported(stmt)?;
@@ -17,18 +22,40 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
             Error::new(SqlState::WRONG_OBJECT_TYPE, message).detail("This operation is not supported for views.")
         );
     }
-    let mut keys = Vec::new();
-    let mut columns = Vec::new();
-    for element in stmt.indexParams.iter().flatten() {
+    let text = IndexText::of(cx.sql, name.location);
+    let (mut keys, mut expressions, mut names) = (Vec::new(), Vec::<IndexExpression>::new(), Vec::<String>::new());
+    for (at, element) in stmt.indexParams.iter().flatten().enumerate() {
         let Node::IndexElem(element) = element else { continue };
-        let column_name =
-            element.name.as_deref().ok_or_else(|| Error::unsupported("expression indexes are not supported"))?;
-        let column = table.column(column_name).ok_or_else(|| {
-            Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{column_name}\" does not exist"))
-        })?;
-        columns.push(column.name.clone());
-        keys.push(index_key(element, column.number)?);
+        let column = match element.name.as_deref() {
+            Some(name) => {
+                let column = table.column(name).ok_or_else(|| no_column(name))?;
+                names.push(free_name(&names, &column.name));
+                column.number
+            }
+            None => {
+                let text = text.elements.get(at).copied().unwrap_or_default();
+                let own = element.expr.as_ref().map_or_else(|| "expr".to_string(), function_name);
+                let name = free_name(&names, &own);
+                names.push(name.clone());
+                expressions.push(expression(cx, &table, text, name)?);
+                0
+            }
+        };
+        keys.push(index_key(element, column)?);
     }
+    if keys.len() + stmt.indexIncludingParams.len() > KEYS_MAX {
+        let message = format!("cannot use more than {KEYS_MAX} columns in an index");
+        return Err(Error::new(SqlState::TOO_MANY_COLUMNS, message));
+    }
+    if stmt.accessMethod.as_deref() == Some("hash") && keys.len() > 1 {
+        return Err(Error::unsupported("access method \"hash\" does not support multicolumn indexes"));
+    }
+    let include = included(&table, &stmt.indexIncludingParams)?;
+    names.extend(include.iter().map(|&n| table.columns[n as usize - 1].name.clone()));
+    let predicate = match &stmt.whereClause {
+        Some(_) => Some(predicate(cx, &table, text.predicate)?),
+        None => None,
+    };
     let catalog = cx.catalog();
     let index_name = match &stmt.idxname {
         Some(given) => {
@@ -37,7 +64,7 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
             }
             given.to_string()
         }
-        None => free_relation_name(&catalog, table.schema, &table.name, &columns.join("_"), "idx", &[]),
+        None => free_relation_name(&catalog, table.schema, &table.name, &names.join("_"), "idx", &[]),
     };
     let index = IndexDesc {
         oid: cx.allocate(),
@@ -47,9 +74,9 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
         keys,
         unique: stmt.unique,
         primary: false,
-        expressions: Vec::new(),
-        predicate: None,
-        include: Vec::new(),
+        expressions,
+        predicate,
+        include,
         deferrable: false,
         comment: None,
     };
@@ -57,38 +84,93 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
     Ok("CREATE INDEX")
 }
 
-fn refuse_unsupported(stmt: &IndexStmt) -> Result<()> {
-    let what = if stmt.whereClause.is_some() {
-        "partial indexes are"
-    } else if !stmt.indexIncludingParams.is_empty() {
-        "INCLUDE columns are"
-    } else if stmt.nulls_not_distinct {
-        "NULLS NOT DISTINCT is"
-    } else if stmt.concurrent {
-        "CREATE INDEX CONCURRENTLY is"
-    } else {
-        return match stmt.accessMethod.as_deref() {
-            None | Some("btree") => Ok(()),
-            // Equality is all a hash index answers, and an ordered index answers it too.
-            Some("hash") if !stmt.unique => Ok(()),
-            Some("hash") => Err(Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "access method \"hash\" does not support unique indexes",
-            )),
-            Some(method @ ("gist" | "gin" | "brin" | "spgist")) => {
-                Err(Error::unsupported(format!("access method \"{method}\" is not supported")))
-            }
-            Some(method) => {
-                Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("access method \"{method}\" does not exist")))
-            }
+fn no_column(name: &str) -> Error {
+    Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"))
+}
+
+/// A name for a column of an index that none before it has.
+fn free_name(taken: &[String], name: &str) -> String {
+    let numbered = (1..).map(|n| format!("{name}{n}"));
+    std::iter::once(name.to_string()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or_default()
+}
+
+/// What an expression's column is called: its function's name, or `expr`.
+fn function_name(node: &Node) -> String {
+    let name = crate::bind::figure_name(node);
+    if name == "?column?" { "expr".to_string() } else { name }
+}
+
+fn expression(cx: &mut Cx<'_>, table: &TableDesc, text: &str, name: String) -> Result<IndexExpression> {
+    let bound = cx.session.bind_stored(|binder| bind_index_expression(text, table, binder));
+    let bound = bound.map_err(|e| cx.place(e, text, true))?;
+    if !is_immutable(&bound) {
+        let message = "functions in index expression must be marked IMMUTABLE";
+        return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
+    }
+    Ok(IndexExpression { text: text.to_string(), type_oid: bound.ty().oid, name })
+}
+
+fn predicate(cx: &mut Cx<'_>, table: &TableDesc, text: &str) -> Result<String> {
+    let bound = cx.session.bind_stored(|binder| bind_index_predicate(text, table, binder));
+    let bound = bound.map_err(|e| cx.place(e, text, true))?;
+    if !is_immutable(&bound) {
+        let message = "functions in index predicate must be marked IMMUTABLE";
+        return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
+    }
+    Ok(text.to_string())
+}
+
+/// The columns of INCLUDE.
+fn included(table: &TableDesc, list: &[Option<Node>]) -> Result<Vec<i16>> {
+    let mut columns = Vec::new();
+    for node in list.iter().flatten() {
+        let Node::IndexElem(element) = node else { continue };
+        let Some(name) = element.name.as_deref() else {
+            return Err(Error::unsupported("expressions are not supported in included columns"));
         };
-    };
-    Err(Error::unsupported(format!("{what} not supported")))
+        let refused = [
+            (!element.collation.is_empty(), "including column does not support a collation"),
+            (!element.opclass.is_empty(), "including column does not support an operator class"),
+            (element.ordering != SortByDir::SORTBY_DEFAULT, "including column does not support ASC/DESC options"),
+            (
+                element.nulls_ordering != SortByNulls::SORTBY_NULLS_DEFAULT,
+                "including column does not support NULLS FIRST/LAST options",
+            ),
+        ];
+        if let Some((_, message)) = refused.iter().find(|(there, _)| *there) {
+            return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, *message));
+        }
+        columns.push(table.column(name).ok_or_else(|| no_column(name))?.number);
+    }
+    Ok(columns)
+}
+
+fn refuse_unsupported(stmt: &IndexStmt) -> Result<()> {
+    if stmt.nulls_not_distinct {
+        return Err(Error::unsupported("NULLS NOT DISTINCT is not supported"));
+    }
+    match stmt.accessMethod.as_deref() {
+        None | Some("btree") => Ok(()),
+        // Equality is all a hash index answers, and an ordered index answers it too.
+        Some("hash") if stmt.unique => {
+            Err(Error::unsupported("access method \"hash\" does not support unique indexes"))
+        }
+        Some("hash") if !stmt.indexIncludingParams.is_empty() => {
+            Err(Error::unsupported("access method \"hash\" does not support included columns"))
+        }
+        Some("hash") => Ok(()),
+        Some(method @ ("gist" | "gin" | "brin" | "spgist")) => {
+            Err(Error::unsupported(format!("access method \"{method}\" is not supported")))
+        }
+        Some(method) => {
+            Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("access method \"{method}\" does not exist")))
+        }
+    }
 }
 
 fn index_key(element: &IndexElem, column: i16) -> Result<IndexKey> {
     if !element.opclass.is_empty() {
-        let class = super::names::strings(&element.opclass).pop().unwrap_or_default();
+        let class = strings(&element.opclass).pop().unwrap_or_default();
         // In the C collation the pattern classes order as the default ones do.
         if !class.ends_with("_ops") {
             return Err(Error::new(
@@ -104,4 +186,128 @@ fn index_key(element: &IndexElem, column: i16) -> Result<IndexKey> {
         _ => descending,
     };
     Ok(IndexKey { column, descending, nulls_first })
+}
+
+/// The texts in a CREATE INDEX.
+#[derive(Default)]
+struct IndexText<'s> {
+    /// Elements of the key: an expression without its parentheses, a call as it is.
+    elements: Vec<&'s str>,
+    predicate: &'s str,
+}
+
+impl<'s> IndexText<'s> {
+    /// Takes apart what follows the table's name, which begins at `from`.
+    fn of(sql: &'s str, from: i32) -> IndexText<'s> {
+        let all = tokens(sql, usize::try_from(from).unwrap_or(0));
+        let mut text = IndexText::default();
+        let Some(open) = all.iter().position(|t| t.word == "(") else { return text };
+        let close = matching(&all, open);
+        let mut start = open + 1;
+        let mut depth = 0;
+        for at in open + 1..=close.min(all.len().saturating_sub(1)) {
+            match all[at].word.as_str() {
+                "(" | "[" => depth += 1,
+                ")" | "]" if at < close => depth -= 1,
+                "," if depth == 0 => {
+                    text.elements.push(element_text(sql, &all[start..at]));
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+        text.elements.push(element_text(sql, all.get(start..close).unwrap_or_default()));
+        let mut depth = 0;
+        for (at, token) in all.iter().enumerate().skip(close + 1) {
+            match token.word.as_str() {
+                "(" => depth += 1,
+                ")" => depth -= 1,
+                "where" if depth == 0 => {
+                    if let (Some(first), Some(last)) = (all.get(at + 1), all.last()) {
+                        text.predicate = &sql[first.start..last.end];
+                    }
+                    break;
+                }
+                _ => {}
+            }
+        }
+        text
+    }
+}
+
+/// Where the parenthesis at `open` is closed.
+fn matching(tokens: &[Token], open: usize) -> usize {
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match token.word.as_str() {
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    tokens.len()
+}
+
+/// The expression at the beginning of an element.
+fn element_text<'s>(sql: &'s str, tokens: &[Token]) -> &'s str {
+    let Some(open) = tokens.iter().position(|t| t.word == "(") else { return "" };
+    let close = matching(tokens, open);
+    let (Some(first), Some(last)) = (tokens.first(), tokens.get(close)) else { return "" };
+    match open {
+        0 => sql[first.end..last.start].trim(),
+        _ => &sql[first.start..last.end],
+    }
+}
+
+/// REINDEX: an ordered index in memory has nothing to mend; what is named must be there.
+pub(super) async fn reindex(cx: &mut Cx<'_>, stmt: &ReindexStmt) -> Result<&'static str> {
+    let concurrently =
+        stmt.params.iter().flatten().any(|node| matches!(node, Node::DefElem(option) if is_concurrently(option)));
+    let of_one = [ReindexObjectType::REINDEX_OBJECT_INDEX, ReindexObjectType::REINDEX_OBJECT_TABLE];
+    if concurrently || !of_one.contains(&stmt.kind) {
+        let what = match stmt.kind {
+            _ if concurrently => "REINDEX CONCURRENTLY",
+            ReindexObjectType::REINDEX_OBJECT_SCHEMA => "REINDEX SCHEMA",
+            ReindexObjectType::REINDEX_OBJECT_SYSTEM => "REINDEX SYSTEM",
+            _ => "REINDEX DATABASE",
+        };
+        cx.session.refuse_in_block(what)?;
+    }
+    let Some(name) = &stmt.relation else {
+        let name = stmt.name.as_deref().unwrap_or_default();
+        if stmt.kind == ReindexObjectType::REINDEX_OBJECT_SCHEMA {
+            let catalog = cx.catalog();
+            cx.schema_named(&catalog, name)?;
+        } else if !name.is_empty() && name != cx.session.identity().database {
+            return Err(Error::unsupported("can only reindex the currently open database"));
+        }
+        return Ok("REINDEX");
+    };
+    let found = cx.find_relation(name)?;
+    let (index, table) = match found.as_deref() {
+        Some(CatalogObject::Index(index)) => (true, index.table),
+        Some(CatalogObject::Table(table)) if table.is_stored() => (false, table.oid),
+        Some(other) => {
+            let what = if of_one[0] == stmt.kind { "an index" } else { "a table or materialized view" };
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not {what}", other.name())));
+        }
+        None => {
+            let message = format!("relation \"{}\" does not exist", display(name));
+            return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+        }
+    };
+    if index != (stmt.kind == ReindexObjectType::REINDEX_OBJECT_INDEX) {
+        let what = if index { "a table or materialized view" } else { "an index" };
+        let name = name.relname.as_deref().unwrap_or_default();
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not {what}")));
+    }
+    cx.lock(table, TableLockMode::Share).await?;
+    Ok("REINDEX")
+}
+
+fn is_concurrently(option: &DefElem) -> bool {
+    option.defname.as_deref() == Some("concurrently")
 }

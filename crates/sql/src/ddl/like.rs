@@ -86,17 +86,27 @@ async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) 
     let indexes: Vec<IndexDesc> = catalog.indexes(source.oid).cloned().collect();
     for index in indexes {
         let catalog = cx.catalog();
+        let place = |number: i16| if number == 0 { Some(0) } else { counterpart(source, &desc, number) };
         let keys: Vec<_> = index
             .keys
             .iter()
-            .filter_map(|k| counterpart(source, &desc, k.column).map(|column| engine_api::IndexKey { column, ..*k }))
+            .filter_map(|k| place(k.column).map(|column| engine_api::IndexKey { column, ..*k }))
             .collect();
+        let include: Vec<i16> = index.include.iter().filter_map(|&n| place(n)).collect();
+        let mut own = index.expressions.iter();
         let constraint = source.constraints.iter().find(|c| {
             matches!(c.kind, ConstraintKind::PrimaryKey { index: own } | ConstraintKind::Unique { index: own }
                 if own == index.oid)
         });
         let columns: Vec<i16> = keys.iter().map(|k| k.column).collect();
-        let names: Vec<&str> = columns.iter().map(|&n| desc.columns[n as usize - 1].name.as_str()).collect();
+        let mut names: Vec<&str> = Vec::with_capacity(columns.len());
+        for &number in &columns {
+            names.push(match number {
+                0 => own.next().map_or("expr", |e| e.name.as_str()),
+                number => desc.columns[number as usize - 1].name.as_str(),
+            });
+        }
+        names.extend(include.iter().map(|&n| desc.columns[n as usize - 1].name.as_str()));
         let (middle, label) = match (constraint.is_some(), index.primary) {
             (_, true) => (String::new(), "pkey"),
             (true, _) => (names.join("_"), "key"),
@@ -109,6 +119,8 @@ async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) 
             name: name.clone(),
             table: desc.oid,
             keys,
+            include,
+            comment: None,
             ..index.clone()
         };
         if constraint.is_some() {

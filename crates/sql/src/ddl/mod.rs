@@ -12,13 +12,20 @@ mod constraint;
 mod create_as;
 mod create_table;
 mod database;
+mod default_privileges;
+mod dependents;
 mod drop;
+mod grant;
+mod identity;
 mod index;
 mod like;
 mod materialized;
+mod membership;
 mod names;
+mod owner;
 mod rename;
 mod rewrite;
+mod rights;
 mod role;
 mod sequence;
 mod set_schema;
@@ -29,7 +36,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, Severity, SqlState};
 use engine_api::{
-    Catalog, CatalogObject, SchemaDesc, Step, TableDesc, TableKind, TableLockMode, Txn, WaitPolicy, oids,
+    Catalog, CatalogObject, Privileges, SchemaDesc, Step, TableDesc, TableKind, TableLockMode, Txn, WaitPolicy, oids,
 };
 use rupg_sql::nodes::{Node, RangeVar};
 
@@ -46,6 +53,7 @@ pub(crate) struct Cx<'a> {
 /// Runs a DDL statement; `None` if it is none. Answers the completion tag.
 pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result<Option<String>> {
     let mut cx = Cx { session, sql };
+    rights::check(&mut cx, node)?;
     let tag = match node {
         Node::CreateTableAsStmt(stmt) => return create_as::create_table_as(&mut cx, stmt).await.map(Some),
         Node::SelectStmt(stmt) => return create_as::select_into(&mut cx, stmt).await.map(Some),
@@ -55,8 +63,18 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::RefreshMatViewStmt(stmt) => materialized::refresh(&mut cx, stmt).await?,
         Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
         Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,
+        Node::ReindexStmt(stmt) => index::reindex(&mut cx, stmt).await?,
         Node::DropStmt(stmt) => drop::drop_objects(&mut cx, stmt).await?,
-        Node::AlterTableStmt(stmt) => alter_table::alter_table(&mut cx, stmt).await?,
+        Node::AlterTableStmt(stmt) => {
+            owner::change_in(&mut cx, stmt).await?;
+            alter_table::alter_table(&mut cx, stmt).await?
+        }
+        Node::AlterOwnerStmt(stmt) => owner::alter_owner(&mut cx, stmt).await?,
+        Node::ReassignOwnedStmt(stmt) => owner::reassign_owned(&mut cx, stmt).await?,
+        Node::DropOwnedStmt(stmt) => owner::drop_owned(&mut cx, stmt).await?,
+        Node::GrantStmt(stmt) => grant::grant(&mut cx, stmt).await?,
+        Node::GrantRoleStmt(stmt) => membership::grant_roles(&mut cx, stmt).await?,
+        Node::AlterDefaultPrivilegesStmt(stmt) => default_privileges::alter(&mut cx, stmt).await?,
         Node::RenameStmt(stmt) => rename::rename(&mut cx, stmt).await?,
         Node::TruncateStmt(stmt) => truncate::truncate(&mut cx, stmt).await?,
         Node::CreateSeqStmt(stmt) => sequence::create_sequence(&mut cx, stmt).await?,
@@ -104,9 +122,25 @@ impl Cx<'_> {
         self.session.push_notice(Error::with_severity(Severity::Notice, code, message));
     }
 
-    /// Writes an object, waiting for index builds.
+    /// Sends a WARNING.
+    pub fn warning(&self, code: SqlState, message: impl Into<String>) {
+        self.session.push_notice(Error::with_severity(Severity::Warning, code, message));
+    }
+
+    /// Writes an object, waiting for index builds. A new one gets the privileges that its owner's objects begin with.
     pub async fn put(&mut self, object: CatalogObject) -> Result<()> {
         self.keep_schema(object.namespace().1).await?;
+        let catalog = self.catalog();
+        let is_new = catalog.get(object.oid()).is_none();
+        let initial = if is_new { default_privileges::of_new(&catalog, &object) } else { None };
+        self.write(object).await?;
+        match initial {
+            Some(list) => self.write(CatalogObject::Privileges(list)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn write(&mut self, object: CatalogObject) -> Result<()> {
         loop {
             match self.txn().put_object(object.clone())? {
                 Step::Ready(()) => return Ok(()),
@@ -128,8 +162,12 @@ impl Cx<'_> {
         }
     }
 
-    /// Drops one object.
+    /// Drops one object, and its access list.
     pub fn drop_one(&mut self, oid: Oid) -> Result<()> {
+        let list = self.catalog().privileges(oid).map(|list| list.oid);
+        if let Some(list) = list {
+            self.txn().drop_object(list)?;
+        }
         self.txn().drop_object(oid)
     }
 
@@ -162,6 +200,7 @@ impl Cx<'_> {
         let relname = name.relname.as_deref().unwrap_or_default();
         if let Some(schema) = &name.schemaname {
             let schema = self.schema_named(&catalog, schema)?;
+            rights::require_schema(self, schema.oid, Privileges::USAGE)?;
             return Ok(catalog.relation(schema.oid, relname).cloned());
         }
         let path = self.session.search_path(&catalog);
@@ -253,6 +292,9 @@ impl Cx<'_> {
                 })?
             }
         };
+        if ![oids::SCHEMA_PG_CATALOG, oids::SCHEMA_INFORMATION_SCHEMA].contains(&schema) {
+            rights::require_schema(self, schema, Privileges::CREATE)?;
+        }
         if schema == oids::SCHEMA_PG_CATALOG {
             let relname = name.relname.as_deref().unwrap_or_default();
             return Err(Error::new(
@@ -289,6 +331,19 @@ pub(crate) fn quote_name(name: &str) -> String {
 /// The OID of the table a name means.
 pub(crate) fn find_table(session: &mut Session, name: &RangeVar, sql: &str) -> Result<Oid> {
     Cx { session, sql }.relation_named(name).map(|t| t.oid)
+}
+
+/// Refuses a lock on a table by a role that may do nothing with it that such a lock is for.
+///
+/// # Errors
+/// 42501
+pub(crate) fn require_lock(session: &mut Session, table: Oid, mode: TableLockMode) -> Result<()> {
+    rights::require_lock(&mut Cx { session, sql: "" }, table, mode)
+}
+
+/// Says that a table is not the current role's to maintain.
+pub(crate) fn warn_of_maintenance(session: &mut Session, table: Oid, verb: &str) {
+    rights::warn_of_maintenance(&mut Cx { session, sql: "" }, table, verb);
 }
 
 /// The descriptor of the table, view or materialized view a name means.

@@ -3,6 +3,7 @@
 use base::Oid;
 use engine_api::Catalog;
 use rupg_sql::nodes::{Node, RangeVar};
+use rupg_sql::{Lexer, Value};
 
 /// PostgreSQL's limit on identifiers, in bytes.
 pub(super) const IDENTIFIER_BYTES_MAX: usize = 63;
@@ -204,6 +205,37 @@ pub(super) fn parenthesised_after<'a>(sql: &'a str, from: i32, keyword: &str) ->
     let at = from + lower.find(keyword)? + keyword.len();
     let open = at + sql.get(at..)?.find('(')?;
     Some(source_expression(sql, open + 1, false))
+}
+
+/// One token of a statement.
+pub(super) struct Token {
+    pub start: usize,
+    pub end: usize,
+    /// A key word in lower case; anything else as it stands there.
+    pub word: String,
+}
+
+/// The tokens of a statement that has been parsed, from byte `from` to its end.
+pub(super) fn tokens(sql: &str, from: usize) -> Vec<Token> {
+    let rest = sql.get(from..).unwrap_or_default();
+    let mut lexer = Lexer::new(rest);
+    let mut all = Vec::new();
+    let mut depth = 0usize;
+    while let Ok(token) = lexer.next_token() {
+        let word = match &token.value {
+            Value::Keyword(keyword) => keyword.name.to_string(),
+            _ => rest[token.start..token.end].to_string(),
+        };
+        match word.as_str() {
+            "" => break,
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            ";" if depth == 0 => break,
+            _ => {}
+        }
+        all.push(Token { start: from + token.start, end: from + token.end, word });
+    }
+    all
 }
 
 /// The leftmost position in a parse tree, in bytes.

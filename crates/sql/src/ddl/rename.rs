@@ -13,6 +13,7 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
     let new_name = stmt.newname.as_deref().unwrap_or_default();
     match stmt.renameType {
         T::OBJECT_SCHEMA => return rename_schema(cx, stmt, new_name).await,
+        T::OBJECT_ROLE => return super::role::rename_role(cx, stmt, new_name).await,
         T::OBJECT_TABLE
         | T::OBJECT_INDEX
         | T::OBJECT_SEQUENCE
@@ -132,7 +133,11 @@ async fn rename_column(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Re
     let before = table.clone();
     table.columns[number as usize - 1].name = new_name.to_string();
     restate(cx, &before, &mut table)?;
+    let indexes = restated_indexes(cx, &before, &table)?;
     cx.put(CatalogObject::Table(table)).await?;
+    for index in indexes {
+        cx.put(CatalogObject::Index(index)).await?;
+    }
     Ok(tag_of(stmt.relationType))
 }
 
@@ -154,6 +159,20 @@ fn restate(cx: &mut Cx<'_>, before: &TableDesc, table: &mut TableDesc) -> Result
         }
     }
     Ok(())
+}
+
+/// The indexes that compute something, with the new names of columns.
+fn restated_indexes(cx: &mut Cx<'_>, before: &TableDesc, table: &TableDesc) -> Result<Vec<engine_api::IndexDesc>> {
+    let catalog = cx.catalog();
+    let mut indexes: Vec<_> = catalog.indexes(table.oid).filter(|i| i.needs_code()).cloned().collect();
+    for index in &mut indexes {
+        let refused = || Error::unsupported("renaming a column that this index uses is not supported");
+        let texts = index.expressions.iter_mut().map(|e| (&mut e.text, false));
+        for (text, condition) in texts.chain(index.predicate.iter_mut().map(|p| (p, true))) {
+            *text = cx.session.restated_index(text, condition, before, table).ok_or_else(refused)?;
+        }
+    }
+    Ok(indexes)
 }
 
 async fn rename_constraint(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {

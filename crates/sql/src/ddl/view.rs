@@ -3,11 +3,10 @@
 use base::{Error, LayoutId, Result, SqlState};
 use engine_api::{CatalogObject, CheckOption, ColumnDesc, Persistence, TableDesc, TableKind, TableLockMode, ViewDesc};
 use rupg_sql::nodes::{Node, RangeVar, ViewCheckOption, ViewStmt};
-use rupg_sql::{Lexer, Value};
 
 use super::Cx;
 use super::create_table::{layout_of, storage_options};
-use super::names::{quote, strings};
+use super::names::{Token, quote, strings, tokens};
 use crate::bind::BoundView;
 
 pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'static str> {
@@ -215,35 +214,26 @@ fn check_replaced(old: &TableDesc, new: &mut TableDesc) -> Result<()> {
 /// The text of the query behind AS, without the clauses of the definition that follow it.
 pub(super) fn query_text(sql: &str, name: &RangeVar, aliases: &[Option<Node>]) -> String {
     let from = usize::try_from(name.location).unwrap_or(0);
-    let mut tokens: Vec<(usize, usize, String)> = Vec::new();
-    let rest = sql.get(from..).unwrap_or_default();
-    let mut lexer = Lexer::new(rest);
     let mut depth = 0usize;
-    let mut begin = None;
-    // The statement has been parsed: its tokens are fine.
-    while let Ok(token) = lexer.next_token() {
-        let word = match &token.value {
-            Value::Keyword(keyword) => keyword.name.to_string(),
-            _ => rest[token.start..token.end].to_string(),
-        };
-        match word.as_str() {
-            "" => break,
+    let mut begun = false;
+    let mut query: Vec<Token> = Vec::new();
+    for token in tokens(sql, from) {
+        match token.word.as_str() {
             "(" => depth += 1,
             ")" => depth = depth.saturating_sub(1),
-            ";" if depth == 0 => break,
-            "as" if depth == 0 && begin.is_none() => {
-                begin = Some(token.end);
+            "as" if depth == 0 && !begun => {
+                begun = true;
                 continue;
             }
             _ => {}
         }
-        if begin.is_some() {
-            tokens.push((token.start, token.end, word));
+        if begun {
+            query.push(token);
         }
     }
-    let tail = |tokens: &[(usize, usize, String)], words: &[&str]| {
+    let ends = |tokens: &[Token], words: &[&str]| {
         tokens.len() > words.len()
-            && tokens[tokens.len() - words.len()..].iter().zip(words).all(|((_, _, t), w)| t == w)
+            && tokens[tokens.len() - words.len()..].iter().zip(words).all(|(token, word)| token.word == *word)
     };
     for words in [
         &["with", "check", "option"][..],
@@ -252,12 +242,12 @@ pub(super) fn query_text(sql: &str, name: &RangeVar, aliases: &[Option<Node>]) -
         &["with", "data"],
         &["with", "no", "data"],
     ] {
-        if tail(&tokens, words) {
-            tokens.truncate(tokens.len() - words.len());
+        if ends(&query, words) {
+            query.truncate(query.len() - words.len());
         }
     }
-    let (start, end) = (tokens.first().map_or(0, |t| t.0), tokens.last().map_or(0, |t| t.1));
-    let query = rest.get(start..end).unwrap_or_default();
+    let (start, end) = (query.first().map_or(0, |t| t.start), query.last().map_or(0, |t| t.end));
+    let query = sql.get(start..end).unwrap_or_default();
     let before = sql.get(..from).unwrap_or_default().trim_end().to_ascii_lowercase();
     let recursive = before.strip_suffix("view").map(str::trim_end).is_some_and(|b| b.ends_with("recursive"));
     if !recursive {

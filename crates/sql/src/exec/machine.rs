@@ -18,6 +18,18 @@ pub(crate) struct Machine {
     frame: Vec<Datum>,
     root: Box<dyn Operator>,
     subplans: Vec<SubplanState>,
+    /// How far the WITH queries of this level are.
+    ctes: Ctes,
+}
+
+/// How far the WITH queries of a level are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ctes {
+    /// To be begun before the first row is read.
+    Fresh,
+    Reading,
+    /// The main query is done; what WITH has to change is being completed.
+    Completing,
 }
 
 impl Machine {
@@ -30,6 +42,7 @@ impl Machine {
             root: operator(&plan.root),
             subplans: plan.subplans.iter().map(|_| SubplanState::default()).collect(),
             plan: Arc::clone(plan),
+            ctes: Ctes::Fresh,
         }
     }
 
@@ -52,6 +65,7 @@ impl Machine {
     /// Begins anew with the frame as it is.
     pub fn restart(&mut self) {
         self.subplans.iter_mut().for_each(|s| *s = SubplanState::default());
+        self.ctes = Ctes::Fresh;
         self.root.rescan(true);
     }
 
@@ -65,8 +79,42 @@ impl Machine {
 
     /// Puts the next row into the frame.
     pub fn next(&mut self, run: &mut Run<'_>) -> Result<Next> {
-        let Machine { plan, frame, root, subplans } = self;
+        if !self.plan.ctes.is_empty() {
+            return self.next_with_ctes(run);
+        }
+        let Machine { plan, frame, root, subplans, .. } = self;
         root.next(&mut Cx { run, plan, subplans }, frame)
+    }
+
+    /// As [`Machine::next`], for a level with a WITH clause.
+    #[inline(never)]
+    fn next_with_ctes(&mut self, run: &mut Run<'_>) -> Result<Next> {
+        let Machine { plan, frame, root, subplans, ctes } = self;
+        let modifies = plan.ctes.iter().any(|cte| cte.modifies);
+        if *ctes == Ctes::Fresh {
+            if modifies {
+                run.shared.touched = Some(Default::default());
+            }
+            for cte in &plan.ctes {
+                let mut machine = Machine::inside(&cte.subplan, frame);
+                machine.take_args(&cte.subplan, &mut Cx { run, plan, subplans }, frame)?;
+                run.open_cell(cte.cell, machine);
+            }
+            *ctes = Ctes::Reading;
+        }
+        if *ctes == Ctes::Reading {
+            match root.next(&mut Cx { run, plan, subplans }, frame)? {
+                Next::Done if modifies => *ctes = Ctes::Completing,
+                next => return Ok(next),
+            }
+        }
+        // Those that nobody has read to the end, the last one first.
+        for cte in plan.ctes.iter().rev().filter(|cte| cte.modifies) {
+            if let Next::Wait(wait) = run.complete_cell(cte.cell)? {
+                return Ok(Next::Wait(wait));
+            }
+        }
+        run.finish_deferred(plan)
     }
 
     /// As [`Machine::next`], inside an expression, where nothing can be waited for but a turn.

@@ -12,6 +12,7 @@
 
 mod aggregate;
 mod budget;
+mod cte;
 mod current;
 mod distinct;
 mod filter;
@@ -31,6 +32,7 @@ mod sort;
 mod subquery;
 mod values;
 mod window;
+mod window_frame;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -147,6 +149,8 @@ pub(crate) struct Run<'a> {
     memory: &'a Arc<MemoryBudget>,
     /// Rows changed.
     pub changed: u64,
+    /// What WITH keeps.
+    pub shared: &'a mut cte::Shared,
 }
 
 /// A turn of one statement before others of the core get theirs (rule R9).
@@ -235,9 +239,13 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Project(node) => Box::new(project::Project::new(node)),
         Node::NestedLoop(node) => Box::new(nested_loop::NestedLoop::new(node)),
         Node::HashJoin(node) => Box::new(hash_join::HashJoin::new(node)),
+        Node::Cte(node) => Box::new(cte::CteScan::new(node)),
+        Node::WorkTable(node) => Box::new(cte::WorkTableScan::new(node)),
+        Node::Recursion(node) => Box::new(cte::Recursion::new(node)),
         Node::Materialize(node) => Box::new(rows::Materialize::new(node)),
         Node::Sort(node) => Box::new(sort::Sort::new(node)),
         Node::Aggregate(node) => Box::new(aggregate::Aggregate::new(node)),
+        Node::WindowFrames(node) => Box::new(window_frame::WindowFrames::new(node)),
         Node::Window(node) => Box::new(window::Window::new(node)),
         Node::Distinct(node) => Box::new(distinct::Distinct::new(node)),
         Node::Limit(node) => Box::new(limit::Limit::new(node)),
@@ -260,6 +268,7 @@ pub struct Execution {
     handed_out: u64,
     changed: u64,
     held: budget::Held,
+    shared: cte::Shared,
     /// Rows of the root's node and time, for EXPLAIN ANALYZE.
     analyze: Option<Analysis>,
 }
@@ -280,7 +289,9 @@ impl Execution {
     /// A run with these parameter values, of the statement's parameter types.
     pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
         let machine = Machine::new(&plan.root, params);
+        let shared = cte::Shared::new(plan.cells);
         Execution {
+            shared,
             plan,
             machine,
             pending: None,
@@ -305,6 +316,9 @@ impl Execution {
         self.handed_out = 0;
         self.changed = 0;
         self.held.release();
+        if self.plan.cells != (0, 0) {
+            self.shared = cte::Shared::new(self.plan.cells);
+        }
     }
 
     /// Gives back what a finished run took of the budget. Answers whether it holds little enough to be kept for another.
@@ -336,6 +350,7 @@ impl Execution {
             held: &mut self.held,
             memory: cx.memory,
             changed: self.changed,
+            shared: &mut self.shared,
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;

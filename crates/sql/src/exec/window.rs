@@ -6,7 +6,7 @@ use base::Result;
 use types::Datum;
 
 use super::{Cx, Next, Operator, operator};
-use crate::ir::Ranking;
+use crate::ir::WindowKind;
 use crate::plan::{SortSlot, WindowNode};
 
 /// Numbers the rows of each partition.
@@ -51,9 +51,9 @@ impl Window {
             self.last = Some((values(&node.partition, frame), values(&node.order, frame)));
         }
         match node.ranking {
-            Ranking::RowNumber => self.numbers.row,
-            Ranking::Rank => self.numbers.rank,
-            Ranking::DenseRank => self.numbers.dense,
+            WindowKind::Rank => self.numbers.rank,
+            WindowKind::DenseRank => self.numbers.dense,
+            _ => self.numbers.row,
         }
     }
 }

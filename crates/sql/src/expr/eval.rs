@@ -21,7 +21,7 @@ pub(crate) trait Env {
 }
 
 /// Surroundings without subqueries.
-pub(super) struct Plain<'a>(pub &'a dyn EvalContext);
+pub(crate) struct Plain<'a>(pub &'a dyn EvalContext);
 
 impl Env for Plain<'_> {
     fn eval(&self) -> &dyn EvalContext {

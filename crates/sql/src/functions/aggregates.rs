@@ -170,6 +170,11 @@ impl Accumulator for Count {
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
         Ok(Datum::Int8(self.0))
     }
+
+    fn remove(&mut self, _: &[Datum]) -> Result<bool> {
+        self.0 -= 1;
+        Ok(true)
+    }
 }
 
 fn count(_: &[Oid]) -> Box<dyn Accumulator> {
@@ -197,6 +202,13 @@ impl Accumulator for WholeSum {
         self.sum += i128::from(value);
         self.count += 1;
         Ok(())
+    }
+
+    fn remove(&mut self, args: &[Datum]) -> Result<bool> {
+        let value = args.first().and_then(whole).ok_or_else(|| mismatch("sum"))?;
+        self.sum -= i128::from(value);
+        self.count -= 1;
+        Ok(true)
     }
 
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {

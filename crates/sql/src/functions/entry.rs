@@ -87,7 +87,7 @@ pub(super) const fn agg(
     ret: Oid,
     create: fn(&[Oid]) -> Box<dyn Accumulator>,
 ) -> Aggregate {
-    Aggregate { oid, name, args, ret, strict: true, create }
+    Aggregate { oid, name, args, ret, strict: true, ordered_set: false, create }
 }
 
 impl Aggregate {

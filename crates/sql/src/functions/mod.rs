@@ -20,6 +20,7 @@ mod session;
 mod sets;
 mod spread;
 mod text;
+mod windows;
 
 use std::fmt;
 
@@ -31,6 +32,7 @@ pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,
 };
+pub use windows::{WindowFunction, window_callee_name, window_functions_named};
 /// Checks what of a path is not checked when it is read: its regular expressions.
 pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
     json::path::check(text)
@@ -110,6 +112,14 @@ pub trait EvalContext {
     fn setting(&self, name: &str) -> Option<String>;
     /// All settings: name, value, description.
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)>;
+    /// All settings with what pg_settings shows of their values.
+    fn setting_values(&self) -> Vec<SettingValue> {
+        Vec::new()
+    }
+    /// Bytes that a table's rows, or an index's nodes, take in memory.
+    fn relation_bytes(&self, _relation: Oid) -> Option<u64> {
+        None
+    }
     /// The session's named prepared statements.
     fn prepared_statements(&self) -> Vec<PreparedStatement> {
         Vec::new()
@@ -191,6 +201,23 @@ pub trait EvalContext {
     }
 }
 
+/// The values of a setting.
+#[derive(Clone, Debug)]
+pub struct SettingValue {
+    /// Name.
+    pub name: &'static str,
+    /// Now, in the setting's unit.
+    pub value: std::sync::Arc<str>,
+    /// What RESET goes back to.
+    pub reset: std::sync::Arc<str>,
+    /// Without any configuration.
+    pub boot: &'static str,
+    /// Where the value comes from.
+    pub source: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+}
+
 /// An advisory lock that an expression wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvisoryWish {
@@ -248,6 +275,10 @@ pub struct OpenCursor {
 /// Who and where a session is.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
+    /// OID of `current_user`.
+    pub role: Oid,
+    /// Whether it is a superuser.
+    pub superuser: bool,
     /// `current_user`
     pub current_user: String,
     /// `session_user`
@@ -314,6 +345,10 @@ pub trait Accumulator: Send {
     fn add(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()>;
     /// The result so far.
     fn finish(&mut self, cx: &dyn EvalContext) -> Result<Datum>;
+    /// Takes a row out again that was added; `false` if the state cannot do that.
+    fn remove(&mut self, _args: &[Datum]) -> Result<bool> {
+        Ok(false)
+    }
     /// Bytes held, roughly.
     fn memory(&self) -> usize {
         64
@@ -332,6 +367,8 @@ pub struct Aggregate {
     pub ret: Oid,
     /// Rows with a NULL argument are skipped.
     pub strict: bool,
+    /// Ordered-set aggregate: its last arguments are the values it sorts (WITHIN GROUP).
+    pub ordered_set: bool,
     /// A fresh state, for the actual argument types.
     pub create: fn(&[Oid]) -> Box<dyn Accumulator>,
 }

@@ -9,6 +9,7 @@ mod names;
 mod notify;
 mod privileges;
 mod sequences;
+mod sizes;
 mod waits;
 
 use std::sync::Arc;
@@ -66,13 +67,13 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(1662, "pg_get_triggerdef", &[OID], TEXT, null),
     stable(2730, "pg_get_triggerdef", &[OID, BOOL], TEXT, null),
     stable(1665, "pg_get_serial_sequence", &[TEXT, TEXT], TEXT, catalog::get_serial_sequence),
-    volatile(2325, "pg_relation_size", &[REGCLASS], INT8, null),
-    volatile(2332, "pg_relation_size", &[REGCLASS, TEXT], INT8, null),
-    volatile(2286, "pg_total_relation_size", &[REGCLASS], INT8, null),
-    volatile(2997, "pg_table_size", &[REGCLASS], INT8, null),
-    volatile(2998, "pg_indexes_size", &[REGCLASS], INT8, null),
-    volatile(2168, "pg_database_size", &[NAME], INT8, null),
-    volatile(2324, "pg_database_size", &[OID], INT8, null),
+    volatile(2325, "pg_relation_size", &[REGCLASS], INT8, sizes::relation),
+    volatile(2332, "pg_relation_size", &[REGCLASS, TEXT], INT8, sizes::relation),
+    volatile(2286, "pg_total_relation_size", &[REGCLASS], INT8, sizes::total),
+    volatile(2997, "pg_table_size", &[REGCLASS], INT8, sizes::relation),
+    volatile(2998, "pg_indexes_size", &[REGCLASS], INT8, sizes::indexes),
+    volatile(2168, "pg_database_size", &[NAME], INT8, sizes::database),
+    volatile(2324, "pg_database_size", &[OID], INT8, sizes::database),
     volatile(2322, "pg_tablespace_size", &[OID], INT8, null),
     volatile(2323, "pg_tablespace_size", &[NAME], INT8, null),
     immutable(2288, "pg_size_pretty", &[INT8], TEXT, size_pretty),
@@ -148,6 +149,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(2165, "pg_get_function_result", &[OID], TEXT, catalog::function_result),
     stable(2162, "pg_get_function_arguments", &[OID], TEXT, catalog::function_arguments),
     stable(2232, "pg_get_function_identity_arguments", &[OID], TEXT, catalog::function_arguments),
+    stable(2098, "pg_get_functiondef", &[OID], TEXT, catalog::function_definition),
     stable(3808, "pg_get_function_arg_default", &[OID, INT4], TEXT, null),
     stable(6197, "pg_get_function_sqlbody", &[OID], TEXT, null),
     stable(2999, "pg_relation_filenode", &[REGCLASS], OID, catalog::filenode),
@@ -173,12 +175,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(3021, "has_column_privilege", &[TEXT, INT2, TEXT], BOOL, privileges::column),
     stable(3022, "has_column_privilege", &[OID, TEXT, TEXT], BOOL, privileges::column),
     stable(3023, "has_column_privilege", &[OID, INT2, TEXT], BOOL, privileges::column),
-    stable(3024, "has_any_column_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::table),
-    stable(3025, "has_any_column_privilege", &[NAME, OID, TEXT], BOOL, privileges::table),
-    stable(3026, "has_any_column_privilege", &[OID, TEXT, TEXT], BOOL, privileges::table),
-    stable(3027, "has_any_column_privilege", &[OID, OID, TEXT], BOOL, privileges::table),
-    stable(3028, "has_any_column_privilege", &[TEXT, TEXT], BOOL, privileges::table),
-    stable(3029, "has_any_column_privilege", &[OID, TEXT], BOOL, privileges::table),
+    stable(3024, "has_any_column_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::any_column),
+    stable(3025, "has_any_column_privilege", &[NAME, OID, TEXT], BOOL, privileges::any_column),
+    stable(3026, "has_any_column_privilege", &[OID, TEXT, TEXT], BOOL, privileges::any_column),
+    stable(3027, "has_any_column_privilege", &[OID, OID, TEXT], BOOL, privileges::any_column),
+    stable(3028, "has_any_column_privilege", &[TEXT, TEXT], BOOL, privileges::any_column),
+    stable(3029, "has_any_column_privilege", &[OID, TEXT], BOOL, privileges::any_column),
     stable(2268, "has_schema_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::schema),
     stable(2269, "has_schema_privilege", &[NAME, OID, TEXT], BOOL, privileges::schema),
     stable(2270, "has_schema_privilege", &[OID, TEXT, TEXT], BOOL, privileges::schema),

@@ -69,10 +69,75 @@ pub(super) struct Path<'e> {
     pub ordered: bool,
 }
 
-fn column_of(expr: &Expr, rel: usize) -> Option<(usize, Oid)> {
+/// The first number of what stands for the expressions that indexes are over, as if they were columns.
+const COMPUTED: usize = 1 << 16;
+
+/// A table as conditions are about it: a rel of the level, and the expressions of its indexes over that rel, each with its
+/// number.
+#[derive(Clone, Debug)]
+struct Of {
+    rel: usize,
+    computed: Vec<(usize, Expr)>,
+}
+
+impl Of {
+    fn new(rel: usize, info: &TableInfo) -> Of {
+        let mut computed = Vec::new();
+        for number in 0..info.indexes.len() {
+            let Some(Some(code)) = info.code(number) else { continue };
+            for (at, expression) in code.expressions.iter().enumerate() {
+                computed.push((computed_column(number, at), over_rel(expression, rel)));
+            }
+        }
+        Of { rel, computed }
+    }
+}
+
+/// The number of an index's expression.
+fn computed_column(index: usize, expression: usize) -> usize {
+    COMPUTED + index * 64 + expression
+}
+
+/// An expression over rel 0 as one over another rel.
+fn over_rel(expr: &Expr, rel: usize) -> Expr {
+    let mut expr = expr.clone();
+    crate::bind::visit::walk_mut(&mut expr, 0, &mut |e, depth| {
+        if let Expr::Column(c) = e
+            && c.level == depth
+        {
+            c.rel = rel;
+        }
+    });
+    expr
+}
+
+/// What stands for a key of an index: its column, or the number of its expression.
+fn key_number(number: usize, index: &IndexDesc, at: usize) -> usize {
+    match index.keys[at].column {
+        0 => computed_column(number, index.keys[..at].iter().filter(|k| k.column == 0).count()),
+        column => (column - 1) as usize,
+    }
+}
+
+/// Whether an index has all rows that the conditions let through.
+fn has_all(info: &TableInfo, number: usize, rel: usize, conjuncts: &[Conjunct]) -> bool {
+    let Some(code) = info.code(number) else { return false };
+    let Some(predicate) = code.and_then(|c| c.predicate.as_ref()) else { return true };
+    let given: Vec<&Expr> = conjuncts.iter().filter(|c| !c.used && c.mask == 1 << rel).map(|c| &c.expr).collect();
+    super::imply::all_implied(&given, &over_rel(predicate, rel))
+}
+
+fn column_of(expr: &Expr, of: &Of) -> Option<(usize, Oid)> {
     match expr {
-        Expr::Column(c) if c.level == 0 && c.rel == rel => Some((c.column, c.ty.oid)),
-        Expr::Cast { arg, kind: CastKind::Relabel, .. } => column_of(arg, rel),
+        Expr::Column(c) if c.level == 0 && c.rel == of.rel => return Some((c.column, c.ty.oid)),
+        Expr::Const(..) | Expr::Param(..) | Expr::Column(_) => return None,
+        _ => {}
+    }
+    if let Some((number, _)) = of.computed.iter().find(|(_, e)| crate::bind::visit::same(e, expr)) {
+        return Some((*number, expr.ty().oid));
+    }
+    match expr {
+        Expr::Cast { arg, kind: CastKind::Relabel, .. } => column_of(arg, of),
         _ => None,
     }
 }
@@ -105,20 +170,21 @@ fn known(expr: &Expr, rel: usize, available: Mask) -> bool {
 }
 
 /// A comparison of a column with a known value: column, operator, value.
-fn compared(expr: &Expr, rel: usize, available: Mask) -> Option<(usize, CompareOp, &Expr)> {
+fn compared<'e>(expr: &'e Expr, of: &Of, available: Mask) -> Option<(usize, CompareOp, &'e Expr)> {
+    let rel = of.rel;
     let Expr::Call { function, args, .. } = expr else { return None };
     let [left, right] = args.as_slice() else { return None };
     let test = comparison_of(function);
     if test.op == CompareOp::Ne {
         return None;
     }
-    if let Some((column, ty)) = column_of(left, rel)
+    if let Some((column, ty)) = column_of(left, of)
         && fits(test.how, ty, right.ty().oid)
         && known(right, rel, available)
     {
         return Some((column, test.op, right));
     }
-    if let Some((column, ty)) = column_of(right, rel)
+    if let Some((column, ty)) = column_of(right, of)
         && fits(test.how, ty, left.ty().oid)
         && known(left, rel, available)
     {
@@ -127,20 +193,21 @@ fn compared(expr: &Expr, rel: usize, available: Mask) -> Option<(usize, CompareO
     None
 }
 
-fn sarg<'e>(conjunct: &'e Conjunct, number: usize, rel: usize, available: Mask) -> Option<Sarg<'e>> {
+fn sarg<'e>(conjunct: &'e Conjunct, number: usize, of: &Of, available: Mask) -> Option<Sarg<'e>> {
+    let rel = of.rel;
     let found = |column, kind| Some(Sarg { conjunct: number, column, kind });
     match &conjunct.expr {
         Expr::Call { .. } => {
-            let (column, op, value) = compared(&conjunct.expr, rel, available)?;
+            let (column, op, value) = compared(&conjunct.expr, of, available)?;
             found(column, SargKind::Compare(op, value))
         }
         Expr::Or(any) => {
-            let (column, ranges) = ranges(any, rel, available)?;
+            let (column, ranges) = ranges(any, of, available)?;
             found(column, SargKind::Ranges(ranges))
         }
         Expr::AnyAll { all: false, function, left, right } => {
             let test = comparison_of(function);
-            let (column, ty) = column_of(left, rel)?;
+            let (column, ty) = column_of(left, of)?;
             if test.op != CompareOp::Eq {
                 return None;
             }
@@ -164,7 +231,7 @@ fn sarg<'e>(conjunct: &'e Conjunct, number: usize, rel: usize, available: Mask) 
 }
 
 /// The ranges of one column outside of which a disjunction is false or NULL.
-fn ranges<'e>(any: &'e [Expr], rel: usize, available: Mask) -> Option<(usize, Vec<Ends<'e>>)> {
+fn ranges<'e>(any: &'e [Expr], table: &Of, available: Mask) -> Option<(usize, Vec<Ends<'e>>)> {
     let mut of = None;
     let mut ranges = Vec::with_capacity(any.len());
     for one in any {
@@ -174,7 +241,7 @@ fn ranges<'e>(any: &'e [Expr], rel: usize, available: Mask) -> Option<(usize, Ve
         };
         let mut ends: Ends<'e> = [None, None];
         for comparison in all {
-            let Some((column, op, value)) = compared(comparison, rel, available) else { continue };
+            let Some((column, op, value)) = compared(comparison, table, available) else { continue };
             if *of.get_or_insert(column) != column {
                 continue;
             }
@@ -204,11 +271,12 @@ pub(super) fn choose<'e>(
     wanted: Option<(&WantedOrder, bool)>,
 ) -> Path<'e> {
     let total = (level.cx.stats.row_count(info.desc.oid) as f64).max(1.0);
+    let of = Of::new(rel, info);
     let sargs: Vec<Sarg<'e>> = conjuncts
         .iter()
         .enumerate()
         .filter(|(_, c)| !c.used && c.mask & (1 << rel) != 0)
-        .filter_map(|(i, c)| sarg(c, i, rel, available))
+        .filter_map(|(i, c)| sarg(c, i, &of, available))
         .collect();
     let others =
         conjuncts.iter().filter(|c| !c.used && c.mask & (1 << rel) != 0 && c.mask & !(available | 1 << rel) == 0);
@@ -225,7 +293,7 @@ pub(super) fn choose<'e>(
         false,
         filtered,
     );
-    for (number, index) in info.indexes.iter().enumerate() {
+    for (number, index) in info.indexes.iter().enumerate().filter(|(n, _)| has_all(info, *n, rel, conjuncts)) {
         let path = index_path(number, index, &sargs, total, filtered, wanted);
         if let Some(path) = path
             && path.cost < best.cost
@@ -259,10 +327,10 @@ fn index_path<'e>(
     filtered: i32,
     wanted: Option<(&WantedOrder, bool)>,
 ) -> Option<Path<'e>> {
-    let on = |key: &IndexKey| (key.column - 1) as usize;
+    let on = |at: usize| key_number(number, index, at);
     let mut prefix: Vec<Sarg<'e>> = Vec::new();
     let mut lists = 0;
-    for key in &index.keys {
+    for key in 0..index.keys.len() {
         let equal = sargs.iter().find(|s| s.column == on(key) && matches!(s.kind, SargKind::Compare(CompareOp::Eq, _)));
         let list =
             || sargs.iter().find(|s| s.column == on(key) && matches!(s.kind, SargKind::List(_) | SargKind::Array(_)));
@@ -284,7 +352,7 @@ fn index_path<'e>(
         prefix.truncate(at);
         lists = 0;
     }
-    let next = index.keys.get(prefix.len());
+    let next = Some(prefix.len()).filter(|&at| at < index.keys.len());
     let bound = |ops: [CompareOp; 2]| {
         let next = next?;
         sargs
@@ -295,12 +363,12 @@ fn index_path<'e>(
     let lower = bound([CompareOp::Gt, CompareOp::Ge]);
     let upper = bound([CompareOp::Lt, CompareOp::Le]);
     if prefix.is_empty() && lower.is_none() && upper.is_none() {
-        let several = sargs.iter().find(|s| s.column == on(&index.keys[0]) && matches!(s.kind, SargKind::Ranges(_)));
+        let several = sargs.iter().find(|s| s.column == on(0) && matches!(s.kind, SargKind::Ranges(_)));
         prefix.extend(several.cloned());
         lists += prefix.len();
     }
     let (ordered, reverse) = match wanted {
-        Some((wanted, _)) if lists == 0 => order_of(index, &prefix, wanted),
+        Some((wanted, _)) if lists == 0 => order_of((number, index), &prefix, wanted),
         _ => (false, false),
     };
     if prefix.is_empty() && lower.is_none() && upper.is_none() && !ordered {
@@ -343,19 +411,19 @@ fn index_path<'e>(
 }
 
 /// Whether an index gives a wanted order behind its equal prefix, and whether backwards.
-fn order_of(index: &IndexDesc, prefix: &[Sarg<'_>], wanted: &WantedOrder) -> (bool, bool) {
+fn order_of((number, index): (usize, &IndexDesc), prefix: &[Sarg<'_>], wanted: &WantedOrder) -> (bool, bool) {
     let constant = |column: usize| prefix.iter().any(|s| s.column == column);
-    let mut keys = index.keys[prefix.len()..].iter();
+    let mut keys = (prefix.len()..index.keys.len()).map(|at| (key_number(number, index, at), &index.keys[at]));
     let mut reverse: Option<bool> = None;
     for &(column, descending, nulls_first) in wanted {
         if constant(column) {
             continue;
         }
-        let Some(key) = keys.next() else {
+        let Some((key_column, key)) = keys.next() else {
             // Behind the whole key of a unique index nothing is left to order.
             return (false, false);
         };
-        if (key.column - 1) as usize != column {
+        if key_column != column {
             return (false, false);
         }
         let backwards = match (key.descending == descending, key.nulls_first == nulls_first) {
@@ -392,7 +460,7 @@ pub(super) fn scan(
                 conjuncts[sarg.conjunct].used = true;
             }
             // A range that is open at one end has the NULLs at that end, which must be tested away.
-            let no_nulls = |sarg: &Sarg<'_>| info.desc.columns[sarg.column].not_null;
+            let no_nulls = |sarg: &Sarg<'_>| info.desc.columns.get(sarg.column).is_some_and(|c| c.not_null);
             for sarg in lower.iter().chain(&upper) {
                 if (lower.is_some() && upper.is_some()) || no_nulls(sarg) {
                     conjuncts[sarg.conjunct].used = true;
@@ -425,8 +493,12 @@ pub(super) fn scan(
     Ok((Node::Scan(std::sync::Arc::new(node)), rows, ordered))
 }
 
-fn key_column(info: &TableInfo, key: &IndexKey) -> KeyColumn {
-    let ty = info.desc.columns[(key.column - 1) as usize].type_oid;
+fn key_column(info: &TableInfo, index: &IndexDesc, at: usize) -> KeyColumn {
+    let key: &IndexKey = &index.keys[at];
+    let ty = match index.expression(at) {
+        Some(expression) => expression.type_oid,
+        None => info.desc.columns[(key.column - 1) as usize].type_oid,
+    };
     KeyColumn { ty, descending: key.descending, nulls_first: key.nulls_first }
 }
 
@@ -450,11 +522,11 @@ fn index_access(
             }
             ranges.push(bounds);
         }
-        return Ok(Access::Ranges { index: index.oid, column: key_column(info, &index.keys[0]), ranges });
+        return Ok(Access::Ranges { index: index.oid, column: key_column(info, index, 0), ranges });
     }
     let mut parts = Vec::with_capacity(prefix.len());
     let mut list = None;
-    for (at, (sarg, key)) in prefix.iter().zip(&index.keys).enumerate() {
+    for (at, sarg) in prefix.iter().take(index.keys.len()).enumerate() {
         let value = match &sarg.kind {
             SargKind::Compare(_, value) => level.compile(value)?,
             SargKind::List(items) => {
@@ -467,7 +539,7 @@ fn index_access(
             }
             SargKind::Ranges(_) => return Err(base::Error::internal("ranges inside a key")),
         };
-        parts.push(KeyPart { column: key_column(info, key), value });
+        parts.push(KeyPart { column: key_column(info, index, at), value });
     }
     if let Some((list, values)) = list {
         return Ok(Access::Multi { index: index.oid, key: parts, list, values });
@@ -482,7 +554,7 @@ fn index_access(
     };
     Ok(Access::Range {
         index: index.oid,
-        next: index.keys.get(prefix.len()).map(|k| key_column(info, k)),
+        next: (prefix.len() < index.keys.len()).then(|| key_column(info, index, prefix.len())),
         lower: bound(lower)?,
         upper: bound(upper)?,
         prefix: parts,

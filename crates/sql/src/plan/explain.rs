@@ -8,6 +8,10 @@ use crate::ir::{AnyAllSource, CompareOp, Expr, Rel, SetOp};
 pub(super) fn lines(plan: &QueryPlan) -> Vec<String> {
     let mut out = Vec::new();
     node(&plan.root, 0, &mut out);
+    for cte in &plan.ctes {
+        out.push(format!("  CTE {}", cte.name));
+        node(&cte.subplan.plan.root, 1, &mut out);
+    }
     for (i, subplan) in plan.subplans.iter().enumerate() {
         let what = if subplan.fixed { "InitPlan" } else { "SubPlan" };
         out.push(format!("  {what} {}", i + 1));
@@ -65,6 +69,13 @@ fn node(at: &Node, depth: usize, out: &mut Vec<String>) {
             line(depth, &format!("Subquery Scan on {}", n.alias), out);
             node(&n.subplan.plan.root, depth + 1, out);
         }
+        Node::Cte(n) => line(depth, &format!("CTE Scan on {}", n.alias), out),
+        Node::WorkTable(n) => line(depth, &format!("WorkTable Scan on {}", n.alias), out),
+        Node::Recursion(n) => {
+            line(depth, "Recursive Union", out);
+            node(&n.first.plan.root, depth + 1, out);
+            node(&n.next.plan.root, depth + 1, out);
+        }
         // A condition or a select list is no step of its own in PostgreSQL's plans.
         Node::Filter(n) => node(&n.input, depth, out),
         Node::Project(n) => node(&n.input, depth, out),
@@ -95,6 +106,10 @@ fn node(at: &Node, depth: usize, out: &mut Vec<String>) {
         }
         Node::Aggregate(n) => {
             line(depth, if n.keys.is_empty() { "Aggregate" } else { "HashAggregate" }, out);
+            node(&n.input, depth + 1, out);
+        }
+        Node::WindowFrames(n) => {
+            line(depth, "WindowAgg", out);
             node(&n.input, depth + 1, out);
         }
         Node::Window(n) => {

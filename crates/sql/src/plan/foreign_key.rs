@@ -61,7 +61,7 @@ pub(crate) enum ParentChange {
 pub(crate) fn table_info(catalog: &Catalog, table: Oid) -> Result<Arc<TableInfo>> {
     let desc = catalog.table(table).cloned().ok_or_else(|| Error::internal(format!("no table {table}")))?;
     let indexes = catalog.indexes(table).cloned().collect();
-    Ok(Arc::new(TableInfo { desc, indexes }))
+    Ok(Arc::new(TableInfo { desc, indexes, codes: Vec::new() }))
 }
 
 fn index_key(info: &TableInfo, index: Oid, parent_columns: &[i16]) -> Result<Vec<(KeyColumn, usize)>> {

@@ -11,7 +11,8 @@ use types::oid;
 use super::access::{self, Conjunct, Mask, WantedOrder};
 use super::level::Level;
 use super::node::{
-    FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node, SubqueryNode, SystemNode,
+    CteScanNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node, SubqueryNode,
+    SystemNode, WorkTableNode,
 };
 use super::walk;
 use crate::expr::{How, Slot, comparison_of};
@@ -180,6 +181,7 @@ fn estimate(level: &Level<'_>, item: &Item<'_>, conjuncts: &[Conjunct], availabl
         }
         RelKind::System(_) => (filtered(300.0), 300.0),
         RelKind::Subquery { .. } => (filtered(1000.0), 1000.0),
+        RelKind::Cte { .. } | RelKind::WorkTable(_) => (filtered(1000.0), 1000.0),
         RelKind::Function { .. } => (filtered(100.0), 100.0),
         RelKind::Values | RelKind::Window(_) | RelKind::Join => (filtered(10.0), 10.0),
     }
@@ -268,6 +270,14 @@ fn read(
             let subplan = level.subplan(query)?;
             let columns = level.columns(rel).to_vec();
             Node::Subquery(Arc::new(SubqueryNode { subplan, alias, columns }))
+        }
+        RelKind::Cte { id, .. } => {
+            let cell = level.cx.cells.cell(*id)?;
+            Node::Cte(Arc::new(CteScanNode { cell, alias, columns: level.columns(rel).to_vec() }))
+        }
+        RelKind::WorkTable(id) => {
+            let table = level.cx.cells.work_table(*id)?;
+            Node::WorkTable(Arc::new(WorkTableNode { table, alias, columns: level.columns(rel).to_vec() }))
         }
         RelKind::Values | RelKind::Window(_) | RelKind::Join => {
             return Err(Error::internal("a relation that cannot be read stands in FROM"));

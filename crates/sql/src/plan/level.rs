@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::{Error, Oid, Result};
 use types::oid;
 
-use super::node::{QueryPlan, RowReader, Subplan};
+use super::node::{CtePlan, QueryPlan, RowReader, Subplan};
 use super::{PlanContext, query, walk};
 use crate::bind::visit::same;
 use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile};
@@ -37,6 +37,8 @@ pub(super) struct Level<'a> {
     pub outer: Vec<(Outer, Slot)>,
     /// Subqueries of expressions.
     pub subplans: Vec<Subplan>,
+    /// WITH queries that are kept.
+    pub ctes: Vec<CtePlan>,
     /// Grouping expressions and the slots that hold their values, once they do.
     pub grouped: Vec<(Expr, Slot)>,
 }
@@ -61,6 +63,7 @@ impl<'a> Level<'a> {
             aggregates: Vec::new(),
             outer: Vec::new(),
             subplans: Vec::new(),
+            ctes: Vec::new(),
             grouped: Vec::new(),
         };
         level.columns =
@@ -127,7 +130,14 @@ impl<'a> Level<'a> {
 
     /// The plan of this level.
     pub fn finish(self, root: super::Node, output: Vec<Slot>) -> (QueryPlan, Vec<(Outer, Slot)>) {
-        let plan = QueryPlan { frame: self.slots, params: self.cx.params, root, output, subplans: self.subplans };
+        let plan = QueryPlan {
+            frame: self.slots,
+            params: self.cx.params,
+            root,
+            output,
+            subplans: self.subplans,
+            ctes: self.ctes,
+        };
         (plan, self.outer)
     }
 

@@ -9,8 +9,10 @@
 //! Start at [`plan`]; [`query`] plans one level, [`join`] its FROM, [`access`] one table, [`modify`] changes.
 
 mod access;
+mod cte;
 mod explain;
 mod foreign_key;
+mod imply;
 mod join;
 mod level;
 mod modify;
@@ -21,17 +23,20 @@ mod window;
 
 use std::sync::Arc;
 
-use base::{Oid, Result};
+use base::{Error, Oid, Result};
 use engine_api::{Catalog, ColumnDesc};
 use types::{Datum, InputContext, OutputSettings};
 
 pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub(crate) use node::{
-    Access, AggregateCall, AggregateNode, Bound, ConflictAction, CurrentNode, DeleteNode, DistinctNode, FilterNode,
-    FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn, KeyPart, LimitNode, ListSource,
-    LockRowsNode, LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedTable, ProjectNode, QueryPlan, ScanNode,
-    SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowNode,
+    Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
+    FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn,
+    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedFrame,
+    PlannedTable, ProjectNode, QueryPlan, RecursionNode, ScanNode, SetOpNode, SortNode, SortSlot, Subplan,
+    SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
 };
+
+pub(crate) use imply::implies;
 
 use crate::ir::{self, Statement};
 
@@ -41,6 +46,10 @@ pub struct Plan {
     pub(crate) root: Arc<QueryPlan>,
     /// Changes rows: what it counts are those.
     pub(crate) changes: bool,
+    /// It changes rows and returns some: they are handed out when all is changed.
+    pub(crate) fills: bool,
+    /// How many WITH queries are kept, and how many of them are recursive.
+    pub(crate) cells: (usize, usize),
     /// What follows the result's columns in each row of a cursor's query: identities of the rows of these tables.
     pub(crate) row_ids: Vec<RowOf>,
 }
@@ -64,6 +73,8 @@ pub trait PlannerStats {
 pub(crate) struct PlanContext<'a> {
     pub catalog: &'a Catalog,
     pub stats: &'a dyn PlannerStats,
+    /// Where the rows of WITH queries are kept.
+    pub cells: cte::Cells,
     /// Number of parameters; they are the first slots of every frame.
     pub params: usize,
 }
@@ -82,9 +93,10 @@ pub fn plan(statement: &ir::Statement, catalog: &Catalog, stats: &dyn PlannerSta
 /// As [`plan`].
 pub fn plan_cursor(query: &ir::Query, catalog: &Catalog, stats: &dyn PlannerStats) -> Result<Arc<Plan>> {
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
-    let cx = PlanContext { catalog, stats, params };
+    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params };
     let (root, row_ids) = query::plan_cursor(query, &cx)?;
-    Ok(Arc::new(Plan { root: Arc::new(root), changes: false, row_ids }))
+    let cells = cx.cells.counts();
+    Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids }))
 }
 
 /// Plans a statement whose frame has room for at least `params` parameters.
@@ -94,18 +106,14 @@ pub(crate) fn plan_with_params(
     catalog: &Catalog,
     stats: &dyn PlannerStats,
 ) -> Result<Arc<Plan>> {
-    let cx = PlanContext { catalog, stats, params: params.max(walk::params(statement)) };
-    let root = match statement {
-        Statement::Select(query) => query::plan_top(query, &cx)?,
-        Statement::Insert(insert) => modify::insert(insert, &cx)?,
-        Statement::Update(update) => modify::update(update, &cx)?,
-        Statement::Delete(delete) => modify::delete(delete, &cx)?,
-    };
-    Ok(Arc::new(Plan {
-        root: Arc::new(root),
-        changes: !matches!(statement, Statement::Select(_)),
-        row_ids: Vec::new(),
-    }))
+    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params: params.max(walk::params(statement)) };
+    let (root, outer) = modify::statement(statement, &cx)?;
+    if !outer.is_empty() {
+        return Err(Error::internal("the outermost query refers to one around it"));
+    }
+    let changes = !matches!(statement, Statement::Select(_));
+    let fills = (changes && !root.output.is_empty()) || root.ctes.iter().any(|cte| cte.modifies);
+    Ok(Arc::new(Plan { root: Arc::new(root), changes, fills, cells: cx.cells.counts(), row_ids: Vec::new() }))
 }
 
 impl Plan {

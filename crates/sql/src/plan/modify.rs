@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::{Error, Result};
 use engine_api::{ConflictArbiter, RowLockMode};
 
-use super::level::Level;
+use super::level::{Level, Outer};
 use super::node::{
     ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, Node, PlannedTable, QueryPlan, RowWriter,
     SubqueryNode, Target, UpdateNode,
@@ -75,7 +75,9 @@ fn lock_mode(info: &TableInfo, set: &[(usize, Expr)]) -> RowLockMode {
     let is_generated = |column: &engine_api::ColumnDesc| column.generated.is_some();
     let generated = info.desc.columns.iter().filter(|c| is_generated(c)).map(|c| (c.number - 1) as usize);
     let in_key = |column: usize| {
-        info.indexes.iter().any(|i| i.unique && i.keys.iter().any(|k| (k.column - 1) as usize == column))
+        info.indexes
+            .iter()
+            .any(|i| i.unique && !i.needs_code() && i.keys.iter().any(|k| (k.column - 1) as usize == column))
     };
     if set.iter().map(|(column, _)| *column).chain(generated).any(in_key) {
         RowLockMode::Update
@@ -88,16 +90,29 @@ fn compile_set(level: &mut Level<'_>, set: &[(usize, Expr)]) -> Result<Vec<(usiz
     set.iter().map(|(column, expr)| Ok((*column, level.compile(expr)?))).collect()
 }
 
-fn finish(level: Level<'_>, node: Node, output: Vec<Slot>) -> Result<QueryPlan> {
-    let (plan, outer) = level.finish(node, output);
-    if outer.is_empty() { Ok(plan) } else { Err(Error::internal("the outermost statement refers to one around it")) }
+fn finish(level: Level<'_>, node: Node, output: Vec<Slot>) -> Result<Planned> {
+    Ok(level.finish(node, output))
+}
+
+/// A plan, and what it takes from the query around it.
+type Planned = (QueryPlan, Vec<(Outer, Slot)>);
+
+/// Plans a statement that changes rows.
+pub(super) fn statement(statement: &Statement, cx: &PlanContext<'_>) -> Result<Planned> {
+    match statement {
+        Statement::Select(query) => query::plan_query(query, cx),
+        Statement::Insert(statement) => insert(statement, cx),
+        Statement::Update(statement) => update(statement, cx),
+        Statement::Delete(statement) => delete(statement, cx),
+    }
 }
 
 /// Plans an INSERT.
-pub(super) fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<QueryPlan> {
+fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<Planned> {
     let rels: &[Rel] = &insert.rels;
     let statement = Statement::Insert(Box::new(insert.clone()));
-    let mut level = Level::new(cx, rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
+    let mut level = Level::new(cx, rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    level.add_ctes(&insert.ctes)?;
     let updates = insert.on_conflict.as_ref().is_some_and(|c| c.update.is_some());
     let kinds = Kinds { inserts: true, removes: updates };
     let (target, output) = target(
@@ -184,10 +199,11 @@ fn rows(level: &mut Level<'_>, query: &Query, table: &Arc<TableInfo>) -> Result<
 }
 
 /// Plans an UPDATE.
-pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<QueryPlan> {
+fn update(update: &Update, cx: &PlanContext<'_>) -> Result<Planned> {
     let query: &Query = &update.query;
     let statement = Statement::Update(Box::new(update.clone()));
-    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    level.add_ctes(&query.ctes)?;
     let kinds = Kinds { inserts: true, removes: true };
     let (target, output) = target(
         &mut level,
@@ -212,10 +228,11 @@ pub(super) fn update(update: &Update, cx: &PlanContext<'_>) -> Result<QueryPlan>
 }
 
 /// Plans a DELETE.
-pub(super) fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<QueryPlan> {
+fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<Planned> {
     let query: &Query = &delete.query;
     let statement = Statement::Delete(Box::new(delete.clone()));
-    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, &mut |e, depth| f(e, depth)));
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    level.add_ctes(&query.ctes)?;
     let kinds = Kinds { inserts: false, removes: true };
     let (target, output) = target(&mut level, 0, &delete.table, (&[], &[]), &[], &delete.returning, kinds)?;
     let input = rows(&mut level, query, &delete.table)?;

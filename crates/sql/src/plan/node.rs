@@ -12,7 +12,7 @@ use types::{Datum, RowLayout, RowRef};
 use super::foreign_key::{ReferencedKey, ReferencingKey};
 use crate::expr::{Code, Codes, Slot};
 use crate::functions::{Aggregate, SetFunction};
-use crate::ir::{Ranking, SetOp, TableInfo};
+use crate::ir::{Exclude, FrameMode, SetOp, TableInfo, WindowCallee, WindowKind};
 use crate::system::SystemRelation;
 
 /// The plan of one query level, with a frame of its own.
@@ -28,6 +28,19 @@ pub(crate) struct QueryPlan {
     pub output: Vec<Slot>,
     /// Subqueries in expressions.
     pub subplans: Vec<Subplan>,
+    /// WITH queries whose rows are kept.
+    pub ctes: Vec<CtePlan>,
+}
+
+/// A query of a WITH clause, which runs at most once in a run of the query that has the clause.
+#[derive(Debug)]
+pub(crate) struct CtePlan {
+    /// Where its rows are kept.
+    pub cell: usize,
+    pub name: String,
+    pub subplan: Subplan,
+    /// It changes rows: it runs to its end even if nobody reads it.
+    pub modifies: bool,
 }
 
 /// A query inside another.
@@ -50,6 +63,9 @@ pub(crate) enum Node {
     Function(Arc<FunctionNode>),
     Values(Arc<ValuesNode>),
     Subquery(Arc<SubqueryNode>),
+    Cte(Arc<CteScanNode>),
+    WorkTable(Arc<WorkTableNode>),
+    Recursion(Arc<RecursionNode>),
     Filter(Arc<FilterNode>),
     Project(Arc<ProjectNode>),
     NestedLoop(Arc<NestedLoopNode>),
@@ -58,6 +74,7 @@ pub(crate) enum Node {
     Sort(Arc<SortNode>),
     Aggregate(Arc<AggregateNode>),
     Window(Arc<WindowNode>),
+    WindowFrames(Arc<WindowFrameNode>),
     Distinct(Arc<DistinctNode>),
     Limit(Arc<LimitNode>),
     SetOp(Arc<SetOpNode>),
@@ -307,6 +324,36 @@ pub(crate) struct SubqueryNode {
     pub columns: Vec<(usize, Slot)>,
 }
 
+/// Reads the kept rows of a WITH query.
+#[derive(Debug)]
+pub(crate) struct CteScanNode {
+    pub cell: usize,
+    pub alias: String,
+    /// (output column of the query, slot)
+    pub columns: Vec<(usize, Slot)>,
+}
+
+/// Reads what the recursive part of a query gave last.
+#[derive(Debug)]
+pub(crate) struct WorkTableNode {
+    pub table: usize,
+    pub alias: String,
+    /// (output column of the query, slot)
+    pub columns: Vec<(usize, Slot)>,
+}
+
+/// A query whose second part runs over its own rows until it gives no more.
+#[derive(Debug)]
+pub(crate) struct RecursionNode {
+    pub table: usize,
+    /// UNION ALL
+    pub all: bool,
+    pub first: Subplan,
+    pub next: Subplan,
+    pub slots: Vec<Slot>,
+    pub types: Vec<Oid>,
+}
+
 #[derive(Debug)]
 pub(crate) struct FilterNode {
     pub input: Node,
@@ -409,11 +456,51 @@ pub(crate) struct AggregateCall {
 #[derive(Debug)]
 pub(crate) struct WindowNode {
     pub input: Node,
-    pub ranking: Ranking,
+    pub ranking: WindowKind,
     pub partition: Vec<SortSlot>,
     pub order: Vec<SortSlot>,
     /// Where the number goes.
     pub slot: Slot,
+}
+
+/// Computes window functions over rows that come sorted by partition and order.
+#[derive(Debug)]
+pub(crate) struct WindowFrameNode {
+    pub input: Node,
+    /// Everything that is used above, apart from the results.
+    pub slots: Vec<Slot>,
+    pub partition: Vec<SortSlot>,
+    pub order: Vec<SortSlot>,
+    pub calls: Vec<FrameCall>,
+}
+
+/// A window function with its frame.
+#[derive(Debug)]
+pub(crate) struct FrameCall {
+    pub callee: WindowCallee,
+    pub args: Vec<Code>,
+    pub arg_types: Vec<Oid>,
+    pub filter: Option<Code>,
+    pub frame: PlannedFrame,
+    pub slot: Slot,
+}
+
+#[derive(Debug)]
+pub(crate) struct PlannedFrame {
+    pub mode: FrameMode,
+    pub start: FrameBound,
+    pub end: FrameBound,
+    pub exclude: Exclude,
+}
+
+/// A bound of a frame; offsets are the same for all rows.
+#[derive(Debug)]
+pub(crate) enum FrameBound {
+    UnboundedPreceding,
+    Preceding(Code),
+    CurrentRow,
+    Following(Code),
+    UnboundedFollowing,
 }
 
 #[derive(Debug)]

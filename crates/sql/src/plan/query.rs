@@ -10,22 +10,17 @@ use super::join;
 use super::level::{Level, Outer};
 use super::node::{
     AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
-    ProjectNode, QueryPlan, SetOpNode, SortNode, SortSlot, ValuesNode,
+    ProjectNode, QueryPlan, RecursionNode, SetOpNode, SortNode, SortSlot, ValuesNode,
 };
 use super::{PlanContext, RowOf, walk, window};
-use crate::bind::visit::same;
+use crate::bind::{visit::same, window_parts};
 use crate::expr::{Code, Resolve, Slot};
 use crate::ir::{Body, Expr, From, Query, RelKind};
-
-/// Plans the outermost query.
-pub(super) fn plan_top(query: &Query, cx: &PlanContext<'_>) -> Result<QueryPlan> {
-    let (plan, outer) = plan_query(query, cx)?;
-    if outer.is_empty() { Ok(plan) } else { Err(Error::internal("the outermost query refers to one around it")) }
-}
 
 /// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
 pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
+    level.add_ctes(&query.ctes)?;
     let locked: Vec<usize> = query.locking.iter().map(|lock| lock.rel).collect();
     let alone = match query.from[..] {
         [From::Rel(rel)] if locked.is_empty() && matches!(query.body, Body::Select) => vec![rel],
@@ -53,10 +48,14 @@ pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryP
 
 /// Plans a query. Answers also what it takes from the query around it.
 pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<(Outer, Slot)>)> {
+    if let Body::Modify(statement) = &query.body {
+        return super::modify::statement(statement, cx);
+    }
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
     for lock in &query.locking {
         level.row_slot(lock.rel);
     }
+    level.add_ctes(&query.ctes)?;
     let (node, output) = build(&mut level, query)?;
     Ok(level.finish(node, output))
 }
@@ -80,11 +79,23 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             let rows = rows.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
             Node::Values(Arc::new(ValuesNode { rows, slots }))
         }
-        Body::SetOp { op, all, left, right } => {
+        Body::Modify(_) => return Err(Error::internal("a statement that changes rows in place of a query")),
+        Body::SetOp { op, all, left, right, recursion } => {
             let slots = level.use_all(0);
             let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
+            let table = recursion.map(|table| level.cx.cells.add_work_table(table));
             let (left, right) = (level.subplan(left)?, level.subplan(right)?);
-            Node::SetOp(Arc::new(SetOpNode { op: *op, all: *all, left, right, slots, types }))
+            match table {
+                Some(table) => Node::Recursion(Arc::new(RecursionNode {
+                    table,
+                    all: *all,
+                    first: left,
+                    next: right,
+                    slots,
+                    types,
+                })),
+                None => Node::SetOp(Arc::new(SetOpNode { op: *op, all: *all, left, right, slots, types })),
+            }
         }
     };
     if grouped {
@@ -138,7 +149,13 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
 
 /// The order that a scan of the only table should have, if ORDER BY is about its columns alone.
 fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>> {
-    if grouped || query.order_by.is_empty() || query.distinct.is_some() || !matches!(query.from[..], [From::Rel(_)]) {
+    let windowed = query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
+    if grouped
+        || windowed
+        || query.order_by.is_empty()
+        || query.distinct.is_some()
+        || !matches!(query.from[..], [From::Rel(_)])
+    {
         return None;
     }
     query
@@ -226,7 +243,8 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
     level.aggregates = calls.iter().map(|c| c.slot).collect();
     level.grouped = grouped;
     let mut carried = BTreeSet::new();
-    let above = query.targets.iter().map(|t| &t.expr).chain(&query.having);
+    let windows = query.rels.iter().flat_map(window_parts);
+    let above = query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(windows);
     for expr in above {
         let mut columns = Vec::new();
         walk::columns_of(expr, &mut |c| columns.push(c));

@@ -73,6 +73,7 @@ fn walk_from<'a>(from: &'a From, depth: usize, f: &mut dyn FnMut(&'a Expr, usize
 
 /// Walks everything of a query; `depth` is that of its own expressions.
 pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
+    query.ctes.iter().for_each(|cte| walk_query(&cte.query, depth + 1, f));
     for rel in &query.rels {
         match &rel.kind {
             RelKind::Subquery { query, .. } => walk_query(query, depth + 1, f),
@@ -80,9 +81,17 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
                 calls.iter().flat_map(|call| &call.args).for_each(|a| walk(a, depth, f));
             }
             RelKind::Window(call) => {
+                let bounds = [&call.frame.start, &call.frame.end];
+                call.args.iter().chain(&call.filter).for_each(|e| walk(e, depth, f));
+                bounds.iter().filter_map(|b| b.offset()).for_each(|e| walk(e, depth, f));
                 call.partition.iter().chain(call.order.iter().map(|(e, ..)| e)).for_each(|e| walk(e, depth, f));
             }
-            RelKind::Table(_) | RelKind::System(_) | RelKind::Values | RelKind::Join => {}
+            RelKind::Table(_)
+            | RelKind::System(_)
+            | RelKind::Values
+            | RelKind::Join
+            | RelKind::Cte { .. }
+            | RelKind::WorkTable(_) => {}
         }
     }
     query.from.iter().for_each(|from| walk_from(from, depth, f));
@@ -102,6 +111,7 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
             walk_query(left, depth + 1, f);
             walk_query(right, depth + 1, f);
         }
+        Body::Modify(statement) => walk_statement(statement, depth, f),
     }
 }
 
@@ -113,38 +123,39 @@ pub(super) fn columns_of(expr: &Expr, f: &mut dyn FnMut(Column)) {
     });
 }
 
-/// Calls `f` on every expression of a statement, with its depth.
-pub(super) fn walk_statement<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a Expr, usize)) {
+/// Calls `f` on every expression of a statement, which is itself `depth` queries deep.
+pub(super) fn walk_statement<'a>(statement: &'a Statement, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
     match statement {
-        Statement::Select(query) => walk_query(query, 0, f),
+        Statement::Select(query) => walk_query(query, depth, f),
         Statement::Insert(insert) => {
+            insert.ctes.iter().for_each(|cte| walk_query(&cte.query, depth + 1, f));
             match &insert.source {
-                InsertSource::Values(rows) => rows.iter().flatten().for_each(|e| walk(e, 0, f)),
-                InsertSource::Query(query) => walk_query(query, 1, f),
+                InsertSource::Values(rows) => rows.iter().flatten().for_each(|e| walk(e, depth, f)),
+                InsertSource::Query(query) => walk_query(query, depth + 1, f),
             }
             for column in &insert.columns {
                 if let crate::ir::ColumnSource::Default(expr) = column {
-                    walk(expr, 0, f);
+                    walk(expr, depth, f);
                 }
             }
             if let Some(update) = insert.on_conflict.as_ref().and_then(|c| c.update.as_ref()) {
-                update.set.iter().for_each(|(_, e)| walk(e, 0, f));
-                update.filter.iter().for_each(|e| walk(e, 0, f));
+                update.set.iter().for_each(|(_, e)| walk(e, depth, f));
+                update.filter.iter().for_each(|e| walk(e, depth, f));
             }
-            insert.returning.iter().for_each(|t| walk(&t.expr, 0, f));
-            insert.checks.iter().chain(&insert.view_checks).for_each(|(_, e)| walk(e, 0, f));
-            insert.generated.iter().for_each(|(_, e)| walk(e, 0, f));
+            insert.returning.iter().for_each(|t| walk(&t.expr, depth, f));
+            insert.checks.iter().chain(&insert.view_checks).for_each(|(_, e)| walk(e, depth, f));
+            insert.generated.iter().for_each(|(_, e)| walk(e, depth, f));
         }
         Statement::Update(update) => {
-            walk_query(&update.query, 0, f);
-            update.set.iter().for_each(|(_, e)| walk(e, 0, f));
-            update.checks.iter().chain(&update.view_checks).for_each(|(_, e)| walk(e, 0, f));
-            update.generated.iter().for_each(|(_, e)| walk(e, 0, f));
-            update.returning.iter().for_each(|t| walk(&t.expr, 0, f));
+            walk_query(&update.query, depth, f);
+            update.set.iter().for_each(|(_, e)| walk(e, depth, f));
+            update.checks.iter().chain(&update.view_checks).for_each(|(_, e)| walk(e, depth, f));
+            update.generated.iter().for_each(|(_, e)| walk(e, depth, f));
+            update.returning.iter().for_each(|t| walk(&t.expr, depth, f));
         }
         Statement::Delete(delete) => {
-            walk_query(&delete.query, 0, f);
-            delete.returning.iter().for_each(|t| walk(&t.expr, 0, f));
+            walk_query(&delete.query, depth, f);
+            delete.returning.iter().for_each(|t| walk(&t.expr, depth, f));
         }
     }
 }
@@ -152,7 +163,7 @@ pub(super) fn walk_statement<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a
 /// Number of parameters of a statement.
 pub(super) fn params(statement: &Statement) -> usize {
     let mut count = 0;
-    walk_statement(statement, &mut |e, _| {
+    walk_statement(statement, 0, &mut |e, _| {
         if let Expr::Param(index, _) = e {
             count = count.max(index + 1);
         }

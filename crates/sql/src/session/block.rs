@@ -205,6 +205,13 @@ impl Session {
         self.end_block();
     }
 
+    /// Outside of a transaction a change of settings lasts at once.
+    pub(super) fn commit_settings(&mut self) {
+        if self.block == Block::None && self.txn.is_none() {
+            self.environment.settings.borrow_mut().commit();
+        }
+    }
+
     /// Nothing that the transaction said is heard.
     fn forget_said(&self) {
         if self.has_notifications() {

@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::{Arc, Weak};
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
-use engine_api::{AdvisoryKey, Catalog, Engine, LockRow, PreparedTransaction, SequenceState};
+use engine_api::{AdvisoryKey, Catalog, Engine, LockRow, PreparedTransaction, Privileges, SequenceState};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
@@ -13,6 +13,7 @@ use super::advisory::Advisory;
 use super::notify::Pending;
 use super::settings::Settings;
 use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
+use crate::privileges::{self, Class, Who};
 
 /// The part of a session that lives as long as the connection and that statements read.
 pub struct Environment {
@@ -30,6 +31,8 @@ pub struct Environment {
     pub sequences: RefCell<(FxHashMap<Oid, i64>, Option<Oid>)>,
     /// Named prepared statements, for `pg_prepared_statements`.
     pub prepared: RefCell<Vec<PreparedStatement>>,
+    /// What the current role may do with the sequence used last: sequence, role, version of the catalog.
+    pub sequence_rights: Cell<Option<((Oid, Oid, u64), Privileges)>>,
     /// Named portals: `pg_cursors`, and where WHERE CURRENT OF finds its row.
     pub cursors: RefCell<Vec<OpenCursor>>,
     /// Notifications and changes of listening of the transaction.
@@ -68,6 +71,16 @@ pub trait Host: Send + Sync + 'static {
     fn sleep(&self, ms: u64) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
     /// A future that completes when the other tasks of this core have had their turn, new input among them.
     fn turn(&self) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
+    /// Reads the configuration's files again.
+    fn reload(&self) {}
+    /// Cancels the statement of a session; whether there is one with this number.
+    fn cancel_backend(&self, _pid: i32) -> bool {
+        false
+    }
+    /// Ends a session; whether there is one with this number.
+    fn terminate_backend(&self, _pid: i32) -> bool {
+        false
+    }
     /// The SCRAM-SHA-256 verifier of a password; a verifier passes unchanged.
     ///
     /// # Errors
@@ -111,6 +124,38 @@ impl<'a> StatementContext<'a> {
 
     fn sequence_name(&self, sequence: Oid) -> String {
         self.definitions().get(sequence).map_or_else(|| sequence.to_string(), |o| o.name().to_string())
+    }
+
+    /// Refuses the use of a sequence to a role that has none of `enough`. What was found is kept for the session: a default
+    /// asks for every row.
+    fn check_sequence(&self, sequence: Oid, enough: Privileges) -> Result<()> {
+        let environment = self.environment;
+        let identity = environment.identity.borrow();
+        if identity.superuser {
+            return Ok(());
+        }
+        let key = (sequence, identity.role, environment.engine.catalog_version());
+        if let Some((known, held)) = environment.sequence_rights.get()
+            && known == key
+            && held.meets(enough)
+        {
+            return Ok(());
+        }
+        let catalog = self.definitions();
+        let Some(object) = catalog.get(sequence) else { return Ok(()) };
+        let who = Who { role: identity.role, database: identity.database_oid };
+        let held = privileges::held(catalog, who, object);
+        environment.sequence_rights.set(Some((key, held)));
+        // The sequence of an identity column is part of its table.
+        let is_identity = |(table, column): (Oid, i16)| {
+            let column = catalog.table(table).and_then(|table| table.columns.get(column as usize - 1));
+            column.is_some_and(|column| column.identity.is_some())
+        };
+        let of_identity = catalog.sequence(sequence).and_then(|s| s.owned_by).is_some_and(is_identity);
+        if held.meets(enough) || of_identity {
+            return Ok(());
+        }
+        Err(privileges::denied(Class::Sequence, object.name()))
     }
 
     /// 25006 in a read-only transaction.
@@ -159,6 +204,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn next_value(&self, sequence: Oid) -> Result<i64> {
+        self.check_sequence(sequence, Privileges::USAGE | Privileges::UPDATE)?;
         self.check_may_write("nextval()")?;
         let value = self.environment.engine.sequence_next(sequence)?;
         let gate = self.environment.engine.sequence_gate(sequence);
@@ -168,11 +214,13 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn current_value(&self, sequence: Oid) -> Result<i64> {
+        self.check_sequence(sequence, Privileges::USAGE | Privileges::SELECT)?;
         let value = self.environment.sequences.borrow().0.get(&sequence).copied();
         value.ok_or_else(|| self.not_defined(sequence))
     }
 
     fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()> {
+        self.check_sequence(sequence, Privileges::UPDATE)?;
         self.check_may_write("setval()")?;
         if let Some(desc) = self.definitions().sequence(sequence)
             && (value < desc.min || value > desc.max)
@@ -205,6 +253,14 @@ impl EvalContext for StatementContext<'_> {
 
     fn setting(&self, name: &str) -> Option<String> {
         self.environment.settings.borrow().show(name)
+    }
+
+    fn setting_values(&self) -> Vec<crate::functions::SettingValue> {
+        self.environment.settings.borrow().values()
+    }
+
+    fn relation_bytes(&self, relation: Oid) -> Option<u64> {
+        self.environment.engine.relation_bytes(relation)
     }
 
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {

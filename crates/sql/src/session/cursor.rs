@@ -91,6 +91,9 @@ pub(super) async fn declare(
     if session.portals.contains_key(name) {
         return Err(Error::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
     }
+    if matches!(&statement.kind, Kind::Query(query) if query.changes_in_with()) {
+        return Err(Error::unsupported("DECLARE CURSOR must not contain data-modifying statements in WITH"));
+    }
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     let mut portal = Portal::new(Arc::clone(&statement), Vec::new(), session.savepoints.len());

@@ -129,7 +129,7 @@ impl Session {
         max_rows: u64,
         out: &mut dyn Output,
     ) -> Result<(u64, bool)> {
-        if query.plan.changes && !query.columns.is_empty() {
+        if query.plan.fills {
             return self.drive_change(execution, query, out).await;
         }
         let own = self.own_catalog();
@@ -160,7 +160,7 @@ impl Session {
         let changed = self.drive_into(execution, &mut gathered).await?;
         let columns = &query.columns;
         let own = self.own_catalog();
-        for rows in gathered.values.chunks(columns.len() * ROWS_AT_ONCE) {
+        for rows in gathered.values.chunks(columns.len().max(1) * ROWS_AT_ONCE) {
             let eval = match &own {
                 Some(catalog) => StatementContext::new(&self.environment, Arc::clone(catalog)),
                 None => StatementContext::of_committed(&self.environment),
@@ -168,7 +168,7 @@ impl Session {
             let mut full = false;
             let mut sink =
                 RowsOut { out: &mut *out, columns, settings: &eval.output, eval: &eval, named: named(columns) };
-            for row in rows.chunks(columns.len()) {
+            for row in rows.chunks(columns.len().max(1)) {
                 full = sink.row(OutputRow::of(row))?;
             }
             if full {

@@ -10,7 +10,7 @@ use super::context::StatementContext;
 use super::portal::{Passing, Portal};
 use super::statement::{Kind, Statement};
 use super::{Block, Output, ResultColumn, Session, cursor, utility};
-use crate::functions;
+use crate::{functions, metrics};
 
 /// How an Execute ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,7 +35,8 @@ impl Session {
     /// Parse: names a statement.
     pub async fn parse(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
         let result = self.parse_inner(name, sql, types);
-        if result.is_err() {
+        if let Err(error) = &result {
+            metrics::count_error(error.code());
             self.fail();
         }
         result
@@ -59,7 +60,8 @@ impl Session {
     /// Bind: makes a portal.
     pub fn bind(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>]) -> Result<()> {
         let result = self.bind_inner(portal, name, values);
-        if result.is_err() {
+        if let Err(error) = &result {
+            metrics::count_error(error.code());
             self.fail();
         }
         result
@@ -151,7 +153,8 @@ impl Session {
     /// Execute: runs a portal, at most `max_rows` rows (0 = all).
     pub async fn execute(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
         let result = self.execute_inner(name, max_rows, out).await;
-        if result.is_err() {
+        if let Err(error) = &result {
+            metrics::count_error(error.code());
             self.undo_ahead(true).await;
             self.fail();
             self.send_notices(out);
@@ -161,11 +164,11 @@ impl Session {
     }
 
     async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
-        let portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
+        let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
         if portal.is_cursor() || (max_rows > 0 && portal.is_change()) {
-            return self.execute_cursor(name, portal, max_rows, out).await;
+            // Boxed, for this future is moved for every Execute.
+            return Box::pin(self.execute_cursor(name, portal, max_rows, out)).await;
         }
-        let mut portal = portal;
         let mut statement = Arc::clone(&portal.statement);
         match &statement.kind {
             Kind::Query(_) => {}
@@ -210,6 +213,7 @@ impl Session {
         if done {
             self.keep(execution);
             self.end_query(out);
+            self.count_query(query, rows);
             portal.finished = true;
             out.complete(&query.verb.tag(rows));
             self.put_portal_back(name, portal);
@@ -229,7 +233,7 @@ impl Session {
     async fn execute_cursor(
         &mut self,
         name: &str,
-        mut portal: Portal,
+        mut portal: Box<Portal>,
         max_rows: u64,
         out: &mut dyn Output,
     ) -> Result<ExecuteEnd> {

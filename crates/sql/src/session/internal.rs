@@ -36,6 +36,11 @@ impl Session {
         &mut **self.txn.as_mut().expect("DDL runs inside a transaction")
     }
 
+    /// The catalog as the open transaction sees it.
+    pub(crate) fn transaction_catalog(&self) -> Arc<Catalog> {
+        self.catalog()
+    }
+
     /// The engine.
     pub(crate) fn engine(&self) -> &dyn Engine {
         &*self.shared.engine
@@ -157,6 +162,45 @@ impl Session {
     /// The columns of its table behind those of a simple view that is not in the catalog yet.
     pub(crate) fn through_view(&mut self, view: &TableDesc, verb: &str) -> Result<Vec<Option<usize>>> {
         self.with_binder(|cx| bind::bind_through_view(view, verb, cx))
+    }
+
+    /// Binds something that a definition keeps as text.
+    pub(crate) fn bind_stored<T>(&mut self, bind: impl FnOnce(&mut BindContext<'_>) -> Result<T>) -> Result<T> {
+        self.with_binder(bind)
+    }
+
+    /// Whether an index has to do with a column: as a key, in an expression or its condition, or included.
+    pub(crate) fn index_uses(&mut self, index: &engine_api::IndexDesc, table: &TableDesc, column: i16) -> bool {
+        if index.keys.iter().any(|k| k.column == column) || index.include.contains(&column) {
+            return true;
+        }
+        let bound = index.needs_code().then(|| self.with_binder(|cx| bind::bind_index(index, table, cx)));
+        let Some(Ok(bound)) = bound else { return false };
+        let mut used = false;
+        for expr in bound.expressions.iter().chain(&bound.predicate) {
+            bind::visit_columns(expr, &mut |c| used |= c.column as i16 + 1 == column);
+        }
+        used
+    }
+
+    /// An index's expression or condition with the column names of another version of its table.
+    pub(crate) fn restated_index(
+        &mut self,
+        text: &str,
+        condition: bool,
+        old: &TableDesc,
+        new: &TableDesc,
+    ) -> Option<String> {
+        let catalog = self.catalog();
+        self.binding = None;
+        self.refresh_binding(&catalog);
+        let eval = StatementContext::new(&self.environment, catalog);
+        crate::system::restated_index(text, condition, old, new, &eval)
+    }
+
+    /// Refuses a statement inside of a transaction block.
+    pub(crate) fn refuse_in_block(&self, what: &str) -> Result<()> {
+        self.check_no_block(what)
     }
 
     /// Binds a column default, to see that it is one.

@@ -16,6 +16,7 @@ mod cache;
 mod cancel;
 mod context;
 mod copy;
+mod counts;
 mod cursor;
 mod drive;
 mod extended;
@@ -24,6 +25,7 @@ mod notify;
 mod portal;
 mod prepare;
 mod query;
+mod role;
 mod settings;
 mod statement;
 mod two_phase;
@@ -36,7 +38,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
-use engine_api::{Catalog, Engine, Savepoint, Txn};
+use engine_api::{Catalog, Engine, Privileges, RoleSetting, Savepoint, Txn};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
@@ -51,6 +53,7 @@ pub use statement::{Kind, Query, Statement, Verb};
 
 use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
+use crate::privileges::{self, Who};
 use advisory::Advisory;
 use cache::{BindingKey, StatementCache};
 use portal::Portal;
@@ -169,16 +172,34 @@ pub struct Session {
     statements: FxHashMap<String, Arc<Statement>>,
     /// What `statements` are taken to cost.
     statement_bytes: usize,
-    portals: FxHashMap<String, Portal>,
+    portals: FxHashMap<String, Box<Portal>>,
     binding: Option<Binding>,
     /// Finished executions, to be run again.
     idle: Vec<Execution>,
     /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
     deadline: Cell<u64>,
+    /// The current role, as plans are checked for it; that of the identity.
+    role: Oid,
+    /// The role that the client logged in as.
+    login_role: Oid,
     /// Where notifications arrive, once it has listened.
     mailbox: Option<Arc<notify::Mailbox>>,
     /// The newest commit of this session; replies wait for it (a client may act on what it was told).
     gate: Lsn,
+}
+
+/// Whether the current role may look into a schema; those it may not are left out of its search path.
+fn may_use(catalog: &Catalog, identity: &Identity, schema: Oid) -> bool {
+    let who = Who { role: identity.role, database: identity.database_oid };
+    catalog.get(schema).is_some_and(|o| privileges::held(catalog, who, o).contains(Privileges::USAGE))
+}
+
+/// The settings of a role in a database: what is said for the database outdoes what is said for all.
+fn initial_settings(settings: &[RoleSetting], catalog: &Catalog, database: &str) -> Vec<(String, String)> {
+    let here = catalog.database(database).map(|database| database.oid);
+    let pair = |s: &RoleSetting| (s.name.clone(), s.value.clone());
+    let everywhere = settings.iter().filter(|s| !s.database.is_valid()).map(pair);
+    everywhere.chain(settings.iter().filter(|s| Some(s.database) == here).map(pair)).collect()
 }
 
 /// The binding key of the session, remade when search path, role or settings change.
@@ -213,11 +234,14 @@ impl Session {
                 format!("role \"{user}\" is not permitted to log in"),
             ));
         }
-        let superuser = role.superuser;
+        let (login_role, superuser) = (role.oid, role.superuser);
+        let initial: Vec<(String, String)> = initial_settings(&role.settings, &catalog, database);
         let database = catalog
             .database(database)
             .ok_or_else(|| fatal(SqlState::INVALID_CATALOG_NAME, format!("database \"{database}\" does not exist")))?;
         let identity = Identity {
+            role: login_role,
+            superuser,
             current_user: user.to_string(),
             session_user: user.to_string(),
             database: database.name.clone(),
@@ -225,7 +249,17 @@ impl Session {
             search_path: Vec::new(),
             client_addr,
         };
-        let settings = Settings::new(startup, user, superuser, shared.max_connections)
+        let who = Who { role: login_role, database: database.oid };
+        if let Some(object) = catalog.get(database.oid)
+            && !privileges::held(&catalog, who, object).contains(Privileges::CONNECT)
+        {
+            let message = format!("permission denied for database \"{}\"", database.name);
+            return Err(
+                fatal(SqlState::INSUFFICIENT_PRIVILEGE, message).detail("User does not have CONNECT privilege.")
+            );
+        }
+        let startup: Vec<(String, String)> = initial.into_iter().chain(startup.iter().cloned()).collect();
+        let settings = Settings::new(&startup, user, superuser, shared.max_connections)
             .map_err(|e| e.severity(base::Severity::Fatal))?;
         let random = shared.host.random();
         let cancel = Arc::new(CancelToken::default());
@@ -238,6 +272,7 @@ impl Session {
                 host: Arc::clone(&shared.host),
                 notices: RefCell::default(),
                 sequences: RefCell::default(),
+                sequence_rights: Cell::new(None),
                 prepared: RefCell::default(),
                 cursors: RefCell::default(),
                 pending: RefCell::default(),
@@ -266,6 +301,8 @@ impl Session {
             binding: None,
             idle: Vec::new(),
             deadline: Cell::new(0),
+            role: login_role,
+            login_role,
             mailbox: None,
             gate: Lsn(0),
         })
@@ -329,6 +366,7 @@ impl Session {
             let name = if name == "$user" { identity.current_user.clone() } else { name };
             if let Some(schema) = catalog.schema(identity.database_oid, &name)
                 && !path.contains(&schema.oid)
+                && (identity.superuser || may_use(catalog, &identity, schema.oid))
             {
                 path.push(schema.oid);
             }
@@ -351,6 +389,7 @@ impl Session {
         }
         // Plans of older definitions would keep their tables open.
         self.idle.clear();
+        self.adopt_identity(catalog);
         let search_path = self.resolve_search_path(catalog);
         let key = {
             let mut identity = self.environment.identity.borrow_mut();

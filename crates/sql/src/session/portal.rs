@@ -122,8 +122,8 @@ fn forward_only() -> Error {
 
 impl Portal {
     /// A portal of the protocol, which goes forward.
-    pub fn new(statement: Arc<Statement>, params: Vec<Datum>, level: usize) -> Portal {
-        Portal {
+    pub fn new(statement: Arc<Statement>, params: Vec<Datum>, level: usize) -> Box<Portal> {
+        Box::new(Portal {
             statement,
             params,
             execution: None,
@@ -138,7 +138,7 @@ impl Portal {
             binary: false,
             held: false,
             level,
-        }
+        })
     }
 
     /// Whether it may outlive its transaction.
@@ -212,7 +212,7 @@ impl Portal {
 
 impl Session {
     /// Enters a portal; named ones are cursors to SQL.
-    pub(super) fn add_portal(&mut self, name: &str, portal: Portal) {
+    pub(super) fn add_portal(&mut self, name: &str, portal: Box<Portal>) {
         if !name.is_empty() {
             let time = self.environment.statement_start.get();
             self.environment.cursors.borrow_mut().push(portal.shown(name, time));
@@ -221,7 +221,7 @@ impl Session {
     }
 
     /// Puts a portal back that was taken out to be run.
-    pub(super) fn put_portal_back(&mut self, name: &str, portal: Portal) {
+    pub(super) fn put_portal_back(&mut self, name: &str, portal: Box<Portal>) {
         if !name.is_empty()
             && let Some(cursor) = self.environment.cursors.borrow_mut().iter_mut().find(|c| c.name == name)
         {
@@ -493,7 +493,7 @@ impl Session {
     /// # Errors
     /// 55006
     pub(crate) fn check_not_in_use(&self, table: Oid, name: &str, command: &str) -> Result<()> {
-        let reads = |portal: &Portal| {
+        let reads = |portal: &Box<Portal>| {
             portal.execution.is_some() && portal.query().is_ok_and(|q| q.locks.iter().any(|(of, _)| *of == table))
         };
         if !self.portals.values().any(reads) {

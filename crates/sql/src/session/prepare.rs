@@ -60,7 +60,37 @@ impl Session {
         if parsed.len() != 1 || !is_query(&parsed[0].node) {
             return None;
         }
-        self.prepare_parsed(parsed.remove(0), &print.text, types, true, true).ok()
+        let parsed = parsed.remove(0);
+        let statement = self.prepare_parsed(parsed, &print.text, types, true, false).ok()?;
+        if self.has_conditional_index(&statement) {
+            return None;
+        }
+        self.share(&statement, types);
+        Some(statement)
+    }
+
+    /// Whether a table of the statement has a partial index whose condition is about constants: then the statement's own
+    /// decide whether the index is of use.
+    fn has_conditional_index(&self, statement: &Statement) -> bool {
+        let Kind::Query(query) = &statement.kind else { return false };
+        if query.locks.is_empty() {
+            return false;
+        }
+        let catalog = self.catalog();
+        let about_constants = |text: &String| text.contains(|c: char| c == '\'' || c.is_ascii_digit());
+        query
+            .locks
+            .iter()
+            .flat_map(|(table, _)| catalog.indexes(*table))
+            .any(|index| index.predicate.as_ref().is_some_and(about_constants))
+    }
+
+    /// Gives a statement to the cache.
+    fn share(&self, statement: &Arc<Statement>, types: &[Oid]) {
+        if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
+            let text = Arc::clone(&statement.text);
+            self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(statement));
+        }
     }
 
     /// Binds and plans one parsed statement; shared with all sessions when `cacheable`.
@@ -97,14 +127,8 @@ impl Session {
         let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
         // What binding has to say is said each time.
         let silent = self.environment.notices.borrow().len() == notices;
-        if cacheable
-            && short
-            && silent
-            && !self.has_own_ddl()
-            && let Some(binding) = &self.binding
-        {
-            let text = Arc::clone(&statement.text);
-            self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(&statement));
+        if cacheable && short && silent {
+            self.share(&statement, types);
         }
         Ok(statement)
     }
@@ -138,6 +162,7 @@ impl Session {
     ) -> Result<Statement> {
         let catalog = self.catalog();
         let identity = self.environment.identity.borrow().clone();
+        let identity_role = identity.role;
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
         let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, types);
         cx.infer_params = infer_params;
@@ -149,7 +174,8 @@ impl Session {
             ir::Statement::Delete(_) => Verb::Delete,
         };
         let writes = verb != Verb::Select
-            || matches!(&bound.statement, ir::Statement::Select(query) if !query.locking.is_empty());
+            || matches!(&bound.statement, ir::Statement::Select(query)
+                if !query.locking.is_empty() || query.ctes.iter().any(|cte| cte.modifies));
         let lock_words = match &bound.statement {
             ir::Statement::Select(query) => query.locking.first().map(|lock| lock_words(lock.mode)),
             _ => None,
@@ -170,6 +196,7 @@ impl Session {
                 locks: bound.tables,
                 verb,
                 writes,
+                role: identity_role,
                 lock_words,
                 refused,
             }),
@@ -241,8 +268,13 @@ impl Session {
     /// The statement, bound again if the catalog has moved on.
     pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
         let statement = self.statement(name)?;
+        let generation = self.environment.settings.borrow().binding_generation;
+        let fresh = self.binding.as_ref().is_some_and(|binding| binding.generation == generation);
         let valid = !matches!(statement.kind, Kind::Query(_))
-            || (statement.is_valid_for(self.shared.engine.catalog_version()) && !self.has_own_ddl());
+            || (fresh
+                && statement.is_for(self.role)
+                && statement.is_valid_for(self.shared.engine.catalog_version())
+                && !self.has_own_ddl());
         if valid {
             return Ok(statement);
         }

@@ -10,7 +10,7 @@ use types::Datum;
 use super::statement::{Kind, Statement, Verb};
 use super::{Block, Output, Session, utility};
 use crate::exec::Execution;
-use crate::{parse, plan};
+use crate::{metrics, parse, plan};
 
 /// Finished executions that a session keeps.
 const IDLE_EXECUTIONS: usize = 32;
@@ -26,11 +26,13 @@ impl Session {
     }
 
     pub(super) fn finish_message(&mut self, result: Result<()>, out: &mut dyn Output) -> Result<()> {
-        if result.is_err() {
+        if let Err(error) = &result {
+            metrics::count_error(error.code());
             self.fail();
         }
         self.gate = self.current_gate();
         self.send_notices(out);
+        self.follow_settings();
         self.send_parameters(out);
         out.gate(self.gate);
         if self.is_listening() && result.is_ok() {
@@ -104,6 +106,7 @@ impl Session {
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
                 self.keep(execution);
                 self.end_query(out);
+                self.count_query(query, rows);
                 Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
@@ -113,6 +116,7 @@ impl Session {
                     _ => Box::pin(utility::run(self, node, &statement.text, out)).await?,
                 };
                 self.send_notices(out);
+                self.count_utility(node);
                 tag
             }
         })
@@ -127,6 +131,10 @@ impl Session {
         let mut statement = Arc::clone(statement);
         loop {
             let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+            if query.role != self.role {
+                statement = self.rebound(&statement)?;
+                continue;
+            }
             if let Some(error) = &query.refused {
                 return Err(error.clone());
             }

@@ -97,6 +97,7 @@ static SPECS: &[Spec] = specs! {
     "max_prepared_transactions", "256", Kind::Fixed, false, "Sets the maximum number of simultaneously prepared transactions.";
     "quote_all_identifiers", "off", Kind::Bool, false, "When generating SQL fragments, quote all identifiers.";
     "random_page_cost", "4", Kind::Real, false, "Sets the planner's estimate of the cost of a nonsequentially fetched disk page.";
+    "role", "none", Kind::Text, false, "Sets the current role.";
     "row_security", "on", Kind::Bool, false, "Enable row security.";
     "search_path", "\"$user\", public", Kind::Text, false, "Sets the schema search order for names that are not schema-qualified.";
     "server_encoding", "UTF8", Kind::Fixed, true, "Shows the server (database) character set encoding.";
@@ -320,6 +321,7 @@ impl Settings {
     /// Takes the changes to announce now: of what is not as the client knows it.
     pub fn take_reports(&mut self) -> Vec<(&'static str, Arc<str>)> {
         let mut reports = std::mem::take(&mut self.reports);
+        reports.sort_by_key(|(name, _)| find(name));
         reports.retain(|(name, text)| {
             let known = SPECS.iter().position(|s| s.name == *name).and_then(|at| self.announced.get_mut(at));
             known.is_none_or(|known| std::mem::replace(known, Arc::clone(text)) != *text)
@@ -330,6 +332,26 @@ impl Settings {
     /// Whether there is something to announce.
     pub fn has_reports(&self) -> bool {
         !self.reports.is_empty()
+    }
+
+    /// All settings as pg_settings shows them.
+    pub fn values(&self) -> Vec<crate::functions::SettingValue> {
+        let source = |spec: &Spec, value: &Value| match () {
+            () if value.text != value.reset => "session",
+            () if *value.reset == *spec.default => "default",
+            () if matches!(spec.kind, Kind::Fixed) => "override",
+            () => "client",
+        };
+        let both = SPECS.iter().zip(&self.values);
+        both.map(|(spec, value)| crate::functions::SettingValue {
+            name: spec.name,
+            value: Arc::clone(&value.text),
+            reset: Arc::clone(&value.reset),
+            boot: spec.default,
+            source: source(spec, value),
+            about: spec.about,
+        })
+        .collect()
     }
 
     /// All settings: name, value as SHOW prints it, description.
@@ -372,6 +394,20 @@ impl Settings {
         };
         let text = self.check(spec, name, value)?;
         self.change(spec, text, local, level)
+    }
+
+    /// Changes a setting to a value that the caller has checked.
+    pub(super) fn set_checked(&mut self, name: &str, value: &str, local: bool, level: u32) -> Result<()> {
+        let spec = find(name).ok_or_else(|| unrecognized(name))?;
+        self.change(spec, value.into(), local, level)
+    }
+
+    /// Changes a setting that follows from others; it is made anew whenever they change.
+    pub(super) fn derive(&mut self, name: &str, value: &str) {
+        if let Some(spec) = find(name) {
+            // Such settings have no form that could be wrong.
+            let _ = self.assign(spec, value.into());
+        }
     }
 
     /// Whether a setting would take a value.
@@ -555,7 +591,9 @@ impl Settings {
             }
             _ => {}
         }
-        if matches!(name, "DateStyle" | "TimeZone" | "IntervalStyle" | "search_path" | "extra_float_digits") {
+        if matches!(name, "DateStyle" | "TimeZone" | "IntervalStyle" | "search_path" | "extra_float_digits")
+            || super::role::is_identity(name)
+        {
             self.binding_generation += 1;
         }
         if name.starts_with("default_transaction_") {

@@ -45,10 +45,19 @@ pub struct Query {
     pub verb: Verb,
     /// Changes data or locks rows: refused in a read-only transaction.
     pub writes: bool,
+    /// The role for which `refused` holds.
+    pub role: Oid,
     /// How PostgreSQL calls a SELECT that locks rows.
     pub lock_words: Option<&'static str>,
     /// The error of running it, if that is known.
     pub refused: Option<Error>,
+}
+
+impl Query {
+    /// Whether it is a SELECT that changes rows, in its WITH clause.
+    pub fn changes_in_with(&self) -> bool {
+        self.verb == Verb::Select && self.locks.iter().any(|(_, mode)| *mode == TableLockMode::RowExclusive)
+    }
 }
 
 /// Completion tags of queries.
@@ -88,6 +97,11 @@ impl Statement {
     /// Whether the statement may run under this catalog version without being bound again.
     pub fn is_valid_for(&self, catalog_version: u64) -> bool {
         !matches!(self.kind, Kind::Query(_)) || self.catalog_version == catalog_version
+    }
+
+    /// Whether it was checked for this role.
+    pub fn is_for(&self, role: Oid) -> bool {
+        !matches!(&self.kind, Kind::Query(query) if query.role != role)
     }
 
     /// Whether the definitions it was bound to are those of now.

@@ -109,9 +109,6 @@ pub(super) async fn run(
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
         Node::CheckPointStmt(_) => "CHECKPOINT",
         Node::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
-        // Every role may do everything until privileges exist; a superuser's GRANT changes nothing.
-        Node::GrantStmt(stmt) if stmt.is_grant => "GRANT",
-        Node::AlterOwnerStmt(_) => "ALTER",
         _ => return define(session, node, sql).await.map(Some),
     };
     Ok(Some(tag.to_string()))
@@ -122,6 +119,8 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
     match node {
         Node::CreatedbStmt(_) => session.check_no_block("CREATE DATABASE")?,
         Node::DropdbStmt(_) => session.check_no_block("DROP DATABASE")?,
+        Node::IndexStmt(stmt) if stmt.concurrent => session.check_no_block("CREATE INDEX CONCURRENTLY")?,
+        Node::DropStmt(stmt) if stmt.concurrent => session.check_no_block("DROP INDEX CONCURRENTLY")?,
         _ => {}
     }
     session.ensure_transaction()?;
@@ -156,7 +155,8 @@ fn command_name(node: &Node) -> String {
         // SELECT INTO, as the parser leaves it.
         Node::SelectStmt(_) => return "SELECT INTO".to_string(),
         Node::ViewStmt(_) => return "CREATE VIEW".to_string(),
-        Node::GrantStmt(_) => return "REVOKE".to_string(),
+        Node::GrantStmt(stmt) => return if stmt.is_grant { "GRANT" } else { "REVOKE" }.to_string(),
+        Node::GrantRoleStmt(stmt) => return if stmt.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }.to_string(),
         Node::RuleStmt(_) => return "CREATE RULE".to_string(),
         Node::CreateEnumStmt(_) => return "CREATE TYPE".to_string(),
         Node::CreateStatsStmt(_) => return "CREATE STATISTICS".to_string(),
@@ -219,6 +219,11 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
             "SET LOCAL can only be used in transaction blocks",
         ));
     }
+    if stmt.kind == K::VAR_SET_VALUE && super::role::is_identity(name) {
+        session.set_identity(stmt)?;
+        session.commit_settings();
+        return Ok("SET");
+    }
     match stmt.kind {
         K::VAR_SET_MULTI => return set_transaction(session, stmt, name),
         K::VAR_RESET_ALL => {
@@ -250,9 +255,7 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
         }
         _ => session.environment.settings.borrow_mut().reset(name, stmt.is_local, level)?,
     }
-    if session.block == Block::None && session.txn.is_none() {
-        session.environment.settings.borrow_mut().commit();
-    }
+    session.commit_settings();
     Ok(if stmt.kind == K::VAR_RESET { "RESET" } else { "SET" })
 }
 
@@ -460,6 +463,9 @@ async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut
     session.refresh_binding(&catalog);
     let statement = Arc::new(session.bind_query(node, sql, &[], 0, false)?);
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    if let Some(error) = &query.refused {
+        return Err(error.clone());
+    }
     let lines = if analyze {
         session.begin_query(&statement).await?;
         let mut execution = Execution::analyzed(Arc::clone(&query.plan), Vec::new());
@@ -501,6 +507,7 @@ async fn lock(session: &mut Session, stmt: &LockStmt) -> Result<&'static str> {
     for node in stmt.relations.iter().flatten() {
         let Node::RangeVar(name) = node else { continue };
         let table = ddl::find_table(session, name, "")?;
+        ddl::require_lock(session, table, mode)?;
         loop {
             match session.transaction().lock_table(table, mode, policy)? {
                 Step::Ready(()) => break,
@@ -520,7 +527,8 @@ fn vacuum(session: &mut Session, stmt: &VacuumStmt, sql: &str) -> Result<&'stati
         let Node::VacuumRelation(rel) = node else { continue };
         if let Some(name) = &rel.relation {
             session.ensure_transaction()?;
-            ddl::find_table(session, name, sql)?;
+            let table = ddl::find_table(session, name, sql)?;
+            ddl::warn_of_maintenance(session, table, if stmt.is_vacuumcmd { "vacuum" } else { "analyze" });
         }
     }
     Ok(if stmt.is_vacuumcmd { "VACUUM" } else { "ANALYZE" })

@@ -39,34 +39,54 @@ pub(super) fn table_name(catalog: &Catalog, table: &TableDesc, search_path: &[Oi
     }
 }
 
-/// One key column of an index with its ordering.
-fn key(table: &TableDesc, key: &engine_api::IndexKey) -> String {
-    let mut text = table.columns.get(key.column as usize - 1).map(|c| quote_name(&c.name)).unwrap_or_default();
-    if key.descending {
-        text.push_str(" DESC");
+/// A key of an index: its column, or its expression.
+fn key_text(table: &TableDesc, index: &IndexDesc, at: usize, cx: &dyn EvalContext) -> String {
+    if let Some(expression) = index.expression(at) {
+        let (text, parentheses) = super::index_text(&expression.text, false, table, cx);
+        // An operator's text has parentheses of its own.
+        return if parentheses { format!("({text})") } else { text };
     }
-    if key.nulls_first != key.descending {
-        text.push_str(if key.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
-    }
-    text
+    let column = index.keys.get(at).and_then(|k| table.columns.get((k.column - 1) as usize));
+    column.map(|c| quote_name(&c.name)).unwrap_or_default()
 }
 
 /// `CREATE INDEX …` of an index; `column` 0 is the whole text, n the nth column alone.
-pub fn index_definition(catalog: &Catalog, index: &IndexDesc, column: i32) -> Option<String> {
+pub fn index_definition(catalog: &Catalog, index: &IndexDesc, column: i32, cx: &dyn EvalContext) -> Option<String> {
     let table = catalog.table(index.table)?;
     if column > 0 {
-        let key = index.keys.get(column as usize - 1)?;
-        return table.columns.get(key.column as usize - 1).map(|c| quote_name(&c.name));
+        let at = column as usize - 1;
+        if let Some(&included) = at.checked_sub(index.keys.len()).and_then(|n| index.include.get(n)) {
+            return Some(columns(table, &[included]));
+        }
+        index.keys.get(at)?;
+        return Some(key_text(table, index, at, cx));
     }
     let schema = catalog.get(table.schema).map(|s| quote_name(s.name())).unwrap_or_default();
-    let keys: Vec<String> = index.keys.iter().map(|k| key(table, k)).collect();
-    Some(format!(
+    let mut keys = Vec::with_capacity(index.keys.len());
+    for (at, key) in index.keys.iter().enumerate() {
+        let mut text = key_text(table, index, at, cx);
+        if key.descending {
+            text.push_str(" DESC");
+        }
+        if key.nulls_first != key.descending {
+            text.push_str(if key.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
+        }
+        keys.push(text);
+    }
+    let mut text = format!(
         "CREATE {}INDEX {} ON {schema}.{} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
         quote_name(&index.name),
         quote_name(&table.name),
         keys.join(", ")
-    ))
+    );
+    if !index.include.is_empty() {
+        text.push_str(&format!(" INCLUDE ({})", columns(table, &index.include)));
+    }
+    if let Some(predicate) = &index.predicate {
+        text.push_str(&format!(" WHERE {}", super::index_text(predicate, true, table, cx).0));
+    }
+    Some(text)
 }
 
 fn action(clause: &str, action: ForeignKeyAction) -> String {

@@ -40,6 +40,38 @@ pub fn restated(text: &str, ty: Option<Ty>, old: &TableDesc, new: &TableDesc, cx
     write(&bound.ok()?, Some(new), false, cx)
 }
 
+/// An index's expression or condition with the column names of another version of its table.
+pub fn restated_index(
+    text: &str,
+    condition: bool,
+    old: &TableDesc,
+    new: &TableDesc,
+    cx: &dyn EvalContext,
+) -> Option<String> {
+    write(&index_part(text, condition, old, cx)?, Some(new), false, cx)
+}
+
+/// An index's expression or condition as it is shown, and whether it needs parentheses among the keys.
+pub fn index_text(text: &str, condition: bool, table: &TableDesc, cx: &dyn EvalContext) -> (String, bool) {
+    let Some(expr) = index_part(text, condition, table, cx) else { return (text.to_string(), true) };
+    let is_call = match &expr {
+        Expr::Call { function, args, ty, .. } => {
+            operator_of(function, args.len()).is_none() && cast_argument(function, args, *ty).is_none()
+        }
+        Expr::Coalesce(..) | Expr::NullIf { .. } | Expr::MinMax { .. } => true,
+        _ => false,
+    };
+    (write(&expr, Some(table), false, cx).unwrap_or_else(|| text.to_string()), !is_call)
+}
+
+fn index_part(text: &str, condition: bool, table: &TableDesc, cx: &dyn EvalContext) -> Option<Expr> {
+    let bound = with_binder(cx, |binder| match condition {
+        true => bind::bind_index_predicate(text, table, binder),
+        false => bind::bind_index_expression(text, table, binder),
+    });
+    bound.ok()
+}
+
 /// A CHECK condition as it is shown.
 pub fn check_text(text: &str, table: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> String {
     let bound = with_binder(cx, |binder| bind::bind_check(text, table, binder));

@@ -4,7 +4,7 @@
 //! finds the relations.
 
 use crate::ddl::quote_name;
-use crate::ir::{Body, Column, Expr, From, JoinKind, Query, Ranking, Rel, RelKind, SetOp, SubqueryKind, Target};
+use crate::ir::{Body, Column, Expr, From, JoinKind, Query, Rel, RelKind, SetOp, SubqueryKind, Target};
 
 use super::deparse::{Around, Writer, operator_of, without_casts};
 
@@ -50,13 +50,14 @@ impl<'a> Writer<'a> {
     }
 
     fn whole(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
-        if !query.locking.is_empty() || query.with_ties {
+        if !query.locking.is_empty() || query.with_ties || !query.ctes.is_empty() {
             return false;
         }
         let body = match &query.body {
             Body::Select => self.select(query, names),
             Body::Values(rows) => self.word(" VALUES ") && self.values(rows),
-            Body::SetOp { op, all, left, right } => self.operation(*op, *all, left, right, names),
+            Body::Modify(_) => false,
+            Body::SetOp { op, all, left, right, .. } => self.operation(*op, *all, left, right, names),
         };
         body && self.tail(query)
     }
@@ -306,7 +307,7 @@ impl<'a> Writer<'a> {
                     && self.word(&quote_name(&alias))
                     && names(self)
             }
-            RelKind::Values | RelKind::Window(_) | RelKind::Join => false,
+            RelKind::Cte { .. } | RelKind::WorkTable(_) | RelKind::Values | RelKind::Window(_) | RelKind::Join => false,
         }
     }
 
@@ -343,13 +344,20 @@ impl<'a> Writer<'a> {
     }
 
     fn window(&mut self, call: &crate::ir::WindowCall) -> bool {
-        let name = match call.ranking {
-            Ranking::RowNumber => "row_number",
-            Ranking::Rank => "rank",
-            Ranking::DenseRank => "dense_rank",
-        };
+        use crate::ir::{Exclude, FrameBound, FrameMode, WindowCallee};
+        let frame = &call.frame;
+        let plain = matches!((&frame.start, &frame.end), (FrameBound::UnboundedPreceding, FrameBound::CurrentRow))
+            && frame.mode == FrameMode::Range
+            && frame.exclude == Exclude::NoOthers;
+        if !plain || call.filter.is_some() {
+            return false;
+        }
+        let name = crate::functions::window_callee_name(call.callee);
+        let star = call.args.is_empty() && matches!(call.callee, WindowCallee::Aggregate(_));
         let partition = call.partition.is_empty() || self.word("");
-        let head = partition && self.word(name) && self.word("() OVER (");
+        let called = partition && self.word(name) && self.word("(");
+        let args = if star { self.word("*") } else { call.args.is_empty() || self.listed("", &call.args, "") };
+        let head = called && args && self.word(") OVER (");
         let parts = call.partition.is_empty() || self.listed("PARTITION BY ", &call.partition, "");
         let space = call.partition.is_empty() || call.order.is_empty() || self.word(" ");
         let order = call.order.is_empty()

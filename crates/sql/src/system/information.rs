@@ -38,7 +38,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         rows.push(one(&name_of(&catalog, table.schema), &table.name, kind, writable));
     }
     for system in super::all() {
-        let kind = if system.schema == "pg_catalog" { "BASE TABLE" } else { "VIEW" };
+        let kind = if system.is_view() { "VIEW" } else { "BASE TABLE" };
         rows.push(one(system.schema, system.name, kind, kind != "VIEW"));
     }
     Ok(rows)

@@ -4,18 +4,22 @@
 //! Not responsible for: reading them – to the planner they are relations like any other, without indexes.
 //! Invariant: a row function sets columns by name, so that a column it does not know is NULL and none is misplaced.
 
+mod access;
 mod constraints;
 mod definitions;
 mod deparse;
 mod deparse_query;
+mod descriptions;
 mod information;
 mod internal_functions;
 mod kinds;
 mod locks;
 mod names;
+mod operator_classes;
 mod procedures;
 mod relations;
 mod schema;
+mod settings;
 mod views;
 
 use base::{Oid, Result};
@@ -27,7 +31,10 @@ use schema::all;
 
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
-pub use deparse::{check_text, default_text, generated_text, restated, view_is_writable, view_text};
+pub use deparse::{
+    check_text, default_text, generated_text, index_text, restated, restated_index, view_is_writable, view_text,
+};
+pub(crate) use descriptions::comment;
 pub(crate) use procedures::{function_name, functions_named};
 
 /// A relation computed from the catalog.
@@ -45,6 +52,18 @@ pub struct SystemRelation {
 }
 
 impl SystemRelation {
+    /// Whether PostgreSQL has it as a view; those of `pg_catalog` have OIDs that initdb gave out.
+    pub fn is_view(&self) -> bool {
+        self.schema == "information_schema" || self.oid.0 >= 12_000
+    }
+
+    /// Whether a column of a catalog is never NULL. Of PostgreSQL's the fixed parts are not, nor the keys among the rest.
+    fn is_not_null(&self, ty: Oid) -> bool {
+        use types::oid::{BOOL, CHAR, FLOAT4, INT2, INT2VECTOR, INT4, INT8, NAME, OID, OIDVECTOR, REGPROC, XID};
+        const FIXED: [Oid; 12] = [BOOL, CHAR, FLOAT4, INT2, INT2VECTOR, INT4, INT8, NAME, OID, OIDVECTOR, REGPROC, XID];
+        !self.is_view() && FIXED.contains(&ty)
+    }
+
     /// The modifier of a column's type: the domain `yes_or_no` is a `varchar(3)`.
     pub fn typmod(&self, column: usize) -> i32 {
         const FLAGS: [&str; 6] =

@@ -3,7 +3,7 @@
 use engine_api::{CatalogObject, RoleDesc, oids};
 use types::Datum;
 
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, SystemRelation, access, oid, row, text};
 use crate::functions::EvalContext;
 
 pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
@@ -14,7 +14,10 @@ pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         if let CatalogObject::Schema(s) = &**object
             && (!s.database.is_valid() || s.database == database)
         {
-            rows.push(row(rel, vec![("oid", oid(s.oid)), ("nspname", text(&s.name)), ("nspowner", oid(s.owner))]));
+            let acl = access::of_object(&catalog, s.oid);
+            let columns =
+                vec![("oid", oid(s.oid)), ("nspname", text(&s.name)), ("nspowner", oid(s.owner)), ("nspacl", acl)];
+            rows.push(row(rel, columns));
         }
     }
     Ok(rows)
@@ -41,6 +44,7 @@ pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("dattablespace", Datum::Oid(1663)),
                     ("datcollate", text("C.UTF-8")),
                     ("datctype", text("C.UTF-8")),
+                    ("datacl", access::of_object(&catalog, d.oid)),
                 ],
             ));
         }
@@ -59,18 +63,30 @@ fn each_role(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>
     Ok(rows)
 }
 
+/// Roles that may log in.
+fn each_user(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>) -> Rows {
+    let catalog = cx.catalog();
+    let users = catalog.objects().filter_map(|o| catalog.role_by_oid(o.oid())).filter(|role| role.login);
+    Ok(users.map(&mut make).collect())
+}
+
+fn valid_until(role: &RoleDesc) -> Datum {
+    role.valid_until.map_or(Datum::Null, Datum::TimestampTz)
+}
+
 fn role_columns(role: &RoleDesc) -> Vec<(&'static str, Datum)> {
     vec![
         ("oid", oid(role.oid)),
         ("rolname", text(&role.name)),
         ("rolsuper", Datum::Bool(role.superuser)),
-        ("rolinherit", Datum::Bool(true)),
-        ("rolcreaterole", Datum::Bool(role.superuser)),
-        ("rolcreatedb", Datum::Bool(role.superuser)),
+        ("rolinherit", Datum::Bool(role.inherit)),
+        ("rolcreaterole", Datum::Bool(role.create_role)),
+        ("rolcreatedb", Datum::Bool(role.create_database)),
         ("rolcanlogin", Datum::Bool(role.login)),
-        ("rolreplication", Datum::Bool(role.superuser)),
-        ("rolconnlimit", Datum::Int4(-1)),
-        ("rolbypassrls", Datum::Bool(role.superuser)),
+        ("rolreplication", Datum::Bool(role.replication)),
+        ("rolconnlimit", Datum::Int4(role.connection_limit)),
+        ("rolbypassrls", Datum::Bool(role.bypass_row_security)),
+        ("rolvaliduntil", valid_until(role)),
     ]
 }
 
@@ -78,6 +94,7 @@ pub(super) fn roles(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     each_role(cx, |role| {
         let mut columns = role_columns(role);
         columns.push(("rolpassword", text("********")));
+        columns.push(("rolconfig", access::config_of(role, base::Oid::INVALID)));
         row(rel, columns)
     })
 }
@@ -91,17 +108,19 @@ pub(super) fn authids(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 pub(super) fn users(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    each_role(cx, |role| {
+    each_user(cx, |role| {
         row(
             rel,
             vec![
                 ("usename", text(&role.name)),
                 ("usesysid", oid(role.oid)),
-                ("usecreatedb", Datum::Bool(role.superuser)),
+                ("usecreatedb", Datum::Bool(role.create_database)),
                 ("usesuper", Datum::Bool(role.superuser)),
-                ("userepl", Datum::Bool(role.superuser)),
-                ("usebypassrls", Datum::Bool(role.superuser)),
+                ("userepl", Datum::Bool(role.replication)),
+                ("usebypassrls", Datum::Bool(role.bypass_row_security)),
                 ("passwd", text("********")),
+                ("valuntil", valid_until(role)),
+                ("useconfig", access::config_of(role, base::Oid::INVALID)),
             ],
         )
     })
@@ -112,28 +131,6 @@ pub(super) fn tablespaces(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
         row(rel, vec![("oid", Datum::Oid(id)), ("spcname", text(name)), ("spcowner", oid(oids::ROLE_POSTGRES))])
     };
     Ok(vec![one(1663, "pg_default"), one(1664, "pg_global")])
-}
-
-pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    Ok(cx
-        .all_settings()
-        .into_iter()
-        .map(|(name, value, about)| {
-            row(
-                rel,
-                vec![
-                    ("name", text(name)),
-                    ("setting", text(&value)),
-                    ("short_desc", text(about)),
-                    ("context", text("user")),
-                    ("vartype", text("string")),
-                    ("source", text("default")),
-                    ("reset_val", text(&value)),
-                    ("pending_restart", Datum::Bool(false)),
-                ],
-            )
-        })
-        .collect())
 }
 
 pub(super) fn cursors(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {

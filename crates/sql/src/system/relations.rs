@@ -4,7 +4,7 @@ use base::Oid;
 use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
-use super::{Rows, SystemRelation, oid, row, text};
+use super::{Rows, SystemRelation, access, oid, row, text};
 use crate::functions::EvalContext;
 
 /// Whether an object belongs to the session's database.
@@ -37,6 +37,7 @@ struct Class<'a> {
     has_triggers: bool,
     options: &'a [(String, String)],
     access_method: u32,
+    acl: Datum,
 }
 
 fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
@@ -80,6 +81,7 @@ fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
             ("relfrozenxid", Datum::Oid(0)),
             ("relminmxid", Datum::Oid(0)),
             ("reloptions", options),
+            ("relacl", c.acl),
         ],
     )
 }
@@ -123,6 +125,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: t.constraints.iter().any(is_foreign_key) || is_referenced(&catalog, t.oid),
                 options: &t.options,
                 access_method: 2,
+                acl: access::of_object(&catalog, t.oid),
             },
             CatalogObject::Index(i) => Class {
                 oid: i.oid,
@@ -130,12 +133,13 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 schema: i.schema,
                 owner: catalog.table(i.table).map_or(oids::ROLE_POSTGRES, |t| t.owner),
                 kind: "i",
-                columns: i.keys.len(),
+                columns: i.keys.len() + i.include.len(),
                 checks: 0,
                 has_index: false,
                 has_triggers: false,
                 options: &[],
                 access_method: 403,
+                acl: Datum::Null,
             },
             CatalogObject::Sequence(s) => Class {
                 oid: s.oid,
@@ -149,6 +153,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 0,
+                acl: access::of_object(&catalog, s.oid),
             },
             _ => continue,
         };
@@ -165,17 +170,27 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 name: system.name,
                 schema: if pg { oids::SCHEMA_PG_CATALOG } else { oids::SCHEMA_INFORMATION_SCHEMA },
                 owner: oids::ROLE_POSTGRES,
-                kind: if pg { "r" } else { "v" },
+                kind: if system.is_view() { "v" } else { "r" },
                 columns: system.columns.len(),
                 checks: 0,
                 has_index: false,
                 has_triggers: false,
                 options: &[],
-                access_method: if pg { 2 } else { 0 },
+                access_method: if system.is_view() { 0 } else { 2 },
+                acl: system_acl(system.name),
             },
         ));
     }
     Ok(rows)
+}
+
+/// Everybody may read system relations, but for a few.
+fn system_acl(name: &str) -> Datum {
+    let mut items = vec![text("postgres=arwdDxt/postgres")];
+    if !crate::privileges::is_secret(name) {
+        items.push(text("=r/postgres"));
+    }
+    text_array(items)
 }
 
 fn is_check(c: &engine_api::ConstraintDesc) -> bool {
@@ -203,6 +218,7 @@ struct Attribute<'a> {
     identity: &'a str,
     generated: bool,
     dropped: bool,
+    acl: Datum,
 }
 
 fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
@@ -232,6 +248,7 @@ fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
             ("attislocal", Datum::Bool(true)),
             ("attinhcount", Datum::Int4(0)),
             ("attcollation", Datum::Oid(collation_of(a.type_oid))),
+            ("attacl", a.acl),
         ],
     )
 }
@@ -277,13 +294,22 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     },
                     generated: column.generated.is_some(),
                     dropped: column.dropped,
+                    acl: access::of_column(&catalog, table.oid, column.number),
                 },
             ));
         }
         for index in catalog.indexes(table.oid) {
-            for (i, key) in index.keys.iter().enumerate() {
-                let column = &table.columns[key.column as usize - 1];
-                rows.push(plain(rel, index.oid, &column.name, column.type_oid, column.typmod, i));
+            let included = index.include.iter().map(|&n| (n, None));
+            let keys = index.keys.iter().enumerate().map(|(at, key)| (key.column, index.expression(at)));
+            for (i, (number, expression)) in keys.chain(included).enumerate() {
+                let attribute = match expression {
+                    Some(expression) => plain(rel, index.oid, &expression.name, expression.type_oid, -1, i),
+                    None => {
+                        let column = &table.columns[number as usize - 1];
+                        plain(rel, index.oid, &column.name, column.type_oid, column.typmod, i)
+                    }
+                };
+                rows.push(attribute);
             }
         }
     }
@@ -297,7 +323,11 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     }
     for system in super::all() {
         for (i, (name, ty)) in system.columns.iter().enumerate() {
-            rows.push(plain(rel, system.oid, name, *ty, -1, i));
+            let mut attribute = plain(rel, system.oid, name, *ty, system.typmod(i), i);
+            if let Some(at) = rel.columns.iter().position(|c| c.0 == "attnotnull") {
+                attribute[at] = Datum::Bool(system.is_not_null(*ty));
+            }
+            rows.push(attribute);
         }
     }
     Ok(rows)
@@ -318,6 +348,7 @@ fn plain(rel: &SystemRelation, relation: Oid, name: &str, type_oid: Oid, typmod:
             identity: "",
             generated: false,
             dropped: false,
+            acl: Datum::Null,
         },
     )
 }
@@ -327,19 +358,33 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
         for index in catalog.indexes(table.oid) {
-            let numbers: Vec<i16> = index.keys.iter().map(|k| k.column).collect();
+            let keys = index.keys.iter().map(|k| k.column);
+            let numbers: Vec<i16> = keys.chain(index.include.iter().copied()).collect();
             let options: Vec<i16> =
                 index.keys.iter().map(|k| k.descending as i16 | (k.nulls_first as i16) << 1).collect();
-            let collations: Vec<u32> =
-                numbers.iter().map(|&n| collation_of(table.columns[n as usize - 1].type_oid)).collect();
+            let key_types: Vec<Oid> = index
+                .keys
+                .iter()
+                .enumerate()
+                .map(|(at, key)| match index.expression(at) {
+                    Some(expression) => expression.type_oid,
+                    None => table.columns[key.column as usize - 1].type_oid,
+                })
+                .collect();
+            let collations: Vec<u32> = key_types.iter().map(|&ty| collation_of(ty)).collect();
+            let classes: Vec<u32> = key_types.iter().map(|&ty| super::operator_classes::default_class(ty)).collect();
             let count = Datum::Int2(numbers.len() as i16);
+            let key_count = Datum::Int2(index.keys.len() as i16);
+            let expressions: Vec<String> =
+                index.expressions.iter().map(|e| super::index_text(&e.text, false, &table, cx).0).collect();
+            let predicate = index.predicate.as_ref().map(|p| super::index_text(p, true, &table, cx).0);
             rows.push(row(
                 rel,
                 vec![
                     ("indexrelid", oid(index.oid)),
                     ("indrelid", oid(table.oid)),
                     ("indnatts", count.clone()),
-                    ("indnkeyatts", count),
+                    ("indnkeyatts", key_count),
                     ("indisunique", Datum::Bool(index.unique)),
                     ("indnullsnotdistinct", Datum::Bool(false)),
                     ("indisprimary", Datum::Bool(index.primary)),
@@ -353,8 +398,10 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("indisreplident", Datum::Bool(false)),
                     ("indkey", int2_array(&numbers, 0)),
                     ("indcollation", oid_array(&collations, 0)),
-                    ("indclass", oid_array(&vec![1978; numbers.len()], 0)),
+                    ("indclass", oid_array(&classes, 0)),
                     ("indoption", int2_array(&options, 0)),
+                    ("indexprs", if expressions.is_empty() { Datum::Null } else { text(expressions.join(", ")) }),
+                    ("indpred", predicate.map_or(Datum::Null, text)),
                 ],
             ));
         }
@@ -439,41 +486,4 @@ pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             )
         })
         .collect())
-}
-
-/// Comments on tables and columns.
-pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    /// OID of `pg_class`.
-    const CLASS: u32 = 1259;
-    /// OID of `pg_namespace`.
-    const NAMESPACE: u32 = 2615;
-    let catalog = cx.catalog();
-    let mut rows = Vec::new();
-    for table in tables_of(&catalog, cx) {
-        for (number, comment) in &table.comments {
-            rows.push(row(
-                rel,
-                vec![
-                    ("objoid", oid(table.oid)),
-                    ("classoid", Datum::Oid(CLASS)),
-                    ("objsubid", Datum::Int4((*number).into())),
-                    ("description", text(comment)),
-                ],
-            ));
-        }
-    }
-    // Every database begins with this comment; pg_dump asks for it.
-    let public = catalog.schema(cx.identity().database_oid, "public");
-    if let Some(public) = public {
-        rows.push(row(
-            rel,
-            vec![
-                ("objoid", oid(public.oid)),
-                ("classoid", Datum::Oid(NAMESPACE)),
-                ("objsubid", Datum::Int4(0)),
-                ("description", text("standard public schema")),
-            ],
-        ));
-    }
-    Ok(rows)
 }

@@ -31,7 +31,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             )
         })
         .collect();
-    for system in super::all().filter(|s| s.schema == "pg_catalog") {
+    for system in super::all().filter(|s| !s.is_view()) {
         rows.push(row(
             rel,
             vec![
@@ -59,7 +59,7 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("schemaname", text(name_of(&catalog, table.schema))),
                     ("tablename", text(&table.name)),
                     ("indexname", text(&index.name)),
-                    ("indexdef", definitions::index_definition(&catalog, index, 0).map_or(Datum::Null, text)),
+                    ("indexdef", definitions::index_definition(&catalog, index, 0, cx).map_or(Datum::Null, text)),
                 ],
             ));
         }

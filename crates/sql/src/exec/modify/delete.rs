@@ -7,12 +7,13 @@ use engine_api::{RowBatch, RowLockMode};
 use rustc_hash::FxHashSet;
 use types::Datum;
 
+use super::super::cte::HasTarget;
 use super::super::foreign_key::Constraints;
 use super::super::lock_rows::row_in;
 use super::super::{Cx, Next, Operator, operator};
 use super::{Locked, changed, lock};
 use crate::expr::all_true;
-use crate::plan::DeleteNode;
+use crate::plan::{DeleteNode, Target};
 
 /// Deletes the rows of its input.
 pub(in crate::exec) struct Delete {
@@ -29,6 +30,14 @@ enum State {
     Reading,
     Locking(RowId),
     Checking,
+    /// All that is left to look at will be when the statement is done.
+    Done,
+}
+
+impl HasTarget for Arc<DeleteNode> {
+    fn target(&self) -> &Target {
+        &self.target
+    }
 }
 
 impl Delete {
@@ -56,6 +65,9 @@ impl Operator for Delete {
                         if node.may_repeat && !self.seen.insert(row.0) {
                             continue;
                         }
+                        if !cx.run.shared.touch(target, row) {
+                            continue;
+                        }
                         self.state = State::Locking(row);
                     }
                     Next::Done => self.state = State::Checking,
@@ -80,6 +92,12 @@ impl Operator for Delete {
                         return Ok(next);
                     }
                 }
+                State::Checking if cx.run.shared.defers() => {
+                    let constraints = std::mem::replace(&mut self.constraints, Constraints::new(target));
+                    cx.run.shared.defer(constraints, Box::new(Arc::clone(&node)));
+                    self.state = State::Done;
+                }
+                State::Done => return Ok(Next::Done),
                 State::Checking => return self.constraints.run(target, cx),
             }
         }

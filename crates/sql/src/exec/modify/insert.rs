@@ -8,11 +8,12 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use types::Datum;
 
+use super::super::cte::HasTarget;
 use super::super::foreign_key::Constraints;
 use super::super::{Cx, Next, Operator, operator};
 use super::{Locked, changed, check, lock};
 use crate::expr::{Code, all_true};
-use crate::plan::{ConflictAction, InsertNode, InsertRows};
+use crate::plan::{ConflictAction, InsertNode, InsertRows, Target};
 
 /// Inserts the rows of its source.
 pub(in crate::exec) struct Insert {
@@ -40,6 +41,14 @@ enum State {
     Updating(RowId),
     /// All rows are done; foreign keys are looked at.
     Checking,
+    /// They will be when the whole statement is done.
+    Done,
+}
+
+impl HasTarget for Arc<InsertNode> {
+    fn target(&self) -> &Target {
+        &self.target
+    }
 }
 
 impl Insert {
@@ -223,6 +232,12 @@ impl Operator for Insert {
                         return Ok(next);
                     }
                 }
+                State::Checking if cx.run.shared.defers() => {
+                    let constraints = std::mem::replace(&mut self.constraints, Constraints::new(target));
+                    cx.run.shared.defer(constraints, Box::new(Arc::clone(&node)));
+                    self.state = State::Done;
+                }
+                State::Done => return Ok(Next::Done),
                 State::Checking => return self.constraints.run(target, cx),
             }
         }

@@ -8,12 +8,13 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use types::Datum;
 
+use super::super::cte::HasTarget;
 use super::super::foreign_key::Constraints;
 use super::super::lock_rows::row_in;
 use super::super::{Cx, Next, Operator, operator};
 use super::{Locked, changed, check, lock};
 use crate::expr::all_true;
-use crate::plan::UpdateNode;
+use crate::plan::{Target, UpdateNode};
 
 /// Changes the rows of its input.
 pub(in crate::exec) struct Update {
@@ -37,6 +38,14 @@ enum State {
     Storing(RowId),
     /// All rows are done; foreign keys are looked at.
     Checking,
+    /// They will be when the whole statement is done.
+    Done,
+}
+
+impl HasTarget for Arc<UpdateNode> {
+    fn target(&self) -> &Target {
+        &self.target
+    }
 }
 
 impl Update {
@@ -82,6 +91,9 @@ impl Operator for Update {
                         if node.may_repeat && !self.seen.insert(row.0) {
                             continue;
                         }
+                        if !cx.run.shared.touch(target, row) {
+                            continue;
+                        }
                         self.state = State::Locking(row);
                     }
                     Next::Done => self.state = State::Checking,
@@ -112,6 +124,12 @@ impl Operator for Update {
                         return Ok(next);
                     }
                 }
+                State::Checking if cx.run.shared.defers() => {
+                    let constraints = std::mem::replace(&mut self.constraints, Constraints::new(target));
+                    cx.run.shared.defer(constraints, Box::new(Arc::clone(&node)));
+                    self.state = State::Done;
+                }
+                State::Done => return Ok(Next::Done),
                 State::Checking => return self.constraints.run(target, cx),
             }
         }

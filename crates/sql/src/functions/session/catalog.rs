@@ -78,7 +78,7 @@ pub(super) fn get_indexdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum
         _ => 0,
     };
     let index = catalog.index(oid_of(args, 0)?);
-    Ok(index.and_then(|index| system::index_definition(&catalog, index, column)).into())
+    Ok(index.and_then(|index| system::index_definition(&catalog, index, column, cx)).into())
 }
 
 pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -126,13 +126,12 @@ pub(in crate::functions) fn regproc_out(_: &dyn EvalContext, args: &[Datum]) -> 
 
 /// The comment on a table or, with a number, one of its columns.
 pub(super) fn description(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let catalog = cx.catalog();
-    let number = match args.get(1) {
-        Some(Datum::Int4(number)) => i16::try_from(*number).unwrap_or(-1),
-        Some(Datum::Text(class)) if **class != *"pg_class" => -1,
-        _ => 0,
+    let (number, class) = match args.get(1) {
+        Some(Datum::Int4(number)) => (i16::try_from(*number).unwrap_or(-1), Some("pg_class")),
+        Some(Datum::Text(class)) => (0, Some(&**class)),
+        _ => (0, None),
     };
-    Ok(catalog.table(oid_of(args, 0)?).and_then(|table| table.comments.get(&number)).cloned().into())
+    Ok(system::comment(&cx.catalog(), oid_of(args, 0)?, number, class).into())
 }
 
 /// A default or a check of a relation, found by its text; anything else is shown as it is.
@@ -247,6 +246,37 @@ pub(super) fn function_arguments(_: &dyn EvalContext, args: &[Datum]) -> Result<
         last.insert_str(0, "VARIADIC ");
     }
     Ok(Datum::from(names.join(", ")))
+}
+
+/// `CREATE OR REPLACE FUNCTION …` of a function that is built in.
+pub(super) fn function_definition(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    use super::super::Volatility;
+    let oid = oid_of(args, 0)?;
+    let Some((types, variadic, ret, set)) = signature(oid) else { return Ok(Datum::Null) };
+    let Some(name) = system::function_name(oid.0) else { return Ok(Datum::Null) };
+    if all_aggregates().iter().any(|a| a.oid == oid.0) {
+        let message = format!("\"{name}\" is an aggregate function");
+        return Err(base::Error::new(base::SqlState::WRONG_OBJECT_TYPE, message));
+    }
+    let mut shown: Vec<String> = types.iter().map(|&t| types::format_type(t, -1)).collect();
+    if variadic && let Some(last) = shown.last_mut() {
+        last.insert_str(0, "VARIADIC ");
+    }
+    let function = function_by_oid(oid.0);
+    let volatility = match function.map(|f| f.volatility) {
+        Some(Volatility::Volatile) => "",
+        Some(Volatility::Stable) => " STABLE",
+        _ => " IMMUTABLE",
+    };
+    let strict = if function.is_none_or(|f| f.strict) { " STRICT" } else { "" };
+    Ok(Datum::from(format!(
+        "CREATE OR REPLACE FUNCTION pg_catalog.{}({})\n RETURNS {}{}\n LANGUAGE internal\n{volatility} PARALLEL SAFE{strict}\nAS \
+         $function${name}$function$\n",
+        crate::ddl::quote_name(name),
+        shown.join(", "),
+        if set { "SETOF " } else { "" },
+        types::format_type(ret, -1),
+    )))
 }
 
 /// Storage is not in files, so a relation's own number stands for the file's.

@@ -1,29 +1,67 @@
-//! Privileges. Every role may do everything with what exists; a name that means nothing is an error, an OID is NULL.
+//! The `has_*_privilege` functions and `pg_has_role`. A name that means nothing is an error, an OID is NULL.
+
+use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
+use engine_api::{Catalog, CatalogObject, Privileges};
 use types::Datum;
 
 use super::super::EvalContext;
 use super::super::entry::{mismatch, text_of};
 use super::names;
+use crate::privileges::{self, Who, roles};
+use crate::system;
 
-/// Checks the list of privileges, the last argument.
-fn check(args: &[Datum], known: &[&str]) -> Result<()> {
+/// Privileges asked for: any of them will do.
+struct Asked {
+    held: Privileges,
+    grantable: Privileges,
+}
+
+/// Reads the list of privileges, the last argument.
+fn asked(args: &[Datum], known: &[&str]) -> Result<Asked> {
     let list = text_of(args, args.len().wrapping_sub(1))?;
+    let mut asked = Asked { held: Privileges::NONE, grantable: Privileges::NONE };
     for word in list.split(',') {
         let word = word.trim();
         let upper = word.to_ascii_uppercase();
-        if !known.contains(&upper.strip_suffix(" WITH GRANT OPTION").unwrap_or(&upper)) {
+        let (name, option) = match upper.strip_suffix(" WITH GRANT OPTION") {
+            Some(name) => (name, true),
+            None => (upper.as_str(), false),
+        };
+        if !known.contains(&name) {
             let message = format!("unrecognized privilege type: \"{word}\"");
             return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
         }
+        // RULE has meant nothing for long.
+        let one = Privileges::named(name).unwrap_or_default();
+        let place = if option { &mut asked.grantable } else { &mut asked.held };
+        *place = *place | one;
     }
-    Ok(())
+    Ok(asked)
 }
 
-/// True if something exists.
-fn existing(found: bool) -> Result<Datum> {
-    Ok(if found { Datum::Bool(true) } else { Datum::Null })
+/// The role that is asked about: named before the object, or the current one. `None` for an OID that means none.
+fn who(cx: &dyn EvalContext, args: &[Datum], with_role: usize) -> Result<Who> {
+    let identity = cx.identity();
+    let database = identity.database_oid;
+    let role = match args.first().filter(|_| args.len() == with_role) {
+        None => identity.role,
+        Some(Datum::Oid(oid)) => Oid(*oid),
+        Some(Datum::Text(name)) if &**name == "public" => Oid::INVALID,
+        Some(Datum::Text(name)) => role_named(&cx.catalog(), name)?,
+        Some(_) => return Err(mismatch("has_privilege")),
+    };
+    Ok(Who { role, database })
+}
+
+fn role_named(catalog: &Catalog, name: &str) -> Result<Oid> {
+    catalog.role(name).map(|role| role.oid).ok_or_else(|| names::no_role(name))
+}
+
+fn answer(catalog: &Catalog, who: Who, object: &CatalogObject, asked: &Asked) -> bool {
+    privileges::held(catalog, who, object).meets(asked.held)
+        || !asked.grantable.is_empty() && privileges::grantable(catalog, who, object).meets(asked.grantable)
 }
 
 /// The relation that argument `at` means; `None` for an OID that means none.
@@ -33,6 +71,12 @@ fn relation(cx: &dyn EvalContext, args: &[Datum], at: usize) -> Result<Option<Oi
         Some(Datum::Text(name)) => names::find_relation(cx, name)?.map(Some).ok_or_else(|| names::no_relation(name)),
         _ => Err(mismatch("has_table_privilege")),
     }
+}
+
+/// Everybody may read system relations, but for a few.
+fn on_system_relation(catalog: &Catalog, who: Who, oid: Oid, asked: &Asked) -> bool {
+    let readable = system::relation_by_oid(oid).is_some_and(|relation| !privileges::is_secret(relation.name));
+    roles::is_superuser(catalog, who.role) || readable && asked.held.contains(Privileges::SELECT)
 }
 
 /// What everybody and the owner may do with a new object of a kind, as a list of access entries.
@@ -65,85 +109,146 @@ pub(super) fn default(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::Array(types::Array { element: types::oid::TEXT, dims, values }.into()))
 }
 
+const TABLE: [&str; 8] = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "RULE"];
+
 pub(super) fn table(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let who = who(cx, args, 3)?;
     let found = relation(cx, args, args.len().wrapping_sub(2))?;
-    check(args, &["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", "RULE"])?;
-    existing(found.is_some())
+    let asked = asked(args, &TABLE)?;
+    let Some(oid) = found else { return Ok(Datum::Null) };
+    let catalog = cx.catalog();
+    Ok(Datum::Bool(match catalog.get(oid) {
+        Some(object) => answer(&catalog, who, object, &asked),
+        None => on_system_relation(&catalog, who, oid, &asked),
+    }))
 }
 
-pub(super) fn sequence(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+pub(super) fn any_column(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let who = who(cx, args, 3)?;
     let found = relation(cx, args, args.len().wrapping_sub(2))?;
-    check(args, &["USAGE", "SELECT", "UPDATE"])?;
-    existing(found.is_some())
+    let asked = asked(args, &["SELECT", "INSERT", "UPDATE", "REFERENCES"])?;
+    let Some(oid) = found else { return Ok(Datum::Null) };
+    let catalog = cx.catalog();
+    let Some(object) = catalog.get(oid) else {
+        return Ok(Datum::Bool(on_system_relation(&catalog, who, oid, &asked)));
+    };
+    let columns = catalog.table(oid).into_iter().flat_map(|table| table.live_columns());
+    let mut by_column = columns.map(|c| privileges::held_on_column(&catalog, who, oid, c.number));
+    let held = answer(&catalog, who, object, &asked) || by_column.any(|held| held.meets(asked.held));
+    Ok(Datum::Bool(held))
 }
 
 pub(super) fn column(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let who = who(cx, args, 4)?;
     let found = relation(cx, args, args.len().wrapping_sub(3))?;
-    check(args, &["SELECT", "INSERT", "UPDATE", "REFERENCES"])?;
+    let asked = asked(args, &["SELECT", "INSERT", "UPDATE", "REFERENCES"])?;
     let Some(oid) = found else { return Ok(Datum::Null) };
     let catalog = cx.catalog();
-    let Some(table) = catalog.table(oid) else { return existing(true) };
-    match args.get(args.len().wrapping_sub(2)) {
-        Some(Datum::Int2(n)) => existing(table.live_columns().any(|c| c.number == *n)),
-        Some(Datum::Text(name)) if table.column(name).is_none() => Err(names::no_column(name, &table.name)),
-        _ => existing(true),
+    let Some(table) = catalog.table(oid) else {
+        return Ok(Datum::Bool(on_system_relation(&catalog, who, oid, &asked)));
+    };
+    let number = match args.get(args.len().wrapping_sub(2)) {
+        Some(Datum::Int2(n)) if table.live_columns().any(|c| c.number == *n) => *n,
+        Some(Datum::Text(name)) => {
+            table.column(name).map(|c| c.number).ok_or_else(|| names::no_column(name, &table.name))?
+        }
+        _ => return Ok(Datum::Null),
+    };
+    let whole = catalog.get(oid).is_some_and(|object| answer(&catalog, who, object, &asked));
+    Ok(Datum::Bool(whole || privileges::held_on_column(&catalog, who, oid, number).meets(asked.held)))
+}
+
+pub(super) fn sequence(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let who = who(cx, args, 3)?;
+    let found = relation(cx, args, args.len().wrapping_sub(2))?;
+    let asked = asked(args, &["USAGE", "SELECT", "UPDATE"])?;
+    let catalog = cx.catalog();
+    let Some(object) = found.and_then(|oid| catalog.get(oid)) else { return Ok(Datum::Null) };
+    if !matches!(&**object, CatalogObject::Sequence(_)) {
+        let message = format!("\"{}\" is not a sequence", object.name());
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
     }
+    Ok(Datum::Bool(answer(&catalog, who, object, &asked)))
+}
+
+/// Answers about an object that is there, NULL about one that is not.
+fn on_object(catalog: &Catalog, who: Who, object: Option<&Arc<CatalogObject>>, asked: &Asked) -> Datum {
+    object.map_or(Datum::Null, |object| Datum::Bool(answer(catalog, who, object, asked)))
 }
 
 pub(super) fn schema(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let who = who(cx, args, 3)?;
     let catalog = cx.catalog();
     let found = match args.get(args.len().wrapping_sub(2)) {
-        Some(Datum::Oid(oid)) => catalog.get(Oid(*oid)).is_some(),
+        Some(Datum::Oid(oid)) => catalog.get(Oid(*oid)),
         Some(Datum::Text(name)) => {
-            if catalog.schema(cx.identity().database_oid, name).is_none() {
+            let Some(schema) = catalog.schema(cx.identity().database_oid, name) else {
                 return Err(Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist")));
-            }
-            true
+            };
+            catalog.get(schema.oid)
         }
         _ => return Err(mismatch("has_schema_privilege")),
     };
-    check(args, &["CREATE", "USAGE"])?;
-    existing(found)
+    let asked = asked(args, &["CREATE", "USAGE"])?;
+    Ok(on_object(&catalog, who, found, &asked))
 }
 
 pub(super) fn database(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let who = who(cx, args, 3)?;
     let catalog = cx.catalog();
     let found = match args.get(args.len().wrapping_sub(2)) {
-        Some(Datum::Oid(oid)) => catalog.get(Oid(*oid)).is_some(),
+        Some(Datum::Oid(oid)) => catalog.get(Oid(*oid)),
         Some(Datum::Text(name)) => {
-            if catalog.database(name).is_none() {
+            let Some(database) = catalog.database(name) else {
                 let message = format!("database \"{name}\" does not exist");
                 return Err(Error::new(SqlState::INVALID_CATALOG_NAME, message));
-            }
-            true
+            };
+            catalog.get(database.oid)
         }
         _ => return Err(mismatch("has_database_privilege")),
     };
-    check(args, &["CREATE", "CONNECT", "TEMPORARY", "TEMP"])?;
-    existing(found)
+    let asked = asked(args, &["CREATE", "CONNECT", "TEMPORARY", "TEMP"])?;
+    Ok(on_object(&catalog, who, found, &asked))
 }
 
-/// Roles have no members: one belongs to itself, and a superuser to all.
 pub(super) fn role(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let catalog = cx.catalog();
     let named = |value: &Datum| match value {
         Datum::Oid(oid) => Ok(Oid(*oid)),
-        Datum::Text(name) => catalog.role(name).map(|r| r.oid).ok_or_else(|| names::no_role(name)),
+        Datum::Text(name) => role_named(&catalog, name),
         _ => Err(mismatch("pg_has_role")),
     };
+    let identity = cx.identity();
     let (member, role) = match args {
         [member, role, _] => (named(member)?, named(role)?),
-        [role, _] => (named(&Datum::from(cx.identity().current_user))?, named(role)?),
+        [role, _] => (identity.role, named(role)?),
         _ => return Err(mismatch("pg_has_role")),
     };
-    check(args, &["USAGE", "MEMBER"])?;
-    let superuser =
-        catalog.objects().any(|o| matches!(&**o, engine_api::CatalogObject::Role(r) if r.oid == member && r.superuser));
-    Ok(Datum::Bool(superuser || member == role))
+    let who = Who { role: member, database: identity.database_oid };
+    let list = text_of(args, args.len().wrapping_sub(1))?;
+    let mut any = false;
+    for word in list.split(',') {
+        let upper = word.trim().to_ascii_uppercase();
+        any |= match upper.as_str() {
+            "USAGE" => roles::has_privileges_of(&catalog, who, role),
+            "MEMBER" => roles::is_member(&catalog, who, role),
+            "USAGE WITH ADMIN OPTION"
+            | "USAGE WITH GRANT OPTION"
+            | "MEMBER WITH ADMIN OPTION"
+            | "MEMBER WITH GRANT OPTION" => {
+                roles::is_superuser(&catalog, member) || roles::is_admin(&catalog, who, role)
+            }
+            _ => {
+                let message = format!("unrecognized privilege type: \"{}\"", word.trim());
+                return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+            }
+        };
+    }
+    Ok(Datum::Bool(any))
 }
 
 /// Functions, types, languages and tablespaces are there for everybody.
 pub(super) fn other(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    check(args, &["USAGE", "EXECUTE", "CREATE"])?;
+    asked(args, &["USAGE", "EXECUTE", "CREATE"])?;
     Ok(Datum::Bool(true))
 }

@@ -48,6 +48,9 @@ pub(super) async fn copy_from(
         let _ = write!(insert, "{}${}", if i > 0 { ", " } else { "" }, i + 1);
     }
     insert.push(')');
+    if columns.is_empty() {
+        insert = format!("INSERT INTO {} DEFAULT VALUES", ddl::qualified_name(session, &table));
+    }
     let types: Vec<_> = columns.iter().map(|&c| table.columns[c].type_oid).collect();
     let mut parsed = parse::parse(&insert)?;
     let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
@@ -218,7 +221,11 @@ impl Loader {
 
     async fn row(&mut self, session: &mut Session, line: &[u8]) -> Result<()> {
         let text = utf8(line).map_err(|e| e.context(format!("COPY {}, line {}", self.table, self.line)))?;
-        let fields = if self.format.csv { self.csv_fields(text)? } else { self.text_fields(text)? };
+        let mut fields = if self.format.csv { self.csv_fields(text)? } else { self.text_fields(text)? };
+        if self.tys.is_empty() && text.is_empty() {
+            // A row without columns is an empty line.
+            fields.clear();
+        }
         let shown = || if text.len() > 100 { format!("{}...", clip(text, 100)) } else { text.to_string() };
         let in_line = |e: Error| e.context(format!("COPY {}, line {}: \"{}\"", self.table, self.line, shown()));
         if fields.len() > self.tys.len() {

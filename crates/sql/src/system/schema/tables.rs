@@ -3,7 +3,9 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, constraints, empty, kinds, names, procedures, relations};
+use crate::system::{
+    SystemRelation, access, constraints, descriptions, empty, kinds, names, operator_classes, procedures, relations,
+};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -90,7 +92,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_auth_members",
         columns: &[("roleid", OID), ("member", OID), ("grantor", OID), ("admin_option", BOOL)],
-        rows: empty,
+        rows: access::members,
     },
     SystemRelation {
         oid: Oid(1260),
@@ -265,7 +267,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_db_role_setting",
         columns: &[("setdatabase", OID), ("setrole", OID), ("setconfig", TEXT_ARRAY)],
-        rows: empty,
+        rows: access::settings,
     },
     SystemRelation {
         oid: Oid(826),
@@ -278,7 +280,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("defaclobjtype", CHAR),
             ("defaclacl", TEXT_ARRAY),
         ],
-        rows: empty,
+        rows: access::defaults,
     },
     SystemRelation {
         oid: Oid(2608),
@@ -300,7 +302,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_description",
         columns: &[("objoid", OID), ("classoid", OID), ("objsubid", INT4), ("description", TEXT)],
-        rows: relations::descriptions,
+        rows: descriptions::descriptions,
     },
     SystemRelation {
         oid: Oid(3501),
@@ -460,7 +462,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("opcdefault", BOOL),
             ("opckeytype", OID),
         ],
-        rows: empty,
+        rows: operator_classes::classes,
     },
     SystemRelation {
         oid: Oid(2617),

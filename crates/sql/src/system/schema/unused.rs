@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty};
+use crate::system::{SystemRelation, empty, operator_classes};
 
 /// In the order of their names.
 #[rustfmt::skip]
@@ -110,7 +110,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         columns: &[
             ("oid", OID), ("opfmethod", OID), ("opfname", NAME), ("opfnamespace", OID), ("opfowner", OID),
         ],
-        rows: empty,
+        rows: operator_classes::families,
     },
     SystemRelation {
         oid: Oid(6243),

@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, locks, names, views};
+use crate::system::{SystemRelation, access, locks, names, settings, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -20,6 +20,13 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("creation_time", TIMESTAMPTZ),
         ],
         rows: names::cursors,
+    },
+    SystemRelation {
+        oid: Oid(12008),
+        schema: "pg_catalog",
+        name: "pg_group",
+        columns: &[("groname", NAME), ("grosysid", OID), ("grolist", OID_ARRAY)],
+        rows: access::groups,
     },
     SystemRelation {
         oid: Oid(12043),
@@ -158,7 +165,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("sourceline", INT4),
             ("pending_restart", BOOL),
         ],
-        rows: names::settings,
+        rows: settings::settings,
     },
     SystemRelation {
         oid: Oid(12211),

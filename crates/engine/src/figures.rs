@@ -1,0 +1,56 @@
+//! What a shard holds and has done, for metrics.
+
+use std::sync::atomic::Ordering;
+
+use crate::shard::Shard;
+use engine_api::Engine as _;
+
+/// Figures of a shard. Each is right for some instant, not all for the same.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    /// Commits since the shard was opened that changed something.
+    pub commits: u64,
+    /// Rows of all tables, undecided and deleted ones that are still held included.
+    pub rows: u64,
+    /// Bytes of row headers and directories.
+    pub header_bytes: u64,
+    /// Bytes of row versions.
+    pub version_bytes: u64,
+    /// Bytes of index nodes.
+    pub index_bytes: u64,
+    /// Bytes of all that is counted, and how many there may be.
+    pub used_bytes: u64,
+    /// The budget.
+    pub limit_bytes: u64,
+    /// Rows with versions that wait to be freed.
+    pub garbage_rows: u64,
+    /// Views that statements and transactions have open.
+    pub views: u64,
+    /// Transactions that wait for another one's lock.
+    pub lock_waits: u64,
+}
+
+impl Shard {
+    /// What it holds and has done. Walks all tables; for a scrape every few seconds.
+    pub fn figures(&self) -> Figures {
+        let inner = &*self.0;
+        let memory = self.memory();
+        let mut figures = Figures {
+            commits: inner.commits.load(Ordering::Relaxed),
+            index_bytes: memory.indexes,
+            used_bytes: inner.store.memory().used(),
+            limit_bytes: memory.limit,
+            garbage_rows: inner.store.garbage_len() as u64,
+            views: inner.store.active_views().len() as u64,
+            lock_waits: inner.store.waits().len() as u64,
+            ..Figures::default()
+        };
+        for table in inner.tables.read().values() {
+            let held = table.rows.memory();
+            figures.header_bytes += held.headers;
+            figures.version_bytes += held.versions;
+            figures.rows += table.rows.row_count();
+        }
+        figures
+    }
+}

@@ -1,0 +1,192 @@
+//! Health and figures over HTTP: a thread of its own, up before the log is read back, so that a start that takes long can
+//! be told from one that has failed.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use console::{Exposition, Kind, Source, State};
+use engine::Shard;
+use pgwire::Registry;
+
+use crate::config::{HttpAddress, ServeOptions};
+
+/// Where HTTP is served if nothing else is said.
+const DEFAULT_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8432);
+
+/// What the parts of the server tell of themselves.
+struct Figures {
+    /// Seconds since 1970.
+    started: f64,
+    /// Set once the log has been read back.
+    running: OnceLock<Running>,
+    ending: AtomicBool,
+    max_connections: u32,
+}
+
+struct Running {
+    shard: Shard,
+    registry: Arc<Registry>,
+    data: PathBuf,
+}
+
+/// The server's side of its health: it tells what it is doing.
+pub struct Health(Arc<Figures>);
+
+impl Health {
+    /// From now on statements are served.
+    pub fn serves(&self, shard: Shard, registry: Arc<Registry>, data: PathBuf) {
+        // Said once: there is one life.
+        let _ = self.0.running.set(Running { shard, registry, data });
+    }
+
+    /// From now on no longer.
+    pub fn ends(&self) {
+        self.0.ending.store(true, Ordering::Release);
+    }
+}
+
+/// Starts to answer requests, if that is wanted.
+///
+/// # Errors
+/// If an address that was asked for cannot be had. The default one may be another server's: that is a warning.
+pub fn start(options: &ServeOptions) -> Result<Health, String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+    let figures = Arc::new(Figures {
+        started: now,
+        running: OnceLock::new(),
+        ending: AtomicBool::new(false),
+        max_connections: options.max_connections,
+    });
+    let (address, asked_for) = match options.http {
+        Some(HttpAddress::Off) => return Ok(Health(figures)),
+        Some(HttpAddress::At(address)) => (address, true),
+        None => (DEFAULT_ADDRESS.into(), false),
+    };
+    match console::Server::bind(address) {
+        Ok(server) => {
+            listen(server, Arc::clone(&figures)).map_err(|e| format!("cannot serve HTTP on {address}: {e}"))?;
+        }
+        Err(error) if asked_for => return Err(format!("cannot listen on {address} for HTTP: {error}")),
+        Err(error) => {
+            tracing::warn!("no health and metrics over HTTP: cannot listen on {address}: {error}; choose with --http");
+        }
+    }
+    Ok(Health(figures))
+}
+
+/// Serves on a thread that ends with the process.
+fn listen(server: console::Server, figures: Arc<Figures>) -> std::io::Result<()> {
+    let address = server.local_address()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new().name("http".to_string()).spawn(move || {
+        let Err(error) = runtime.block_on(server.run(figures));
+        tracing::error!("HTTP is no longer served: {error}");
+    })?;
+    tracing::info!("health and metrics on http://{address}/metrics");
+    Ok(())
+}
+
+impl Source for Figures {
+    fn state(&self) -> State {
+        match (self.ending.load(Ordering::Acquire), self.running.get()) {
+            (true, _) => State::NotReady("ending"),
+            (false, None) => State::NotReady("starting: the log is read back"),
+            (false, Some(_)) => State::Ready,
+        }
+    }
+
+    fn metrics(&self, out: &mut Exposition) {
+        let ready = u8::from(self.state() == State::Ready);
+        out.family("nyala_build_info", Kind::Gauge, "Always 1; the version is a label.");
+        out.sample("nyala_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+        out.single("nyala_ready", Kind::Gauge, "Whether statements are served.", ready);
+        out.single("process_start_time_seconds", Kind::Gauge, "Start, in seconds since 1970.", self.started);
+        out.single("nyala_connections_max", Kind::Gauge, "Connections that may be open.", self.max_connections);
+        console::expose_statements(out);
+        if let Some(running) = self.running.get() {
+            let connections = running.registry.len();
+            out.single("nyala_connections", Kind::Gauge, "Connections open, logging in included.", connections);
+            shard(out, &running.shard);
+            log(out, &running.shard, &running.data);
+        }
+    }
+}
+
+fn shard(out: &mut Exposition, shard: &Shard) {
+    let figures = shard.figures();
+    out.single("nyala_commits_total", Kind::Counter, "Commits that changed something.", figures.commits);
+    out.family("nyala_memory_bytes", Kind::Gauge, "Memory counted against the limit, by kind.");
+    let known = figures.header_bytes + figures.version_bytes + figures.index_bytes;
+    for (kind, bytes) in [
+        ("row_headers", figures.header_bytes),
+        ("row_versions", figures.version_bytes),
+        ("indexes", figures.index_bytes),
+        ("other", figures.used_bytes.saturating_sub(known)),
+    ] {
+        out.sample("nyala_memory_bytes", &[("kind", kind)], bytes);
+    }
+    out.single("nyala_memory_limit_bytes", Kind::Gauge, "Memory that rows and indexes may use.", figures.limit_bytes);
+    out.single(
+        "nyala_rows",
+        Kind::Gauge,
+        "Rows held, deleted ones that somebody may still see included.",
+        figures.rows,
+    );
+    let help = "Rows with versions that wait to be freed.";
+    out.single("nyala_garbage_rows", Kind::Gauge, help, figures.garbage_rows);
+    out.single("nyala_views", Kind::Gauge, "Read views open.", figures.views);
+    out.single("nyala_lock_waits", Kind::Gauge, "Transactions that wait for another one's lock.", figures.lock_waits);
+    if let Some(bytes) = resident_bytes() {
+        out.single("process_resident_memory_bytes", Kind::Gauge, "Resident memory of the process.", bytes);
+    }
+}
+
+fn log(out: &mut Exposition, shard: &Shard, data: &Path) {
+    let stats = shard.log_stats();
+    out.single("nyala_log_records_total", Kind::Counter, "Records appended to the log.", stats.records);
+    out.single("nyala_log_position_bytes", Kind::Counter, "End of the log.", stats.bytes);
+    let durable = shard.durable().current().0;
+    out.single("nyala_log_durable_bytes", Kind::Counter, "How far the log is durable.", durable);
+    let classes = |first: f64| (0..redo::GROUP_BUCKETS - 1).map(move |i| first * f64::from(1u32 << i));
+    out.histograms("nyala_log_group_records", "Records made durable together, by groups.");
+    let sizes = classes(1.0).zip(stats.groups_by_records);
+    out.histogram("nyala_log_group_records", &[], sizes, stats.records as f64, stats.groups);
+    out.histograms("nyala_log_sync_seconds", "Time to write a group and to make it durable.");
+    let times = classes(64e-6).zip(stats.groups_by_time);
+    out.histogram("nyala_log_sync_seconds", &[], times, stats.flush_nanos as f64 * 1e-9, stats.groups);
+    out.single("nyala_data_bytes", Kind::Gauge, "Size of the files in the data directory.", directory_bytes(data));
+}
+
+/// Sizes of the files in a directory and those below it, as far as they can be read.
+fn directory_bytes(directory: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => directory_bytes(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
+}
+
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_directories_add_up() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("log")).unwrap();
+        std::fs::write(dir.path().join("a"), [0; 10]).unwrap();
+        std::fs::write(dir.path().join("log").join("b"), [0; 32]).unwrap();
+        assert_eq!(directory_bytes(dir.path()), 42);
+        assert!(resident_bytes().unwrap() > 1 << 20);
+    }
+}

@@ -1,0 +1,84 @@
+//! What keeps a role from being dropped: what it owns, and what has been granted to it.
+
+use base::Oid;
+use engine_api::{Catalog, CatalogObject};
+
+use super::role::each_role;
+use crate::privileges::{Class, class_of, owner_of};
+
+/// What an object is called in lists of dependents.
+fn described(catalog: &Catalog, object: &CatalogObject) -> String {
+    let schema = object.namespace().1;
+    let name = match class_of(object) {
+        Some(Class::Table | Class::Sequence) => match catalog.get(schema) {
+            Some(schema) if schema.name() != "public" => format!("{}.{}", schema.name(), object.name()),
+            _ => object.name().to_string(),
+        },
+        _ => object.name().to_string(),
+    };
+    format!("{} {name}", class_of(object).map_or("object", Class::name))
+}
+
+/// The database that an object is in; `None` for those that all share.
+pub(super) fn database_of(catalog: &Catalog, object: &CatalogObject) -> Option<Oid> {
+    match object {
+        CatalogObject::Database(_) | CatalogObject::Role(_) => None,
+        CatalogObject::Schema(schema) => Some(schema.database),
+        object => match catalog.get(object.namespace().1).map(|o| &**o) {
+            Some(CatalogObject::Schema(schema)) => Some(schema.database),
+            _ => None,
+        },
+    }
+}
+
+/// What depends on a role, in PostgreSQL's words; what is in other databases is only counted.
+pub(super) fn of_role(catalog: &Catalog, role: Oid, database: Oid) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut elsewhere = 0;
+    for object in catalog.objects() {
+        if matches!(&**object, CatalogObject::Index(_)) {
+            continue;
+        }
+        let mut say = |what: &str| match database_of(catalog, object) {
+            Some(other) if other.is_valid() && other != database => elsewhere += 1,
+            _ => lines.push(format!("{what} {}", described(catalog, object))),
+        };
+        if owner_of(catalog, object) == Some(role) {
+            say("owner of");
+        } else if mentions(catalog, object, role) {
+            say("privileges for");
+        }
+    }
+    for creator in each_role(catalog) {
+        for default in &creator.default_privileges {
+            let about = match default.kind {
+                'r' => "relations",
+                'S' => "sequences",
+                'f' => "functions",
+                'T' => "types",
+                _ => "schemas",
+            };
+            if default.items.iter().any(|item| item.grantee == role || item.grantor == role) {
+                let place = match catalog.get(default.schema) {
+                    Some(schema) => format!(" in schema {}", schema.name()),
+                    None => String::new(),
+                };
+                let owner = if creator.oid == role { "owner of" } else { "privileges for" };
+                let name = &creator.name;
+                lines.push(format!("{owner} default privileges on new {about} belonging to role {name}{place}"));
+            }
+        }
+    }
+    if elsewhere > 0 {
+        lines.push(format!("{elsewhere} objects in other databases"));
+    }
+    lines
+}
+
+/// Whether an object's access list names a role.
+pub(super) fn mentions(catalog: &Catalog, object: &CatalogObject, role: Oid) -> bool {
+    let Some(list) = catalog.privileges(object.oid()) else { return false };
+    let all = list.items.iter().flatten().chain(list.columns.values().flatten());
+    let mut named = all.flat_map(|item| [item.grantee, item.grantor]);
+    named.any(|named| named == role)
+}

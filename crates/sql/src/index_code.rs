@@ -1,0 +1,194 @@
+//! The code that storage runs for indexes over expressions and for partial ones (rule R11).
+//!
+//! Responsible for: binding and compiling their texts, outside of any session; evaluating them over a row.
+//! Not responsible for: entries and keys (`engine`), whether an index may be made (`ddl`), using it (`plan`).
+//! Invariant: only immutable functions are called, so that a row has the same key today and after a restart.
+
+use std::sync::Arc;
+
+use base::{Error, Notice, Oid, Result};
+use engine_api::{Catalog, IndexCode, IndexCompiler, IndexDesc, TableDesc};
+use types::{Datum, OutputSettings};
+
+use crate::bind::{self, BindContext};
+use crate::expr::{Code, Plain, Resolve, Slot, compile};
+use crate::functions::{EvalContext, Identity};
+use crate::ir::{Column, Expr, Query, SubqueryKind};
+
+/// The compiler of index code, for the engine.
+pub fn compiler() -> Arc<dyn IndexCompiler> {
+    Arc::new(Compiler)
+}
+
+struct Compiler;
+
+impl IndexCompiler for Compiler {
+    fn compile(&self, catalog: &Catalog, table: &TableDesc, index: &IndexDesc) -> Result<Arc<dyn IndexCode>> {
+        let nobody = Nobody { settings: OutputSettings::default(), catalog: Arc::new(catalog.clone()) };
+        let mut cx = BindContext::new(nobody.catalog(), nobody.identity(), &nobody, &[]);
+        let bound = bind::bind_index(index, table, &mut cx)?;
+        let mut names = Attributes { columns: Vec::new() };
+        let expressions = bound.expressions.iter().map(|e| compile(e, &mut names)).collect::<Result<_>>()?;
+        let predicate = bound.predicate.as_ref().map(|e| compile(e, &mut names)).transpose()?;
+        Ok(Arc::new(Compiled { columns: names.columns, expressions, predicate }))
+    }
+}
+
+/// The columns of a row as slots: attribute number - 1.
+struct Attributes {
+    columns: Vec<i16>,
+}
+
+impl Resolve for Attributes {
+    fn column(&mut self, column: &Column) -> Result<Slot> {
+        let number = column.column as i16 + 1;
+        if !self.columns.contains(&number) {
+            self.columns.push(number);
+        }
+        Ok(column.column as Slot)
+    }
+    fn whole_row(&mut self, _: usize, _: usize) -> Result<Code> {
+        Err(Error::unsupported("an index over whole rows is not supported"))
+    }
+    fn aggregate(&mut self, _: usize, _: usize) -> Result<Slot> {
+        Err(Error::internal("an aggregate in an index"))
+    }
+    fn param(&mut self, _: usize) -> Slot {
+        0
+    }
+    fn subquery(&mut self, _: &SubqueryKind, _: &Query) -> Result<Code> {
+        Err(Error::internal("a subquery in an index"))
+    }
+}
+
+struct Compiled {
+    columns: Vec<i16>,
+    expressions: Vec<Code>,
+    predicate: Option<Code>,
+}
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Compiled").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
+
+thread_local! {
+    /// What expressions see that see nothing.
+    static NOBODY: Nobody = Nobody { settings: OutputSettings::default(), catalog: Arc::default() };
+}
+
+impl IndexCode for Compiled {
+    fn columns(&self) -> &[i16] {
+        &self.columns
+    }
+
+    fn compute(&self, row: &[Datum], out: &mut Vec<Datum>) -> Result<bool> {
+        NOBODY.with(|nobody| {
+            let mut env = Plain(nobody);
+            if let Some(predicate) = &self.predicate
+                && predicate.truth(&mut env, row)? != Some(true)
+            {
+                return Ok(false);
+            }
+            for expression in &self.expressions {
+                out.push(expression.eval(&mut env, row)?);
+            }
+            Ok(true)
+        })
+    }
+}
+
+/// Whether an expression is the same whoever evaluates it, and when.
+pub(crate) fn is_immutable(expr: &Expr) -> bool {
+    let mut immutable = true;
+    bind::visit::walk(expr, 0, &mut |e, _| {
+        immutable &= match e {
+            Expr::Call { function, .. } => function.volatility == crate::functions::Volatility::Immutable,
+            Expr::Cast { arg, ty, kind, .. } => {
+                *kind != crate::ir::CastKind::InOut || is_stable_text(arg.ty().oid) && is_stable_text(ty.oid)
+            }
+            _ => true,
+        }
+    });
+    immutable
+}
+
+/// Whether the text form of a type depends on no setting.
+fn is_stable_text(ty: Oid) -> bool {
+    use types::oid::*;
+    let ty = types::element_of(ty).unwrap_or(ty);
+    ![DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL, FLOAT4, FLOAT8, BYTEA].contains(&ty)
+}
+
+/// The context of expressions that depend on nothing but a row.
+struct Nobody {
+    settings: OutputSettings,
+    catalog: Arc<Catalog>,
+}
+
+fn unavailable<T>() -> Result<T> {
+    Err(Error::internal("an index expression that depends on its session"))
+}
+
+impl EvalContext for Nobody {
+    fn settings(&self) -> &OutputSettings {
+        &self.settings
+    }
+    fn transaction_timestamp(&self) -> i64 {
+        0
+    }
+    fn statement_timestamp(&self) -> i64 {
+        0
+    }
+    fn clock_timestamp(&self) -> i64 {
+        0
+    }
+    fn random(&self) -> f64 {
+        0.0
+    }
+    fn set_seed(&self, _: f64) {}
+    fn next_value(&self, _: Oid) -> Result<i64> {
+        unavailable()
+    }
+    fn current_value(&self, _: Oid) -> Result<i64> {
+        unavailable()
+    }
+    fn set_value(&self, _: Oid, _: i64, _: bool) -> Result<()> {
+        unavailable()
+    }
+    fn last_value(&self) -> Result<i64> {
+        unavailable()
+    }
+    fn setting(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
+        Vec::new()
+    }
+    fn sequence_state(&self, _: Oid) -> Result<(i64, bool)> {
+        unavailable()
+    }
+    fn set_setting(&self, _: &str, _: &str, _: bool) -> Result<()> {
+        unavailable()
+    }
+    fn identity(&self) -> Identity {
+        Identity {
+            role: engine_api::oids::ROLE_POSTGRES,
+            superuser: true,
+            current_user: "postgres".to_string(),
+            session_user: "postgres".to_string(),
+            database: "postgres".to_string(),
+            database_oid: engine_api::oids::DATABASE_POSTGRES,
+            search_path: vec![engine_api::oids::SCHEMA_PG_CATALOG],
+            client_addr: None,
+        }
+    }
+    fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog)
+    }
+    fn notice(&self, _: Notice) {}
+    fn backend_pid(&self) -> i32 {
+        0
+    }
+}

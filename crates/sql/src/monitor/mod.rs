@@ -1,0 +1,305 @@
+//! What sessions are doing, and what statements have cost: the figures behind `pg_stat_activity`, `pg_stat_ssl`,
+//! `pg_stat_database` and `pg_stat_statements`.
+//!
+//! Responsible for: the list of sessions, what each says of itself, the figures of statements by their text.
+//! Not responsible for: who may see what (the relations in `system::activity`).
+//! Invariants: a session writes to its own entry only, and readers take a copy; nothing here waits for a statement. A
+//! statement's figures are kept by each core for itself ([`statements`]).
+
+pub mod statements;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
+
+use base::Oid;
+use parking_lot::Mutex;
+
+use statements::Statements;
+
+/// Bytes of a statement that are kept for show (`track_activity_query_size`).
+const QUERY_BYTES_MAX: usize = 1024;
+
+/// What a session is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// Running a statement.
+    Active,
+    /// Waiting for its client, outside of a block.
+    Idle,
+    /// Waiting for its client, inside of a block.
+    IdleInTransaction,
+    /// The same, and the block has failed.
+    IdleInFailed,
+}
+
+impl State {
+    /// As `pg_stat_activity` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Active => "active",
+            State::Idle => "idle",
+            State::IdleInTransaction => "idle in transaction",
+            State::IdleInFailed => "idle in transaction (aborted)",
+        }
+    }
+
+    fn of(number: u8) -> State {
+        [State::Active, State::Idle, State::IdleInTransaction, State::IdleInFailed][usize::from(number & 3)]
+    }
+}
+
+/// What a running statement waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Waiting {
+    /// Nothing.
+    No,
+    /// Another transaction's lock.
+    Lock,
+    /// Time to pass.
+    Sleep,
+}
+
+/// The encryption of a session's connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encryption {
+    /// Version of TLS.
+    pub version: &'static str,
+    /// Cipher.
+    pub cipher: &'static str,
+    /// Bits of the key.
+    pub bits: i32,
+}
+
+/// Where a session's client sits.
+#[derive(Clone, Debug, Default)]
+pub struct ClientPlace {
+    /// Address; none by a Unix socket.
+    pub address: Option<String>,
+    /// Port; none by a Unix socket.
+    pub port: Option<u16>,
+    /// How the connection is encrypted, if it is.
+    pub encryption: Option<Encryption>,
+}
+
+/// What a session says of itself.
+pub struct Activity {
+    /// Number of the session.
+    pub pid: i32,
+    /// When it began.
+    pub started: i64,
+    /// Its database.
+    pub database: Oid,
+    /// The role that logged in.
+    pub role: Oid,
+    /// Its client.
+    pub client: ClientPlace,
+    state: AtomicU8,
+    waiting: AtomicU8,
+    query_start: AtomicI64,
+    /// 0: no transaction.
+    transaction_start: AtomicI64,
+    state_change: AtomicI64,
+    /// Written by the session for each statement; the lock is contended by readers only.
+    words: Mutex<Words>,
+}
+
+#[derive(Default)]
+struct Words {
+    query: String,
+    application: String,
+}
+
+/// A copy of what a session says.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// State.
+    pub state: State,
+    /// What is waited for.
+    pub waiting: Waiting,
+    /// Start of the last statement; 0 before the first.
+    pub query_start: i64,
+    /// Start of the transaction; 0 outside.
+    pub transaction_start: i64,
+    /// When the state came about.
+    pub state_change: i64,
+    /// The statement, shortened.
+    pub query: String,
+    /// `application_name`
+    pub application: String,
+}
+
+impl Activity {
+    /// A statement begins.
+    pub fn begins(&self, query: &str, now: i64) {
+        let mut end = query.len().min(QUERY_BYTES_MAX);
+        while !query.is_char_boundary(end) {
+            end -= 1;
+        }
+        {
+            let mut words = self.words.lock();
+            words.query.clear();
+            words.query.push_str(&query[..end]);
+        }
+        self.query_start.store(now, Ordering::Relaxed);
+        self.state_change.store(now, Ordering::Relaxed);
+        self.state.store(State::Active as u8, Ordering::Relaxed);
+    }
+
+    /// The statement is over, or the client is to say what comes next.
+    pub fn rests(&self, state: State, transaction_start: i64, now: i64) {
+        self.transaction_start.store(transaction_start, Ordering::Relaxed);
+        self.state_change.store(now, Ordering::Relaxed);
+        self.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// The statement's transaction began.
+    pub fn in_transaction(&self, since: i64) {
+        self.transaction_start.store(since, Ordering::Relaxed);
+    }
+
+    /// The statement waits, or does not any more.
+    pub fn waits(&self, waiting: Waiting) {
+        self.waiting.store(waiting as u8, Ordering::Relaxed);
+    }
+
+    /// The client has another name.
+    pub fn set_application(&self, name: &str) {
+        self.words.lock().application = name.to_string();
+    }
+
+    /// What it says now.
+    pub fn snapshot(&self) -> Snapshot {
+        let (query, application) = {
+            let words = self.words.lock();
+            (words.query.clone(), words.application.clone())
+        };
+        Snapshot {
+            state: State::of(self.state.load(Ordering::Relaxed)),
+            waiting: match self.waiting.load(Ordering::Relaxed) {
+                0 => Waiting::No,
+                1 => Waiting::Lock,
+                _ => Waiting::Sleep,
+            },
+            query_start: self.query_start.load(Ordering::Relaxed),
+            transaction_start: self.transaction_start.load(Ordering::Relaxed),
+            state_change: self.state_change.load(Ordering::Relaxed),
+            query,
+            application,
+        }
+    }
+}
+
+/// What happened in a database.
+#[derive(Default)]
+pub struct DatabaseCounters {
+    /// Sessions begun.
+    pub sessions: AtomicU64,
+    /// Deadlocks broken.
+    pub deadlocks: AtomicU64,
+}
+
+/// The sessions of a server.
+pub struct Monitor {
+    /// When the server began, in microseconds since 2000.
+    pub started: i64,
+    sessions: Mutex<BTreeMap<i32, Arc<Activity>>>,
+    databases: Mutex<BTreeMap<Oid, Arc<DatabaseCounters>>>,
+    /// Figures of statements.
+    pub statements: Statements,
+}
+
+/// Takes a session off the list when it ends.
+pub struct Listed {
+    monitor: Arc<Monitor>,
+    /// What it says of itself.
+    pub activity: Arc<Activity>,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        let mut sessions = self.monitor.sessions.lock();
+        // The number may have gone to another session already.
+        if sessions.get(&self.activity.pid).is_some_and(|listed| Arc::ptr_eq(listed, &self.activity)) {
+            sessions.remove(&self.activity.pid);
+        }
+    }
+}
+
+impl Monitor {
+    /// A monitor of a server that begins now.
+    pub fn new(now: i64) -> Monitor {
+        Monitor {
+            started: now,
+            sessions: Mutex::default(),
+            databases: Mutex::default(),
+            statements: Statements::default(),
+        }
+    }
+
+    /// Puts a session on the list.
+    pub fn list(self: &Arc<Monitor>, pid: i32, now: i64, database: Oid, role: Oid, client: ClientPlace) -> Listed {
+        let activity = Arc::new(Activity {
+            pid,
+            started: now,
+            database,
+            role,
+            client,
+            state: AtomicU8::new(State::Idle as u8),
+            waiting: AtomicU8::new(Waiting::No as u8),
+            query_start: AtomicI64::new(0),
+            transaction_start: AtomicI64::new(0),
+            state_change: AtomicI64::new(now),
+            words: Mutex::default(),
+        });
+        self.sessions.lock().insert(pid, Arc::clone(&activity));
+        self.database(database).sessions.fetch_add(1, Ordering::Relaxed);
+        Listed { monitor: Arc::clone(self), activity }
+    }
+
+    /// The sessions there are.
+    pub fn sessions(&self) -> Vec<Arc<Activity>> {
+        self.sessions.lock().values().cloned().collect()
+    }
+
+    /// A session by its number.
+    pub fn session(&self, pid: i32) -> Option<Arc<Activity>> {
+        self.sessions.lock().get(&pid).cloned()
+    }
+
+    /// Sessions of a role.
+    pub fn sessions_of(&self, role: Oid) -> usize {
+        self.sessions.lock().values().filter(|session| session.role == role).count()
+    }
+
+    /// The counters of a database.
+    pub fn database(&self, oid: Oid) -> Arc<DatabaseCounters> {
+        Arc::clone(self.databases.lock().entry(oid).or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_listed_while_they_live() {
+        let monitor = Arc::new(Monitor::new(5));
+        let first = monitor.list(7, 10, Oid(1), Oid(2), ClientPlace::default());
+        first.activity.begins(&"\u{e4}".repeat(2000), 20);
+        let seen = monitor.session(7).unwrap().snapshot();
+        assert_eq!((seen.state, seen.query_start, seen.query.len()), (State::Active, 20, 1024));
+        first.activity.rests(State::IdleInFailed, 15, 30);
+        let seen = monitor.session(7).unwrap().snapshot();
+        assert_eq!((seen.state.name(), seen.transaction_start), ("idle in transaction (aborted)", 15));
+        // Another session has the number before the first one is gone.
+        let second = monitor.list(7, 40, Oid(1), Oid(2), ClientPlace::default());
+        drop(first);
+        assert_eq!(monitor.sessions_of(Oid(2)), 1);
+        drop(second);
+        assert!(monitor.sessions().is_empty());
+        assert_eq!(monitor.database(Oid(1)).sessions.load(Ordering::Relaxed), 2);
+    }
+}

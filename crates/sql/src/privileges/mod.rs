@@ -1,0 +1,252 @@
+//! Roles and privileges: who may do what with an object.
+//!
+//! Responsible for: memberships ([`roles`]), access lists ([`acl`]), the questions that binding, definitions and the
+//! `has_*_privilege` functions ask, and PostgreSQL's refusals.
+//! Not responsible for: when a question is asked. A query is checked once when it is bound (`bind::permissions`), a
+//! definition before it is run (`ddl::rights`); nothing is asked per row.
+//! Invariant: an object without an access list of its own has the one that its kind begins with ([`acl::initial`]).
+
+pub mod acl;
+pub mod roles;
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{AclItem, Catalog, CatalogObject, Privileges, TableDesc, TableKind, oids};
+
+/// Kinds of objects as privileges know them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A table, and what is read like one.
+    Table,
+    /// A column.
+    Column,
+    /// A sequence.
+    Sequence,
+    /// A schema.
+    Schema,
+    /// A database.
+    Database,
+    /// A function.
+    Function,
+    /// A type.
+    Type,
+    /// A language.
+    Language,
+}
+
+impl Class {
+    /// What can be granted on it.
+    pub fn all(self) -> Privileges {
+        use Privileges as P;
+        match self {
+            Class::Table => P::INSERT | P::SELECT | P::UPDATE | P::DELETE | P::TRUNCATE | P::REFERENCES | P::TRIGGER,
+            Class::Column => P::INSERT | P::SELECT | P::UPDATE | P::REFERENCES,
+            Class::Sequence => P::USAGE | P::SELECT | P::UPDATE,
+            Class::Schema => P::USAGE | P::CREATE,
+            Class::Database => P::CREATE | P::TEMPORARY | P::CONNECT,
+            Class::Function => P::EXECUTE,
+            Class::Type | Class::Language => P::USAGE,
+        }
+    }
+
+    /// As messages name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Table => "table",
+            Class::Column => "column",
+            Class::Sequence => "sequence",
+            Class::Schema => "schema",
+            Class::Database => "database",
+            Class::Function => "function",
+            Class::Type => "type",
+            Class::Language => "language",
+        }
+    }
+}
+
+/// A role that asks, and the database it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// The role.
+    pub role: Oid,
+    /// The database: its owner is the member of `pg_database_owner`.
+    pub database: Oid,
+}
+
+/// What an object is to privileges; `None` for what has none.
+pub fn class_of(object: &CatalogObject) -> Option<Class> {
+    match object {
+        CatalogObject::Table(_) => Some(Class::Table),
+        CatalogObject::Sequence(_) => Some(Class::Sequence),
+        CatalogObject::Schema(_) => Some(Class::Schema),
+        CatalogObject::Database(_) => Some(Class::Database),
+        _ => None,
+    }
+}
+
+/// Who owns an object.
+pub fn owner_of(catalog: &Catalog, object: &CatalogObject) -> Option<Oid> {
+    match object {
+        CatalogObject::Table(o) => Some(o.owner),
+        CatalogObject::Sequence(o) => Some(o.owner),
+        CatalogObject::Schema(o) => Some(o.owner),
+        CatalogObject::Database(o) => Some(o.owner),
+        CatalogObject::Index(o) => catalog.table(o.table).map(|t| t.owner),
+        _ => None,
+    }
+}
+
+/// The object with another owner; `None` if it has none of its own.
+pub fn with_owner(object: &CatalogObject, owner: Oid) -> Option<CatalogObject> {
+    let mut object = object.clone();
+    match &mut object {
+        CatalogObject::Table(o) => o.owner = owner,
+        CatalogObject::Sequence(o) => o.owner = owner,
+        CatalogObject::Schema(o) => o.owner = owner,
+        CatalogObject::Database(o) => o.owner = owner,
+        _ => return None,
+    }
+    Some(object)
+}
+
+/// The access list of an object.
+pub fn items_of(catalog: &Catalog, object: &CatalogObject) -> Vec<AclItem> {
+    if let Some(items) = catalog.privileges(object.oid()).and_then(|p| p.items.as_ref()) {
+        return items.clone();
+    }
+    match (class_of(object), owner_of(catalog, object)) {
+        (Some(class), Some(owner)) => acl::initial(class, owner),
+        _ => Vec::new(),
+    }
+}
+
+/// What a role may do with an object, by itself, by what it is a member of, and as everybody may.
+pub fn held(catalog: &Catalog, who: Who, object: &CatalogObject) -> Privileges {
+    let Some(class) = class_of(object) else { return Privileges::NONE };
+    if roles::is_superuser(catalog, who.role) {
+        return class.all();
+    }
+    let roles = roles::with_privileges_of(catalog, who);
+    let mut held = sum(&items_of(catalog, object), &roles, |item| item.privileges);
+    let has = |role| roles.contains(&role);
+    match class {
+        Class::Table if !in_system_schema(object) => {
+            if has(oids::ROLE_READ_ALL_DATA) {
+                held = held | Privileges::SELECT;
+            }
+            if has(oids::ROLE_WRITE_ALL_DATA) {
+                held = held | Privileges::INSERT | Privileges::UPDATE | Privileges::DELETE;
+            }
+        }
+        Class::Schema if has(oids::ROLE_READ_ALL_DATA) || has(oids::ROLE_WRITE_ALL_DATA) => {
+            held = held | Privileges::USAGE;
+        }
+        Class::Sequence if has(oids::ROLE_READ_ALL_DATA) => held = held | Privileges::SELECT,
+        _ => {}
+    }
+    held
+}
+
+fn in_system_schema(object: &CatalogObject) -> bool {
+    [oids::SCHEMA_PG_CATALOG, oids::SCHEMA_INFORMATION_SCHEMA].contains(&object.namespace().1)
+}
+
+/// What a role may grant on an object: its owner everything.
+pub fn grantable(catalog: &Catalog, who: Who, object: &CatalogObject) -> Privileges {
+    let Some(class) = class_of(object) else { return Privileges::NONE };
+    if owns(catalog, who, object) {
+        return class.all();
+    }
+    let roles = roles::with_privileges_of(catalog, who);
+    sum(&items_of(catalog, object), &roles, |item| item.grantable)
+}
+
+/// What a role may do with a column, its table apart.
+pub fn held_on_column(catalog: &Catalog, who: Who, table: Oid, column: i16) -> Privileges {
+    match catalog.privileges(table).and_then(|p| p.columns.get(&column)) {
+        Some(items) => sum(items, &roles::with_privileges_of(catalog, who), |item| item.privileges),
+        None => Privileges::NONE,
+    }
+}
+
+fn sum(items: &[AclItem], roles: &[Oid], part: impl Fn(&AclItem) -> Privileges) -> Privileges {
+    let counts = |item: &&AclItem| !item.grantee.is_valid() || roles.contains(&item.grantee);
+    items.iter().filter(counts).map(part).fold(Privileges::NONE, |sum, part| sum | part)
+}
+
+/// Whether a role counts as the owner of an object.
+pub fn owns(catalog: &Catalog, who: Who, object: &CatalogObject) -> bool {
+    owner_of(catalog, object).is_some_and(|owner| roles::has_privileges_of(catalog, who, owner))
+}
+
+/// Refuses unless a role has all of `wanted` on an object.
+///
+/// # Errors
+/// 42501
+pub fn require(catalog: &Catalog, who: Who, object: &CatalogObject, wanted: Privileges) -> Result<()> {
+    if held(catalog, who, object).contains(wanted) {
+        return Ok(());
+    }
+    Err(denied_on(object))
+}
+
+/// Refuses unless a role owns an object.
+///
+/// # Errors
+/// 42501
+pub fn require_owner(catalog: &Catalog, who: Who, object: &CatalogObject) -> Result<()> {
+    if owns(catalog, who, object) {
+        return Ok(());
+    }
+    Err(not_owner(noun(object), object.name()))
+}
+
+/// What an object is called in messages.
+pub fn noun(object: &CatalogObject) -> &'static str {
+    match object {
+        CatalogObject::Index(_) => "index",
+        CatalogObject::Table(table) => table_noun(table),
+        object => class_of(object).map_or("object", Class::name),
+    }
+}
+
+/// What is read like a table is called by what it is.
+pub fn table_noun(table: &TableDesc) -> &'static str {
+    match table.kind {
+        TableKind::View => "view",
+        TableKind::MaterializedView => "materialized view",
+        _ => "table",
+    }
+}
+
+/// The refusal of what nobody has granted on an object.
+#[cold]
+pub fn denied_on(object: &CatalogObject) -> Error {
+    let message = format!("permission denied for {} {}", noun(object), object.name());
+    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+}
+
+/// The refusal of what only an owner may do.
+#[cold]
+pub fn not_owner(what: &str, name: &str) -> Error {
+    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, format!("must be owner of {what} {name}"))
+}
+
+/// The refusal of what nobody has granted.
+#[cold]
+pub fn denied(class: Class, name: &str) -> Error {
+    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, format!("permission denied for {} {name}", class.name()))
+}
+
+/// System relations that only superusers may read.
+pub fn is_secret(relation: &str) -> bool {
+    const SECRET: [&str; 7] = [
+        "pg_authid",
+        "pg_shadow",
+        "pg_statistic",
+        "pg_largeobject",
+        "pg_user_mapping",
+        "pg_hba_file_rules",
+        "pg_file_settings",
+    ];
+    SECRET.contains(&relation)
+}

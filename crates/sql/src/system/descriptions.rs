@@ -1,0 +1,98 @@
+//! Comments: those that COMMENT ON wrote, and PostgreSQL's own on what is built in.
+//!
+//! The built-in ones are lines of `descriptions.txt`: the catalog's letter, the OID, the text; sorted by catalog and OID.
+
+use std::sync::LazyLock;
+
+use base::Oid;
+use engine_api::{Catalog, CatalogObject};
+use types::Datum;
+
+use super::relations::tables_of;
+use super::{Rows, SystemRelation, oid, row, text};
+use crate::functions::EvalContext;
+
+/// OID of `pg_class`.
+const CLASS: u32 = 1259;
+/// OID of `pg_namespace`.
+const NAMESPACE: u32 = 2615;
+
+/// The catalog that a letter of the file stands for: its OID and name.
+fn catalog_of(letter: char) -> (u32, &'static str) {
+    match letter {
+        'p' => (1255, "pg_proc"),
+        'o' => (2617, "pg_operator"),
+        't' => (1247, "pg_type"),
+        'a' => (2601, "pg_am"),
+        'l' => (2612, "pg_language"),
+        'c' => (3456, "pg_collation"),
+        _ => (NAMESPACE, "pg_namespace"),
+    }
+}
+
+/// One comment on a built-in object.
+struct BuiltIn {
+    object: u32,
+    class: u32,
+    class_name: &'static str,
+    text: &'static str,
+}
+
+static BUILT_IN: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
+    let lines = include_str!("descriptions.txt").lines();
+    let mut all: Vec<BuiltIn> = lines
+        .filter_map(|line| {
+            let (key, text) = line.split_once(' ')?;
+            let letter = key.chars().next()?;
+            let (class, class_name) = catalog_of(letter);
+            Some(BuiltIn { object: key[1..].parse().ok()?, class, class_name, text })
+        })
+        .collect();
+    all.sort_by_key(|d| (d.object, d.class));
+    all
+});
+
+/// The comment on an object; `class` is the name of its catalog if the caller says which.
+pub(crate) fn comment(catalog: &Catalog, object: Oid, number: i16, class: Option<&str>) -> Option<String> {
+    if let Some(CatalogObject::Table(table)) = catalog.get(object).map(|o| &**o) {
+        return table.comments.get(&number).filter(|_| class.is_none_or(|c| c == "pg_class")).cloned();
+    }
+    if let Some(CatalogObject::Schema(schema)) = catalog.get(object).map(|o| &**o)
+        && schema.name == "public"
+        && number == 0
+        && class.is_none_or(|c| c == "pg_namespace")
+    {
+        return Some(PUBLIC.to_string());
+    }
+    let first = BUILT_IN.partition_point(|d| d.object < object.0);
+    let of_object = BUILT_IN[first..].iter().take_while(|d| d.object == object.0);
+    let mut fitting = of_object.filter(|d| number == 0 && class.is_none_or(|c| c == d.class_name));
+    fitting.next().map(|d| d.text.to_string())
+}
+
+/// What every database says of its schema `public` at first; pg_dump looks for it.
+const PUBLIC: &str = "standard public schema";
+
+pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let one = |object: Oid, class: u32, number: i16, comment: &str| {
+        row(
+            rel,
+            vec![
+                ("objoid", oid(object)),
+                ("classoid", Datum::Oid(class)),
+                ("objsubid", Datum::Int4(number.into())),
+                ("description", text(comment)),
+            ],
+        )
+    };
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        rows.extend(table.comments.iter().map(|(number, comment)| one(table.oid, CLASS, *number, comment)));
+    }
+    if let Some(public) = catalog.schema(cx.identity().database_oid, "public") {
+        rows.push(one(public.oid, NAMESPACE, 0, PUBLIC));
+    }
+    rows.extend(BUILT_IN.iter().map(|d| one(Oid(d.object), d.class, 0, d.text)));
+    Ok(rows)
+}
