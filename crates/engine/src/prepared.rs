@@ -82,6 +82,19 @@ fn state(txn: &mut Transaction, what: &PreparedTransaction) -> Result<State> {
     })
 }
 
+/// What is temporary goes with its session.
+fn check_no_temporary(txn: &Transaction) -> Result<()> {
+    let catalog = txn.shard.0.catalog.get();
+    let is_temporary = |table: Oid| {
+        let schema = catalog.table(table).and_then(|table| catalog.get(table.schema));
+        schema.is_some_and(|schema| schema.name().starts_with("pg_temp_"))
+    };
+    if txn.core.iter().flat_map(|core| core.table_locks()).any(|(table, _)| is_temporary(table)) {
+        return Err(Error::unsupported("cannot PREPARE a transaction that has operated on temporary objects"));
+    }
+    Ok(())
+}
+
 /// See [`engine_api::Txn::prepare`].
 pub(crate) fn prepare(txn: &mut Transaction, what: &PreparedTransaction) -> Result<Step<CommitOutcome>> {
     if !txn.definitions.changes.is_empty() || !txn.definitions.made.is_empty() {
@@ -103,6 +116,7 @@ pub(crate) fn prepare(txn: &mut Transaction, what: &PreparedTransaction) -> Resu
     let id = txn.core.as_ref().ok_or_else(|| Error::internal("just started"))?.id();
     let what = PreparedTransaction { txn: id.0, ..what.clone() };
     if !txn.is_sealed {
+        check_no_temporary(txn)?;
         let state = state(txn, &what)?;
         let json = serde_json::to_vec(&state).map_err(|e| Error::internal(format!("a prepared transaction: {e}")))?;
         record::prepared(&mut txn.redo, &json);

@@ -7,6 +7,7 @@ use base::Result;
 use engine::Shard;
 use engine_api::Catalog;
 use pgwire::{AuthPlan, BackendKey, Out, Peer, Startup};
+use sql::monitor::{ClientPlace, Encryption};
 use sql::session::{Session, Shared};
 
 use crate::access::Access;
@@ -45,12 +46,9 @@ impl pgwire::Backend for CoreBackend {
     }
 
     async fn start(&self, startup: &Startup, peer: &Peer, key: BackendKey, out: &Out) -> Result<ClientSession> {
-        let address = match peer {
-            Peer::Tcp(address) | Peer::Tls(address, _) => Some(address.ip().to_string()),
-            Peer::Unix => None,
-        };
+        let client = place_of(peer);
         let session =
-            Session::new(&self.shared, &startup.user, &startup.database, &startup.parameters, address, key.pid)?;
+            Session::new(&self.shared, &startup.user, &startup.database, &startup.parameters, client, key.pid)?;
         for (name, value) in session.announced_settings() {
             out.parameter_status(name, &value);
         }
@@ -62,6 +60,16 @@ impl pgwire::Backend for CoreBackend {
 /// Whether only this machine reaches the address.
 pub fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
+}
+
+/// Where a client sits, as its session tells others.
+fn place_of(peer: &Peer) -> ClientPlace {
+    let (address, encryption) = match peer {
+        Peer::Unix => return ClientPlace::default(),
+        Peer::Tcp(address) => (address, None),
+        Peer::Tls(address, e) => (address, Some(Encryption { version: e.version, cipher: e.cipher, bits: e.bits })),
+    };
+    ClientPlace { address: Some(address.ip().to_string()), port: Some(address.port()), encryption }
 }
 
 /// Whether the superuser has a password.

@@ -64,6 +64,10 @@ impl Host for ProcessHost {
         Box::pin(tokio::task::yield_now())
     }
 
+    fn log(&self, line: &str) {
+        tracing::info!("{line}");
+    }
+
     fn reload(&self) {
         self.access.reload();
     }

@@ -194,7 +194,7 @@ pub(super) async fn drop_owned(cx: &mut Cx<'_>, stmt: &DropOwnedStmt) -> Result<
 async fn forget_grants(cx: &mut Cx<'_>, role: Oid) -> Result<()> {
     let (catalog, database) = (cx.catalog(), cx.database());
     for object in catalog.objects() {
-        if !database_of(&catalog, object).is_none_or(|d| d == database) || !mentions(&catalog, object, role) {
+        if database_of(&catalog, object).is_some_and(|d| d != database) || !mentions(&catalog, object, role) {
             continue;
         }
         if owner_of(&catalog, object) == Some(role) {

@@ -162,6 +162,10 @@ pub trait EvalContext {
     fn notice(&self, notice: base::Notice);
     /// `pg_backend_pid()`
     fn backend_pid(&self) -> i32;
+    /// The session that runs the statement, if there is one.
+    fn session(&self) -> Option<&crate::session::Environment> {
+        None
+    }
     /// Wishes that the statement waits for something (`pg_sleep`). An expression cannot wait; whoever runs the statement
     /// does, before the row leaves it (rule R9).
     ///

@@ -4,6 +4,7 @@
 //! Not responsible for: the catalog's names and definitions (`catalog`), sequences and privileges (their submodules).
 
 mod advisory;
+mod backends;
 mod catalog;
 mod names;
 mod notify;
@@ -145,7 +146,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(3842, "pg_relation_is_updatable", &[REGCLASS, BOOL], INT4, catalog::updatable),
     stable(3843, "pg_column_is_updatable", &[REGCLASS, INT2, BOOL], BOOL, catalog::updatable),
     stable(2199, "inet_server_port", &[], INT4, null).lax(),
-    stable(2197, "inet_client_port", &[], INT4, null).lax(),
+    stable(2197, "inet_client_port", &[], INT4, backends::client_port).lax(),
     stable(2165, "pg_get_function_result", &[OID], TEXT, catalog::function_result),
     stable(2162, "pg_get_function_arguments", &[OID], TEXT, catalog::function_arguments),
     stable(2232, "pg_get_function_identity_arguments", &[OID], TEXT, catalog::function_arguments),
@@ -153,8 +154,13 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(3808, "pg_get_function_arg_default", &[OID, INT4], TEXT, null),
     stable(6197, "pg_get_function_sqlbody", &[OID], TEXT, null),
     stable(2999, "pg_relation_filenode", &[REGCLASS], OID, catalog::filenode),
-    stable(2034, "pg_conf_load_time", &[], TIMESTAMPTZ, unsupported),
-    stable(2560, "pg_postmaster_start_time", &[], TIMESTAMPTZ, unsupported),
+    stable(2034, "pg_conf_load_time", &[], TIMESTAMPTZ, backends::started),
+    stable(2560, "pg_postmaster_start_time", &[], TIMESTAMPTZ, backends::started),
+    volatile(2171, "pg_cancel_backend", &[INT4], BOOL, backends::cancel),
+    volatile(2096, "pg_terminate_backend", &[INT4], BOOL, backends::terminate),
+    volatile(9530, "pg_terminate_backend", &[INT4, INT8], BOOL, backends::terminate),
+    volatile(2621, "pg_reload_conf", &[], BOOL, backends::reload),
+    volatile(9531, "pg_stat_statements_reset", &[], VOID, backends::reset_statements),
     stable(3778, "pg_tablespace_location", &[OID], TEXT, tablespace_location),
     stable(3943, "acldefault", &[CHAR, OID], TEXT_ARRAY, privileges::default),
     stable(1922, "has_table_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::table),
@@ -284,7 +290,9 @@ fn search_path(cx: &dyn EvalContext, implicit: bool) -> Vec<String> {
     let named = cx.setting("search_path").is_some_and(|path| path.contains("pg_catalog"));
     let catalog = cx.catalog();
     let path = cx.identity().search_path;
-    let wanted = path.iter().filter(|&&s| s != system || implicit || named);
+    let temporary = cx.setting("search_path").is_some_and(|path| path.contains("pg_temp"));
+    let own = |s: Oid| !implicit && !temporary && crate::ddl::temporary::is_temporary(&catalog, s);
+    let wanted = path.iter().filter(|&&s| (s != system || implicit || named) && !own(s));
     wanted.filter_map(|&s| catalog_name(&catalog, s)).collect()
 }
 

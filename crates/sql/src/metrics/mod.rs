@@ -35,15 +35,17 @@ pub enum StatementKind {
     Rollback,
     /// BEGIN, SAVEPOINT and their kin
     Transaction,
-    /// Definitions, settings, and all others
+    /// CREATE, ALTER, DROP, GRANT and their kin
+    Definition,
+    /// Settings, cursors, and all others
     Utility,
 }
 
 impl StatementKind {
     /// All of them, in order.
-    pub const ALL: [StatementKind; 9] = {
+    pub const ALL: [StatementKind; 10] = {
         use StatementKind::*;
-        [Select, Insert, Update, Delete, Copy, Commit, Rollback, Transaction, Utility]
+        [Select, Insert, Update, Delete, Copy, Commit, Rollback, Transaction, Definition, Utility]
     };
 
     /// Its name in figures.
@@ -58,6 +60,7 @@ impl StatementKind {
             Commit => "commit",
             Rollback => "rollback",
             Transaction => "transaction",
+            Definition => "definition",
             Utility => "utility",
         }
     }

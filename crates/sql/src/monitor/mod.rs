@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
 use base::Oid;
 use parking_lot::Mutex;
 
+use crate::metrics::StatementKind;
 use statements::Statements;
 
 /// Bytes of a statement that are kept for show (`track_activity_query_size`).
@@ -102,6 +103,7 @@ pub struct Activity {
     /// 0: no transaction.
     transaction_start: AtomicI64,
     state_change: AtomicI64,
+    counters: Counters,
     /// Written by the session for each statement; the lock is contended by readers only.
     words: Mutex<Words>,
 }
@@ -165,6 +167,22 @@ impl Activity {
         self.waiting.store(waiting as u8, Ordering::Relaxed);
     }
 
+    /// A statement has returned or changed rows.
+    pub fn count_rows(&self, kind: StatementKind, rows: u64) {
+        let counter = match kind {
+            StatementKind::Insert => &self.counters.inserted,
+            StatementKind::Update => &self.counters.updated,
+            StatementKind::Delete => &self.counters.deleted,
+            _ => &self.counters.returned,
+        };
+        add(counter, rows);
+    }
+
+    /// A transaction is over.
+    pub fn count_transaction(&self, committed: bool) {
+        add(if committed { &self.counters.commits } else { &self.counters.rollbacks }, 1);
+    }
+
     /// The client has another name.
     pub fn set_application(&self, name: &str) {
         self.words.lock().application = name.to_string();
@@ -192,13 +210,52 @@ impl Activity {
     }
 }
 
-/// What happened in a database.
+/// Counters that a session writes alone.
 #[derive(Default)]
-pub struct DatabaseCounters {
+struct Counters {
+    commits: AtomicU64,
+    rollbacks: AtomicU64,
+    returned: AtomicU64,
+    inserted: AtomicU64,
+    updated: AtomicU64,
+    deleted: AtomicU64,
+}
+
+/// What happened in a database since the server began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseCounts {
+    /// Sessions there are.
+    pub backends: u64,
     /// Sessions begun.
-    pub sessions: AtomicU64,
-    /// Deadlocks broken.
-    pub deadlocks: AtomicU64,
+    pub sessions: u64,
+    /// Transactions committed.
+    pub commits: u64,
+    /// Transactions rolled back.
+    pub rollbacks: u64,
+    /// Rows returned by queries.
+    pub returned: u64,
+    /// Rows inserted.
+    pub inserted: u64,
+    /// Rows updated.
+    pub updated: u64,
+    /// Rows deleted.
+    pub deleted: u64,
+}
+
+impl DatabaseCounts {
+    fn add(&mut self, counters: &Counters) {
+        self.commits += counters.commits.load(Ordering::Relaxed);
+        self.rollbacks += counters.rollbacks.load(Ordering::Relaxed);
+        self.returned += counters.returned.load(Ordering::Relaxed);
+        self.inserted += counters.inserted.load(Ordering::Relaxed);
+        self.updated += counters.updated.load(Ordering::Relaxed);
+        self.deleted += counters.deleted.load(Ordering::Relaxed);
+    }
+}
+
+/// Adds to a counter that only the calling session writes.
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }
 
 /// The sessions of a server.
@@ -206,7 +263,8 @@ pub struct Monitor {
     /// When the server began, in microseconds since 2000.
     pub started: i64,
     sessions: Mutex<BTreeMap<i32, Arc<Activity>>>,
-    databases: Mutex<BTreeMap<Oid, Arc<DatabaseCounters>>>,
+    /// What sessions that have ended had counted, and how many have begun.
+    databases: Mutex<BTreeMap<Oid, DatabaseCounts>>,
     /// Figures of statements.
     pub statements: Statements,
 }
@@ -220,6 +278,7 @@ pub struct Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
+        self.monitor.databases.lock().entry(self.activity.database).or_default().add(&self.activity.counters);
         let mut sessions = self.monitor.sessions.lock();
         // The number may have gone to another session already.
         if sessions.get(&self.activity.pid).is_some_and(|listed| Arc::ptr_eq(listed, &self.activity)) {
@@ -252,10 +311,11 @@ impl Monitor {
             query_start: AtomicI64::new(0),
             transaction_start: AtomicI64::new(0),
             state_change: AtomicI64::new(now),
+            counters: Counters::default(),
             words: Mutex::default(),
         });
         self.sessions.lock().insert(pid, Arc::clone(&activity));
-        self.database(database).sessions.fetch_add(1, Ordering::Relaxed);
+        self.databases.lock().entry(database).or_default().sessions += 1;
         Listed { monitor: Arc::clone(self), activity }
     }
 
@@ -274,9 +334,14 @@ impl Monitor {
         self.sessions.lock().values().filter(|session| session.role == role).count()
     }
 
-    /// The counters of a database.
-    pub fn database(&self, oid: Oid) -> Arc<DatabaseCounters> {
-        Arc::clone(self.databases.lock().entry(oid).or_default())
+    /// What happened in a database.
+    pub fn counts_of(&self, database: Oid) -> DatabaseCounts {
+        let mut counts = self.databases.lock().get(&database).copied().unwrap_or_default();
+        for session in self.sessions.lock().values().filter(|session| session.database == database) {
+            counts.backends += 1;
+            counts.add(&session.counters);
+        }
+        counts
     }
 }
 
@@ -291,6 +356,7 @@ mod tests {
         first.activity.begins(&"\u{e4}".repeat(2000), 20);
         let seen = monitor.session(7).unwrap().snapshot();
         assert_eq!((seen.state, seen.query_start, seen.query.len()), (State::Active, 20, 1024));
+        first.activity.count_transaction(true);
         first.activity.rests(State::IdleInFailed, 15, 30);
         let seen = monitor.session(7).unwrap().snapshot();
         assert_eq!((seen.state.name(), seen.transaction_start), ("idle in transaction (aborted)", 15));
@@ -300,6 +366,6 @@ mod tests {
         assert_eq!(monitor.sessions_of(Oid(2)), 1);
         drop(second);
         assert!(monitor.sessions().is_empty());
-        assert_eq!(monitor.database(Oid(1)).sessions.load(Ordering::Relaxed), 2);
+        assert_eq!(monitor.counts_of(Oid(1)), DatabaseCounts { sessions: 2, commits: 1, ..Default::default() });
     }
 }

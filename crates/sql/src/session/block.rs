@@ -134,6 +134,7 @@ impl Session {
         self.has_queried = false;
         self.environment.read_only.set(self.read_only);
         self.environment.transaction_start.set(self.environment.statement_start.get());
+        self.environment.listed.activity.in_transaction(self.environment.statement_start.get());
         self.txn = Some(self.begin(isolation, self.read_only));
         if !is_usual || modes.is_given() {
             self.show_modes(&modes);
@@ -145,6 +146,13 @@ impl Session {
         if self.txn.is_some()
             && self.holds_cursors()
             && let Err(error) = Box::pin(self.hold_cursors()).await
+        {
+            self.abort_transaction();
+            return Err(error);
+        }
+        if self.txn.is_some()
+            && self.temporary.get().1
+            && let Err(error) = Box::pin(crate::ddl::temporary::on_commit(self)).await
         {
             self.abort_transaction();
             return Err(error);
@@ -178,6 +186,7 @@ impl Session {
         self.end_block();
         match outcome {
             Ok(outcome) => {
+                self.environment.listed.activity.count_transaction(true);
                 self.gate = self.gate.max(outcome.gate);
                 out.gate(self.gate);
                 self.environment.settings.borrow_mut().commit();
@@ -198,6 +207,7 @@ impl Session {
     pub(super) fn abort_transaction(&mut self) {
         if let Some(mut txn) = self.txn.take() {
             txn.rollback();
+            self.environment.listed.activity.count_transaction(false);
             self.gate = self.gate.max(txn.gate());
         }
         self.environment.settings.borrow_mut().rollback();

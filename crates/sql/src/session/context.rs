@@ -13,6 +13,7 @@ use super::advisory::Advisory;
 use super::notify::Pending;
 use super::settings::Settings;
 use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
+use crate::monitor::{Listed, Monitor};
 use crate::privileges::{self, Class, Who};
 
 /// The part of a session that lives as long as the connection and that statements read.
@@ -25,6 +26,12 @@ pub struct Environment {
     pub identity: RefCell<Identity>,
     /// The clock and randomness of the host.
     pub host: Arc<dyn Host>,
+    /// What all sessions are doing.
+    pub monitor: Arc<Monitor>,
+    /// What this one is doing.
+    pub listed: Listed,
+    /// The clock as it was last read.
+    pub clock: Cell<i64>,
     /// Notices not sent yet.
     pub notices: RefCell<Vec<Notice>>,
     /// `currval` by sequence, and the last one used.
@@ -71,6 +78,8 @@ pub trait Host: Send + Sync + 'static {
     fn sleep(&self, ms: u64) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
     /// A future that completes when the other tasks of this core have had their turn, new input among them.
     fn turn(&self) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()>>>;
+    /// Writes a line to the server's log.
+    fn log(&self, _line: &str) {}
     /// Reads the configuration's files again.
     fn reload(&self) {}
     /// Cancels the statement of a session; whether there is one with this number.
@@ -346,6 +355,10 @@ impl EvalContext for StatementContext<'_> {
 
     fn blockers_of(&self, session: u32) -> Vec<u32> {
         self.environment.engine.blockers_of(session)
+    }
+
+    fn session(&self) -> Option<&Environment> {
+        Some(self.environment)
     }
 
     fn wish(&self, wish: Wish) -> Result<()> {

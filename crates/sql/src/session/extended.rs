@@ -70,6 +70,7 @@ impl Session {
     fn bind_inner(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>]) -> Result<()> {
         self.start_statement();
         let statement = self.statement(name)?;
+        self.begins(&statement.text);
         if self.block == Block::Failed && !utility::ends_block(&statement.kind) {
             self.check_not_failed()?;
         }
@@ -213,7 +214,7 @@ impl Session {
         if done {
             self.keep(execution);
             self.end_query(out);
-            self.count_query(query, rows);
+            self.count_query(&statement, query, rows);
             portal.finished = true;
             out.complete(&query.verb.tag(rows));
             self.put_portal_back(name, portal);

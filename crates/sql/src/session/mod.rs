@@ -53,6 +53,7 @@ pub use statement::{Kind, Query, Statement, Verb};
 
 use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
+use crate::monitor::{ClientPlace, Monitor};
 use crate::privileges::{self, Who};
 use advisory::Advisory;
 use cache::{BindingKey, StatementCache};
@@ -114,6 +115,8 @@ pub struct Shared {
     pub host: Arc<dyn Host>,
     /// `max_connections`, for SHOW.
     pub max_connections: usize,
+    /// What sessions are doing.
+    pub monitor: Arc<Monitor>,
     /// For sorts, hash tables and groups.
     memory: Arc<MemoryBudget>,
     cache: StatementCache,
@@ -125,6 +128,7 @@ impl Shared {
     pub fn new(engine: Arc<dyn Engine>, host: Arc<dyn Host>, max_connections: usize) -> Arc<Shared> {
         Arc::new(Shared {
             memory: Arc::new(MemoryBudget::new(engine.memory().limit)),
+            monitor: Arc::new(Monitor::new(host.now())),
             engine,
             host,
             max_connections,
@@ -164,6 +168,8 @@ pub struct Session {
     txn: Option<Box<dyn Txn>>,
     block: Block,
     read_only: bool,
+    /// Whether there may be temporary relations, and whether commits change some.
+    temporary: Cell<(bool, bool)>,
     /// The transaction has run a query: its characteristics are fixed.
     has_queried: bool,
     /// The transaction has its own `transaction_deferrable`.
@@ -220,7 +226,7 @@ impl Session {
         user: &str,
         database: &str,
         startup: &[(String, String)],
-        client_addr: Option<String>,
+        client: ClientPlace,
         pid: i32,
     ) -> Result<Session> {
         let catalog = shared.engine.catalog();
@@ -247,8 +253,13 @@ impl Session {
             database: database.name.clone(),
             database_oid: database.oid,
             search_path: Vec::new(),
-            client_addr,
+            client_addr: client.address.clone(),
         };
+        let limit = catalog.role_by_oid(login_role).map_or(-1, |role| role.connection_limit);
+        if limit >= 0 && !superuser && shared.monitor.sessions_of(login_role) >= limit as usize {
+            let message = format!("too many connections for role \"{user}\"");
+            return Err(fatal(SqlState::TOO_MANY_CONNECTIONS, message));
+        }
         let who = Who { role: login_role, database: database.oid };
         if let Some(object) = catalog.get(database.oid)
             && !privileges::held(&catalog, who, object).contains(Privileges::CONNECT)
@@ -264,12 +275,17 @@ impl Session {
         let random = shared.host.random();
         let cancel = Arc::new(CancelToken::default());
         let now = shared.host.now();
+        let listed = shared.monitor.list(pid, now, database.oid, login_role, client);
+        listed.activity.set_application(&settings.show("application_name").unwrap_or_default());
         Ok(Session {
             environment: Environment {
                 engine: Arc::clone(&shared.engine),
                 settings: RefCell::new(settings),
                 identity: RefCell::new(identity),
                 host: Arc::clone(&shared.host),
+                monitor: Arc::clone(&shared.monitor),
+                listed,
+                clock: Cell::new(now),
                 notices: RefCell::default(),
                 sequences: RefCell::default(),
                 sequence_rights: Cell::new(None),
@@ -292,6 +308,7 @@ impl Session {
             txn: None,
             block: Block::None,
             read_only: false,
+            temporary: Cell::new((false, false)),
             has_queried: false,
             has_deferrable: false,
             savepoints: Vec::new(),
@@ -362,8 +379,16 @@ impl Session {
     fn resolve_search_path(&self, catalog: &Catalog) -> Vec<Oid> {
         let identity = self.environment.identity.borrow();
         let mut path = Vec::new();
+        let own = match self.may_have_temporary() {
+            true => catalog.schema(identity.database_oid, &self.temporary_schema_name()).map(|s| s.oid),
+            false => None,
+        };
         for name in self.environment.settings.borrow().search_path() {
             let name = if name == "$user" { identity.current_user.clone() } else { name };
+            if name == "pg_temp" {
+                path.extend(own.filter(|schema| !path.contains(schema)));
+                continue;
+            }
             if let Some(schema) = catalog.schema(identity.database_oid, &name)
                 && !path.contains(&schema.oid)
                 && (identity.superuser || may_use(catalog, &identity, schema.oid))
@@ -373,6 +398,9 @@ impl Session {
         }
         if !path.contains(&engine_api::oids::SCHEMA_PG_CATALOG) {
             path.insert(0, engine_api::oids::SCHEMA_PG_CATALOG);
+        }
+        if let Some(own) = own.filter(|schema| !path.contains(schema)) {
+            path.insert(0, own);
         }
         path
     }
@@ -427,6 +455,9 @@ impl Session {
     fn send_parameters(&self, out: &mut dyn Output) {
         if self.environment.settings.borrow().has_reports() {
             for (name, value) in self.environment.settings.borrow_mut().take_reports() {
+                if name == "application_name" {
+                    self.environment.listed.activity.set_application(&value);
+                }
                 out.parameter(name, &value);
             }
         }
@@ -435,6 +466,8 @@ impl Session {
     /// The client is gone or says goodbye: everything open is rolled back.
     pub fn terminate(&mut self) {
         self.abort_transaction();
+        self.drop_temporary();
+        self.temporary.set((false, false));
         self.stop_listening();
     }
 }

@@ -197,6 +197,7 @@ impl Session {
                 verb,
                 writes,
                 role: identity_role,
+                figures: std::sync::OnceLock::new(),
                 lock_words,
                 refused,
             }),

@@ -33,6 +33,7 @@ impl Session {
         self.gate = self.current_gate();
         self.send_notices(out);
         self.follow_settings();
+        self.rests();
         self.send_parameters(out);
         out.gate(self.gate);
         if self.is_listening() && result.is_ok() {
@@ -43,6 +44,7 @@ impl Session {
 
     async fn simple_query_inner(&mut self, sql: &str, out: &mut dyn Output) -> Result<()> {
         self.start_statement();
+        self.begins(sql);
         self.remove_portal("");
         if let Some((statement, params)) = self.cached_simple(sql)? {
             let tag = self.run_statement(&statement, params, out).await?;
@@ -106,7 +108,7 @@ impl Session {
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
                 self.keep(execution);
                 self.end_query(out);
-                self.count_query(query, rows);
+                self.count_query(&statement, query, rows);
                 Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
@@ -116,7 +118,7 @@ impl Session {
                     _ => Box::pin(utility::run(self, node, &statement.text, out)).await?,
                 };
                 self.send_notices(out);
-                self.count_utility(node);
+                self.count_utility(node, &statement.text);
                 tag
             }
         })

@@ -89,6 +89,7 @@ static SPECS: &[Spec] = specs! {
     "lc_numeric", "C.UTF-8", Kind::Text, false, "Sets the locale for formatting numbers.";
     "lc_time", "C.UTF-8", Kind::Text, false, "Sets the locale for formatting date and time values.";
     "lock_timeout", "0", MS, false, "Sets the maximum allowed duration of any wait for a lock.";
+    "log_min_duration_statement", "-1", Kind::Int { min: -1, max: i32::MAX as i64, unit: "ms" }, false, "Sets the minimum execution time above which all statements will be logged.";
     "log_statement", "none", Kind::Enum(&["none", "ddl", "mod", "all"]), false, "Sets the type of statements logged.";
     "maintenance_work_mem", "65536", KB, false, "Sets the maximum memory to be used for maintenance operations.";
     "max_connections", "100", Kind::Fixed, false, "Sets the maximum number of concurrent connections.";
@@ -167,6 +168,10 @@ pub struct Settings {
     pub idle_in_transaction_timeout_ms: u64,
     /// `idle_session_timeout` in milliseconds, 0 = none.
     pub idle_session_timeout_ms: u64,
+    /// `log_statement`: 0 `none`, 1 `ddl`, 2 `mod`, 3 `all`.
+    pub log_statement: u8,
+    /// `log_min_duration_statement` in milliseconds, -1 = off.
+    pub log_min_duration_ms: i64,
     /// Changes to be reported by ParameterStatus: (name, value).
     reports: Vec<(&'static str, Arc<str>)>,
     /// What the client knows of each setting that is reported.
@@ -291,6 +296,8 @@ impl Settings {
             lock_timeout_ms: 0,
             statement_timeout_ms: 0,
             idle_in_transaction_timeout_ms: 0,
+            log_statement: 0,
+            log_min_duration_ms: -1,
             idle_session_timeout_ms: 0,
             reports: Vec::new(),
             announced: Vec::new(),
@@ -392,8 +399,19 @@ impl Settings {
         let Some(spec) = find(name) else {
             return self.set_custom(name, Some(value), local, level);
         };
+        self.check_right(spec)?;
         let text = self.check(spec, name, value)?;
         self.change(spec, text, local, level)
+    }
+
+    /// What the server logs is no business of those who are watched by it.
+    fn check_right(&self, spec: usize) -> Result<()> {
+        let name = SPECS[spec].name;
+        if name.starts_with("log_") && self.text("is_superuser") != "on" {
+            let message = format!("permission denied to set parameter \"{name}\"");
+            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        }
+        Ok(())
     }
 
     /// Changes a setting to a value that the caller has checked.
@@ -583,6 +601,15 @@ impl Settings {
             }
             "default_transaction_isolation" => self.default_isolation = isolation_of(&text),
             "default_transaction_read_only" => self.default_read_only = &*text == "on",
+            "log_statement" => {
+                self.log_statement = match &*text {
+                    "ddl" => 1,
+                    "mod" => 2,
+                    "all" => 3,
+                    _ => 0,
+                };
+            }
+            "log_min_duration_statement" => self.log_min_duration_ms = text.parse().unwrap_or(-1),
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
             "idle_session_timeout" => self.idle_session_timeout_ms = text.parse().unwrap_or(0),

@@ -1,12 +1,13 @@
 //! A statement after parsing and, for queries, binding and planning: what caches, prepared statements and portals share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base::{Error, Oid, Result};
 use engine_api::{Engine, TableLockMode};
 use rupg_sql::nodes::Node;
 
 use crate::bind::ResultColumn;
+use crate::monitor::statements::Figures;
 use crate::plan::Plan;
 
 /// A statement ready to run, shared between sessions.
@@ -49,6 +50,8 @@ pub struct Query {
     pub role: Oid,
     /// How PostgreSQL calls a SELECT that locks rows.
     pub lock_words: Option<&'static str>,
+    /// Where its runs are counted, once there is one.
+    pub figures: OnceLock<Arc<Figures>>,
     /// The error of running it, if that is known.
     pub refused: Option<Error>,
 }

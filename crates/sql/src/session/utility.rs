@@ -95,7 +95,7 @@ pub(super) async fn run(
         Node::PrepareStmt(stmt) => prepare(session, stmt, sql)?,
         Node::ExecuteStmt(stmt) => return execute(session, stmt, sql, out).await.map(Some),
         Node::DeallocateStmt(stmt) => deallocate(session, stmt)?,
-        Node::DiscardStmt(stmt) => discard(session, stmt)?,
+        Node::DiscardStmt(stmt) => discard(session, stmt).await?,
         Node::ExplainStmt(stmt) => explain(session, stmt, sql, out).await?,
         Node::CopyStmt(stmt) => return copy::copy(session, stmt, sql, out).await.map(Some),
         Node::DeclareCursorStmt(stmt) => cursor::declare(session, stmt, sql, out).await?,
@@ -415,7 +415,21 @@ fn deallocate(session: &mut Session, stmt: &DeallocateStmt) -> Result<&'static s
     }
 }
 
-fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
+async fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
+    let with_relations = [DiscardMode::DISCARD_ALL, DiscardMode::DISCARD_TEMP].contains(&stmt.target);
+    if with_relations
+        && session.may_have_temporary()
+        && (session.block == Block::None || stmt.target != DiscardMode::DISCARD_ALL)
+    {
+        session.ensure_transaction()?;
+        session.transaction().begin_command();
+        ddl::temporary::discard(session).await?;
+        if let Some(txn) = &mut session.txn {
+            txn.end_command();
+            session.gate = session.gate.max(txn.gate());
+        }
+        session.binding = None;
+    }
     match stmt.target {
         DiscardMode::DISCARD_ALL => {
             session.check_no_block("DISCARD ALL")?;

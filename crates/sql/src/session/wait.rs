@@ -9,6 +9,7 @@ use base::{Error, Result, SqlState};
 use engine_api::Wait;
 
 use super::Session;
+use crate::monitor::Waiting;
 
 impl Session {
     /// Marks the start of a statement: its time, its timeout, no cancellation yet.
@@ -52,7 +53,10 @@ impl Session {
     /// Waits inside the open transaction, and for what expressions wish; its wait is given up on timeout or cancel.
     pub(super) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
         if self.environment.sleep.get() != 0 {
-            Box::pin(self.sleep_as_wished()).await?;
+            self.environment.listed.activity.waits(Waiting::Sleep);
+            let slept = Box::pin(self.sleep_as_wished()).await;
+            self.environment.listed.activity.waits(Waiting::No);
+            slept?;
         }
         if self.environment.advisory.is_wished() {
             Box::pin(self.lock_as_wished()).await?;
@@ -85,7 +89,9 @@ impl Session {
             (lock, _) => (Some(lock), lock_timeout),
         };
         let mut timer = ms.map(|ms| self.environment.host.sleep(ms));
-        poll_fn(|cx| {
+        let activity = &self.environment.listed.activity;
+        activity.waits(Waiting::Lock);
+        let result = poll_fn(|cx| {
             if Pin::new(&mut wait).poll(cx).is_ready() {
                 return Poll::Ready(Ok(()));
             }
@@ -97,7 +103,9 @@ impl Session {
                 None => Poll::Pending,
             }
         })
-        .await
+        .await;
+        activity.waits(Waiting::No);
+        result
     }
 
     /// Whether the statement may go on.

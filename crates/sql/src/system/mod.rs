@@ -5,6 +5,7 @@
 //! Invariant: a row function sets columns by name, so that a column it does not know is NULL and none is misplaced.
 
 mod access;
+mod activity;
 mod constraints;
 mod definitions;
 mod deparse;

@@ -175,24 +175,3 @@ pub(super) fn prepared_statements(rel: &SystemRelation, cx: &dyn EvalContext) ->
         })
         .collect())
 }
-
-/// The session that asks: what others do is not known here.
-pub(super) fn activity(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let (catalog, identity) = (cx.catalog(), cx.identity());
-    Ok(vec![row(
-        rel,
-        vec![
-            ("datid", oid(identity.database_oid)),
-            ("datname", text(&identity.database)),
-            ("pid", Datum::Int4(cx.backend_pid())),
-            ("usesysid", catalog.role(&identity.session_user).map_or(Datum::Null, |r| oid(r.oid))),
-            ("usename", text(&identity.session_user)),
-            ("application_name", text(cx.setting("application_name").unwrap_or_default())),
-            ("client_addr", identity.client_addr.as_ref().map_or(Datum::Null, text)),
-            ("xact_start", Datum::TimestampTz(cx.transaction_timestamp())),
-            ("query_start", Datum::TimestampTz(cx.statement_timestamp())),
-            ("state", text("active")),
-            ("backend_type", text("client backend")),
-        ],
-    )])
-}

@@ -1,7 +1,7 @@
 //! pg_class, pg_attribute, pg_index, pg_attrdef, pg_sequence.
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, TableDesc, TableKind, oids};
+use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, Persistence, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
 use super::{Rows, SystemRelation, access, oid, row, text};
@@ -37,6 +37,7 @@ struct Class<'a> {
     has_triggers: bool,
     options: &'a [(String, String)],
     access_method: u32,
+    persistence: Persistence,
     acl: Datum,
 }
 
@@ -65,7 +66,14 @@ fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
             ("reltoastrelid", Datum::Oid(0)),
             ("relhasindex", Datum::Bool(c.has_index)),
             ("relisshared", Datum::Bool(false)),
-            ("relpersistence", text("p")),
+            (
+                "relpersistence",
+                text(match c.persistence {
+                    Persistence::Permanent => "p",
+                    Persistence::Unlogged => "u",
+                    Persistence::Temporary => "t",
+                }),
+            ),
             ("relkind", text(c.kind)),
             ("relnatts", Datum::Int2(c.columns as i16)),
             ("relchecks", Datum::Int2(c.checks as i16)),
@@ -125,6 +133,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: t.constraints.iter().any(is_foreign_key) || is_referenced(&catalog, t.oid),
                 options: &t.options,
                 access_method: 2,
+                persistence: t.persistence,
                 acl: access::of_object(&catalog, t.oid),
             },
             CatalogObject::Index(i) => Class {
@@ -139,6 +148,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 403,
+                persistence: catalog.table(i.table).map_or(Persistence::Permanent, |t| t.persistence),
                 acl: Datum::Null,
             },
             CatalogObject::Sequence(s) => Class {
@@ -153,6 +163,11 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 0,
+                persistence: if crate::ddl::temporary::is_temporary(&catalog, s.schema) {
+                    Persistence::Temporary
+                } else {
+                    Persistence::Permanent
+                },
                 acl: access::of_object(&catalog, s.oid),
             },
             _ => continue,
@@ -177,6 +192,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: if system.is_view() { 0 } else { 2 },
+                persistence: Persistence::Permanent,
                 acl: system_acl(system.name),
             },
         ));
