@@ -201,7 +201,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// Everybody may read system relations, but for a few.
-fn system_acl(name: &str) -> Datum {
+pub(super) fn system_acl(name: &str) -> Datum {
     let mut items = vec![text("postgres=arwdDxt/postgres")];
     if !crate::privileges::is_secret(name) {
         items.push(text("=r/postgres"));
@@ -426,7 +426,7 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// What is shown as a column's default: its default, or the expression that it is generated from.
-fn shown_default(column: &ColumnDesc) -> Option<&String> {
+pub(super) fn shown_default(column: &ColumnDesc) -> Option<&String> {
     let default = column.default.as_ref().filter(|_| column.identity.is_none());
     default.or(column.generated.as_ref())
 }
@@ -437,12 +437,10 @@ pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     for table in tables_of(&catalog, cx) {
         for column in table.live_columns() {
             if let Some(default) = shown_default(column) {
-                // The OID of a default is made from its place: stable, and apart from those of objects.
-                let own = table.oid.0.wrapping_mul(2048).wrapping_add(column.number as u32) | 1 << 31;
                 rows.push(row(
                     rel,
                     vec![
-                        ("oid", Datum::Oid(own)),
+                        ("oid", oid(super::depend::default_oid(table.oid, column.number))),
                         ("adrelid", oid(table.oid)),
                         ("adnum", Datum::Int2(column.number)),
                         ("adbin", text(default)),
@@ -471,33 +469,6 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("seqmin", Datum::Int8(s.min)),
                     ("seqcache", Datum::Int8(1)),
                     ("seqcycle", Datum::Bool(s.cycle)),
-                ],
-            )
-        })
-        .collect())
-}
-
-/// What depends on what, as far as clients ask: sequences and the columns that own them.
-pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    /// OID of `pg_class`.
-    const CLASS: u32 = 1259;
-    let catalog = cx.catalog();
-    let all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
-    Ok(all
-        .filter(|s| in_database(&catalog, s.schema, cx))
-        .filter_map(|s| s.owned_by.map(|owner| (s, owner)))
-        .map(|(sequence, (table, column))| {
-            let is_identity = catalog.table(table).is_some_and(|t| t.columns[column as usize - 1].identity.is_some());
-            row(
-                rel,
-                vec![
-                    ("classid", Datum::Oid(CLASS)),
-                    ("objid", oid(sequence.oid)),
-                    ("objsubid", Datum::Int4(0)),
-                    ("refclassid", Datum::Oid(CLASS)),
-                    ("refobjid", oid(table)),
-                    ("refobjsubid", Datum::Int4(column.into())),
-                    ("deptype", text(if is_identity { "i" } else { "a" })),
                 ],
             )
         })
