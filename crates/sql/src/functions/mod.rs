@@ -153,8 +153,8 @@ pub trait EvalContext {
     }
     /// A sequence's `last_value` and `is_called`.
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)>;
-    /// `set_config`
-    fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()>;
+    /// `set_config`; without a value the setting gets its default.
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<()>;
     /// Current and session user, database, schemas.
     fn identity(&self) -> Identity;
     /// The catalog of the statement.

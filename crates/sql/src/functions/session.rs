@@ -360,8 +360,9 @@ fn set_config(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let Some(Datum::Text(name)) = args.first() else {
         return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
     };
-    let Some(Datum::Text(value)) = args.get(1) else {
-        return Err(Error::unsupported("set_config with a NULL value is not supported"));
+    let value = match args.get(1) {
+        Some(Datum::Text(value)) => Some(&**value),
+        _ => None,
     };
     cx.set_setting(name, value, matches!(args.get(2), Some(Datum::Bool(true))))?;
     Ok(cx.setting(name).into())

@@ -174,6 +174,8 @@ pub struct Session {
     has_queried: bool,
     /// The transaction has its own `transaction_deferrable`.
     has_deferrable: bool,
+    /// The message has several statements, which are one block to those that cannot run inside of one.
+    implicit_block: bool,
     savepoints: Vec<NamedSavepoint>,
     statements: FxHashMap<String, Arc<Statement>>,
     /// What `statements` are taken to cost.
@@ -311,6 +313,7 @@ impl Session {
             temporary: Cell::new((false, false)),
             has_queried: false,
             has_deferrable: false,
+            implicit_block: false,
             savepoints: Vec::new(),
             statements: FxHashMap::default(),
             statement_bytes: 0,
