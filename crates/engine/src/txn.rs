@@ -240,6 +240,7 @@ impl Transaction {
             let own = core.id();
             let key = &mut self.keys.1;
             let mut entered = Entries::new();
+            let mut free = Timestamp(0);
             let mut blocked = None;
             let mut refused = None;
             for at in arbiter_first.into_iter().chain((0..handle.indexes.len()).filter(|at| Some(*at) != arbiter_first))
@@ -253,7 +254,7 @@ impl Transaction {
                         break;
                     }
                 };
-                match unique::enter(&self.shard.0.stripes, handle, index, key, has_null, row, own) {
+                match unique::enter(&self.shard.0.stripes, handle, index, key, has_null, row, own, &mut free) {
                     Entered::Done(_) => entered.push(at),
                     other => {
                         blocked = Some((index, other));
@@ -267,6 +268,7 @@ impl Transaction {
                 return Err(error);
             }
             let Some((index, why)) = blocked else {
+                self.note(free);
                 record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
                 return Ok(Step::Ready(InsertOutcome::Inserted(row)));
             };
@@ -327,7 +329,9 @@ impl Transaction {
             Entered::Undecided { holder, row: other } => {
                 let wait = self.wait_for(holder, &handle.store.rows, other)?;
                 let own = self.core.as_ref().expect("a writer has started").id();
-                let again = unique::conflict(&handle.shape, &handle.store.rows, index, &self.keys.1, row, own);
+                let (shape, rows, mut free) = (&handle.shape, &handle.store.rows, Timestamp(0));
+                // Found free, it is entered anew, and what that rests on is noted then.
+                let again = unique::conflict(shape, rows, index, &self.keys.1, row, own, &mut free);
                 if again == Some(Entered::Undecided { holder, row: other }) {
                     return Ok(wait);
                 }
@@ -396,6 +400,7 @@ impl Transaction {
             let mark = core.mark();
             let (before, after) = &mut self.keys;
             let mut differs = false;
+            let mut free = Timestamp(0);
             let mut blocked = None;
             for index in handle.indexes.iter() {
                 before.clear();
@@ -410,7 +415,8 @@ impl Transaction {
                     break;
                 }
                 if look_first && index.desc.unique && !has_null && !after.is_empty() {
-                    let conflict = unique::conflict(&handle.shape, &handle.store.rows, index, after, row, own);
+                    let conflict =
+                        unique::conflict(&handle.shape, &handle.store.rows, index, after, row, own, &mut free);
                     blocked = conflict.map(|conflict| (index, conflict));
                 }
                 if blocked.is_some() {
@@ -431,7 +437,7 @@ impl Transaction {
                     if before == after {
                         continue;
                     }
-                    match unique::enter(&self.shard.0.stripes, handle, index, after, has_null, row, own) {
+                    match unique::enter(&self.shard.0.stripes, handle, index, after, has_null, row, own, &mut free) {
                         // An entry of an older version of this row with the same key stays if this fails.
                         Entered::Done(true) => entered.push(at),
                         Entered::Done(false) => {}
@@ -448,6 +454,7 @@ impl Transaction {
             }
             drop(guard);
             let Some((index, why)) = blocked else {
+                self.note(free);
                 record::update(&mut self.redo, handle.store.id, row, layout, old, tuple);
                 return Ok(Step::Ready(()));
             };
