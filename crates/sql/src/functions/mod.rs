@@ -27,6 +27,7 @@ use std::fmt;
 use base::{Oid, Result};
 use types::Datum;
 
+pub use aggregates::{GROUPING, hypothetical_named};
 pub use entry::{argument_names, wants_types};
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
@@ -350,6 +351,8 @@ pub trait Accumulator: Send {
     fn add(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()>;
     /// The result so far.
     fn finish(&mut self, cx: &dyn EvalContext) -> Result<Datum>;
+    /// Direct arguments of an ordered-set aggregate, and how the rows are sorted; told before the first row.
+    fn direct(&mut self, _values: &[Datum], _order: &[SortedBy]) {}
     /// Takes a row out again that was added; `false` if the state cannot do that.
     fn remove(&mut self, _args: &[Datum]) -> Result<bool> {
         Ok(false)
@@ -358,6 +361,17 @@ pub trait Accumulator: Send {
     fn memory(&self) -> usize {
         64
     }
+}
+
+/// How an ordered-set aggregate's rows are sorted.
+#[derive(Clone, Copy, Debug)]
+pub struct SortedBy {
+    /// Type of the key.
+    pub ty: Oid,
+    /// DESC
+    pub descending: bool,
+    /// NULLS FIRST
+    pub nulls_first: bool,
 }
 
 /// An aggregate function.
