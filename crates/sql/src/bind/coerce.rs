@@ -338,7 +338,7 @@ impl Binder<'_, '_> {
         if types::user::is_domain(to.oid) {
             let (base, typmod) = types::user::base_type(to.oid, to.typmod);
             return match self.coerce_to(value, Ty { oid: base, typmod }, context, location)? {
-                Some(value) => self.to_domain(value, to.oid).map(Some),
+                Some(value) => self.coerce_to_domain(value, to.oid).map(Some),
                 None => Ok(None),
             };
         }

@@ -113,7 +113,7 @@ pub(super) fn default_of(ty: Oid, cx: &BindContext<'_>) -> Option<String> {
 
 impl Binder<'_, '_> {
     /// A value of the type under a domain as one of the domain.
-    pub(super) fn to_domain(&mut self, value: Located, ty: Oid) -> Result<Located> {
+    pub(super) fn coerce_to_domain(&mut self, value: Located, ty: Oid) -> Result<Located> {
         let Located { expr, at } = value;
         let has_checks = chain(self.cx, ty).iter().filter_map(domain_of).any(|d| !d.checks.is_empty());
         if has_checks && super::visit::calls_volatile(&expr) {

@@ -281,12 +281,8 @@ impl<'a> Binder<'a, '_> {
     }
 
     fn misplaced_set(&self, call: &FuncCall) -> base::Error {
-        match self.place() {
-            place => {
-                let message = format!("set-returning functions are not allowed in {}", place.name());
-                self.error(SqlState::FEATURE_NOT_SUPPORTED, message, call.location)
-            }
-        }
+        let message = format!("set-returning functions are not allowed in {}", self.place().name());
+        self.error(SqlState::FEATURE_NOT_SUPPORTED, message, call.location)
     }
 
     /// `typename(x)`

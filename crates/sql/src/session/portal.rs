@@ -493,10 +493,10 @@ impl Session {
     /// # Errors
     /// 55006
     pub(crate) fn check_not_in_use(&self, table: Oid, name: &str, command: &str) -> Result<()> {
-        let reads = |portal: &Box<Portal>| {
+        let reads = |portal: &Portal| {
             portal.execution.is_some() && portal.query().is_ok_and(|q| q.locks.iter().any(|(of, _)| *of == table))
         };
-        if !self.portals.values().any(reads) {
+        if !self.portals.values().any(|portal| reads(portal)) {
             return Ok(());
         }
         let message = format!("cannot {command} \"{name}\" because it is being used by active queries in this session");
