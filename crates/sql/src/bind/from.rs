@@ -42,7 +42,10 @@ pub(super) struct FromItem {
 pub(super) fn table_columns(desc: &TableDesc) -> Vec<RelColumn> {
     let column = |c: &engine_api::ColumnDesc| RelColumn {
         name: if c.dropped { String::new() } else { c.name.clone() },
-        ty: Ty { oid: c.type_oid, typmod: c.typmod },
+        ty: {
+            let (oid, typmod) = types::user::base_type(c.type_oid, c.typmod);
+            Ty { oid, typmod }
+        },
     };
     desc.columns.iter().map(column).collect()
 }

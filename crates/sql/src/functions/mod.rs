@@ -20,6 +20,7 @@ mod session;
 mod sets;
 mod spread;
 mod text;
+mod user;
 mod windows;
 
 use std::fmt;

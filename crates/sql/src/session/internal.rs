@@ -268,6 +268,11 @@ impl Session {
         self.with_binder(|cx| bind::bind_default(text, ty, column, cx)).map(|_| ())
     }
 
+    /// Binds the condition of a domain.
+    pub(crate) fn check_domain_condition(&mut self, text: &str, domain: &engine_api::DomainDesc) -> Result<()> {
+        self.with_binder(|cx| bind::bind_domain_condition(text, domain, cx))
+    }
+
     /// Binds a CHECK condition over a table. Answers the columns it is about.
     pub(crate) fn check_condition(&mut self, text: &str, table: &TableDesc) -> Result<Vec<i16>> {
         let expr = self.with_binder(|cx| bind::bind_check(text, table, cx))?;

@@ -343,7 +343,9 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
     let mut types = Vec::new();
     for node in stmt.argtypes.iter().flatten() {
         if let Node::TypeName(type_name) = node {
-            types.push(crate::bind::bind_column_type(type_name, sql)?.ty.oid);
+            types.push(
+                crate::bind::bind_column_type(type_name, sql, Some((&session.catalog(), &session.identity())))?.ty.oid,
+            );
         }
     }
     let node = stmt.query.as_ref().ok_or_else(|| Error::internal("PREPARE without a statement"))?;

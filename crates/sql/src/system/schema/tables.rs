@@ -310,7 +310,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_enum",
         columns: &[("oid", OID), ("enumtypid", OID), ("enumsortorder", FLOAT4), ("enumlabel", NAME)],
-        rows: empty,
+        rows: kinds::enums,
     },
     SystemRelation {
         oid: Oid(3466),
