@@ -44,6 +44,7 @@ fn is_plain(query: &Query) -> bool {
         && query.ctes.is_empty()
         && !query.from.is_empty()
         && query.group_by.is_empty()
+        && query.grouping_sets.is_empty()
         && query.aggs.is_empty()
         && query.having.is_none()
         && query.limit.is_none()
@@ -368,7 +369,8 @@ fn kept_rels(from: &From, out: &mut Vec<usize>) {
 /// Whether a condition is about nothing but columns that a grouped subquery groups by.
 fn may_push(query: &Query, rel: usize, condition: &Expr) -> bool {
     let RelKind::Subquery { query: inner, lateral: false } = &query.rels[rel].kind else { return false };
-    let grouped = matches!(inner.body, Body::Select) && !inner.group_by.is_empty();
+    // In a set that a column is not grouped by it is NULL.
+    let grouped = matches!(inner.body, Body::Select) && !inner.group_by.is_empty() && inner.grouping_sets.is_empty();
     let has_window = inner.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
     if !grouped || has_window || inner.limit.is_some() || inner.offset.is_some() || inner.distinct.is_some() {
         return false;

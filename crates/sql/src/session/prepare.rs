@@ -1,6 +1,7 @@
 //! From text to a statement that can run: the statement cache, binding and planning, prepared statements by name.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::RowLockMode;
@@ -37,8 +38,11 @@ impl Session {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
         let Some(binding) = &self.binding else { return Ok(None) };
-        let get =
-            |text: &str, types: &[Oid]| self.shared.cache.get(text, types, &binding.key, binding.hash, catalog.version);
+        let shared = &self.shared;
+        let get = |text: &str, types: &[Oid]| {
+            let statement = shared.cache.get(text, types, &binding.key, binding.hash, catalog.version)?;
+            (!statement.is_outdated(shared.statistics())).then_some(statement)
+        };
         // What another session prepared may have parameters; here nothing gives them values.
         if let Some(statement) = get(sql, &[]).filter(|statement| statement.param_types.is_empty()) {
             return Ok(Some((statement, Vec::new())));
@@ -216,6 +220,7 @@ impl Session {
             ir::Statement::Select(query) => query.locking.first().map(|lock| lock_words(lock.mode)),
             _ => None,
         };
+        let planned_at = self.shared.statistics().version();
         let stats = EngineStats { engine: &*self.shared.engine, statistics: self.shared.statistics() };
         // What the parameters are this time is what they are likely to be.
         let settings = self.output_settings();
@@ -247,6 +252,7 @@ impl Session {
                 figures: std::sync::OnceLock::new(),
                 lock_words,
                 refused,
+                planned_at: AtomicU64::new(planned_at),
             }),
             // What was bound to definitions that may be rolled back is good for one run.
             catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version },
@@ -282,7 +288,9 @@ impl Session {
         self.refresh_binding(&catalog);
         if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
             let cache = &self.shared.cache;
-            if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, catalog.version) {
+            if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, catalog.version)
+                && !statement.is_outdated(self.shared.statistics())
+            {
                 if !utility::ends_block(&statement.kind) {
                     self.check_not_failed()?;
                 }
@@ -325,6 +333,7 @@ impl Session {
             || (fresh
                 && statement.is_for(self.role)
                 && statement.is_valid_for(self.shared.engine.catalog_version())
+                && !statement.is_outdated(self.shared.statistics())
                 && !self.has_own_ddl());
         if valid {
             return Ok(statement);

@@ -1,5 +1,6 @@
 //! A statement after parsing and, for queries, binding and planning: what caches, prepared statements and portals share.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::{Error, Oid, Result};
@@ -9,6 +10,7 @@ use rupg_sql::nodes::Node;
 use crate::bind::ResultColumn;
 use crate::monitor::statements::Figures;
 use crate::plan::Plan;
+use crate::statistics::Statistics;
 
 /// A statement ready to run, shared between sessions.
 pub struct Statement {
@@ -54,6 +56,8 @@ pub struct Query {
     pub figures: OnceLock<Arc<Figures>>,
     /// The error of running it, if that is known.
     pub refused: Option<Error>,
+    /// Version of the statistics that its plan is good for. Relaxed: what was planned before is slow at worst.
+    pub planned_at: AtomicU64,
 }
 
 impl Query {
@@ -105,6 +109,20 @@ impl Statement {
     /// Whether it was checked for this role.
     pub fn is_for(&self, role: Oid) -> bool {
         !matches!(&self.kind, Kind::Query(query) if query.role != role)
+    }
+
+    /// Whether its tables have been looked at since it was planned: then there may be a better plan.
+    pub fn is_outdated(&self, statistics: &Statistics) -> bool {
+        let Kind::Query(query) = &self.kind else { return false };
+        let (newest, known) = (statistics.version(), query.planned_at.load(Ordering::Relaxed));
+        if newest == known {
+            return false;
+        }
+        let outdated = statistics.is_newer(query.locks.iter().map(|(table, _)| *table), known);
+        if !outdated {
+            query.planned_at.store(newest, Ordering::Relaxed);
+        }
+        outdated
     }
 
     /// Whether the definitions it was bound to are those of now.
