@@ -257,7 +257,7 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
     Ok(if stmt.kind == K::VAR_RESET { "RESET" } else { "SET" })
 }
 
-fn setting_text(session: &Session, name: &str, args: &List) -> Result<String> {
+pub(super) fn setting_text(session: &Session, name: &str, args: &List) -> Result<String> {
     let list = ["search_path", "datestyle"].iter().any(|n| name.eq_ignore_ascii_case(n));
     let mut parts = Vec::new();
     for node in args.iter().flatten() {
