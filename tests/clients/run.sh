@@ -77,7 +77,7 @@ client() {
     "run_$name"
 }
 
-[ $# -gt 0 ] || set -- psql psycopg sqlalchemy node-postgres pgx pgjdbc
+[ $# -gt 0 ] || set -- psql psycopg asyncpg sqlalchemy node-postgres pgx pgjdbc
 failed=0
 for name in "$@"; do
     echo "$name:"

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use base::{LayoutId, RowId, Timestamp};
+use base::{LayoutId, Oid, RowId, Timestamp};
 use engine_api::{Catalog, CatalogObject, IndexCompiler, PrivilegesDesc, TableDesc, oids};
 use env::World;
 use mvcc::index::OrderedIndex as _;
@@ -115,6 +115,18 @@ impl Replay {
         }
     }
 
+    /// Temporary relations went with the sessions that had them.
+    fn forget_temporary(&mut self) {
+        let schemas = |o: &CatalogObject| matches!(o, CatalogObject::Schema(s) if s.name.starts_with("pg_temp_"));
+        let temporary: Vec<Oid> = self.catalog.objects().filter(|o| schemas(o)).map(|o| o.oid()).collect();
+        let inside = |o: &CatalogObject| temporary.contains(&o.oid()) || temporary.contains(&o.namespace().1);
+        let gone: Vec<Oid> = self.catalog.objects().filter(|o| inside(o)).map(|o| o.oid()).collect();
+        for oid in gone {
+            self.catalog.remove(oid);
+            self.tables.retain(|id, _| id.table != oid);
+        }
+    }
+
     fn put(&mut self, object: CatalogObject) {
         if object.oid().0 & PrivilegesDesc::ATTACHED == 0 {
             self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
@@ -163,6 +175,7 @@ pub(crate) fn open(
     };
     let (log, replayed) = Log::open(world, driver, base::Lsn(0), &mut |record| replay.record(record), on_failure)?;
     let compiler = options.compiler;
+    replay.forget_temporary();
     let Replay { store, catalog, mut tables, sequences, next_oid, .. } = replay;
     store.advance_horizon(replayed.last_ts);
     store.raise_durable(replayed.last_ts);

@@ -169,7 +169,7 @@ impl EvalContext for Nobody {
     fn sequence_state(&self, _: Oid) -> Result<(i64, bool)> {
         unavailable()
     }
-    fn set_setting(&self, _: &str, _: &str, _: bool) -> Result<()> {
+    fn set_setting(&self, _: &str, _: Option<&str>, _: bool) -> Result<()> {
         unavailable()
     }
     fn identity(&self) -> Identity {

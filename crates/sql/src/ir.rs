@@ -58,6 +58,8 @@ pub struct Query {
     pub targets: Vec<Target>,
     /// GROUP BY expressions. Grouped query iff non-empty or `aggs` or `having`.
     pub group_by: Vec<Expr>,
+    /// GROUPING SETS: each the numbers of its `group_by` expressions. Empty: one set of them all.
+    pub grouping_sets: Vec<Vec<usize>>,
     /// Aggregate calls of this level; [`Expr::Agg`] indexes it.
     pub aggs: Vec<AggCall>,
     /// HAVING
@@ -80,6 +82,13 @@ pub struct Query {
     pub of_view: Option<Arc<TableDesc>>,
     /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
     pub current_of: Option<String>,
+}
+
+impl Query {
+    /// Whether its rows are groups of rows, its aggregates aside.
+    pub fn is_grouped(&self) -> bool {
+        !self.group_by.is_empty() || !self.grouping_sets.is_empty() || !self.aggs.is_empty() || self.having.is_some()
+    }
 }
 
 /// A query of a WITH clause: it runs once, at most, for all that refer to it.
@@ -425,8 +434,10 @@ pub struct Locking {
 pub struct AggCall {
     /// Which.
     pub aggregate: &'static Aggregate,
-    /// Arguments; empty for `count(*)`.
+    /// Arguments; empty for `count(*)`. Of an ordered-set aggregate: what it sorts.
     pub args: Vec<Expr>,
+    /// Direct arguments of an ordered-set aggregate, the same for all rows of a group.
+    pub direct: Vec<Expr>,
     /// DISTINCT
     pub distinct: bool,
     /// ORDER BY inside the call: expression, descending, nulls first.

@@ -62,7 +62,7 @@ impl EvalContext for Nobody {
     fn sequence_state(&self, _: Oid) -> Result<(i64, bool)> {
         Err(Error::internal("nobody has sequences"))
     }
-    fn set_setting(&self, _: &str, _: &str, _: bool) -> Result<()> {
+    fn set_setting(&self, _: &str, _: Option<&str>, _: bool) -> Result<()> {
         Ok(())
     }
     fn identity(&self) -> Identity {

@@ -65,7 +65,7 @@ impl EvalContext for Session {
     fn sequence_state(&self, _: Oid) -> Result<(i64, bool)> {
         absent()
     }
-    fn set_setting(&self, _: &str, _: &str, _: bool) -> Result<()> {
+    fn set_setting(&self, _: &str, _: Option<&str>, _: bool) -> Result<()> {
         absent()
     }
     fn identity(&self) -> Identity {

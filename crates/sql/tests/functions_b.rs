@@ -96,8 +96,8 @@ impl EvalContext for Still {
     fn sequence_state(&self, _: Oid) -> Result<(i64, bool)> {
         Ok((7, true))
     }
-    fn set_setting(&self, name: &str, value: &str, _: bool) -> Result<()> {
-        self.changed.borrow_mut().push((name.into(), value.into()));
+    fn set_setting(&self, name: &str, value: Option<&str>, _: bool) -> Result<()> {
+        self.changed.borrow_mut().push((name.into(), value.unwrap_or_default().into()));
         Ok(())
     }
     fn identity(&self) -> Identity {

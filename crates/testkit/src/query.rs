@@ -1,6 +1,8 @@
 //! Random queries that are right by construction: every expression has a type, every order is total, and nothing can
 //! overflow or divide by zero, so that two servers must agree on every row.
 
+mod shapes;
+
 use crate::random::Random;
 
 /// Statements that make the tables `r`, `s` and `t` with a few dozen rows each, NULLs and duplicates among them.
@@ -42,18 +44,24 @@ enum Kind {
     Date,
 }
 
+/// A column of each kind.
+const COLUMN_OF: [&str; 5] = ["j", "n", "x", "b", "d"];
+
 const KINDS: [Kind; 5] = [Kind::Int, Kind::Numeric, Kind::Text, Kind::Bool, Kind::Date];
 
 /// A query over the tables of [`tables`].
 pub fn query(random: &mut Random) -> String {
-    let mut writer = Writer { random, scope: Vec::new() };
-    writer.select()
+    let tables = TABLES.iter().map(|table| (*table).to_owned()).collect();
+    let mut writer = Writer { random, scope: Vec::new(), tables };
+    writer.statement()
 }
 
 struct Writer<'a> {
     random: &'a mut Random,
     /// Aliases that may be named.
     scope: Vec<String>,
+    /// Tables, and queries of WITH that have their columns.
+    tables: Vec<String>,
 }
 
 impl Writer<'_> {
@@ -100,7 +108,7 @@ impl Writer<'_> {
 
     fn table(&mut self) -> String {
         let alias = format!("q{}", self.scope.len());
-        let table = self.pick(&TABLES);
+        let table = self.any_table();
         let text = match self.below(8) {
             0 => format!("(SELECT * FROM {table} WHERE i < {}) AS {alias}", self.below(10)),
             1 => format!("(SELECT DISTINCT i, j, n, x, b, d FROM {table}) AS {alias}"),
@@ -143,7 +151,12 @@ impl Writer<'_> {
 
     fn aggregate(&mut self) -> String {
         let filter = if self.below(5) == 0 { format!(" FILTER (WHERE {})", self.boolean(1)) } else { String::new() };
-        let call = match self.below(7) {
+        let call = match self.below(12) {
+            7 => format!("sum(DISTINCT {})", self.column(Kind::Int)),
+            8 => format!("array_agg({0} ORDER BY {0} DESC)", self.column(Kind::Int)),
+            9 => format!("percentile_disc(0.{}) WITHIN GROUP (ORDER BY {})", self.below(10), self.column(Kind::Int)),
+            10 => format!("mode() WITHIN GROUP (ORDER BY {})", self.column(Kind::Date)),
+            11 => format!("rank({}) WITHIN GROUP (ORDER BY {})", self.below(20), self.column(Kind::Int)),
             0 => self.count(),
             1 => format!("sum({})", self.of(Kind::Int, 1)),
             2 => format!("avg({})", self.of(Kind::Numeric, 1)),
@@ -201,7 +214,12 @@ impl Writer<'_> {
         if depth == 0 || self.below(3) == 0 {
             return if self.below(4) == 0 { self.literal(kind) } else { self.column(kind) };
         }
-        match self.below(8) {
+        match self.below(9) {
+            8 if kind != Kind::Bool => {
+                let (table, column) = (self.pick(&TABLES), COLUMN_OF[kind as usize]);
+                let (name, outer) = (self.pick(&["min", "max"]), self.column(Kind::Int));
+                format!("(SELECT {name}(q.{column}) FROM {table} AS q WHERE q.i = {outer})")
+            }
             0 => format!("coalesce({}, {})", self.of(kind, depth - 1), self.of(kind, depth - 1)),
             1 => format!(
                 "CASE WHEN {} THEN {} ELSE {} END",

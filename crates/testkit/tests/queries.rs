@@ -5,7 +5,7 @@
 use testkit::{Connection, Event, Random, Reply, Target, query};
 
 const ROUNDS: u64 = 3;
-const QUERIES: u64 = 100;
+const QUERIES: u64 = 1000;
 
 /// More than that says nothing new.
 const SHOWN: usize = 10;

@@ -40,6 +40,8 @@ async def types(conn):
     assert [(a.name, a.type.name) for a in statement.get_attributes()] == [("c0", "int4"), ("c3", "text")]
     for _ in range(3):
         assert tuple(await statement.fetchrow(7)) == (7, "täxt")
+    # A type that the driver does not know is looked up in the catalog.
+    assert tuple(await conn.fetchval("SELECT ROW(1, 'a'::text, NULL::int)")) == (1, "a", None)
 
 
 async def transactions(conn):

@@ -69,7 +69,7 @@ impl<'a> Binder<'a, '_> {
             Node::SetToDefault(d) => {
                 Err(self.error(SqlState::SYNTAX_ERROR, "DEFAULT is not allowed in this context", d.location))
             }
-            Node::GroupingFunc(g) => Err(self.unsupported("GROUPING is not supported", g.location)),
+            Node::GroupingFunc(g) => self.grouping_call(g),
             Node::NamedArgExpr(n) => Err(self.unsupported("named arguments are not supported", n.location)),
             Node::CurrentOfExpr(_) => Err(self.unsupported("WHERE CURRENT OF is not supported", -1)),
             other => Err(self.unsupported("this kind of expression is not supported", location(other))),

@@ -138,6 +138,10 @@ impl<'a> Binder<'a, '_> {
                 None => match schema {
                     "pg_catalog" => vec![oids::SCHEMA_PG_CATALOG],
                     "information_schema" => vec![oids::SCHEMA_INFORMATION_SCHEMA],
+                    "pg_temp" => {
+                        let own = |s: &Oid| crate::ddl::temporary::is_temporary(&catalog, *s);
+                        self.cx.identity.search_path.iter().copied().filter(own).collect()
+                    }
                     _ => Vec::new(),
                 },
             },
@@ -154,6 +158,12 @@ impl<'a> Binder<'a, '_> {
             }
             let Some(object) = catalog.relation(schema, name) else { continue };
             return match &**object {
+                CatalogObject::Table(desc)
+                    if desc.persistence == engine_api::Persistence::Temporary
+                        && !self.cx.identity.search_path.contains(&desc.schema) =>
+                {
+                    Err(base::Error::unsupported("cannot access temporary tables of other sessions"))
+                }
                 CatalogObject::Table(_) => {
                     self.relation_of(var, object).ok_or_else(|| base::Error::internal("a table that is none"))
                 }

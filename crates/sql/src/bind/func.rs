@@ -209,7 +209,7 @@ impl<'a> Binder<'a, '_> {
             return self.window_call(call, over, at);
         }
         if call.agg_within_group {
-            return Err(self.unsupported("ordered-set aggregates are not supported", call.location));
+            return self.ordered_set_call(call, at);
         }
         let mentions = self.scopes.iter().map(|s| s.mentions.len()).collect::<Vec<_>>();
         let named = call.args.iter().flatten().any(|n| matches!(n, Node::NamedArgExpr(_)));
@@ -397,6 +397,7 @@ impl<'a> Binder<'a, '_> {
         call: &'a FuncCall,
         mentions: &[usize],
     ) -> Result<Expr> {
+        self.check_within_group(aggregate, call)?;
         let name = strings(&call.funcname).join(".");
         if call.args.is_empty() && !call.agg_star && aggregate.args.is_empty() {
             let message = format!("{name}(*) must be used to call a parameterless aggregate function");
@@ -419,7 +420,14 @@ impl<'a> Binder<'a, '_> {
         if call.agg_distinct {
             self.check_distinct_aggregate(call, &args, &order_by)?;
         }
-        let mut agg = AggCall { aggregate, args, distinct: call.agg_distinct, order_by, filter, ty };
+        let direct = Vec::new();
+        let agg = AggCall { aggregate, args, direct, distinct: call.agg_distinct, order_by, filter, ty };
+        self.add_aggregate(agg, call, mentions)
+    }
+
+    /// Gives an aggregate call to the query level it belongs to; `mentions` is how many columns had been named before it.
+    pub(super) fn add_aggregate(&mut self, mut agg: AggCall, call: &FuncCall, mentions: &[usize]) -> Result<Expr> {
+        let ty = agg.ty;
         let level = self.aggregate_level(&mut agg, call)?;
         let index = self.scopes.len() - 1 - level;
         self.check_aggregate_place(index, call)?;

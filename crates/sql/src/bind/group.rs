@@ -2,39 +2,13 @@
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{ConstraintKind, TableLockMode};
-use rupg_sql::nodes::Node;
 
 use super::Binder;
-use super::scope::Place;
 use super::visit::{children, query_parts, same};
 use crate::ir::{Column, Expr, Query, Rel, RelKind};
 
-impl<'a> Binder<'a, '_> {
-    /// GROUP BY.
-    pub(super) fn group_by(&mut self, list: &'a [Option<Node>], query: &mut Query, at: &mut Vec<i32>) -> Result<()> {
-        for node in list.iter().flatten() {
-            if let Node::GroupingSet(set) = node {
-                return Err(self.unsupported("GROUPING SETS, ROLLUP and CUBE are not supported", set.location));
-            }
-            let before = query.targets.len();
-            let (target, item_at) = self.find_target(node, query, at, Place::GroupBy)?;
-            let expr = query.targets[target].expr.clone();
-            self.check_groupable(&expr, item_at)?;
-            if self.has_own_aggregate(&expr) {
-                let message = "aggregate functions are not allowed in GROUP BY";
-                return Err(self.error(SqlState::GROUPING_ERROR, message, at.get(target).copied().unwrap_or(-1)));
-            }
-            if !query.group_by.iter().any(|g| same(g, &expr)) {
-                query.group_by.push(expr);
-            }
-            // Grouping needs no target of its own.
-            query.targets.truncate(before);
-            at.truncate(before);
-        }
-        Ok(())
-    }
-
-    fn has_own_aggregate(&self, expr: &Expr) -> bool {
+impl Binder<'_, '_> {
+    pub(super) fn has_own_aggregate(&self, expr: &Expr) -> bool {
         let mut found = false;
         super::visit::walk(expr, 0, &mut |e, depth| {
             found |= matches!(e, Expr::Agg { level, .. } if *level == depth);
@@ -44,16 +18,18 @@ impl<'a> Binder<'a, '_> {
 
     /// `parseCheckAggregates`
     pub(super) fn check_grouping(&mut self, query: &Query) -> Result<()> {
-        let grouped = !query.group_by.is_empty() || !self.scope().aggs.is_empty() || query.having.is_some();
+        let grouped = query.is_grouped() || !self.scope().aggs.is_empty();
+        self.check_groupings(query)?;
         if !grouped {
             return Ok(());
         }
         let mut check = GroupCheck { groups: &query.group_by, found: None, in_subquery: false, windows: Vec::new() };
         let mut cleared: Vec<usize> = Vec::new();
         let windows: Vec<Expr> = self.scope().rels.iter().flat_map(window_parts).cloned().collect();
+        let direct: Vec<Expr> = self.scope().aggs.iter().flat_map(|agg| &agg.direct).cloned().collect();
         let is_window: Vec<bool> = self.scope().rels.iter().map(|rel| matches!(rel.kind, RelKind::Window(_))).collect();
         check.windows = is_window;
-        for expr in query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(&windows) {
+        for expr in query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(&windows).chain(&direct) {
             loop {
                 check.found = None;
                 check.ungrouped(expr, 0, &cleared);
@@ -80,9 +56,9 @@ impl<'a> Binder<'a, '_> {
         let Some(key) = key else { return false };
         let grouped = |number: &i16| {
             let wanted = *number as usize - 1;
-            query
-                .group_by
-                .iter()
+            let in_all = |i: usize| query.grouping_sets.iter().all(|set| set.contains(&i));
+            let all = query.group_by.iter().enumerate().filter(|(i, _)| in_all(*i));
+            all.map(|(_, g)| g)
                 .any(|g| matches!(g, Expr::Column(c) if c.level == 0 && c.rel == rel && c.column == wanted))
         };
         let determined = key.iter().all(grouped);

@@ -119,6 +119,8 @@ pub(super) struct Scope<'a> {
     pub(super) items: Vec<Item>,
     /// Aggregates that belong to this level.
     pub(super) aggs: Vec<AggCall>,
+    /// Calls of GROUPING: which aggregate, and where its arguments are.
+    pub(super) groupings: Vec<(usize, Vec<i32>)>,
     /// The WINDOW clause.
     pub(super) windows: &'a [Option<Node>],
     /// Where the first of them is.
@@ -153,6 +155,7 @@ impl Scope<'_> {
             lateral_active: false,
             ctes: Vec::new(),
             recursive_ctes: false,
+            groupings: Vec::new(),
             windows: &[],
             first_aggregate: -1,
             visible_ctes: 0,

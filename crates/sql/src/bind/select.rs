@@ -113,7 +113,7 @@ impl<'a> Binder<'a, '_> {
             // As late as this, so that other uses of a parameter decide its type.
             self.settle_targets(&mut query, &at)?;
         }
-        self.group_by(&select.groupClause, &mut query, &mut at)?;
+        self.group_by(&select.groupClause, select.groupDistinct, &mut query, &mut at)?;
         self.distinct(&select.distinctClause, &mut query, &mut at)?;
         self.limit(select, &mut query)?;
         self.check_windows()?;
@@ -124,7 +124,7 @@ impl<'a> Binder<'a, '_> {
             let message = "aggregate functions are not allowed in a recursive query's recursive term";
             return Err(self.error(SqlState::INVALID_RECURSION, message, at));
         }
-        let grouped = !query.group_by.is_empty() || !self.scope().aggs.is_empty() || query.having.is_some();
+        let grouped = query.is_grouped() || !self.scope().aggs.is_empty();
         if let (Some(call), true) = (set_call, grouped) {
             let message = "set-returning functions in the select list of a grouped query are not supported";
             return Err(self.unsupported(message, call));
@@ -319,7 +319,7 @@ impl<'a> Binder<'a, '_> {
         for node in select.lockingClause.iter().flatten() {
             let Node::LockingClause(clause) = node else { continue };
             let name = clause_name(clause.strength);
-            let grouped = !query.group_by.is_empty();
+            let grouped = !query.group_by.is_empty() || !query.grouping_sets.is_empty();
             let obstacle = [
                 (query.distinct.is_some(), "DISTINCT clause"),
                 (grouped, "GROUP BY clause"),

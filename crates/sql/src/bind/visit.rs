@@ -217,6 +217,7 @@ macro_rules! walkers {
         /// Calls `f` on each expression of an aggregate call.
         pub(crate) fn $agg(agg: &$($mutable)? AggCall, f: &mut dyn FnMut(&$($mutable)? Expr)) {
             agg.args.$iter().for_each(&mut *f);
+            agg.direct.$iter().for_each(&mut *f);
             for (expr, _, _) in agg.order_by.$iter() {
                 f(expr);
             }
@@ -475,6 +476,8 @@ pub(super) fn same_aggregate(a: &AggCall, b: &AggCall) -> bool {
         && a.distinct == b.distinct
         && a.ty == b.ty
         && same_filter
+        && a.direct.len() == b.direct.len()
+        && a.direct.iter().zip(&b.direct).all(|(x, y)| same(x, y))
         && a.args.len() == b.args.len()
         && a.args.iter().zip(&b.args).all(|(x, y)| same(x, y))
         && a.order_by.len() == b.order_by.len()

@@ -2,8 +2,8 @@
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{
-    Catalog, CatalogObject, ConstraintDesc, ConstraintKind, ForeignKeyAction, IndexDesc, IndexKey, TableDesc,
-    TableLockMode,
+    Catalog, CatalogObject, ConstraintDesc, ConstraintKind, ForeignKeyAction, IndexDesc, IndexKey, Persistence,
+    TableDesc, TableLockMode,
 };
 use rupg_sql::nodes::{ConstrType, Constraint};
 
@@ -249,6 +249,12 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
     }
     let referenced = cx.locked_table(target, TableLockMode::ShareRowExclusive).await?;
+    let kinds = (table.persistence == Persistence::Temporary, referenced.persistence == Persistence::Temporary);
+    if kinds.0 != kinds.1 {
+        let kind = if kinds.0 { "temporary" } else { "permanent" };
+        let message = format!("constraints on {kind} tables may reference only {kind} tables");
+        return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
     let columns = match p.column {
         Some(number) => vec![number],
         None => column_numbers(

@@ -5,7 +5,7 @@ use engine_api::{CatalogObject, ColumnDesc, TableDesc, TableKind};
 use rupg_sql::nodes::{CreateTableAsStmt, InsertStmt, IntoClause, Node, ObjectType, RangeVar, SelectStmt};
 
 use super::Cx;
-use super::create_table::{layout_of, storage_options};
+use super::create_table::{layout_of, on_commit, persistence, storage_options};
 use super::names::strings;
 
 pub(super) async fn create_table_as(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
@@ -35,7 +35,7 @@ fn take_into(select: &mut SelectStmt) -> Option<Box<IntoClause>> {
 
 async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_exists: bool) -> Result<String> {
     let name = into.rel.as_deref().ok_or_else(|| Error::internal("CREATE TABLE AS without a name"))?;
-    let schema = cx.creation_schema(name)?;
+    let schema = cx.creation_schema(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, if_not_exists)? {
         return Ok("CREATE TABLE AS".to_string());
@@ -46,6 +46,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_
     if names.len() > columns.len() {
         return Err(Error::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));
     }
+    let temporary = super::temporary::is_temporary(&cx.catalog(), schema);
     let mut table = TableDesc {
         oid: cx.allocate(),
         schema,
@@ -59,8 +60,8 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_
         comments: Default::default(),
         storage: 1,
         view: None,
-        persistence: Default::default(),
-        on_commit: Default::default(),
+        persistence: persistence(name.relpersistence, temporary),
+        on_commit: on_commit(cx, into.onCommit, temporary)?,
     };
     for (i, column) in columns.iter().enumerate() {
         let name = names.get(i).unwrap_or(&column.name);

@@ -1,12 +1,14 @@
 //! CREATE TABLE.
 
 use base::{Error, LayoutId, Result, SqlState};
-use engine_api::{CatalogObject, ColumnDesc, Identity, LayoutDesc, LayoutField, TableDesc, TableKind};
+use engine_api::{
+    CatalogObject, ColumnDesc, Identity, LayoutDesc, LayoutField, OnCommit, Persistence, TableDesc, TableKind,
+};
 use rupg_sql::nodes::{ColumnDef, ConstrType, Constraint, CreateStmt, Node, OnCommitAction};
 
 use super::constraint::{Pending, add_constraints};
 use super::names::{expression_after, free_relation_name, parenthesised_after, quote};
-use super::{Cx, like, sequence};
+use super::{Cx, like, sequence, temporary};
 use crate::bind::{self, ColumnType};
 use crate::session::text_of;
 
@@ -28,7 +30,7 @@ pub(super) struct NewColumn {
 pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&'static str> {
     refuse_unsupported(stmt)?;
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE TABLE without a name"))?;
-    let schema = cx.creation_schema(name).map_err(|e| match e.code() {
+    let schema = cx.creation_schema(name).await.map_err(|e| match e.code() {
         SqlState::INVALID_SCHEMA_NAME => e.at_byte(cx.sql, name.location),
         _ => e,
     })?;
@@ -36,6 +38,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     if !cx.check_free(schema, &relname, stmt.if_not_exists)? {
         return Ok("CREATE TABLE");
     }
+    let temporary = temporary::is_temporary(&cx.catalog(), schema);
     let mut table = TableDesc {
         oid: cx.allocate(),
         schema,
@@ -49,8 +52,8 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         comments: Default::default(),
         storage: 1,
         view: None,
-        persistence: Default::default(),
-        on_commit: Default::default(),
+        persistence: persistence(name.relpersistence, temporary),
+        on_commit: on_commit(cx, stmt.oncommit, temporary)?,
     };
     let mut pending: Vec<Pending> = Vec::new();
     let mut serials: Vec<(i16, base::Oid, Vec<Option<Node>>)> = Vec::new();
@@ -99,6 +102,33 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     Ok("CREATE TABLE")
 }
 
+/// How long the rows of a relation live that is made with this mark.
+pub(super) fn persistence(mark: u8, temporary: bool) -> Persistence {
+    match mark {
+        _ if temporary => Persistence::Temporary,
+        b'u' => Persistence::Unlogged,
+        _ => Persistence::Permanent,
+    }
+}
+
+/// What ON COMMIT says.
+pub(super) fn on_commit(cx: &mut Cx<'_>, action: OnCommitAction, temporary: bool) -> Result<OnCommit> {
+    let action = match action {
+        OnCommitAction::ONCOMMIT_NOOP => return Ok(OnCommit::Preserve),
+        OnCommitAction::ONCOMMIT_DELETE_ROWS => OnCommit::Delete,
+        OnCommitAction::ONCOMMIT_DROP => OnCommit::Drop,
+        _ => OnCommit::Preserve,
+    };
+    if !temporary {
+        let message = "ON COMMIT can only be used on temporary tables";
+        return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
+    if action != OnCommit::Preserve {
+        cx.session.note_on_commit();
+    }
+    Ok(action)
+}
+
 fn refuse_unsupported(stmt: &CreateStmt) -> Result<()> {
     let what = if !stmt.inhRelations.is_empty() || stmt.partbound.is_some() {
         "table inheritance is"
@@ -106,8 +136,6 @@ fn refuse_unsupported(stmt: &CreateStmt) -> Result<()> {
         "partitioned tables are"
     } else if stmt.ofTypename.is_some() {
         "typed tables are"
-    } else if stmt.oncommit != OnCommitAction::ONCOMMIT_NOOP {
-        "ON COMMIT is"
     } else {
         return Ok(());
     };

@@ -13,7 +13,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
     let into = stmt.into.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;
     let name = into.rel.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;
     let node = stmt.query.as_ref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a query"))?;
-    let schema = cx.creation_schema(name)?;
+    let schema = cx.creation_schema(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, stmt.if_not_exists)? {
         return Ok("CREATE MATERIALIZED VIEW".to_string());

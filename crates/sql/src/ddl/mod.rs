@@ -30,6 +30,7 @@ mod role;
 mod role_settings;
 mod sequence;
 mod set_schema;
+pub(crate) mod temporary;
 mod truncate;
 mod view;
 
@@ -253,8 +254,9 @@ impl Cx<'_> {
     }
 
     fn schema_named(&self, catalog: &Catalog, name: &str) -> Result<SchemaDesc> {
+        let own = (name == "pg_temp").then(|| self.session.temporary_schema_name());
         catalog
-            .schema(self.database(), name)
+            .schema(self.database(), own.as_deref().unwrap_or(name))
             .cloned()
             .ok_or_else(|| Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist")))
     }
@@ -279,22 +281,42 @@ impl Cx<'_> {
     /// The schema in which a new relation of this name is made.
     ///
     /// # Errors
-    /// 3F000 without a usable schema; 42501 for the system schemas; 0A000 for temporary relations.
-    pub fn creation_schema(&mut self, name: &RangeVar) -> Result<Oid> {
-        if name.relpersistence == b't' {
-            return Err(Error::unsupported("temporary tables are not supported"));
+    /// 3F000 without a usable schema; 42501 for the system schemas; 42P16 for temporary relations elsewhere.
+    pub async fn creation_schema(&mut self, name: &RangeVar) -> Result<Oid> {
+        match self.permanent_schema(name)? {
+            Some(schema) => Ok(schema),
+            None => temporary::schema(self).await,
         }
+    }
+
+    /// [`Cx::creation_schema`] of a permanent relation; `None` for a temporary one, whose schema may have to be made.
+    pub fn permanent_schema(&mut self, name: &RangeVar) -> Result<Option<Oid>> {
         let catalog = self.catalog();
+        let own = self.session.temporary_schema_name();
+        let given = name.schemaname.as_deref();
+        let in_own = given.is_some_and(|s| s == "pg_temp" || s == own);
+        if name.relpersistence == b't' || in_own {
+            if given.is_some() && !in_own {
+                let message = "cannot create temporary relation in non-temporary schema";
+                return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message).at_byte(self.sql, name.location));
+            }
+            return Ok(None);
+        }
         let schema = match &name.schemaname {
             Some(schema) => self.schema_named(&catalog, schema)?.oid,
             None => {
                 let path = self.session.search_path(&catalog);
                 let system = [oids::SCHEMA_PG_CATALOG, oids::SCHEMA_INFORMATION_SCHEMA];
-                path.into_iter().find(|s| !system.contains(s)).ok_or_else(|| {
+                let usable = |s: &Oid| !system.contains(s) && !temporary::is_temporary(&catalog, *s);
+                path.into_iter().find(usable).ok_or_else(|| {
                     Error::new(SqlState::INVALID_SCHEMA_NAME, "no schema has been selected to create in")
                 })?
             }
         };
+        if temporary::is_temporary(&catalog, schema) {
+            let message = "cannot create relations in temporary schemas of other sessions";
+            return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
+        }
         if ![oids::SCHEMA_PG_CATALOG, oids::SCHEMA_INFORMATION_SCHEMA].contains(&schema) {
             rights::require_schema(self, schema, Privileges::CREATE)?;
         }
@@ -306,7 +328,7 @@ impl Cx<'_> {
             )
             .detail("System catalog modifications are currently disallowed."));
         }
-        Ok(schema)
+        Ok(Some(schema))
     }
 
     /// Whether a new relation may take the name. `false` with IF NOT EXISTS and a notice when it is taken.

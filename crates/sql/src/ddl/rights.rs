@@ -137,7 +137,7 @@ fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<()> {
 fn references(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<()> {
     let name = stmt.relation.as_deref();
     if let Some(name) = name
-        && let Err(error) = cx.creation_schema(name)
+        && let Err(error) = cx.permanent_schema(name)
         && error.code() == SqlState::INSUFFICIENT_PRIVILEGE
     {
         return Err(error.at_byte(cx.sql, name.location));

@@ -46,7 +46,7 @@ fn type_min(ty: Oid) -> i64 {
 
 pub(super) async fn create_sequence(cx: &mut Cx<'_>, stmt: &CreateSeqStmt) -> Result<&'static str> {
     let name = stmt.sequence.as_deref().ok_or_else(|| Error::internal("CREATE SEQUENCE without a name"))?;
-    let schema = cx.creation_schema(name)?;
+    let schema = cx.creation_schema(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, stmt.if_not_exists)? {
         return Ok("CREATE SEQUENCE");

@@ -28,6 +28,11 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
     let catalog = cx.catalog();
     let schema = stmt.newschema.as_deref().unwrap_or_default();
     let schema = cx.schema_named(&catalog, schema)?.oid;
+    if super::temporary::is_temporary(&catalog, schema)
+        || super::temporary::is_temporary(&catalog, object.namespace().1)
+    {
+        return Err(Error::unsupported("cannot move objects into or out of temporary schemas"));
+    }
     match &*object {
         CatalogObject::Table(table) => {
             cx.lock(table.oid, TableLockMode::AccessExclusive).await?;

@@ -20,7 +20,7 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
         cx.notice(SqlState::SUCCESSFUL_COMPLETION, message);
         name.relpersistence = b't';
     }
-    let schema = cx.creation_schema(&name)?;
+    let schema = cx.creation_schema(&name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     let existing = cx.catalog().relation(schema, relname).cloned();
     let replaced = match existing.as_deref() {

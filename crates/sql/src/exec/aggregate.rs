@@ -9,7 +9,7 @@ use types::Datum;
 use super::rows::{KeyTable, RowStore};
 use super::sort::compare_keys;
 use super::{Cx, Next, Operator, operator};
-use crate::functions::Accumulator;
+use crate::functions::{Accumulator, SortedBy};
 use crate::plan::{AggregateCall, AggregateNode, SortSlot};
 
 /// Rough bytes of the state of one aggregate of one group.
@@ -49,6 +49,18 @@ impl State {
             kept: Vec::new(),
             charged: STATE_BYTES,
         }
+    }
+
+    /// A state of an ordered-set aggregate learns its direct arguments from the first row of its group.
+    fn begin(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+        if call.aggregate.ordered_set {
+            let values = call.direct.iter().map(|code| code.eval(cx, frame)).collect::<Result<Vec<_>>>()?;
+            let by =
+                |&(_, ty, descending, nulls_first): &(_, Oid, bool, bool)| SortedBy { ty, descending, nulls_first };
+            let order: Vec<SortedBy> = call.order.iter().map(by).collect();
+            self.accumulator.direct(&values, &order);
+        }
+        Ok(())
     }
 
     fn add(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
@@ -109,7 +121,9 @@ impl State {
 
 impl Aggregate {
     pub fn new(node: &Arc<AggregateNode>) -> Aggregate {
-        let types: Vec<Oid> = node.keys.iter().map(|(_, _, ty)| *ty).collect();
+        // The number of a grouping set is a key before all others.
+        let number = (!node.sets.is_empty()).then_some(types::oid::INT4);
+        let types: Vec<Oid> = number.into_iter().chain(node.keys.iter().map(|(_, _, ty)| *ty)).collect();
         Aggregate {
             input: operator(&node.input),
             keys: KeyTable::new(&types),
@@ -128,19 +142,38 @@ impl Aggregate {
         for (code, ..) in &node.keys {
             self.key.push(code.eval(cx, frame)?);
         }
+        if !node.sets.is_empty() {
+            let key = std::mem::take(&mut self.key);
+            for set in 0..node.sets.len() {
+                self.key = in_set(node, set, &key);
+                let group = self.group(node, cx, frame)?;
+                self.add_to(group, node, cx, frame)?;
+            }
+            self.key = key;
+            return Ok(());
+        }
         let group = if node.keys.is_empty() {
             if self.groups == 0 {
                 self.new_group(node, cx, frame)?;
             }
             0
         } else {
-            let (number, new) = self.keys.insert(&self.key);
-            if new {
-                cx.run.charge(self.keys.entry_bytes())?;
-                self.new_group(node, cx, frame)?;
-            }
-            number
+            self.group(node, cx, frame)?
         };
+        self.add_to(group, node, cx, frame)
+    }
+
+    /// The group of the key.
+    fn group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<usize> {
+        let (number, new) = self.keys.insert(&self.key);
+        if new {
+            cx.run.charge(self.keys.entry_bytes())?;
+            self.new_group(node, cx, frame)?;
+        }
+        Ok(number)
+    }
+
+    fn add_to(&mut self, group: usize, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
         let first = group * node.calls.len();
         for (state, call) in self.states[first..].iter_mut().zip(&node.calls) {
             state.add(call, cx, frame)?;
@@ -151,8 +184,34 @@ impl Aggregate {
     fn new_group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
         let bytes = self.carried.push(frame, &node.carried);
         cx.run.charge(bytes + node.calls.len() * STATE_BYTES)?;
+        let from = self.states.len();
         self.states.extend(node.calls.iter().map(State::new));
+        for (state, call) in self.states[from..].iter_mut().zip(&node.calls) {
+            state.begin(call, cx, frame)?;
+        }
         self.groups += 1;
+        Ok(())
+    }
+}
+
+/// A key in a grouping set: the set's number, the values of its keys, NULL for the others.
+fn in_set(node: &AggregateNode, set: usize, key: &[Datum]) -> Vec<Datum> {
+    let of = |(i, value): (usize, &Datum)| if node.sets[set].contains(&i) { value.clone() } else { Datum::Null };
+    std::iter::once(Datum::Int4(set as i32)).chain(key.iter().enumerate().map(of)).collect()
+}
+
+impl Aggregate {
+    /// An empty grouping set has one group, even of no rows.
+    fn add_empty_sets(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+        for set in (0..node.sets.len()).filter(|set| node.sets[*set].is_empty()) {
+            self.key = in_set(node, set, &vec![Datum::Null; node.keys.len()]);
+            if self.keys.find(&self.key).is_none() {
+                for &slot in &node.carried {
+                    frame[slot as usize] = Datum::Null;
+                }
+                self.group(node, cx, frame)?;
+            }
+        }
         Ok(())
     }
 }
@@ -164,7 +223,9 @@ impl Operator for Aggregate {
             match self.input.next(cx, frame)? {
                 Next::Row => self.add(&node, cx, frame)?,
                 Next::Done => {
-                    if node.keys.is_empty() && self.groups == 0 {
+                    if !node.sets.is_empty() {
+                        self.add_empty_sets(&node, cx, frame)?;
+                    } else if node.keys.is_empty() && self.groups == 0 {
                         // No row at all: one group whose columns are NULL.
                         for &slot in &node.carried {
                             frame[slot as usize] = Datum::Null;
@@ -185,7 +246,20 @@ impl Operator for Aggregate {
         let group = self.at;
         self.at += 1;
         self.carried.restore(group, frame, &node.carried);
-        if !node.keys.is_empty() {
+        if !node.sets.is_empty() {
+            let [Datum::Int4(set), key @ ..] = self.keys.key(group) else { return Ok(Next::Done) };
+            for ((_, slot, _), value) in node.keys.iter().zip(key) {
+                frame[*slot as usize] = value.clone();
+            }
+            let set = &node.sets[*set as usize];
+            for (slot, keys) in &node.groupings {
+                let bits = keys.iter().fold(0, |bits, key| bits << 1 | i32::from(!set.contains(key)));
+                frame[*slot as usize] = Datum::Int4(bits);
+            }
+        } else if !node.keys.is_empty() {
+            for (slot, _) in &node.groupings {
+                frame[*slot as usize] = Datum::Int4(0);
+            }
             for ((_, slot, _), value) in node.keys.iter().zip(self.keys.key(group)) {
                 frame[*slot as usize] = value.clone();
             }

@@ -5,6 +5,7 @@
 
 mod collect;
 mod extremes;
+mod ordered;
 mod pairs;
 mod statistics;
 
@@ -130,11 +131,35 @@ pub(super) static AGGREGATES: &[Aggregate] = &[
     agg(2721, "var_pop", &[FLOAT4], FLOAT8, statistics::var_pop),
     agg(2722, "var_pop", &[FLOAT8], FLOAT8, statistics::var_pop),
     agg(2723, "var_pop", &[NUMERIC], NUMERIC, statistics::var_pop),
+    agg(3972, "percentile_disc", &[FLOAT8, ANYELEMENT], ANYELEMENT, ordered::percentile_disc).sorting(),
+    agg(3978, "percentile_disc", &[FLOAT8_ARRAY, ANYELEMENT], ANYARRAY, ordered::percentile_disc).sorting(),
+    agg(3974, "percentile_cont", &[FLOAT8, FLOAT8], FLOAT8, ordered::percentile_cont).sorting(),
+    agg(3976, "percentile_cont", &[FLOAT8, INTERVAL], INTERVAL, ordered::percentile_cont).sorting(),
+    agg(3980, "percentile_cont", &[FLOAT8_ARRAY, FLOAT8], FLOAT8_ARRAY, ordered::percentile_cont).sorting(),
+    agg(3982, "percentile_cont", &[FLOAT8_ARRAY, INTERVAL], INTERVAL_ARRAY, ordered::percentile_cont).sorting(),
+    agg(3984, "mode", &[ANYELEMENT], ANYELEMENT, ordered::mode).sorting(),
     agg(3175, "json_agg", &[ANYELEMENT], JSON, collect::json_agg).lax(),
     agg(3267, "jsonb_agg", &[ANYELEMENT], JSONB, collect::jsonb_agg).lax(),
     agg(3197, "json_object_agg", &[ANY, ANY], JSON, collect::json_object_agg).lax(),
     agg(3270, "jsonb_object_agg", &[ANY, ANY], JSONB, collect::jsonb_object_agg).lax(),
 ];
+
+/// Hypothetical-set aggregates, of any number of arguments.
+#[rustfmt::skip]
+static HYPOTHETICAL: &[Aggregate] = &[
+    agg(3986, "rank", &[], INT8, ordered::rank).sorting(),
+    agg(3988, "percent_rank", &[], FLOAT8, ordered::percent_rank).sorting(),
+    agg(3990, "cume_dist", &[], FLOAT8, ordered::cume_dist).sorting(),
+    agg(3992, "dense_rank", &[], INT8, ordered::dense_rank).sorting(),
+];
+
+/// `GROUPING`: no aggregate, but computed where aggregates are, from the set that a group belongs to.
+pub static GROUPING: Aggregate = agg(0, "grouping", &[ANY], INT4, count);
+
+/// The hypothetical-set aggregate of a name.
+pub fn hypothetical_named(name: &str) -> Option<&'static Aggregate> {
+    HYPOTHETICAL.iter().find(|a| a.name == name)
+}
 
 /// What a row's argument looks like to an aggregate of whole numbers.
 fn whole(value: &Datum) -> Option<i64> {

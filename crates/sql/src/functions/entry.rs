@@ -91,6 +91,13 @@ pub(super) const fn agg(
 }
 
 impl Aggregate {
+    /// The aggregate sorts its last arguments (WITHIN GROUP), and sees NULLs.
+    pub(super) const fn sorting(mut self) -> Aggregate {
+        self.ordered_set = true;
+        self.strict = false;
+        self
+    }
+
     /// The aggregate sees NULL arguments.
     pub(super) const fn lax(mut self) -> Aggregate {
         self.strict = false;

@@ -27,6 +27,7 @@ use std::fmt;
 use base::{Oid, Result};
 use types::Datum;
 
+pub use aggregates::{GROUPING, hypothetical_named};
 pub use entry::{argument_names, wants_types};
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
@@ -72,6 +73,7 @@ pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> O
     (out.eval)(cx, std::slice::from_ref(value)).ok()
 }
 
+pub(crate) use session::relation_named;
 pub(crate) use sets::SEQUENCE_STATE;
 
 /// How far a function's value can be trusted to repeat.
@@ -152,8 +154,8 @@ pub trait EvalContext {
     }
     /// A sequence's `last_value` and `is_called`.
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)>;
-    /// `set_config`
-    fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()>;
+    /// `set_config`; without a value the setting gets its default.
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<()>;
     /// Current and session user, database, schemas.
     fn identity(&self) -> Identity;
     /// The catalog of the statement.
@@ -345,6 +347,8 @@ pub trait Accumulator: Send {
     fn add(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()>;
     /// The result so far.
     fn finish(&mut self, cx: &dyn EvalContext) -> Result<Datum>;
+    /// Direct arguments of an ordered-set aggregate, and how the rows are sorted; told before the first row.
+    fn direct(&mut self, _values: &[Datum], _order: &[SortedBy]) {}
     /// Takes a row out again that was added; `false` if the state cannot do that.
     fn remove(&mut self, _args: &[Datum]) -> Result<bool> {
         Ok(false)
@@ -353,6 +357,17 @@ pub trait Accumulator: Send {
     fn memory(&self) -> usize {
         64
     }
+}
+
+/// How an ordered-set aggregate's rows are sorted.
+#[derive(Clone, Copy, Debug)]
+pub struct SortedBy {
+    /// Type of the key.
+    pub ty: Oid,
+    /// DESC
+    pub descending: bool,
+    /// NULLS FIRST
+    pub nulls_first: bool,
 }
 
 /// An aggregate function.

@@ -242,6 +242,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(9512, "current_catalog", &[], NAME, current_database),
 ];
 
+/// The relation that a text names, if there is one.
+pub(crate) fn relation_named(cx: &dyn EvalContext, text: &str) -> Option<Oid> {
+    names::find_relation(cx, text).ok().flatten()
+}
+
 fn null(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     Ok(Datum::Null)
 }
@@ -290,7 +295,9 @@ fn search_path(cx: &dyn EvalContext, implicit: bool) -> Vec<String> {
     let named = cx.setting("search_path").is_some_and(|path| path.contains("pg_catalog"));
     let catalog = cx.catalog();
     let path = cx.identity().search_path;
-    let wanted = path.iter().filter(|&&s| s != system || implicit || named);
+    let temporary = cx.setting("search_path").is_some_and(|path| path.contains("pg_temp"));
+    let own = |s: Oid| !implicit && !temporary && crate::ddl::temporary::is_temporary(&catalog, s);
+    let wanted = path.iter().filter(|&&s| (s != system || implicit || named) && !own(s));
     wanted.filter_map(|&s| catalog_name(&catalog, s)).collect()
 }
 
@@ -353,8 +360,9 @@ fn set_config(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let Some(Datum::Text(name)) = args.first() else {
         return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
     };
-    let Some(Datum::Text(value)) = args.get(1) else {
-        return Err(Error::unsupported("set_config with a NULL value is not supported"));
+    let value = match args.get(1) {
+        Some(Datum::Text(value)) => Some(&**value),
+        _ => None,
     };
     cx.set_setting(name, value, matches!(args.get(2), Some(Datum::Bool(true))))?;
     Ok(cx.setting(name).into())

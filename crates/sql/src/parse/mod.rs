@@ -8,7 +8,7 @@
 mod depth;
 pub mod fingerprint;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Notice, Result, Severity, SqlState};
 use rupg_sql::nodes::Node;
 
 /// One statement of a text.
@@ -27,8 +27,16 @@ pub struct ParsedStatement {
 /// # Errors
 /// 42601 and the scanner's errors with their position; 54001 if it nests too deep.
 pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
+    parse_with_notices(sql).map(|(statements, _)| statements)
+}
+
+/// As [`parse`], with what there is to say about the text: identifiers that are cut.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with_notices(sql: &str) -> Result<(Vec<ParsedStatement>, Vec<Notice>)> {
     depth::check(sql)?;
-    let (list, _notices) = rupg_sql::parse(sql).map_err(|e| error(&e, sql))?;
+    let (list, notices) = rupg_sql::parse(sql).map_err(|e| error(&e, sql))?;
     let mut statements = Vec::with_capacity(list.len());
     for node in list {
         let Some(Node::RawStmt(raw)) = node else {
@@ -43,7 +51,16 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
             statements.push(ParsedStatement { node, start, len });
         }
     }
-    Ok(statements)
+    Ok((statements, notices.iter().map(notice).collect()))
+}
+
+fn notice(notice: &rupg_sql::Notice) -> Notice {
+    let severity = match notice.severity {
+        rupg_sql::Severity::Warning => Severity::Warning,
+        _ => Severity::Notice,
+    };
+    let code = SqlState::parse(&notice.code.to_string()).unwrap_or(SqlState::SUCCESSFUL_COMPLETION);
+    Error::with_severity(severity, code, notice.message.clone())
 }
 
 fn error(e: &rupg_sql::Error, sql: &str) -> Error {

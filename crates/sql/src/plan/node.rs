@@ -438,6 +438,10 @@ pub(crate) struct AggregateNode {
     /// Slots of columns that are constant within a group and used above.
     pub carried: Vec<Slot>,
     pub calls: Vec<AggregateCall>,
+    /// GROUPING SETS: each the numbers of its keys; the others are NULL in its groups. Empty: one set of all.
+    pub sets: Vec<Vec<usize>>,
+    /// GROUPING: where it goes, the numbers of the keys it asks about.
+    pub groupings: Vec<(Slot, Vec<usize>)>,
 }
 
 #[derive(Debug)]
@@ -445,6 +449,7 @@ pub(crate) struct AggregateCall {
     pub aggregate: &'static Aggregate,
     pub args: Vec<Code>,
     pub arg_types: Vec<Oid>,
+    pub direct: Vec<Code>,
     pub distinct: bool,
     /// ORDER BY inside the call: value, type, descending, nulls first.
     pub order: Vec<(Code, Oid, bool, bool)>,

@@ -61,7 +61,7 @@ pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPl
 }
 
 fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
-    let grouped = !query.group_by.is_empty() || !query.aggs.is_empty() || query.having.is_some();
+    let grouped = query.is_grouped();
     let wanted = wanted_order(query, grouped);
     let wanted = wanted.as_deref().map(|w| (w, query.limit.is_some() && query.distinct.is_none()));
     let mut ordered = false;
@@ -172,7 +172,9 @@ fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>
 
 /// `SELECT min(c)` or `max(c)` of one table: the first row of an index, if one has that order.
 fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
-    let ([call], [From::Rel(rel)], []) = (&query.aggs[..], &query.from[..], &query.group_by[..]) else {
+    let ([call], [From::Rel(rel)], [], []) =
+        (&query.aggs[..], &query.from[..], &query.group_by[..], &query.grouping_sets[..])
+    else {
         return Ok(None);
     };
     let descending = match call.aggregate.name {
@@ -218,7 +220,15 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
         keys.push((code, slot, expr.ty().oid));
     }
     let mut calls = Vec::new();
+    let (mut results, mut groupings) = (Vec::new(), Vec::new());
     for call in &query.aggs {
+        let slot = level.slot();
+        results.push(slot);
+        if std::ptr::eq(call.aggregate, &crate::functions::GROUPING) {
+            let number = |arg: &Expr| query.group_by.iter().position(|g| same(g, arg));
+            groupings.push((slot, call.args.iter().filter_map(number).collect()));
+            continue;
+        }
         let mut order = Vec::new();
         for (expr, descending, nulls_first) in &call.order_by {
             order.push((level.compile(expr)?, expr.ty().oid, *descending, *nulls_first));
@@ -237,10 +247,11 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
             distinct: call.distinct,
             order,
             filter: call.filter.as_ref().map(|f| level.compile(f)).transpose()?,
-            slot: level.slot(),
+            direct: level.compile_all(&call.direct)?,
+            slot,
         });
     }
-    level.aggregates = calls.iter().map(|c| c.slot).collect();
+    level.aggregates = results;
     level.grouped = grouped;
     let mut carried = BTreeSet::new();
     let windows = query.rels.iter().flat_map(window_parts);
@@ -259,7 +270,14 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
     for (_, slot, _) in &keys {
         carried.remove(slot);
     }
-    Ok(Node::Aggregate(Arc::new(AggregateNode { input, keys, carried: carried.into_iter().collect(), calls })))
+    Ok(Node::Aggregate(Arc::new(AggregateNode {
+        input,
+        keys,
+        carried: carried.into_iter().collect(),
+        calls,
+        sets: query.grouping_sets.clone(),
+        groupings,
+    })))
 }
 
 /// Whether the result of an aggregate shows the order of its rows.

@@ -100,7 +100,7 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
     query.targets.iter().for_each(|t| walk(&t.expr, depth, f));
     query.group_by.iter().for_each(|e| walk(e, depth, f));
     for call in &query.aggs {
-        call.args.iter().for_each(|e| walk(e, depth, f));
+        call.args.iter().chain(&call.direct).for_each(|e| walk(e, depth, f));
         call.order_by.iter().for_each(|(e, ..)| walk(e, depth, f));
         call.filter.iter().for_each(|e| walk(e, depth, f));
     }

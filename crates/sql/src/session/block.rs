@@ -100,7 +100,7 @@ impl Session {
 
     /// The error of statements that cannot run inside a block (CREATE DATABASE, VACUUM).
     pub(super) fn check_no_block(&self, what: &str) -> Result<()> {
-        if self.block != Block::None {
+        if self.block != Block::None || self.implicit_block {
             return Err(Error::new(
                 SqlState::ACTIVE_SQL_TRANSACTION,
                 format!("{what} cannot run inside a transaction block"),
@@ -146,6 +146,13 @@ impl Session {
         if self.txn.is_some()
             && self.holds_cursors()
             && let Err(error) = Box::pin(self.hold_cursors()).await
+        {
+            self.abort_transaction();
+            return Err(error);
+        }
+        if self.txn.is_some()
+            && self.temporary.get().1
+            && let Err(error) = Box::pin(crate::ddl::temporary::on_commit(self)).await
         {
             self.abort_transaction();
             return Err(error);
@@ -224,7 +231,10 @@ impl Session {
 
     fn end_block(&mut self) {
         self.block = Block::None;
-        self.savepoints.clear();
+        if !self.savepoints.is_empty() {
+            self.savepoints.clear();
+            self.environment.settings.borrow_mut().depth = 0;
+        }
         self.retain_portals(Portal::is_held);
         self.read_only = false;
         self.has_queried = false;
@@ -492,6 +502,7 @@ impl Session {
         let txn = self.txn.as_mut().expect("just ensured");
         let point = txn.savepoint();
         let said = self.environment.pending.borrow().mark();
+        self.environment.settings.borrow_mut().depth += 1;
         let advisory = self.environment.advisory.mark();
         self.savepoints.push(NamedSavepoint {
             name: name.to_string(),
@@ -514,6 +525,7 @@ impl Session {
         let at = self.find_savepoint(name)?;
         let NamedSavepoint { point, read_only, .. } = self.savepoints[at];
         self.transaction().release(point);
+        self.environment.settings.borrow_mut().release(at as u32);
         self.savepoints.truncate(at);
         for portal in self.portals.values_mut() {
             portal.level = portal.level.min(at);

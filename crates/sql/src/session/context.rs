@@ -305,7 +305,7 @@ impl EvalContext for StatementContext<'_> {
         Ok((state.last_value, state.is_called))
     }
 
-    fn set_setting(&self, name: &str, value: &str, local: bool) -> Result<()> {
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
         if ["transaction_isolation", "transaction_read_only", "transaction_deferrable"]
             .iter()
             .any(|fixed| fixed.eq_ignore_ascii_case(name))
@@ -314,7 +314,12 @@ impl EvalContext for StatementContext<'_> {
                 Error::unsupported(format!("set_config of {name} is not supported")).hint("Use SET TRANSACTION.")
             );
         }
-        self.environment.settings.borrow_mut().set(name, value, local, 0)
+        let mut settings = self.environment.settings.borrow_mut();
+        let level = settings.depth;
+        match value {
+            Some(value) => settings.set(name, value, local, level),
+            None => settings.reset(name, local, level),
+        }
     }
 
     fn identity(&self) -> Identity {

@@ -165,6 +165,7 @@ impl Session {
     }
 
     async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
+        self.implicit_block = false;
         let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
         if portal.is_cursor() || (max_rows > 0 && portal.is_change()) {
             // Boxed, for this future is moved for every Execute.

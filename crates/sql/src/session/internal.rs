@@ -79,6 +79,56 @@ impl Session {
         self.environment.notices.borrow_mut().push(notice);
     }
 
+    /// The name that the session's own schema has, or will have.
+    pub(crate) fn temporary_schema_name(&self) -> String {
+        format!("{}{}", crate::ddl::temporary::PREFIX, self.environment.pid)
+    }
+
+    /// Whether the session may have made temporary relations.
+    pub(crate) fn may_have_temporary(&self) -> bool {
+        self.temporary.get().0
+    }
+
+    /// The session is about to make a temporary relation.
+    pub(crate) fn note_temporary(&self) {
+        self.temporary.set((true, self.temporary.get().1));
+    }
+
+    /// The session is about to make a table that a commit changes.
+    pub(crate) fn note_on_commit(&self) {
+        self.temporary.set((true, true));
+    }
+
+    /// Drops the temporary relations: the session is over. What cannot be dropped without waiting is left to the next
+    /// session of this number, or to the next start.
+    pub(super) fn drop_temporary(&mut self) {
+        if !self.may_have_temporary() {
+            return;
+        }
+        let database = self.environment.identity.borrow().database_oid;
+        let mut txn = self.shared.engine.begin(engine_api::TxnOptions::default());
+        txn.begin_command();
+        let doomed = crate::ddl::temporary::doomed(&txn.catalog(), database, &self.temporary_schema_name());
+        let all = doomed.iter().try_for_each(|&oid| txn.drop_object(oid));
+        match all.and_then(|()| txn.commit(engine_api::Durability::Off)) {
+            Ok(engine_api::Step::Ready(_)) => {}
+            _ => {
+                txn.cancel_wait();
+                txn.rollback();
+            }
+        }
+    }
+
+    /// How many notices are queued.
+    pub(crate) fn notices(&self) -> usize {
+        self.environment.notices.borrow().len()
+    }
+
+    /// Drops the notices beyond so many.
+    pub(crate) fn forget_notices_after(&self, count: usize) {
+        self.environment.notices.borrow_mut().truncate(count);
+    }
+
     /// Drops notices that were queued and not sent.
     pub(crate) fn forget_notices(&self) {
         self.environment.notices.borrow_mut().clear();

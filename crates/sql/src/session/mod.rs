@@ -175,10 +175,14 @@ pub struct Session {
     txn: Option<Box<dyn Txn>>,
     block: Block,
     read_only: bool,
+    /// Whether there may be temporary relations, and whether commits change some.
+    temporary: Cell<(bool, bool)>,
     /// The transaction has run a query: its characteristics are fixed.
     has_queried: bool,
     /// The transaction has its own `transaction_deferrable`.
     has_deferrable: bool,
+    /// The message has several statements, which are one block to those that cannot run inside of one.
+    implicit_block: bool,
     savepoints: Vec<NamedSavepoint>,
     statements: FxHashMap<String, Arc<Statement>>,
     /// What `statements` are taken to cost.
@@ -321,8 +325,10 @@ impl Session {
             txn: None,
             block: Block::None,
             read_only: false,
+            temporary: Cell::new((false, false)),
             has_queried: false,
             has_deferrable: false,
+            implicit_block: false,
             savepoints: Vec::new(),
             statements: FxHashMap::default(),
             statement_bytes: 0,
@@ -391,8 +397,16 @@ impl Session {
     fn resolve_search_path(&self, catalog: &Catalog) -> Vec<Oid> {
         let identity = self.environment.identity.borrow();
         let mut path = Vec::new();
+        let own = match self.may_have_temporary() {
+            true => catalog.schema(identity.database_oid, &self.temporary_schema_name()).map(|s| s.oid),
+            false => None,
+        };
         for name in self.environment.settings.borrow().search_path() {
             let name = if name == "$user" { identity.current_user.clone() } else { name };
+            if name == "pg_temp" {
+                path.extend(own.filter(|schema| !path.contains(schema)));
+                continue;
+            }
             if let Some(schema) = catalog.schema(identity.database_oid, &name)
                 && !path.contains(&schema.oid)
                 && (identity.superuser || may_use(catalog, &identity, schema.oid))
@@ -402,6 +416,9 @@ impl Session {
         }
         if !path.contains(&engine_api::oids::SCHEMA_PG_CATALOG) {
             path.insert(0, engine_api::oids::SCHEMA_PG_CATALOG);
+        }
+        if let Some(own) = own.filter(|schema| !path.contains(schema)) {
+            path.insert(0, own);
         }
         path
     }
@@ -467,6 +484,8 @@ impl Session {
     /// The client is gone or says goodbye: everything open is rolled back.
     pub fn terminate(&mut self) {
         self.abort_transaction();
+        self.drop_temporary();
+        self.temporary.set((false, false));
         self.stop_listening();
     }
 }

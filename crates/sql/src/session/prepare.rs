@@ -56,8 +56,8 @@ impl Session {
         print: &parse::fingerprint::Fingerprint,
         types: &[Oid],
     ) -> Option<Arc<Statement>> {
-        let mut parsed = parse::parse(&print.text).ok()?;
-        if parsed.len() != 1 || !is_query(&parsed[0].node) {
+        let (mut parsed, notices) = parse::parse_with_notices(&print.text).ok()?;
+        if parsed.len() != 1 || !notices.is_empty() || !is_query(&parsed[0].node) {
             return None;
         }
         let parsed = parsed.remove(0);
@@ -241,7 +241,9 @@ impl Session {
                 return Ok(statement);
             }
         }
-        let mut parsed = parse::parse(sql)?;
+        let (mut parsed, notices) = parse::parse_with_notices(sql)?;
+        let silent = notices.is_empty();
+        self.environment.notices.borrow_mut().extend(notices);
         match parsed.len() {
             0 => Ok(Arc::new(Statement {
                 text: sql.into(),
@@ -250,7 +252,7 @@ impl Session {
                 kind: Kind::Empty,
                 catalog_version: catalog.version,
             })),
-            1 => self.prepare_parsed(parsed.remove(0), sql, types, true, true),
+            1 => self.prepare_parsed(parsed.remove(0), sql, types, true, silent),
             _ => Err(Error::new(SqlState::SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement")),
         }
     }

@@ -44,24 +44,29 @@ impl Session {
 
     async fn simple_query_inner(&mut self, sql: &str, out: &mut dyn Output) -> Result<()> {
         self.start_statement();
+        self.implicit_block = false;
         self.begins(sql);
         self.remove_portal("");
         if let Some((statement, params)) = self.cached_simple(sql)? {
             let tag = self.run_statement(&statement, params, out).await?;
             return self.conclude(tag, true, out).await;
         }
-        let parsed = parse::parse(sql)?;
+        let (parsed, notices) = parse::parse_with_notices(sql)?;
+        // What there is to say of a text is said each time: it is not cached.
+        let silent = notices.is_empty();
+        self.environment.notices.borrow_mut().extend(notices);
         if parsed.is_empty() {
             out.empty();
             return Ok(());
         }
         let count = parsed.len();
         let several = count > 1;
+        self.implicit_block = several;
         for (i, one) in parsed.into_iter().enumerate() {
             if i > 0 {
                 self.start_statement();
             }
-            let last_of_block = !several;
+            let last_of_block = !several && silent;
             let statement = self.prepare_parsed(one, sql, &[], false, last_of_block)?;
             if several && !matches!(self.block, Block::Failed) {
                 // All statements of one message are one implicit block until something ends it.

@@ -4,119 +4,16 @@
 //! Not responsible for: what a setting does.
 //! Invariant: [`Settings::output`] always agrees with the text values.
 
+mod table;
+
 use std::sync::Arc;
 
 use base::{Error, Notice, Result, SqlState};
 use engine_api::{Durability, Isolation};
 use types::{DateOrder, DateStyle, IntervalStyle, OutputSettings};
 
-/// How a setting's text is checked.
-#[derive(Clone, Copy)]
-enum Kind {
-    Bool,
-    /// Integer in the unit given (None, `ms`, `kB`), with bounds.
-    Int {
-        min: i64,
-        max: i64,
-        unit: &'static str,
-    },
-    Real,
-    Text,
-    Enum(&'static [&'static str]),
-    /// As `Enum`; the second list is understood too, but not offered.
-    EnumWith(&'static [&'static str], &'static [&'static str]),
-    /// The one value that is supported of a boolean.
-    AlwaysOn,
-    /// Shown, never set.
-    Fixed,
-}
-
-struct Spec {
-    name: &'static str,
-    default: &'static str,
-    kind: Kind,
-    /// Reported to the client by ParameterStatus when it changes.
-    report: bool,
-    about: &'static str,
-}
-
-const MS: Kind = Kind::Int { min: 0, max: i32::MAX as i64, unit: "ms" };
-const KB: Kind = Kind::Int { min: 0, max: i32::MAX as i64, unit: "kB" };
-const LEVELS: Kind = Kind::EnumWith(
-    &["debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"],
-    &["debug", "info"],
-);
-const ISOLATION: Kind = Kind::Enum(&["serializable", "repeatable read", "read committed", "read uncommitted"]);
-
-macro_rules! specs {
-    ($($name:literal, $default:expr, $kind:expr, $report:expr, $about:literal;)+) => {
-        &[$(Spec { name: $name, default: $default, kind: $kind, report: $report, about: $about }),+]
-    };
-}
-
-/// The version whose behaviour is followed (rule R19).
-pub const SERVER_VERSION: &str = "15.18";
-
-/// In order of name, case-folded.
-static SPECS: &[Spec] = specs! {
-    "application_name", "", Kind::Text, true, "Sets the application name to be reported in statistics and logs.";
-    "bytea_output", "hex", Kind::Enum(&["escape", "hex"]), false, "Sets the output format for bytea.";
-    "check_function_bodies", "on", Kind::Bool, false, "Check routine bodies during CREATE FUNCTION and CREATE PROCEDURE.";
-    "client_encoding", "UTF8", Kind::Text, true, "Sets the client's character set encoding.";
-    "client_min_messages", "notice", LEVELS, false, "Sets the message levels that are sent to the client.";
-    "DateStyle", "ISO, MDY", Kind::Text, true, "Sets the display format for date and time values.";
-    "default_table_access_method", "heap", Kind::Text, false, "Sets the default table access method for new tables.";
-    "default_tablespace", "", Kind::Text, false, "Sets the default tablespace to create tables and indexes in.";
-    "default_transaction_deferrable", "off", Kind::Bool, false, "Sets the default deferrable status of new transactions.";
-    "default_transaction_isolation", "read committed", ISOLATION, false, "Sets the transaction isolation level of each new transaction.";
-    "default_transaction_read_only", "off", Kind::Bool, true, "Sets the default read-only status of new transactions.";
-    "enable_hashjoin", "on", Kind::Bool, false, "Enables the planner's use of hash join plans.";
-    "enable_indexscan", "on", Kind::Bool, false, "Enables the planner's use of index-scan plans.";
-    "enable_nestloop", "on", Kind::Bool, false, "Enables the planner's use of nested-loop join plans.";
-    "enable_seqscan", "on", Kind::Bool, false, "Enables the planner's use of sequential-scan plans.";
-    "extra_float_digits", "1", Kind::Int { min: -15, max: 3, unit: "" }, false, "Sets the number of digits displayed for floating-point values.";
-    "idle_in_transaction_session_timeout", "0", MS, false, "Sets the maximum allowed idle time between queries, when in a transaction.";
-    "idle_session_timeout", "0", MS, false, "Sets the maximum allowed idle time between queries, when not in a transaction.";
-    "in_hot_standby", "off", Kind::Fixed, true, "Shows whether hot standby is currently active.";
-    "integer_datetimes", "on", Kind::Fixed, true, "Shows whether datetimes are integer based.";
-    "IntervalStyle", "postgres", Kind::Enum(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]), true, "Sets the display format for interval values.";
-    "is_superuser", "on", Kind::Fixed, true, "Shows whether the current user is a superuser.";
-    "jit", "off", Kind::Bool, false, "Allow JIT compilation.";
-    "lc_collate", "C.UTF-8", Kind::Fixed, false, "Shows the collation order locale.";
-    "lc_ctype", "C.UTF-8", Kind::Fixed, false, "Shows the character classification and case conversion locale.";
-    "lc_messages", "C.UTF-8", Kind::Text, false, "Sets the language in which messages are displayed.";
-    "lc_monetary", "C.UTF-8", Kind::Text, false, "Sets the locale for formatting monetary amounts.";
-    "lc_numeric", "C.UTF-8", Kind::Text, false, "Sets the locale for formatting numbers.";
-    "lc_time", "C.UTF-8", Kind::Text, false, "Sets the locale for formatting date and time values.";
-    "lock_timeout", "0", MS, false, "Sets the maximum allowed duration of any wait for a lock.";
-    "log_min_duration_statement", "-1", Kind::Int { min: -1, max: i32::MAX as i64, unit: "ms" }, false, "Sets the minimum execution time above which all statements will be logged.";
-    "log_statement", "none", Kind::Enum(&["none", "ddl", "mod", "all"]), false, "Sets the type of statements logged.";
-    "maintenance_work_mem", "65536", KB, false, "Sets the maximum memory to be used for maintenance operations.";
-    "max_connections", "100", Kind::Fixed, false, "Sets the maximum number of concurrent connections.";
-    "max_identifier_length", "63", Kind::Fixed, false, "Shows the maximum identifier length.";
-    "max_index_keys", "32", Kind::Fixed, false, "Shows the maximum number of index keys.";
-    "quote_all_identifiers", "off", Kind::Bool, false, "When generating SQL fragments, quote all identifiers.";
-    "random_page_cost", "4", Kind::Real, false, "Sets the planner's estimate of the cost of a nonsequentially fetched disk page.";
-    "role", "none", Kind::Text, false, "Sets the current role.";
-    "row_security", "on", Kind::Bool, false, "Enable row security.";
-    "search_path", "\"$user\", public", Kind::Text, false, "Sets the schema search order for names that are not schema-qualified.";
-    "server_encoding", "UTF8", Kind::Fixed, true, "Shows the server (database) character set encoding.";
-    "server_version", SERVER_VERSION, Kind::Fixed, true, "Shows the server version.";
-    "server_version_num", "150018", Kind::Fixed, false, "Shows the server version as an integer.";
-    "session_authorization", "postgres", Kind::Fixed, true, "Shows the session user name.";
-    "standard_conforming_strings", "on", Kind::AlwaysOn, true, "Causes '...' strings to treat backslashes literally.";
-    "statement_timeout", "0", MS, false, "Sets the maximum allowed duration of any statement.";
-    "synchronize_seqscans", "on", Kind::Bool, false, "Enable synchronized sequential scans.";
-    "synchronous_commit", "on", Kind::Enum(&["local", "remote_write", "remote_apply", "on", "off"]), false, "Sets the current transaction's synchronization level.";
-    "temp_buffers", "1024", Kind::Int { min: 100, max: 1073741823, unit: "" }, false, "Sets the maximum number of temporary buffers used by each session.";
-    "TimeZone", "UTC", Kind::Text, true, "Sets the time zone for displaying and interpreting time stamps.";
-    "transaction_deferrable", "off", Kind::Bool, false, "Whether to defer a read-only serializable transaction.";
-    "transaction_isolation", "read committed", ISOLATION, false, "Sets the current transaction's isolation level.";
-    "transaction_read_only", "off", Kind::Bool, false, "Sets the current transaction's read-only status.";
-    "vacuum_cost_delay", "0", Kind::Real, false, "Vacuum cost delay in milliseconds.";
-    "work_mem", "4096", KB, false, "Sets the maximum memory to be used for query workspaces.";
-    "xmloption", "content", Kind::Enum(&["content", "document"]), false, "Sets whether XML data is considered as documents or fragments.";
-};
+pub use table::SERVER_VERSION;
+use table::{Kind, SPECS, Spec};
 
 #[derive(Clone)]
 struct Value {
@@ -147,6 +44,8 @@ pub struct Settings {
     values: Vec<Value>,
     /// Dotted names of extensions and applications.
     custom: Vec<(String, Arc<str>)>,
+    /// Savepoints there are, for changes by `set_config`.
+    pub depth: u32,
     /// Changes of the running transaction, oldest first, for undo.
     changes: Vec<Change>,
     /// Typed copy of what input and output read.
@@ -213,57 +112,95 @@ pub fn parse_bool(text: &str) -> Option<bool> {
     }
 }
 
-fn parse_int(name: &str, text: &str, min: i64, max: i64, unit: &str) -> Result<i64> {
+/// Units of time and of memory, the largest first, in milliseconds and bytes.
+const TIMES: [(&str, f64); 6] = [("d", 864e5), ("h", 36e5), ("min", 6e4), ("s", 1e3), ("ms", 1.0), ("us", 1e-3)];
+const SIZES: [(&str, f64); 5] =
+    [("TB", 1_099_511_627_776.0), ("GB", 1_073_741_824.0), ("MB", 1_048_576.0), ("kB", 1024.0), ("B", 1.0)];
+
+/// The units that go with a setting's, and how large its own is.
+fn units_of(unit: &str) -> Option<(&'static [(&'static str, f64)], f64)> {
+    Some(match unit {
+        "8kB" => (&SIZES, 8192.0),
+        "" => return None,
+        unit => {
+            let units: &'static [(&'static str, f64)] =
+                if SIZES.iter().any(|(u, _)| *u == unit) { &SIZES } else { &TIMES };
+            (units, units.iter().find(|(u, _)| *u == unit)?.1)
+        }
+    })
+}
+
+/// A number with or without a unit, in the setting's own.
+fn parse_number(name: &str, text: &str, unit: &str) -> Result<f64> {
     let t = text.trim();
-    let digits = t.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c))).unwrap_or(t.len());
-    let (number, suffix) = (t[..digits].trim(), t[digits..].trim());
-    if number.is_empty() {
-        return Err(invalid(name, text));
-    }
-    let scale: f64 = match (unit, suffix) {
-        (_, "") => 1.0,
-        ("ms", "us") => 0.001,
-        ("ms", "ms") => 1.0,
-        ("ms", "s") => 1e3,
-        ("ms", "min") => 6e4,
-        ("ms", "h") => 36e5,
-        ("ms", "d") => 864e5,
-        ("kB", "B") => 1.0 / 1024.0,
-        ("kB", "kB") => 1.0,
-        ("kB", "MB") => 1024.0,
-        ("kB", "GB") => 1048576.0,
-        ("kB", "TB") => 1073741824.0,
-        ("ms", _) => {
-            return Err(invalid(name, text)
-                .hint("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\"."));
-        }
-        ("kB", _) => {
-            return Err(invalid(name, text)
-                .hint("Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\"."));
-        }
-        _ => return Err(invalid(name, text)),
+    let is_exponent = |at: usize| {
+        t[at..].starts_with(['e', 'E'])
+            && t[at + 1..].trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit())
     };
+    let digits = t
+        .char_indices()
+        .find(|&(at, c)| {
+            let sign = "+-".contains(c) && (at == 0 || t[..at].ends_with(['e', 'E']));
+            !(c.is_ascii_digit() || c == '.' || sign || is_exponent(at))
+        })
+        .map_or(t.len(), |(at, _)| at);
+    let (number, suffix) = (&t[..digits], t[digits..].trim());
     let value: f64 = number.parse().map_err(|_| invalid(name, text))?;
-    let value = (value * scale).round();
+    if suffix.is_empty() {
+        return Ok(value);
+    }
+    let Some((units, own)) = units_of(unit) else { return Err(invalid(name, text)) };
+    match units.iter().find(|(u, _)| *u == suffix) {
+        Some((_, scale)) => Ok(value * scale / own),
+        None if units.len() == TIMES.len() => Err(invalid(name, text)
+            .hint("Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \"h\", and \"d\".")),
+        None => {
+            Err(invalid(name, text)
+                .hint("Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\"."))
+        }
+    }
+}
+
+fn out_of_range(
+    name: &str,
+    value: impl std::fmt::Display,
+    unit: &str,
+    min: impl std::fmt::Display,
+    max: impl std::fmt::Display,
+) -> Error {
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    Error::new(
+        SqlState::INVALID_PARAMETER_VALUE,
+        format!("{value}{unit} is outside the valid range for parameter \"{name}\" ({min} .. {max})"),
+    )
+}
+
+fn parse_int(name: &str, text: &str, min: i64, max: i64, unit: &str) -> Result<i64> {
+    let value = parse_number(name, text, unit)?.round_ties_even();
     if value < min as f64 || value > max as f64 {
-        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-        return Err(Error::new(
-            SqlState::INVALID_PARAMETER_VALUE,
-            format!("{value}{unit} is outside the valid range for parameter \"{name}\" ({min} .. {max})"),
-        ));
+        return Err(out_of_range(name, value, unit, min, max));
     }
     Ok(value as i64)
 }
 
+fn parse_real(name: &str, text: &str, min: f64, max: f64, unit: &str) -> Result<f64> {
+    let value = parse_number(name, text, unit)?;
+    if !(min..=max).contains(&value) {
+        let shown = |bound: f64| if bound == f64::MAX { "1.79769e+308".to_owned() } else { bound.to_string() };
+        return Err(out_of_range(name, value, unit, shown(min), shown(max)));
+    }
+    Ok(value)
+}
+
 /// A number with the largest unit that divides it, as SHOW prints.
 fn show_unit(value: i64, unit: &str) -> String {
-    let steps: &[(i64, &str)] = match unit {
-        "ms" => &[(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms")],
-        "kB" => &[(1 << 30, "TB"), (1 << 20, "GB"), (1 << 10, "MB"), (1, "kB")],
-        _ => return value.to_string(),
-    };
-    match steps.iter().find(|(step, _)| value != 0 && value % step == 0) {
-        Some((step, name)) => format!("{}{name}", value / step),
+    let Some((units, own)) = units_of(unit) else { return value.to_string() };
+    if value <= 0 {
+        return value.to_string();
+    }
+    let whole = value as f64 * own;
+    match units.iter().find(|(_, scale)| whole % scale == 0.0) {
+        Some((name, scale)) => format!("{}{name}", whole / scale),
         None => value.to_string(),
     }
 }
@@ -292,6 +229,7 @@ impl Settings {
         let mut settings = Settings {
             values,
             custom: Vec::new(),
+            depth: 0,
             changes: Vec::new(),
             output: Arc::default(),
             durability: Durability::On,
@@ -354,7 +292,7 @@ impl Settings {
         let source = |spec: &Spec, value: &Value| match () {
             () if value.text != value.reset => "session",
             () if *value.reset == *spec.default => "default",
-            () if matches!(spec.kind, Kind::Fixed) => "override",
+            () if matches!(spec.kind, Kind::Fixed(_)) => "override",
             () => "client",
         };
         let both = SPECS.iter().zip(&self.values);
@@ -474,8 +412,10 @@ impl Settings {
             None if name.contains('.') => return self.set_custom(name, None, local, level),
             None => return Err(unrecognized(name)),
         };
-        if matches!(SPECS[spec].kind, Kind::Fixed) && SPECS[spec].name != "session_authorization" {
-            return Err(cannot_change(SPECS[spec].name));
+        if let Kind::Fixed(how) = SPECS[spec].kind
+            && SPECS[spec].name != "session_authorization"
+        {
+            return Err(cannot_change(SPECS[spec].name, how));
         }
         self.check_right(spec)?;
         let text = Arc::clone(&self.values[spec].reset);
@@ -498,6 +438,11 @@ impl Settings {
     fn set_custom(&mut self, name: &str, value: Option<&str>, local: bool, level: u32) -> Result<()> {
         if !name.contains('.') {
             return Err(unrecognized(name));
+        }
+        if !is_custom_name(name) {
+            let message = format!("invalid configuration parameter name \"{name}\"");
+            return Err(Error::new(SqlState::INVALID_NAME, message)
+                .detail("Custom parameter names must be two or more simple identifiers separated by dots."));
         }
         let old = self.custom.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| Arc::clone(v));
         // RESET leaves a custom setting empty, as PostgreSQL does: it was never defined by an extension.
@@ -529,34 +474,44 @@ impl Settings {
             Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
         };
         Ok(match kind {
-            Kind::Fixed => return Err(cannot_change(name)),
+            Kind::Fixed(how) => return Err(cannot_change(name, how)),
             Kind::Bool => match parse_bool(value) {
                 Some(true) => "on".into(),
                 Some(false) => "off".into(),
                 None => return Err(not_boolean()),
             },
-            Kind::AlwaysOn => match parse_bool(value) {
-                Some(true) => "on".into(),
-                Some(false) => return Err(Error::unsupported(format!("{name} = off is not supported"))),
-                None => return Err(not_boolean()),
-            },
-            Kind::Int { min, max, unit } => parse_int(written, value, min, max, unit)?.to_string().into(),
-            Kind::Real => {
-                value.trim().parse::<f64>().map_err(|_| invalid(written, value))?;
-                value.trim().into()
+            Kind::Only(only, words) => {
+                let given = match parse_bool(value) {
+                    Some(on) if words.is_empty() => {
+                        if on {
+                            "on"
+                        } else {
+                            "off"
+                        }
+                    }
+                    None if words.is_empty() => return Err(not_boolean()),
+                    _ => match words.iter().find(|word| word.eq_ignore_ascii_case(value)) {
+                        Some(word) => *word,
+                        None => return Err(not_among(written, value, words)),
+                    },
+                };
+                if given != only {
+                    return Err(Error::unsupported(format!("{name} = {given} is not supported")));
+                }
+                only.into()
             }
+            Kind::Int { min, max, unit } => parse_int(written, value, min, max, unit)?.to_string().into(),
+            Kind::Real { min, max, unit } => parse_real(written, value, min, max, unit)?.to_string().into(),
             Kind::EnumWith(words, more) => match words.iter().chain(more).find(|w| w.eq_ignore_ascii_case(value)) {
                 Some(word) => (*word).into(),
-                None => return Err(invalid(written, value).hint(format!("Available values: {}.", words.join(", ")))),
+                None => return Err(not_among(written, value, words)),
             },
             Kind::Enum(words) => match words.iter().find(|w| w.eq_ignore_ascii_case(value)) {
                 Some(word) => (*word).into(),
-                None if name == "synchronous_commit" && parse_bool(value).is_some() => {
+                None if words.contains(&"off") && parse_bool(value).is_some() => {
                     if parse_bool(value) == Some(true) { "on" } else { "off" }.into()
                 }
-                None => {
-                    return Err(invalid(written, value).hint(format!("Available values: {}.", words.join(", "))));
-                }
+                None => return Err(not_among(written, value, words)),
             },
             Kind::Text => match name {
                 "client_encoding" => match encoding_name(value).as_str() {
@@ -580,23 +535,43 @@ impl Settings {
     }
 
     fn parse_date_style(&self, value: &str) -> Result<(DateStyle, DateOrder)> {
-        let (mut style, mut order) = (self.output.date_style, self.output.date_order);
+        use DateOrder::{Dmy, Mdy, Ymd};
+        let (mut style, mut order) = (None, None);
+        let mut conflict = false;
+        let mut say_style = |new| conflict |= style.replace(new).is_some_and(|old| old != new);
+        let mut said_order = Vec::new();
         for word in value.split(',').map(str::trim).filter(|w| !w.is_empty()) {
             match word.to_ascii_lowercase().as_str() {
-                "iso" => style = DateStyle::Iso,
-                "sql" => style = DateStyle::Sql,
-                "postgres" => style = DateStyle::Postgres,
-                "german" => (style, order) = (DateStyle::German, DateOrder::Dmy),
-                "ymd" => order = DateOrder::Ymd,
-                "dmy" | "euro" | "european" => order = DateOrder::Dmy,
-                "mdy" | "us" | "noneuro" | "noneuropean" => order = DateOrder::Mdy,
-                "default" => (style, order) = (DateStyle::Iso, DateOrder::Mdy),
+                "iso" => say_style(DateStyle::Iso),
+                "sql" => say_style(DateStyle::Sql),
+                "postgres" => say_style(DateStyle::Postgres),
+                "german" => {
+                    say_style(DateStyle::German);
+                    if said_order.is_empty() {
+                        order = Some(Dmy);
+                    }
+                }
+                "ymd" => said_order.push(Ymd),
+                "dmy" => said_order.push(Dmy),
+                "mdy" | "us" | "noneuro" | "noneuropean" => said_order.push(Mdy),
+                word if word.starts_with("euro") => said_order.push(Dmy),
+                "default" => {
+                    say_style(DateStyle::Iso);
+                    said_order.push(Mdy);
+                }
                 _ => {
                     return Err(invalid("DateStyle", value).detail(format!("Unrecognized key word: \"{word}\".")));
                 }
             }
         }
-        Ok((style, order))
+        if let Some(first) = said_order.first() {
+            conflict |= said_order.iter().any(|other| other != first);
+            order = Some(*first);
+        }
+        if conflict {
+            return Err(invalid("DateStyle", value).detail("Conflicting \"datestyle\" specifications."));
+        }
+        Ok((style.unwrap_or(self.output.date_style), order.unwrap_or(self.output.date_order)))
     }
 
     fn change(&mut self, spec: usize, text: Arc<str>, local: bool, level: u32) -> Result<()> {
@@ -702,8 +677,15 @@ impl Settings {
         }
     }
 
+    /// RELEASE: what was changed inside belongs to what is around; `level` savepoints are left.
+    pub fn release(&mut self, level: u32) {
+        self.depth = level;
+        self.changes.iter_mut().for_each(|change| change.level = change.level.min(level));
+    }
+
     /// ROLLBACK TO: changes made at a savepoint depth of `level` or more are undone.
     pub fn rollback_to(&mut self, level: u32) {
+        self.depth = level;
         let from = self.changes.iter().position(|c| c.level >= level).unwrap_or(self.changes.len());
         self.undo(from, false);
     }
@@ -754,8 +736,21 @@ impl Settings {
     }
 }
 
-fn cannot_change(name: &str) -> Error {
-    Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, format!("parameter \"{name}\" cannot be changed"))
+fn cannot_change(name: &str, how: &str) -> Error {
+    Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, format!("parameter \"{name}\" cannot be changed{how}"))
+}
+
+fn not_among(name: &str, value: &str, words: &[&str]) -> Error {
+    invalid(name, value).hint(format!("Available values: {}.", words.join(", ")))
+}
+
+/// Whether a name with dots is one that anybody may use.
+fn is_custom_name(name: &str) -> bool {
+    name.split('.').all(|part| {
+        let mut bytes = part.bytes();
+        bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_' || b >= 0x80)
+            && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80)
+    })
 }
 
 /// Whether PostgreSQL has an encoding of this name (upper case, without hyphens and underscores).

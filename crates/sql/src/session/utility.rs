@@ -93,7 +93,7 @@ pub(super) async fn run(
         Node::PrepareStmt(stmt) => prepare(session, stmt, sql)?,
         Node::ExecuteStmt(stmt) => return execute(session, stmt, sql, out).await.map(Some),
         Node::DeallocateStmt(stmt) => deallocate(session, stmt)?,
-        Node::DiscardStmt(stmt) => discard(session, stmt)?,
+        Node::DiscardStmt(stmt) => discard(session, stmt).await?,
         Node::ExplainStmt(stmt) => explain(session, stmt, sql, out).await?,
         Node::CopyStmt(stmt) => return copy::copy(session, stmt, sql, out).await.map(Some),
         Node::DeclareCursorStmt(stmt) => cursor::declare(session, stmt, sql, out).await?,
@@ -210,7 +210,7 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
     use VariableSetKind as K;
     let name = stmt.name.as_deref().unwrap_or_default();
     let level = session.savepoint_level();
-    if stmt.is_local && session.block == Block::None {
+    if stmt.is_local && session.block == Block::None && !session.implicit_block {
         session.push_notice(Error::with_severity(
             Severity::Warning,
             SqlState::NO_ACTIVE_SQL_TRANSACTION,
@@ -226,7 +226,6 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
         K::VAR_SET_MULTI => return set_transaction(session, stmt, name),
         K::VAR_RESET_ALL => {
             session.environment.settings.borrow_mut().reset_all(level)?;
-            return Ok("RESET");
         }
         K::VAR_SET_VALUE => {
             let value = setting_text(session, name, &stmt.args)?;
@@ -254,11 +253,15 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
         _ => session.environment.settings.borrow_mut().reset(name, stmt.is_local, level)?,
     }
     session.commit_settings();
-    Ok(if stmt.kind == K::VAR_RESET { "RESET" } else { "SET" })
+    Ok(if matches!(stmt.kind, K::VAR_RESET | K::VAR_RESET_ALL) { "RESET" } else { "SET" })
 }
 
+/// Settings that are lists of names, and quoted where they are shown.
+const QUOTED_LISTS: [&str; 4] =
+    ["search_path", "temp_tablespaces", "local_preload_libraries", "session_preload_libraries"];
+
 pub(super) fn setting_text(session: &Session, name: &str, args: &List) -> Result<String> {
-    let list = ["search_path", "datestyle"].iter().any(|n| name.eq_ignore_ascii_case(n));
+    let list = QUOTED_LISTS.iter().any(|n| name.eq_ignore_ascii_case(n));
     let mut parts = Vec::new();
     for node in args.iter().flatten() {
         if let Node::TypeCast(cast) = node {
@@ -270,8 +273,7 @@ pub(super) fn setting_text(session: &Session, name: &str, args: &List) -> Result
             }
         }
         let part = text_of(node).unwrap_or_default();
-        let quoted = list && name.eq_ignore_ascii_case("search_path");
-        parts.push(if quoted { ddl::quote_name(&part) } else { part });
+        parts.push(if list { ddl::quote_name(&part) } else { part });
     }
     Ok(parts.join(", "))
 }
@@ -413,7 +415,21 @@ fn deallocate(session: &mut Session, stmt: &DeallocateStmt) -> Result<&'static s
     }
 }
 
-fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
+async fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static str> {
+    let with_relations = [DiscardMode::DISCARD_ALL, DiscardMode::DISCARD_TEMP].contains(&stmt.target);
+    if with_relations
+        && session.may_have_temporary()
+        && (session.block == Block::None || stmt.target != DiscardMode::DISCARD_ALL)
+    {
+        session.ensure_transaction()?;
+        session.transaction().begin_command();
+        ddl::temporary::discard(session).await?;
+        if let Some(txn) = &mut session.txn {
+            txn.end_command();
+            session.gate = session.gate.max(txn.gate());
+        }
+        session.binding = None;
+    }
     match stmt.target {
         DiscardMode::DISCARD_ALL => {
             session.check_no_block("DISCARD ALL")?;

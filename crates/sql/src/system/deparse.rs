@@ -17,6 +17,8 @@ use crate::ir::{AnyAllSource, CastKind, Expr, Query, Ty};
 
 /// A column's default as it is shown.
 pub fn default_text(text: &str, ty: Ty, pretty: bool, cx: &dyn EvalContext) -> String {
+    // Fitting to the column's length is not shown; a length that is written as a cast is.
+    let ty = if bind::is_cast(text) { Ty::of(ty.oid) } else { ty };
     let bound = with_binder(cx, |binder| bind::bind_default(text, ty, "", binder));
     let Ok(expr) = bound else { return text.to_string() };
     let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };
@@ -29,6 +31,23 @@ pub fn generated_text(text: &str, ty: Ty, table: &TableDesc, pretty: bool, cx: &
     let Ok(expr) = bound else { return text.to_string() };
     let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };
     write(shown, Some(table), pretty, cx).unwrap_or_else(|| text.to_string())
+}
+
+/// The columns, by index, that the expression of a generated column reads.
+pub fn columns_used(text: &str, ty: Ty, table: &TableDesc, cx: &dyn EvalContext) -> Vec<usize> {
+    let mut used = Vec::new();
+    if let Ok(expr) = with_binder(cx, |binder| bind::bind_generated(text, ty, table, binder)) {
+        bind::visit_columns(&expr, &mut |column| used.push(column.column));
+    }
+    used.sort_unstable();
+    used.dedup();
+    used
+}
+
+/// Which columns of a view UPDATE can change, by index; none if it cannot be changed.
+pub fn view_columns_writable(view: &TableDesc, cx: &dyn EvalContext) -> Vec<bool> {
+    let mapped = with_binder(cx, |binder| bind::bind_through_view(view, "update", binder));
+    mapped.map(|columns| columns.iter().map(Option::is_some).collect()).unwrap_or_default()
 }
 
 /// A check (no type) or the expression of a generated column with the column names of another version of its table.

@@ -50,7 +50,7 @@ impl<'a> Writer<'a> {
     }
 
     fn whole(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
-        if !query.locking.is_empty() || query.with_ties || !query.ctes.is_empty() {
+        if !query.locking.is_empty() || query.with_ties || !query.ctes.is_empty() || !query.grouping_sets.is_empty() {
             return false;
         }
         let body = match &query.body {
@@ -373,6 +373,9 @@ impl<'a> Writer<'a> {
         let Some(call) = at.and_then(|at| self.queries[at].aggs.get(index)).cloned() else { return false };
         // Arguments of an aggregate of a query further out are that query's.
         if level > 0 {
+            return false;
+        }
+        if call.aggregate.ordered_set {
             return false;
         }
         let name = quote_name(call.aggregate.name);

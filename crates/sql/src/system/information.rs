@@ -1,7 +1,8 @@
 //! information_schema.
 
 use engine_api::{
-    Catalog, CatalogObject, CheckOption, ConstraintKind, ForeignKeyAction, Identity, TableDesc, TableKind,
+    Catalog, CatalogObject, CheckOption, ColumnDesc, ConstraintKind, ForeignKeyAction, Identity, SequenceDesc,
+    TableDesc, TableKind,
 };
 use types::{Datum, format_type, oid as type_oid, type_info};
 
@@ -56,8 +57,17 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let database = cx.identity().database;
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
-        for (position, column) in table.live_columns().enumerate() {
+        if table.kind == TableKind::MaterializedView {
+            continue;
+        }
+        let writable = (table.kind == TableKind::View).then(|| super::view_columns_writable(&table, cx));
+        for column in table.live_columns() {
             let ty = column.type_oid;
+            let is_name = ty == type_oid::NAME;
+            let is_updatable = writable.as_ref().is_none_or(|w| w.get(column.number as usize - 1) == Some(&true));
+            let sequence = column.identity.and_then(|_| owned_sequence(&catalog, table.oid, column.number));
+            let of_sequence =
+                |value: fn(&SequenceDesc) -> i64| sequence.map_or(Datum::Null, |s| text(value(s).to_string()));
             let length = [type_oid::VARCHAR, type_oid::BPCHAR].contains(&ty) && column.typmod >= 4;
             let (precision, radix, scale) = match ty {
                 type_oid::INT2 => (Some(16), Some(2), Some(0)),
@@ -83,7 +93,7 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             let info = type_info(ty);
             let octets = match info {
                 Some(i) if i.category == 'S' && length => Some((column.typmod - 4) * 4),
-                Some(i) if i.category == 'S' => Some(1 << 30),
+                Some(i) if i.category == 'S' && ty != type_oid::NAME => Some(1 << 30),
                 _ => None,
             };
             rows.push(row(
@@ -93,7 +103,7 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("table_schema", text(name_of(&catalog, table.schema))),
                     ("table_name", text(&table.name)),
                     ("column_name", text(&column.name)),
-                    ("ordinal_position", Datum::Int4(position as i32 + 1)),
+                    ("ordinal_position", Datum::Int4(column.number.into())),
                     (
                         "column_default",
                         column.default.as_ref().filter(|_| column.identity.is_none()).map_or(Datum::Null, |d| {
@@ -112,10 +122,14 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("udt_catalog", text(&database)),
                     ("udt_schema", text("pg_catalog")),
                     ("udt_name", text(info.map_or("", |i| i.name))),
-                    ("dtd_identifier", text((position + 1).to_string())),
+                    ("dtd_identifier", text(column.number.to_string())),
                     ("is_self_referencing", text("NO")),
                     ("is_identity", text(if column.identity.is_some() { "YES" } else { "NO" })),
-                    ("identity_cycle", text("NO")),
+                    ("identity_start", of_sequence(|s| s.start)),
+                    ("identity_increment", of_sequence(|s| s.increment)),
+                    ("identity_maximum", of_sequence(|s| s.max)),
+                    ("identity_minimum", of_sequence(|s| s.min)),
+                    ("identity_cycle", yes_no(sequence.is_some_and(|s| s.cycle))),
                     (
                         "identity_generation",
                         match column.identity {
@@ -132,12 +146,32 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                         }),
                     ),
                     ("is_generated", text(if column.generated.is_some() { "ALWAYS" } else { "NEVER" })),
-                    ("is_updatable", text("YES")),
+                    ("is_updatable", yes_no(is_updatable)),
+                    ("collation_catalog", if is_name { text(&database) } else { Datum::Null }),
+                    ("collation_schema", if is_name { text("pg_catalog") } else { Datum::Null }),
+                    ("collation_name", if is_name { text("C") } else { Datum::Null }),
                 ],
             ));
         }
     }
     Ok(rows)
+}
+
+fn yes_no(yes: bool) -> Datum {
+    text(if yes { "YES" } else { "NO" })
+}
+
+/// The sequence that a column owns.
+fn owned_sequence(catalog: &Catalog, table: base::Oid, column: i16) -> Option<&SequenceDesc> {
+    let mut all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
+    all.find(|s| s.owned_by == Some((table, column)))
+}
+
+/// Whether a sequence is behind an identity column, which makes it a part of its table.
+fn is_internal(catalog: &Catalog, sequence: &SequenceDesc) -> bool {
+    let Some((table, column)) = sequence.owned_by else { return false };
+    let column = catalog.table(table).and_then(|t| t.columns.get(column as usize - 1));
+    column.is_some_and(|c| c.identity.is_some())
 }
 
 pub(super) fn schemata(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
@@ -200,9 +234,38 @@ pub(super) fn table_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
             ("initially_deferred", text("NO")),
             ("enforced", text("YES")),
         ]);
+        if matches!(c.kind, ConstraintKind::Unique { .. }) {
+            values.push(("nulls_distinct", text("YES")));
+        }
         rows.push(row(rel, values));
     });
+    let catalog = cx.catalog();
+    for table in tables_of(&catalog, cx) {
+        for column in table.live_columns().filter(|c| c.not_null) {
+            let schema = name_of(&catalog, table.schema);
+            rows.push(row(
+                rel,
+                vec![
+                    ("constraint_catalog", text(&database)),
+                    ("constraint_schema", text(&schema)),
+                    ("constraint_name", text(not_null_name(&table, column))),
+                    ("table_catalog", text(&database)),
+                    ("table_schema", text(&schema)),
+                    ("table_name", text(&table.name)),
+                    ("constraint_type", text("CHECK")),
+                    ("is_deferrable", text("NO")),
+                    ("initially_deferred", text("NO")),
+                    ("enforced", text("YES")),
+                ],
+            ));
+        }
+    }
     Ok(rows)
+}
+
+/// What information_schema calls NOT NULL of a column.
+fn not_null_name(table: &TableDesc, column: &ColumnDesc) -> String {
+    format!("{}_{}_{}_not_null", table.schema, table.oid, column.number)
 }
 
 /// CHECK constraints, and NOT NULL as PostgreSQL shows it: as checks with made-up names.
@@ -217,7 +280,7 @@ pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
     let (catalog, database) = (cx.catalog(), cx.identity().database);
     for table in tables_of(&catalog, cx) {
         for column in table.live_columns().filter(|c| c.not_null) {
-            let name = format!("{}_{}_{}_not_null", table.schema, table.oid, column.number);
+            let name = not_null_name(&table, column);
             rows.push(row(
                 rel,
                 vec![
@@ -319,7 +382,7 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let database = cx.identity().database;
     let all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
     Ok(all
-        .filter(|s| in_database(&catalog, s.schema, cx))
+        .filter(|s| in_database(&catalog, s.schema, cx) && !is_internal(&catalog, s))
         .map(|s| {
             let bits = match s.type_oid {
                 type_oid::INT2 => 16,
@@ -349,7 +412,6 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 
 pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
-    let yes_no = |yes: bool| text(if yes { "YES" } else { "NO" });
     let all = tables_of(&catalog, cx).into_iter().filter(|t| t.kind == TableKind::View);
     Ok(all
         .map(|view| {

@@ -10,7 +10,9 @@ mod constraints;
 mod definitions;
 mod deparse;
 mod deparse_query;
+mod depend;
 mod descriptions;
+mod grants;
 mod information;
 mod internal_functions;
 mod kinds;
@@ -21,6 +23,7 @@ mod procedures;
 mod relations;
 mod schema;
 mod settings;
+mod standard;
 mod views;
 
 use base::{Oid, Result};
@@ -33,7 +36,8 @@ use schema::all;
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
 pub use deparse::{
-    check_text, default_text, generated_text, index_text, restated, restated_index, view_is_writable, view_text,
+    check_text, columns_used, default_text, generated_text, index_text, restated, restated_index,
+    view_columns_writable, view_is_writable, view_text,
 };
 pub(crate) use descriptions::comment;
 pub(crate) use procedures::{function_name, functions_named};

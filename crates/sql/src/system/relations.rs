@@ -1,7 +1,7 @@
 //! pg_class, pg_attribute, pg_index, pg_attrdef, pg_sequence.
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, TableDesc, TableKind, oids};
+use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, Persistence, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
 use super::{Rows, SystemRelation, access, oid, row, text};
@@ -37,6 +37,7 @@ struct Class<'a> {
     has_triggers: bool,
     options: &'a [(String, String)],
     access_method: u32,
+    persistence: Persistence,
     acl: Datum,
 }
 
@@ -65,7 +66,14 @@ fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
             ("reltoastrelid", Datum::Oid(0)),
             ("relhasindex", Datum::Bool(c.has_index)),
             ("relisshared", Datum::Bool(false)),
-            ("relpersistence", text("p")),
+            (
+                "relpersistence",
+                text(match c.persistence {
+                    Persistence::Permanent => "p",
+                    Persistence::Unlogged => "u",
+                    Persistence::Temporary => "t",
+                }),
+            ),
             ("relkind", text(c.kind)),
             ("relnatts", Datum::Int2(c.columns as i16)),
             ("relchecks", Datum::Int2(c.checks as i16)),
@@ -125,6 +133,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: t.constraints.iter().any(is_foreign_key) || is_referenced(&catalog, t.oid),
                 options: &t.options,
                 access_method: 2,
+                persistence: t.persistence,
                 acl: access::of_object(&catalog, t.oid),
             },
             CatalogObject::Index(i) => Class {
@@ -139,6 +148,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 403,
+                persistence: catalog.table(i.table).map_or(Persistence::Permanent, |t| t.persistence),
                 acl: Datum::Null,
             },
             CatalogObject::Sequence(s) => Class {
@@ -153,6 +163,11 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 0,
+                persistence: if crate::ddl::temporary::is_temporary(&catalog, s.schema) {
+                    Persistence::Temporary
+                } else {
+                    Persistence::Permanent
+                },
                 acl: access::of_object(&catalog, s.oid),
             },
             _ => continue,
@@ -177,6 +192,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: if system.is_view() { 0 } else { 2 },
+                persistence: Persistence::Permanent,
                 acl: system_acl(system.name),
             },
         ));
@@ -185,7 +201,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// Everybody may read system relations, but for a few.
-fn system_acl(name: &str) -> Datum {
+pub(super) fn system_acl(name: &str) -> Datum {
     let mut items = vec![text("postgres=arwdDxt/postgres")];
     if !crate::privileges::is_secret(name) {
         items.push(text("=r/postgres"));
@@ -410,7 +426,7 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// What is shown as a column's default: its default, or the expression that it is generated from.
-fn shown_default(column: &ColumnDesc) -> Option<&String> {
+pub(super) fn shown_default(column: &ColumnDesc) -> Option<&String> {
     let default = column.default.as_ref().filter(|_| column.identity.is_none());
     default.or(column.generated.as_ref())
 }
@@ -421,12 +437,10 @@ pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     for table in tables_of(&catalog, cx) {
         for column in table.live_columns() {
             if let Some(default) = shown_default(column) {
-                // The OID of a default is made from its place: stable, and apart from those of objects.
-                let own = table.oid.0.wrapping_mul(2048).wrapping_add(column.number as u32) | 1 << 31;
                 rows.push(row(
                     rel,
                     vec![
-                        ("oid", Datum::Oid(own)),
+                        ("oid", oid(super::depend::default_oid(table.oid, column.number))),
                         ("adrelid", oid(table.oid)),
                         ("adnum", Datum::Int2(column.number)),
                         ("adbin", text(default)),
@@ -455,33 +469,6 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("seqmin", Datum::Int8(s.min)),
                     ("seqcache", Datum::Int8(1)),
                     ("seqcycle", Datum::Bool(s.cycle)),
-                ],
-            )
-        })
-        .collect())
-}
-
-/// What depends on what, as far as clients ask: sequences and the columns that own them.
-pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    /// OID of `pg_class`.
-    const CLASS: u32 = 1259;
-    let catalog = cx.catalog();
-    let all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
-    Ok(all
-        .filter(|s| in_database(&catalog, s.schema, cx))
-        .filter_map(|s| s.owned_by.map(|owner| (s, owner)))
-        .map(|(sequence, (table, column))| {
-            let is_identity = catalog.table(table).is_some_and(|t| t.columns[column as usize - 1].identity.is_some());
-            row(
-                rel,
-                vec![
-                    ("classid", Datum::Oid(CLASS)),
-                    ("objid", oid(sequence.oid)),
-                    ("objsubid", Datum::Int4(0)),
-                    ("refclassid", Datum::Oid(CLASS)),
-                    ("refobjid", oid(table)),
-                    ("refobjsubid", Datum::Int4(column.into())),
-                    ("deptype", text(if is_identity { "i" } else { "a" })),
                 ],
             )
         })

@@ -42,8 +42,11 @@ pub(super) async fn copy_from(
         return Err(read_only_error("COPY FROM"));
     }
     let columns = columns_of(&table, stmt)?;
-    let mut insert =
-        format!("INSERT INTO {} ({}) VALUES (", ddl::qualified_name(session, &table), names(&table, &columns));
+    let mut insert = format!(
+        "INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES (",
+        ddl::qualified_name(session, &table),
+        names(&table, &columns)
+    );
     for i in 0..columns.len() {
         let _ = write!(insert, "{}${}", if i > 0 { ", " } else { "" }, i + 1);
     }

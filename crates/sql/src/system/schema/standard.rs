@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty};
+use crate::system::{SystemRelation, empty, grants, standard};
 
 /// In the order of their names.
 #[rustfmt::skip]
@@ -77,7 +77,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         columns: &[
             ("grantee", NAME), ("role_name", NAME), ("is_grantable", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::applicable_roles,
     },
     SystemRelation {
         oid: Oid(13245),
@@ -146,7 +146,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("table_catalog", NAME), ("table_schema", NAME), ("table_name", NAME), ("column_name", NAME),
             ("dependent_column", NAME),
         ],
-        rows: empty,
+        rows: standard::column_column_usage,
     },
     SystemRelation {
         oid: Oid(13280),
@@ -176,7 +176,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("grantor", NAME), ("grantee", NAME), ("table_catalog", NAME), ("table_schema", NAME),
             ("table_name", NAME), ("column_name", NAME), ("privilege_type", VARCHAR), ("is_grantable", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::column_privileges,
     },
     SystemRelation {
         oid: Oid(13290),
@@ -186,7 +186,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("udt_catalog", NAME), ("udt_schema", NAME), ("udt_name", NAME), ("table_catalog", NAME),
             ("table_schema", NAME), ("table_name", NAME), ("column_name", NAME),
         ],
-        rows: empty,
+        rows: standard::column_udt_usage,
     },
     SystemRelation {
         oid: Oid(13305),
@@ -196,7 +196,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("table_catalog", NAME), ("table_schema", NAME), ("table_name", NAME), ("constraint_catalog", NAME),
             ("constraint_schema", NAME), ("constraint_name", NAME),
         ],
-        rows: empty,
+        rows: standard::constraint_table_usage,
     },
     SystemRelation {
         oid: Oid(13488),
@@ -206,7 +206,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("object_catalog", NAME), ("object_schema", NAME), ("object_name", NAME), ("object_type", VARCHAR),
             ("dtd_identifier", NAME),
         ],
-        rows: empty,
+        rows: standard::data_type_privileges,
     },
     SystemRelation {
         oid: Oid(13310),
@@ -260,7 +260,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("udt_name", NAME), ("scope_catalog", NAME), ("scope_schema", NAME), ("scope_name", NAME),
             ("maximum_cardinality", INT4), ("dtd_identifier", NAME),
         ],
-        rows: empty,
+        rows: standard::element_types,
     },
     SystemRelation {
         oid: Oid(13325),
@@ -269,7 +269,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         columns: &[
             ("role_name", NAME),
         ],
-        rows: empty,
+        rows: standard::enabled_roles,
     },
     SystemRelation {
         oid: Oid(13511),
@@ -340,7 +340,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         columns: &[
             ("catalog_name", NAME),
         ],
-        rows: empty,
+        rows: standard::catalog_name,
     },
     SystemRelation {
         oid: Oid(13334),
@@ -368,7 +368,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("grantor", NAME), ("grantee", NAME), ("table_catalog", NAME), ("table_schema", NAME),
             ("table_name", NAME), ("column_name", NAME), ("privilege_type", VARCHAR), ("is_grantable", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::role_column_grants,
     },
     SystemRelation {
         oid: Oid(13358),
@@ -390,7 +390,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("table_name", NAME), ("privilege_type", VARCHAR), ("is_grantable", VARCHAR),
             ("with_hierarchy", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::role_table_grants,
     },
     SystemRelation {
         oid: Oid(13450),
@@ -554,7 +554,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("table_name", NAME), ("privilege_type", VARCHAR), ("is_grantable", VARCHAR),
             ("with_hierarchy", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::table_privileges,
     },
     SystemRelation {
         oid: Oid(13430),
@@ -656,7 +656,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("view_catalog", NAME), ("view_schema", NAME), ("view_name", NAME), ("table_catalog", NAME),
             ("table_schema", NAME), ("table_name", NAME), ("column_name", NAME),
         ],
-        rows: empty,
+        rows: standard::view_column_usage,
     },
     SystemRelation {
         oid: Oid(13473),
@@ -676,6 +676,6 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("view_catalog", NAME), ("view_schema", NAME), ("view_name", NAME), ("table_catalog", NAME),
             ("table_schema", NAME), ("table_name", NAME),
         ],
-        rows: empty,
+        rows: standard::view_table_usage,
     },
 ];

@@ -4,7 +4,8 @@ use base::Oid;
 use types::oid::*;
 
 use crate::system::{
-    SystemRelation, access, constraints, descriptions, empty, kinds, names, operator_classes, procedures, relations,
+    SystemRelation, access, constraints, depend, descriptions, empty, kinds, names, operator_classes, procedures,
+    relations,
 };
 
 /// In the order of their names.
@@ -295,7 +296,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("refobjsubid", INT4),
             ("deptype", CHAR),
         ],
-        rows: relations::dependencies,
+        rows: depend::dependencies,
     },
     SystemRelation {
         oid: Oid(2609),
@@ -617,7 +618,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("ev_qual", TEXT),
             ("ev_action", TEXT),
         ],
-        rows: empty,
+        rows: depend::rules,
     },
     SystemRelation {
         oid: Oid(3596),

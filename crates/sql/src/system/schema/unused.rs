@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, operator_classes};
+use crate::system::{SystemRelation, empty, grants, operator_classes};
 
 /// In the order of their names.
 #[rustfmt::skip]
@@ -92,7 +92,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         columns: &[
             ("objoid", OID), ("classoid", OID), ("objsubid", INT4), ("privtype", CHAR), ("initprivs", TEXT_ARRAY),
         ],
-        rows: empty,
+        rows: grants::initial,
     },
     SystemRelation {
         oid: Oid(2613),

@@ -1,0 +1,119 @@
+//! Temporary relations: the schema of a session's own, and what happens to it at a commit and at the session's end.
+//!
+//! The schema is `pg_temp_` and the session's number. It comes first in the search path, and goes with its relations when the
+//! session ends; what a crash leaves of it is not there after the next start.
+
+use std::collections::BTreeSet;
+
+use base::{Oid, Result};
+use engine_api::{Catalog, CatalogObject, OnCommit, SchemaDesc};
+
+use super::{Cx, drop};
+use crate::session::Session;
+
+/// What the names of temporary schemas begin with.
+pub(crate) const PREFIX: &str = "pg_temp_";
+
+/// Whether a schema is a session's own.
+pub(crate) fn is_temporary(catalog: &Catalog, schema: Oid) -> bool {
+    catalog.get(schema).is_some_and(|s| s.name().starts_with(PREFIX))
+}
+
+/// The relations of a schema that are no parts of others.
+fn relations_of(catalog: &Catalog, schema: Oid) -> BTreeSet<Oid> {
+    let inside = |object: &CatalogObject| match object {
+        CatalogObject::Table(t) => t.schema == schema,
+        CatalogObject::Sequence(s) => s.schema == schema && s.owned_by.is_none(),
+        _ => false,
+    };
+    catalog.objects().filter(|o| inside(o)).map(|o| o.oid()).collect()
+}
+
+/// The schema in which the session's temporary relations are made; it is made when it is first needed.
+pub(super) async fn schema(cx: &mut Cx<'_>) -> Result<Oid> {
+    let (database, name) = (cx.database(), cx.session.temporary_schema_name());
+    let found = cx.catalog().schema(database, &name).map(|s| s.oid);
+    let first = !cx.session.may_have_temporary();
+    cx.session.note_temporary();
+    if let Some(oid) = found {
+        if first {
+            // Another session of this number left it behind.
+            drop_relations(cx, oid).await?;
+        }
+        return Ok(oid);
+    }
+    let oid = cx.allocate();
+    let owner = cx.owner();
+    cx.put(CatalogObject::Schema(SchemaDesc { oid, database, name, owner, comment: None })).await?;
+    Ok(oid)
+}
+
+async fn drop_relations(cx: &mut Cx<'_>, schema: Oid) -> Result<()> {
+    let targets = relations_of(&cx.catalog(), schema);
+    if !targets.is_empty() {
+        let said = cx.session.notices();
+        drop::drop_all(cx, targets, true).await?;
+        cx.session.forget_notices_after(said);
+    }
+    Ok(())
+}
+
+/// DISCARD TEMP.
+pub(crate) async fn discard(session: &mut Session) -> Result<()> {
+    let mut cx = Cx { session, sql: "" };
+    let (database, name) = (cx.database(), cx.session.temporary_schema_name());
+    let found = cx.catalog().schema(database, &name).map(|s| s.oid);
+    match found {
+        Some(schema) => drop_relations(&mut cx, schema).await,
+        None => Ok(()),
+    }
+}
+
+/// What ON COMMIT asks for, before the transaction commits.
+pub(crate) async fn on_commit(session: &mut Session) -> Result<()> {
+    let mut cx = Cx { session, sql: "" };
+    let (database, name) = (cx.database(), cx.session.temporary_schema_name());
+    let catalog = cx.catalog();
+    let Some(schema) = catalog.schema(database, &name).map(|s| s.oid) else { return Ok(()) };
+    let tables = catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| t.schema == schema);
+    let (mut emptied, mut dropped) = (Vec::new(), BTreeSet::new());
+    for table in tables {
+        match table.on_commit {
+            OnCommit::Preserve => {}
+            OnCommit::Delete => emptied.push(super::constraint::qualified(&catalog, table)),
+            OnCommit::Drop => {
+                dropped.insert(table.oid);
+            }
+        }
+    }
+    if !dropped.is_empty() {
+        let said = cx.session.notices();
+        drop::drop_all(&mut cx, dropped, true).await?;
+        cx.session.forget_notices_after(said);
+    }
+    for table in emptied {
+        let delete = format!("DELETE FROM {table}");
+        if let Some(parsed) = crate::parse::parse(&delete)?.pop() {
+            cx.session.run_internal(&parsed.node, &delete).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The objects that go with a session, parts before wholes.
+pub(crate) fn doomed(catalog: &Catalog, database: Oid, name: &str) -> Vec<Oid> {
+    let Some(schema) = catalog.schema(database, name).map(|s| s.oid) else { return Vec::new() };
+    let inside = |o: &CatalogObject| o.namespace().1 == schema && !matches!(o, CatalogObject::Schema(_));
+    let mut oids: Vec<(u8, Oid)> = Vec::new();
+    for object in catalog.objects().filter(|o| inside(o)) {
+        let rank = match &**object {
+            CatalogObject::Index(_) => 0,
+            CatalogObject::Sequence(_) => 1,
+            _ => 2,
+        };
+        oids.push((rank, object.oid()));
+    }
+    oids.push((3, schema));
+    oids.sort_unstable();
+    oids.into_iter().map(|(_, oid)| oid).collect()
+}

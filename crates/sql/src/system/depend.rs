@@ -1,0 +1,193 @@
+//! pg_depend and pg_rewrite: which definitions need which, as pg_dump and tools that draw or order schemas ask.
+//!
+//! Responsible for: sequences and the columns that own or use them, defaults, constraints, indexes, views.
+//! Not responsible for: what DROP does (`ddl::drop` looks at definitions themselves).
+
+use base::Oid;
+use engine_api::{Catalog, ConstraintKind, TableDesc, TableKind};
+use types::Datum;
+
+use super::relations::{in_database, shown_default, tables_of};
+use super::{Rows, SystemRelation, oid, row, text};
+use crate::functions::{self, EvalContext};
+
+/// OID of `pg_class`.
+const CLASS: u32 = 1259;
+/// OID of `pg_attrdef`.
+const DEFAULT: u32 = 2604;
+/// OID of `pg_constraint`.
+const CONSTRAINT: u32 = 2606;
+/// OID of `pg_namespace`.
+const NAMESPACE: u32 = 2615;
+/// OID of `pg_rewrite`.
+const REWRITE: u32 = 2618;
+
+/// The number of something that belongs to a relation and has none of its own: made from its place, stable, and apart
+/// from those of objects.
+fn derived(relation: Oid, number: u32) -> Oid {
+    Oid(relation.0.wrapping_mul(2048).wrapping_add(number) | 1 << 31)
+}
+
+/// The number of a column's default.
+pub(super) fn default_oid(table: Oid, column: i16) -> Oid {
+    derived(table, column as u32)
+}
+
+/// The number of a view's rule.
+fn rule_oid(view: Oid) -> Oid {
+    derived(view, 2047)
+}
+
+/// One end: catalog, object, column.
+type End = (u32, Oid, i16);
+
+struct Edges<'a> {
+    rel: &'a SystemRelation,
+    rows: Vec<Vec<Datum>>,
+}
+
+impl Edges<'_> {
+    fn add(&mut self, from: End, to: End, kind: &str) {
+        self.rows.push(row(
+            self.rel,
+            vec![
+                ("classid", Datum::Oid(from.0)),
+                ("objid", oid(from.1)),
+                ("objsubid", Datum::Int4(from.2.into())),
+                ("refclassid", Datum::Oid(to.0)),
+                ("refobjid", oid(to.1)),
+                ("refobjsubid", Datum::Int4(to.2.into())),
+                ("deptype", text(kind)),
+            ],
+        ));
+    }
+}
+
+pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut edges = Edges { rel, rows: Vec::new() };
+    for sequence in catalog.objects().filter_map(|o| catalog.sequence(o.oid())) {
+        if !in_database(&catalog, sequence.schema, cx) {
+            continue;
+        }
+        edges.add((CLASS, sequence.oid, 0), (NAMESPACE, sequence.schema, 0), "n");
+        if let Some((table, column)) = sequence.owned_by {
+            let is_identity = catalog.table(table).is_some_and(|t| t.columns[column as usize - 1].identity.is_some());
+            let kind = if is_identity { "i" } else { "a" };
+            edges.add((CLASS, sequence.oid, 0), (CLASS, table, column), kind);
+        }
+    }
+    for table in tables_of(&catalog, cx) {
+        edges.add((CLASS, table.oid, 0), (NAMESPACE, table.schema, 0), "n");
+        defaults(&mut edges, &table, cx);
+        constraints(&mut edges, &table);
+        indexes(&mut edges, &catalog, &table);
+        view(&mut edges, &table);
+    }
+    Ok(edges.rows)
+}
+
+fn defaults(edges: &mut Edges<'_>, table: &TableDesc, cx: &dyn EvalContext) {
+    for column in table.live_columns() {
+        let Some(expression) = shown_default(column) else { continue };
+        let own = (DEFAULT, default_oid(table.oid, column.number), 0);
+        edges.add(own, (CLASS, table.oid, column.number), "a");
+        if let Some(sequence) = sequence_of(expression, cx) {
+            edges.add(own, (CLASS, sequence, 0), "n");
+        }
+    }
+}
+
+/// The sequence whose next value a default is.
+fn sequence_of(expression: &str, cx: &dyn EvalContext) -> Option<Oid> {
+    let (_, rest) = expression.split_once("nextval(")?;
+    let literal = rest.trim_start().strip_prefix('\'')?;
+    let mut name = String::new();
+    let mut parts = literal.split('\'').peekable();
+    while let Some(part) = parts.next() {
+        name.push_str(part);
+        // A quote that is doubled is part of the name.
+        match parts.peek() {
+            Some(&"") => {
+                parts.next();
+                name.push('\'');
+            }
+            _ => break,
+        }
+    }
+    functions::relation_named(cx, &name)
+}
+
+fn constraints(edges: &mut Edges<'_>, table: &TableDesc) {
+    for constraint in &table.constraints {
+        let own = (CONSTRAINT, constraint.oid, 0);
+        for &column in &constraint.columns {
+            edges.add(own, (CLASS, table.oid, column), "a");
+        }
+        if constraint.columns.is_empty() {
+            edges.add(own, (CLASS, table.oid, 0), "a");
+        }
+        if let ConstraintKind::ForeignKey { table: other, columns, index, .. } = &constraint.kind {
+            for &column in columns {
+                edges.add(own, (CLASS, *other, column), "n");
+            }
+            edges.add(own, (CLASS, *index, 0), "n");
+        }
+    }
+}
+
+fn indexes(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
+    for index in catalog.indexes(table.oid) {
+        let own = (CLASS, index.oid, 0);
+        let constraint = table.constraints.iter().find(|c| match &c.kind {
+            ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } => *i == index.oid,
+            _ => false,
+        });
+        match constraint {
+            Some(constraint) => edges.add(own, (CONSTRAINT, constraint.oid, 0), "i"),
+            None => {
+                for key in &index.keys {
+                    edges.add(own, (CLASS, table.oid, key.column), "a");
+                }
+            }
+        }
+    }
+}
+
+fn view(edges: &mut Edges<'_>, table: &TableDesc) {
+    let Some(view) = &table.view else { return };
+    let rule = (REWRITE, rule_oid(table.oid), 0);
+    edges.add(rule, (CLASS, table.oid, 0), "i");
+    edges.add(rule, (CLASS, table.oid, 0), "n");
+    for relation in &view.relations {
+        for &column in &relation.used {
+            edges.add(rule, (CLASS, relation.oid, column), "n");
+        }
+        if relation.used.is_empty() {
+            edges.add(rule, (CLASS, relation.oid, 0), "n");
+        }
+    }
+}
+
+/// The rule `_RETURN` of each view.
+pub(super) fn rules(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let views = tables_of(&catalog, cx).into_iter().filter(|t| t.kind != TableKind::Table && t.view.is_some());
+    Ok(views
+        .map(|view| {
+            row(
+                rel,
+                vec![
+                    ("oid", oid(rule_oid(view.oid))),
+                    ("rulename", text("_RETURN")),
+                    ("ev_class", oid(view.oid)),
+                    ("ev_type", text("1")),
+                    ("ev_enabled", text("O")),
+                    ("is_instead", Datum::Bool(true)),
+                    ("ev_qual", text("<>")),
+                    ("ev_action", text("<>")),
+                ],
+            )
+        })
+        .collect())
+}

@@ -1,0 +1,186 @@
+//! Views of information_schema about dependencies, arrays and roles.
+
+use engine_api::{CatalogObject, ColumnDesc, ConstraintKind, TableDesc, TableKind};
+use types::{Datum, format_type, type_info};
+
+use super::relations::tables_of;
+use super::views::name_of;
+use super::{Rows, SystemRelation, row, text};
+use crate::functions::EvalContext;
+
+pub(super) fn catalog_name(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    Ok(vec![row(rel, vec![("catalog_name", text(&cx.identity().database))])])
+}
+
+/// Roles whose rights the current user has: all of them for a superuser, else itself.
+pub(super) fn enabled_roles(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let (catalog, identity) = (cx.catalog(), cx.identity());
+    let is_superuser = catalog.role(&identity.current_user).is_some_and(|r| r.superuser);
+    let mut rows = Vec::new();
+    for object in catalog.objects() {
+        if let CatalogObject::Role(role) = &**object
+            && (is_superuser || role.name == identity.current_user)
+        {
+            rows.push(row(rel, vec![("role_name", text(&role.name))]));
+        }
+    }
+    Ok(rows)
+}
+
+/// A row for each live column of each table and view, from what `make` answers; the names of its table are added.
+fn each_column(
+    rel: &SystemRelation,
+    cx: &dyn EvalContext,
+    names: [&'static str; 3],
+    mut make: impl FnMut(&str, &ColumnDesc) -> Option<Vec<(&'static str, Datum)>>,
+) -> Rows {
+    let (catalog, database) = (cx.catalog(), cx.identity().database);
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx).iter().filter(|t| t.kind != TableKind::MaterializedView) {
+        let schema = name_of(&catalog, table.schema);
+        for column in table.live_columns() {
+            if let Some(mut values) = make(&database, column) {
+                values.extend([(names[0], text(&database)), (names[1], text(&schema)), (names[2], text(&table.name))]);
+                rows.push(row(rel, values));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+const OF_TABLE: [&str; 3] = ["table_catalog", "table_schema", "table_name"];
+const OF_OBJECT: [&str; 3] = ["object_catalog", "object_schema", "object_name"];
+
+pub(super) fn column_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    each_column(rel, cx, OF_TABLE, |database, column| {
+        Some(vec![
+            ("udt_catalog", text(database)),
+            ("udt_schema", text("pg_catalog")),
+            ("udt_name", text(type_info(column.type_oid)?.name)),
+            ("column_name", text(&column.name)),
+        ])
+    })
+}
+
+pub(super) fn data_type_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    each_column(rel, cx, OF_OBJECT, |_, column| {
+        Some(vec![("object_type", text("TABLE")), ("dtd_identifier", text(column.number.to_string()))])
+    })
+}
+
+pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    each_column(rel, cx, OF_OBJECT, |database, column| {
+        let element = type_info(types::element_of(column.type_oid)?)?;
+        type_info(column.type_oid).filter(|t| t.is_array())?;
+        Some(vec![
+            ("object_type", text("TABLE")),
+            ("collection_type_identifier", text(column.number.to_string())),
+            ("data_type", text(format_type(element.oid, -1))),
+            ("udt_catalog", text(database)),
+            ("udt_schema", text("pg_catalog")),
+            ("udt_name", text(element.name)),
+            ("dtd_identifier", text(format!("a{}", column.number))),
+        ])
+    })
+}
+
+/// Generated columns and the columns they are computed from.
+pub(super) fn column_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let (catalog, database) = (cx.catalog(), cx.identity().database);
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        for column in table.live_columns() {
+            let Some(expression) = &column.generated else { continue };
+            let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
+            for number in super::columns_used(expression, ty, &table, cx) {
+                rows.push(row(
+                    rel,
+                    vec![
+                        ("table_catalog", text(&database)),
+                        ("table_schema", text(name_of(&catalog, table.schema))),
+                        ("table_name", text(&table.name)),
+                        ("column_name", text(&table.columns[number].name)),
+                        ("dependent_column", text(&column.name)),
+                    ],
+                ));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// The tables that constraints are about: for a foreign key the one that it points at.
+pub(super) fn constraint_table_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let (catalog, database) = (cx.catalog(), cx.identity().database);
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        for constraint in &table.constraints {
+            let target = match &constraint.kind {
+                ConstraintKind::ForeignKey { table, .. } => catalog.table(*table),
+                ConstraintKind::PrimaryKey { .. } | ConstraintKind::Unique { .. } => Some(&table),
+                _ => None,
+            };
+            let Some(target) = target else { continue };
+            rows.push(row(
+                rel,
+                vec![
+                    ("table_catalog", text(&database)),
+                    ("table_schema", text(name_of(&catalog, target.schema))),
+                    ("table_name", text(&target.name)),
+                    ("constraint_catalog", text(&database)),
+                    ("constraint_schema", text(name_of(&catalog, table.schema))),
+                    ("constraint_name", text(&constraint.name)),
+                ],
+            ));
+        }
+    }
+    Ok(rows)
+}
+
+/// Calls `make` with each view, each relation it reads and the columns of that it uses.
+fn each_use(cx: &dyn EvalContext, mut make: impl FnMut(Vec<(&'static str, Datum)>, &TableDesc, &[i16])) {
+    let (catalog, database) = (cx.catalog(), cx.identity().database);
+    for table in tables_of(&catalog, cx).iter().filter(|t| t.kind == TableKind::View) {
+        let Some(view) = &table.view else { continue };
+        let mut seen = Vec::new();
+        for relation in &view.relations {
+            let Some(target) = catalog.table(relation.oid) else { continue };
+            if seen.contains(&relation.oid) {
+                continue;
+            }
+            seen.push(relation.oid);
+            let of_same = view.relations.iter().filter(|r| r.oid == relation.oid);
+            let mut used: Vec<i16> = of_same.flat_map(|r| r.used.iter().copied()).collect();
+            used.sort_unstable();
+            used.dedup();
+            let names = vec![
+                ("view_catalog", text(&database)),
+                ("view_schema", text(name_of(&catalog, table.schema))),
+                ("view_name", text(&table.name)),
+                ("table_catalog", text(&database)),
+                ("table_schema", text(name_of(&catalog, target.schema))),
+                ("table_name", text(&target.name)),
+            ];
+            make(names, target, &used);
+        }
+    }
+}
+
+pub(super) fn view_table_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let mut rows = Vec::new();
+    each_use(cx, |names, _, _| rows.push(row(rel, names)));
+    Ok(rows)
+}
+
+pub(super) fn view_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let mut rows = Vec::new();
+    each_use(cx, |names, target, used| {
+        for &number in used {
+            let Some(column) = target.columns.get(number as usize - 1) else { continue };
+            let mut values = names.clone();
+            values.push(("column_name", text(&column.name)));
+            rows.push(row(rel, values));
+        }
+    });
+    Ok(rows)
+}
