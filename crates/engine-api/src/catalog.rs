@@ -421,6 +421,98 @@ fn one() -> i64 {
     1
 }
 
+/// A type that a statement made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TypeDesc {
+    /// Identity.
+    pub oid: Oid,
+    /// Identity of the type of arrays of it.
+    pub array: Oid,
+    /// Its schema.
+    pub schema: Oid,
+    /// Name.
+    pub name: String,
+    /// Owning role.
+    pub owner: Oid,
+    /// What it is made of.
+    pub kind: TypeKind,
+    /// COMMENT ON TYPE
+    #[serde(default)]
+    pub comment: Option<String>,
+}
+
+/// What a type is made of.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum TypeKind {
+    /// An enum: its labels in their order.
+    Enum(Vec<EnumLabel>),
+    /// A domain.
+    Domain(DomainDesc),
+}
+
+/// A label of an enum.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EnumLabel {
+    /// Identity.
+    pub oid: Oid,
+    /// Place in the order of the labels; it never changes.
+    pub order: f32,
+    /// The label.
+    pub name: String,
+}
+
+/// A domain: a type with conditions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DomainDesc {
+    /// The type, which may be a domain too.
+    pub base: Oid,
+    /// Its modifier.
+    pub typmod: i32,
+    /// NOT NULL
+    pub not_null: bool,
+    /// DEFAULT as SQL text.
+    pub default: Option<String>,
+    /// CHECK constraints.
+    pub checks: Vec<DomainCheck>,
+}
+
+/// A CHECK constraint of a domain.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DomainCheck {
+    /// Identity.
+    pub oid: Oid,
+    /// Name.
+    pub name: String,
+    /// The condition about VALUE, as SQL text.
+    pub expression: String,
+}
+
+impl TypeDesc {
+    /// All identities that the type has taken.
+    pub fn oids(&self) -> impl Iterator<Item = Oid> {
+        let (labels, checks) = match &self.kind {
+            TypeKind::Enum(labels) => (labels.as_slice(), &[][..]),
+            TypeKind::Domain(domain) => (&[][..], domain.checks.as_slice()),
+        };
+        let parts = labels.iter().map(|l| l.oid).chain(checks.iter().map(|c| c.oid));
+        [self.oid, self.array].into_iter().chain(parts).collect::<Vec<_>>().into_iter()
+    }
+
+    /// What the whole process knows of the type.
+    pub fn known(&self) -> types::user::UserType {
+        let kind = match &self.kind {
+            TypeKind::Enum(labels) => {
+                types::user::UserKind::Enum(labels.iter().map(|l| (l.order, l.name.clone())).collect())
+            }
+            TypeKind::Domain(domain) => types::user::UserKind::Domain { base: domain.base, typmod: domain.typmod },
+        };
+        types::user::UserType { oid: self.oid, array: self.array, name: self.name.clone(), kind }
+    }
+}
+
+/// Class of the names of types.
+const TYPES: u8 = 5;
+
 /// Anything in the catalog.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CatalogObject {
@@ -436,6 +528,8 @@ pub enum CatalogObject {
     Index(IndexDesc),
     /// A sequence.
     Sequence(SequenceDesc),
+    /// A type.
+    Type(TypeDesc),
     /// An access list.
     Privileges(PrivilegesDesc),
 }
@@ -450,6 +544,7 @@ impl CatalogObject {
             CatalogObject::Table(o) => o.oid,
             CatalogObject::Index(o) => o.oid,
             CatalogObject::Sequence(o) => o.oid,
+            CatalogObject::Type(o) => o.oid,
             CatalogObject::Privileges(o) => o.oid,
         }
     }
@@ -463,6 +558,7 @@ impl CatalogObject {
             CatalogObject::Table(o) => &o.name,
             CatalogObject::Index(o) => &o.name,
             CatalogObject::Sequence(o) => &o.name,
+            CatalogObject::Type(o) => &o.name,
             CatalogObject::Privileges(o) => &o.name,
         }
     }
@@ -476,6 +572,7 @@ impl CatalogObject {
             CatalogObject::Table(o) => (3, o.schema),
             CatalogObject::Index(o) => (3, o.schema),
             CatalogObject::Sequence(o) => (3, o.schema),
+            CatalogObject::Type(o) => (TYPES, o.schema),
             // Far from the numbers of classes in which users give names.
             CatalogObject::Privileges(_) => (200, Oid::INVALID),
         }
@@ -575,6 +672,22 @@ impl Catalog {
     pub fn sequence(&self, oid: Oid) -> Option<&SequenceDesc> {
         match &**self.get(oid)? {
             CatalogObject::Sequence(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// A type by OID.
+    pub fn user_type(&self, oid: Oid) -> Option<&TypeDesc> {
+        match &**self.get(oid)? {
+            CatalogObject::Type(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// A type of a schema by name.
+    pub fn type_named(&self, schema: Oid, name: &str) -> Option<&TypeDesc> {
+        match &**self.named(TYPES, schema, name)? {
+            CatalogObject::Type(o) => Some(o),
             _ => None,
         }
     }

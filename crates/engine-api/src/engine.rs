@@ -63,6 +63,9 @@ pub trait Engine: Send + Sync + 'static {
     /// Rows of a table, roughly, for the planner. Cheap.
     fn row_count(&self, table: Oid) -> u64;
 
+    /// Changes of a table's rows since it was opened, roughly; falls back to little with TRUNCATE. Cheap.
+    fn changes(&self, table: Oid) -> u64;
+
     /// Bytes that a table's rows, or an index's nodes, take; `None` for what holds no rows.
     fn relation_bytes(&self, _relation: Oid) -> Option<u64> {
         None

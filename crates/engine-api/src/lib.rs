@@ -21,9 +21,10 @@ mod wait;
 
 pub use batch::{BatchRow, RowBatch};
 pub use catalog::{
-    Catalog, CatalogObject, CheckOption, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, ForeignKeyAction,
-    Identity, IndexDesc, IndexExpression, IndexKey, LayoutDesc, LayoutField, OnCommit, Persistence, SchemaDesc,
-    SequenceDesc, TableDesc, TableKind, ViewDesc, ViewRelation, oids,
+    Catalog, CatalogObject, CheckOption, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, DomainCheck,
+    DomainDesc, EnumLabel, ForeignKeyAction, Identity, IndexDesc, IndexExpression, IndexKey, LayoutDesc, LayoutField,
+    OnCommit, Persistence, SchemaDesc, SequenceDesc, TableDesc, TableKind, TypeDesc, TypeKind, ViewDesc, ViewRelation,
+    oids,
 };
 pub use engine::{
     CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryUse,

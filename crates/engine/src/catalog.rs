@@ -296,6 +296,10 @@ impl Transaction {
                 self.shard.0.new_sequences.lock().insert(sequence.oid, sequence.clone());
                 self.definitions.made.push(Made::Sequence(sequence.oid));
             }
+            // Nobody else knows of a new type, so it may be known at once; what is changed of one is not, before it is committed.
+            CatalogObject::Type(ty) if catalog.user_type(ty.oid).is_none() => {
+                types::user::define(ty.known());
+            }
             _ => {}
         }
         self.log_object(&object)?;
@@ -323,6 +327,7 @@ impl Transaction {
             CatalogObject::Database(_) => (SqlState::DUPLICATE_DATABASE, "database"),
             CatalogObject::Role(_) => (SqlState::DUPLICATE_OBJECT, "role"),
             CatalogObject::Schema(_) => (SqlState::DUPLICATE_SCHEMA, "schema"),
+            CatalogObject::Type(_) => (SqlState::DUPLICATE_OBJECT, "type"),
             _ => (SqlState::DUPLICATE_TABLE, "relation"),
         };
         Err(Error::new(code, format!("{what} \"{}\" already exists", object.name())))

@@ -131,6 +131,10 @@ impl Replay {
         if object.oid().0 & PrivilegesDesc::ATTACHED == 0 {
             self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
         }
+        if let CatalogObject::Type(ty) = &object {
+            self.next_oid = ty.oids().fold(self.next_oid, |next, oid| next.max(oid.0.saturating_add(1)));
+            types::user::define(ty.known());
+        }
         if let CatalogObject::Table(table) = &object
             && table.is_stored()
         {

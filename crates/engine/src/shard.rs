@@ -257,6 +257,12 @@ impl Engine for Shard {
         storage.map_or(0, |s| s.rows.row_count())
     }
 
+    fn changes(&self, table: Oid) -> u64 {
+        let catalog = self.catalog();
+        let storage = catalog.table(table).and_then(|desc| self.0.storage(desc).ok());
+        storage.map_or(0, |s| s.rows.changes())
+    }
+
     fn relation_bytes(&self, relation: Oid) -> Option<u64> {
         let catalog = self.catalog();
         if let Some(desc) = catalog.table(relation) {

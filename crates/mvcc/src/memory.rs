@@ -96,8 +96,8 @@ pub(crate) enum Kind {
 /// The account of one table; everything in it is also in the store's total.
 pub(crate) struct Account {
     total: Arc<Memory>,
-    /// Per stripe: bytes of headers, bytes of versions, rows.
-    stripes: [Padded<[AtomicI64; 3]>; STRIPES],
+    /// Per stripe: bytes of headers, bytes of versions, rows, versions made. One cache line.
+    stripes: [Padded<[AtomicI64; 4]>; STRIPES],
 }
 
 impl Account {
@@ -113,6 +113,17 @@ impl Account {
     /// Rows that exist, roughly: undecided and deleted ones count until they are gone.
     pub fn rows(&self) -> u64 {
         self.stripes.iter().map(|s| s.0[2].load(Ordering::Relaxed)).sum::<i64>().max(0) as u64
+    }
+
+    /// Versions that were ever made: how much a table has changed between two looks.
+    pub fn versions_made(&self) -> u64 {
+        self.stripes.iter().map(|s| s.0[3].load(Ordering::Relaxed)).sum::<i64>() as u64
+    }
+
+    /// Counts a version that was made.
+    #[inline]
+    pub fn count_version(&self) {
+        self.stripes[stripe() % STRIPES].0[3].fetch_add(1, Ordering::Relaxed);
     }
 
     #[inline]

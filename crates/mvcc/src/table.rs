@@ -59,6 +59,11 @@ impl Table {
         self.account.rows()
     }
 
+    /// Versions ever made: inserts, updates and deletes since the table was opened.
+    pub fn changes(&self) -> u64 {
+        self.account.versions_made()
+    }
+
     /// Bytes held.
     pub fn memory(&self) -> TableMemory {
         self.account.used()

@@ -105,6 +105,7 @@ impl PrivateVersion {
         // Relaxed: the caller's Release store of the pointer publishes it.
         version.older.store(older, Ordering::Relaxed);
         account.charge(Kind::Version, memory_layout(version.len as usize).size() as i64);
+        account.count_version();
         at
     }
 }

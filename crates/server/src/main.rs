@@ -28,6 +28,7 @@ mod password;
 mod replies;
 mod serve;
 mod session;
+mod statistics;
 mod stderr;
 
 use std::process::ExitCode;

@@ -16,6 +16,7 @@ use env::{DiskLock, World};
 use pgwire::{Registry, Server, ServerConfig};
 use redo::DriverError;
 use sql::session::Shared;
+use sql::statistics::Refresher;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::access::Access;
@@ -24,6 +25,7 @@ use crate::config::ServeOptions;
 use crate::garbage::Collector;
 use crate::health::{self, Health};
 use crate::host::{ProcessHost, random_bytes};
+use crate::statistics::Watcher;
 use crate::{listen, password, stderr};
 
 /// How long connections may take to end before the server ends without them.
@@ -198,6 +200,7 @@ async fn serve_until(
             tokio::time::sleep(SHUTDOWN_MAX).await;
         }
     };
+    let _watcher = Watcher::start(&*world.spawn, Refresher::new(Arc::clone(&shared)));
     let core_shard = shard.clone();
     let core_access = Arc::clone(access);
     let backend = move |_| CoreBackend::new(Arc::clone(&shared), Arc::clone(&core_access), core_shard.clone());

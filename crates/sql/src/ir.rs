@@ -394,6 +394,10 @@ pub enum JoinKind {
     Right,
     /// FULL
     Full,
+    /// Rows of the left side that have a partner, each once. Made by the planner of `EXISTS` and `IN`, never by the binder.
+    Semi,
+    /// Rows of the left side that have none: `NOT EXISTS`.
+    Anti,
 }
 
 /// An output column.

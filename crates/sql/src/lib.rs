@@ -20,4 +20,5 @@ pub mod parse;
 pub mod plan;
 pub mod privileges;
 pub mod session;
+pub mod statistics;
 pub mod system;

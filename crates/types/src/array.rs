@@ -460,6 +460,7 @@ fn type_of(value: &Datum) -> Oid {
         Datum::TimestampTz(_) => oid::TIMESTAMPTZ,
         Datum::Interval(_) => oid::INTERVAL,
         Datum::Uuid(_) => oid::UUID,
+        Datum::Enum(ty, _) => *ty,
         Datum::Array(array) => oid::array_of(array.element).unwrap_or(oid::TEXT_ARRAY),
         Datum::Record(_) => oid::RECORD,
     }

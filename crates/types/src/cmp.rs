@@ -52,6 +52,7 @@ pub fn compare(a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
         (D::TimeTz(a, z), D::TimeTz(b, y)) => timetz_key(*a, *z).cmp(&timetz_key(*b, *y)),
         (D::Interval(a), D::Interval(b)) => interval_key(a).cmp(&interval_key(b)),
         (D::Uuid(a), D::Uuid(b)) => a.cmp(b),
+        (D::Enum(_, a), D::Enum(_, b)) => a.total_cmp(b),
         (D::Array(a), D::Array(b)) => {
             let (a, b) = (a.get(), b.get());
             let elements = compare_lists(&a.values, &b.values, a.element);
@@ -107,6 +108,7 @@ fn rank(d: &DatumRef<'_>) -> u8 {
         D::Uuid(_) => 17,
         D::Array(_) => 18,
         D::Record(_) => 19,
+        D::Enum(..) => 20,
     }
 }
 
@@ -144,6 +146,7 @@ pub fn hash_datum<H: Hasher>(d: &DatumRef<'_>, state: &mut H) {
         D::TimeTz(v, z) => timetz_key(*v, *z).hash(state),
         D::Interval(v) => interval_key(v).hash(state),
         D::Uuid(v) => v.hash(state),
+        D::Enum(_, order) => order.to_bits().hash(state),
         D::Array(v) => {
             let v = v.get();
             v.values.iter().for_each(|e| hash_as(v.element, &e.as_ref(), state));

@@ -48,6 +48,8 @@ pub enum Datum {
     Interval(Interval),
     /// `uuid`, in network byte order.
     Uuid([u8; 16]),
+    /// A value of an enum: its type, and its place in the order of the type's labels.
+    Enum(base::Oid, f32),
     /// An array of any element type.
     Array(Arc<Array>),
     /// A row value (`ROW(1, 2)`, a whole-row reference).
@@ -93,6 +95,8 @@ pub enum DatumRef<'a> {
     Interval(Interval),
     /// See [`Datum::Uuid`].
     Uuid(&'a [u8; 16]),
+    /// See [`Datum::Enum`].
+    Enum(base::Oid, f32),
     /// See [`Datum::Array`]; either the value or its bytes in a row.
     Array(ArrayRef<'a>),
     /// See [`Datum::Record`].
@@ -169,6 +173,7 @@ impl Datum {
             Datum::TimestampTz(v) => DatumRef::TimestampTz(*v),
             Datum::Interval(v) => DatumRef::Interval(*v),
             Datum::Uuid(v) => DatumRef::Uuid(v),
+            Datum::Enum(ty, order) => DatumRef::Enum(*ty, *order),
             Datum::Array(v) => DatumRef::Array(ArrayRef::Value(v)),
             Datum::Record(v) => DatumRef::Record(v),
         }
@@ -207,6 +212,7 @@ impl DatumRef<'_> {
             DatumRef::TimestampTz(v) => Datum::TimestampTz(v),
             DatumRef::Interval(v) => Datum::Interval(v),
             DatumRef::Uuid(v) => Datum::Uuid(*v),
+            DatumRef::Enum(ty, order) => Datum::Enum(ty, order),
             DatumRef::Array(v) => Datum::Array(Arc::new(v.get().into_owned())),
             DatumRef::Record(v) => Datum::Record(v.into()),
         }

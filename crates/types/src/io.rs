@@ -13,7 +13,7 @@ use base::{Error, Oid, Result, SqlState};
 use crate::datetime as dt;
 use crate::jsonpath::JsonPath;
 use crate::numeric::Numeric;
-use crate::{ByteaOutput, Datum, DatumRef, InputContext, Interval, OutputSettings, array, json, oid};
+use crate::{ByteaOutput, Datum, DatumRef, InputContext, Interval, OutputSettings, array, json, oid, user};
 
 fn invalid_syntax(ty: &str, text: &str) -> Error {
     Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {ty}: \"{text}\""))
@@ -57,6 +57,11 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::JSONPATH => Datum::Text(JsonPath::parse(text)?.to_string().into()),
         oid::INT2VECTOR | oid::OIDVECTOR => array::parse_vector(ty, text, cx)?,
         ty if oid::element_of(ty).is_some() => array::parse(ty, typmod, text, cx)?,
+        ty if user::is_enum(ty) => user::parse_label(ty, text)?,
+        ty if user::is_domain(ty) => {
+            let (base, typmod) = user::base_type(ty, typmod);
+            crate::apply_typmod(parse_text(base, typmod, text, cx)?, base, typmod, false)?
+        }
         ty => {
             let name = oid::format_type(ty, -1);
             return Err(Error::unsupported(match oid::type_info(ty).map(|t| t.category) {
@@ -96,6 +101,7 @@ pub fn write_text(value: DatumRef<'_>, ty: Oid, settings: &OutputSettings, out: 
         DatumRef::TimestampTz(v) => dt::write_timestamptz(v, settings, out),
         DatumRef::Interval(v) => dt::write_interval(v, settings, out),
         DatumRef::Uuid(v) => write_uuid(v, out),
+        DatumRef::Enum(ty, order) => write_label(ty, order, out)?,
         DatumRef::Array(v) => array::write(&v.get(), ty, settings, out)?,
         DatumRef::Record(v) => array::write_record(v, settings, out)?,
     }
@@ -169,8 +175,19 @@ pub fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
             }
             None => return Err(Error::new(SqlState::PROTOCOL_VIOLATION, "insufficient data left in message")),
         },
+        ty if user::is_enum(ty) => user::parse_label(ty, utf8(bytes)?)?,
+        ty if user::is_domain(ty) => {
+            let (base, typmod) = user::base_type(ty, typmod);
+            read_binary(base, typmod, bytes)?
+        }
         _ => Datum::Text(utf8(bytes)?.into()),
     })
+}
+
+fn write_label(ty: Oid, order: f32, out: &mut Vec<u8>) -> Result<()> {
+    let label = user::label(ty, order).ok_or_else(|| Error::internal("a value of an enum without a label"))?;
+    out.extend_from_slice(label.as_bytes());
+    Ok(())
 }
 
 /// A date or an instant from a client: within the calendar, or infinite.
@@ -246,6 +263,7 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
             out.extend_from_slice(&v.months.to_be_bytes());
         }
         DatumRef::Uuid(v) => out.extend_from_slice(v),
+        DatumRef::Enum(ty, order) => write_label(ty, order, out)?,
         DatumRef::Array(v) => array::write_binary(&v.get(), ty, out)?,
         DatumRef::Record(v) => array::write_record_binary(v, out)?,
     }

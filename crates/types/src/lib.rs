@@ -22,6 +22,7 @@ pub mod oid;
 pub mod row;
 mod settings;
 mod typmod;
+pub mod user;
 
 pub use cmp::{compare, compare_as, hash_as, hash_datum};
 pub use datum::{Array, ArrayRef, Datum, DatumRef, Interval};

@@ -173,7 +173,10 @@ types! {
 
 /// A type by OID.
 pub fn type_info(oid: Oid) -> Option<&'static TypeInfo> {
-    TYPES.binary_search_by_key(&oid.0, |t| t.oid.0).ok().map(|i| &TYPES[i])
+    match TYPES.binary_search_by_key(&oid.0, |t| t.oid.0) {
+        Ok(i) => Some(&TYPES[i]),
+        Err(_) => crate::user::info(oid),
+    }
 }
 
 /// All types.

@@ -15,7 +15,7 @@ use base::{Error, Oid, Result, SqlState};
 
 use crate::datum::ArrayRef;
 use crate::numeric::NumericRef;
-use crate::{Array, Datum, DatumRef, Interval, oid};
+use crate::{Array, Datum, DatumRef, Interval, oid, user};
 
 const HAS_NULLS: u8 = 1;
 const WIDE_OFFSETS: u8 = 2;
@@ -46,6 +46,7 @@ enum Kind {
     TimestampTz,
     Interval,
     Uuid,
+    Enum,
     Text,
     Bytea,
     Numeric,
@@ -74,6 +75,16 @@ impl Kind {
             oid::NUMERIC => Kind::Numeric,
             oid::RECORD => Kind::Record,
             ty if oid::element_of(ty).is_some() => Kind::Array,
+            ty if ty.0 >= user::FIRST_OID => Kind::of_user_type(ty),
+            _ => Kind::Text,
+        }
+    }
+
+    /// Of an enum, or what is under a domain.
+    fn of_user_type(ty: Oid) -> Kind {
+        match user::base_type(ty, -1).0 {
+            base if base != ty => Kind::of(base),
+            ty if user::is_enum(ty) => Kind::Enum,
             _ => Kind::Text,
         }
     }
@@ -84,7 +95,7 @@ impl Kind {
             Kind::Bool => 1,
             Kind::Int2 => 2,
             Kind::Int4 | Kind::Oid | Kind::Float4 | Kind::Date => 4,
-            Kind::Int8 | Kind::Float8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz => 8,
+            Kind::Int8 | Kind::Float8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz | Kind::Enum => 8,
             Kind::TimeTz => 12,
             Kind::Interval | Kind::Uuid => 16,
             Kind::Text | Kind::Bytea | Kind::Numeric | Kind::Array | Kind::Record => return None,
@@ -240,6 +251,10 @@ fn write_fixed(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&v.months.to_le_bytes());
         }
         (Kind::Uuid, Datum::Uuid(v)) => out.extend_from_slice(v),
+        (Kind::Enum, Datum::Enum(ty, order)) => {
+            out.extend_from_slice(&ty.0.to_le_bytes());
+            out.extend_from_slice(&order.to_le_bytes());
+        }
         (kind, value) => return Err(mismatch(kind, value)),
     }
     Ok(())
@@ -398,6 +413,10 @@ impl<'a> RowRef<'a> {
                 months: i32::from_le_bytes(*self.fixed::<4>(place + 12)?),
             }),
             Kind::Uuid => DatumRef::Uuid(self.fixed::<16>(place)?),
+            Kind::Enum => {
+                let order = f32::from_le_bytes(*self.fixed::<4>(place + 4)?);
+                DatumRef::Enum(Oid(int4()? as u32), order)
+            }
             Kind::Bytea => DatumRef::Bytea(self.var(place as usize)?),
             Kind::Array => DatumRef::Array(ArrayRef::Bytes(self.var(place as usize)?)),
             Kind::Record => return None,

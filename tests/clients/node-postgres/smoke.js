@@ -44,14 +44,14 @@ async function moreTypes(client) {
 }
 
 async function schema(client) {
-  await client.query(`CREATE TABLE client_node_more (id serial PRIMARY KEY, t text NOT NULL CHECK (t <> ''))`);
-  const ids = await client.query(`INSERT INTO client_node_more (t) SELECT 'row ' || g FROM generate_series(1, $1::int) g RETURNING id`, [100]);
+  await client.query(`CREATE TEMP TABLE client_node_temp (id serial PRIMARY KEY, t text NOT NULL CHECK (t <> ''))`);
+  const ids = await client.query(`INSERT INTO client_node_temp (t) SELECT 'row ' || g FROM generate_series(1, $1::int) g RETURNING id`, [100]);
   assert.deepEqual(ids.rows.map((r) => r.id), Array.from({ length: 100 }, (_, i) => i + 1));
-  await assert.rejects(client.query(`INSERT INTO client_node_more (t) VALUES ('')`), { code: '23514', constraint: 'client_node_more_t_check' });
-  await assert.rejects(client.query('INSERT INTO client_node_more (t) VALUES ($1)', [null]), { code: '23502', column: 't' });
-  const upsert = await client.query(`INSERT INTO client_node_more VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET t = excluded.t RETURNING *`, [5, 'five']);
+  await assert.rejects(client.query(`INSERT INTO client_node_temp (t) VALUES ('')`), { code: '23514', constraint: 'client_node_temp_t_check' });
+  await assert.rejects(client.query('INSERT INTO client_node_temp (t) VALUES ($1)', [null]), { code: '23502', column: 't' });
+  const upsert = await client.query(`INSERT INTO client_node_temp VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET t = excluded.t RETURNING *`, [5, 'five']);
   assert.deepEqual(upsert.rows, [{ id: 5, t: 'five' }]);
-  const columns = await client.query(`SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'client_node_more'
+  const columns = await client.query(`SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'client_node_temp'
     ORDER BY ordinal_position`);
   assert.deepEqual(columns.rows, [{ column_name: 'id', data_type: 'integer' }, { column_name: 't', data_type: 'text' }]);
 }
@@ -116,7 +116,7 @@ async function main() {
   await notifications(client);
   await copy(client);
   await pool();
-  await client.query('DROP TABLE client_node, client_node_more');
+  await client.query('DROP TABLE client_node');
   await client.end();
   console.log('ok');
 }

@@ -255,7 +255,7 @@ impl fmt::Display for Report {
 
 fn scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(scale) if (0.001..=300.0).contains(&scale) => Ok(scale),
-        _ => Err("a scale factor is a number from 0.001 to 300".into()),
+        Ok(scale) if (0.01..=300.0).contains(&scale) => Ok(scale),
+        _ => Err("a scale factor is a number from 0.01 to 300".into()),
     }
 }

@@ -130,7 +130,7 @@ mod tests {
         let one = rows("a 1\nb 1\nc 2");
         assert_eq!(difference(&by_second, &one, &rows("b 1\na 1\nc 2")), None);
         assert_eq!(difference(&by_second, &one, &rows("a 1\nc 2\nb 1")).as_deref(), Some("row 2: b|1, not c|2"));
-        assert_eq!(difference(&by_second, &one, &rows("a 1\n- 1\nc 2")).as_deref(), Some("b|1, not NULL|1"));
+        assert_eq!(difference(&by_second, &one, &rows("a 1\n- 1\nc 2")).as_deref(), Some("a|1, not NULL|1"));
         assert_eq!(difference(&by_second, &one, &rows("a 1")).as_deref(), Some("3 rows, not 1"));
     }
 

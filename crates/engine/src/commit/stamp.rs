@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use base::{Lsn, Timestamp};
-use engine_api::Durability;
+use engine_api::{CatalogObject, Durability};
 use redo::{RecordKind, Reservation};
 
 use crate::catalog;
@@ -22,6 +22,11 @@ pub(super) fn stamp(txn: &mut Transaction, room: Reservation, durability: Durabi
         if !changes.is_empty() {
             inner.catalog_ts.store(ts.0, Ordering::Release);
             inner.catalog.change(|catalog| catalog::apply(catalog, changes));
+            for (_, object) in changes {
+                if let Some(CatalogObject::Type(ty)) = object.as_deref() {
+                    types::user::define(ty.known());
+                }
+            }
         }
         inner.store.publish(core, ts);
         *inner.newest_commit.lock() = (ts, end);

@@ -62,6 +62,9 @@ pub(super) fn is_binary_coercible(from: Oid, to: Oid) -> bool {
     if matches!(to, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY) {
         return is_array(from);
     }
+    if to == oid::ANYENUM {
+        return types::user::is_enum(from);
+    }
     if matches!(to, oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY) {
         return !is_array(from);
     }
@@ -203,7 +206,8 @@ impl Binder<'_, '_> {
         }
         let now_micros = self.cx.eval.transaction_timestamp();
         let input = InputContext { settings: self.cx.eval.settings(), now_micros };
-        let value = types::parse_text(ty.oid, ty.typmod, text, &input).map_err(|e| self.locate(e, at))?;
+        let value = types::parse_text(ty.oid, ty.typmod, text, &input);
+        let value = value.map_err(|e| self.locate(self.unsafe_label(ty.oid, text).unwrap_or(e), at))?;
         Ok(Expr::Const(value, ty))
     }
 
@@ -331,6 +335,13 @@ impl Binder<'_, '_> {
         context: CastContext,
         location: i32,
     ) -> Result<Option<Located>> {
+        if types::user::is_domain(to.oid) {
+            let (base, typmod) = types::user::base_type(to.oid, to.typmod);
+            return match self.coerce_to(value, Ty { oid: base, typmod }, context, location)? {
+                Some(value) => self.to_domain(value, to.oid).map(Some),
+                None => Ok(None),
+            };
+        }
         let from = value.expr.ty().oid;
         if !can_coerce(from, to.oid, context) || (is_polymorphic(to.oid) && from != to.oid) {
             return Ok(None);

@@ -399,16 +399,19 @@ impl<'a> Binder<'a, '_> {
 
     /// The default of a column, NULL if it has none.
     fn column_default(&mut self, column: &engine_api::ColumnDesc) -> Result<Expr> {
-        let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+        let ty = value_type(column);
         match &column.default {
             Some(text) if !column.dropped => default_expression(text, ty, &column.name, self.cx),
-            _ => Ok(Self::null(ty)),
+            _ => match super::domain::default_of(column.type_oid, self.cx) {
+                Some(text) if !column.dropped => default_expression(&text, ty, &column.name, self.cx),
+                _ => Ok(Self::null(ty)),
+            },
         }
     }
 
     /// CHECK constraints over rel 0.
     fn checks(&mut self, desc: &TableDesc) -> Result<Vec<(String, Expr)>> {
-        let mut out = Vec::new();
+        let mut out = super::domain::row_checks(desc, self.cx)?;
         for constraint in &desc.constraints {
             if let ConstraintKind::Check { expression } = &constraint.kind {
                 out.push((constraint.name.clone(), check_expression(expression, desc, self.cx)?));
@@ -718,7 +721,7 @@ pub(super) fn generated(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Ve
     let mut out = Vec::new();
     for column in desc.live_columns() {
         if let Some(text) = &column.generated {
-            let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+            let ty = value_type(column);
             out.push(((column.number - 1) as usize, generated_expression(text, ty, desc, cx)?));
         }
     }
@@ -735,15 +738,15 @@ fn not_generated(error: Error, column: &engine_api::ColumnDesc, inserts: bool) -
     if inserts { error.hint("Use OVERRIDING SYSTEM VALUE to override.") } else { error }
 }
 
+/// The type of a column's values: for a domain what is under it.
+fn value_type(column: &engine_api::ColumnDesc) -> Ty {
+    let (oid, typmod) = types::user::base_type(column.type_oid, column.typmod);
+    Ty { oid, typmod }
+}
+
 fn assigned(desc: &TableDesc, index: usize, at: i32) -> Assigned<'static> {
     let column = &desc.columns[index];
-    Assigned {
-        index,
-        name: column.name.clone(),
-        ty: Ty { oid: column.type_oid, typmod: column.typmod },
-        at,
-        part: None,
-    }
+    Assigned { index, name: column.name.clone(), ty: value_type(column), at, part: None }
 }
 
 /// A column of a view as an assignment has it.
@@ -792,7 +795,7 @@ fn constraint_index(name: &str, desc: &TableDesc) -> Result<base::Oid> {
 }
 
 /// Parses the text of a stored expression.
-fn parse_expression(text: &str) -> Result<Node> {
+pub(super) fn parse_expression(text: &str) -> Result<Node> {
     let mut parsed = crate::parse::parse(&format!("SELECT {text}"))?;
     let node = parsed.pop().map(|s| s.node);
     if let Some(Node::SelectStmt(mut select)) = node
@@ -810,7 +813,7 @@ pub(super) fn is_cast(text: &str) -> bool {
 }
 
 /// Errors of stored expressions point into a text that the client did not send.
-fn without_position(mut error: Error) -> Error {
+pub(super) fn without_position(mut error: Error) -> Error {
     error.fields_mut().position = None;
     error
 }
@@ -930,7 +933,7 @@ pub(super) fn argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut B
 }
 
 /// Binds a stored expression, which knows nothing of the statement's parameters.
-fn detached<T>(cx: &mut BindContext<'_>, bind: impl FnOnce(&mut BindContext<'_>) -> Result<T>) -> Result<T> {
+pub(super) fn detached<T>(cx: &mut BindContext<'_>, bind: impl FnOnce(&mut BindContext<'_>) -> Result<T>) -> Result<T> {
     let params = std::mem::take(&mut cx.param_types);
     let result = bind(cx);
     cx.param_types = params;

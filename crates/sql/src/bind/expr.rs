@@ -213,7 +213,7 @@ impl<'a> Binder<'a, '_> {
             let message = format!("schema \"{schema}\" does not exist");
             return Err(self.error(SqlState::INVALID_SCHEMA_NAME, message, name.location));
         }
-        let ty = type_names::resolve(name, self.sql)?;
+        let ty = type_names::resolve(name, self.sql, Some((&self.cx.catalog, &self.cx.identity)))?;
         if let Some(message) = type_names::precision_warning(name, ty) {
             let code = SqlState::INVALID_PARAMETER_VALUE;
             let warning = base::Error::with_severity(base::Severity::Warning, code, message);
@@ -573,7 +573,8 @@ impl<'a> Binder<'a, '_> {
                 }
             }
         }
-        Ok(Located { expr: Expr::Array { elements, element, nested, ty: Ty::of(ty) }, at })
+        let typmod = common_typmod(elements.iter(), wanted);
+        Ok(Located { expr: Expr::Array { elements, element, nested, ty: Ty { oid: ty, typmod } }, at })
     }
 
     #[inline(never)]

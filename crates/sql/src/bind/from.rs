@@ -42,7 +42,10 @@ pub(super) struct FromItem {
 pub(super) fn table_columns(desc: &TableDesc) -> Vec<RelColumn> {
     let column = |c: &engine_api::ColumnDesc| RelColumn {
         name: if c.dropped { String::new() } else { c.name.clone() },
-        ty: Ty { oid: c.type_oid, typmod: c.typmod },
+        ty: {
+            let (oid, typmod) = types::user::base_type(c.type_oid, c.typmod);
+            Ty { oid, typmod }
+        },
     };
     desc.columns.iter().map(column).collect()
 }
@@ -526,7 +529,7 @@ impl<'a> Binder<'a, '_> {
             let r = self.coerce_to_common(r, ty, "JOIN/USING")?.expr;
             let expr = match kind {
                 JoinKind::Inner if !matches!(l, Expr::Column(_)) && matches!(r, Expr::Column(_)) => r,
-                JoinKind::Inner | JoinKind::Left => l,
+                JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti => l,
                 JoinKind::Right => r,
                 JoinKind::Full => Expr::Coalesce(vec![l, r], Ty { oid: ty, typmod }),
             };

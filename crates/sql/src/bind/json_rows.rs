@@ -225,7 +225,7 @@ impl<'a> Binder<'a, '_> {
         for node in range.coldeflist.iter().flatten() {
             let Node::ColumnDef(def) = node else { continue };
             let Some(name) = def.typeName.as_deref() else { continue };
-            let ty = super::types::resolve(name, self.sql)?;
+            let ty = super::types::resolve(name, self.sql, Some((&self.cx.catalog, &self.cx.identity)))?;
             columns.push((RelColumn { name: def.colname.as_deref().unwrap_or("").to_string(), ty }, None));
         }
         if !source.populates {

@@ -9,6 +9,7 @@ mod compare;
 mod composite;
 mod cte;
 mod dml;
+mod domain;
 mod expr;
 mod fold;
 mod from;
@@ -253,8 +254,22 @@ pub struct ColumnType {
 }
 
 /// Resolves the type of a column definition.
-pub fn bind_column_type(name: &TypeName, sql: &str) -> Result<ColumnType> {
-    types::column_type(name, sql)
+pub(crate) fn bind_column_type(name: &TypeName, sql: &str, known: types::Known<'_>) -> Result<ColumnType> {
+    types::column_type(name, sql, known)
+}
+
+/// Binds the condition of a domain, to see whether it can be.
+pub(crate) fn bind_domain_condition(
+    text: &str,
+    domain: &engine_api::DomainDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<()> {
+    domain::check_condition(text, domain, cx)
+}
+
+/// Where a node begins in its statement.
+pub(crate) fn leftmost_location(node: &Node) -> i32 {
+    node::location(node)
 }
 
 /// Binds a column default, coerced to the column's type.

@@ -41,6 +41,7 @@ fn fits_polymorphic(declared: impl Fn(usize) -> Oid, args: &[Oid]) -> bool {
         let same = match declared {
             oid::ANYELEMENT => actual,
             oid::ANYNONARRAY if !is_array(actual) => actual,
+            oid::ANYENUM if types::user::is_enum(actual) => actual,
             oid::ANYARRAY => match element_of(actual) {
                 Some(element) => element,
                 None => return false,
@@ -322,7 +323,7 @@ impl Binder<'_, '_> {
         let array = |ty: Oid| array_of(ty).ok_or_else(|| mismatch(ty));
         let decide = |ty: Oid| -> Result<Oid> {
             Ok(match ty {
-                oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
+                oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => element.unwrap_or(oid::TEXT),
                 oid::ANYARRAY => array(element.unwrap_or(oid::TEXT))?,
                 oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => compatible.unwrap_or(oid::TEXT),
                 oid::ANYCOMPATIBLEARRAY => array(compatible.unwrap_or(oid::TEXT))?,
@@ -347,7 +348,7 @@ impl Binder<'_, '_> {
         let mut seen = false;
         for (&ty, &(have, _)) in declared.iter().zip(actual) {
             let this = match ty {
-                oid::ANYELEMENT | oid::ANYNONARRAY => Some(have),
+                oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => Some(have),
                 oid::ANYARRAY => element_of(have).or(Some(have)),
                 _ => continue,
             };

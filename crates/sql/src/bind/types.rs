@@ -1,11 +1,13 @@
 //! Type names: what `varchar(20)[]` in a statement means.
 
 use base::{Error, Oid, Result, SqlState};
+use engine_api::Catalog;
 use rupg_sql::nodes::{Node, TypeName};
 use types::{TypeInfo, array_of, oid, type_by_name, type_info};
 
 use super::ColumnType;
 use super::node::{integer_constant, strings};
+use crate::functions::Identity;
 use crate::ir::Ty;
 
 const MAX_LENGTH: i32 = 10_485_760;
@@ -14,7 +16,7 @@ const INTERVAL_FULL_RANGE: i32 = 0x7fff;
 const INTERVAL_FULL_PRECISION: i32 = 0xffff;
 
 /// Resolves a type name, `serial` and its kin included.
-pub(super) fn column_type(name: &TypeName, sql: &str) -> Result<ColumnType> {
+pub(super) fn column_type(name: &TypeName, sql: &str, types: Known<'_>) -> Result<ColumnType> {
     let names = strings(&name.names);
     if let [single] = names.as_slice() {
         let serial = match *single {
@@ -31,11 +33,11 @@ pub(super) fn column_type(name: &TypeName, sql: &str) -> Result<ColumnType> {
             return Ok(ColumnType { ty: Ty::of(ty), serial: true });
         }
     }
-    Ok(ColumnType { ty: resolve(name, sql)?, serial: false })
+    Ok(ColumnType { ty: resolve(name, sql, types)?, serial: false })
 }
 
 /// Resolves a type name.
-pub(super) fn resolve(name: &TypeName, sql: &str) -> Result<Ty> {
+pub(super) fn resolve(name: &TypeName, sql: &str, types: Known<'_>) -> Result<Ty> {
     if name.setof {
         let message = "SETOF types are not supported here";
         return Err(Error::unsupported(message).at_byte(sql, name.location));
@@ -50,10 +52,14 @@ pub(super) fn resolve(name: &TypeName, sql: &str) -> Result<Ty> {
             .map(|_| Ty { oid, typmod: name.typemod })
             .ok_or_else(|| Error::internal("a type name without a name"));
     }
-    let info = look_up(&names).ok_or_else(|| does_not_exist(&names, name, sql))?;
+    let info = look_up(&names).or_else(|| look_up_made(&names, types));
+    let info = info.ok_or_else(|| does_not_exist(&names, name, sql))?;
     let typmod = modifier(info, &name.typmods).map_err(|e| e.at_byte(sql, name.location))?;
     if name.arrayBounds.is_empty() {
         return Ok(Ty { oid: info.oid, typmod });
+    }
+    if types::user::is_domain(info.oid) {
+        return Err(Error::unsupported("arrays of domains are not supported").at_byte(sql, name.location));
     }
     // Arrays have one type, however many dimensions were written.
     let array = if info.is_array() { Some(info.oid) } else { array_of(info.oid) };
@@ -69,6 +75,25 @@ pub(super) fn look_up(names: &[&str]) -> Option<&'static TypeInfo> {
     match names {
         [name] | ["pg_catalog", name] | [_, "pg_catalog", name] => type_by_name(name),
         _ => None,
+    }
+}
+
+/// Where types that statements made are looked up: the catalog, and who looks. Without it there are none.
+pub(crate) type Known<'a> = Option<(&'a Catalog, &'a Identity)>;
+
+/// A type that a statement made, by its possibly qualified name.
+pub(super) fn look_up_made(names: &[&str], types: Known<'_>) -> Option<&'static TypeInfo> {
+    let (catalog, identity) = types?;
+    let (schemas, name) = match names {
+        [name] => (identity.search_path.clone(), *name),
+        [schema, name] | [_, schema, name] => (vec![catalog.schema(identity.database_oid, schema)?.oid], *name),
+        _ => return None,
+    };
+    let named = |name: &str| schemas.iter().find_map(|&schema| catalog.type_named(schema, name));
+    match named(name) {
+        Some(found) => type_info(found.oid),
+        // Arrays have names too.
+        None => name.strip_prefix('_').and_then(named).and_then(|element| type_info(element.array)),
     }
 }
 

@@ -13,7 +13,6 @@ use super::create_table::{
 use super::names::{expression_after, leftmost, quote};
 use super::rewrite::{constant_default, rewrite_table};
 use super::{Cx, drop, identity};
-use crate::bind;
 use crate::ir::Ty;
 
 pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Result<&'static str> {
@@ -125,7 +124,7 @@ fn refused_action(kind: AlterTableType) -> &'static str {
 }
 
 /// The error without the place it has.
-fn without_position(mut error: Error) -> Error {
+pub(super) fn without_position(mut error: Error) -> Error {
     error.fields_mut().position = None;
     error
 }
@@ -322,6 +321,14 @@ async fn require_empty(cx: &mut Cx<'_>, table: &TableDesc, column: &str) -> Resu
     .column(column))
 }
 
+/// Drops a column with its type.
+pub(super) async fn drop_column_of_type(cx: &mut Cx<'_>, table: base::Oid, number: i16) -> Result<()> {
+    let Some(desc) = cx.catalog().table(table).cloned() else { return Ok(()) };
+    let name = desc.columns[number as usize - 1].name.clone();
+    let cmd = AlterTableCmd { behavior: DropBehavior::DROP_CASCADE, ..Default::default() };
+    Box::pin(drop_column(cx, desc, &cmd, &name)).await
+}
+
 async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
     if table.column(name).is_none() && cmd.missing_ok {
         cx.notice(
@@ -454,7 +461,7 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
     refuse_generated_from(cx, &table, number)?;
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.
-    let ty = bind::bind_column_type(type_name, cx.sql).map_err(without_position)?.ty;
+    let ty = cx.column_type(type_name).map_err(without_position)?.ty;
     let using = match &def.raw_default {
         Some(node) => {
             let at = leftmost(node);

@@ -9,7 +9,7 @@ use rupg_sql::nodes::{ColumnDef, ConstrType, Constraint, CreateStmt, Node, OnCom
 use super::constraint::{Pending, add_constraints};
 use super::names::{expression_after, free_relation_name, parenthesised_after, quote};
 use super::{Cx, like, sequence, temporary};
-use crate::bind::{self, ColumnType};
+use crate::bind::ColumnType;
 use crate::session::text_of;
 
 /// PostgreSQL's limit of columns in a table.
@@ -186,7 +186,7 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
         }
     }
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("a column without a type"))?;
-    let ColumnType { ty, serial } = bind::bind_column_type(type_name, cx.sql)?;
+    let ColumnType { ty, serial } = cx.column_type(type_name)?;
     let mut column = NewColumn {
         desc: ColumnDesc {
             number: table.columns.len() as i16 + 1,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode, oids};
+use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode, TypeKind, oids};
 use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
 
 use super::Cx;
@@ -18,8 +18,8 @@ pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'s
         T::OBJECT_SCHEMA => ("schema", "DROP SCHEMA"),
         T::OBJECT_VIEW => ("view", "DROP VIEW"),
         T::OBJECT_MATVIEW => ("materialized view", "DROP MATERIALIZED VIEW"),
-        T::OBJECT_TYPE => return missing_kind(cx, stmt, "type", "DROP TYPE"),
-        T::OBJECT_DOMAIN => return missing_kind(cx, stmt, "type", "DROP DOMAIN"),
+        T::OBJECT_TYPE => ("type", "DROP TYPE"),
+        T::OBJECT_DOMAIN => ("domain", "DROP DOMAIN"),
         T::OBJECT_EXTENSION => return missing_kind(cx, stmt, "extension", "DROP EXTENSION"),
         T::OBJECT_FUNCTION | T::OBJECT_PROCEDURE | T::OBJECT_AGGREGATE if stmt.missing_ok => {
             return Ok("DROP FUNCTION");
@@ -67,7 +67,13 @@ fn find(cx: &mut Cx<'_>, stmt: &DropStmt, node: &Node, kind: &str) -> Result<Opt
         let found = cx.catalog().schema(database, name).map(|s| s.oid);
         return found_or_skip(cx, stmt, found, kind, name, SqlState::INVALID_SCHEMA_NAME);
     }
+    if let Node::TypeName(name) = node {
+        return find_type(cx, stmt, &name.names, kind);
+    }
     let Node::List(list) = node else { return Ok(None) };
+    if kind == "type" || kind == "domain" {
+        return find_type(cx, stmt, list, kind);
+    }
     let mut names = strings(list);
     let range = RangeVar {
         relname: names.pop().map(Into::into),
@@ -107,6 +113,29 @@ fn find(cx: &mut Cx<'_>, stmt: &DropStmt, node: &Node, kind: &str) -> Result<Opt
     found_or_skip(cx, stmt, oid, kind, &display(&range), code)
 }
 
+fn find_type(cx: &mut Cx<'_>, stmt: &DropStmt, names: &[Option<Node>], kind: &str) -> Result<Option<Oid>> {
+    let mut names = strings(names);
+    let range = RangeVar {
+        relname: names.pop().map(Into::into),
+        schemaname: names.pop().map(Into::into),
+        location: -1,
+        ..Default::default()
+    };
+    let found = cx.find_type(&range)?;
+    if kind == "domain" && found.as_ref().is_some_and(|t| !matches!(t.kind, TypeKind::Domain(_))) {
+        let message = format!("\"{}\" is not a domain", display(&range));
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+    }
+    let builtin = found.is_none() && types::type_by_name(range.relname.as_deref().unwrap_or_default()).is_some();
+    if builtin {
+        let shown = types::type_by_name(range.relname.as_deref().unwrap_or_default()).map_or("", |t| t.sql_name);
+        let message = format!("cannot drop type {shown} because it is required by the database system");
+        return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message));
+    }
+    let oid = found.map(|t| t.oid);
+    found_or_skip(cx, stmt, oid, "type", &display(&range), SqlState::UNDEFINED_OBJECT)
+}
+
 fn found_or_skip(
     cx: &mut Cx<'_>,
     stmt: &DropStmt,
@@ -144,6 +173,8 @@ enum Dependent {
     ForeignKey { table: Oid, constraint: Oid },
     /// A default that calls a sequence.
     Default { table: Oid, column: i16 },
+    /// A column of a type.
+    Column { table: Oid, column: i16 },
 }
 
 /// An object as messages name it.
@@ -153,6 +184,13 @@ pub(super) fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
         Some(CatalogObject::Index(i)) => format!("index {}", shown(catalog, path, i.schema, &i.name)),
         Some(CatalogObject::Sequence(s)) => format!("sequence {}", shown(catalog, path, s.schema, &s.name)),
         Some(CatalogObject::Schema(s)) => format!("schema {}", quote(&s.name)),
+        Some(CatalogObject::Type(t)) => {
+            let found = path.iter().find(|&&s| catalog.type_named(s, &t.name).is_some());
+            match catalog.get(t.schema) {
+                Some(schema) if found != Some(&t.schema) => format!("type {}.{}", quote(schema.name()), quote(&t.name)),
+                _ => format!("type {}", quote(&t.name)),
+            }
+        }
         Some(other) => other.name().to_string(),
         None => oid.to_string(),
     }
@@ -234,11 +272,28 @@ fn dependents(catalog: &Catalog, path: &[Oid], oid: Oid) -> Vec<(Dependent, Stri
         let what = format!("{} depends on {this}", describe(catalog, path, view.oid));
         found.push((Dependent::Object(view.oid), what));
     }
+    for (table, column) in super::types::columns_of(catalog, oid) {
+        let dependent = Dependent::Column { table: table.oid, column };
+        let of = &table.columns[column as usize - 1];
+        let array = if of.type_oid == oid { "" } else { "[]" };
+        let table = shown(catalog, path, table.schema, &table.name);
+        let what = format!("column {} of table {table} depends on {this}{array}", quote(&of.name));
+        found.push((dependent, what));
+    }
+    for object in catalog.objects() {
+        if let CatalogObject::Type(t) = &**object
+            && matches!(&t.kind, TypeKind::Domain(d) if d.base == oid)
+        {
+            let what = format!("{} depends on {this}", describe(catalog, path, t.oid));
+            found.push((Dependent::Object(t.oid), what));
+        }
+    }
     if let Some(CatalogObject::Schema(_)) = catalog.get(oid).map(|o| &**o) {
         for object in catalog.objects() {
             let inside = matches!(&**object,
                 CatalogObject::Table(t) if t.schema == oid)
-                || matches!(&**object, CatalogObject::Sequence(s) if s.schema == oid && s.owned_by.is_none());
+                || matches!(&**object, CatalogObject::Sequence(s) if s.schema == oid && s.owned_by.is_none())
+                || matches!(&**object, CatalogObject::Type(t) if t.schema == oid);
             if inside {
                 let what = format!("{} depends on {this}", describe(catalog, path, object.oid()));
                 found.push((Dependent::Object(object.oid()), what));
@@ -260,6 +315,8 @@ struct Doomed {
     constraints: Vec<(Oid, Oid)>,
     /// (table, column)
     defaults: Vec<(Oid, i16)>,
+    /// (table, column) of a type
+    columns: Vec<(Oid, i16)>,
     /// For CASCADE's notice or the refusal: in full, and in short; with the table if it is about a part of one.
     found: Vec<(String, String, Option<Oid>)>,
 }
@@ -294,7 +351,7 @@ impl Doomed {
         let rank = |dependent: &Dependent| match dependent {
             Dependent::Object(oid) => *oid,
             Dependent::ForeignKey { constraint, .. } => *constraint,
-            Dependent::Default { table, .. } => *table,
+            Dependent::Default { table, .. } | Dependent::Column { table, .. } => *table,
         };
         dependents.sort_by_key(|(dependent, _)| std::cmp::Reverse(rank(dependent)));
         for (dependent, message) in dependents {
@@ -312,6 +369,10 @@ impl Doomed {
                     self.defaults.push((table, column));
                     self.found.push((message, short, Some(table)));
                 }
+                Dependent::Column { table, column } if !self.columns.contains(&(table, column)) => {
+                    self.columns.push((table, column));
+                    self.found.push((message, short, Some(table)));
+                }
                 _ => {}
             }
         }
@@ -322,6 +383,7 @@ impl Doomed {
         let gone = &self.objects;
         self.constraints.retain(|(table, _)| !gone.contains(table));
         self.defaults.retain(|(table, _)| !gone.contains(table));
+        self.columns.retain(|(table, _)| !gone.contains(table));
         self.found.retain(|(_, _, table)| table.is_none_or(|t| !gone.contains(&t)));
         self.found.reverse();
         self
@@ -334,7 +396,8 @@ impl Doomed {
     /// Everything that changes or goes.
     fn touched(&self) -> BTreeSet<Oid> {
         let tables = self.constraints.iter().map(|c| c.0).chain(self.defaults.iter().map(|d| d.0));
-        self.objects.iter().copied().chain(tables).collect()
+        let columns = self.columns.iter().map(|c| c.0);
+        self.objects.iter().copied().chain(tables).chain(columns).collect()
     }
 }
 
@@ -385,7 +448,7 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
         }
     };
     let messages = doomed.messages();
-    let Doomed { objects, constraints, defaults, .. } = doomed;
+    let Doomed { objects, constraints, defaults, columns, .. } = doomed;
     let what = match targets.len() {
         1 => describe(&catalog, &path, *targets.first().expect("one")),
         _ => "desired object(s)".to_string(),
@@ -402,6 +465,9 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
             desc.columns[column as usize - 1].default = None;
             cx.put(CatalogObject::Table(desc)).await?;
         }
+    }
+    for (table, column) in columns {
+        super::alter_table::drop_column_of_type(cx, table, column).await?;
     }
     // Parts before wholes: an index goes before its table.
     let rank = |oid: &Oid| match catalog.get(*oid).map(|o| &**o) {

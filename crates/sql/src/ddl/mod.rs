@@ -32,6 +32,7 @@ mod sequence;
 mod set_schema;
 pub(crate) mod temporary;
 mod truncate;
+mod types;
 mod view;
 
 use std::sync::Arc;
@@ -80,6 +81,10 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::GrantRoleStmt(stmt) => membership::grant_roles(&mut cx, stmt).await?,
         Node::AlterDefaultPrivilegesStmt(stmt) => default_privileges::alter(&mut cx, stmt).await?,
         Node::RenameStmt(stmt) => rename::rename(&mut cx, stmt).await?,
+        Node::CreateEnumStmt(stmt) => types::create_enum(&mut cx, stmt).await?,
+        Node::AlterEnumStmt(stmt) => types::alter_enum(&mut cx, stmt).await?,
+        Node::CreateDomainStmt(stmt) => types::create_domain(&mut cx, stmt).await?,
+        Node::AlterDomainStmt(stmt) => types::alter_domain(&mut cx, stmt).await?,
         Node::TruncateStmt(stmt) => truncate::truncate(&mut cx, stmt).await?,
         Node::CreateSeqStmt(stmt) => sequence::create_sequence(&mut cx, stmt).await?,
         Node::AlterSeqStmt(stmt) => sequence::alter_sequence(&mut cx, stmt).await?,
@@ -103,6 +108,12 @@ impl Cx<'_> {
     /// The catalog with this transaction's changes.
     pub fn catalog(&mut self) -> Arc<Catalog> {
         self.txn().catalog()
+    }
+
+    /// What a type name of a definition means.
+    pub fn column_type(&mut self, name: &rupg_sql::nodes::TypeName) -> Result<crate::bind::ColumnType> {
+        let (catalog, identity) = (self.catalog(), self.session.identity());
+        crate::bind::bind_column_type(name, self.sql, Some((&catalog, &identity)))
     }
 
     /// A fresh OID.

@@ -13,6 +13,7 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
     let new_name = stmt.newname.as_deref().unwrap_or_default();
     match stmt.renameType {
         T::OBJECT_SCHEMA => return rename_schema(cx, stmt, new_name).await,
+        T::OBJECT_TYPE | T::OBJECT_DOMAIN => return super::types::rename_type(cx, stmt, new_name).await,
         T::OBJECT_ROLE => return super::role::rename_role(cx, stmt, new_name).await,
         T::OBJECT_TABLE
         | T::OBJECT_INDEX

@@ -155,7 +155,7 @@ fn invalid(message: String) -> Error {
 
 fn set_type(desc: &mut SequenceDesc, option: &DefElem, sql: &str) -> Result<()> {
     let Some(Node::TypeName(name)) = &option.arg else { return Ok(()) };
-    let ty = crate::bind::bind_column_type(name, sql)?.ty.oid;
+    let ty = crate::bind::bind_column_type(name, sql, None)?.ty.oid;
     if ![oid::INT2, oid::INT4, oid::INT8].contains(&ty) {
         return Err(invalid("sequence type must be smallint, integer, or bigint".to_string()));
     }

@@ -121,11 +121,15 @@ impl Operator for HashJoin {
                 },
                 State::Matching { row: END, matched } => {
                     self.state = State::Probing;
-                    if !matched && node.join != JoinType::Inner {
-                        for &slot in &node.build_slots {
-                            frame[slot as usize] = Datum::Null;
+                    match node.join {
+                        JoinType::Left | JoinType::Full if !matched => {
+                            for &slot in &node.build_slots {
+                                frame[slot as usize] = Datum::Null;
+                            }
+                            return Ok(Next::Row);
                         }
-                        return Ok(Next::Row);
+                        JoinType::Anti => return Ok(Next::Row),
+                        _ => {}
                     }
                     if let Some(wait) = cx.run.tick(1)? {
                         return Ok(Next::Wait(wait));
@@ -135,7 +139,13 @@ impl Operator for HashJoin {
                     self.rows.restore(row as usize, frame, &node.build_slots);
                     let fits = all_true(&node.conditions, cx, frame)?;
                     self.state = State::Matching { row: self.next_row[row as usize], matched: matched || fits };
-                    if fits {
+                    if fits && matches!(node.join, JoinType::Semi | JoinType::Anti) {
+                        // One partner says it all.
+                        self.state = State::Probing;
+                        if node.join == JoinType::Semi {
+                            return Ok(Next::Row);
+                        }
+                    } else if fits {
                         if node.join == JoinType::Full {
                             self.matched_rows[row as usize] = true;
                         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Oid, Result, SqlState};
 use types::{Array, Datum};
 
 use super::rows::KeyTable;
@@ -218,8 +218,13 @@ impl Cx<'_, '_> {
                     self.run.charge(super::rows::datum_bytes(&value))?;
                     values.push(value);
                 }
-                let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
-                Datum::Array(Arc::new(Array { element: *element, dims, values }))
+                match types::type_info(*element).filter(|t| t.is_array()) {
+                    Some(array) => stacked(values, array.element)?,
+                    None => {
+                        let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+                        Datum::Array(Arc::new(Array { element: *element, dims, values }))
+                    }
+                }
             }
             SubqueryUse::AnyAll { all, tests, hashed, .. } => {
                 if subplan.fixed {
@@ -313,4 +318,29 @@ fn keep_rows(machine: &mut Machine, run: &mut Run<'_>, hashed: Option<&[base::Oi
         }
     }
     Ok(SubqueryRows::Hashed { keys, has_null, is_empty })
+}
+
+/// Arrays as the parts of an array of one more dimension.
+fn stacked(arrays: Vec<Datum>, element: Oid) -> Result<Datum> {
+    let error = |code, message: &str| Err(Error::new(code, message));
+    let (mut dims, mut values): (Option<Vec<(i32, i32)>>, Vec<Datum>) = (None, Vec::new());
+    let count = arrays.len() as i32;
+    for array in arrays {
+        let Datum::Array(array) = array else {
+            return error(SqlState::NULL_VALUE_NOT_ALLOWED, "cannot accumulate null arrays");
+        };
+        if array.dims.is_empty() {
+            return error(SqlState::ARRAY_SUBSCRIPT_ERROR, "cannot accumulate empty arrays");
+        }
+        if dims.as_ref().is_some_and(|d| *d != array.dims) {
+            return error(SqlState::ARRAY_SUBSCRIPT_ERROR, "cannot accumulate arrays of different dimensionality");
+        }
+        dims.get_or_insert_with(|| array.dims.clone());
+        values.extend_from_slice(&array.values);
+    }
+    let dims = dims.map_or(Vec::new(), |mut d| {
+        d.insert(0, (count, 1));
+        d
+    });
+    Ok(Datum::Array(Arc::new(Array { element, dims, values })))
 }

@@ -22,6 +22,7 @@ mod hash_join;
 mod limit;
 mod lock_rows;
 mod machine;
+mod meter;
 mod modify;
 mod nested_loop;
 mod project;
@@ -251,6 +252,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Limit(node) => Box::new(limit::Limit::new(node)),
         Node::SetOp(node) => Box::new(set_op::SetOp::new(node)),
         Node::LockRows(node) => Box::new(lock_rows::LockRows::new(node)),
+        Node::Metered(node) => Box::new(meter::Metered::new(node)),
         Node::Current(node) => Box::new(current::Current::new(node)),
         Node::Insert(node) => Box::new(modify::insert::Insert::new(node)),
         Node::Update(node) => Box::new(modify::update::Update::new(node)),
@@ -269,14 +271,6 @@ pub struct Execution {
     changed: u64,
     held: budget::Held,
     shared: cte::Shared,
-    /// Rows of the root's node and time, for EXPLAIN ANALYZE.
-    analyze: Option<Analysis>,
-}
-
-#[derive(Default)]
-struct Analysis {
-    rows: u64,
-    nanos: u64,
 }
 
 impl std::fmt::Debug for Execution {
@@ -290,23 +284,7 @@ impl Execution {
     pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
         let machine = Machine::new(&plan.root, params);
         let shared = cte::Shared::new(plan.cells);
-        Execution {
-            shared,
-            plan,
-            machine,
-            pending: None,
-            handed_out: 0,
-            changed: 0,
-            held: budget::Held::default(),
-            analyze: None,
-        }
-    }
-
-    /// A run that counts rows and time (EXPLAIN ANALYZE).
-    pub fn analyzed(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
-        let mut execution = Execution::new(plan, params);
-        execution.analyze = Some(Analysis::default());
-        execution
+        Execution { shared, plan, machine, pending: None, handed_out: 0, changed: 0, held: budget::Held::default() }
     }
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.
@@ -325,7 +303,7 @@ impl Execution {
     pub fn retire(&mut self) -> bool {
         let small = self.held.bytes() < KEPT_BYTES;
         self.held.release();
-        small && self.analyze.is_none()
+        small
     }
 
     /// The plan that is run.
@@ -338,7 +316,6 @@ impl Execution {
     /// # Errors
     /// Those of the statement.
     pub fn run(&mut self, cx: &mut ExecCx<'_>, sink: &mut dyn RowSink, max_rows: u64) -> Result<Progress> {
-        let started = self.analyze.is_some().then(|| (cx.now)());
         let mut run = Run {
             txn: &mut *cx.txn,
             eval: cx.eval,
@@ -354,28 +331,10 @@ impl Execution {
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;
-        if let (Some(analysis), Some(started)) = (&mut self.analyze, started) {
-            analysis.nanos += (cx.now)().saturating_sub(started);
-            let returned = match &result {
-                Ok(Progress::Done { rows }) => *rows,
-                _ => self.handed_out,
-            };
-            analysis.rows = returned.max(self.changed);
-        }
         Ok(match result? {
             Progress::Done { rows } => Progress::Done { rows: if self.plan.changes { self.changed } else { rows } },
             other => other,
         })
-    }
-
-    /// EXPLAIN ANALYZE's lines.
-    pub fn explain(&self) -> Vec<String> {
-        let mut lines = self.plan.explain();
-        if let (Some(analysis), Some(first)) = (&self.analyze, lines.first_mut()) {
-            first.push_str(&format!(" (actual rows={})", analysis.rows));
-            lines.push(format!("Execution Time: {:.3} ms", analysis.nanos as f64 / 1e6));
-        }
-        lines
     }
 }
 

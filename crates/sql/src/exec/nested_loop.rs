@@ -49,7 +49,15 @@ impl Operator for NestedLoop {
                 Next::Row => {
                     if all_true(&self.node.conditions, cx, frame)? {
                         self.matched = true;
-                        return Ok(Next::Row);
+                        match self.node.join {
+                            // One partner says it all.
+                            JoinType::Semi | JoinType::Anti => self.has_outer = false,
+                            _ => return Ok(Next::Row),
+                        }
+                        if self.node.join == JoinType::Semi {
+                            return Ok(Next::Row);
+                        }
+                        continue;
                     }
                     if let Some(wait) = cx.run.tick(1)? {
                         return Ok(Next::Wait(wait));
@@ -57,11 +65,15 @@ impl Operator for NestedLoop {
                 }
                 Next::Done => {
                     self.has_outer = false;
-                    if !self.matched && self.node.join == JoinType::Left {
-                        for &slot in &self.node.inner_slots {
-                            frame[slot as usize] = Datum::Null;
+                    match self.node.join {
+                        JoinType::Left if !self.matched => {
+                            for &slot in &self.node.inner_slots {
+                                frame[slot as usize] = Datum::Null;
+                            }
+                            return Ok(Next::Row);
                         }
-                        return Ok(Next::Row);
+                        JoinType::Anti => return Ok(Next::Row),
+                        _ => {}
                     }
                 }
                 wait => return Ok(wait),

@@ -222,5 +222,6 @@ fn ordered(ty: Oid) -> bool {
             | oid::TIMESTAMPTZ
             | oid::INTERVAL
             | oid::UUID
+            | oid::ANYENUM
     )
 }

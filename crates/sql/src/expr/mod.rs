@@ -190,6 +190,18 @@ pub fn evaluate(expr: &Expr, cx: &dyn crate::functions::EvalContext) -> base::Re
     code.eval(&mut eval::Plain(cx), &[])
 }
 
+/// Evaluates an expression without subqueries over a frame.
+///
+/// # Errors
+/// Those of the functions called.
+pub(crate) fn evaluate_over(
+    code: &Code,
+    frame: &[Datum],
+    cx: &dyn crate::functions::EvalContext,
+) -> base::Result<Datum> {
+    code.eval(&mut eval::Plain(cx), frame)
+}
+
 impl Code {
     /// Whether it is the same for every row: no slot but parameters (`slots < params`), nothing volatile, no subquery.
     pub fn is_fixed(&self, params: Slot) -> bool {

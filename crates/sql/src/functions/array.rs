@@ -37,6 +37,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(1193, "array_fill", &[ANYELEMENT, INT4_ARRAY], ANYARRAY, build::array_fill).lax(),
     immutable(1286, "array_fill", &[ANYELEMENT, INT4_ARRAY, INT4_ARRAY], ANYARRAY, build::array_fill).lax(),
     immutable(slice::OID, slice::NAME, &[ANYARRAY, ANY], ANYARRAY, slice::array_slice).lax().repeating(),
+    immutable(3218, "width_bucket", &[ANYCOMPATIBLE, ANYCOMPATIBLEARRAY], INT4, search::width_bucket),
     immutable(9582, "array assign", &[ANYARRAY, OID, ANYELEMENT, ANY], ANYARRAY, assign::element).lax().repeating(),
     immutable(9583, "array assign slice", &[ANYARRAY, OID, ANYARRAY, ANY], ANYARRAY, assign::slice).lax().repeating(),
     immutable(6172, "trim_array", &[ANYARRAY, INT4], ANYARRAY, trim_array),

@@ -227,6 +227,7 @@ fn kind(value: &Datum) -> String {
         Datum::TimestampTz(_) => TIMESTAMPTZ,
         Datum::Interval(_) => INTERVAL,
         Datum::Uuid(_) => UUID,
+        Datum::Enum(ty, _) => *ty,
         Datum::Array(array) => types::array_of(array.element).unwrap_or(ANYARRAY),
         Datum::Record(_) => RECORD,
     };

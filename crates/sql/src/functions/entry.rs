@@ -155,6 +155,9 @@ pub fn wants_types(function: &Function) -> bool {
             | "jsonb_build_object"
             | "jsonb_build_array"
             | "format"
+            | "enum_first"
+            | "enum_last"
+            | "enum_range"
     )
 }
 
@@ -205,6 +208,7 @@ pub(super) fn natural_type(value: &Datum) -> Option<Oid> {
         Datum::TimestampTz(_) => TIMESTAMPTZ,
         Datum::Interval(_) => INTERVAL,
         Datum::Uuid(_) => UUID,
+        Datum::Enum(ty, _) => *ty,
         Datum::Array(array) => return types::array_of(array.element),
         Datum::Record(_) => RECORD,
     })

@@ -50,8 +50,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(3950, "json_array_element_text", &[JSON, INT4], TEXT, array_element_text),
     immutable(3478, "jsonb_object_field", &[JSONB, TEXT], JSONB, object_field),
     immutable(3214, "jsonb_object_field_text", &[JSONB, TEXT], TEXT, object_field_text),
-    immutable(3215, "jsonb_array_element", &[JSONB, INT4], JSONB, array_element),
-    immutable(3216, "jsonb_array_element_text", &[JSONB, INT4], TEXT, array_element_text),
+    immutable(3215, "jsonb_array_element", &[JSONB, INT4], JSONB, b_array_element),
+    immutable(3216, "jsonb_array_element_text", &[JSONB, INT4], TEXT, b_array_element_text),
     immutable(3951, "json_extract_path", &[JSON, TEXT_ARRAY], JSON, extract_path).repeating(),
     immutable(3953, "json_extract_path_text", &[JSON, TEXT_ARRAY], TEXT, extract_path_text).repeating(),
     immutable(3217, "jsonb_extract_path", &[JSONB, TEXT_ARRAY], JSONB, extract_path).repeating(),
@@ -244,6 +244,23 @@ fn array_element(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 fn array_element_text(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     as_text(element(text_of(args, 0)?, int_of(args, 1)?))
+}
+
+/// The element of a `jsonb`, where a scalar is the one element of itself.
+fn b_element(text: &str, index: i32) -> Option<&str> {
+    match scan::kind(text) {
+        Kind::Array => element(text, index),
+        Kind::Object => None,
+        _ => matches!(index, 0 | -1).then_some(text),
+    }
+}
+
+fn b_array_element(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Ok(b_element(text_of(args, 0)?, int_of(args, 1)?).into())
+}
+
+fn b_array_element_text(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    as_text(b_element(text_of(args, 0)?, int_of(args, 1)?))
 }
 
 /// The strings of a variadic `text[]`, passed as an array or one by one. A NULL among them makes all NULL.

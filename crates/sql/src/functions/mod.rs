@@ -20,6 +20,7 @@ mod session;
 mod sets;
 mod spread;
 mod text;
+mod user;
 mod windows;
 
 use std::fmt;
@@ -200,6 +201,10 @@ pub trait EvalContext {
     /// Whether a wish is still to be fulfilled.
     fn has_wish(&self) -> bool {
         false
+    }
+    /// What is known of the values in a table.
+    fn statistics(&self, _table: Oid) -> Option<std::sync::Arc<crate::statistics::TableStatistics>> {
+        None
     }
 }
 

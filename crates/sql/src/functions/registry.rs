@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Aggregate, CastEntry, Function, Operator, SetFunction, aggregates, arithmetic, array, casts, comparison, datetime,
-    format, json, math, operators, record, session, sets, spread, text,
+    format, json, math, operators, record, session, sets, spread, text, user,
 };
 
 static SCALAR_TABLES: &[&[Function]] = &[
@@ -34,6 +34,7 @@ static SCALAR_TABLES: &[&[Function]] = &[
     text::like::FUNCTIONS,
     text::regexp::FUNCTIONS,
     text::unicode::FUNCTIONS,
+    user::FUNCTIONS,
 ];
 
 struct Registry {

@@ -6,7 +6,7 @@ use types::oid;
 
 use super::level::Level;
 use super::node::{Access, Bound, KeyColumn, KeyPart, ListSource, Node, PlannedTable, ScanNode};
-use super::{explain, walk};
+use super::{explain, selectivity, walk};
 use crate::expr::{Code, How, comparison_of};
 use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
 
@@ -20,6 +20,8 @@ pub(super) struct Conjunct {
     pub mask: Mask,
     /// Already tested by a node.
     pub used: bool,
+    /// Follows from others, which are tested: it helps to find rows, and between rels it is never tested itself.
+    pub derived: bool,
 }
 
 impl Conjunct {
@@ -30,7 +32,7 @@ impl Conjunct {
             Expr::WholeRow { level, rel } if *level == depth => mask |= 1 << rel,
             _ => {}
         });
-        Conjunct { expr, mask, used: false }
+        Conjunct { expr, mask, used: false, derived: false }
     }
 }
 
@@ -270,7 +272,7 @@ pub(super) fn choose<'e>(
     available: Mask,
     wanted: Option<(&WantedOrder, bool)>,
 ) -> Path<'e> {
-    let total = (level.cx.stats.row_count(info.desc.oid) as f64).max(1.0);
+    let total = level.rows[rel];
     let of = Of::new(rel, info);
     let sargs: Vec<Sarg<'e>> = conjuncts
         .iter()
@@ -278,30 +280,79 @@ pub(super) fn choose<'e>(
         .filter(|(_, c)| !c.used && c.mask & (1 << rel) != 0)
         .filter_map(|(i, c)| sarg(c, i, &of, available))
         .collect();
-    let others =
-        conjuncts.iter().filter(|c| !c.used && c.mask & (1 << rel) != 0 && c.mask & !(available | 1 << rel) == 0);
-    let filtered = others.count() as i32;
-    let mut best = finish(
-        Path {
-            index: None,
-            rows: total * 0.3f64.powi(filtered.min(4)),
-            cost: total + 1.0,
-            reverse: false,
-            ordered: false,
-        },
-        wanted,
-        false,
-        filtered,
-    );
+    let testable = |c: &&Conjunct| !c.used && c.mask & (1 << rel) != 0 && c.mask & !(available | 1 << rel) == 0;
+    // A condition between rels that follows from others halves nothing twice.
+    let counted = |c: &&Conjunct| testable(c) && (!c.derived || c.mask == 1 << rel || available != 0);
+    let rows = (total * selectivity::of_rel(level, rel, conjuncts.iter().filter(counted))).max(1.0);
+    let table = OfTable { level, rel, conjuncts, total, rows, left: conjuncts.iter().filter(testable).count() as i32 };
+    let full = Path { index: None, rows, cost: total + 1.0, reverse: false, ordered: false };
+    let mut best = finish(full, wanted, false, table.left);
+    // A table that is small now may not be small for long, and an index of a small one costs next to nothing.
+    let mut least = best.cost.max(INDEXED_MIN);
     for (number, index) in info.indexes.iter().enumerate().filter(|(n, _)| has_all(info, *n, rel, conjuncts)) {
-        let path = index_path(number, index, &sargs, total, filtered, wanted);
-        if let Some(path) = path
-            && path.cost < best.cost
+        if let Some(path) = index_path(number, index, &sargs, &table, wanted)
+            && path.cost < least
         {
+            least = path.cost;
             best = path;
         }
     }
     best
+}
+
+/// Rows up to which an index is always taken that leads to fewer of them.
+const INDEXED_MIN: f64 = 1000.0;
+
+/// A table whose paths are compared.
+struct OfTable<'t, 'a> {
+    level: &'t Level<'a>,
+    rel: usize,
+    conjuncts: &'t [Conjunct],
+    /// Its rows.
+    total: f64,
+    /// Those that all conditions leave.
+    rows: f64,
+    /// How many conditions there are.
+    left: i32,
+}
+
+impl OfTable<'_, '_> {
+    /// Rows that an index leads to.
+    fn visited(&self, index: &IndexDesc, prefix: &[Sarg<'_>], ends: [Option<&Sarg<'_>>; 2]) -> f64 {
+        let (given, keys) = (prefix.len(), index.keys.len());
+        let values = prefix.iter().find_map(|s| match &s.kind {
+            SargKind::List(items) => Some(items.len() as f64),
+            SargKind::Array(_) => Some(10.0),
+            SargKind::Compare(..) | SargKind::Ranges(_) => None,
+        });
+        let several = match prefix {
+            [Sarg { kind: SargKind::Ranges(ranges), .. }] => Some(ranges),
+            _ => None,
+        };
+        if given == keys && index.unique && several.is_none() {
+            return values.unwrap_or(1.0);
+        }
+        if self.level.tables[self.rel].is_some() {
+            let used = prefix.iter().chain(ends.into_iter().flatten()).map(|sarg| &self.conjuncts[sarg.conjunct]);
+            return self.total * selectivity::of_rel(self.level, self.rel, used);
+        }
+        // Without statistics: each column of a key divides the rows alike, and equal keys of an index that is not unique
+        // are few.
+        let mut rows = self.total.powf(1.0 - given as f64 / keys as f64);
+        if given == keys {
+            rows = self.total.min(selectivity::ROWS_PER_KEY);
+        }
+        rows *= values.unwrap_or(1.0);
+        if let Some(ranges) = several {
+            let closed = |ends: &Ends<'_>| ends.iter().all(Option::is_some);
+            let share = |ends: &Ends<'_>| if closed(ends) { 0.005 } else { 0.2 };
+            rows = ranges.iter().map(|ends| share(ends) * self.total).sum();
+        }
+        for _ in ends.into_iter().flatten() {
+            rows *= 0.2;
+        }
+        rows
+    }
 }
 
 /// Adds what it costs to sort, if a wanted order does not come by itself.
@@ -323,8 +374,7 @@ fn index_path<'e>(
     number: usize,
     index: &IndexDesc,
     sargs: &[Sarg<'e>],
-    total: f64,
-    filtered: i32,
+    table: &OfTable<'_, '_>,
     wanted: Option<(&WantedOrder, bool)>,
 ) -> Option<Path<'e>> {
     let on = |at: usize| key_number(number, index, at);
@@ -374,35 +424,14 @@ fn index_path<'e>(
     if prefix.is_empty() && lower.is_none() && upper.is_none() && !ordered {
         return None;
     }
-    // Without statistics: each column of a key divides the rows alike, and equal keys of an index that is not unique are few.
-    let (given, keys) = (prefix.len() as f64, index.keys.len() as f64);
-    let mut rows = total.powf(1.0 - given / keys);
-    if given == keys && !index.unique {
-        rows = total.min(10.0);
-    }
-    if lists > 0 {
-        let values = prefix.iter().find_map(|s| match &s.kind {
-            SargKind::List(items) => Some(items.len() as f64),
-            SargKind::Array(_) => Some(10.0),
-            SargKind::Compare(..) | SargKind::Ranges(_) => None,
-        });
-        rows *= values.unwrap_or(1.0);
-        if let SargKind::Ranges(ranges) = &prefix[0].kind {
-            let closed = |ends: &Ends<'_>| ends.iter().all(Option::is_some);
-            rows = ranges.iter().map(|ends| if closed(ends) { 0.005 * total } else { 0.2 * total }).sum();
-        }
-    }
-    for _ in lower.iter().chain(&upper) {
-        rows *= 0.2;
-    }
-    let rows = rows.max(1.0).min(total);
+    let rows = table.visited(index, &prefix, [lower.as_ref(), upper.as_ref()]).max(1.0).min(table.total);
     let used = prefix.len() + usize::from(lower.is_some()) + usize::from(upper.is_some());
-    let left = (filtered - used as i32).max(0);
+    let left = (table.left - used as i32).max(0);
     // A row through an index costs more than one of a full scan, and walking down the tree costs something too.
     let cost = 2.0 + rows * 1.5;
     let path = Path {
         index: Some((number, prefix, lower, upper)),
-        rows: (rows * 0.3f64.powi(left.min(4))).max(1.0f64.min(rows)),
+        rows: table.rows.min(rows).max(1.0),
         cost,
         reverse,
         ordered: false,
@@ -438,6 +467,14 @@ fn order_of((number, index): (usize, &IndexDesc), prefix: &[Sarg<'_>], wanted: &
     (true, reverse.unwrap_or(false))
 }
 
+/// A scan that was compiled.
+pub(super) struct Scanned {
+    pub node: Node,
+    pub rows: f64,
+    pub cost: f64,
+    pub ordered: bool,
+}
+
 /// Compiles a scan along a path. The conditions it tests are marked as used.
 pub(super) fn scan(
     level: &mut Level<'_>,
@@ -446,10 +483,10 @@ pub(super) fn scan(
     conjuncts: &mut [Conjunct],
     available: Mask,
     path_wanted: Option<(&WantedOrder, bool)>,
-) -> Result<(Node, f64, bool)> {
+) -> Result<Scanned> {
     let snapshot = conjuncts.to_vec();
     let path = choose(level, rel, info, &snapshot, available, path_wanted);
-    let (rows, ordered) = (path.rows, path.ordered);
+    let (rows, cost, ordered) = (path.rows, path.cost, path.ordered);
     let mut shown: Vec<&Expr> = Vec::new();
     let access = match path.index {
         None => Access::Full,
@@ -475,6 +512,9 @@ pub(super) fn scan(
     let mut filter_exprs: Vec<&Expr> = Vec::new();
     for (conjunct, original) in conjuncts.iter_mut().zip(&snapshot) {
         let testable = conjunct.mask & !(available | 1 << rel) == 0;
+        if conjunct.derived && conjunct.mask != 1 << rel {
+            continue;
+        }
         if !conjunct.used && testable && (conjunct.mask & (1 << rel) != 0 || conjunct.mask == 0) {
             conjunct.used = true;
             filter.push(level.compile(&conjunct.expr)?);
@@ -490,7 +530,7 @@ pub(super) fn scan(
         filter,
         shown: (index_condition, filter_condition),
     };
-    Ok((Node::Scan(std::sync::Arc::new(node)), rows, ordered))
+    Ok(Scanned { node: Node::Scan(std::sync::Arc::new(node)), rows, cost, ordered })
 }
 
 fn key_column(info: &TableInfo, index: &IndexDesc, at: usize) -> KeyColumn {

@@ -1,7 +1,9 @@
-//! FROM: in which order tables are joined, and how.
+//! FROM: which tables are joined with which, and how.
 //!
-//! Inner joins are taken apart into tables and conditions and put together again greedily: first what is expected to give the
-//! fewest rows, then always what joins most cheaply. Outer joins stay where they are written.
+//! A FROM list is taken apart into parts – tables, subqueries, the right sides of outer, semi- and anti-joins – and conditions.
+//! [`super::order`] finds the cheapest order, this module builds it. FULL JOIN stays where it is written.
+//! Invariant: a condition of WHERE or of an inner join's ON is tested exactly where its rels are all there; what was derived
+//! from others (`a = b AND b = 1` means `a = 1`) only helps to find rows and is never tested instead of them.
 
 use std::sync::Arc;
 
@@ -9,13 +11,16 @@ use base::{Error, Oid, Result};
 use types::oid;
 
 use super::access::{self, Conjunct, Mask, WantedOrder};
+use super::graph::Graph;
+use super::implied;
 use super::level::Level;
 use super::node::{
-    CteScanNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node, SubqueryNode,
-    SystemNode, WorkTableNode,
+    CteScanNode, DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
+    SubqueryNode, SystemNode, WorkTableNode,
 };
-use super::walk;
-use crate::expr::{How, Slot, comparison_of};
+use super::order::{self, Method, Order};
+use super::{explain, selectivity, walk};
+use crate::expr::{Code, How, Slot, comparison_of};
 use crate::functions;
 use crate::ir::{CompareOp, Expr, From, JoinKind, RelKind};
 
@@ -25,26 +30,39 @@ pub(super) struct Joined {
     pub node: Node,
     pub mask: Mask,
     pub rows: f64,
+    /// In rows of a full scan.
+    pub cost: f64,
     /// The wanted order comes by itself.
     pub ordered: bool,
 }
 
 /// Largest number of rels in one FROM.
 const MAX_RELS: usize = 128;
+/// Most parts of one list.
+const MAX_PARTS: usize = 60;
 
 /// A part of FROM to be put together with others.
-enum Item<'q> {
-    Rel(usize),
-    Outer(&'q From),
+pub(super) struct Part<'q> {
+    pub item: Item<'q>,
+    pub mask: Mask,
+    /// How it is joined to the rest: Inner, Left, Semi or Anti.
+    pub join: JoinType,
+    /// The ON of a join that is not inner.
+    pub on: Vec<Conjunct>,
+    /// Rels of the list that must be there first.
+    pub needs: Mask,
+    /// It looks at rows of these: it is read anew for each of them.
+    pub lateral: bool,
+    /// What was built already, because it is a list of its own.
+    pub built: Option<Joined>,
 }
 
-impl Item<'_> {
-    fn mask(&self) -> Mask {
-        match self {
-            Item::Rel(rel) => 1 << rel,
-            Item::Outer(from) => mask_of(from),
-        }
-    }
+/// What a part is.
+#[derive(Clone, Copy)]
+pub(super) enum Item<'q> {
+    Rel(usize),
+    /// A join that is planned by itself.
+    Group(&'q From),
 }
 
 fn mask_of(from: &From) -> Mask {
@@ -52,6 +70,14 @@ fn mask_of(from: &From) -> Mask {
         From::Rel(rel) => 1 << rel,
         From::Join { left, right, .. } => mask_of(left) | mask_of(right),
     }
+}
+
+fn conditions_of(on: Option<&Expr>) -> Vec<Conjunct> {
+    let mut list = Vec::new();
+    if let Some(on) = on {
+        walk::conjuncts(implied::without_common_alternatives(on.clone()), &mut list);
+    }
+    list.into_iter().map(Conjunct::new).collect()
 }
 
 /// Joins a FROM list under a WHERE. All conditions have been tested in the result.
@@ -64,77 +90,109 @@ pub(super) fn from_where(
     if level.rels.len() > MAX_RELS {
         return Err(Error::unsupported(format!("more than {MAX_RELS} relations in one FROM clause")));
     }
-    let mut conjuncts = Vec::new();
-    if let Some(filter) = filter {
-        let mut list = Vec::new();
-        walk::conjuncts(filter.clone(), &mut list);
-        conjuncts.extend(list.into_iter().map(Conjunct::new));
-    }
+    let mut conjuncts = conditions_of(filter);
     let items: Vec<&From> = from.iter().collect();
-    let mut joined = list(level, &items, &mut conjuncts, wanted)?;
-    add_filter(level, &mut joined, &mut conjuncts)?;
-    Ok(joined)
+    list(level, &items, &mut conjuncts, wanted)
 }
 
 /// Tests the conditions that are left and can be tested by now.
 fn add_filter(level: &mut Level<'_>, joined: &mut Joined, conjuncts: &mut [Conjunct]) -> Result<()> {
     let mut conditions = Vec::new();
-    for conjunct in conjuncts.iter_mut().filter(|c| !c.used && c.mask & !joined.mask == 0) {
+    let mut shown = Vec::new();
+    for conjunct in conjuncts.iter_mut().filter(|c| !c.used && !c.derived && c.mask & !joined.mask == 0) {
         conjunct.used = true;
         conditions.push(level.compile(&conjunct.expr)?);
-        joined.rows = (joined.rows * 0.3).max(1.0);
+        shown.push(&conjunct.expr);
     }
     if !conditions.is_empty() {
         let input = std::mem::replace(&mut joined.node, Node::OneRow);
-        joined.node = Node::Filter(Arc::new(FilterNode { input, conditions }));
+        level.tell("Filter", || explain::conditions(&shown, level.rels));
+        let node = Node::Filter(Arc::new(FilterNode { input, conditions }));
+        joined.node = level.note(node, joined.mask, joined.rows, joined.cost);
     }
     Ok(())
 }
 
-/// Joins a list of FROM items (inner).
+/// Joins a list of FROM items (inner) and tests the conditions.
 fn list(
     level: &mut Level<'_>,
     from: &[&From],
     conjuncts: &mut Vec<Conjunct>,
     wanted: Option<(&WantedOrder, bool)>,
 ) -> Result<Joined> {
-    let mut items = Vec::new();
+    let mut parts = Vec::new();
     for from in from {
-        flatten(from, &mut items, conjuncts);
+        flatten(from, &mut parts, conjuncts);
     }
-    if items.is_empty() {
-        return Ok(Joined { node: Node::OneRow, mask: 0, rows: 1.0, ordered: false });
-    }
-    let wanted = if items.len() == 1 { wanted } else { None };
-    // What items need from outside of this list is there when they are read.
-    let all = items.iter().fold(0, |mask, item| mask | item.mask());
-    let first = cheapest_first(level, &items, conjuncts, all);
-    let item = items.swap_remove(first);
-    let mut joined = start(level, &item, conjuncts, wanted)?;
-    add_filter(level, &mut joined, conjuncts)?;
-    while !items.is_empty() {
-        let next = cheapest_next(level, &items, conjuncts, &joined, all);
-        let item = items.remove(next);
-        joined = add(level, joined, &item, conjuncts)?;
+    if parts.is_empty() {
+        let mut joined = Joined { node: Node::OneRow, mask: 0, rows: 1.0, cost: 0.0, ordered: false };
         add_filter(level, &mut joined, conjuncts)?;
+        return Ok(joined);
     }
-    Ok(joined)
+    if parts.len() > MAX_PARTS {
+        return Err(Error::unsupported(format!("more than {MAX_PARTS} relations joined in one FROM clause")));
+    }
+    let all = parts.iter().fold(0, |mask, part| mask | part.mask);
+    for part in &mut parts {
+        prepare(level, part, all)?;
+    }
+    if parts.len() > 1 {
+        implied::derive(conjuncts);
+    }
+    if let [Part { join: JoinType::Inner, .. }] = &parts[..] {
+        let mut joined = start(level, &mut parts[0], conjuncts, wanted)?;
+        add_filter(level, &mut joined, conjuncts)?;
+        return Ok(joined);
+    }
+    let order = {
+        let graph = Graph::new(level, &parts, conjuncts);
+        order::choose(&graph.places(), &graph)
+    };
+    let order = order.ok_or_else(|| Error::internal("no order of joins"))?;
+    Builder { parts: &mut parts, conjuncts }.build(level, &order)
 }
 
-fn flatten<'q>(from: &'q From, items: &mut Vec<Item<'q>>, conjuncts: &mut Vec<Conjunct>) {
-    match from {
-        From::Rel(rel) => items.push(Item::Rel(*rel)),
-        From::Join { kind: JoinKind::Inner, left, right, on } => {
-            flatten(left, items, conjuncts);
-            flatten(right, items, conjuncts);
-            if let Some(on) = on {
-                let mut list = Vec::new();
-                walk::conjuncts(on.clone(), &mut list);
-                conjuncts.extend(list.into_iter().map(Conjunct::new));
-            }
+fn flatten<'q>(from: &'q From, parts: &mut Vec<Part<'q>>, conjuncts: &mut Vec<Conjunct>) {
+    let item_of = |from: &'q From| match from {
+        From::Rel(rel) => Item::Rel(*rel),
+        other => Item::Group(other),
+    };
+    let part = |from: &'q From, join, on, needs| Part {
+        item: item_of(from),
+        mask: mask_of(from),
+        join,
+        on,
+        needs,
+        lateral: false,
+        built: None,
+    };
+    let From::Join { kind, left, right, on } = from else {
+        parts.push(part(from, JoinType::Inner, Vec::new(), 0));
+        return;
+    };
+    let (kept, other, join) = match kind {
+        JoinKind::Inner => {
+            flatten(left, parts, conjuncts);
+            flatten(right, parts, conjuncts);
+            conjuncts.extend(conditions_of(on.as_ref()));
+            return;
         }
-        outer => items.push(Item::Outer(outer)),
-    }
+        JoinKind::Full => {
+            parts.push(part(from, JoinType::Inner, Vec::new(), 0));
+            return;
+        }
+        JoinKind::Right => (right, left, JoinType::Left),
+        JoinKind::Left => (left, right, JoinType::Left),
+        JoinKind::Semi => (left, right, JoinType::Semi),
+        JoinKind::Anti => (left, right, JoinType::Anti),
+    };
+    flatten(kept, parts, conjuncts);
+    let on = conditions_of(on.as_ref());
+    let before = mask_of(kept);
+    let named = on.iter().fold(0, |mask, conjunct| mask | conjunct.mask) & before;
+    // An ON that names nothing of the left side is about all of it.
+    let needs = if named == 0 { before } else { named };
+    parts.push(part(other, join, on, needs));
 }
 
 /// Rels that must be there before this one can be read (LATERAL, arguments of functions).
@@ -158,79 +216,69 @@ fn depends_on(level: &Level<'_>, rel: usize) -> Mask {
     mask & !(1 << rel)
 }
 
-fn item_depends_on(level: &Level<'_>, item: &Item<'_>) -> Mask {
-    let own = item.mask();
-    let mut mask = 0;
-    for rel in 0..level.rels.len() {
-        if own & (1 << rel) != 0 {
-            mask |= depends_on(level, rel);
-        }
-    }
-    mask & !own
+fn mask_depends_on(level: &Level<'_>, own: Mask) -> Mask {
+    let rels = (0..level.rels.len()).filter(|rel| own & (1 << rel) != 0);
+    rels.fold(0, |mask, rel| mask | depends_on(level, rel)) & !own
 }
 
-/// Rows expected of an item by itself, and what reading it costs.
-fn estimate(level: &Level<'_>, item: &Item<'_>, conjuncts: &[Conjunct], available: Mask) -> (f64, f64) {
-    let Item::Rel(rel) = item else { return (1000.0, 10_000.0) };
-    let conditions = conjuncts.iter().filter(|c| !c.used && c.mask & !available == 1 << rel).count() as i32;
-    let filtered = |rows: f64| (rows * 0.3f64.powi(conditions.min(4))).max(1.0);
-    match &level.rels[*rel].kind {
+/// Plans what of a part is planned by itself: a subquery, a join on the right side of another.
+fn prepare(level: &mut Level<'_>, part: &mut Part<'_>, all: Mask) -> Result<()> {
+    let depends = mask_depends_on(level, part.mask) & all;
+    part.needs |= depends;
+    part.lateral = depends != 0;
+    match part.item {
+        Item::Rel(rel) => {
+            if let RelKind::Subquery { query, .. } = &level.rels[rel].kind
+                && level.planned[rel].is_none()
+            {
+                let subplan = level.subplan(query)?;
+                level.rows[rel] = subplan.plan.rows.max(1.0);
+                level.planned[rel] = Some(subplan);
+            }
+        }
+        Item::Group(from @ From::Join { kind: JoinKind::Full, .. }) => part.built = Some(full(level, from)?),
+        Item::Group(from) => {
+            // Conditions about this side alone are tested while it is joined.
+            let mut own: Vec<Conjunct> = Vec::new();
+            for conjunct in part.on.iter_mut().filter(|c| c.mask != 0 && c.mask & !part.mask == 0) {
+                conjunct.used = true;
+                own.push(Conjunct { used: false, ..conjunct.clone() });
+            }
+            part.built = Some(list(level, &[from], &mut own, None)?);
+        }
+    }
+    Ok(())
+}
+
+/// Rows expected of a rel under conditions, and what reading it costs.
+pub(super) fn estimate(level: &Level<'_>, rel: usize, conjuncts: &[Conjunct], available: Mask) -> (f64, f64) {
+    match &level.rels[rel].kind {
         RelKind::Table(info) => {
-            let path = access::choose(level, *rel, info, conjuncts, available, None);
+            let path = access::choose(level, rel, info, conjuncts, available, None);
             (path.rows, path.cost)
         }
-        RelKind::System(_) => (filtered(300.0), 300.0),
-        RelKind::Subquery { .. } => (filtered(1000.0), 1000.0),
-        RelKind::Cte { .. } | RelKind::WorkTable(_) => (filtered(1000.0), 1000.0),
-        RelKind::Function { .. } => (filtered(100.0), 100.0),
-        RelKind::Values | RelKind::Window(_) | RelKind::Join => (filtered(10.0), 10.0),
+        kind => {
+            let own = conjuncts.iter().filter(|c| !c.used && c.mask & !available == 1 << rel);
+            let rows = (level.rows[rel] * selectivity::of_rel(level, rel, own)).max(1.0);
+            let cost = match (kind, &level.planned[rel]) {
+                (RelKind::Subquery { .. }, Some(subplan)) => subplan.plan.cost + level.rows[rel] * 0.5,
+                _ => level.rows[rel],
+            };
+            (rows, cost)
+        }
     }
 }
 
-fn cheapest_first(level: &Level<'_>, items: &[Item<'_>], conjuncts: &[Conjunct], all: Mask) -> usize {
-    let mut best = (f64::INFINITY, 0);
-    for (i, item) in items.iter().enumerate() {
-        if item_depends_on(level, item) & all != 0 {
-            continue;
-        }
-        let (rows, cost) = estimate(level, item, conjuncts, 0);
-        let total = rows * 2.0 + cost;
-        if total < best.0 {
-            best = (total, i);
-        }
-    }
-    best.1
-}
-
-fn cheapest_next(level: &Level<'_>, items: &[Item<'_>], conjuncts: &[Conjunct], joined: &Joined, all: Mask) -> usize {
-    let mut best = (f64::INFINITY, 0);
-    for (i, item) in items.iter().enumerate() {
-        if item_depends_on(level, item) & all & !joined.mask != 0 {
-            continue;
-        }
-        let (alone, alone_cost) = estimate(level, item, conjuncts, 0);
-        let (each, each_cost) = estimate(level, item, conjuncts, joined.mask);
-        let connected = conjuncts.iter().any(|c| !c.used && c.mask & item.mask() != 0 && c.mask & joined.mask != 0);
-        let loops = joined.rows * (each_cost + 1.0);
-        let hash = if connected { alone_cost + joined.rows + alone } else { f64::INFINITY };
-        let cost = loops.min(hash) + joined.rows * each * if connected { 0.5 } else { 2.0 };
-        if cost < best.0 {
-            best = (cost, i);
-        }
-    }
-    best.1
-}
-
-/// Reads one item.
+/// Reads one part by itself.
 fn start(
     level: &mut Level<'_>,
-    item: &Item<'_>,
+    part: &mut Part<'_>,
     conjuncts: &mut [Conjunct],
     wanted: Option<(&WantedOrder, bool)>,
 ) -> Result<Joined> {
-    match item {
-        Item::Rel(rel) => read(level, *rel, conjuncts, 0, wanted),
-        Item::Outer(from) => outer(level, from, conjuncts),
+    match part.item {
+        Item::Rel(rel) => read(level, rel, conjuncts, 0, wanted),
+        Item::Group(_) => part.built.take().ok_or_else(|| Error::internal("a join that was built twice")),
     }
 }
 
@@ -243,12 +291,17 @@ fn read(
     wanted: Option<(&WantedOrder, bool)>,
 ) -> Result<Joined> {
     let mask = 1 << rel;
+    let estimated = match &level.rels[rel].kind {
+        RelKind::Table(_) => (0.0, 0.0),
+        _ => estimate(level, rel, conjuncts, available),
+    };
     let rels = level.rels;
     let alias = rels[rel].alias.clone();
     let node = match &rels[rel].kind {
         RelKind::Table(info) => {
-            let (node, rows, ordered) = access::scan(level, rel, info, conjuncts, available, wanted)?;
-            return Ok(Joined { node, mask, rows, ordered });
+            let scan = access::scan(level, rel, info, conjuncts, available, wanted)?;
+            let node = level.note(scan.node, mask, scan.rows, scan.cost);
+            return Ok(Joined { node, mask, rows: scan.rows, cost: scan.cost, ordered: scan.ordered });
         }
         RelKind::System(relation) => {
             let columns = level.columns(rel).to_vec();
@@ -267,7 +320,10 @@ fn read(
             Node::Function(Arc::new(FunctionNode { calls: planned, alias, columns, ordinality }))
         }
         RelKind::Subquery { query, .. } => {
-            let subplan = level.subplan(query)?;
+            let subplan = match level.planned[rel].take() {
+                Some(subplan) => subplan,
+                None => level.subplan(query)?,
+            };
             let columns = level.columns(rel).to_vec();
             Node::Subquery(Arc::new(SubqueryNode { subplan, alias, columns }))
         }
@@ -283,40 +339,50 @@ fn read(
             return Err(Error::internal("a relation that cannot be read stands in FROM"));
         }
     };
-    let rows = estimate(level, &Item::Rel(rel), conjuncts, available).0;
-    Ok(Joined { node, mask, rows, ordered: false })
+    let (rows, cost) = estimated;
+    let node = level.note(node, mask, rows, cost);
+    Ok(Joined { node, mask, rows, cost, ordered: false })
 }
 
 fn slots_of(level: &Level<'_>, mask: Mask) -> Vec<Slot> {
     (0..level.rels.len()).filter(|rel| mask & (1 << rel) != 0).flat_map(|rel| level.rel_slots(rel)).collect()
 }
 
-/// Keys by which two sides can be joined: (left, right, type), and the conjuncts they come from.
+/// The two sides of an equality whose values can be hashed alike, as (left, right, type).
+pub(super) fn hashable(expr: &Expr) -> Option<(&Expr, &Expr, Oid)> {
+    let Expr::Call { function, args, .. } = expr else { return None };
+    let [a, b] = args.as_slice() else { return None };
+    let test = comparison_of(function);
+    let (ta, tb) = (a.ty().oid, b.ty().oid);
+    let ty = match test.how {
+        How::Order(ty) => ty,
+        How::Int if ta == tb => ta,
+        How::Int => oid::INT8,
+        How::Function(_) => return None,
+    };
+    (test.op == CompareOp::Eq && !walk::is_volatile(expr)).then_some((a, b, ty))
+}
+
+/// Keys by which two sides can be joined: (left, right, type), and the conjuncts they come from. What was derived is of use
+/// only where nothing else is.
 fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<(usize, Expr, Expr, Oid)> {
     let side = |expr: &Expr| Conjunct::new(expr.clone()).mask;
     let mut keys = Vec::new();
-    for (i, conjunct) in conjuncts.iter().enumerate().filter(|(_, c)| !c.used) {
-        let Expr::Call { function, args, .. } = &conjunct.expr else { continue };
-        let [a, b] = args.as_slice() else { continue };
-        let test = comparison_of(function);
-        let (ta, tb) = (a.ty().oid, b.ty().oid);
-        let ty = match test.how {
-            How::Order(ty) => ty,
-            How::Int if ta == tb => ta,
-            How::Int => oid::INT8,
-            How::Function(_) => continue,
-        };
-        if test.op != CompareOp::Eq || walk::is_volatile(&conjunct.expr) {
-            continue;
+    for derived in [false, true] {
+        if derived && !keys.is_empty() {
+            break;
         }
-        let (ma, mb) = (side(a), side(b));
-        if ma == 0 || mb == 0 {
-            continue;
-        }
-        if ma & !left == 0 && mb & !right == 0 {
-            keys.push((i, key_of(a, ty), key_of(b, ty), ty));
-        } else if ma & !right == 0 && mb & !left == 0 {
-            keys.push((i, key_of(b, ty), key_of(a, ty), ty));
+        for (i, conjunct) in conjuncts.iter().enumerate().filter(|(_, c)| !c.used && c.derived == derived) {
+            let Some((a, b, ty)) = hashable(&conjunct.expr) else { continue };
+            let (ma, mb) = (side(a), side(b));
+            if ma == 0 || mb == 0 {
+                continue;
+            }
+            if ma & !left == 0 && mb & !right == 0 {
+                keys.push((i, key_of(a, ty), key_of(b, ty), ty));
+            } else if ma & !right == 0 && mb & !left == 0 {
+                keys.push((i, key_of(b, ty), key_of(a, ty), ty));
+            }
         }
     }
     keys
@@ -331,55 +397,192 @@ fn key_of(expr: &Expr, ty: Oid) -> Expr {
     }
 }
 
-/// Joins one more item to what is there.
-fn add(level: &mut Level<'_>, joined: Joined, item: &Item<'_>, conjuncts: &mut [Conjunct]) -> Result<Joined> {
-    let lateral = item_depends_on(level, item) & joined.mask != 0;
-    let mask = joined.mask | item.mask();
-    let keys = hash_keys(conjuncts, joined.mask, item.mask());
-    let (alone, alone_cost) = estimate(level, item, conjuncts, 0);
-    let (each, each_cost) = estimate(level, item, conjuncts, joined.mask);
-    let is_table = matches!(item, Item::Rel(rel) if matches!(level.rels[*rel].kind, RelKind::Table(_)));
-    let looped = joined.rows * (each_cost + 1.0);
-    let hashed = alone_cost + joined.rows + alone;
-    let uses_index = is_table && each_cost < alone_cost;
-    let rows = (joined.rows * each).max(1.0);
-    if lateral || (uses_index && (looped <= hashed || keys.is_empty())) {
-        let (inner, anew) = match item {
-            Item::Rel(rel) => (read(level, *rel, conjuncts, joined.mask, None)?, false),
-            Item::Outer(from) => (outer(level, from, conjuncts)?, true),
+/// Builds the nodes of an order.
+struct Builder<'b, 'q> {
+    parts: &'b mut [Part<'q>],
+    conjuncts: &'b mut Vec<Conjunct>,
+}
+
+impl Builder<'_, '_> {
+    fn build(&mut self, level: &mut Level<'_>, order: &Order) -> Result<Joined> {
+        let mut joined = match order {
+            Order::Part(part) => start(level, &mut self.parts[*part], self.conjuncts, None)?,
+            Order::Distinct(part) => self.distinct(level, *part)?,
+            Order::Join { left, right, method, rows } => {
+                let left = self.build(level, left)?;
+                match **right {
+                    Order::Part(part) if self.parts[part].join != JoinType::Inner => {
+                        self.attach(level, left, part, *method, *rows)?
+                    }
+                    Order::Part(part) if *method == Method::Lookup => self.look_up(level, left, part, *rows)?,
+                    _ => {
+                        let right = self.build(level, right)?;
+                        self.pair(level, left, right, *method, *rows)?
+                    }
+                }
+            }
         };
+        add_filter(level, &mut joined, self.conjuncts)?;
+        Ok(joined)
+    }
+
+    /// The right side of a semi-join with its keys made distinct: from then on it is joined as any other.
+    fn distinct(&mut self, level: &mut Level<'_>, part: usize) -> Result<Joined> {
+        let mut on = std::mem::take(&mut self.parts[part].on);
+        let mask = self.parts[part].mask;
+        let mut joined = start(level, &mut self.parts[part], &mut on, None)?;
+        add_filter(level, &mut joined, &mut on)?;
+        on.retain(|conjunct| !conjunct.used);
+        let mut keys: Vec<(Slot, Oid)> = Vec::new();
+        for conjunct in &on {
+            let Some((a, b, _)) = hashable(&conjunct.expr) else { continue };
+            let inner = if Conjunct::new(a.clone()).mask & mask != 0 { a } else { b };
+            let Code::Slot(slot) = level.compile(inner)? else {
+                return Err(Error::internal("a key that is no column"));
+            };
+            keys.push((slot, inner.ty().oid));
+        }
+        self.parts[part].join = JoinType::Inner;
+        self.conjuncts.append(&mut on);
+        let rows = joined.rows;
+        let node = Node::Distinct(Arc::new(DistinctNode { input: joined.node, keys }));
+        let cost = joined.cost + rows * 1.5;
+        Ok(Joined { node: level.note(node, mask, rows, cost), mask, rows, cost, ordered: false })
+    }
+
+    /// Looks one part up for each row that is there.
+    fn look_up(&mut self, level: &mut Level<'_>, left: Joined, part: usize, rows: f64) -> Result<Joined> {
+        let part = &mut self.parts[part];
+        let mask = left.mask | part.mask;
+        let (inner, anew) = match part.item {
+            Item::Rel(rel) => (read(level, rel, self.conjuncts, left.mask, None)?, false),
+            Item::Group(_) => (start(level, part, self.conjuncts, None)?, true),
+        };
+        let cost = left.cost + left.rows * (inner.cost + 1.0);
         let node = NestedLoopNode {
-            outer: joined.node,
+            outer: left.node,
             inner: inner.node,
             join: JoinType::Inner,
             conditions: Vec::new(),
             inner_slots: Vec::new(),
             anew,
         };
-        return Ok(Joined { node: Node::NestedLoop(Arc::new(node)), mask, rows, ordered: false });
+        let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
+        Ok(Joined { node, mask, rows, cost, ordered: false })
     }
-    let mut inner = start(level, item, conjuncts, None)?;
-    add_filter(level, &mut inner, conjuncts)?;
-    if keys.is_empty() {
-        let slots = slots_of(level, inner.mask);
-        let node = NestedLoopNode {
-            outer: joined.node,
-            inner: Node::Materialize(Arc::new(MaterializeNode { input: inner.node, slots })),
-            join: JoinType::Inner,
-            conditions: Vec::new(),
-            inner_slots: Vec::new(),
-            anew: false,
-        };
-        return Ok(Joined { node: Node::NestedLoop(Arc::new(node)), mask, rows, ordered: false });
+
+    /// Joins two sides.
+    fn pair(
+        &mut self,
+        level: &mut Level<'_>,
+        left: Joined,
+        right: Joined,
+        method: Method,
+        rows: f64,
+    ) -> Result<Joined> {
+        let mask = left.mask | right.mask;
+        let keys = hash_keys(self.conjuncts, left.mask, right.mask);
+        let both = left.cost + right.cost;
+        if keys.is_empty() {
+            let cost = both + left.rows * right.rows * 0.5;
+            let slots = slots_of(level, right.mask);
+            let inner = Node::Materialize(Arc::new(MaterializeNode { input: right.node, slots }));
+            let node = NestedLoopNode {
+                outer: left.node,
+                inner: level.note(inner, right.mask, right.rows, right.cost),
+                join: JoinType::Inner,
+                conditions: Vec::new(),
+                inner_slots: Vec::new(),
+                anew: false,
+            };
+            let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
+            return Ok(Joined { node, mask, rows, cost, ordered: false });
+        }
+        for (i, ..) in &keys {
+            self.conjuncts[*i].used = true;
+        }
+        let cost = both + left.rows + right.rows + rows * 0.3;
+        let keep_right = method != Method::HashLeft;
+        tell_keys(level, &keys, self.conjuncts);
+        let node = hash_join(level, left, right, &keys, JoinType::Inner, Vec::new(), keep_right)?;
+        let node = level.note(node, mask, rows, cost);
+        Ok(Joined { node, mask, rows, cost, ordered: false })
     }
-    for (i, ..) in &keys {
-        conjuncts[*i].used = true;
+
+    /// Joins the right side of a left, semi- or anti-join.
+    fn attach(
+        &mut self,
+        level: &mut Level<'_>,
+        left: Joined,
+        part: usize,
+        method: Method,
+        rows: f64,
+    ) -> Result<Joined> {
+        let part = &mut self.parts[part];
+        let (join, right_mask) = (part.join, part.mask);
+        let mask = if join == JoinType::Left { left.mask | right_mask } else { left.mask };
+        let mut on = std::mem::take(&mut part.on);
+        if let (Item::Rel(rel), Method::Lookup) = (part.item, method) {
+            let inner = read(level, rel, &mut on, left.mask, None)?;
+            let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
+            let cost = left.cost + left.rows * (inner.cost + 1.0);
+            if !left_over.is_empty() {
+                level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
+            }
+            let node = NestedLoopNode {
+                conditions: level.compile_all(left_over)?,
+                inner_slots: level.rel_slots(rel),
+                outer: left.node,
+                inner: inner.node,
+                join,
+                anew: false,
+            };
+            let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
+            return Ok(Joined { node, mask, rows, cost, ordered: false });
+        }
+        let (lateral, right) = (part.lateral, start(level, part, &mut on, None)?);
+        let keys = if lateral { Vec::new() } else { hash_keys(&on, left.mask, right_mask) };
+        for (i, ..) in &keys {
+            on[*i].used = true;
+        }
+        let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
+        let conditions = level.compile_all(left_over.iter().copied())?;
+        let both = left.cost + right.cost;
+        if keys.is_empty() {
+            let cost = both + left.rows * right.rows * 0.5;
+            let slots = slots_of(level, right_mask);
+            // A side that looks at the rows of the other one is read anew for each of them.
+            let inner = match lateral {
+                true => right.node,
+                false => {
+                    let node = Node::Materialize(Arc::new(MaterializeNode { input: right.node, slots: slots.clone() }));
+                    level.note(node, right_mask, right.rows, right.cost)
+                }
+            };
+            if !conditions.is_empty() {
+                level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
+            }
+            let node = NestedLoopNode { outer: left.node, inner, join, conditions, inner_slots: slots, anew: lateral };
+            let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
+            return Ok(Joined { node, mask, rows, cost, ordered: false });
+        }
+        let cost = both + left.rows + right.rows * 1.5 + rows * 0.3;
+        tell_keys(level, &keys, &on);
+        if !conditions.is_empty() {
+            level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
+        }
+        let node = hash_join(level, left, right, &keys, join, conditions, true)?;
+        let node = level.note(node, mask, rows, cost);
+        Ok(Joined { node, mask, rows, cost, ordered: false })
     }
-    // The smaller side is kept.
-    let keep_inner = inner.rows <= joined.rows * 2.0 || joined.rows > 100_000.0;
-    let rows = (joined.rows * inner.rows / joined.rows.max(inner.rows)).max(1.0);
-    let node = hash_join(level, joined, inner, &keys, JoinType::Inner, Vec::new(), keep_inner)?;
-    Ok(Joined { node, mask, rows, ordered: false })
+}
+
+/// Shows the equalities that a hash join is by.
+fn tell_keys(level: &Level<'_>, keys: &[(usize, Expr, Expr, Oid)], conjuncts: &[Conjunct]) {
+    level.tell("Hash Cond", || {
+        let exprs: Vec<&Expr> = keys.iter().map(|(i, ..)| &conjuncts[*i].expr).collect();
+        explain::conditions(&exprs, level.rels)
+    });
 }
 
 fn hash_join(
@@ -409,92 +612,29 @@ fn hash_join(
     })))
 }
 
-/// An outer join, as it is written. Conditions of `above` that are about its preserved side only are tested there.
-fn outer(level: &mut Level<'_>, from: &From, above: &mut [Conjunct]) -> Result<Joined> {
-    let From::Join { kind, left, right, on } = from else {
-        return Err(Error::internal("a table is no outer join"));
+/// A full join, as it is written.
+fn full(level: &mut Level<'_>, from: &From) -> Result<Joined> {
+    let From::Join { left, right, on, .. } = from else {
+        return Err(Error::internal("a table is no full join"));
     };
-    let (kept, filled, full) = match kind {
-        JoinKind::Right => (right, left, false),
-        JoinKind::Full => (left, right, true),
-        _ => (left, right, false),
-    };
-    let (kept_mask, filled_mask) = (mask_of(kept), mask_of(filled));
-    let mask = kept_mask | filled_mask;
-    let mut on_conjuncts = Vec::new();
-    if let Some(on) = on {
-        let mut list = Vec::new();
-        walk::conjuncts(on.clone(), &mut list);
-        on_conjuncts.extend(list.into_iter().map(Conjunct::new));
-    }
-    let mut kept_conjuncts: Vec<Conjunct> = Vec::new();
-    if !full {
-        for conjunct in above.iter_mut().filter(|c| !c.used && c.mask != 0 && c.mask & !kept_mask == 0) {
-            conjunct.used = true;
-            kept_conjuncts.push(Conjunct { used: false, ..conjunct.clone() });
-        }
-    }
-    let mut preserved = list(level, &[&**kept], &mut kept_conjuncts, None)?;
-    add_filter(level, &mut preserved, &mut kept_conjuncts)?;
-    let join = if full { JoinType::Full } else { JoinType::Left };
-    // An index of the other side, looked up per row.
-    if let (false, From::Rel(rel)) = (full, &**filled) {
-        let lateral = depends_on(level, *rel) != 0;
-        let item = Item::Rel(*rel);
-        let (_, each_cost) = estimate(level, &item, &on_conjuncts, kept_mask);
-        let (alone, alone_cost) = estimate(level, &item, &on_conjuncts, 0);
-        let is_table = matches!(level.rels[*rel].kind, RelKind::Table(_));
-        let has_keys = !hash_keys(&on_conjuncts, kept_mask, filled_mask).is_empty();
-        let looped = preserved.rows * (each_cost + 1.0);
-        if lateral
-            || (is_table && each_cost < alone_cost && (!has_keys || looped <= alone_cost + preserved.rows + alone))
-        {
-            let inner = read(level, *rel, &mut on_conjuncts, kept_mask, None)?;
-            let left_over: Vec<&Expr> = on_conjuncts.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
-            let node = NestedLoopNode {
-                conditions: level.compile_all(left_over)?,
-                inner_slots: level.rel_slots(*rel),
-                outer: preserved.node,
-                inner: inner.node,
-                join,
-                anew: false,
-            };
-            return Ok(Joined { node: Node::NestedLoop(Arc::new(node)), mask, rows: preserved.rows, ordered: false });
-        }
-    }
-    // Conditions about the other side alone are tested while it is read; it must not be FULL.
-    let mut own: Vec<Conjunct> = Vec::new();
-    if !full {
-        for conjunct in on_conjuncts.iter_mut().filter(|c| c.mask != 0 && c.mask & !filled_mask == 0) {
-            conjunct.used = true;
-            own.push(Conjunct { used: false, ..conjunct.clone() });
-        }
-    }
-    let mut other = list(level, &[&**filled], &mut own, None)?;
-    add_filter(level, &mut other, &mut own)?;
-    // A side that looks at the rows of the other one is read anew for each of them.
-    let anew = item_depends_on(level, &Item::Outer(filled)) & kept_mask != 0;
-    let keys = if anew { Vec::new() } else { hash_keys(&on_conjuncts, kept_mask, filled_mask) };
+    let mask = mask_of(from);
+    let mut on = conditions_of(on.as_ref());
+    let left = list(level, &[&**left], &mut Vec::new(), None)?;
+    let right = list(level, &[&**right], &mut Vec::new(), None)?;
+    let keys = hash_keys(&on, left.mask, right.mask);
     for (i, ..) in &keys {
-        on_conjuncts[*i].used = true;
+        on[*i].used = true;
     }
-    let left_over: Vec<Expr> = on_conjuncts.iter().filter(|c| !c.used).map(|c| c.expr.clone()).collect();
-    let conditions = level.compile_all(&left_over)?;
-    let rows = preserved.rows.max(other.rows);
+    let left_over: Vec<&Expr> = on.iter().filter(|c| !c.used).map(|c| &c.expr).collect();
+    let conditions = level.compile_all(left_over)?;
+    let (rows, cost) = (left.rows + right.rows, left.cost + right.cost + left.rows + right.rows * 1.5);
     if keys.is_empty() {
-        if full {
-            return full_without_keys(level, preserved, other, conditions, mask, rows);
-        }
-        let slots = slots_of(level, filled_mask);
-        let inner = match anew {
-            true => other.node,
-            false => Node::Materialize(Arc::new(MaterializeNode { input: other.node, slots: slots.clone() })),
-        };
-        let node = NestedLoopNode { outer: preserved.node, inner, join, conditions, inner_slots: slots, anew };
-        return Ok(Joined { node: Node::NestedLoop(Arc::new(node)), mask, rows, ordered: false });
+        return full_without_keys(level, left, right, conditions, mask, rows, cost);
     }
-    let node = hash_join(level, preserved, other, &keys, join, conditions, true)?;
-    Ok(Joined { node, mask, rows, ordered: false })
+    tell_keys(level, &keys, &on);
+    let node = hash_join(level, left, right, &keys, JoinType::Full, conditions, true)?;
+    let node = level.note(node, mask, rows, cost);
+    Ok(Joined { node, mask, rows, cost, ordered: false })
 }
 
 /// FULL JOIN ON without any equality. PostgreSQL refuses it unless the condition is constant; then one key serves all rows.
@@ -505,6 +645,7 @@ fn full_without_keys(
     conditions: Vec<crate::expr::Code>,
     mask: Mask,
     rows: f64,
+    cost: f64,
 ) -> Result<Joined> {
     if conditions.iter().any(|c| !c.is_fixed(level.cx.params as Slot)) {
         return Err(Error::unsupported(
@@ -514,5 +655,6 @@ fn full_without_keys(
     let one = || Expr::Const(types::Datum::Int4(1), crate::ir::Ty::of(oid::INT4));
     let keys = [(0, one(), one(), oid::INT4)];
     let node = hash_join(level, left, right, &keys, JoinType::Full, conditions, true)?;
-    Ok(Joined { node, mask, rows, ordered: false })
+    let node = level.note(node, mask, rows, cost);
+    Ok(Joined { node, mask, rows, cost, ordered: false })
 }

@@ -1,17 +1,20 @@
 //! One query level while it is planned: its frame and where its names are in it.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result};
 use types::oid;
 
-use super::node::{CtePlan, QueryPlan, RowReader, Subplan};
+use super::access::Mask;
+use super::node::{CtePlan, Meter, MeteredNode, Node, QueryPlan, RowReader, Subplan};
 use super::{PlanContext, query, walk};
 use crate::bind::visit::same;
 use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile};
 use crate::expr::{Comparison, How};
-use crate::ir::{Column, CompareOp, Expr, Query, Rel, SubqueryKind, TableInfo};
+use crate::ir::{Column, CompareOp, Expr, Query, Rel, RelKind, SubqueryKind, TableInfo};
+use crate::statistics::TableStatistics;
 
 /// What a query takes from the one around it, as that one names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,16 @@ pub(super) struct Level<'a> {
     pub outer: Vec<(Outer, Slot)>,
     /// Subqueries of expressions.
     pub subplans: Vec<Subplan>,
+    /// What EXPLAIN shows of the node that is noted next.
+    details: RefCell<Vec<(&'static str, String)>>,
+    /// Rows of the result, and its cost.
+    pub result: (f64, f64),
+    /// Rows of each rel, expected.
+    pub rows: Vec<f64>,
+    /// What is known of the tables among the rels.
+    pub tables: Vec<Option<Arc<TableStatistics>>>,
+    /// Subqueries in FROM that are planned and not read yet, by rel.
+    pub planned: Vec<Option<Subplan>>,
     /// WITH queries that are kept.
     pub ctes: Vec<CtePlan>,
     /// Grouping expressions and the slots that hold their values, once they do.
@@ -63,6 +76,11 @@ impl<'a> Level<'a> {
             aggregates: Vec::new(),
             outer: Vec::new(),
             subplans: Vec::new(),
+            details: RefCell::default(),
+            result: (1.0, 0.0),
+            rows: rels.iter().map(|rel| expected_rows(cx, rel)).collect(),
+            tables: rels.iter().map(|rel| known_of(cx, rel)).collect(),
+            planned: rels.iter().map(|_| None).collect(),
             ctes: Vec::new(),
             grouped: Vec::new(),
         };
@@ -129,16 +147,43 @@ impl<'a> Level<'a> {
     }
 
     /// The plan of this level.
-    pub fn finish(self, root: super::Node, output: Vec<Slot>) -> (QueryPlan, Vec<(Outer, Slot)>) {
-        let plan = QueryPlan {
-            frame: self.slots,
-            params: self.cx.params,
-            root,
-            output,
-            subplans: self.subplans,
-            ctes: self.ctes,
-        };
+    pub fn finish(self, root: Node, output: Vec<Slot>) -> (QueryPlan, Vec<(Outer, Slot)>) {
+        let (frame, params) = (self.slots, self.cx.params);
+        let (rows, cost) = self.result;
+        let plan = QueryPlan { frame, params, root, output, subplans: self.subplans, ctes: self.ctes, rows, cost };
         (plan, self.outer)
+    }
+
+    /// A node with what is expected of it, if the plan is to be explained.
+    pub fn note(&self, node: Node, mask: Mask, rows: f64, cost: f64) -> Node {
+        self.note_from(node, mask, rows, 0.0, cost)
+    }
+
+    /// Something that EXPLAIN shows of the node that is noted next.
+    pub fn tell(&self, name: &'static str, text: impl FnOnce() -> String) {
+        if self.cx.explains {
+            self.details.borrow_mut().push((name, text()));
+        }
+    }
+
+    /// The same, for a node that gives no row before it has spent `first`.
+    pub fn note_from(&self, node: Node, mask: Mask, rows: f64, first: f64, cost: f64) -> Node {
+        if !self.cx.explains {
+            return node;
+        }
+        let width = (0..self.rels.len()).filter(|rel| mask & (1 << rel) != 0).map(|rel| self.width(rel)).sum();
+        let (details, meter) = (self.details.take(), Meter::default());
+        Node::Metered(Arc::new(MeteredNode { input: node, rows, first, cost, width, details, meter }))
+    }
+
+    /// Bytes of the used columns of a rel.
+    fn width(&self, rel: usize) -> u64 {
+        let of = |column: usize| {
+            let known = self.tables[rel].as_ref().and_then(|t| t.column(column)).map(|c| c.width.round() as u64);
+            let ty = self.rels[rel].columns[column].ty.oid;
+            known.unwrap_or_else(|| types::type_info(ty).and_then(|t| u64::try_from(t.len).ok()).unwrap_or(32))
+        };
+        self.columns[rel].iter().map(|(column, _)| of(*column)).sum()
     }
 
     /// A query inside this one.
@@ -164,6 +209,28 @@ impl<'a> Level<'a> {
         let slot = self.slot();
         self.outer.push((what, slot));
         slot
+    }
+}
+
+/// Rows of a table of which nothing is known, at least: it may be about to be filled.
+const ROWS_MIN: f64 = 1000.0;
+
+fn known_of(cx: &PlanContext<'_>, rel: &Rel) -> Option<Arc<TableStatistics>> {
+    let RelKind::Table(info) = &rel.kind else { return None };
+    cx.stats.table(info.desc.oid)
+}
+
+/// Rows of a rel before any condition, roughly.
+fn expected_rows(cx: &PlanContext<'_>, rel: &Rel) -> f64 {
+    match &rel.kind {
+        RelKind::Table(info) => {
+            let rows = cx.stats.row_count(info.desc.oid) as f64;
+            if cx.stats.table(info.desc.oid).is_some() { rows.max(1.0) } else { rows.max(ROWS_MIN) }
+        }
+        RelKind::System(_) => 300.0,
+        RelKind::Subquery { .. } | RelKind::Cte { .. } | RelKind::WorkTable(_) => 1000.0,
+        RelKind::Function { .. } => 100.0,
+        RelKind::Values | RelKind::Window(_) | RelKind::Join => 10.0,
     }
 }
 

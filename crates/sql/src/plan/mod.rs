@@ -12,12 +12,17 @@ mod access;
 mod cte;
 mod explain;
 mod foreign_key;
+mod graph;
+mod implied;
 mod imply;
 mod join;
 mod level;
 mod modify;
 mod node;
+mod order;
 mod query;
+mod rewrite;
+mod selectivity;
 mod walk;
 mod window;
 
@@ -27,18 +32,22 @@ use base::{Error, Oid, Result};
 use engine_api::{Catalog, ColumnDesc};
 use types::{Datum, InputContext, OutputSettings};
 
+pub use explain::{ExplainOptions, ExplainTimes};
 pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
     FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn,
-    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, NestedLoopNode, Node, PlannedFrame,
-    PlannedTable, ProjectNode, QueryPlan, RecursionNode, ScanNode, SetOpNode, SortNode, SortSlot, Subplan,
-    SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
+    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MeteredNode, NestedLoopNode, Node,
+    PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowReader, ScanNode, SetOpNode, SortNode,
+    SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode, WindowNode,
+    WorkTableNode,
 };
 
 pub(crate) use imply::implies;
 
+use crate::functions::EvalContext;
 use crate::ir::{self, Statement};
+use crate::statistics::TableStatistics;
 
 /// A plan, shared by all sessions that run the statement.
 #[derive(Debug)]
@@ -67,6 +76,11 @@ pub struct RowOf {
 pub trait PlannerStats {
     /// Rows of a table, roughly.
     fn row_count(&self, table: Oid) -> u64;
+
+    /// What is known of the values in a table.
+    fn table(&self, _table: Oid) -> Option<Arc<TableStatistics>> {
+        None
+    }
 }
 
 /// What planning one statement needs everywhere.
@@ -77,23 +91,53 @@ pub(crate) struct PlanContext<'a> {
     pub cells: cte::Cells,
     /// Number of parameters; they are the first slots of every frame.
     pub params: usize,
+    /// Values that the parameters have this time: what the plan is good for, if they are typical.
+    pub hints: &'a [Datum],
+    /// For trying conditions out.
+    pub eval: Option<&'a dyn EvalContext>,
+    /// The plan is made to be shown: its nodes are counted.
+    pub explains: bool,
+}
+
+/// What a plan may be made for besides its statement.
+#[derive(Clone, Copy, Default)]
+pub struct Circumstances<'a> {
+    /// Values that the parameters have this time.
+    pub hints: &'a [Datum],
+    /// For trying conditions out on what is known of columns.
+    pub eval: Option<&'a dyn EvalContext>,
+    /// The plan is made to be shown, by EXPLAIN.
+    pub explains: bool,
 }
 
 /// Plans a statement.
 ///
 /// # Errors
 /// 0A000 for what cannot be run; 54001 for too many tables in one FROM.
-pub fn plan(statement: &ir::Statement, catalog: &Catalog, stats: &dyn PlannerStats) -> Result<Arc<Plan>> {
-    plan_with_params(statement, walk::params(statement), catalog, stats)
+pub fn plan(
+    statement: &ir::Statement,
+    catalog: &Catalog,
+    stats: &dyn PlannerStats,
+    circumstances: Circumstances<'_>,
+) -> Result<Arc<Plan>> {
+    let Circumstances { hints, eval, explains } = circumstances;
+    let (params, cells) = (walk::params(statement), cte::Cells::default());
+    run(statement, &PlanContext { catalog, stats, cells, params, hints, eval, explains })
 }
 
 /// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
 ///
 /// # Errors
 /// As [`plan`].
-pub fn plan_cursor(query: &ir::Query, catalog: &Catalog, stats: &dyn PlannerStats) -> Result<Arc<Plan>> {
+pub fn plan_cursor(
+    query: &ir::Query,
+    catalog: &Catalog,
+    stats: &dyn PlannerStats,
+    circumstances: Circumstances<'_>,
+) -> Result<Arc<Plan>> {
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
-    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params };
+    let Circumstances { hints, eval, explains } = circumstances;
+    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains };
     let (root, row_ids) = query::plan_cursor(query, &cx)?;
     let cells = cx.cells.counts();
     Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids }))
@@ -106,8 +150,13 @@ pub(crate) fn plan_with_params(
     catalog: &Catalog,
     stats: &dyn PlannerStats,
 ) -> Result<Arc<Plan>> {
-    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params: params.max(walk::params(statement)) };
-    let (root, outer) = modify::statement(statement, &cx)?;
+    let params = params.max(walk::params(statement));
+    let cells = cte::Cells::default();
+    run(statement, &PlanContext { catalog, stats, cells, params, hints: &[], eval: None, explains: false })
+}
+
+fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {
+    let (root, outer) = modify::statement(statement, cx)?;
     if !outer.is_empty() {
         return Err(Error::internal("the outermost query refers to one around it"));
     }
@@ -127,8 +176,8 @@ impl Plan {
     }
 
     /// EXPLAIN's lines.
-    pub fn explain(&self) -> Vec<String> {
-        explain::lines(&self.root)
+    pub fn explain(&self, options: &ExplainOptions, times: ExplainTimes) -> Vec<String> {
+        explain::lines(&self.root, options, times)
     }
 }
 

@@ -91,6 +91,7 @@ fn compile_set(level: &mut Level<'_>, set: &[(usize, Expr)]) -> Result<Vec<(usiz
 }
 
 fn finish(level: Level<'_>, node: Node, output: Vec<Slot>) -> Result<Planned> {
+    let node = level.note(node, 0, 0.0, 0.0);
     Ok(level.finish(node, output))
 }
 

@@ -3,6 +3,7 @@
 //! Invariants: a node names values by slot of its query's frame; an operator writes only the slots its node lists, so that
 //! whatever else is in the frame stays while it runs. Nodes are immutable and shared by all executions.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use base::{LayoutId, Oid, Result};
@@ -28,6 +29,10 @@ pub(crate) struct QueryPlan {
     pub output: Vec<Slot>,
     /// Subqueries in expressions.
     pub subplans: Vec<Subplan>,
+    /// Rows of the result, expected.
+    pub rows: f64,
+    /// In rows of a full scan.
+    pub cost: f64,
     /// WITH queries whose rows are kept.
     pub ctes: Vec<CtePlan>,
 }
@@ -79,10 +84,38 @@ pub(crate) enum Node {
     Limit(Arc<LimitNode>),
     SetOp(Arc<SetOpNode>),
     LockRows(Arc<LockRowsNode>),
+    /// Any of the others, counted for EXPLAIN; only in plans made for that.
+    Metered(Arc<MeteredNode>),
     Current(Arc<CurrentNode>),
     Insert(Arc<InsertNode>),
     Update(Arc<UpdateNode>),
     Delete(Arc<DeleteNode>),
+}
+
+/// A node of a plan that is explained, with what is expected of it and what it does.
+#[derive(Debug)]
+pub(crate) struct MeteredNode {
+    pub input: Node,
+    /// Rows expected each time it runs.
+    pub rows: f64,
+    /// Cost before the first row, and in all.
+    pub first: f64,
+    pub cost: f64,
+    /// Bytes of a row.
+    pub width: u64,
+    /// Conditions and keys, as EXPLAIN shows them.
+    pub details: Vec<(&'static str, String)>,
+    pub meter: Meter,
+}
+
+/// What a node has done. Written by the one execution of its plan; relaxed, for nothing else hangs on it.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    pub rows: AtomicU64,
+    pub loops: AtomicU64,
+    /// Nanoseconds until the first row of each loop, summed; and in all.
+    pub first_nanos: AtomicU64,
+    pub nanos: AtomicU64,
 }
 
 impl Node {
@@ -91,6 +124,7 @@ impl Node {
         match self {
             Node::Scan(_) | Node::System(_) | Node::Function(_) | Node::Values(_) => true,
             Node::Sort(_) | Node::Materialize(_) => true,
+            Node::Metered(n) => n.input.goes_backward(),
             Node::Subquery(n) => n.subplan.plan.root.goes_backward(),
             Node::Filter(n) => n.input.goes_backward(),
             Node::Project(n) => n.input.goes_backward(),
@@ -374,6 +408,10 @@ pub(crate) enum JoinType {
     Left,
     /// Rows of both sides come with NULLs.
     Full,
+    /// Outer (probe) rows that have a partner come once, without it.
+    Semi,
+    /// Outer (probe) rows that have none.
+    Anti,
 }
 
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use super::node::{
     AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
     ProjectNode, QueryPlan, RecursionNode, SetOpNode, SortNode, SortSlot, ValuesNode,
 };
-use super::{PlanContext, RowOf, walk, window};
+use super::{PlanContext, RowOf, rewrite, selectivity, walk, window};
 use crate::bind::{visit::same, window_parts};
 use crate::expr::{Code, Resolve, Slot};
 use crate::ir::{Body, Expr, From, Query, RelKind};
@@ -51,6 +51,8 @@ pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPl
     if let Body::Modify(statement) = &query.body {
         return super::modify::statement(statement, cx);
     }
+    let rewritten = rewrite::rewrite(query);
+    let query = rewritten.as_ref().unwrap_or(query);
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
     for lock in &query.locking {
         level.row_slot(lock.rel);
@@ -64,48 +66,27 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     let grouped = query.is_grouped();
     let wanted = wanted_order(query, grouped);
     let wanted = wanted.as_deref().map(|w| (w, query.limit.is_some() && query.distinct.is_none()));
-    let mut ordered = false;
-    let mut node = match &query.body {
-        Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
-            Some(node) => node,
-            None => {
-                let joined = join::from_where(level, &query.from, query.filter.as_ref(), wanted)?;
-                ordered = joined.ordered;
-                joined.node
-            }
-        },
-        Body::Values(rows) => {
-            let slots = level.use_all(0);
-            let rows = rows.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
-            Node::Values(Arc::new(ValuesNode { rows, slots }))
-        }
-        Body::Modify(_) => return Err(Error::internal("a statement that changes rows in place of a query")),
-        Body::SetOp { op, all, left, right, recursion } => {
-            let slots = level.use_all(0);
-            let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
-            let table = recursion.map(|table| level.cx.cells.add_work_table(table));
-            let (left, right) = (level.subplan(left)?, level.subplan(right)?);
-            match table {
-                Some(table) => Node::Recursion(Arc::new(RecursionNode {
-                    table,
-                    all: *all,
-                    first: left,
-                    next: right,
-                    slots,
-                    types,
-                })),
-                None => Node::SetOp(Arc::new(SetOpNode { op: *op, all: *all, left, right, slots, types })),
-            }
-        }
-    };
+    let Source { mut node, mut rows, mut cost, ordered } = source(level, query, grouped, wanted)?;
+    // Every rel of FROM; what is above its rows is no wider.
+    let all = super::access::Mask::MAX;
     if grouped {
+        cost += rows * 1.5;
+        rows = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
         node = aggregate(level, query, node)?;
+        if !query.group_by.is_empty() {
+            level.tell("Group Key", || listed(query.group_by.iter(), level));
+        }
+        node = level.note_from(node, all, rows, cost, cost + rows * 0.2);
+        cost += rows * 0.2;
     }
     if let Some(having) = &query.having {
         let mut list = Vec::new();
         walk::conjuncts(having.clone(), &mut list);
         let conditions = level.compile_all(&list)?;
         node = Node::Filter(Arc::new(FilterNode { input: node, conditions }));
+        rows = (rows / 3.0).max(1.0);
+        level.tell("Filter", || super::explain::conditions(&list.iter().collect::<Vec<_>>(), level.rels));
+        node = level.note_from(node, all, rows, cost, cost);
     }
     node = window::windows(level, node)?;
     let (targets, computed) = targets(level, query)?;
@@ -119,6 +100,10 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         debug_assert!(on.is_empty());
         let keys = (0..targets.len()).filter(|&i| !query.targets[i].junk).map(typed).collect();
         node = Node::Distinct(Arc::new(DistinctNode { input: node, keys }));
+        let exprs: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.clone()).collect();
+        cost += rows * 1.5;
+        rows = selectivity::groups(level, &exprs, rows);
+        node = level.note(node, all, rows, cost);
     }
     let distinct_on = query.distinct.as_ref().filter(|on| !on.is_empty());
     if !query.order_by.is_empty() && !ordered {
@@ -130,25 +115,122 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             _ => None,
         };
         node = sort(level, query, node, &targets, limit);
+        cost += rows * rows.max(2.0).log2() * 0.2;
+        if matches!(node, Node::Sort(_)) {
+            level.tell("Sort Key", || sort_keys(query, level));
+            node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
+        }
     }
     if let Some(on) = distinct_on {
         let keys = on.iter().map(|&i| typed(i)).collect();
-        node = Node::Distinct(Arc::new(DistinctNode { input: node, keys }));
+        node = level.note(Node::Distinct(Arc::new(DistinctNode { input: node, keys })), all, rows, cost);
     }
     if !query.locking.is_empty() {
         node = lock_rows(level, query, node, computed)?;
+        node = level.note(node, all, rows, cost + rows);
     }
     if query.limit.is_some() || query.offset.is_some() {
         let limit = query.limit.as_ref().map(|l| level.compile(l)).transpose()?;
         let offset = query.offset.as_ref().map(|o| level.compile(o)).transpose()?;
         let ties = if query.with_ties { sort_slots(level, query, &targets) } else { Vec::new() };
+        let wanted = limited(query, rows);
         node = Node::Limit(Arc::new(LimitNode { input: node, limit, offset, ties }));
+        // What is not read costs nothing, unless all had to be sorted or grouped first.
+        let blocks = grouped || (!query.order_by.is_empty() && !ordered) || query.distinct.is_some();
+        cost = if blocks { cost } else { cost * (wanted / rows.max(1.0)).min(1.0) };
+        rows = wanted;
+        node = level.note(node, all, rows, cost);
     }
+    level.result = (rows, cost);
     Ok((node, visible))
+}
+
+fn listed<'e>(exprs: impl Iterator<Item = &'e Expr>, level: &Level<'_>) -> String {
+    exprs.map(|expr| super::explain::show(expr, level.rels)).collect::<Vec<_>>().join(", ")
+}
+
+fn sort_keys(query: &Query, level: &Level<'_>) -> String {
+    let key = |key: &crate::ir::SortKey| {
+        let text = super::explain::show(&query.targets[key.target].expr, level.rels);
+        let order = match (key.descending, key.nulls_first) {
+            (false, false) => "",
+            (false, true) => " NULLS FIRST",
+            (true, true) => " DESC",
+            (true, false) => " DESC NULLS LAST",
+        };
+        text + order
+    };
+    query.order_by.iter().map(key).collect::<Vec<_>>().join(", ")
+}
+
+/// Rows that LIMIT and OFFSET leave, as far as they are known; PostgreSQL takes a tenth of the others.
+fn limited(query: &Query, rows: f64) -> f64 {
+    let known = |expr: &Option<Expr>| match expr {
+        Some(Expr::Const(types::Datum::Int8(value), _)) => Some((*value).max(0) as f64),
+        _ => None,
+    };
+    let rest = match (&query.offset, known(&query.offset)) {
+        (None, _) => rows,
+        (Some(_), offset) => (rows - offset.unwrap_or(rows * 0.1)).max(1.0),
+    };
+    match &query.limit {
+        Some(Expr::Const(types::Datum::Null, _)) | None => rest,
+        Some(_) => known(&query.limit).unwrap_or(rest * 0.1).clamp(1.0, rest.max(1.0)),
+    }
+}
+
+/// Where the rows of a query come from.
+struct Source {
+    node: Node,
+    rows: f64,
+    cost: f64,
+    /// The wanted order comes by itself.
+    ordered: bool,
+}
+
+fn source(level: &mut Level<'_>, query: &Query, grouped: bool, wanted: Option<(&WantedOrder, bool)>) -> Result<Source> {
+    Ok(match &query.body {
+        Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
+            Some(node) => Source { node, rows: 1.0, cost: 4.0, ordered: false },
+            None => {
+                let joined = join::from_where(level, &query.from, query.filter.as_ref(), wanted)?;
+                Source { node: joined.node, rows: joined.rows, cost: joined.cost, ordered: joined.ordered }
+            }
+        },
+        Body::Values(values) => {
+            let slots = level.use_all(0);
+            let compiled = values.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
+            let node = Node::Values(Arc::new(ValuesNode { rows: compiled, slots }));
+            let rows = values.len() as f64;
+            Source { node: level.note(node, 0, rows, rows * 0.1), rows, cost: rows * 0.1, ordered: false }
+        }
+        Body::Modify(_) => return Err(Error::internal("a statement that changes rows in place of a query")),
+        Body::SetOp { op, all, left, right, recursion } => {
+            let slots = level.use_all(0);
+            let types = level.rels[0].columns.iter().map(|c| c.ty.oid).collect();
+            let table = recursion.map(|table| level.cx.cells.add_work_table(table));
+            let (left, right) = (level.subplan(left)?, level.subplan(right)?);
+            let (rows, cost) = (left.plan.rows + right.plan.rows, left.plan.cost + right.plan.cost);
+            let cost = if *all && *op == crate::ir::SetOp::Union { cost } else { cost + rows * 1.5 };
+            let (node, rows, cost) = match table {
+                Some(table) => {
+                    let node = RecursionNode { table, all: *all, first: left, next: right, slots, types };
+                    // PostgreSQL expects ten rounds.
+                    (Node::Recursion(Arc::new(node)), rows * 10.0, cost * 10.0)
+                }
+                None => {
+                    let node = SetOpNode { op: *op, all: *all, left, right, slots, types };
+                    (Node::SetOp(Arc::new(node)), rows, cost)
+                }
+            };
+            Source { node: level.note(node, 1, rows, cost), rows, cost, ordered: false }
+        }
+    })
 }
 
 /// The order that a scan of the only table should have, if ORDER BY is about its columns alone.
 fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>> {
+    // A window function sorts for itself.
     let windowed = query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
     if grouped
         || windowed

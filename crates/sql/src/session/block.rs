@@ -110,7 +110,7 @@ impl Session {
     }
 
     /// Opens a transaction if none is open.
-    pub(super) fn ensure_transaction(&mut self) -> Result<()> {
+    pub(crate) fn ensure_transaction(&mut self) -> Result<()> {
         if self.txn.is_some() {
             return Ok(());
         }

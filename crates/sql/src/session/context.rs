@@ -15,11 +15,14 @@ use super::settings::Settings;
 use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 use crate::monitor::{Listed, Monitor};
 use crate::privileges::{self, Class, Who};
+use crate::statistics::{Statistics, TableStatistics};
 
 /// The part of a session that lives as long as the connection and that statements read.
 pub struct Environment {
     /// The engine, for sequences.
     pub engine: Arc<dyn Engine>,
+    /// What is known of the values in tables.
+    pub statistics: Arc<Statistics>,
     /// Settings.
     pub settings: RefCell<Settings>,
     /// Who and where.
@@ -371,5 +374,9 @@ impl EvalContext for StatementContext<'_> {
 
     fn has_wish(&self) -> bool {
         self.environment.sleep.get() != 0 || self.environment.advisory.is_wished()
+    }
+
+    fn statistics(&self, table: Oid) -> Option<Arc<TableStatistics>> {
+        self.environment.statistics.table(table)
     }
 }

@@ -69,6 +69,16 @@ impl Session {
         self.environment.settings.borrow().canonical_of(name)
     }
 
+    /// The host's clock that never steps back.
+    pub(crate) fn monotonic_nanos(&self) -> u64 {
+        self.environment.host.monotonic_nanos()
+    }
+
+    /// What is known of the values in tables.
+    pub(crate) fn statistics(&self) -> &crate::statistics::Statistics {
+        self.shared.statistics()
+    }
+
     /// Who and where.
     pub(crate) fn identity(&self) -> Identity {
         self.environment.identity.borrow().clone()
@@ -279,6 +289,11 @@ impl Session {
     /// Binds a column default, to see that it is one.
     pub(crate) fn check_default(&mut self, text: &str, ty: Ty, column: &str) -> Result<()> {
         self.with_binder(|cx| bind::bind_default(text, ty, column, cx)).map(|_| ())
+    }
+
+    /// Binds the condition of a domain.
+    pub(crate) fn check_domain_condition(&mut self, text: &str, domain: &engine_api::DomainDesc) -> Result<()> {
+        self.with_binder(|cx| bind::bind_domain_condition(text, domain, cx))
     }
 
     /// Binds a CHECK condition over a table. Answers the columns it is about.

@@ -19,6 +19,7 @@ mod copy;
 mod counts;
 mod cursor;
 mod drive;
+mod explain;
 mod extended;
 mod internal;
 mod notify;
@@ -54,6 +55,7 @@ use crate::exec::{Execution, MemoryBudget, OutputRow};
 use crate::functions::Identity;
 use crate::monitor::{ClientPlace, Monitor};
 use crate::privileges::{self, Who};
+use crate::statistics::Statistics;
 use advisory::Advisory;
 use cache::{BindingKey, StatementCache};
 use portal::Portal;
@@ -121,6 +123,7 @@ pub struct Shared {
     /// For sorts, hash tables and groups.
     memory: Arc<MemoryBudget>,
     cache: StatementCache,
+    statistics: Arc<Statistics>,
     hub: notify::Hub,
 }
 
@@ -140,8 +143,14 @@ impl Shared {
             max_connections,
             settings,
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
+            statistics: Arc::default(),
             hub: notify::Hub::default(),
         })
+    }
+
+    /// What is known of the values in tables.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
     }
 }
 
@@ -297,6 +306,7 @@ impl Session {
         Ok(Session {
             environment: Environment {
                 engine: Arc::clone(&shared.engine),
+                statistics: Arc::clone(&shared.statistics),
                 settings: RefCell::new(settings),
                 identity: RefCell::new(identity),
                 host: Arc::clone(&shared.host),

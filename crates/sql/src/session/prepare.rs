@@ -17,6 +17,17 @@ use crate::{ir, parse, plan};
 /// What the prepared statements of one session may take, counted as the statement cache counts.
 const STATEMENT_BYTES_MAX: usize = 256 << 20;
 
+/// What a statement is planned for.
+#[derive(Clone, Copy, Default)]
+struct Purpose<'a> {
+    /// A cursor's query.
+    cursor: bool,
+    /// EXPLAIN.
+    explains: bool,
+    /// The literals that its parameters are this time.
+    literals: Option<&'a parse::fingerprint::Fingerprint>,
+}
+
 impl Session {
     /// A statement that was bound before, for this text or for one that differs only in literals.
     pub(super) fn cached_simple(&mut self, sql: &str) -> Result<Option<(Arc<Statement>, Vec<Datum>)>> {
@@ -61,7 +72,7 @@ impl Session {
             return None;
         }
         let parsed = parsed.remove(0);
-        let statement = self.prepare_parsed(parsed, &print.text, types, true, false).ok()?;
+        let statement = self.prepare_for(parsed, &print.text, types, true, false, Some(print)).ok()?;
         if self.has_conditional_index(&statement) {
             return None;
         }
@@ -102,12 +113,32 @@ impl Session {
         infer_params: bool,
         cacheable: bool,
     ) -> Result<Arc<Statement>> {
+        self.prepare_for(parsed, sql, types, infer_params, cacheable, None)
+    }
+
+    /// The same, for literals that the parameters are this time.
+    fn prepare_for(
+        &mut self,
+        parsed: parse::ParsedStatement,
+        sql: &str,
+        types: &[Oid],
+        infer_params: bool,
+        cacheable: bool,
+        literals: Option<&parse::fingerprint::Fingerprint>,
+    ) -> Result<Arc<Statement>> {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
         let notices = self.environment.notices.borrow().len();
         let statement = Arc::new(if is_query(&parsed.node) {
             self.check_not_failed()?;
-            self.bind_query(&parsed.node, sql, types, parsed.start, infer_params)?
+            self.bind_for(
+                &parsed.node,
+                sql,
+                types,
+                parsed.start,
+                infer_params,
+                Purpose { literals, ..Purpose::default() },
+            )?
         } else {
             let statement = Statement {
                 text: sql.into(),
@@ -143,12 +174,17 @@ impl Session {
         start: usize,
         infer_params: bool,
     ) -> Result<Statement> {
-        self.bind_for(node, sql, types, start, infer_params, false)
+        self.bind_for(node, sql, types, start, infer_params, Purpose::default())
     }
 
     /// Binds and plans the query of a cursor ([`plan::plan_cursor`]).
     pub(super) fn bind_cursor(&mut self, node: &Node, sql: &str, start: usize) -> Result<Statement> {
-        self.bind_for(node, sql, &[], start, false, true)
+        self.bind_for(node, sql, &[], start, false, Purpose { cursor: true, ..Purpose::default() })
+    }
+
+    /// Binds and plans a query to be shown.
+    pub(super) fn bind_explained(&mut self, node: &Node, sql: &str) -> Result<Statement> {
+        self.bind_for(node, sql, &[], 0, false, Purpose { explains: true, ..Purpose::default() })
     }
 
     fn bind_for(
@@ -158,7 +194,7 @@ impl Session {
         types: &[Oid],
         start: usize,
         infer_params: bool,
-        for_cursor: bool,
+        purpose: Purpose<'_>,
     ) -> Result<Statement> {
         let catalog = self.catalog();
         let identity = self.environment.identity.borrow().clone();
@@ -180,10 +216,21 @@ impl Session {
             ir::Statement::Select(query) => query.locking.first().map(|lock| lock_words(lock.mode)),
             _ => None,
         };
-        let stats = EngineStats { engine: &*self.shared.engine };
+        let stats = EngineStats { engine: &*self.shared.engine, statistics: self.shared.statistics() };
+        // What the parameters are this time is what they are likely to be.
+        let settings = self.output_settings();
+        let input = InputContext { settings: &settings, now_micros: self.environment.transaction_start.get() };
+        let hints = purpose.literals.and_then(|print| print.values(&bound.param_types, &input).ok());
+        let circumstances = plan::Circumstances {
+            hints: hints.as_deref().unwrap_or_default(),
+            eval: Some(&eval),
+            explains: purpose.explains,
+        };
         let plan = match &bound.statement {
-            ir::Statement::Select(query) if for_cursor => plan::plan_cursor(query, &catalog, &stats)?,
-            statement => plan::plan(statement, &catalog, &stats)?,
+            ir::Statement::Select(query) if purpose.cursor => {
+                plan::plan_cursor(query, &catalog, &stats, circumstances)?
+            }
+            statement => plan::plan(statement, &catalog, &stats, circumstances)?,
         };
         let refused = bound.refused;
         Ok(Statement {
@@ -222,7 +269,8 @@ impl Session {
         };
         let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
         let (text, types) = (&statement.text, &statement.param_types);
-        let fresh = self.bind_for(&node, text, types, statement.start, !for_cursor, for_cursor)?;
+        let purpose = Purpose { cursor: for_cursor, ..Purpose::default() };
+        let fresh = self.bind_for(&node, text, types, statement.start, !for_cursor, purpose)?;
         statement.check_result_of(&fresh)?;
         Ok(Arc::new(fresh))
     }
@@ -340,11 +388,16 @@ impl Session {
 /// What the planner asks about tables.
 struct EngineStats<'a> {
     engine: &'a dyn engine_api::Engine,
+    statistics: &'a crate::statistics::Statistics,
 }
 
 impl plan::PlannerStats for EngineStats<'_> {
     fn row_count(&self, table: Oid) -> u64 {
         self.engine.row_count(table)
+    }
+
+    fn table(&self, table: Oid) -> Option<Arc<crate::statistics::TableStatistics>> {
+        self.statistics.table(table)
     }
 }
 

@@ -8,11 +8,11 @@ use engine_api::{Step, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::*;
 use types::{Datum, OutputSettings, oid};
 
-use super::block::{Modes, modes, number_of, text_of};
+use super::block::{Modes, modes, text_of};
 use super::query::read_only_error;
 use super::settings::isolation_of;
 use super::statement::{Kind, Statement, is_query};
-use super::{Block, Output, ResultColumn, Session, copy, cursor};
+use super::{Block, Output, ResultColumn, Session, copy, cursor, explain};
 use crate::ddl;
 use crate::exec::Execution;
 use crate::ir::Ty;
@@ -25,7 +25,7 @@ pub(super) fn result_columns(node: &Node) -> Option<Arc<[ResultColumn]>> {
             Some(vec![text("name"), text("setting"), text("description")].into())
         }
         Node::VariableShowStmt(stmt) => Some(vec![text(show_name(stmt))].into()),
-        Node::ExplainStmt(_) => Some(vec![text("QUERY PLAN")].into()),
+        Node::ExplainStmt(stmt) => Some(vec![ResultColumn::new("QUERY PLAN", explain::result_type(stmt))].into()),
         _ => None,
     }
 }
@@ -94,7 +94,7 @@ pub(super) async fn run(
         Node::ExecuteStmt(stmt) => return execute(session, stmt, sql, out).await.map(Some),
         Node::DeallocateStmt(stmt) => deallocate(session, stmt)?,
         Node::DiscardStmt(stmt) => discard(session, stmt).await?,
-        Node::ExplainStmt(stmt) => explain(session, stmt, sql, out).await?,
+        Node::ExplainStmt(stmt) => explain::run(session, stmt, sql, out).await?,
         Node::CopyStmt(stmt) => return copy::copy(session, stmt, sql, out).await.map(Some),
         Node::DeclareCursorStmt(stmt) => cursor::declare(session, stmt, sql, out).await?,
         Node::FetchStmt(stmt) => return cursor::fetch(session, stmt, out).await.map(Some),
@@ -103,7 +103,7 @@ pub(super) async fn run(
         Node::ListenStmt(stmt) => session.listen(stmt)?,
         Node::UnlistenStmt(stmt) => session.unlisten(stmt)?,
         Node::LockStmt(stmt) => lock(session, stmt).await?,
-        Node::VacuumStmt(stmt) => vacuum(session, stmt, sql)?,
+        Node::VacuumStmt(stmt) => vacuum(session, stmt, sql).await?,
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
         Node::CheckPointStmt(_) => "CHECKPOINT",
         Node::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
@@ -343,7 +343,9 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
     let mut types = Vec::new();
     for node in stmt.argtypes.iter().flatten() {
         if let Node::TypeName(type_name) = node {
-            types.push(crate::bind::bind_column_type(type_name, sql)?.ty.oid);
+            types.push(
+                crate::bind::bind_column_type(type_name, sql, Some((&session.catalog(), &session.identity())))?.ty.oid,
+            );
         }
     }
     let node = stmt.query.as_ref().ok_or_else(|| Error::internal("PREPARE without a statement"))?;
@@ -452,51 +454,6 @@ async fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static s
     }
 }
 
-async fn explain(session: &mut Session, stmt: &ExplainStmt, sql: &str, out: &mut dyn Output) -> Result<&'static str> {
-    let mut analyze = false;
-    for node in stmt.options.iter().flatten() {
-        let Node::DefElem(option) = node else { continue };
-        let on = || option.arg.as_ref().is_none_or(|a| number_of(a) != Some(0) && text_of(a).as_deref() != Some("off"));
-        match option.defname.as_deref().unwrap_or_default() {
-            "analyze" => analyze = on(),
-            "format" if option.arg.as_ref().and_then(text_of).as_deref() != Some("text") => {
-                return Err(Error::unsupported("EXPLAIN formats other than text are not supported"));
-            }
-            "format" | "costs" | "verbose" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
-            other => {
-                return Err(Error::new(SqlState::SYNTAX_ERROR, format!("unrecognized EXPLAIN option \"{other}\"")));
-            }
-        }
-    }
-    let node = stmt.query.as_ref().ok_or_else(|| Error::internal("EXPLAIN without a statement"))?;
-    if !is_query(node) {
-        return Err(Error::unsupported("EXPLAIN of this statement is not supported"));
-    }
-    session.ensure_transaction()?;
-    let catalog = session.catalog();
-    session.refresh_binding(&catalog);
-    let statement = Arc::new(session.bind_query(node, sql, &[], 0, false)?);
-    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-    if let Some(error) = &query.refused {
-        return Err(error.clone());
-    }
-    let lines = if analyze {
-        session.begin_query(&statement).await?;
-        let mut execution = Execution::analyzed(Arc::clone(&query.plan), Vec::new());
-        session.drive_silently(&mut execution).await?;
-        session.end_query(out);
-        execution.explain()
-    } else {
-        query.plan.explain()
-    };
-    let columns = vec![ResultColumn::new("QUERY PLAN", Ty::of(oid::TEXT))];
-    out.columns(&columns);
-    for line in lines {
-        out.row(crate::exec::OutputRow::of(&[Datum::Text(line.as_str().into())]), &columns, &OutputSettings::default());
-    }
-    Ok("EXPLAIN")
-}
-
 async fn lock(session: &mut Session, stmt: &LockStmt) -> Result<&'static str> {
     if session.block == Block::None {
         return Err(Error::new(
@@ -532,18 +489,55 @@ async fn lock(session: &mut Session, stmt: &LockStmt) -> Result<&'static str> {
     Ok("LOCK TABLE")
 }
 
-/// Garbage is collected all the time and statistics are read from the storage itself; the tables must exist.
-fn vacuum(session: &mut Session, stmt: &VacuumStmt, sql: &str) -> Result<&'static str> {
+/// Garbage is collected all the time; VACUUM only makes sure that the tables exist. ANALYZE samples them.
+async fn vacuum(session: &mut Session, stmt: &VacuumStmt, sql: &str) -> Result<&'static str> {
     if stmt.is_vacuumcmd {
         session.check_no_block("VACUUM")?;
     }
+    let asked = |node: &Node| matches!(node, Node::DefElem(option) if option.defname.as_deref() == Some("analyze"));
+    let analyzes = !stmt.is_vacuumcmd || stmt.options.iter().flatten().any(asked);
+    session.ensure_transaction()?;
+    let mut tables: Vec<(engine_api::TableDesc, Option<Vec<usize>>)> = Vec::new();
     for node in stmt.rels.iter().flatten() {
         let Node::VacuumRelation(rel) = node else { continue };
-        if let Some(name) = &rel.relation {
-            session.ensure_transaction()?;
-            let table = ddl::find_table(session, name, sql)?;
-            ddl::warn_of_maintenance(session, table, if stmt.is_vacuumcmd { "vacuum" } else { "analyze" });
-        }
+        let Some(name) = &rel.relation else { continue };
+        let oid = ddl::find_table(session, name, sql)?;
+        ddl::warn_of_maintenance(session, oid, if stmt.is_vacuumcmd { "vacuum" } else { "analyze" });
+        let catalog = session.catalog();
+        let Some(table) = catalog.table(oid) else { continue };
+        let columns = analyzed_columns(table, rel.va_cols.iter().flatten())?;
+        tables.push((table.clone(), columns));
+    }
+    if stmt.rels.is_empty() && analyzes {
+        let (catalog, database) = (session.catalog(), session.identity().database_oid);
+        let here = |schema: base::Oid| matches!(catalog.get(schema).map(|o| &**o), Some(engine_api::CatalogObject::Schema(s)) if s.database == database);
+        let all = catalog.objects().filter_map(|o| catalog.table(o.oid()));
+        tables.extend(all.filter(|t| here(t.schema)).map(|t| (t.clone(), None)));
+    }
+    for (table, columns) in tables.iter().filter(|(t, _)| analyzes && t.kind == engine_api::TableKind::Table) {
+        crate::statistics::analyze(session, table, columns.as_deref()).await?;
     }
     Ok(if stmt.is_vacuumcmd { "VACUUM" } else { "ANALYZE" })
+}
+
+/// The columns that ANALYZE names (attribute number - 1); `None` for all.
+fn analyzed_columns<'a>(
+    table: &engine_api::TableDesc,
+    names: impl Iterator<Item = &'a Node>,
+) -> Result<Option<Vec<usize>>> {
+    let mut columns = Vec::new();
+    for node in names {
+        let Node::String(name) = node else { continue };
+        let name: &str = name;
+        let Some(at) = table.columns.iter().position(|c| !c.dropped && c.name == name) else {
+            let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+        };
+        if columns.contains(&at) {
+            let message = format!("column \"{name}\" of relation \"{}\" appears more than once", table.name);
+            return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+        }
+        columns.push(at);
+    }
+    Ok((!columns.is_empty()).then_some(columns))
 }

@@ -51,7 +51,7 @@ impl Session {
     }
 
     /// Waits inside the open transaction, and for what expressions wish; its wait is given up on timeout or cancel.
-    pub(super) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
+    pub(crate) async fn wait_for_lock(&mut self, wait: Wait) -> Result<()> {
         if self.environment.sleep.get() != 0 {
             self.environment.listed.activity.waits(Waiting::Sleep);
             let slept = Box::pin(self.sleep_as_wished()).await;

@@ -246,6 +246,8 @@ impl<'a> Writer<'a> {
             (JoinKind::Left, _) => " LEFT JOIN ",
             (JoinKind::Right, _) => " RIGHT JOIN ",
             (JoinKind::Full, _) => " FULL JOIN ",
+            // The planner's own: no statement has them.
+            (JoinKind::Semi | JoinKind::Anti, _) => " JOIN ",
         };
         let grouped = self.pretty && matches!(**right, From::Join { .. });
         (self.pretty || self.word("("))

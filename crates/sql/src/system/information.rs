@@ -48,6 +48,7 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 fn sql_name(ty: base::Oid) -> String {
     match type_info(ty) {
         Some(info) if info.category == 'A' => "ARRAY".to_string(),
+        _ if types::user::is_enum(ty) => "USER-DEFINED".to_string(),
         _ => format_type(ty, -1),
     }
 }
@@ -62,21 +63,25 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         }
         let writable = (table.kind == TableKind::View).then(|| super::view_columns_writable(&table, cx));
         for column in table.live_columns() {
-            let ty = column.type_oid;
+            // Of a column with a domain this shows what is under it.
+            let (ty, typmod) = types::user::base_type(column.type_oid, column.typmod);
+            let made = catalog.user_type(types::user::definition(ty).map_or(ty, |d| d.oid));
+            let made = made.or_else(|| catalog.user_type(types::element_of(ty).unwrap_or(ty)));
+            let domain = catalog.user_type(column.type_oid).filter(|_| column.type_oid != ty);
             let is_name = ty == type_oid::NAME;
             let is_updatable = writable.as_ref().is_none_or(|w| w.get(column.number as usize - 1) == Some(&true));
             let sequence = column.identity.and_then(|_| owned_sequence(&catalog, table.oid, column.number));
             let of_sequence =
                 |value: fn(&SequenceDesc) -> i64| sequence.map_or(Datum::Null, |s| text(value(s).to_string()));
-            let length = [type_oid::VARCHAR, type_oid::BPCHAR].contains(&ty) && column.typmod >= 4;
+            let length = [type_oid::VARCHAR, type_oid::BPCHAR].contains(&ty) && typmod >= 4;
             let (precision, radix, scale) = match ty {
                 type_oid::INT2 => (Some(16), Some(2), Some(0)),
                 type_oid::INT4 => (Some(32), Some(2), Some(0)),
                 type_oid::INT8 => (Some(64), Some(2), Some(0)),
                 type_oid::FLOAT4 => (Some(24), Some(2), None),
                 type_oid::FLOAT8 => (Some(53), Some(2), None),
-                type_oid::NUMERIC if column.typmod >= 4 => {
-                    let m = column.typmod - 4;
+                type_oid::NUMERIC if typmod >= 4 => {
+                    let m = typmod - 4;
                     (Some(m >> 16), Some(10), Some(m & 0x7ff))
                 }
                 type_oid::NUMERIC => (None, Some(10), None),
@@ -86,13 +91,13 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 [type_oid::TIME, type_oid::TIMETZ, type_oid::TIMESTAMP, type_oid::TIMESTAMPTZ, type_oid::INTERVAL];
             let datetime = match ty {
                 type_oid::DATE => Some(0),
-                t if time.contains(&t) => Some(if (0..=6).contains(&column.typmod) { column.typmod } else { 6 }),
+                t if time.contains(&t) => Some(if (0..=6).contains(&typmod) { typmod } else { 6 }),
                 _ => None,
             };
             let int = |value: Option<i32>| value.map_or(Datum::Null, Datum::Int4);
             let info = type_info(ty);
             let octets = match info {
-                Some(i) if i.category == 'S' && length => Some((column.typmod - 4) * 4),
+                Some(i) if i.category == 'S' && length => Some((typmod - 4) * 4),
                 Some(i) if i.category == 'S' && ty != type_oid::NAME => Some(1 << 30),
                 _ => None,
             };
@@ -113,14 +118,17 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ),
                     ("is_nullable", text(if column.not_null { "NO" } else { "YES" })),
                     ("data_type", text(sql_name(ty))),
-                    ("character_maximum_length", int(length.then_some(column.typmod - 4))),
+                    ("character_maximum_length", int(length.then_some(typmod - 4))),
                     ("character_octet_length", int(octets)),
                     ("numeric_precision", int(precision)),
                     ("numeric_precision_radix", int(radix)),
                     ("numeric_scale", int(scale)),
                     ("datetime_precision", int(datetime)),
                     ("udt_catalog", text(&database)),
-                    ("udt_schema", text("pg_catalog")),
+                    ("udt_schema", text(made.map_or("pg_catalog".to_string(), |t| name_of(&catalog, t.schema)))),
+                    ("domain_catalog", domain.map_or(Datum::Null, |_| text(&database))),
+                    ("domain_schema", domain.map_or(Datum::Null, |d| text(name_of(&catalog, d.schema)))),
+                    ("domain_name", domain.map_or(Datum::Null, |d| text(&d.name))),
                     ("udt_name", text(info.map_or("", |i| i.name))),
                     ("dtd_identifier", text(column.number.to_string())),
                     ("is_self_referencing", text("NO")),

@@ -1,6 +1,6 @@
 //! Types, access methods, collations, languages: what every database has.
 
-use engine_api::oids;
+use engine_api::{CatalogObject, TypeDesc, TypeKind, oids};
 use types::{Datum, TypeInfo, all_types};
 
 use super::internal_functions::internal_oid;
@@ -8,8 +8,8 @@ use super::relations::{collation_of, storage_of};
 use super::{Rows, SystemRelation, oid, row, text};
 use crate::functions::EvalContext;
 
-pub(super) fn types(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
-    Ok(all_types()
+pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let mut rows: Vec<Vec<Datum>> = all_types()
         .iter()
         .map(|t| {
             let array = t.category == 'A';
@@ -49,7 +49,81 @@ pub(super) fn types(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                 ],
             )
         })
-        .collect())
+        .collect();
+    let catalog = cx.catalog();
+    for object in catalog.objects() {
+        if let CatalogObject::Type(desc) = &**object {
+            rows.extend([desc.oid, desc.array].into_iter().filter_map(|ty| made_type(rel, desc, ty)));
+        }
+    }
+    Ok(rows)
+}
+
+/// The row of a type that a statement made, or of the arrays of it.
+fn made_type(rel: &SystemRelation, desc: &TypeDesc, ty: base::Oid) -> Option<Vec<Datum>> {
+    let info = types::type_info(ty)?;
+    let domain = match &desc.kind {
+        TypeKind::Domain(domain) if ty == desc.oid => Some(domain),
+        _ => None,
+    };
+    let kind = match &desc.kind {
+        _ if ty == desc.array => "b",
+        TypeKind::Enum(_) => "e",
+        TypeKind::Domain(_) => "d",
+    };
+    let default = domain.and_then(|d| d.default.clone());
+    let mut values = vec![
+        ("oid", oid(ty)),
+        ("typname", text(if ty == desc.array { format!("_{}", desc.name) } else { desc.name.clone() })),
+        ("typnamespace", oid(desc.schema)),
+        ("typowner", oid(desc.owner)),
+        ("typlen", Datum::Int2(info.len)),
+        ("typbyval", Datum::Bool(info.by_val)),
+        ("typtype", text(kind)),
+        ("typcategory", text(info.category.to_string())),
+        ("typispreferred", Datum::Bool(false)),
+        ("typisdefined", Datum::Bool(true)),
+        ("typdelim", text(",")),
+        ("typrelid", Datum::Oid(0)),
+        ("typelem", oid(info.element)),
+        ("typarray", oid(info.array)),
+        ("typinput", function(info.input)),
+        ("typoutput", function(info.output)),
+        ("typreceive", function(info.receive)),
+        ("typsend", function(info.send)),
+        ("typalign", text(info.align.to_string())),
+        ("typstorage", text(if info.len < 0 { "x" } else { "p" })),
+        ("typnotnull", Datum::Bool(domain.is_some_and(|d| d.not_null))),
+        ("typbasetype", oid(domain.map_or(base::Oid::INVALID, |d| d.base))),
+        ("typtypmod", Datum::Int4(domain.map_or(-1, |d| d.typmod))),
+        ("typndims", Datum::Int4(0)),
+        ("typcollation", Datum::Oid(domain.map_or(0, |d| collation_of(d.base)))),
+    ];
+    if let Some(default) = default {
+        values.push(("typdefault", text(default)));
+    }
+    Some(row(rel, values))
+}
+
+/// The labels of enums.
+pub(super) fn enums(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let mut rows = Vec::new();
+    for object in cx.catalog().objects() {
+        let CatalogObject::Type(desc) = &**object else { continue };
+        let TypeKind::Enum(labels) = &desc.kind else { continue };
+        rows.extend(labels.iter().map(|label| {
+            row(
+                rel,
+                vec![
+                    ("oid", oid(label.oid)),
+                    ("enumtypid", oid(desc.oid)),
+                    ("enumsortorder", Datum::Float4(label.order)),
+                    ("enumlabel", text(label.name.clone())),
+                ],
+            )
+        }));
+    }
+    Ok(rows)
 }
 
 /// An internal function as a value of `regproc`; 0 if there is none of the name.

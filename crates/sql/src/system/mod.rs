@@ -24,6 +24,7 @@ mod relations;
 mod schema;
 mod settings;
 mod standard;
+mod statistics;
 mod views;
 
 use base::{Oid, Result};

@@ -37,6 +37,8 @@ struct Class<'a> {
     has_triggers: bool,
     options: &'a [(String, String)],
     access_method: u32,
+    /// Rows when it was analysed.
+    tuples: Option<f64>,
     persistence: Persistence,
     acl: Datum,
 }
@@ -60,8 +62,8 @@ fn class(rel: &SystemRelation, c: Class<'_>) -> Vec<Datum> {
             ("relam", Datum::Oid(c.access_method)),
             ("relfilenode", oid(c.oid)),
             ("reltablespace", Datum::Oid(0)),
-            ("relpages", Datum::Int4(0)),
-            ("reltuples", Datum::Float4(-1.0)),
+            ("relpages", Datum::Int4(c.tuples.map_or(0, |rows| (rows / 60.0).ceil() as i32))),
+            ("reltuples", Datum::Float4(c.tuples.map_or(-1.0, |rows| rows as f32))),
             ("relallvisible", Datum::Int4(0)),
             ("reltoastrelid", Datum::Oid(0)),
             ("relhasindex", Datum::Bool(c.has_index)),
@@ -133,6 +135,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: t.constraints.iter().any(is_foreign_key) || is_referenced(&catalog, t.oid),
                 options: &t.options,
                 access_method: 2,
+                tuples: cx.statistics(t.oid).map(|s| s.rows),
                 persistence: t.persistence,
                 acl: access::of_object(&catalog, t.oid),
             },
@@ -148,6 +151,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 403,
+                tuples: cx.statistics(i.table).map(|s| s.rows),
                 persistence: catalog.table(i.table).map_or(Persistence::Permanent, |t| t.persistence),
                 acl: Datum::Null,
             },
@@ -163,6 +167,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 has_triggers: false,
                 options: &[],
                 access_method: 0,
+                tuples: Some(1.0),
                 persistence: if crate::ddl::temporary::is_temporary(&catalog, s.schema) {
                     Persistence::Temporary
                 } else {
@@ -194,6 +199,7 @@ pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 access_method: if system.is_view() { 0 } else { 2 },
                 persistence: Persistence::Permanent,
                 acl: system_acl(system.name),
+                tuples: None,
             },
         ));
     }

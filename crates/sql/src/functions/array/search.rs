@@ -105,3 +105,17 @@ pub(super) fn array_overlap(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum
     let (a, b) = (array_at(args, 0)?, array_at(args, 1)?);
     Ok(Datum::Bool(b.values.iter().any(|v| holds(a, v))))
 }
+
+/// The number of thresholds at or below a value; the thresholds are in order.
+pub(super) fn width_bucket(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [value, Datum::Array(thresholds)] = args else { return Err(mismatch("width_bucket")) };
+    if thresholds.dims.len() > 1 {
+        return Err(super::subscript_error("thresholds must be one-dimensional array"));
+    }
+    if thresholds.values.iter().any(Datum::is_null) {
+        let message = "thresholds array must not contain NULLs";
+        return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, message));
+    }
+    let below = |t: &Datum| compare_as(thresholds.element, &t.as_ref(), &value.as_ref()).is_le();
+    Ok(Datum::Int4(thresholds.values.partition_point(below) as i32))
+}

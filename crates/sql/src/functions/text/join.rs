@@ -15,6 +15,7 @@ use super::names;
 fn type_of(value: &Datum) -> base::Oid {
     match value {
         Datum::Array(array) => types::array_of(array.element).unwrap_or(TEXT_ARRAY),
+        Datum::Enum(ty, _) => *ty,
         Datum::Record(_) => RECORD,
         _ => TEXT,
     }

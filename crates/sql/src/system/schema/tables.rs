@@ -5,7 +5,7 @@ use types::oid::*;
 
 use crate::system::{
     SystemRelation, access, constraints, depend, descriptions, empty, kinds, names, operator_classes, procedures,
-    relations,
+    relations, statistics,
 };
 
 /// In the order of their names.
@@ -310,7 +310,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_enum",
         columns: &[("oid", OID), ("enumtypid", OID), ("enumsortorder", FLOAT4), ("enumlabel", NAME)],
-        rows: empty,
+        rows: kinds::enums,
     },
     SystemRelation {
         oid: Oid(3466),
@@ -664,6 +664,25 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         name: "pg_shdescription",
         columns: &[("objoid", OID), ("classoid", OID), ("description", TEXT)],
         rows: empty,
+    },
+    SystemRelation {
+        oid: Oid(2619),
+        schema: "pg_catalog",
+        name: "pg_statistic",
+        columns: &[
+            ("starelid", OID),
+            ("staattnum", INT2),
+            ("stainherit", BOOL),
+            ("stanullfrac", FLOAT4),
+            ("stawidth", INT4),
+            ("stadistinct", FLOAT4),
+            ("stakind1", INT2),
+            ("stakind2", INT2),
+            ("stanumbers1", FLOAT4_ARRAY),
+            ("stavalues1", TEXT),
+            ("stavalues2", TEXT),
+        ],
+        rows: statistics::statistic,
     },
     SystemRelation {
         oid: Oid(3381),

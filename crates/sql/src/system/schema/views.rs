@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, access, activity, locks, names, settings, views};
+use crate::system::{SystemRelation, access, activity, locks, names, settings, statistics, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
@@ -307,6 +307,29 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("autoanalyze_count", INT8),
         ],
         rows: activity::user_tables,
+    },
+    SystemRelation {
+        oid: Oid(12064),
+        schema: "pg_catalog",
+        name: "pg_stats",
+        columns: &[
+            ("schemaname", NAME),
+            ("tablename", NAME),
+            ("attname", NAME),
+            ("inherited", BOOL),
+            ("null_frac", FLOAT4),
+            ("avg_width", INT4),
+            ("n_distinct", FLOAT4),
+            // Arrays of the column's type, as text: `anyarray` is no type that values have here.
+            ("most_common_vals", TEXT),
+            ("most_common_freqs", FLOAT4_ARRAY),
+            ("histogram_bounds", TEXT),
+            ("correlation", FLOAT4),
+            ("most_common_elems", TEXT),
+            ("most_common_elem_freqs", FLOAT4_ARRAY),
+            ("elem_count_histogram", FLOAT4_ARRAY),
+        ],
+        rows: statistics::stats,
     },
     SystemRelation {
         oid: Oid(12033),

@@ -1,0 +1,41 @@
+//! The thread that keeps the planner's statistics fresh.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use env::{Joined, Spawn};
+use sql::statistics::Refresher;
+
+/// Pause between steps of a look at a table, each shorter than this: half of a core at most, and only while it looks.
+const PAUSE_WORKING: Duration = Duration::from_micros(500);
+/// Pause while nothing has changed enough.
+const PAUSE_IDLE: Duration = Duration::from_millis(500);
+
+/// The running thread; stopped when dropped.
+pub struct Watcher {
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<Box<dyn Joined>>,
+}
+
+impl Watcher {
+    /// Starts to watch tables.
+    pub fn start(spawn: &dyn Spawn, mut refresher: Refresher) -> Watcher {
+        let (stop, stopped) = mpsc::channel();
+        let watch = move || {
+            let mut pause = PAUSE_IDLE;
+            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                pause = if refresher.step() { PAUSE_WORKING } else { PAUSE_IDLE };
+            }
+        };
+        Watcher { stop: Some(stop), thread: Some(spawn.spawn("statistics", Box::new(watch))) }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            thread.join();
+        }
+    }
+}

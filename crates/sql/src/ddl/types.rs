@@ -1,0 +1,347 @@
+//! CREATE TYPE … AS ENUM, ALTER TYPE, CREATE and ALTER DOMAIN; DROP is in `drop`.
+//!
+//! Invariant: an enum's labels keep their order and identity for ever, so that a value once stored keeps its meaning.
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{
+    Catalog, CatalogObject, DomainCheck, DomainDesc, EnumLabel, TableDesc, TableLockMode, TypeDesc, TypeKind,
+};
+use rupg_sql::nodes::{
+    AlterDomainStmt, AlterDomainType, AlterEnumStmt, ConstrType, Constraint, CreateDomainStmt, CreateEnumStmt, Node,
+    RangeVar, RenameStmt,
+};
+
+use super::Cx;
+use super::names::{display, expression_after, free_constraint_name, parenthesised_after, quote, strings};
+use crate::ir::Ty;
+
+/// Bytes of a label.
+const LABEL_MAX: usize = 63;
+
+fn range(names: &[Option<Node>]) -> RangeVar {
+    let mut names = strings(names);
+    RangeVar {
+        relname: names.pop().map(Into::into),
+        schemaname: names.pop().map(Into::into),
+        location: -1,
+        relpersistence: b'p',
+        ..Default::default()
+    }
+}
+
+impl Cx<'_> {
+    /// The type of a name, if a statement made it.
+    pub(super) fn find_type(&mut self, name: &RangeVar) -> Result<Option<TypeDesc>> {
+        let catalog = self.catalog();
+        let relname = name.relname.as_deref().unwrap_or_default();
+        let schemas = match &name.schemaname {
+            Some(schema) => vec![self.schema_named(&catalog, schema)?.oid],
+            None => self.session.search_path(&catalog),
+        };
+        Ok(schemas.into_iter().find_map(|schema| catalog.type_named(schema, relname).cloned()))
+    }
+
+    /// A type that is to change, locked.
+    async fn locked_type(&mut self, name: &RangeVar) -> Result<TypeDesc> {
+        let missing = || {
+            let message = format!("type \"{}\" does not exist", display(name));
+            Error::new(SqlState::UNDEFINED_OBJECT, message)
+        };
+        let found = self.find_type(name)?.ok_or_else(missing)?;
+        self.lock(found.oid, TableLockMode::AccessExclusive).await?;
+        self.find_type(name)?.ok_or_else(missing)
+    }
+
+    fn check_type_free(&mut self, schema: Oid, name: &str) -> Result<()> {
+        let catalog = self.catalog();
+        let taken = catalog.type_named(schema, name).is_some()
+            || catalog.relation(schema, name).is_some_and(|o| matches!(&**o, CatalogObject::Table(_)));
+        if taken {
+            return Err(Error::new(SqlState::DUPLICATE_OBJECT, format!("type \"{name}\" already exists")));
+        }
+        Ok(())
+    }
+}
+
+fn check_label(label: &str) -> Result<()> {
+    if label.is_empty() || label.len() > LABEL_MAX {
+        return Err(Error::new(SqlState::INVALID_NAME, format!("invalid enum label \"{label}\""))
+            .detail(format!("Labels must be {LABEL_MAX} bytes or less.")));
+    }
+    Ok(())
+}
+
+pub(super) async fn create_enum(cx: &mut Cx<'_>, stmt: &CreateEnumStmt) -> Result<&'static str> {
+    let name = range(&stmt.typeName);
+    let schema = cx.creation_schema(&name).await?;
+    let relname = name.relname.as_deref().unwrap_or_default();
+    cx.check_type_free(schema, relname)?;
+    let (oid, array) = (cx.allocate(), cx.allocate());
+    let mut labels: Vec<EnumLabel> = Vec::with_capacity(stmt.vals.len());
+    for label in strings(&stmt.vals) {
+        check_label(&label)?;
+        if labels.iter().any(|l| l.name == label) {
+            let message = "duplicate key value violates unique constraint \"pg_enum_typid_label_index\"";
+            return Err(Error::new(SqlState::UNIQUE_VIOLATION, message)
+                .detail(format!("Key (enumtypid, enumlabel)=({oid}, {label}) already exists."))
+                .schema("pg_catalog")
+                .table("pg_enum")
+                .constraint("pg_enum_typid_label_index"));
+        }
+        let order = (labels.len() + 1) as f32;
+        labels.push(EnumLabel { oid: cx.allocate(), order, name: label });
+    }
+    let owner = cx.owner();
+    let kind = TypeKind::Enum(labels);
+    let desc = TypeDesc { oid, array, schema, name: relname.to_string(), owner, kind, comment: None };
+    cx.put(CatalogObject::Type(desc)).await?;
+    Ok("CREATE TYPE")
+}
+
+fn not_an_enum(desc: &TypeDesc) -> Error {
+    Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not an enum", quote(&desc.name)))
+}
+
+pub(super) async fn alter_enum(cx: &mut Cx<'_>, stmt: &AlterEnumStmt) -> Result<&'static str> {
+    let mut desc = cx.locked_type(&range(&stmt.typeName)).await?;
+    let new = stmt.newVal.as_deref().unwrap_or_default();
+    let TypeKind::Enum(labels) = &mut desc.kind else { return Err(not_an_enum(&desc)) };
+    let missing = |label: &str| {
+        Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("\"{label}\" is not an existing enum label"))
+    };
+    if let Some(old) = stmt.oldVal.as_deref() {
+        check_label(new)?;
+        let at = labels.iter().position(|l| l.name == old).ok_or_else(|| missing(old))?;
+        if labels.iter().any(|l| l.name == new) {
+            let message = format!("enum label \"{new}\" already exists");
+            return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
+        }
+        labels[at].name = new.to_string();
+    } else {
+        check_label(new)?;
+        if labels.iter().any(|l| l.name == new) {
+            let message = format!("enum label \"{new}\" already exists");
+            if stmt.skipIfNewValExists {
+                cx.notice(SqlState::DUPLICATE_OBJECT, format!("{message}, skipping"));
+                return Ok("ALTER TYPE");
+            }
+            return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
+        }
+        let at = match stmt.newValNeighbor.as_deref() {
+            None => labels.len(),
+            Some(neighbor) => {
+                let found = labels.iter().position(|l| l.name == neighbor);
+                found.ok_or_else(|| missing(neighbor))? + stmt.newValIsAfter as usize
+            }
+        };
+        let order = between(at.checked_sub(1).map(|i| labels[i].order), labels.get(at).map(|l| l.order))?;
+        let oid = cx.allocate();
+        labels.insert(at, EnumLabel { oid, order, name: new.to_string() });
+    }
+    cx.put(CatalogObject::Type(desc)).await?;
+    Ok("ALTER TYPE")
+}
+
+/// A place between two others.
+fn between(before: Option<f32>, after: Option<f32>) -> Result<f32> {
+    Ok(match (before, after) {
+        (None, None) => 1.0,
+        (Some(before), None) => before.floor() + 1.0,
+        (None, Some(after)) => after.ceil() - 1.0,
+        (Some(before), Some(after)) => {
+            let middle = (before + after) / 2.0;
+            if middle <= before || middle >= after {
+                return Err(Error::unsupported("there is no place left between the labels of the enum"));
+            }
+            middle
+        }
+    })
+}
+
+/// The text behind a constraint's keyword.
+fn check_text<'a>(cx: &Cx<'a>, constraint: &Constraint) -> Result<&'a str> {
+    parenthesised_after(cx.sql, constraint.location, "check")
+        .ok_or_else(|| Error::internal("a domain constraint without its text"))
+}
+
+fn new_check(cx: &mut Cx<'_>, domain: &DomainDesc, owner: &str, constraint: &Constraint) -> Result<DomainCheck> {
+    let text = check_text(cx, constraint)?;
+    cx.session.check_domain_condition(text, domain)?;
+    let taken: Vec<String> = domain.checks.iter().map(|c| c.name.clone()).collect();
+    let name = match constraint.conname.as_deref() {
+        Some(name) if taken.iter().any(|t| t == name) => {
+            let message = format!("constraint \"{name}\" for domain {} already exists", quote(owner));
+            return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
+        }
+        Some(name) => name.to_string(),
+        None => free_constraint_name(&taken, owner, "", "check"),
+    };
+    Ok(DomainCheck { oid: cx.allocate(), name, expression: text.to_string() })
+}
+
+pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> Result<&'static str> {
+    let name = range(&stmt.domainname);
+    let schema = cx.creation_schema(&name).await?;
+    let relname = name.relname.as_deref().unwrap_or_default().to_string();
+    cx.check_type_free(schema, &relname)?;
+    let type_name = stmt.typeName.as_deref().ok_or_else(|| Error::internal("a domain without a type"))?;
+    // PostgreSQL does not say where the type stands here.
+    let ty = cx.column_type(type_name).map_err(crate::ddl::alter_table::without_position)?.ty;
+    if types::type_info(ty.oid).is_some_and(|t| t.category == 'P') {
+        let message = format!("\"{}\" is not a valid base type for a domain", types::format_type(ty.oid, -1));
+        return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).at_byte(cx.sql, type_name.location));
+    }
+    let mut domain = DomainDesc { base: ty.oid, typmod: ty.typmod, not_null: false, default: None, checks: Vec::new() };
+    let mut nullable: Option<bool> = None;
+    for node in stmt.constraints.iter().flatten() {
+        let Node::Constraint(constraint) = node else { continue };
+        let conflict = || Error::new(SqlState::SYNTAX_ERROR, "conflicting NULL/NOT NULL constraints");
+        match constraint.contype {
+            ConstrType::CONSTR_NOTNULL if nullable == Some(true) => return Err(conflict()),
+            ConstrType::CONSTR_NULL if nullable == Some(false) => return Err(conflict()),
+            ConstrType::CONSTR_NOTNULL => (domain.not_null, nullable) = (true, Some(false)),
+            ConstrType::CONSTR_NULL => nullable = Some(true),
+            ConstrType::CONSTR_DEFAULT => {
+                if domain.default.is_some() {
+                    return Err(Error::new(SqlState::SYNTAX_ERROR, "multiple default expressions"));
+                }
+                domain.default = Some(default_text(cx, constraint.location, ty, &relname)?);
+            }
+            ConstrType::CONSTR_CHECK => {
+                let check = new_check(cx, &domain, &relname, constraint)?;
+                domain.checks.push(check);
+            }
+            ConstrType::CONSTR_UNIQUE => {
+                return Err(Error::new(SqlState::SYNTAX_ERROR, "unique constraints not possible for domains"));
+            }
+            ConstrType::CONSTR_PRIMARY => {
+                return Err(Error::new(SqlState::SYNTAX_ERROR, "primary key constraints not possible for domains"));
+            }
+            ConstrType::CONSTR_FOREIGN => {
+                return Err(Error::new(SqlState::SYNTAX_ERROR, "foreign key constraints not possible for domains"));
+            }
+            _ => return Err(Error::unsupported("this constraint of a domain is not supported")),
+        }
+    }
+    let (oid, array, owner) = (cx.allocate(), cx.allocate(), cx.owner());
+    let kind = TypeKind::Domain(domain);
+    let desc = TypeDesc { oid, array, schema, name: relname, owner, kind, comment: None };
+    cx.put(CatalogObject::Type(desc)).await?;
+    Ok("CREATE DOMAIN")
+}
+
+fn default_text(cx: &mut Cx<'_>, location: i32, ty: Ty, name: &str) -> Result<String> {
+    let text = expression_after(cx.sql, location, "default", true)
+        .ok_or_else(|| Error::internal("a default without its text"))?;
+    cx.session.check_default(text, ty, name)?;
+    Ok(text.to_string())
+}
+
+/// The tables with columns of a type, and these columns.
+pub(super) fn columns_of(catalog: &Catalog, ty: Oid) -> Vec<(&TableDesc, i16)> {
+    let Some(desc) = catalog.user_type(ty) else { return Vec::new() };
+    let tables = catalog.objects().filter_map(|o| catalog.table(o.oid()));
+    let of = |t: Oid| t == desc.oid || t == desc.array;
+    tables.flat_map(|t| t.live_columns().filter(|c| of(c.type_oid)).map(move |c| (t, c.number))).collect()
+}
+
+/// Checks the rows there are against what a domain begins to demand of its values.
+async fn check_rows(cx: &mut Cx<'_>, desc: &TypeDesc, condition: &str, error: fn(&str, &str) -> Error) -> Result<()> {
+    let catalog = cx.catalog();
+    for (table, number) in columns_of(&catalog, desc.oid) {
+        let Some(schema) = catalog.get(table.schema) else { continue };
+        let column = &table.columns[number as usize - 1].name;
+        cx.lock(table.oid, TableLockMode::Share).await?;
+        let query = format!(
+            "SELECT 1 FROM (SELECT {} AS value FROM {}.{}) AS v WHERE {condition} LIMIT 1",
+            quote(column),
+            quote(schema.name()),
+            quote(&table.name)
+        );
+        if !cx.session.internal_query(&query).await?.is_empty() {
+            return Err(error(column, &table.name).schema(schema.name()).table(&*table.name).column(&**column));
+        }
+    }
+    Ok(())
+}
+
+fn violates(column: &str, table: &str) -> Error {
+    let message = format!("column \"{column}\" of table \"{table}\" contains values that violate the new constraint");
+    Error::new(SqlState::CHECK_VIOLATION, message)
+}
+
+fn has_nulls(column: &str, table: &str) -> Error {
+    let message = format!("column \"{column}\" of table \"{table}\" contains null values");
+    Error::new(SqlState::NOT_NULL_VIOLATION, message)
+}
+
+pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Result<&'static str> {
+    let mut desc = cx.locked_type(&range(&stmt.typeName)).await?;
+    let name = desc.name.clone();
+    let whole = desc.clone();
+    let TypeKind::Domain(domain) = &mut desc.kind else {
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not a domain", quote(&name))));
+    };
+    match stmt.subtype {
+        AlterDomainType::AD_AlterDefault => {
+            let base = Ty { oid: domain.base, typmod: domain.typmod };
+            domain.default = match &stmt.def {
+                None => None,
+                Some(node) => {
+                    Some(default_text(cx, crate::bind::leftmost_location(node), base, &name).or_else(|_| {
+                        let at = cx.sql.to_ascii_lowercase().find("default").map_or(0, |at| at as i32);
+                        default_text(cx, at, base, &name)
+                    })?)
+                }
+            };
+        }
+        AlterDomainType::AD_DropNotNull => domain.not_null = false,
+        AlterDomainType::AD_SetNotNull => {
+            check_rows(cx, &whole, "value IS NULL", has_nulls).await?;
+            domain.not_null = true;
+        }
+        AlterDomainType::AD_AddConstraint => {
+            let Some(Node::Constraint(constraint)) = &stmt.def else {
+                return Err(Error::internal("ADD CONSTRAINT without one"));
+            };
+            match constraint.contype {
+                ConstrType::CONSTR_CHECK => {
+                    let check = new_check(cx, domain, &name, constraint)?;
+                    if !constraint.skip_validation {
+                        check_rows(cx, &whole, &format!("NOT ({})", check.expression), violates).await?;
+                    }
+                    domain.checks.push(check);
+                }
+                _ => return Err(Error::unsupported("this constraint of a domain is not supported")),
+            }
+        }
+        AlterDomainType::AD_DropConstraint => {
+            let wanted = stmt.name.as_deref().unwrap_or_default();
+            let before = domain.checks.len();
+            domain.checks.retain(|c| c.name != wanted);
+            if domain.checks.len() == before {
+                let message = format!("constraint \"{wanted}\" of domain \"{name}\" does not exist");
+                if !stmt.missing_ok {
+                    return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+                }
+                cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+            }
+        }
+        _ => return Err(Error::unsupported("this kind of ALTER DOMAIN is not supported")),
+    }
+    cx.put(CatalogObject::Type(desc)).await?;
+    Ok("ALTER DOMAIN")
+}
+
+pub(super) async fn rename_type(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {
+    let Some(Node::List(names)) = &stmt.object else { return Err(Error::internal("RENAME without a type")) };
+    let mut desc = cx.locked_type(&range(names)).await?;
+    cx.check_type_free(desc.schema, new_name)?;
+    desc.name = new_name.to_string();
+    let tag = match desc.kind {
+        TypeKind::Domain(_) if stmt.renameType == rupg_sql::nodes::ObjectType::OBJECT_DOMAIN => "ALTER DOMAIN",
+        _ => "ALTER TYPE",
+    };
+    cx.put(CatalogObject::Type(desc)).await?;
+    Ok(tag)
+}

@@ -1,0 +1,98 @@
+//! Functions of the types that statements make.
+
+use base::{Error, Oid, Result, SqlState};
+use types::oid::*;
+use types::user::{UserKind, definition};
+use types::{Array, Datum};
+
+use super::entry::{argument_types, immutable, mismatch, stable};
+use super::{EvalContext, Function};
+
+/// The table.
+#[rustfmt::skip]
+pub(super) static FUNCTIONS: &[Function] = &[
+    stable(9585, "domain value", &[ANY], ANYELEMENT, domain_value).lax().repeating(),
+    immutable(3508, "enum_eq", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_eq())),
+    immutable(3509, "enum_ne", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_ne())),
+    immutable(3510, "enum_gt", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_gt())),
+    immutable(3511, "enum_lt", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_lt())),
+    immutable(3512, "enum_ge", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_ge())),
+    immutable(3513, "enum_le", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_le())),
+    immutable(3524, "enum_smaller", &[ANYENUM, ANYENUM], ANYENUM, |_, a| Ok(pick(a, true))),
+    immutable(3525, "enum_larger", &[ANYENUM, ANYENUM], ANYENUM, |_, a| Ok(pick(a, false))),
+    stable(3528, "enum_first", &[ANYENUM], ANYENUM, |_, a| end(a, true)).lax(),
+    stable(3529, "enum_last", &[ANYENUM], ANYENUM, |_, a| end(a, false)).lax(),
+    stable(3530, "enum_range", &[ANYENUM, ANYENUM], ANYARRAY, range).lax(),
+    stable(3531, "enum_range", &[ANYENUM], ANYARRAY, range).lax(),
+];
+
+/// The value, the domain's schema and name, whether NULL is refused, then name and outcome of each condition.
+fn domain_value(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [value, Datum::Text(schema), Datum::Text(name), Datum::Bool(not_null), checks @ ..] = args else {
+        return Err(mismatch("domain"));
+    };
+    if *not_null && value.is_null() {
+        let message = format!("domain {name} does not allow null values");
+        return Err(Error::new(SqlState::NOT_NULL_VIOLATION, message).schema(&**schema).data_type(&**name));
+    }
+    for check in checks.chunks_exact(2) {
+        if let [Datum::Text(constraint), Datum::Bool(false)] = check {
+            let message = format!("value for domain {name} violates check constraint \"{constraint}\"");
+            let error = Error::new(SqlState::CHECK_VIOLATION, message);
+            return Err(error.schema(&**schema).data_type(&**name).constraint(&**constraint));
+        }
+    }
+    Ok(value.clone())
+}
+
+fn order(args: &[Datum]) -> Option<std::cmp::Ordering> {
+    match args {
+        [Datum::Enum(_, a), Datum::Enum(_, b)] => Some(a.total_cmp(b)),
+        _ => None,
+    }
+}
+
+fn compare(args: &[Datum], test: fn(std::cmp::Ordering) -> bool) -> Result<Datum> {
+    order(args).map(|o| Datum::Bool(test(o))).ok_or_else(|| mismatch("enum comparison"))
+}
+
+fn pick(args: &[Datum], smaller: bool) -> Datum {
+    let first = order(args).is_none_or(|o| if smaller { o.is_le() } else { o.is_ge() });
+    args.get(!first as usize).cloned().unwrap_or_default()
+}
+
+/// The enum that a call is about, with its labels' places, and the arguments.
+fn labels(args: &[Datum]) -> Result<(Oid, Vec<f32>, &[Datum])> {
+    let (types, args) = argument_types(args);
+    let ty = match types.and_then(|t| t.values.first()) {
+        Some(Datum::Oid(ty)) => Oid(*ty),
+        _ => return Err(mismatch("enum function")),
+    };
+    let definition = definition(ty).ok_or_else(|| mismatch("enum function"))?;
+    match &definition.kind {
+        UserKind::Enum(labels) => Ok((ty, labels.iter().map(|l| l.0).collect(), args)),
+        UserKind::Domain { .. } => Err(mismatch("enum function")),
+    }
+}
+
+fn end(args: &[Datum], first: bool) -> Result<Datum> {
+    let (ty, orders, _) = labels(args)?;
+    let found = if first { orders.first() } else { orders.last() };
+    found.map(|&order| Datum::Enum(ty, order)).ok_or_else(|| {
+        let message = format!("enum {} contains no values", types::format_type(ty, -1));
+        Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+    })
+}
+
+fn range(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (ty, orders, args) = labels(args)?;
+    let bound = |at: usize| match (args.len(), args.get(at)) {
+        (2, Some(Datum::Enum(_, order))) => Some(*order),
+        _ => None,
+    };
+    let (low, high) = (bound(0), bound(1));
+    let inside = |o: &f32| low.is_none_or(|low| *o >= low) && high.is_none_or(|high| *o <= high);
+    let values: Vec<Datum> = orders.into_iter().filter(inside).map(|order| Datum::Enum(ty, order)).collect();
+    let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
+    Ok(Datum::Array(Array { element: ty, dims, values }.into()))
+}

@@ -1,0 +1,393 @@
+//! From a query to an equal one that is easier to plan: subqueries become parts of FROM.
+//!
+//! - A simple subquery in FROM is merged into the query around it, so that its tables are joined in the best order.
+//! - `EXISTS`, `NOT EXISTS` and `IN` that WHERE demands become semi- and anti-joins, so that they need not run per row.
+//! - A condition on the grouping columns of a subquery in FROM is tested below its grouping.
+//!
+//! Not for queries that lock or change rows: a row that has moved is tested against the whole WHERE as it was written (rule
+//! R7).
+//! Invariant: nothing is merged whose value could change by being evaluated more or less often, or at another place.
+
+use super::walk;
+use crate::bind::visit::{shift_levels, walk_query_mut};
+use crate::expr::{How, comparison_of};
+use crate::functions::Volatility;
+use crate::ir::{Body, Column, CompareOp, Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SubqueryKind, Ty};
+
+/// More tables than this are not put into one FROM.
+const RELS_MAX: usize = 60;
+
+/// The query to plan instead; `None` if this one is best as it is.
+pub(super) fn rewrite(query: &Query) -> Option<Query> {
+    if !matches!(query.body, Body::Select) || !query.locking.is_empty() || query.from.is_empty() {
+        return None;
+    }
+    let has_subquery = query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Subquery { .. }));
+    let has_sublink = query.filter.as_ref().is_some_and(|filter| {
+        let mut found = false;
+        walk::walk(filter, 0, &mut |e, _| found |= matches!(e, Expr::Subquery { .. }));
+        found
+    });
+    if !has_subquery && !has_sublink {
+        return None;
+    }
+    let mut query = query.clone();
+    let merged = merge_from(&mut query);
+    let linked = has_sublink && join_sublinks(&mut query);
+    let pushed = push_conditions(&mut query);
+    (merged || linked || pushed).then_some(query)
+}
+
+/// Whether a query is no more than a join with a WHERE and a select list.
+fn is_plain(query: &Query) -> bool {
+    matches!(query.body, Body::Select)
+        && query.ctes.is_empty()
+        && !query.from.is_empty()
+        && query.group_by.is_empty()
+        && query.aggs.is_empty()
+        && query.having.is_none()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.locking.is_empty()
+        && !query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)))
+        && !walk::is_volatile_query(query)
+}
+
+/// Makes the expressions of a query those of the query around it: its rels come behind `offset` others.
+fn lift(query: &mut Query, offset: usize) {
+    query.from.iter_mut().for_each(|from| lift_from(from, offset));
+    walk_query_mut(query, 0, &mut |expr, depth| {
+        let (level, rel) = match expr {
+            Expr::Column(Column { level, rel, .. }) | Expr::WholeRow { level, rel } => (level, Some(rel)),
+            Expr::Agg { level, .. } => (level, None),
+            _ => return,
+        };
+        match (*level).cmp(&depth) {
+            std::cmp::Ordering::Greater => *level -= 1,
+            std::cmp::Ordering::Equal => {
+                if let Some(rel) = rel {
+                    *rel += offset;
+                }
+            }
+            std::cmp::Ordering::Less => {}
+        }
+    });
+}
+
+fn lift_from(from: &mut From, offset: usize) {
+    match from {
+        From::Rel(rel) => *rel += offset,
+        From::Join { left, right, .. } => {
+            lift_from(left, offset);
+            lift_from(right, offset);
+        }
+    }
+}
+
+/// Whether anything of a query but its WHERE refers to queries around it.
+fn reaches_out_beside_filter(query: &Query) -> bool {
+    let mut without = query.clone();
+    without.filter = None;
+    without.targets.clear();
+    reaches_out(&without)
+}
+
+fn reaches_out(query: &Query) -> bool {
+    let mut found = false;
+    walk::walk_query(query, 0, &mut |e, depth| found |= level_of(e).is_some_and(|level| level > depth));
+    found
+}
+
+fn level_of(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Column(c) => Some(c.level),
+        Expr::WholeRow { level, .. } | Expr::Agg { level, .. } => Some(*level),
+        _ => None,
+    }
+}
+
+/// A rel that nothing refers to any more.
+fn dead_rel() -> Rel {
+    Rel { alias: String::new(), kind: RelKind::Join, columns: Vec::new() }
+}
+
+/// A FROM list as one item.
+fn joined(mut from: Vec<From>) -> Option<From> {
+    let first = (!from.is_empty()).then(|| from.remove(0))?;
+    let join =
+        |left, right| From::Join { kind: JoinKind::Inner, left: Box::new(left), right: Box::new(right), on: None };
+    Some(from.into_iter().fold(first, join))
+}
+
+/// Merges the simple subqueries of FROM into the query.
+fn merge_from(query: &mut Query) -> bool {
+    let mut merged = false;
+    loop {
+        let mut rels = Vec::new();
+        query.from.iter().for_each(|item| kept_rels(item, &mut rels));
+        let Some((rel, inner)) = rels.into_iter().find_map(|rel| Some((rel, mergeable(query, rel)?))) else {
+            return merged;
+        };
+        let instead = merge(query, rel, inner);
+        query.from.iter_mut().for_each(|item| replace_rel(item, rel, &instead));
+        merged = true;
+    }
+}
+
+fn replace_rel(item: &mut From, rel: usize, instead: &From) {
+    match item {
+        From::Rel(r) if *r == rel => *item = instead.clone(),
+        From::Rel(_) => {}
+        From::Join { left, right, .. } => {
+            replace_rel(left, rel, instead);
+            replace_rel(right, rel, instead);
+        }
+    }
+}
+
+fn mergeable(query: &Query, rel: usize) -> Option<Query> {
+    let RelKind::Subquery { query: inner, lateral: false } = &query.rels[rel].kind else { return None };
+    let plain = is_plain(inner) && inner.distinct.is_none() && inner.order_by.is_empty();
+    if !plain || query.rels.len() + inner.rels.len() > RELS_MAX {
+        return None;
+    }
+    // A value that is computed for each row of the subquery must not be computed more often.
+    let is_cheap = |expr: &Expr| {
+        let mut cheap = true;
+        walk::walk(expr, 0, &mut |e, _| cheap &= !matches!(e, Expr::Subquery { .. }));
+        cheap
+    };
+    if !inner.targets.iter().all(|target| is_cheap(&target.expr)) {
+        return None;
+    }
+    // Rows as values have the subquery's shape.
+    let mut whole = false;
+    walk::walk_query(query, 0, &mut |e, depth| {
+        whole |= matches!(e, Expr::WholeRow { level, rel: r } if *level == depth && *r == rel);
+    });
+    (!whole).then(|| (**inner).clone())
+}
+
+/// Puts the tables of `inner` in the place of `rel`. Answers what stands in FROM for it.
+fn merge(query: &mut Query, rel: usize, mut inner: Query) -> From {
+    if let Some(better) = rewrite(&inner) {
+        inner = better;
+    }
+    lift(&mut inner, query.rels.len());
+    query.rels[rel] = dead_rel();
+    query.rels.append(&mut inner.rels);
+    let targets: Vec<Expr> = inner.targets.into_iter().filter(|t| !t.junk).map(|t| t.expr).collect();
+    let replace = &mut |expr: &mut Expr, depth: usize| {
+        let Expr::Column(c) = expr else { return };
+        if c.level == depth && c.rel == rel {
+            let mut value = targets[c.column].clone();
+            shift_levels(&mut value, depth as isize);
+            *expr = value;
+        }
+    };
+    walk_query_mut(query, 0, replace);
+    query.filter = conjunction(query.filter.take(), inner.filter);
+    joined(inner.from).expect("a plain query has a FROM")
+}
+
+fn conjunction(a: Option<Expr>, b: Option<Expr>) -> Option<Expr> {
+    match (a, b) {
+        (Some(a), Some(b)) => {
+            let mut all = Vec::new();
+            walk::conjuncts(a, &mut all);
+            walk::conjuncts(b, &mut all);
+            Some(Expr::And(all))
+        }
+        (a, b) => a.or(b),
+    }
+}
+
+/// Makes joins of the subqueries that WHERE demands.
+fn join_sublinks(query: &mut Query) -> bool {
+    let mut conditions = Vec::new();
+    if let Some(filter) = query.filter.take() {
+        walk::conjuncts(filter, &mut conditions);
+    }
+    let mut joined_any = false;
+    let mut left = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        match sublink(query, &condition) {
+            Some((kind, right, on)) => {
+                let all = joined(std::mem::take(&mut query.from)).expect("looked at by the caller");
+                query.from = vec![From::Join { kind, left: Box::new(all), right: Box::new(right), on: Some(on) }];
+                joined_any = true;
+            }
+            None => left.push(condition),
+        }
+    }
+    query.filter = match left.len() {
+        0 => None,
+        1 => left.pop(),
+        _ => Some(Expr::And(left)),
+    };
+    joined_any
+}
+
+/// The join that a condition is; rels of its right side are added to the query.
+fn sublink(query: &mut Query, condition: &Expr) -> Option<(JoinKind, From, Expr)> {
+    let (kind, link) = match condition {
+        Expr::Not(inner) => (JoinKind::Anti, &**inner),
+        other => (JoinKind::Semi, other),
+    };
+    let Expr::Subquery { kind: how, query: inner, .. } = link else { return None };
+    match how {
+        SubqueryKind::Exists => {
+            let (right, on) = correlated(query, inner, None)?;
+            Some((kind, right, on?))
+        }
+        SubqueryKind::Any { left, functions } if kind == JoinKind::Semi => {
+            let ([left], [function]) = (left.as_slice(), functions.as_slice()) else { return None };
+            let test = comparison_of(function);
+            if test.op != CompareOp::Eq || matches!(test.how, How::Function(_)) || !is_simple(left) {
+                return None;
+            }
+            let equal = |value: Expr| Expr::Call {
+                function,
+                args: vec![left.clone(), value],
+                ty: Ty::of(types::oid::BOOL),
+                location: -1,
+            };
+            if let Some((right, on)) = correlated(query, inner, Some(&equal)) {
+                return Some((kind, right, on?));
+            }
+            uncorrelated(query, inner, &equal).map(|(right, on)| (kind, right, on))
+        }
+        _ => None,
+    }
+}
+
+/// The left side of IN: columns of this query, evaluated wherever the join is.
+fn is_simple(expr: &Expr) -> bool {
+    let (mut simple, mut columns) = (!walk::is_volatile(expr), false);
+    walk::walk(expr, 0, &mut |e, _| {
+        simple &= !matches!(e, Expr::Subquery { .. } | Expr::Agg { .. });
+        columns |= matches!(e, Expr::Column(c) if c.level == 0);
+    });
+    simple && columns
+}
+
+/// Takes a plain subquery apart: its FROM, and its WHERE with `equal` of its first column.
+///
+/// The condition is `None` if nothing ties it to the query around it: then it runs once as it is.
+fn correlated(query: &mut Query, inner: &Query, equal: Option<&dyn Fn(Expr) -> Expr>) -> Option<(From, Option<Expr>)> {
+    // How often a row comes makes no difference to a semi-join; what DISTINCT ON keeps does.
+    let distinct = inner.distinct.as_ref().is_none_or(|on| on.is_empty());
+    if !is_plain(inner) || !distinct || query.rels.len() + inner.rels.len() > RELS_MAX {
+        return None;
+    }
+    if reaches_out_beside_filter(inner) || (equal.is_none() && !reaches_out(inner)) {
+        return None;
+    }
+    let mut inner = match rewrite(inner) {
+        Some(better) => better,
+        None => inner.clone(),
+    };
+    lift(&mut inner, query.rels.len());
+    let value = inner.targets.iter().find(|target| !target.junk).map(|target| target.expr.clone());
+    let on = match equal {
+        Some(equal) => conjunction(Some(equal(value?)), inner.filter),
+        None => inner.filter,
+    };
+    query.rels.append(&mut inner.rels);
+    Some((joined(inner.from)?, on))
+}
+
+/// A subquery that stands by itself, as a rel whose rows are joined.
+fn uncorrelated(query: &mut Query, inner: &Query, equal: &dyn Fn(Expr) -> Expr) -> Option<(From, Expr)> {
+    if reaches_out(inner) || walk::is_volatile_query(inner) || query.rels.len() >= RELS_MAX {
+        return None;
+    }
+    let columns: Vec<RelColumn> = inner
+        .targets
+        .iter()
+        .filter(|target| !target.junk)
+        .map(|target| RelColumn { name: target.name.clone(), ty: target.expr.ty() })
+        .collect();
+    let rel = query.rels.len();
+    let value = Expr::Column(Column { level: 0, rel, column: 0, ty: columns.first()?.ty });
+    let kind = RelKind::Subquery { query: Box::new(inner.clone()), lateral: false };
+    query.rels.push(Rel { alias: "ANY_subquery".into(), kind, columns });
+    Some((From::Rel(rel), equal(value)))
+}
+
+/// Moves conditions about grouping columns of subqueries in FROM into them.
+fn push_conditions(query: &mut Query) -> bool {
+    let Some(filter) = query.filter.clone() else { return false };
+    let mut conditions = Vec::new();
+    walk::conjuncts(filter, &mut conditions);
+    let mut pushed = false;
+    let mut rels = Vec::new();
+    query.from.iter().for_each(|item| kept_rels(item, &mut rels));
+    conditions.retain(|condition| {
+        let target = rels.iter().copied().find(|rel| may_push(query, *rel, condition));
+        if let Some(rel) = target
+            && let RelKind::Subquery { query: inner, .. } = &mut query.rels[rel].kind
+        {
+            let mut condition = condition.clone();
+            let replace = &mut |expr: &mut Expr, _: usize| {
+                if let Expr::Column(c) = expr {
+                    *expr = inner.targets[c.column].expr.clone();
+                }
+            };
+            crate::bind::visit::walk_mut(&mut condition, 0, replace);
+            inner.filter = conjunction(inner.filter.take(), Some(condition));
+            pushed = true;
+            return false;
+        }
+        true
+    });
+    if pushed {
+        query.filter = match conditions.len() {
+            0 => None,
+            _ => Some(Expr::And(conditions)),
+        };
+    }
+    pushed
+}
+
+/// Rels of FROM whose rows a WHERE may be tested on before they are joined.
+fn kept_rels(from: &From, out: &mut Vec<usize>) {
+    match from {
+        From::Rel(rel) => out.push(*rel),
+        From::Join { kind, left, right, .. } => {
+            if !matches!(kind, JoinKind::Right | JoinKind::Full) {
+                kept_rels(left, out);
+            }
+            if matches!(kind, JoinKind::Inner | JoinKind::Right) {
+                kept_rels(right, out);
+            }
+        }
+    }
+}
+
+/// Whether a condition is about nothing but columns that a grouped subquery groups by.
+fn may_push(query: &Query, rel: usize, condition: &Expr) -> bool {
+    let RelKind::Subquery { query: inner, lateral: false } = &query.rels[rel].kind else { return false };
+    let grouped = matches!(inner.body, Body::Select) && !inner.group_by.is_empty();
+    let has_window = inner.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
+    if !grouped || has_window || inner.limit.is_some() || inner.offset.is_some() || inner.distinct.is_some() {
+        return false;
+    }
+    let (mut fits, mut columns) = (true, false);
+    walk::walk(condition, 0, &mut |e, _| match e {
+        Expr::Column(c) => {
+            columns = true;
+            let target = inner.targets.get(c.column).map(|target| &target.expr);
+            // Junk targets stand behind the visible ones, so a column is the target of its number.
+            let by_group = |target: &Expr| {
+                matches!(target, Expr::Column(t) if t.level == 0)
+                    && inner.group_by.iter().any(|key| crate::bind::visit::same(key, target))
+            };
+            fits &= c.level == 0 && c.rel == rel && target.is_some_and(by_group);
+        }
+        Expr::Subquery { .. } | Expr::Agg { .. } | Expr::WholeRow { .. } => fits = false,
+        Expr::Call { function, .. } => fits &= function.volatility != Volatility::Volatile,
+        _ => {}
+    });
+    fits && columns
+}

@@ -1,0 +1,127 @@
+//! EXPLAIN: its options, and running what ANALYZE asks to run.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SqlState};
+use rupg_sql::nodes::{DefElem, ExplainStmt, Node};
+use types::{Datum, OutputSettings, oid};
+
+use super::block::text_of;
+use super::statement::{Kind, is_query};
+use super::{Output, ResultColumn, Session};
+use crate::exec::{Execution, OutputRow};
+use crate::ir::Ty;
+use crate::plan::{ExplainOptions, ExplainTimes};
+
+/// Type of the answer's one column.
+pub(super) fn result_type(stmt: &ExplainStmt) -> Ty {
+    let is_json = |option: &DefElem| {
+        option.defname.as_deref() == Some("format") && option.arg.as_ref().and_then(text_of).as_deref() == Some("json")
+    };
+    let json = options_of(stmt).any(is_json);
+    Ty::of(if json { oid::JSON } else { oid::TEXT })
+}
+
+fn options_of(stmt: &ExplainStmt) -> impl Iterator<Item = &DefElem> {
+    stmt.options.iter().flatten().filter_map(|node| match node {
+        Node::DefElem(option) => Some(&**option),
+        _ => None,
+    })
+}
+
+/// An option that is on or off, as `defGetBoolean` reads it.
+fn is_on(name: &str, option: &DefElem) -> Result<bool> {
+    let Some(arg) = &option.arg else { return Ok(true) };
+    match text_of(arg).unwrap_or_default().to_lowercase().as_str() {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => Err(Error::new(SqlState::SYNTAX_ERROR, format!("{name} requires a Boolean value"))),
+    }
+}
+
+fn options(stmt: &ExplainStmt, sql: &str) -> Result<ExplainOptions> {
+    let mut options = ExplainOptions { analyze: false, costs: true, timing: true, summary: false, json: false };
+    let (mut timing, mut summary, mut wal) = (None, None, false);
+    for option in options_of(stmt) {
+        let name = option.defname.as_deref().unwrap_or_default();
+        match name {
+            "analyze" => options.analyze = is_on(name, option)?,
+            "costs" => options.costs = is_on(name, option)?,
+            "timing" => timing = Some(is_on(name, option)?),
+            "summary" => summary = Some(is_on(name, option)?),
+            "wal" => wal = is_on(name, option)?,
+            "verbose" | "buffers" | "settings" => _ = is_on(name, option)?,
+            "format" => match option.arg.as_ref().and_then(text_of).as_deref() {
+                Some("text") => options.json = false,
+                Some("json") => options.json = true,
+                Some(format @ ("xml" | "yaml")) => {
+                    return Err(Error::unsupported(format!("EXPLAIN in the format {format} is not supported")));
+                }
+                other => {
+                    let message =
+                        format!("unrecognized value for EXPLAIN option \"{name}\": \"{}\"", other.unwrap_or_default());
+                    return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message).at_byte(sql, option.location));
+                }
+            },
+            other => {
+                return Err(Error::new(SqlState::SYNTAX_ERROR, format!("unrecognized EXPLAIN option \"{other}\""))
+                    .at_byte(sql, option.location));
+            }
+        }
+    }
+    let needs =
+        |what: &str| Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("EXPLAIN option {what} requires ANALYZE"));
+    if wal && !options.analyze {
+        return Err(needs("WAL"));
+    }
+    if timing == Some(true) && !options.analyze {
+        return Err(needs("TIMING"));
+    }
+    options.timing = timing.unwrap_or(true);
+    options.summary = summary.unwrap_or(options.analyze);
+    Ok(options)
+}
+
+/// Runs EXPLAIN.
+pub(super) async fn run(
+    session: &mut Session,
+    stmt: &ExplainStmt,
+    sql: &str,
+    out: &mut dyn Output,
+) -> Result<&'static str> {
+    let options = options(stmt, sql)?;
+    let node = stmt.query.as_ref().ok_or_else(|| Error::internal("EXPLAIN without a statement"))?;
+    let node = match node {
+        Node::CreateTableAsStmt(create) if !options.analyze => create.query.as_ref().unwrap_or(node),
+        Node::DeclareCursorStmt(declare) if !options.analyze => declare.query.as_ref().unwrap_or(node),
+        node => node,
+    };
+    if !is_query(node) {
+        return Err(Error::unsupported("EXPLAIN of this statement is not supported"));
+    }
+    session.ensure_transaction()?;
+    let catalog = session.catalog();
+    session.refresh_binding(&catalog);
+    let milliseconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e6;
+    let began = session.monotonic_nanos();
+    let statement = Arc::new(session.bind_explained(node, sql)?);
+    let mut times = ExplainTimes { planning: milliseconds(began, session.monotonic_nanos()), execution: 0.0 };
+    let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    if let Some(error) = &query.refused {
+        return Err(error.clone());
+    }
+    if options.analyze {
+        session.begin_query(&statement).await?;
+        let began = session.monotonic_nanos();
+        let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
+        session.drive_silently(&mut execution).await?;
+        times.execution = milliseconds(began, session.monotonic_nanos());
+        session.end_query(out);
+    }
+    let columns = vec![ResultColumn::new("QUERY PLAN", result_type(stmt))];
+    out.columns(&columns);
+    for line in query.plan.explain(&options, times) {
+        out.row(OutputRow::of(&[Datum::Text(line.as_str().into())]), &columns, &OutputSettings::default());
+    }
+    Ok("EXPLAIN")
+}

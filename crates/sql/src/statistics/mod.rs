@@ -1,0 +1,149 @@
+//! What is known of the values in tables: the planner's ground for guessing how many rows a condition leaves.
+//!
+//! Responsible for: sampling a table ([`Sampler`]), keeping what was found, doing it again by itself after enough changes
+//! ([`Refresher`]).
+//! Not responsible for: what a plan makes of it (`plan::selectivity`).
+//! Invariants: statistics are hints; a plan made from stale ones is slow at worst. They are not written anywhere: after a
+//! restart tables are sampled again.
+//!
+//! Start at [`Statistics`]; ANALYZE is [`analyze`].
+
+mod column;
+mod refresh;
+mod sample;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::{Oid, Result};
+use engine_api::{KeyRange, RowBatch, ScanSpec, TableDesc, Wait};
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use types::Datum;
+
+pub use refresh::Refresher;
+pub(crate) use sample::Sampler;
+
+use crate::session::Session;
+
+/// Rows asked of a scan at once.
+const BATCH: usize = 512;
+
+/// What is known of one column.
+#[derive(Clone, Debug, Default)]
+pub struct ColumnStatistics {
+    /// Share of NULLs.
+    pub null_fraction: f64,
+    /// Bytes of a value on average.
+    pub width: f64,
+    /// Distinct values if positive; if negative, their number divided by that of the rows.
+    pub distinct: f64,
+    /// The most common values with their shares, the most common first.
+    pub common: Vec<(Datum, f64)>,
+    /// The other values cut into parts of equal size: the bounds of the parts.
+    pub histogram: Vec<Datum>,
+    /// How far the order of rows is that of the values, from -1 to 1.
+    pub correlation: Option<f64>,
+}
+
+impl ColumnStatistics {
+    /// Distinct values in a table of so many rows.
+    pub fn distinct_of(&self, rows: f64) -> f64 {
+        if self.distinct < 0.0 { (-self.distinct * rows).max(1.0) } else { self.distinct.max(1.0) }
+    }
+}
+
+/// What is known of one table.
+#[derive(Clone, Debug, Default)]
+pub struct TableStatistics {
+    /// Rows when it was looked at.
+    pub rows: f64,
+    /// By attribute number - 1; `None` for a column that was not looked at.
+    pub columns: Vec<Option<ColumnStatistics>>,
+    /// [`engine_api::Engine::changes`] when it was looked at.
+    pub changes: u64,
+    /// When it was put here; rises over all tables.
+    pub version: u64,
+}
+
+impl TableStatistics {
+    /// What is known of a column (attribute number - 1).
+    pub fn column(&self, column: usize) -> Option<&ColumnStatistics> {
+        self.columns.get(column)?.as_ref()
+    }
+}
+
+/// The statistics of all tables of a server.
+#[derive(Debug, Default)]
+pub struct Statistics {
+    tables: RwLock<FxHashMap<Oid, Arc<TableStatistics>>>,
+    /// Version of the newest. Release when one was put, pairing with Acquire of those who ask for it after.
+    version: AtomicU64,
+}
+
+impl Statistics {
+    /// Those of a table, if it was looked at.
+    pub fn table(&self, table: Oid) -> Option<Arc<TableStatistics>> {
+        self.tables.read().get(&table).cloned()
+    }
+
+    /// Version of the newest statistics.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Whether statistics of one of these tables are newer than `version`.
+    pub fn is_newer(&self, tables: impl Iterator<Item = Oid>, version: u64) -> bool {
+        let known = self.tables.read();
+        tables.into_iter().any(|table| known.get(&table).is_some_and(|s| s.version > version))
+    }
+
+    /// Replaces those of a table. Columns that were not looked at keep what was known of them.
+    pub fn put(&self, table: Oid, mut statistics: TableStatistics) {
+        let mut tables = self.tables.write();
+        if let Some(before) = tables.get(&table) {
+            for (new, old) in statistics.columns.iter_mut().zip(&before.columns) {
+                if new.is_none() {
+                    new.clone_from(old);
+                }
+            }
+        }
+        let version = self.version.load(Ordering::Relaxed) + 1;
+        statistics.version = version;
+        tables.insert(table, Arc::new(statistics));
+        self.version.store(version, Ordering::Release);
+    }
+
+    /// Forgets tables that are no more.
+    pub fn retain(&self, exists: impl Fn(Oid) -> bool) {
+        if self.tables.read().keys().any(|table| !exists(*table)) {
+            self.tables.write().retain(|table, _| exists(*table));
+        }
+    }
+}
+
+/// ANALYZE of one table, or of some of its columns (attribute number - 1).
+pub(crate) async fn analyze(session: &mut Session, table: &TableDesc, only: Option<&[usize]>) -> Result<()> {
+    let changes = session.engine().changes(table.oid);
+    let mut sampler = Sampler::new(table, only)?;
+    session.ensure_transaction()?;
+    let txn = session.transaction();
+    txn.begin_command();
+    let opened = txn.open_table(table.oid)?;
+    let mut scan = txn.open_scan(ScanSpec { table: opened, index: None, range: KeyRange::all(), reverse: false })?;
+    let (mut batch, mut more) = (RowBatch::new(), true);
+    while more {
+        for _ in 0..8 {
+            batch.clear();
+            more = scan.next(session.transaction(), BATCH, &mut batch)?;
+            sampler.add(&batch);
+            if !more {
+                break;
+            }
+        }
+        session.wait_for_lock(Wait::yield_now()).await?;
+    }
+    session.transaction().end_command();
+    session.statistics().put(table.oid, sampler.finish(changes));
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Keeping statistics fresh, beside the statements: one table at a time, a few rows at a time.
+
+use std::sync::Arc;
+
+use base::Oid;
+use engine_api::{Catalog, KeyRange, RowBatch, Scan, ScanSpec, TableKind, Txn, TxnOptions};
+use rustc_hash::FxHashMap;
+
+use super::{BATCH, Sampler};
+use crate::session::Shared;
+
+/// Changes after which a table is looked at again: these many, …
+const CHANGES_MIN: f64 = 50.0;
+/// … and this share of its rows.
+const CHANGES_SHARE: f64 = 0.1;
+/// A table rests after a look for so many times as long as the look took: a fiftieth of one core is spent at most.
+const REST: u64 = 50;
+/// And at least so long, in nanoseconds.
+const REST_MIN: u64 = 2_000_000_000;
+
+/// Looks at tables that have changed.
+pub struct Refresher {
+    shared: Arc<Shared>,
+    running: Option<Running>,
+    /// When a table may be looked at again, on the host's clock.
+    rests: FxHashMap<Oid, u64>,
+}
+
+/// A look that goes on.
+struct Running {
+    table: Oid,
+    changes: u64,
+    txn: Box<dyn Txn>,
+    scan: Box<dyn Scan>,
+    sampler: Sampler,
+    /// Nanoseconds spent so far.
+    spent: u64,
+}
+
+impl Refresher {
+    /// For the tables of a server.
+    pub fn new(shared: Arc<Shared>) -> Refresher {
+        Refresher { shared, running: None, rests: FxHashMap::default() }
+    }
+
+    /// Does a little work, less than a millisecond; `false` if there is nothing to do for now.
+    pub fn step(&mut self) -> bool {
+        let Some(mut running) = self.running.take() else { return self.begin() };
+        let began = self.now();
+        let mut batch = RowBatch::new();
+        match running.scan.next(&mut *running.txn, BATCH, &mut batch) {
+            Ok(more) => {
+                running.sampler.add(&batch);
+                running.spent += self.now().saturating_sub(began);
+                if more { self.running = Some(running) } else { self.end(running) }
+            }
+            // A table that cannot be read now is looked at later.
+            Err(_) => {
+                running.txn.rollback();
+                self.rests.insert(running.table, self.now() + REST_MIN);
+            }
+        }
+        true
+    }
+
+    fn now(&self) -> u64 {
+        self.shared.host.monotonic_nanos()
+    }
+
+    fn end(&mut self, running: Running) {
+        let began = self.now();
+        let Running { table, changes, mut txn, sampler, spent, .. } = running;
+        txn.end_command();
+        txn.rollback();
+        self.shared.statistics().put(table, sampler.finish(changes));
+        let spent = spent + self.now().saturating_sub(began);
+        self.rests.insert(table, self.now() + (spent * REST).max(REST_MIN));
+    }
+
+    /// Begins with the first table that has changed enough; `false` if there is none.
+    fn begin(&mut self) -> bool {
+        let catalog = self.shared.engine.catalog();
+        self.shared.statistics().retain(|table| catalog.table(table).is_some());
+        let now = self.now();
+        self.rests.retain(|_, until| *until > now);
+        let Some(table) = self.changed(&catalog) else { return false };
+        match self.open(table, &catalog) {
+            Some(running) => self.running = Some(running),
+            None => _ = self.rests.insert(table, now + REST_MIN),
+        }
+        true
+    }
+
+    fn changed(&self, catalog: &Catalog) -> Option<Oid> {
+        let engine = &self.shared.engine;
+        let tables = catalog.objects().filter_map(|object| catalog.table(object.oid()));
+        let mut tables = tables.filter(|t| t.kind == TableKind::Table && !self.rests.contains_key(&t.oid));
+        let is_stale = |table: Oid| {
+            let changes = engine.changes(table);
+            let known = self.shared.statistics().table(table);
+            let (rows, before) = known.map_or((0.0, 0), |s| (s.rows, s.changes));
+            // Fewer than before: the table was emptied by TRUNCATE.
+            let since = if changes >= before { changes - before } else { u64::MAX };
+            since as f64 > CHANGES_MIN + CHANGES_SHARE * rows
+        };
+        tables.find(|t| is_stale(t.oid)).map(|t| t.oid)
+    }
+
+    fn open(&self, table: Oid, catalog: &Catalog) -> Option<Running> {
+        let desc = catalog.table(table)?;
+        let sampler = Sampler::new(desc, None).ok()?;
+        let changes = self.shared.engine.changes(table);
+        let mut txn = self.shared.engine.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
+        txn.begin_command();
+        let opened = txn.open_table(table).ok();
+        let range = KeyRange::all();
+        let scan = opened.and_then(|t| txn.open_scan(ScanSpec { table: t, index: None, range, reverse: false }).ok());
+        match scan {
+            Some(scan) => Some(Running { table, changes, txn, scan, sampler, spent: 0 }),
+            None => {
+                txn.rollback();
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! pg_stats, pg_statistic: what ANALYZE found.
+
+use types::{Array, Datum, OutputSettings, oid as oids};
+
+use super::relations::tables_of;
+use super::views::name_of;
+use super::{Rows, SystemRelation, oid, row, text};
+use crate::functions::EvalContext;
+use crate::statistics::ColumnStatistics;
+
+/// Values as the text of an array of their type.
+fn array_text(values: &[Datum], element: base::Oid) -> Datum {
+    if values.is_empty() {
+        return Datum::Null;
+    }
+    let dims = vec![(values.len() as i32, 1)];
+    let array = Datum::Array(std::sync::Arc::new(Array { element, dims, values: values.to_vec() }));
+    let mut out = Vec::new();
+    let ty = oids::array_of(element).unwrap_or(oids::TEXT_ARRAY);
+    match types::write_text(array.as_ref(), ty, &OutputSettings::default(), &mut out) {
+        Ok(()) => text(String::from_utf8_lossy(&out)),
+        Err(_) => Datum::Null,
+    }
+}
+
+fn shares(of: &ColumnStatistics) -> Datum {
+    if of.common.is_empty() {
+        return Datum::Null;
+    }
+    let values: Vec<Datum> = of.common.iter().map(|(_, share)| Datum::Float4(*share as f32)).collect();
+    let dims = vec![(values.len() as i32, 1)];
+    Datum::Array(std::sync::Arc::new(Array { element: oids::FLOAT4, dims, values }))
+}
+
+pub(super) fn stats(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for table in tables_of(&catalog, cx) {
+        let Some(known) = cx.statistics(table.oid) else { continue };
+        let live = table.columns.iter().enumerate().filter(|(_, column)| !column.dropped);
+        for (number, column) in live {
+            let Some(of) = known.column(number) else { continue };
+            let common: Vec<Datum> = of.common.iter().map(|(value, _)| value.clone()).collect();
+            rows.push(row(
+                rel,
+                vec![
+                    ("schemaname", text(name_of(&catalog, table.schema))),
+                    ("tablename", text(&table.name)),
+                    ("attname", text(&column.name)),
+                    ("inherited", Datum::Bool(false)),
+                    ("null_frac", Datum::Float4(of.null_fraction as f32)),
+                    ("avg_width", Datum::Int4(of.width.round() as i32)),
+                    ("n_distinct", Datum::Float4(of.distinct as f32)),
+                    ("most_common_vals", array_text(&common, column.type_oid)),
+                    ("most_common_freqs", shares(of)),
+                    ("histogram_bounds", array_text(&of.histogram, column.type_oid)),
+                    ("correlation", of.correlation.map_or(Datum::Null, |c| Datum::Float4(c as f32))),
+                ],
+            ));
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn statistic(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let mut rows = Vec::new();
+    for table in tables_of(&cx.catalog(), cx) {
+        let Some(known) = cx.statistics(table.oid) else { continue };
+        for (number, column) in table.columns.iter().enumerate() {
+            let Some(of) = known.column(number).filter(|_| !column.dropped) else { continue };
+            let common: Vec<Datum> = of.common.iter().map(|(value, _)| value.clone()).collect();
+            // Slot kinds of pg_statistic.h: most common values, histogram.
+            let kind = |is: bool, kind| Datum::Int2(if is { kind } else { 0 });
+            rows.push(row(
+                rel,
+                vec![
+                    ("starelid", oid(table.oid)),
+                    ("staattnum", Datum::Int2(column.number)),
+                    ("stainherit", Datum::Bool(false)),
+                    ("stanullfrac", Datum::Float4(of.null_fraction as f32)),
+                    ("stawidth", Datum::Int4(of.width.round() as i32)),
+                    ("stadistinct", Datum::Float4(of.distinct as f32)),
+                    ("stakind1", kind(!of.common.is_empty(), 1)),
+                    ("stakind2", kind(!of.histogram.is_empty(), 2)),
+                    ("stanumbers1", shares(of)),
+                    ("stavalues1", array_text(&common, column.type_oid)),
+                    ("stavalues2", array_text(&of.histogram, column.type_oid)),
+                ],
+            ));
+        }
+    }
+    Ok(rows)
+}
