@@ -1,28 +1,73 @@
-//! COMMENT ON a table or a column. Comments on other objects are taken and not kept.
+//! COMMENT ON relations, their columns and constraints, schemas and databases. Comments on other objects are taken and not
+//! kept.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, TableLockMode};
+use engine_api::{CatalogObject, TableKind, TableLockMode};
 use rupg_sql::nodes::{CommentStmt, Node, ObjectType, RangeVar};
 
 use super::Cx;
-use super::names::strings;
+use super::names::{display, strings};
 
 pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'static str> {
-    let of_column = match stmt.objtype {
-        ObjectType::OBJECT_TABLE => false,
-        ObjectType::OBJECT_COLUMN => true,
-        _ => return Ok("COMMENT"),
-    };
-    let Some(Node::List(names)) = &stmt.object else { return Ok("COMMENT") };
-    let mut names = strings(names);
-    let column = if of_column { names.pop() } else { None };
-    let range = RangeVar {
+    use ObjectType as T;
+    let text = stmt.comment.as_deref().filter(|text| !text.is_empty()).map(str::to_string);
+    match stmt.objtype {
+        T::OBJECT_SCHEMA | T::OBJECT_DATABASE => on_namespace(cx, stmt, text).await?,
+        T::OBJECT_TABLE | T::OBJECT_VIEW | T::OBJECT_MATVIEW | T::OBJECT_COLUMN => on_table(cx, stmt, text).await?,
+        T::OBJECT_INDEX | T::OBJECT_SEQUENCE => on_other(cx, stmt, text).await?,
+        T::OBJECT_TABCONSTRAINT => on_constraint(cx, stmt, text).await?,
+        _ => {}
+    }
+    Ok("COMMENT")
+}
+
+fn range_of(mut names: Vec<String>) -> RangeVar {
+    RangeVar {
         relname: names.pop().map(Into::into),
         schemaname: names.pop().map(Into::into),
         location: -1,
         ..Default::default()
+    }
+}
+
+async fn on_namespace(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+    let Some(Node::String(name)) = &stmt.object else { return Ok(()) };
+    let (catalog, database) = (cx.catalog(), cx.database());
+    let object =
+        if stmt.objtype == ObjectType::OBJECT_SCHEMA {
+            let mut schema = catalog.schema(database, name).cloned().ok_or_else(|| {
+                Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
+            })?;
+            // An empty comment hides the one that `public` has from the start.
+            schema.comment = Some(text.unwrap_or_default());
+            CatalogObject::Schema(schema)
+        } else {
+            let mut database = catalog.database(name).cloned().ok_or_else(|| {
+                Error::new(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist"))
+            })?;
+            database.comment = text;
+            CatalogObject::Database(database)
+        };
+    cx.put(object).await
+}
+
+async fn on_table(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+    let Some(Node::List(names)) = &stmt.object else { return Ok(()) };
+    let mut names = strings(names);
+    let column = if stmt.objtype == ObjectType::OBJECT_COLUMN { names.pop() } else { None };
+    let range = range_of(names);
+    let mut table = match stmt.objtype {
+        ObjectType::OBJECT_TABLE => cx.locked_table(&range, TableLockMode::ShareUpdateExclusive).await?,
+        _ => cx.locked_relation(&range, TableLockMode::ShareUpdateExclusive).await?,
     };
-    let mut table = cx.locked_table(&range, TableLockMode::ShareUpdateExclusive).await?;
+    let wanted = match stmt.objtype {
+        ObjectType::OBJECT_VIEW => Some((TableKind::View, "a view")),
+        ObjectType::OBJECT_MATVIEW => Some((TableKind::MaterializedView, "a materialized view")),
+        _ => None,
+    };
+    if let Some((_, what)) = wanted.filter(|(kind, _)| *kind != table.kind) {
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not {what}", table.name)));
+    }
     let number = match column {
         None => 0,
         Some(column) => table.column(&column).map(|c| c.number).ok_or_else(|| {
@@ -32,10 +77,47 @@ pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'sta
             )
         })?,
     };
-    match stmt.comment.as_deref().filter(|text| !text.is_empty()) {
-        Some(text) => table.comments.insert(number, text.to_string()),
+    match text {
+        Some(text) => table.comments.insert(number, text),
         None => table.comments.remove(&number),
     };
-    cx.put(CatalogObject::Table(table)).await?;
-    Ok("COMMENT")
+    cx.put(CatalogObject::Table(table)).await
+}
+
+async fn on_other(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+    let Some(Node::List(names)) = &stmt.object else { return Ok(()) };
+    let range = range_of(strings(names));
+    let index = stmt.objtype == ObjectType::OBJECT_INDEX;
+    let object = match cx.find_relation(&range)?.map(|o| (*o).clone()) {
+        Some(CatalogObject::Index(mut desc)) if index => {
+            desc.comment = text;
+            CatalogObject::Index(desc)
+        }
+        Some(CatalogObject::Sequence(mut desc)) if !index => {
+            desc.comment = text;
+            CatalogObject::Sequence(desc)
+        }
+        Some(other) => {
+            let what = if index { "an index" } else { "a sequence" };
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not {what}", other.name())));
+        }
+        None => {
+            let message = format!("relation \"{}\" does not exist", display(&range));
+            return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
+        }
+    };
+    cx.put(object).await
+}
+
+async fn on_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+    let Some(Node::List(names)) = &stmt.object else { return Ok(()) };
+    let mut names = strings(names);
+    let name = names.pop().unwrap_or_default();
+    let mut table = cx.locked_table(&range_of(names), TableLockMode::ShareUpdateExclusive).await?;
+    let Some(constraint) = table.constraints.iter_mut().find(|c| c.name == name) else {
+        let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    };
+    constraint.comment = text;
+    cx.put(CatalogObject::Table(table)).await
 }

@@ -76,8 +76,8 @@ fn column_numbers(table: &TableDesc, names: &[String], what: &str, list: &str) -
 async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool) -> Result<()> {
     let definition = &p.definition;
     let primary = definition.contype == ConstrType::CONSTR_PRIMARY;
-    if definition.indexname.is_some() {
-        return Err(Error::unsupported("ADD CONSTRAINT USING INDEX is not supported"));
+    if let Some(index) = &definition.indexname {
+        return adopt_index(cx, table, definition, index, primary).await;
     }
     if definition.nulls_not_distinct {
         return Err(Error::unsupported("NULLS NOT DISTINCT is not supported"));
@@ -141,6 +141,93 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
     table.constraints.push(ConstraintDesc {
         oid: cx.allocate(),
         name,
+        columns,
+        kind,
+        deferrable: false,
+        deferred: false,
+        not_valid: false,
+        comment: None,
+    });
+    cx.put(CatalogObject::Table(table)).await?;
+    cx.put(CatalogObject::Index(index)).await
+}
+
+/// ADD PRIMARY KEY or UNIQUE USING INDEX: an index that is there becomes the constraint's, and takes its name.
+async fn adopt_index(
+    cx: &mut Cx<'_>,
+    mut table: TableDesc,
+    definition: &Constraint,
+    name: &str,
+    primary: bool,
+) -> Result<()> {
+    let catalog = cx.catalog();
+    let mut index = match catalog.relation(table.schema, name).map(|o| &**o) {
+        Some(CatalogObject::Index(index)) if index.table == table.oid => index.clone(),
+        Some(CatalogObject::Index(_)) => {
+            let message = format!("index \"{name}\" does not belong to table \"{}\"", table.name);
+            return Err(
+                Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message).at_byte(cx.sql, definition.location)
+            );
+        }
+        _ => {
+            return Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("index \"{name}\" does not exist"))
+                .at_byte(cx.sql, definition.location));
+        }
+    };
+    let own = |c: &&ConstraintDesc| {
+        matches!(c.kind, ConstraintKind::PrimaryKey { index: used } | ConstraintKind::Unique { index: used }
+            if used == index.oid)
+    };
+    let cannot = "Cannot create a primary key or unique constraint using such an index.";
+    let refused = if table.constraints.iter().any(|c| own(&c)) {
+        let message = format!("index \"{name}\" is already associated with a constraint");
+        Some(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+    } else if !index.unique {
+        Some(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a unique index")).detail(cannot))
+    } else if !index.expressions.is_empty() {
+        Some(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("index \"{name}\" contains expressions")).detail(cannot))
+    } else if index.predicate.is_some() {
+        Some(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is a partial index")).detail(cannot))
+    } else if index.keys.iter().any(|k| k.descending || k.nulls_first) {
+        let at = index.keys.iter().position(|k| k.descending || k.nulls_first).unwrap_or(0) + 1;
+        let message = format!("index \"{name}\" column number {at} does not have default sorting behavior");
+        Some(Error::new(SqlState::WRONG_OBJECT_TYPE, message).detail(cannot))
+    } else {
+        None
+    };
+    if let Some(error) = refused {
+        return Err(error.at_byte(cx.sql, definition.location));
+    }
+    if primary && table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. })) {
+        return Err(Error::new(
+            SqlState::INVALID_TABLE_DEFINITION,
+            format!("multiple primary keys for table \"{}\" are not allowed", table.name),
+        ));
+    }
+    let columns: Vec<i16> = index.keys.iter().map(|k| k.column).collect();
+    for &number in columns.iter().filter(|_| primary) {
+        if !table.columns[number as usize - 1].not_null {
+            require_no_nulls(cx, &table, number).await?;
+            table.columns[number as usize - 1].not_null = true;
+        }
+    }
+    let new_name = definition.conname.as_deref().unwrap_or(name).to_string();
+    check_name_free(&table, &new_name)?;
+    if new_name != name {
+        cx.check_free(table.schema, &new_name, false)?;
+        let message =
+            format!("ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{name}\" to \"{new_name}\"");
+        cx.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+    }
+    index.name = new_name.clone();
+    index.primary = primary;
+    let kind = match primary {
+        true => ConstraintKind::PrimaryKey { index: index.oid },
+        false => ConstraintKind::Unique { index: index.oid },
+    };
+    table.constraints.push(ConstraintDesc {
+        oid: cx.allocate(),
+        name: new_name,
         columns,
         kind,
         deferrable: false,
@@ -217,7 +304,7 @@ async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bo
         kind,
         deferrable: false,
         deferred: false,
-        not_valid: false,
+        not_valid: !fresh && definition.skip_validation,
         comment: None,
     });
     cx.put(CatalogObject::Table(table)).await
@@ -237,9 +324,6 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
     let definition = &p.definition;
     if definition.fk_matchtype == b'p' {
         return Err(Error::unsupported("MATCH PARTIAL not yet implemented"));
-    }
-    if !definition.fk_del_set_cols.is_empty() {
-        return Err(Error::unsupported("column lists of ON DELETE SET are not supported"));
     }
     let target = definition.pktable.as_deref().ok_or_else(|| Error::internal("a foreign key without a table"))?;
     if let Some(CatalogObject::Table(other)) = cx.find_relation(target)?.as_deref()
@@ -271,6 +355,20 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
             SqlState::INVALID_FOREIGN_KEY,
             "number of referencing and referenced columns for foreign key disagree",
         ));
+    }
+    let mut set_columns = Vec::new();
+    for column in strings(&definition.fk_del_set_cols) {
+        let found = table.column(&column).map(|c| c.number).ok_or_else(|| {
+            let message = format!("column \"{column}\" referenced in foreign key constraint does not exist");
+            Error::new(SqlState::UNDEFINED_COLUMN, message)
+        })?;
+        if !columns.contains(&found) {
+            let message = format!("column \"{column}\" referenced in ON DELETE SET action must be part of foreign key");
+            return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+        if !set_columns.contains(&found) {
+            set_columns.push(found);
+        }
     }
     let names: Vec<&str> = columns.iter().map(|&n| table.columns[n as usize - 1].name.as_str()).collect();
     let name = match &definition.conname {
@@ -310,11 +408,11 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
             on_delete: action(definition.fk_del_action),
             on_update: action(definition.fk_upd_action),
             match_full: definition.fk_matchtype == b'f',
-            set_columns: Vec::new(),
+            set_columns,
         },
         deferrable: false,
         deferred: false,
-        not_valid: false,
+        not_valid: !fresh && definition.skip_validation,
         comment: None,
     });
     cx.put(CatalogObject::Table(table)).await?;
@@ -352,12 +450,23 @@ fn referenced_key(catalog: &Catalog, table: &TableDesc, wanted: &[String]) -> Re
     }
 }
 
-/// `VALIDATE CONSTRAINT`: looks at all rows. That a constraint was once not valid is remembered nowhere.
+/// `VALIDATE CONSTRAINT`: looks at all rows of a constraint that was added NOT VALID.
 pub(super) async fn validate(cx: &mut Cx<'_>, table: &TableDesc, name: &str) -> Result<()> {
     let Some(constraint) = table.constraints.iter().find(|c| c.name == name) else {
         let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
         return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
     };
+    let checkable = matches!(constraint.kind, ConstraintKind::Check { .. } | ConstraintKind::ForeignKey { .. });
+    if checkable && !constraint.not_valid {
+        return Ok(());
+    }
+    look_at_all(cx, table, constraint, name).await?;
+    let mut desc = cx.catalog().table(table.oid).cloned().ok_or_else(|| Error::internal("the table went away"))?;
+    desc.constraints.iter_mut().filter(|c| c.name == name).for_each(|c| c.not_valid = false);
+    cx.put(CatalogObject::Table(desc)).await
+}
+
+async fn look_at_all(cx: &mut Cx<'_>, table: &TableDesc, constraint: &ConstraintDesc, name: &str) -> Result<()> {
     match &constraint.kind {
         ConstraintKind::Check { expression } => validate_check(cx, table, expression, name).await,
         ConstraintKind::ForeignKey { table: referenced, columns, .. } => {

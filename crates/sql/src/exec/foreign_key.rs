@@ -201,8 +201,9 @@ impl Constraints {
             let detail = "MATCH FULL does not allow mixing of null and nonnull key values.";
             return Err(violation(cx, detail.to_string()));
         }
-        // A row that moves while it is locked is looked for again under its key.
-        'search: for _ in 0..2 {
+        // A row whose key has gone elsewhere while its lock was waited for is looked for again, as often as that happens:
+        // another may have got the key meanwhile.
+        'search: loop {
             let newest = cx.run.txn.isolation() == Isolation::ReadCommitted;
             let rows = rows_with_key(&key.parent, key.index, &key.key, values, newest, &mut self.rows, cx)?;
             for row in rows {
@@ -222,6 +223,7 @@ impl Constraints {
                     Step::Wait(wait) => return Ok(Some(wait)),
                 }
             }
+            break;
         }
         let names = key.columns.iter().map(|c| child.columns[*c].name.as_str());
         let shown = show_key(names, key.columns.iter().map(|c| child.columns[*c].type_oid), values, cx);

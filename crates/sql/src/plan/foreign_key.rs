@@ -235,7 +235,17 @@ impl ReferencedKey {
         }
         let mut cx = BindContext::new(Arc::clone(catalog), eval.identity(), eval, &[]);
         let mut set = Vec::new();
+        // ON DELETE SET NULL (columns)
+        let own_constraint = table.desc.constraints.iter().find(|c| c.name == self.constraint);
+        let set_columns = match own_constraint.map(|c| &c.kind) {
+            Some(ConstraintKind::ForeignKey { set_columns, .. }) => set_columns.clone(),
+            _ => Vec::new(),
+        };
         for (i, (&child, &own)) in self.child_columns.iter().zip(&self.columns).enumerate() {
+            if change == ParentChange::Deleted && !set_columns.is_empty() && !set_columns.contains(&(child as i16 + 1))
+            {
+                continue;
+            }
             let column = &table.desc.columns[child];
             let ty = Ty { oid: column.type_oid, typmod: column.typmod };
             let value = match (action, &column.default) {

@@ -28,7 +28,7 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ("connamespace", oid(table.schema)),
                 ("condeferrable", Datum::Bool(false)),
                 ("condeferred", Datum::Bool(false)),
-                ("convalidated", Datum::Bool(true)),
+                ("convalidated", Datum::Bool(!c.not_valid)),
                 ("conrelid", oid(table.oid)),
                 ("contypid", Datum::Oid(0)),
                 ("conparentid", Datum::Oid(0)),

@@ -110,22 +110,32 @@ pub fn constraint_definition(
 ) -> String {
     let search_path = &cx.identity().search_path;
     let own = columns(table, &constraint.columns);
-    match &constraint.kind {
+    let text = match &constraint.kind {
         ConstraintKind::PrimaryKey { .. } => format!("PRIMARY KEY ({own})"),
         ConstraintKind::Unique { .. } => format!("UNIQUE ({own})"),
         ConstraintKind::Check { expression } => {
             format!("CHECK ({})", super::check_text(expression, table, pretty, cx))
         }
-        ConstraintKind::ForeignKey { table: other, columns: targets, on_delete, on_update, match_full, .. } => {
+        ConstraintKind::ForeignKey {
+            table: other,
+            columns: targets,
+            on_delete,
+            on_update,
+            match_full,
+            set_columns,
+            ..
+        } => {
             let Some(other) = catalog.table(*other) else { return String::new() };
             format!(
-                "FOREIGN KEY ({own}) REFERENCES {}({}){}{}{}",
+                "FOREIGN KEY ({own}) REFERENCES {}({}){}{}{}{}",
                 table_name(catalog, other, search_path),
                 columns(other, targets),
                 if *match_full { " MATCH FULL" } else { "" },
                 action("ON UPDATE", *on_update),
-                action("ON DELETE", *on_delete)
+                action("ON DELETE", *on_delete),
+                if set_columns.is_empty() { String::new() } else { format!(" ({})", columns(table, set_columns)) }
             )
         }
-    }
+    };
+    if constraint.not_valid { format!("{text} NOT VALID") } else { text }
 }

@@ -8,7 +8,7 @@ use base::Oid;
 use engine_api::{Catalog, CatalogObject};
 use types::Datum;
 
-use super::relations::tables_of;
+use super::relations::{in_database, tables_of};
 use super::{Rows, SystemRelation, oid, row, text};
 use crate::functions::EvalContext;
 
@@ -16,6 +16,8 @@ use crate::functions::EvalContext;
 const CLASS: u32 = 1259;
 /// OID of `pg_namespace`.
 const NAMESPACE: u32 = 2615;
+/// OID of `pg_constraint`.
+const CONSTRAINT: u32 = 2606;
 
 /// The catalog that a letter of the file stands for: its OID and name.
 fn catalog_of(letter: char) -> (u32, &'static str) {
@@ -57,17 +59,33 @@ pub(crate) fn comment(catalog: &Catalog, object: Oid, number: i16, class: Option
     if let Some(CatalogObject::Table(table)) = catalog.get(object).map(|o| &**o) {
         return table.comments.get(&number).filter(|_| class.is_none_or(|c| c == "pg_class")).cloned();
     }
-    if let Some(CatalogObject::Schema(schema)) = catalog.get(object).map(|o| &**o)
-        && schema.name == "public"
-        && number == 0
-        && class.is_none_or(|c| c == "pg_namespace")
-    {
-        return Some(PUBLIC.to_string());
+    if let Some((comment, of)) = own_comment(catalog, object) {
+        return Some(comment).filter(|_| number == 0 && class.is_none_or(|c| c == of));
     }
     let first = BUILT_IN.partition_point(|d| d.object < object.0);
     let of_object = BUILT_IN[first..].iter().take_while(|d| d.object == object.0);
     let mut fitting = of_object.filter(|d| number == 0 && class.is_none_or(|c| c == d.class_name));
     fitting.next().map(|d| d.text.to_string())
+}
+
+/// The comment that an object other than a table has, and the catalog it is of.
+fn own_comment(catalog: &Catalog, object: Oid) -> Option<(String, &'static str)> {
+    match catalog.get(object).map(|o| &**o) {
+        Some(CatalogObject::Schema(schema)) => {
+            let standard = (schema.name == "public").then_some(PUBLIC);
+            let comment = schema.comment.as_deref().or(standard).filter(|text| !text.is_empty());
+            comment.map(|text| (text.to_string(), "pg_namespace"))
+        }
+        Some(CatalogObject::Index(index)) => index.comment.clone().map(|text| (text, "pg_class")),
+        Some(CatalogObject::Sequence(sequence)) => sequence.comment.clone().map(|text| (text, "pg_class")),
+        Some(CatalogObject::Database(database)) => database.comment.clone().map(|text| (text, "pg_database")),
+        Some(_) => None,
+        None => {
+            let tables = catalog.objects().filter_map(|o| catalog.table(o.oid()));
+            let found = tables.flat_map(|t| &t.constraints).find(|c| c.oid == object)?;
+            found.comment.clone().map(|text| (text, "pg_constraint"))
+        }
+    }
 }
 
 /// What every database says of its schema `public` at first; pg_dump looks for it.
@@ -90,8 +108,18 @@ pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     for table in tables_of(&catalog, cx) {
         rows.extend(table.comments.iter().map(|(number, comment)| one(table.oid, CLASS, *number, comment)));
     }
-    if let Some(public) = catalog.schema(cx.identity().database_oid, "public") {
-        rows.push(one(public.oid, NAMESPACE, 0, PUBLIC));
+    for object in catalog.objects() {
+        let here = match &**object {
+            CatalogObject::Schema(schema) => schema.database == cx.identity().database_oid,
+            CatalogObject::Index(_) | CatalogObject::Sequence(_) => in_database(&catalog, object.namespace().1, cx),
+            _ => false,
+        };
+        if let Some((comment, of)) = here.then(|| own_comment(&catalog, object.oid())).flatten() {
+            rows.push(one(object.oid(), if of == "pg_class" { CLASS } else { NAMESPACE }, 0, &comment));
+        }
+    }
+    for constraint in tables_of(&catalog, cx).iter().flat_map(|t| &t.constraints) {
+        rows.extend(constraint.comment.as_deref().map(|comment| one(constraint.oid, CONSTRAINT, 0, comment)));
     }
     rows.extend(BUILT_IN.iter().map(|d| one(Oid(d.object), d.class, 0, d.text)));
     Ok(rows)
