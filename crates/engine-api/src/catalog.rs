@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::{LayoutId, Oid};
 use serde::{Deserialize, Serialize};
 
-use crate::privileges::{PrivilegesDesc, RoleDesc};
+use crate::privileges::{PrivilegesDesc, RoleDesc, RoleSetting};
 
 /// OIDs that exist from the start, as in PostgreSQL.
 pub mod oids {
@@ -54,6 +54,9 @@ pub struct DatabaseDesc {
     /// COMMENT ON DATABASE.
     #[serde(default)]
     pub comment: Option<String>,
+    /// What sessions in it begin with.
+    #[serde(default)]
+    pub settings: Vec<RoleSetting>,
 }
 
 /// A schema.

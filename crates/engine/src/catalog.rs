@@ -141,7 +141,13 @@ pub(crate) fn initial() -> Catalog {
     let schema = |oid, database, name: &str| {
         CatalogObject::Schema(SchemaDesc { oid, database, name: name.to_string(), owner, comment: None })
     };
-    let database = DatabaseDesc { oid: oids::DATABASE_POSTGRES, name: "postgres".to_string(), owner, comment: None };
+    let database = DatabaseDesc {
+        oid: oids::DATABASE_POSTGRES,
+        name: "postgres".to_string(),
+        owner,
+        comment: None,
+        settings: Vec::new(),
+    };
     for object in [
         CatalogObject::Database(database),
         CatalogObject::Role(RoleDesc::first(owner, "postgres")),

@@ -37,6 +37,15 @@ pub enum Experiment {
 #[derive(Clone, Debug, Args)]
 #[command(next_line_help = true)]
 pub struct ServeOptions {
+    /// Configuration file in TOML: the options by their long names, and run-time settings in a table `settings`. What is
+    /// said on the command line or in the environment goes before.
+    #[arg(long, env = "NYALA_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// A run-time setting that sessions begin with; may be given more than once.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+
     /// Data directory; made if it is not there. It is all the state there is.
     #[arg(long, env = "NYALA_DATA", value_name = "DIR")]
     pub data: PathBuf,
@@ -128,6 +137,11 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
     text.parse().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:5432, 0.0.0.0:5432 or [::1]:5432".to_string())
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.trim().to_string(), value.trim().to_string()))
 }
 
 fn http_address(text: &str) -> Result<HttpAddress, String> {

@@ -17,6 +17,7 @@
 mod access;
 mod backend;
 mod config;
+mod config_file;
 mod garbage;
 mod hba;
 mod health;
@@ -39,7 +40,14 @@ use clap::Parser;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match config::Cli::parse().command {
+    let arguments = match config_file::arguments() {
+        Ok(arguments) => arguments,
+        Err(wrong) => {
+            eprintln!("nyala: {wrong}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match config::Cli::parse_from(arguments).command {
         config::Command::Serve(options) => serve::run(&options),
         config::Command::Bench(config::Experiment::Tpcc(args)) => bench::tpcc::main(args),
         config::Command::Bench(config::Experiment::Tpch(args)) => bench::tpch::main(args),

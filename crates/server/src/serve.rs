@@ -181,7 +181,12 @@ async fn serve_until(
     let registry = Arc::new(Registry::new(random_bytes().map_err(no_randomness)?));
     let host = ProcessHost::new(Arc::clone(&world.clock), Arc::clone(access), Arc::clone(&registry));
     let host = host.map_err(no_randomness)?;
-    let shared = Shared::new(Arc::new(shard.clone()), Arc::new(host), options.max_connections as usize);
+    let shared = Shared::new(
+        Arc::new(shard.clone()),
+        Arc::new(host),
+        options.max_connections as usize,
+        options.settings.clone(),
+    );
     health.serves(shard.clone(), Arc::clone(&registry), options.data.clone());
     let (stopping, stopped) = tokio::sync::oneshot::channel();
     let shutdown = async {

@@ -167,7 +167,13 @@ fn catalog() -> Catalog {
     let mut put = |object: CatalogObject| catalog.put(Arc::new(object));
     let owner = oids::ROLE_POSTGRES;
     let name = "postgres".to_string();
-    put(CatalogObject::Database(DatabaseDesc { oid: oids::DATABASE_POSTGRES, name, owner, comment: None }));
+    put(CatalogObject::Database(DatabaseDesc {
+        oid: oids::DATABASE_POSTGRES,
+        name,
+        owner,
+        comment: None,
+        settings: Vec::new(),
+    }));
     let schemas = [
         (oids::SCHEMA_PG_CATALOG, Oid::INVALID, "pg_catalog"),
         (oids::SCHEMA_INFORMATION_SCHEMA, Oid::INVALID, "information_schema"),

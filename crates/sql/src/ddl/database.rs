@@ -13,7 +13,13 @@ pub(super) async fn create_database(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Res
     if cx.catalog().database(name).is_some() {
         return Err(Error::new(SqlState::DUPLICATE_DATABASE, format!("database \"{name}\" already exists")));
     }
-    let database = DatabaseDesc { oid: cx.allocate(), name: name.to_string(), owner: cx.owner(), comment: None };
+    let database = DatabaseDesc {
+        oid: cx.allocate(),
+        name: name.to_string(),
+        owner: cx.owner(),
+        comment: None,
+        settings: Vec::new(),
+    };
     let public = SchemaDesc {
         oid: cx.allocate(),
         database: database.oid,

@@ -27,6 +27,7 @@ mod rename;
 mod rewrite;
 mod rights;
 mod role;
+mod role_settings;
 mod sequence;
 mod set_schema;
 pub(crate) mod temporary;
@@ -74,6 +75,8 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::AlterOwnerStmt(stmt) => owner::alter_owner(&mut cx, stmt).await?,
         Node::ReassignOwnedStmt(stmt) => owner::reassign_owned(&mut cx, stmt).await?,
         Node::DropOwnedStmt(stmt) => owner::drop_owned(&mut cx, stmt).await?,
+        Node::AlterRoleSetStmt(stmt) => role_settings::alter_role_set(&mut cx, stmt).await?,
+        Node::AlterDatabaseSetStmt(stmt) => role_settings::alter_database_set(&mut cx, stmt).await?,
         Node::GrantStmt(stmt) => grant::grant(&mut cx, stmt).await?,
         Node::GrantRoleStmt(stmt) => membership::grant_roles(&mut cx, stmt).await?,
         Node::AlterDefaultPrivilegesStmt(stmt) => default_privileges::alter(&mut cx, stmt).await?,

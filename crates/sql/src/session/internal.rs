@@ -46,6 +46,29 @@ impl Session {
         &*self.shared.engine
     }
 
+    /// The value of a SET, checked.
+    pub(crate) fn checked_setting(&self, name: &str, args: &rupg_sql::nodes::List) -> Result<String> {
+        let value = super::utility::setting_text(self, name, args)?;
+        self.environment.settings.borrow().check_for_others(name, &value)?;
+        Ok(value)
+    }
+
+    /// The value that a setting has now.
+    ///
+    /// # Errors
+    /// 42704 if there is no such setting.
+    pub(crate) fn current_setting(&self, name: &str) -> Result<String> {
+        self.environment.settings.borrow().show(name).ok_or_else(|| {
+            let message = format!("unrecognized configuration parameter \"{name}\"");
+            base::Error::new(base::SqlState::UNDEFINED_OBJECT, message)
+        })
+    }
+
+    /// The name of a setting as PostgreSQL spells it.
+    pub(crate) fn setting_name(&self, name: &str) -> String {
+        self.environment.settings.borrow().canonical_of(name)
+    }
+
     /// The host's clock that never steps back.
     pub(crate) fn monotonic_nanos(&self) -> u64 {
         self.environment.host.monotonic_nanos()

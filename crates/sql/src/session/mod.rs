@@ -117,6 +117,8 @@ pub struct Shared {
     pub host: Arc<dyn Host>,
     /// `max_connections`, for SHOW.
     pub max_connections: usize,
+    /// What all sessions begin with, by the configuration file.
+    pub settings: Vec<(String, String)>,
     /// What sessions are doing.
     pub monitor: Arc<Monitor>,
     /// For sorts, hash tables and groups.
@@ -128,13 +130,19 @@ pub struct Shared {
 
 impl Shared {
     /// The shared part of a server over `engine`.
-    pub fn new(engine: Arc<dyn Engine>, host: Arc<dyn Host>, max_connections: usize) -> Arc<Shared> {
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        host: Arc<dyn Host>,
+        max_connections: usize,
+        settings: Vec<(String, String)>,
+    ) -> Arc<Shared> {
         Arc::new(Shared {
             memory: Arc::new(MemoryBudget::new(engine.memory().limit)),
             monitor: Arc::new(Monitor::new(host.now())),
             engine,
             host,
             max_connections,
+            settings,
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
             statistics: Arc::default(),
             hub: notify::Hub::default(),
@@ -211,12 +219,21 @@ fn may_use(catalog: &Catalog, identity: &Identity, schema: Oid) -> bool {
     catalog.get(schema).is_some_and(|o| privileges::held(catalog, who, o).contains(Privileges::USAGE))
 }
 
-/// The settings of a role in a database: what is said for the database outdoes what is said for all.
-fn initial_settings(settings: &[RoleSetting], catalog: &Catalog, database: &str) -> Vec<(String, String)> {
-    let here = catalog.database(database).map(|database| database.oid);
+/// What a session begins with, the weaker word first: the configuration file's, the database's, the role's, the role's in
+/// the database.
+fn initial_settings(
+    file: &[(String, String)],
+    role: &[RoleSetting],
+    catalog: &Catalog,
+    database: &str,
+) -> Vec<(String, String)> {
+    let database = catalog.database(database);
+    let here = database.map(|database| database.oid);
     let pair = |s: &RoleSetting| (s.name.clone(), s.value.clone());
-    let everywhere = settings.iter().filter(|s| !s.database.is_valid()).map(pair);
-    everywhere.chain(settings.iter().filter(|s| Some(s.database) == here).map(pair)).collect()
+    let of_database = database.into_iter().flat_map(|database| &database.settings).map(pair);
+    let of_role = role.iter().filter(|s| !s.database.is_valid()).map(pair);
+    let of_both = role.iter().filter(|s| s.database.is_valid() && Some(s.database) == here).map(pair);
+    file.iter().cloned().chain(of_database).chain(of_role).chain(of_both).collect()
 }
 
 /// The binding key of the session, remade when search path, role or settings change.
@@ -252,7 +269,7 @@ impl Session {
             ));
         }
         let (login_role, superuser) = (role.oid, role.superuser);
-        let initial: Vec<(String, String)> = initial_settings(&role.settings, &catalog, database);
+        let initial: Vec<(String, String)> = initial_settings(&shared.settings, &role.settings, &catalog, database);
         let database = catalog
             .database(database)
             .ok_or_else(|| fatal(SqlState::INVALID_CATALOG_NAME, format!("database \"{database}\" does not exist")))?;
@@ -280,8 +297,7 @@ impl Session {
                 fatal(SqlState::INSUFFICIENT_PRIVILEGE, message).detail("User does not have CONNECT privilege.")
             );
         }
-        let startup: Vec<(String, String)> = initial.into_iter().chain(startup.iter().cloned()).collect();
-        let settings = Settings::new(&startup, user, superuser, shared.max_connections)
+        let settings = Settings::new(&initial, startup, user, superuser, shared.max_connections)
             .map_err(|e| e.severity(base::Severity::Fatal))?;
         let random = shared.host.random();
         let cancel = Arc::new(CancelToken::default());

@@ -207,7 +207,13 @@ fn show_unit(value: i64, unit: &str) -> String {
 
 impl Settings {
     /// Defaults, with the start-up packet's wishes on top.
-    pub fn new(startup: &[(String, String)], user: &str, superuser: bool, max_connections: usize) -> Result<Settings> {
+    pub fn new(
+        given: &[(String, String)],
+        startup: &[(String, String)],
+        user: &str,
+        superuser: bool,
+        max_connections: usize,
+    ) -> Result<Settings> {
         let values = SPECS
             .iter()
             .map(|s| {
@@ -240,6 +246,9 @@ impl Settings {
             announced: Vec::new(),
             binding_generation: 0,
         };
+        for (name, value) in given {
+            settings.adopt(name, value);
+        }
         for (name, value) in startup {
             settings.set(name, value, false, 0)?;
         }
@@ -341,6 +350,31 @@ impl Settings {
         self.change(spec, text, local, level)
     }
 
+    /// Whether a setting may begin with a value in other sessions.
+    pub(super) fn check_for_others(&self, name: &str, value: &str) -> Result<()> {
+        match find(name) {
+            Some(spec) => {
+                self.check_right(spec)?;
+                self.check(spec, name, value).map(drop)
+            }
+            None if name.contains('.') => Ok(()),
+            None => Err(unrecognized(name)),
+        }
+    }
+
+    /// The spelling of a setting's name.
+    pub(super) fn canonical_of(&self, name: &str) -> String {
+        find(name).map_or_else(|| name.to_string(), |spec| SPECS[spec].name.to_string())
+    }
+
+    /// Takes the value that an administrator has said; what is no longer understood is left out.
+    fn adopt(&mut self, name: &str, value: &str) {
+        let _ = match find(name) {
+            Some(spec) => self.check(spec, name, value).and_then(|text| self.change(spec, text, false, 0)),
+            None => self.set_custom(name, Some(value), false, 0),
+        };
+    }
+
     /// What the server logs is no business of those who are watched by it.
     fn check_right(&self, spec: usize) -> Result<()> {
         let name = SPECS[spec].name;
@@ -383,6 +417,7 @@ impl Settings {
         {
             return Err(cannot_change(SPECS[spec].name, how));
         }
+        self.check_right(spec)?;
         let text = Arc::clone(&self.values[spec].reset);
         self.change(spec, text, local, level)
     }

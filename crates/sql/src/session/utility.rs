@@ -262,7 +262,7 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
 const QUOTED_LISTS: [&str; 4] =
     ["search_path", "temp_tablespaces", "local_preload_libraries", "session_preload_libraries"];
 
-fn setting_text(session: &Session, name: &str, args: &List) -> Result<String> {
+pub(super) fn setting_text(session: &Session, name: &str, args: &List) -> Result<String> {
     let list = QUOTED_LISTS.iter().any(|n| name.eq_ignore_ascii_case(n));
     let mut parts = Vec::new();
     for node in args.iter().flatten() {

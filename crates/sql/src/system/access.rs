@@ -91,6 +91,16 @@ pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             ));
         }
     }
+    for object in catalog.objects() {
+        if let CatalogObject::Database(database) = &**object
+            && !database.settings.is_empty()
+        {
+            let values = database.settings.iter().map(|s| text(format!("{}={}", s.name, s.value))).collect();
+            let columns =
+                vec![("setdatabase", oid(database.oid)), ("setrole", Datum::Oid(0)), ("setconfig", text_array(values))];
+            rows.push(row(rel, columns));
+        }
+    }
     Ok(rows)
 }
 

@@ -1,0 +1,81 @@
+//! ALTER ROLE … SET, ALTER DATABASE … SET: what sessions begin with.
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{CatalogObject, RoleSetting, TableLockMode};
+use rupg_sql::nodes::{AlterDatabaseSetStmt, AlterRoleSetStmt, VariableSetKind, VariableSetStmt};
+
+use super::Cx;
+use super::role::{denied, may_create_roles, role_name, unknown_role};
+use crate::privileges;
+
+pub(super) async fn alter_role_set(cx: &mut Cx<'_>, stmt: &AlterRoleSetStmt) -> Result<&'static str> {
+    let spec = stmt.role.as_deref().ok_or_else(|| Error::unsupported("ALTER ROLE ALL is not supported"))?;
+    let set = stmt.setstmt.as_deref().ok_or_else(|| Error::internal("ALTER ROLE SET of nothing"))?;
+    let name = role_name(cx, spec);
+    if name.starts_with("pg_") {
+        return Err(Error::new(SqlState::RESERVED_NAME, format!("role name \"{name}\" is reserved"))
+            .detail("Cannot alter reserved roles."));
+    }
+    let found = cx.catalog().role(&name).map(|role| role.oid).ok_or_else(|| unknown_role(&name))?;
+    cx.lock(found, TableLockMode::ShareRowExclusive).await?;
+    let mut role = cx.catalog().role_by_oid(found).cloned().ok_or_else(|| unknown_role(&name))?;
+    if role.superuser && !cx.session.is_superuser() {
+        return Err(denied("must be superuser to alter superusers"));
+    }
+    if !may_create_roles(cx) && found != cx.session.who().role {
+        return Err(denied("permission denied"));
+    }
+    let database = match stmt.database.as_deref() {
+        Some(name) => database_named(cx, name)?,
+        None => Oid::INVALID,
+    };
+    change(cx, set, database, &mut role.settings)?;
+    cx.put(CatalogObject::Role(role)).await?;
+    Ok("ALTER ROLE")
+}
+
+pub(super) async fn alter_database_set(cx: &mut Cx<'_>, stmt: &AlterDatabaseSetStmt) -> Result<&'static str> {
+    let set = stmt.setstmt.as_deref().ok_or_else(|| Error::internal("ALTER DATABASE SET of nothing"))?;
+    let oid = database_named(cx, stmt.dbname.as_deref().unwrap_or_default())?;
+    cx.lock(oid, TableLockMode::ShareRowExclusive).await?;
+    let catalog = cx.catalog();
+    let Some(object) = catalog.get(oid) else { return Ok("ALTER DATABASE") };
+    privileges::require_owner(&catalog, cx.session.who(), object)?;
+    let CatalogObject::Database(database) = &**object else { return Ok("ALTER DATABASE") };
+    let mut database = database.clone();
+    change(cx, set, oid, &mut database.settings)?;
+    cx.put(CatalogObject::Database(database)).await?;
+    Ok("ALTER DATABASE")
+}
+
+fn database_named(cx: &mut Cx<'_>, name: &str) -> Result<Oid> {
+    cx.catalog()
+        .database(name)
+        .map(|database| database.oid)
+        .ok_or_else(|| Error::new(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist")))
+}
+
+/// Applies SET, RESET or RESET ALL to a list of settings.
+fn change(cx: &Cx<'_>, set: &VariableSetStmt, database: Oid, settings: &mut Vec<RoleSetting>) -> Result<()> {
+    use VariableSetKind as K;
+    let given = set.name.as_deref().unwrap_or_default();
+    let same = |s: &RoleSetting| s.database == database && s.name.eq_ignore_ascii_case(given);
+    let value = match set.kind {
+        K::VAR_RESET_ALL => {
+            settings.retain(|s| s.database != database);
+            return Ok(());
+        }
+        K::VAR_RESET | K::VAR_SET_DEFAULT => None,
+        K::VAR_SET_VALUE => Some(cx.session.checked_setting(given, &set.args)?),
+        K::VAR_SET_CURRENT => Some(cx.session.current_setting(given)?),
+        _ => return Err(Error::unsupported("this kind of SET is not supported here")),
+    };
+    match (value, settings.iter_mut().find(|s| same(s))) {
+        (Some(value), Some(setting)) => setting.value = value,
+        (Some(value), None) => {
+            settings.push(RoleSetting { database, name: cx.session.setting_name(given), value });
+        }
+        (None, _) => settings.retain(|s| !same(s)),
+    }
+    Ok(())
+}
