@@ -262,7 +262,10 @@ impl Out {
     pub(crate) fn append<T>(&self, fill: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let queue = &mut *self.queue.borrow_mut();
         let start = queue.buf.len();
-        let result = fill(&mut queue.buf);
+        let mut unit = Unit { buf: &mut queue.buf, start, whole: false };
+        let result = fill(unit.buf);
+        unit.whole = true;
+        drop(unit);
         queue.seal(start, self.gate.get());
         result
     }
@@ -426,6 +429,22 @@ impl Out {
     }
 }
 
+/// What is being queued. A panic amid it takes it back: the FATAL error that follows must not land inside of a message.
+struct Unit<'a> {
+    buf: &'a mut Vec<u8>,
+    start: usize,
+    whole: bool,
+}
+
+impl Drop for Unit<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.whole {
+            self.buf.truncate(self.start);
+        }
+    }
+}
+
 /// Writes the fields of one DataRow straight into the output queue.
 pub struct Row<'a> {
     buf: &'a mut Vec<u8>,
@@ -519,6 +538,20 @@ mod tests {
 
     fn put(out: &Out, byte: u8) {
         out.append(|buf| buf.push(byte));
+    }
+
+    #[test]
+    fn a_panic_amid_a_row_leaves_nothing_of_it() {
+        let out = Out::new();
+        let row = || {
+            out.data_row(2, |row| -> Result<()> {
+                row.bytes(b"half");
+                panic!("on purpose")
+            })
+        };
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(row)).is_err());
+        out.command_complete("X");
+        assert_eq!(take(&out, 0, 100).0, b"C\0\0\0\x06X\0");
     }
 
     #[test]

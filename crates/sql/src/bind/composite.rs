@@ -42,6 +42,10 @@ impl<'a> Binder<'a, '_> {
         let args = self.exprs(&call.args)?;
         let Some(found) = self.find_callee(call, &args)? else { return Ok(None) };
         let Callee::Set(function) = found.callee else { return Ok(None) };
+        if let Some(inner) = args.iter().find(|a| self.has_set_call(&a.expr)) {
+            let message = "set-returning functions of set-returning functions are supported only in FROM";
+            return Err(self.unsupported(message, inner.at));
+        }
         let (args, outputs) = self.set_arguments(found, function, args)?;
         if outputs.len() < 2 {
             return Ok(None);

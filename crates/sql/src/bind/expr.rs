@@ -48,7 +48,11 @@ impl<'a> Binder<'a, '_> {
             Node::BoolExpr(b) => self.bool_expr(b),
             Node::FuncCall(f) => self.func_call(f),
             Node::TypeCast(c) => self.type_cast(c),
-            Node::CaseExpr(c) => self.case(c),
+            Node::CaseExpr(c) => {
+                let value = self.case(c)?;
+                self.refuse_set_call(&value.expr, "set-returning functions are not allowed in CASE")?;
+                Ok(value)
+            }
             Node::SubLink(s) => self.sublink(s),
             _ => self.rare_expr(node),
         }
@@ -61,7 +65,11 @@ impl<'a> Binder<'a, '_> {
             Node::A_Indirection(i) => self.indirection(i),
             Node::A_ArrayExpr(a) => self.array(a, None),
             Node::RowExpr(r) => self.row(&r.args, r.location),
-            Node::CoalesceExpr(c) => self.coalesce(&c.args, c.location),
+            Node::CoalesceExpr(c) => {
+                let value = self.coalesce(&c.args, c.location)?;
+                self.refuse_set_call(&value.expr, "set-returning functions are not allowed in COALESCE")?;
+                Ok(value)
+            }
             Node::MinMaxExpr(m) => self.min_max(m.op == MinMaxOp::IS_GREATEST, &m.args, m.location),
             Node::SQLValueFunction(f) => self.value_function(f),
             Node::NullTest(t) => self.null_test(t),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use base::{Oid, Result, SqlState};
 use engine_api::oids;
 use engine_api::{CatalogObject, Privileges, TableDesc, TableLockMode};
-use rupg_sql::nodes::{Alias, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar};
+use rupg_sql::nodes::{Alias, FuncCall, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar};
 use types::oid;
 
 use super::cte::RecursiveContext;
 use super::expr::and;
-use super::func::Callee;
+use super::func::{Callee, Overload};
 use super::node::{figure_name, string, strings};
 use super::scope::{Item, NamedColumn, Place, columns_of};
 use super::visit::shift_levels;
@@ -548,12 +548,8 @@ impl<'a> Binder<'a, '_> {
 
     /// A set-returning call in the select list, as a FROM item after all others: the column that stands for it and the
     /// rel it is in, which is that of the calls before it, if there are any.
-    pub(super) fn function_in_targets(
-        &mut self,
-        node: &'a Node,
-        name: &str,
-        known: Option<usize>,
-    ) -> Result<Option<(Expr, usize)>> {
+    pub(super) fn function_in_targets(&mut self, node: &'a Node, name: &str) -> Result<Option<(Expr, usize)>> {
+        let known = self.scope().set_calls.map(|(rel, _)| rel);
         if let Some(found) = self.wide_function_in_targets(node, name, known)? {
             return Ok(Some(found));
         }
@@ -565,6 +561,24 @@ impl<'a> Binder<'a, '_> {
         let args = self.exprs(&call.args)?;
         let Some(found) = self.find_callee(call, &args)? else { return Ok(None) };
         let Callee::Set(function) = found.callee else { return Ok(None) };
+        self.set_call_in_targets(call, found, function, args, name).map(Some)
+    }
+
+    /// A call of a set-returning function of one column anywhere in the select list.
+    pub(super) fn set_call_in_targets(
+        &mut self,
+        call: &FuncCall,
+        found: Overload,
+        function: &'static crate::functions::SetFunction,
+        args: Vec<Located>,
+        name: &str,
+    ) -> Result<(Expr, usize)> {
+        // Those among its arguments run beside all others, not before it.
+        if let Some(inner) = args.iter().find(|a| self.has_set_call(&a.expr)) {
+            let message = "set-returning functions of set-returning functions are supported only in FROM";
+            return Err(self.unsupported(message, inner.at));
+        }
+        let known = self.scope().set_calls.map(|(rel, _)| rel);
         let (args, outputs) = self.set_arguments(found, function, args)?;
         let [ty] = outputs.as_slice() else {
             let message = "set-returning functions of several columns are supported only in FROM";
@@ -572,6 +586,7 @@ impl<'a> Binder<'a, '_> {
         };
         let ty = Ty::of(*ty);
         let column = RelColumn { name: name.to_string(), ty };
+        let at = call.location;
         let call = SetCall { function, args };
         let rel = match known {
             Some(rel) => {
@@ -587,8 +602,30 @@ impl<'a> Binder<'a, '_> {
                 self.add_rel(Rel { alias: name.to_string(), kind, columns: vec![column] }, None)
             }
         };
+        self.scope().set_calls.get_or_insert((rel, at));
         let number = self.scope().rels[rel].columns.len() - 1;
-        Ok(Some((Expr::Column(Column { level: 0, rel, column: number, ty }), rel)))
+        Ok((Expr::Column(Column { level: 0, rel, column: number, ty }), rel))
+    }
+
+    /// Whether an expression has a set-returning call of this select list in it.
+    pub(super) fn has_set_call(&self, expr: &Expr) -> bool {
+        let Some((rel, _)) = self.scopes.last().and_then(|s| s.set_calls) else { return false };
+        let mut found = false;
+        super::visit::walk(expr, 0, &mut |e, depth| {
+            found |= matches!(e, Expr::Column(c) if c.level == depth && c.rel == rel);
+        });
+        found
+    }
+
+    /// Refuses a set-returning call where it would have to run for some rows only.
+    pub(super) fn refuse_set_call(&self, expr: &Expr, message: &str) -> Result<()> {
+        if !self.has_set_call(expr) {
+            return Ok(());
+        }
+        let at = self.scopes.last().and_then(|s| s.set_calls).map_or(-1, |(_, at)| at);
+        Err(self
+            .unsupported(message, at)
+            .hint("You might be able to move the set-returning function into a LATERAL FROM item."))
     }
 }
 

@@ -229,6 +229,11 @@ impl<'a> Binder<'a, '_> {
                 let expr = self.aggregate(aggregate, found, args, call, &mentions)?;
                 Ok(Located { expr, at })
             }
+            Callee::Set(function) if self.place() == Place::Targets => {
+                self.only_for_aggregates(call)?;
+                let (expr, _) = self.set_call_in_targets(call, found, function, args, function.name)?;
+                Ok(Located { expr, at })
+            }
             Callee::Set(_) => Err(self.misplaced_set(call)),
             Callee::Window(function) => {
                 let message = format!("window function {} requires an OVER clause", function.name);
@@ -277,10 +282,6 @@ impl<'a> Binder<'a, '_> {
 
     fn misplaced_set(&self, call: &FuncCall) -> base::Error {
         match self.place() {
-            Place::Targets => self.unsupported(
-                "set-returning functions are supported only in FROM or as the only one of a select list, at its top",
-                call.location,
-            ),
             place => {
                 let message = format!("set-returning functions are not allowed in {}", place.name());
                 self.error(SqlState::FEATURE_NOT_SUPPORTED, message, call.location)
@@ -402,6 +403,9 @@ impl<'a> Binder<'a, '_> {
         if call.args.is_empty() && !call.agg_star && aggregate.args.is_empty() {
             let message = format!("{name}(*) must be used to call a parameterless aggregate function");
             return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
+        }
+        for arg in &args {
+            self.refuse_set_call(&arg.expr, "aggregate function calls cannot contain set-returning function calls")?;
         }
         if let Some(arg) = args.iter().find(|a| self.has_window_call(&a.expr)) {
             let message = "aggregate function calls cannot contain window function calls";

@@ -119,6 +119,8 @@ pub(super) struct Scope<'a> {
     pub(super) items: Vec<Item>,
     /// Aggregates that belong to this level.
     pub(super) aggs: Vec<AggCall>,
+    /// The rel of the set-returning calls in the select list, and where the first of them is.
+    pub(super) set_calls: Option<(usize, i32)>,
     /// Calls of GROUPING: which aggregate, and where its arguments are.
     pub(super) groupings: Vec<(usize, Vec<i32>)>,
     /// The WINDOW clause.
@@ -155,6 +157,7 @@ impl Scope<'_> {
             lateral_active: false,
             ctes: Vec::new(),
             recursive_ctes: false,
+            set_calls: None,
             groupings: Vec::new(),
             windows: &[],
             first_aggregate: -1,

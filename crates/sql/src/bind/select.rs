@@ -146,7 +146,6 @@ impl<'a> Binder<'a, '_> {
         place: Place,
     ) -> Result<Option<i32>> {
         let before = std::mem::replace(&mut self.scope().place, place);
-        let mut set_call: Option<(usize, i32)> = None;
         for node in list.iter().flatten() {
             let Node::ResTarget(target) = node else { continue };
             let Some(value) = &target.val else { continue };
@@ -159,12 +158,9 @@ impl<'a> Binder<'a, '_> {
             }
             let name = target.name.as_deref().map_or_else(|| figure_name(value), str::to_string);
             if place == Place::Targets
-                && let Some((expr, rel)) = self.function_in_targets(value, &name, set_call.map(|s| s.0))?
+                && let Some((expr, rel)) = self.function_in_targets(value, &name)?
             {
-                if set_call.is_none() {
-                    query.from.push(From::Rel(rel));
-                }
-                set_call = Some((rel, location(value)));
+                self.scope().set_calls = Some((rel, location(value)));
                 query.targets.push(Target { expr, name, junk: false });
                 at.push(location(value));
                 continue;
@@ -174,7 +170,9 @@ impl<'a> Binder<'a, '_> {
             query.targets.push(Target { expr: value.expr, name, junk: false });
         }
         self.scope().place = before;
-        Ok(set_call.map(|(_, at)| at))
+        let set_calls = self.scope().set_calls;
+        query.from.extend(set_calls.map(|(rel, _)| From::Rel(rel)));
+        Ok(set_calls.map(|(_, at)| at))
     }
 
     /// Targets that nothing gave a type are text.

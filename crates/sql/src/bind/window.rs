@@ -53,6 +53,9 @@ impl<'a> Binder<'a, '_> {
             let message = format!("OVER specified, but {name} is not a window function nor an aggregate function");
             return Err(self.error(SqlState::WRONG_OBJECT_TYPE, message, call.location));
         };
+        for arg in &args {
+            self.refuse_set_call(&arg.expr, "window function calls cannot contain set-returning function calls")?;
+        }
         let nested = args.iter().find(|a| self.has_window_call(&a.expr)).map(|a| a.at);
         let declared: Vec<Oid> = (0..args.len()).map(|i| super::resolve::Candidate::arg(&found, i)).collect();
         let (callee, ret, own_name) = match found.callee {

@@ -95,7 +95,7 @@ fn invalid(name: &str, value: &str) -> Error {
 }
 
 /// An encoding's name as PostgreSQL compares it: letters and digits only.
-fn encoding_name(written: &str) -> String {
+pub(super) fn encoding_name(written: &str) -> String {
     written.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect()
 }
 
@@ -719,7 +719,7 @@ fn is_custom_name(name: &str) -> bool {
 }
 
 /// Whether PostgreSQL has an encoding of this name (upper case, without hyphens and underscores).
-fn is_encoding(name: &str) -> bool {
+pub(super) fn is_encoding(name: &str) -> bool {
     const NAMES: [&str; 15] = [
         "BIG5",
         "EUCCN",

@@ -126,7 +126,8 @@ impl Writer<'_> {
 
     /// Window functions over one table.
     fn windowed(&mut self) -> String {
-        let table = self.any_table();
+        // Which of two equal rows goes with which result is free: there are none.
+        let table = format!("(SELECT DISTINCT i, j, n, x, b, d FROM {})", self.any_table());
         self.scope.push("e".to_owned());
         let mut list = vec![self.any_column()];
         for _ in 0..1 + self.below(3) {

@@ -4,6 +4,7 @@ use base::{Error, Result, SqlState};
 use rupg_sql::nodes::Node;
 
 use crate::session::block::{number_of, text_of};
+use crate::session::settings::{encoding_name, is_encoding};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Format {
@@ -40,9 +41,13 @@ impl Format {
             }
             given.push(name);
             let names = || match &option.arg {
-                Some(Node::List(list)) => list.iter().flatten().filter_map(text_of).collect(),
-                _ => Vec::new(),
+                Some(Node::List(list)) => Ok(list.iter().flatten().filter_map(text_of).collect()),
+                _ => Err(invalid(format!("argument to option \"{name}\" must be a list of column names"))
+                    .at_byte(sql, option.location)),
             };
+            if option.arg.is_none() && !matches!(name, "header" | "freeze") {
+                return Err(Error::new(SqlState::SYNTAX_ERROR, format!("{name} requires a parameter")));
+            }
             let text = || option.arg.as_ref().and_then(text_of).unwrap_or_default();
             match option.defname.as_deref().unwrap_or_default() {
                 "format" => match text().as_str() {
@@ -69,13 +74,20 @@ impl Format {
                 "quote" => quote = Some(text()),
                 "escape" => escape = Some(text()),
                 "force_quote" if matches!(option.arg, Some(Node::A_Star(_))) => force_quote_all = true,
-                "force_quote" => force_quote = names(),
-                "force_not_null" => force_not_null = names(),
-                "force_null" => force_null = names(),
+                "force_quote" => force_quote = names()?,
+                "force_not_null" => force_not_null = names()?,
+                "force_null" => force_null = names()?,
                 // Rows are visible to nobody else before commit whatever this says.
-                "freeze" => {}
-                "encoding" if text().eq_ignore_ascii_case("utf8") || text().eq_ignore_ascii_case("utf-8") => {}
-                "encoding" => return Err(Error::unsupported("COPY in this encoding is not supported")),
+                "freeze" => check_boolean(option.arg.as_ref(), "freeze")?,
+                "encoding" => match encoding_name(&text()).as_str() {
+                    // What is not converted is UTF-8 all the same.
+                    "UTF8" | "UNICODE" | "SQLASCII" => {}
+                    encoding if !is_encoding(encoding) => {
+                        let message = "argument to option \"encoding\" must be a valid encoding name";
+                        return Err(invalid(message.to_owned()).at_byte(sql, option.location));
+                    }
+                    _ => return Err(Error::unsupported("COPY in this encoding is not supported")),
+                },
                 other => {
                     let message = format!("option \"{other}\" not recognized");
                     return Err(Error::new(SqlState::SYNTAX_ERROR, message).at_byte(sql, option.location));
@@ -87,6 +99,9 @@ impl Format {
                 if given {
                     return Err(Error::new(SqlState::SYNTAX_ERROR, format!("cannot specify {name} in BINARY mode")));
                 }
+            }
+            if header {
+                return Err(Error::unsupported("cannot specify HEADER in BINARY mode"));
             }
         }
         let byte = |text: Option<String>, default: u8, what: &str| match text {
@@ -102,28 +117,38 @@ impl Format {
             (!force_null.is_empty(), "force null"),
         ];
         let delimiter = byte(delimiter, if csv { b',' } else { b'\t' }, "delimiter")?;
-        let invalid = |message: String| Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
         if matches!(delimiter, b'\n' | b'\r') {
-            return invalid("COPY delimiter cannot be newline or carriage return".to_owned());
+            return Err(invalid("COPY delimiter cannot be newline or carriage return".to_owned()));
         }
         if null.as_deref().is_some_and(|text| text.contains(['\n', '\r'])) {
-            return invalid("COPY null representation cannot use newline or carriage return".to_owned());
+            return Err(invalid("COPY null representation cannot use newline or carriage return".to_owned()));
         }
         if !csv
             && !binary
             && (delimiter.is_ascii_lowercase() || delimiter.is_ascii_digit() || b"\\.".contains(&delimiter))
         {
-            return invalid(format!("COPY delimiter cannot be \"{}\"", delimiter as char));
+            return Err(invalid(format!("COPY delimiter cannot be \"{}\"", delimiter as char)));
         }
         if let (false, Some((_, what))) = (csv, for_csv_only.iter().find(|(given, _)| *given)) {
             return Err(Error::unsupported(format!("COPY {what} available only in CSV mode")));
         }
         let quote = byte(quote, b'"', "quote")?;
         if csv && quote == delimiter {
-            return invalid("COPY delimiter and quote must be different".to_owned());
+            return Err(invalid("COPY delimiter and quote must be different".to_owned()));
         }
         if null.as_deref().is_some_and(|text| text.as_bytes().contains(&delimiter)) {
             return Err(Error::unsupported("COPY delimiter must not appear in the NULL specification"));
+        }
+        if csv && null.as_deref().is_some_and(|text| text.as_bytes().contains(&quote)) {
+            return Err(Error::unsupported("CSV quote character must not appear in the NULL specification"));
+        }
+        if is_from && (force_quote_all || !force_quote.is_empty()) {
+            return Err(Error::unsupported("COPY force quote only available using COPY TO"));
+        }
+        for (given, what) in [(!force_not_null.is_empty(), "force not null"), (!force_null.is_empty(), "force null")] {
+            if given && !is_from {
+                return Err(Error::unsupported(format!("COPY {what} only available using COPY FROM")));
+            }
         }
         Ok(Format {
             binary,
@@ -140,6 +165,17 @@ impl Format {
             force_null,
         })
     }
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
+}
+
+fn check_boolean(arg: Option<&Node>, name: &str) -> Result<()> {
+    let Some(arg) = arg else { return Ok(()) };
+    let word = text_of(arg).unwrap_or_default().to_ascii_lowercase();
+    let known = matches!(number_of(arg), Some(0 | 1)) || matches!(&*word, "true" | "on" | "false" | "off");
+    if known { Ok(()) } else { Err(Error::new(SqlState::SYNTAX_ERROR, format!("{name} requires a Boolean value"))) }
 }
 
 /// `HEADER` with its word: whether there is a header, and whether it must match.

@@ -8,8 +8,9 @@ use engine_api::{TableKind, Wait};
 use rupg_sql::nodes::CopyStmt;
 use types::Datum;
 
+use super::condition::Condition;
 use super::format::Format;
-use super::{LINE_BYTES_MAX, ROWS_PER_TURN, binary, columns_of, names, without_position};
+use super::{LINE_BYTES_MAX, ROWS_PER_TURN, binary, check_forced, columns_of, names, without_position};
 use crate::ddl;
 use crate::exec::Execution;
 use crate::ir::Ty;
@@ -42,6 +43,8 @@ pub(super) async fn copy_from(
         return Err(read_only_error("COPY FROM"));
     }
     let columns = columns_of(&table, stmt)?;
+    check_forced("FORCE_NOT_NULL", &format.force_not_null, &table, &columns)?;
+    check_forced("FORCE_NULL", &format.force_null, &table, &columns)?;
     let mut insert = format!(
         "INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES (",
         ddl::qualified_name(session, &table),
@@ -55,6 +58,10 @@ pub(super) async fn copy_from(
         insert = format!("INSERT INTO {} DEFAULT VALUES", ddl::qualified_name(session, &table));
     }
     let types: Vec<_> = columns.iter().map(|&c| table.columns[c].type_oid).collect();
+    let condition = match &stmt.whereClause {
+        Some(clause) => Some(Condition::bind(session, clause, &table, &columns, sql)?),
+        None => None,
+    };
     let mut parsed = parse::parse(&insert)?;
     let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
     let statement = Arc::new(session.bind_query(&node, &insert, &types, 0, true)?);
@@ -64,6 +71,7 @@ pub(super) async fn copy_from(
     out.flush().await?;
     let mut loader = Loader {
         execution: Execution::new(Arc::clone(&query.plan), Vec::new()),
+        condition,
         tys: columns.iter().map(|&c| Ty { oid: table.columns[c].type_oid, typmod: table.columns[c].typmod }).collect(),
         names: columns.iter().map(|&c| table.columns[c].name.clone()).collect(),
         table: table.name.clone(),
@@ -97,6 +105,8 @@ pub(super) async fn copy_from(
 /// Turns bytes into rows.
 pub(super) struct Loader {
     pub(super) execution: Execution,
+    /// WHERE
+    condition: Option<Condition>,
     pub(super) tys: Vec<Ty>,
     pub(super) names: Vec<String>,
     pub(super) table: String,
@@ -216,6 +226,11 @@ impl Loader {
 
     /// Stores one row.
     async fn insert(&mut self, session: &mut Session, params: Vec<Datum>) -> Result<()> {
+        if let Some(condition) = &mut self.condition
+            && !condition.holds(session, &params).await?
+        {
+            return Ok(());
+        }
         self.execution.reset(params);
         session.drive_into(&mut self.execution, &mut NoRows).await?;
         self.rows += 1;

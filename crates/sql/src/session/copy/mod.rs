@@ -5,6 +5,7 @@
 //! constraints and foreign keys are those of any INSERT.
 
 mod binary;
+mod condition;
 mod fields;
 mod format;
 mod from;
@@ -30,9 +31,6 @@ pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out:
         return Err(Error::unsupported("COPY to or from a file on the server is not supported")
             .hint("Use COPY FROM STDIN or COPY TO STDOUT; psql's \\copy does."));
     }
-    if stmt.whereClause.is_some() {
-        return Err(Error::unsupported("COPY FROM with WHERE is not supported"));
-    }
     let format = Format::parse(&stmt.options, stmt.is_from, sql)?;
     session.ensure_transaction()?;
     if stmt.is_from {
@@ -45,17 +43,18 @@ pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out:
 /// The columns a COPY is about: those named, or all.
 fn columns_of(table: &TableDesc, stmt: &CopyStmt) -> Result<Vec<usize>> {
     if stmt.attlist.is_empty() {
-        return Ok(table.live_columns().map(|c| c.number as usize - 1).collect());
+        let stored = table.live_columns().filter(|c| c.generated.is_none());
+        return Ok(stored.map(|c| c.number as usize - 1).collect());
     }
     let mut columns = Vec::new();
     for node in stmt.attlist.iter().flatten() {
         let name = text_of(node).unwrap_or_default();
-        let column = table.column(&name).ok_or_else(|| {
-            Error::new(
-                SqlState::UNDEFINED_COLUMN,
-                format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
-            )
-        })?;
+        let column = table.column(&name).ok_or_else(|| no_column(&name, table))?;
+        if column.generated.is_some() {
+            let message = format!("column \"{name}\" is a generated column");
+            return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
+                .detail("Generated columns cannot be used in COPY."));
+        }
         let at = column.number as usize - 1;
         if columns.contains(&at) {
             return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
@@ -67,6 +66,23 @@ fn columns_of(table: &TableDesc, stmt: &CopyStmt) -> Result<Vec<usize>> {
 
 fn names(table: &TableDesc, columns: &[usize]) -> String {
     columns.iter().map(|&c| quote_name(&table.columns[c].name)).collect::<Vec<_>>().join(", ")
+}
+
+/// The columns that an option names must be among those that are copied.
+fn check_forced(option: &str, named: &[String], table: &TableDesc, columns: &[usize]) -> Result<()> {
+    for name in named {
+        let column = table.column(name).ok_or_else(|| no_column(name, table))?;
+        if !columns.contains(&(column.number as usize - 1)) {
+            let message = format!("{option} column \"{name}\" not referenced by COPY");
+            return Err(Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
+        }
+    }
+    Ok(())
+}
+
+fn no_column(name: &str, table: &TableDesc) -> Error {
+    let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+    Error::new(SqlState::UNDEFINED_COLUMN, message)
 }
 
 /// COPY's errors about its table point nowhere.

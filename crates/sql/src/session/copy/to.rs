@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
 use engine_api::TableKind;
-use rupg_sql::nodes::CopyStmt;
+use rupg_sql::nodes::{CopyStmt, Node};
 use types::{Datum, OutputSettings};
 
 use super::format::Format;
-use super::{binary, columns_of, names, without_position};
+use super::{binary, check_forced, columns_of, names, without_position};
 use crate::ddl;
 use crate::exec::{Execution, OutputRow, Progress, RowSink};
 use crate::parse;
@@ -22,6 +22,9 @@ pub(super) async fn copy_to(
     format: Format,
     out: &mut dyn Output,
 ) -> Result<String> {
+    if let Some(node) = &stmt.query {
+        check_query(node)?;
+    }
     let statement = match &stmt.query {
         Some(node) => Arc::new(session.bind_query(node, sql, &[], 0, false)?),
         None => {
@@ -36,6 +39,7 @@ pub(super) async fn copy_to(
                 return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).hint(hint));
             }
             let columns = columns_of(&table, stmt)?;
+            check_forced("FORCE_QUOTE", &format.force_quote, &table, &columns)?;
             let select = format!("SELECT {} FROM {}", names(&table, &columns), ddl::qualified_name(session, &table));
             let mut parsed = parse::parse(&select)?;
             let node = parsed.pop().ok_or_else(|| Error::internal("no SELECT of our own"))?.node;
@@ -86,6 +90,20 @@ pub(super) async fn copy_to(
     out.copy_done();
     session.end_query(out);
     Ok(format!("COPY {rows}"))
+}
+
+/// What cannot be copied.
+fn check_query(node: &Node) -> Result<()> {
+    let returns = match node {
+        Node::SelectStmt(select) if select.intoClause.is_some() => {
+            return Err(Error::unsupported("COPY (SELECT INTO) is not supported"));
+        }
+        Node::InsertStmt(insert) => insert.returningClause.is_some(),
+        Node::UpdateStmt(update) => update.returningClause.is_some(),
+        Node::DeleteStmt(delete) => delete.returningClause.is_some(),
+        _ => true,
+    };
+    if returns { Ok(()) } else { Err(Error::unsupported("COPY query must have a RETURNING clause")) }
 }
 
 /// Bytes of COPY TO that are collected before they are handed to the connection.
