@@ -24,6 +24,15 @@ pub trait Engine: Send + Sync + 'static {
     /// Starts a transaction. It takes no view and no id before its first command.
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn>;
 
+    /// The prepared transactions, in the order of their names.
+    fn prepared(&self) -> Vec<PreparedTransaction>;
+
+    /// Ends a prepared transaction.
+    ///
+    /// # Errors
+    /// 42704 if there is none of this name; 53100.
+    fn finish_prepared(&self, name: &str, commits: bool) -> Result<Step<CommitOutcome>>;
+
     /// The advisory locks of a session; dropping them gives all back.
     ///
     /// # Errors
@@ -283,6 +292,24 @@ impl std::fmt::Debug for KeptView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(pub u64);
 
+/// A transaction between the phases of its commit.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PreparedTransaction {
+    /// Its name (`gid`).
+    pub name: String,
+    /// The role that prepared it.
+    pub owner: String,
+    /// The database it belongs to.
+    pub database: Oid,
+    /// When it was prepared, in microseconds since 2000-01-01 00:00 UTC.
+    pub prepared_at: i64,
+    /// Its id, for listing; set by the engine.
+    pub txn: u64,
+}
+
+/// The most prepared transactions there may be at a time (`max_prepared_transactions`).
+pub const PREPARED_MAX: usize = 256;
+
 /// What a commit answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitOutcome {
@@ -429,6 +456,13 @@ pub trait Txn: Send {
     /// # Errors
     /// 53100 if the log's disk is full, 40001; the transaction is then rolled back.
     fn commit(&mut self, durability: Durability) -> Result<Step<CommitOutcome>>;
+
+    /// The first phase of a commit in two: on `Ready` the transaction is over for the caller, and its locks and writes are the
+    /// engine's, restarts included, until [`Engine::finish_prepared`].
+    ///
+    /// # Errors
+    /// 42710 if the name is in use; 53200 if there are too many; 0A000 with changed definitions; as for [`Txn::commit`].
+    fn prepare(&mut self, as_what: &PreparedTransaction) -> Result<Step<CommitOutcome>>;
 
     /// Rolls back. Never fails.
     fn rollback(&mut self);

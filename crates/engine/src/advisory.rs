@@ -177,6 +177,16 @@ const TABLE_MODES: [TableLockMode; 8] = [
 const ROW_MODES: [RowLockMode; 4] =
     [RowLockMode::KeyShare, RowLockMode::Share, RowLockMode::NoKeyUpdate, RowLockMode::Update];
 
+/// The modes of tables in a mask.
+pub(crate) fn table_modes(bits: u8) -> impl Iterator<Item = TableLockMode> {
+    TABLE_MODES.into_iter().enumerate().filter(move |(bit, _)| bits & (1 << bit) != 0).map(|(_, mode)| mode)
+}
+
+/// The modes of rows in a mask.
+pub(crate) fn row_modes(bits: u8) -> impl Iterator<Item = RowLockMode> {
+    ROW_MODES.into_iter().enumerate().filter(move |(bit, _)| bits & (1 << bit) != 0).map(|(_, mode)| mode)
+}
+
 /// See [`engine_api::Engine::locks`]. A row that is waited for shows as on PostgreSQL: the first in the line holds the row's
 /// place and waits for the end of the holder's transaction, the others wait for the place.
 pub(crate) fn list(shard: &Shard) -> Vec<LockRow> {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, LayoutId, Oid, Result, SqlState, TxnId};
+use base::{Error, LayoutId, Oid, Result, SqlState, Timestamp, TxnId};
 use engine_api::{
     AclItem, Catalog, CatalogObject, DatabaseDesc, IndexDesc, Membership, Privileges, PrivilegesDesc, RoleDesc,
     SchemaDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
@@ -110,7 +110,7 @@ impl Build {
             let mut key = Vec::new();
             let has_null = shape.key(&self.index, version.layout, version.tuple, &mut key) || key.is_empty();
             let taken = |entered| matches!(entered, Some(unique::Entered::Duplicate(_)));
-            if !has_null && taken(unique::conflict(shape, rows, &self.index, &key, row, own)) {
+            if !has_null && taken(unique::conflict(shape, rows, &self.index, &key, row, own, &mut Timestamp(0))) {
                 return Err(CannotEnter::Duplicate(version.layout, version.tuple.to_vec()));
             }
         }

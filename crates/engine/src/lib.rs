@@ -21,6 +21,7 @@ mod commit;
 mod figures;
 mod gate;
 mod locks;
+mod prepared;
 mod reads;
 mod record;
 mod recovery;

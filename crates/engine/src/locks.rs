@@ -32,7 +32,7 @@ pub(crate) fn wakeup() -> (Wait, Arc<dyn Wakeup>) {
     (Wait::on(&cell), wake)
 }
 
-fn row_mode(mode: RowLockMode) -> mvcc::RowLockMode {
+pub(crate) fn row_mode(mode: RowLockMode) -> mvcc::RowLockMode {
     match mode {
         RowLockMode::KeyShare => mvcc::RowLockMode::KeyShare,
         RowLockMode::Share => mvcc::RowLockMode::Share,
@@ -41,7 +41,7 @@ fn row_mode(mode: RowLockMode) -> mvcc::RowLockMode {
     }
 }
 
-fn table_mode(mode: TableLockMode) -> mvcc::TableLockMode {
+pub(crate) fn table_mode(mode: TableLockMode) -> mvcc::TableLockMode {
     use TableLockMode as M;
     match mode {
         M::AccessShare => mvcc::TableLockMode::AccessShare,

@@ -19,6 +19,7 @@ use mvcc::index::{self, Direction, EntryBatch, OrderedIndex as _};
 use mvcc::{Memory, pin};
 use rustc_hash::FxHashMap;
 
+use crate::record::StorageId;
 use crate::scan::bytes;
 use crate::storage::{IndexStore, TableHandle, TableStore};
 
@@ -285,6 +286,97 @@ impl ReadSet {
         }
         Ok(())
     }
+
+    /// Whether one of these writes lies in what was read.
+    pub fn is_touched<'a>(&self, writes: impl Iterator<Item = (&'a Arc<mvcc::Table>, RowId)>) -> bool {
+        writes.into_iter().any(|(table, row)| {
+            self.tables.iter().enumerate().filter(|(_, known)| Arc::ptr_eq(&known.store.rows, table)).any(
+                |(number, known)| {
+                    let number = number as u16;
+                    let mut ranges = self.ranges.iter().filter(|range| range.table == number);
+                    known.whole.is_some()
+                        || self.rows.contains_key(&(number, row))
+                        || ranges.any(|range| is_in_span(&known.store, row, &range.span))
+                },
+            )
+        })
+    }
+}
+
+/// A read set in the log.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Written {
+    tables: Vec<WrittenTable>,
+}
+
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+struct WrittenTable {
+    oid: u32,
+    generation: u32,
+    whole: bool,
+    rows: Vec<u64>,
+    below: Vec<u64>,
+    keys: Vec<WrittenKeys>,
+}
+
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+struct WrittenKeys {
+    index: u32,
+    lower: Bound<Vec<u8>>,
+    upper: Bound<Vec<u8>>,
+}
+
+impl ReadSet {
+    /// As it is written to the log.
+    pub fn written(&self) -> Written {
+        let tables = self.tables.iter().enumerate().map(|(number, known)| {
+            let number = number as u16;
+            let mut written = WrittenTable {
+                oid: known.store.id.table.0,
+                generation: known.store.id.generation,
+                whole: known.whole.is_some(),
+                rows: self.rows.keys().filter(|(table, _)| *table == number).map(|(_, row)| row.0).collect(),
+                below: Vec::new(),
+                keys: Vec::new(),
+            };
+            written.rows.sort_unstable();
+            for range in self.ranges.iter().filter(|range| range.table == number) {
+                match &range.span {
+                    Span::Rows { below } => written.below.push(below.0),
+                    Span::Keys { index, lower, upper } => written.keys.push(WrittenKeys {
+                        index: index.desc.oid.0,
+                        lower: lower.clone(),
+                        upper: upper.clone(),
+                    }),
+                }
+            }
+            written
+        });
+        Written { tables: tables.collect() }
+    }
+
+    /// Adds what the log says. Tables and indexes that are gone are passed over: they were read in a part that was rolled
+    /// back.
+    pub fn read(&mut self, written: Written, find: impl Fn(StorageId) -> Option<Arc<TableStore>>) {
+        let as_of = Timestamp(0);
+        for table in written.tables {
+            let id = StorageId { table: base::Oid(table.oid), generation: table.generation };
+            let Some(store) = find(id) else { continue };
+            table.rows.iter().for_each(|row| self.add_row(&store, RowId(*row), as_of));
+            for below in table.below {
+                self.add_range(&store, Span::Rows { below: RowId(below) }, as_of);
+            }
+            let definition = store.upkeep.current();
+            for WrittenKeys { index, lower, upper } in table.keys {
+                let known = definition.indexes.iter().find(|known| known.desc.oid.0 == index);
+                let span = known.map_or(Span::ALL, |index| Span::Keys { index: Arc::clone(index), lower, upper });
+                self.add_range(&store, span, as_of);
+            }
+            if table.whole {
+                self.add_range(&store, Span::ALL, as_of);
+            }
+        }
+    }
 }
 
 impl Drop for ReadSet {
@@ -376,6 +468,25 @@ fn check_keys(
         cursor.resume = last;
     }
     Ok(false)
+}
+
+/// Whether a version of a row has, or had, a key in a range.
+fn is_in_span(store: &Arc<TableStore>, row: RowId, span: &Span) -> bool {
+    match span {
+        Span::Rows { below } => row < *below,
+        Span::Keys { index, .. } if !is_kept_up(store, index) => true,
+        Span::Keys { index, lower, upper } => {
+            let range = index::KeyRange::bounds(bytes(lower), bytes(upper));
+            let guard = pin();
+            let shape = &store.upkeep.current().shape;
+            let mut key = Vec::new();
+            store.rows.versions(row, &guard).iter().any(|(layout, tuple)| {
+                key.clear();
+                shape.key(index, *layout, tuple, &mut key);
+                !key.is_empty() && range.contains(&key)
+            })
+        }
+    }
 }
 
 impl TableHandle {

@@ -30,6 +30,8 @@ pub enum Op<'a> {
     DropObject { oid: Oid },
     /// The operations of this record from this byte on do not count: they were sent ahead and then rolled back.
     UndoTo { offset: u64 },
+    /// What a prepared transaction is beside its changes, as JSON.
+    Prepared { json: &'a [u8] },
 }
 
 /// How a tuple differs from its predecessor.
@@ -56,6 +58,7 @@ const DELETE: u8 = 4;
 const PUT_OBJECT: u8 = 5;
 const DROP_OBJECT: u8 = 6;
 const UNDO_TO: u8 = 7;
+const PREPARED: u8 = 8;
 
 /// Runs closer than this are logged as one: a run costs two bytes of lengths.
 const RUN_GAP_MIN: usize = 3;
@@ -174,6 +177,12 @@ pub fn undo_to(out: &mut Vec<u8>, offset: u64) {
     put(out, offset);
 }
 
+/// Appends what a prepared transaction is.
+pub fn prepared(out: &mut Vec<u8>, json: &[u8]) {
+    out.push(PREPARED);
+    put_bytes(out, json);
+}
+
 /// Decodes the operations of a payload in order.
 #[derive(Debug)]
 pub struct Ops<'a>(&'a [u8]);
@@ -246,6 +255,7 @@ impl<'a> Ops<'a> {
             }
             PUT_OBJECT => Ok(Op::PutObject { json: self.bytes()? }),
             DROP_OBJECT => Ok(Op::DropObject { oid: Oid(self.small()?) }),
+            PREPARED => Ok(Op::Prepared { json: self.bytes()? }),
             UNDO_TO => Ok(Op::UndoTo { offset: self.number()? }),
             _ => Err(Malformed("unknown operation")),
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use base::{LayoutId, Oid, RowId, Timestamp};
+use base::{Oid, RowId, Timestamp, TxnId};
 use engine_api::{Catalog, CatalogObject, IndexCompiler, PrivilegesDesc, TableDesc, oids};
 use env::World;
 use mvcc::index::OrderedIndex as _;
@@ -18,15 +18,12 @@ use rustc_hash::FxHashMap;
 
 use crate::catalog;
 use crate::gate::Gates;
+use crate::prepared::{Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
 use crate::sequence::Sequences;
 use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
 use crate::storage::{TableStore, storage_id};
 use crate::unique::Stripes;
-
-/// What one transaction made of its rows: a row may be written more than once under one timestamp, and only its last state
-/// is loaded (`None`: deleted).
-type Rows = BTreeMap<(StorageId, RowId), Option<(LayoutId, Vec<u8>)>>;
 
 /// The shard while its log is read.
 struct Replay {
@@ -35,17 +32,31 @@ struct Replay {
     tables: BTreeMap<StorageId, Arc<TableStore>>,
     sequences: Sequences,
     next_oid: u32,
+    /// Payloads of prepared transactions that are not ended.
+    prepared: BTreeMap<TxnId, Vec<u8>>,
 }
 
 impl Replay {
     fn record(&mut self, record: Record<'_>) -> Result<(), String> {
         match record.kind {
             RecordKind::Commit => {
-                let mut rows = Rows::default();
-                for op in live_ops(record.payload)? {
-                    self.op(op, &mut rows)?;
-                }
+                let rows = self.rows_of(record.payload)?;
                 self.load(rows, record.ts);
+                Ok(())
+            }
+            RecordKind::Prepare => {
+                self.prepared.insert(record.txn, record.payload.to_vec());
+                Ok(())
+            }
+            RecordKind::CommitPrepared => {
+                let missing = || format!("transaction {} is committed and was not prepared", record.txn);
+                let payload = self.prepared.remove(&record.txn).ok_or_else(missing)?;
+                let rows = self.rows_of(&payload)?;
+                self.load(rows, record.ts);
+                Ok(())
+            }
+            RecordKind::RollbackPrepared => {
+                self.prepared.remove(&record.txn);
                 Ok(())
             }
             RecordKind::Sequence => {
@@ -55,8 +66,33 @@ impl Replay {
                 Ok(())
             }
             RecordKind::Noop | RecordKind::Message => Ok(()),
-            kind => Err(format!("records of kind {kind:?} are not known to this version")),
+            RecordKind::Chunk => Err("a chunk where a record must be".to_string()),
         }
+    }
+
+    /// What the operations of a payload make of rows; definitions are changed at once.
+    fn rows_of(&mut self, payload: &[u8]) -> Result<Rows, String> {
+        let mut rows = Rows::default();
+        for op in live_ops(payload)? {
+            self.op(op, &mut rows)?;
+        }
+        Ok(rows)
+    }
+
+    /// Begins to bring back what is prepared.
+    fn restore(&mut self) -> Result<Vec<Restoring>, String> {
+        let mut restoring = Vec::new();
+        for (id, payload) in std::mem::take(&mut self.prepared) {
+            let ops = live_ops(&payload)?;
+            let state = ops.iter().find_map(|op| match op {
+                Op::Prepared { json } => Some(*json),
+                _ => None,
+            });
+            let json = state.ok_or("a prepared transaction does not say what it is")?;
+            let rows = self.rows_of(&payload)?;
+            restoring.push(Restoring::begin(&self.store, &self.tables, id, json, rows)?);
+        }
+        Ok(restoring)
     }
 
     fn rows(&self, storage: StorageId) -> Result<&Arc<TableStore>, String> {
@@ -98,7 +134,7 @@ impl Replay {
                 self.catalog.remove(oid);
                 self.tables.retain(|id, _| id.table != oid);
             }
-            Op::UndoTo { .. } => {}
+            Op::UndoTo { .. } | Op::Prepared { .. } => {}
         }
         Ok(())
     }
@@ -176,14 +212,16 @@ pub(crate) fn open(
         tables: BTreeMap::new(),
         sequences: Sequences::default(),
         next_oid: oids::FIRST_USER.0,
+        prepared: BTreeMap::new(),
     };
     let (log, replayed) = Log::open(world, driver, base::Lsn(0), &mut |record| replay.record(record), on_failure)?;
+    replay.store.start_ids_after(replayed.last_txn);
+    let restoring = replay.restore().map_err(DriverError::Corrupt)?;
     let compiler = options.compiler;
     replay.forget_temporary();
     let Replay { store, catalog, mut tables, sequences, next_oid, .. } = replay;
     store.advance_horizon(replayed.last_ts);
     store.raise_durable(replayed.last_ts);
-    store.start_ids_after(replayed.last_txn);
     for rows in tables.values_mut() {
         let alone = Arc::get_mut(rows);
         base::invariant!(alone.is_some(), "nobody has a table open while its log is read");
@@ -202,6 +240,7 @@ pub(crate) fn open(
         catalog_ts: AtomicU64::new(replayed.last_ts.0),
         tables: RwLock::new(tables.into_iter().collect::<FxHashMap<_, _>>()),
         stripes: Stripes::new(),
+        prepared: Mutex::default(),
         serial: Mutex::default(),
         sequences,
         new_sequences: Mutex::default(),
@@ -212,7 +251,11 @@ pub(crate) fn open(
         newest_commit: Mutex::new((replayed.last_ts, replayed.end)),
         awaited_commit: Mutex::new((replayed.last_ts, replayed.end)),
     };
-    Ok((Shard(Arc::new(inner)), replayed))
+    let shard = Shard(Arc::new(inner));
+    for prepared in restoring {
+        prepared.finish(&shard).map_err(DriverError::Corrupt)?;
+    }
+    Ok((shard, replayed))
 }
 
 /// Gives a table its shape and its indexes their entries.

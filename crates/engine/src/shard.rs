@@ -1,12 +1,13 @@
 //! The shard: what its transactions share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{Error, Lsn, Oid, Result, SqlState, Timestamp};
 use engine_api::{
-    AdvisoryLocks, Catalog, Engine, IndexCompiler, LockRow, MemoryUse, SequenceDesc, SequenceState, TableDesc, Txn,
-    TxnOptions,
+    AdvisoryLocks, Catalog, CommitOutcome, Engine, IndexCompiler, LockRow, MemoryUse, PreparedTransaction,
+    SequenceDesc, SequenceState, Step, TableDesc, Txn, TxnOptions,
 };
 use env::World;
 use mvcc::Store;
@@ -18,6 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::advisory;
 use crate::commit::Serial;
 use crate::gate::Gates;
+use crate::prepared::{self, Prepared};
 use crate::record::StorageId;
 use crate::recovery;
 use crate::sequence::Sequences;
@@ -95,6 +97,8 @@ pub(crate) struct Inner {
     pub catalog_ts: AtomicU64,
     pub tables: RwLock<FxHashMap<StorageId, Arc<TableStore>>>,
     pub stripes: Stripes,
+    /// Transactions between the phases of their commit, by name. Taken before `serial`.
+    pub prepared: Mutex<BTreeMap<String, Prepared>>,
     /// Where SERIALIZABLE writers commit, one at a time.
     pub serial: Mutex<Serial>,
     pub sequences: Sequences,
@@ -217,6 +221,14 @@ impl Engine for Shard {
 
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn> {
         Box::new(Transaction::new(self.clone(), options))
+    }
+
+    fn prepared(&self) -> Vec<PreparedTransaction> {
+        self.0.prepared.lock().values().map(Prepared::described).collect()
+    }
+
+    fn finish_prepared(&self, name: &str, commits: bool) -> Result<Step<CommitOutcome>> {
+        prepared::finish(self, name, commits)
     }
 
     fn advisory_locks(&self, session: u32) -> Result<Box<dyn AdvisoryLocks>> {

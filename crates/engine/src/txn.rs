@@ -10,8 +10,8 @@ use std::sync::Arc;
 use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId};
 use engine_api::{
     Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView,
-    RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode, TableRef, Txn, TxnOptions,
-    WaitPolicy,
+    PreparedTransaction, RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode,
+    TableRef, Txn, TxnOptions, WaitPolicy,
 };
 use mvcc::index::{OrderedIndex as _, Rows};
 use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin};
@@ -25,7 +25,7 @@ use crate::reads::{ReadSet, Span};
 use crate::shard::Shard;
 use crate::storage::{IndexStore, TableHandle, storage_id};
 use crate::unique::{self, Entered};
-use crate::{commit, record, scan};
+use crate::{commit, prepared, record, scan};
 
 /// Writes that are undone in one part: less than a millisecond of work.
 const UNDO_AT_ONCE: usize = 512;
@@ -63,6 +63,8 @@ pub(crate) struct Transaction {
     pub reads: Option<Arc<Mutex<ReadSet>>>,
     /// How far the look at `reads` before the commit has come.
     pub look: Look,
+    /// The record says that the transaction is prepared.
+    pub is_sealed: bool,
     marks: Vec<Mark>,
     scratch: Vec<u8>,
     /// Keys before and after a change, while it is entered.
@@ -97,6 +99,7 @@ impl Transaction {
             options,
             reads,
             look: Look::default(),
+            is_sealed: false,
             core: None,
             token: None,
             held: None,
@@ -237,6 +240,7 @@ impl Transaction {
             let own = core.id();
             let key = &mut self.keys.1;
             let mut entered = Entries::new();
+            let mut free = Timestamp(0);
             let mut blocked = None;
             let mut refused = None;
             for at in arbiter_first.into_iter().chain((0..handle.indexes.len()).filter(|at| Some(*at) != arbiter_first))
@@ -250,7 +254,7 @@ impl Transaction {
                         break;
                     }
                 };
-                match unique::enter(&self.shard.0.stripes, handle, index, key, has_null, row, own) {
+                match unique::enter(&self.shard.0.stripes, handle, index, key, has_null, row, own, &mut free) {
                     Entered::Done(_) => entered.push(at),
                     other => {
                         blocked = Some((index, other));
@@ -264,6 +268,7 @@ impl Transaction {
                 return Err(error);
             }
             let Some((index, why)) = blocked else {
+                self.note(free);
                 record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
                 return Ok(Step::Ready(InsertOutcome::Inserted(row)));
             };
@@ -324,7 +329,9 @@ impl Transaction {
             Entered::Undecided { holder, row: other } => {
                 let wait = self.wait_for(holder, &handle.store.rows, other)?;
                 let own = self.core.as_ref().expect("a writer has started").id();
-                let again = unique::conflict(&handle.shape, &handle.store.rows, index, &self.keys.1, row, own);
+                let (shape, rows, mut free) = (&handle.shape, &handle.store.rows, Timestamp(0));
+                // Found free, it is entered anew, and what that rests on is noted then.
+                let again = unique::conflict(shape, rows, index, &self.keys.1, row, own, &mut free);
                 if again == Some(Entered::Undecided { holder, row: other }) {
                     return Ok(wait);
                 }
@@ -393,6 +400,7 @@ impl Transaction {
             let mark = core.mark();
             let (before, after) = &mut self.keys;
             let mut differs = false;
+            let mut free = Timestamp(0);
             let mut blocked = None;
             for index in handle.indexes.iter() {
                 before.clear();
@@ -407,7 +415,8 @@ impl Transaction {
                     break;
                 }
                 if look_first && index.desc.unique && !has_null && !after.is_empty() {
-                    let conflict = unique::conflict(&handle.shape, &handle.store.rows, index, after, row, own);
+                    let conflict =
+                        unique::conflict(&handle.shape, &handle.store.rows, index, after, row, own, &mut free);
                     blocked = conflict.map(|conflict| (index, conflict));
                 }
                 if blocked.is_some() {
@@ -428,7 +437,7 @@ impl Transaction {
                     if before == after {
                         continue;
                     }
-                    match unique::enter(&self.shard.0.stripes, handle, index, after, has_null, row, own) {
+                    match unique::enter(&self.shard.0.stripes, handle, index, after, has_null, row, own, &mut free) {
                         // An entry of an older version of this row with the same key stays if this fails.
                         Entered::Done(true) => entered.push(at),
                         Entered::Done(false) => {}
@@ -445,6 +454,7 @@ impl Transaction {
             }
             drop(guard);
             let Some((index, why)) = blocked else {
+                self.note(free);
                 record::update(&mut self.redo, handle.store.id, row, layout, old, tuple);
                 return Ok(Step::Ready(()));
             };
@@ -554,6 +564,15 @@ impl Transaction {
             inner.store.abort_with(core, || self.definitions.undo_to(inner, 0, 0));
         }
         self.end_view();
+    }
+
+    /// Ends the transaction for its session: what it wrote and locked, and what it has read, go to another place.
+    pub fn hand_over(&mut self) -> (Option<mvcc::Transaction>, Option<Arc<Mutex<ReadSet>>>) {
+        self.end_view();
+        self.marks.clear();
+        self.redo.clear();
+        self.redo_ahead = 0;
+        (self.core.take(), self.reads.take())
     }
 
     pub fn end_view(&mut self) {
@@ -838,6 +857,10 @@ impl Txn for Transaction {
 
     fn commit(&mut self, durability: Durability) -> Result<Step<CommitOutcome>> {
         commit::commit(self, durability)
+    }
+
+    fn prepare(&mut self, as_what: &PreparedTransaction) -> Result<Step<CommitOutcome>> {
+        prepared::prepare(self, as_what)
     }
 
     fn rollback(&mut self) {

@@ -1,6 +1,6 @@
 //! Entering keys into unique indexes (E4).
 
-use base::{Error, LayoutId, RowId, SqlState, TxnId};
+use base::{Error, LayoutId, RowId, SqlState, Timestamp, TxnId};
 use engine_api::Catalog;
 use mvcc::index::{KeyTooLong, OrderedIndex as _, Rows};
 use mvcc::{Guard, Newest, ReadVersion, Table, pin};
@@ -100,7 +100,8 @@ fn is_written(
     })
 }
 
-/// Looks for another row with a key.
+/// Looks for another row with a key. `free` is raised to the commits that an answer of none rests on: those that deleted rows
+/// with the key, or gave them another (rule R1).
 pub fn conflict(
     shape: &Shape,
     rows: &Table,
@@ -108,6 +109,7 @@ pub fn conflict(
     key: &[u8],
     row: RowId,
     own: TxnId,
+    free: &mut Timestamp,
 ) -> Option<Entered> {
     let mut candidates = Rows::new();
     index.tree.get(key, &mut candidates);
@@ -124,13 +126,14 @@ pub fn conflict(
                     return Some(Entered::Undecided { holder, row: other });
                 }
             }
-            Newest::Live(_) | Newest::Deleted(_) | Newest::Absent => {}
+            Newest::Live(ReadVersion { ts, .. }) | Newest::Deleted(ts) => *free = (*free).max(ts),
+            Newest::Absent => {}
         }
     }
     None
 }
 
-/// Makes the entry (key, row) of an index, unless it is unique and another row has the key.
+/// Makes the entry (key, row) of an index, unless it is unique and another row has the key; `free` as in [`conflict`].
 pub fn enter(
     stripes: &Stripes,
     handle: &TableHandle,
@@ -139,6 +142,7 @@ pub fn enter(
     has_null: bool,
     row: RowId,
     own: TxnId,
+    free: &mut Timestamp,
 ) -> Entered {
     if key.is_empty() {
         // The index does not have such rows.
@@ -148,7 +152,7 @@ pub fn enter(
         return insert(index, key, row);
     }
     let _stripe = stripes.of(index, key).lock();
-    match conflict(&handle.shape, &handle.store.rows, index, key, row, own) {
+    match conflict(&handle.shape, &handle.store.rows, index, key, row, own, free) {
         Some(conflict) => conflict,
         None => insert(index, key, row),
     }

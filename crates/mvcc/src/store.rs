@@ -384,6 +384,27 @@ impl Store {
         entries
     }
 
+    /// The transaction is prepared: it works for no session any more.
+    pub fn disown(&self, txn: &Transaction) {
+        txn.check(&self.shared);
+        self.shared.txns.disown(txn.id());
+    }
+
+    /// The rows that a transaction has locked, with the modes as bits. Rows that it has inserted are not among them.
+    pub fn row_locks(&self, txn: &Transaction) -> Vec<(Arc<Table>, RowId, u8)> {
+        let guard = pin();
+        let mut locks = Vec::new();
+        for entry in &txn.log {
+            if let Entry::RowLock { table, row, before: 0 } = *entry {
+                let table = txn.table_ref(table);
+                if let Some(header) = table.header(row, &guard) {
+                    locks.push((table.clone(), row, table.lock_of(row, header).held(txn.id())));
+                }
+            }
+        }
+        locks
+    }
+
     /// The session that a running transaction works for; 0 if none.
     pub fn session_of(&self, txn: TxnId) -> u32 {
         self.shared.txns.owner(txn)

@@ -360,6 +360,24 @@ impl Table {
         newer
     }
 
+    /// Recovery: inserts a row of a prepared transaction under the RowId it had. REQUIRES that nobody else has the table open,
+    /// that the row has no version, and [`Table::adopt`] after [`Table::settle`].
+    pub fn restore_insert(&self, txn: &Transaction, row: RowId, layout: LayoutId, tuple: &[u8], guard: &Guard) {
+        txn.check(&self.shared);
+        let header = self.directory.claim(row, &self.account, guard);
+        base::invariant!(header.head(guard).newest.is_none(), "row {row} of table {} is restored twice", self.oid);
+        lock_fresh(&header.lock, txn.id());
+        let version = PrivateVersion::undecided(txn.id(), CommandId(0), layout, Some(tuple));
+        // SAFETY: the word was just given to `txn`, before anybody could know the row.
+        unsafe { header.push(version, false, &self.account) };
+        self.account.count_rows(1);
+    }
+
+    /// Notes a row of [`Table::restore_insert`] in its transaction.
+    pub fn adopt(self: &Arc<Self>, txn: &mut Transaction, row: RowId) {
+        txn.note_insert(self, row);
+    }
+
     /// Raises the RowId counter to `next` (recovery: ids of rows that are gone are not used again).
     pub fn set_next_row_id(&self, next: RowId) {
         self.directory.raise(next);

@@ -103,6 +103,11 @@ impl Transaction {
         })
     }
 
+    /// The tables it has locked, with the modes as bits.
+    pub fn table_locks(&self) -> impl Iterator<Item = (Oid, u8)> + '_ {
+        self.table_locks.iter().map(|lock| (lock.oid, lock.modes))
+    }
+
     /// Whether a call of it stands in line.
     pub fn is_waiting(&self) -> bool {
         self.waiting.is_some()

@@ -136,6 +136,11 @@ impl TxnTable {
         if slot.id.load(Ordering::SeqCst) == txn.0 { owner } else { 0 }
     }
 
+    /// The transaction works for no session any more.
+    pub fn disown(&self, txn: TxnId) {
+        self.slot(txn).owner.store(0, Ordering::Relaxed);
+    }
+
     /// Takes a slot.
     pub fn begin(&self, owner: u32) -> Result<TxnId, TooManyTransactions> {
         let index = self.take_slot()?;

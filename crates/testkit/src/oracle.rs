@@ -84,6 +84,7 @@ const SETTINGS: &[&str] = &[
     "shared_buffers=32MB",
     "max_connections=200",
     "deadlock_timeout=100ms",
+    "max_prepared_transactions=256",
     "timezone=UTC",
     "log_timezone=UTC",
     "datestyle=ISO,MDY",

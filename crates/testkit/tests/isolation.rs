@@ -94,6 +94,11 @@ fn advisory() {
 }
 
 #[test]
+fn prepared() {
+    compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/prepared.txt"), level));
+}
+
+#[test]
 fn waits() {
     compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/waits.txt"), level));
 }

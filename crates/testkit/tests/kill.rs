@@ -21,6 +21,8 @@ const OPENING: u64 = 1000;
 struct Transfers {
     tried: BTreeSet<u64>,
     acknowledged: BTreeSet<u64>,
+    /// Prepared, and not ended.
+    prepared: BTreeSet<u64>,
 }
 
 #[test]
@@ -47,6 +49,7 @@ fn acknowledged_transfers_survive() {
         server = Nyala::start(&data, port);
         let (count, up_ms) = (all.acknowledged.len(), start.elapsed().as_millis());
         println!("round {round}: {} transfers acknowledged, up again in {up_ms} ms", count - before);
+        finish_prepared(&mut server.connect(), &mut all);
         verify(&mut server.connect(), &all, round);
     }
     assert!(all.acknowledged.len() > rounds as usize * CLIENTS as usize, "hardly any transfers");
@@ -80,6 +83,7 @@ fn load_and_kill(server: Nyala, lifetime: Duration, random: &mut Random, numbers
             let transfers = client.join().expect("a client ends when its connection does");
             all.tried.extend(transfers.tried);
             all.acknowledged.extend(transfers.acknowledged);
+            all.prepared.extend(transfers.prepared);
         }
     });
 }
@@ -90,18 +94,38 @@ fn client(mut connection: Connection, mut random: Random, numbers: &AtomicU64) -
     loop {
         let number = numbers.fetch_add(1, Ordering::Relaxed);
         done.tried.insert(number);
-        let reply = transfer(&mut connection, &mut random, number);
+        let prepares = random.below(4) == 0;
+        let reply = transfer(&mut connection, &mut random, number, prepares);
         if reply.status.is_none() {
             // An error before the end of the connection does not acknowledge anything; neither does COMMIT's tag without
             // ReadyForQuery, though it would be right to demand that the transfer is there.
             return done;
         }
         match reply.code() {
+            "00000" if prepares => {
+                // Some are left as they are, for the next start to find.
+                if random.below(20) == 0 && done.prepared.len() < 2 {
+                    done.prepared.insert(number);
+                    continue;
+                }
+                let commits = random.below(4) > 0;
+                let verb = if commits { "COMMIT" } else { "ROLLBACK" };
+                let reply = connection.query(&format!("{verb} PREPARED '{number}'"));
+                if reply.status.is_none() {
+                    return done;
+                }
+                assert_eq!(reply.code(), "00000", "transfer {number}: {reply}");
+                if commits {
+                    done.acknowledged.insert(number);
+                } else {
+                    done.tried.remove(&number);
+                }
+            }
             "00000" => {
                 done.acknowledged.insert(number);
             }
             // A deadlock, a serialization failure, an empty account.
-            "40P01" | "40001" | "23514" => {
+            "40P01" | "40001" | "23514" | "55P03" => {
                 connection.query("ROLLBACK");
             }
             _ => panic!("transfer {number}: {reply}"),
@@ -109,19 +133,42 @@ fn client(mut connection: Connection, mut random: Random, numbers: &AtomicU64) -
     }
 }
 
+/// Ends what is prepared: those with an even number are committed, the others rolled back. What was acknowledged as prepared
+/// is prepared still.
+fn finish_prepared(connection: &mut Connection, all: &mut Transfers) {
+    let prepared = connection.query("SELECT gid FROM pg_prepared_xacts ORDER BY gid");
+    assert_eq!(prepared.error(), None);
+    let names: BTreeSet<u64> = prepared.rows().map(|row| number(&row[0])).collect();
+    let lost: Vec<_> = all.prepared.difference(&names).collect();
+    assert!(lost.is_empty(), "prepared transfers are lost: {lost:?}");
+    for name in names {
+        assert!(all.tried.contains(&name), "transfer {name} is prepared and was never tried");
+        let commits = name % 2 == 0;
+        let verb = if commits { "COMMIT" } else { "ROLLBACK" };
+        assert_eq!(connection.query(&format!("{verb} PREPARED '{name}'")).error(), None);
+        if commits {
+            all.acknowledged.insert(name);
+        } else {
+            all.tried.remove(&name);
+        }
+    }
+    all.prepared.clear();
+}
+
 /// One transfer, as five messages or as one. The last answer, or the first that is an error.
-fn transfer(connection: &mut Connection, random: &mut Random, number: u64) -> Reply {
+fn transfer(connection: &mut Connection, random: &mut Random, number: u64, prepares: bool) -> Reply {
     let source = 1 + random.below(ACCOUNTS);
     let target = 1 + (source + random.below(ACCOUNTS - 1)) % ACCOUNTS;
     let amount = 1 + random.below(20);
     let statements = [
-        "BEGIN".to_owned(),
+        // Rows of a transaction that stays prepared are locked until the next start.
+        "BEGIN; SET LOCAL lock_timeout = 40".to_owned(),
         format!("UPDATE accounts SET balance = balance - {amount} WHERE id = {source}"),
         format!("UPDATE accounts SET balance = balance + {amount} WHERE id = {target}"),
         format!("INSERT INTO journal VALUES ({number}, {source}, {target}, {amount})"),
-        "COMMIT".to_owned(),
+        if prepares { format!("PREPARE TRANSACTION '{number}'") } else { "COMMIT".to_owned() },
     ];
-    if random.below(3) == 0 {
+    if !prepares && random.below(3) == 0 {
         return connection.query(&statements[1..4].join("; "));
     }
     let mut last = Reply::default();

@@ -19,8 +19,10 @@ use engine_api::{CommitOutcome, Durability, Step};
 
 use crate::txn::Transaction;
 
-pub(crate) use reserve::send_ahead;
-pub(crate) use validate::{Look, Serial, check_reads};
+pub(crate) use publish::publish;
+pub(crate) use reserve::{reserve, send_ahead};
+pub(crate) use stamp::stamp_as;
+pub(crate) use validate::{Look, Serial, ahead, between_prepared, check_reads, guarded, writes};
 
 /// 53100
 pub(crate) fn disk_full() -> Error {
@@ -39,11 +41,11 @@ pub(crate) fn commit(txn: &mut Transaction, durability: Durability) -> Result<St
         return Ok(Step::Wait(wait));
     }
     if txn.reads.is_some()
-        && let Some(wait) = validate::ahead(txn)?
+        && let Some(wait) = ahead(txn)?
     {
         return Ok(Step::Wait(wait));
     }
-    let room = match reserve::reserve(txn)? {
+    let room = match reserve(txn)? {
         Step::Ready(room) => room,
         Step::Wait(wait) => return Ok(Step::Wait(wait)),
     };
@@ -54,7 +56,7 @@ pub(crate) fn commit(txn: &mut Transaction, durability: Durability) -> Result<St
             Step::Wait(wait) => return Ok(Step::Wait(wait)),
         },
     };
-    publish::publish(txn, ts);
+    publish(txn, ts);
     let gate = if durability == Durability::On { txn.gate.max(end) } else { txn.gate };
     Ok(Step::Ready(CommitOutcome { gate, position: Some(end) }))
 }

@@ -13,7 +13,7 @@ const COLLECT_EVERY: u64 = 16;
 const COLLECT_ROWS: usize = 64;
 
 /// Finishes a transaction that was published at `ts`.
-pub(super) fn publish(txn: &mut Transaction, ts: Timestamp) {
+pub(crate) fn publish(txn: &mut Transaction, ts: Timestamp) {
     // The own view first, or it would pin what this transaction replaced.
     txn.end_view();
     // Before the table locks go: who gets one next must find that what it has open was replaced.

@@ -20,7 +20,7 @@ fn ask(txn: &Transaction, bytes: usize) -> Result<Step<Reservation>> {
 }
 
 /// Sets space aside for what is left of the transaction's record.
-pub(super) fn reserve(txn: &Transaction) -> Result<Step<Reservation>> {
+pub(crate) fn reserve(txn: &Transaction) -> Result<Step<Reservation>> {
     ask(txn, txn.redo.len())
 }
 

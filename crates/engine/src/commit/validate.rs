@@ -11,11 +11,14 @@
 //! A long look does not keep others out: it goes ahead in parts outside of the section, and counts if no SERIALIZABLE
 //! writer was stamped since it began. After two such efforts it is made inside.
 
-use base::{Error, Lsn, Result, SqlState, Timestamp};
+use std::sync::Arc;
+
+use base::{Error, Lsn, Result, RowId, SqlState, Timestamp, TxnId};
 use engine_api::{Durability, Step, Wait};
+use parking_lot::Mutex;
 use redo::Reservation;
 
-use crate::reads::{Cursor, Stale};
+use crate::reads::{Cursor, ReadSet, Stale};
 use crate::txn::Transaction;
 
 /// Rows and entries looked at in one part: well below a millisecond.
@@ -27,7 +30,9 @@ const EFFORTS: u32 = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Serial {
     /// The newest commit of one.
-    last: Timestamp,
+    pub last: Timestamp,
+    /// What prepared transactions have read. Who has written into it gives way: they must be able to commit.
+    pub guards: Vec<(TxnId, Arc<Mutex<ReadSet>>)>,
 }
 
 /// A look that does not fit into the section.
@@ -70,7 +75,7 @@ pub(crate) fn check_reads(txn: &mut Transaction) -> Result<()> {
 }
 
 /// Goes on with a long look that has begun.
-pub(super) fn ahead(txn: &mut Transaction) -> Result<Option<Wait>> {
+pub(crate) fn ahead(txn: &mut Transaction) -> Result<Option<Wait>> {
     let Some(mut effort) = txn.look.effort.take() else { return Ok(None) };
     if !effort.is_done {
         effort.is_done = look(txn, &mut effort.cursor, PART)?;
@@ -86,6 +91,18 @@ pub(super) fn stamp(
     room: Reservation,
     durability: Durability,
 ) -> Result<Step<(Lsn, Timestamp)>> {
+    guarded(txn, |txn, serial| {
+        let stamped = super::stamp::stamp(txn, room, durability);
+        serial.last = stamped.1;
+        stamped
+    })
+}
+
+/// Looks, and acts inside the section if all is well. A wait is for a long look to go on.
+pub(crate) fn guarded<R>(
+    txn: &mut Transaction,
+    act: impl FnOnce(&mut Transaction, &mut Serial) -> R,
+) -> Result<Step<R>> {
     let shard = txn.shard.clone();
     let mut serial = shard.0.serial.lock();
     let is_covered = txn.look.effort.as_ref().is_some_and(|effort| effort.is_done && effort.horizon >= serial.last);
@@ -99,7 +116,20 @@ pub(super) fn stamp(
             return Ok(Step::Wait(Wait::yield_now()));
         }
     }
-    let stamped = super::stamp::stamp(txn, room, durability);
-    serial.last = stamped.1;
-    Ok(Step::Ready(stamped))
+    if let Some(core) = &txn.core
+        && serial.guards.iter().any(|(_, guard)| guard.lock().is_touched(writes(core)))
+    {
+        return Err(failure(txn, Stale(Timestamp(0))));
+    }
+    Ok(Step::Ready(act(txn, &mut serial)))
+}
+
+/// The rows that a transaction has written.
+pub(crate) fn writes(core: &mvcc::Transaction) -> impl Iterator<Item = (&Arc<mvcc::Table>, RowId)> {
+    core.writes().map(|(table, row, _)| (table, row))
+}
+
+/// The transaction has read what a prepared one has written: whoever commits first, the other would be wrong.
+pub(crate) fn between_prepared(txn: &mut Transaction) -> Error {
+    failure(txn, Stale(Timestamp(0)))
 }

@@ -2,6 +2,7 @@
 
 mod indexes;
 mod memory;
+mod prepared;
 mod savepoints;
 mod sequences;
 mod support;

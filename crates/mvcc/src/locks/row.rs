@@ -182,6 +182,15 @@ impl RowLock<'_> {
         word == INFLATED && self.locks.shard(self.key).get(&self.key).is_some_and(|q| q.held(txn) & EXCLUSIVE != 0)
     }
 
+    /// The modes that `txn` holds.
+    pub fn held(self, txn: TxnId) -> Modes {
+        let word = self.word.load(Ordering::Acquire);
+        if let Some((holder, modes)) = held_by(word) {
+            return if holder == txn { modes } else { 0 };
+        }
+        if word == INFLATED { self.locks.shard(self.key).get(&self.key).map_or(0, |queue| queue.held(txn)) } else { 0 }
+    }
+
     /// Whether the row is over.
     pub fn is_dead(self) -> bool {
         self.word.load(Ordering::Acquire) == DEAD

@@ -194,6 +194,10 @@ pub trait EvalContext {
     fn locks(&self) -> Vec<engine_api::LockRow> {
         Vec::new()
     }
+    /// Transactions between the phases of their commit.
+    fn prepared_transactions(&self) -> Vec<engine_api::PreparedTransaction> {
+        Vec::new()
+    }
     /// The sessions that one waits for.
     fn blockers_of(&self, _session: u32) -> Vec<u32> {
         Vec::new()

@@ -76,7 +76,7 @@ pub(crate) fn number_of(node: &Node) -> Option<i64> {
     }
 }
 
-fn no_transaction() -> Notice {
+pub(super) fn no_transaction() -> Notice {
     Error::with_severity(Severity::Warning, SqlState::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
 }
 
@@ -229,7 +229,7 @@ impl Session {
         }
     }
 
-    fn end_block(&mut self) {
+    pub(super) fn end_block(&mut self) {
         self.block = Block::None;
         if !self.savepoints.is_empty() {
             self.savepoints.clear();
@@ -324,7 +324,15 @@ impl Session {
                 self.rollback_to_savepoint(name()).await?;
                 Ok("ROLLBACK")
             }
-            _ => Err(Error::unsupported("prepared transactions are not supported")),
+            K::TRANS_STMT_PREPARE => {
+                let gid = stmt.gid.as_deref().unwrap_or_default();
+                Box::pin(self.prepare_transaction(gid, out)).await
+            }
+            K::TRANS_STMT_COMMIT_PREPARED | K::TRANS_STMT_ROLLBACK_PREPARED => {
+                let gid = stmt.gid.as_deref().unwrap_or_default();
+                Box::pin(self.finish_prepared(gid, stmt.kind == K::TRANS_STMT_COMMIT_PREPARED, out)).await
+            }
+            _ => Err(Error::internal("a transaction statement of an unknown kind")),
         }
     }
 
@@ -446,7 +454,7 @@ impl Session {
         Ok("COMMIT")
     }
 
-    fn rollback_block(&mut self, chain: bool) -> Result<&'static str> {
+    pub(super) fn rollback_block(&mut self, chain: bool) -> Result<&'static str> {
         if self.block == Block::None {
             if chain {
                 return Err(chain_outside_block("ROLLBACK AND CHAIN"));

@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::{Arc, Weak};
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
-use engine_api::{AdvisoryKey, Catalog, Engine, LockRow, Privileges, SequenceState};
+use engine_api::{AdvisoryKey, Catalog, Engine, LockRow, PreparedTransaction, Privileges, SequenceState};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
@@ -355,6 +355,10 @@ impl EvalContext for StatementContext<'_> {
 
     fn locks(&self) -> Vec<LockRow> {
         self.environment.engine.locks()
+    }
+
+    fn prepared_transactions(&self) -> Vec<PreparedTransaction> {
+        self.environment.engine.prepared()
     }
 
     fn blockers_of(&self, session: u32) -> Vec<u32> {

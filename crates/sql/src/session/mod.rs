@@ -29,6 +29,7 @@ mod query;
 mod role;
 mod settings;
 mod statement;
+mod two_phase;
 mod utility;
 mod wait;
 

@@ -67,7 +67,9 @@ pub(super) fn ends_block(kind: &Kind) -> bool {
     match kind {
         Kind::Utility(node) => match &**node {
             Node::TransactionStmt(stmt) => {
-                [K::TRANS_STMT_COMMIT, K::TRANS_STMT_ROLLBACK, K::TRANS_STMT_ROLLBACK_TO].contains(&stmt.kind)
+                const ENDS: [K; 4] =
+                    [K::TRANS_STMT_COMMIT, K::TRANS_STMT_ROLLBACK, K::TRANS_STMT_ROLLBACK_TO, K::TRANS_STMT_PREPARE];
+                ENDS.contains(&stmt.kind)
             }
             _ => false,
         },

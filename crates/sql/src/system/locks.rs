@@ -1,4 +1,4 @@
-//! pg_locks.
+//! pg_locks, pg_prepared_xacts.
 //!
 //! A row lock is a word in its row, so – as on PostgreSQL – only rows that somebody waits for are listed. A transaction shows
 //! its id (`transactionid`) only if somebody waits for its end; `waitstart` is not known.
@@ -118,4 +118,22 @@ pub(super) fn locks(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         ));
     }
     Ok(rows)
+}
+
+pub(super) fn prepared(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let rows = cx.prepared_transactions().into_iter().map(|prepared| {
+        let database = catalog.get(prepared.database).map(|object| object.name().to_string()).unwrap_or_default();
+        row(
+            rel,
+            vec![
+                ("transaction", xid(TxnId(prepared.txn))),
+                ("gid", text(&prepared.name)),
+                ("prepared", Datum::TimestampTz(prepared.prepared_at)),
+                ("owner", text(&prepared.owner)),
+                ("database", text(database)),
+            ],
+        )
+    });
+    Ok(rows.collect())
 }

@@ -187,6 +187,7 @@ pub(super) static SPECS: &[Spec] = specs! {
     "max_parallel_maintenance_workers", "2", Kind::Int { min: 0, max: 1024, unit: "" }, false, "Sets the maximum number of parallel processes per maintenance operation.";
     "max_parallel_workers", "8", Kind::Int { min: 0, max: 1024, unit: "" }, false, "Sets the maximum number of parallel workers that can be active at one time.";
     "max_parallel_workers_per_gather", "2", Kind::Int { min: 0, max: 1024, unit: "" }, false, "Sets the maximum number of parallel processes per executor node.";
+    "max_prepared_transactions", "256", Kind::Fixed(" without restarting the server"), false, "Sets the maximum number of simultaneously prepared transactions.";
     "max_replication_slots", "10", Kind::Fixed(" without restarting the server"), false, "Sets the maximum number of simultaneously defined replication slots.";
     "max_stack_depth", "2048", Kind::Int { min: 100, max: INT_MAX, unit: "kB" }, false, "Sets the maximum stack depth, in kilobytes.";
     "max_wal_senders", "10", Kind::Fixed(" without restarting the server"), false, "Sets the maximum number of simultaneously running WAL sender processes.";

@@ -96,6 +96,13 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         rows: names::prepared_statements,
     },
     SystemRelation {
+        oid: Oid(12094),
+        schema: "pg_catalog",
+        name: "pg_prepared_xacts",
+        columns: &[("transaction", XID), ("gid", TEXT), ("prepared", TIMESTAMPTZ), ("owner", NAME), ("database", NAME)],
+        rows: locks::prepared,
+    },
+    SystemRelation {
         oid: Oid(12000),
         schema: "pg_catalog",
         name: "pg_roles",

@@ -1,0 +1,341 @@
+//! Transactions between the phases of their commit.
+//!
+//! Responsible for: PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED; bringing back at a start what was prepared.
+//! Not responsible for: who may end one (`sql`).
+//!
+//! The Prepare record has the operations of the transaction, as a Commit record would, and last what it is beside them: its
+//! name, its locks, what it has read if it is SERIALIZABLE ([`State`]). The record that ends it names its transaction id.
+//! While it is prepared it is a running transaction that belongs to no session: its versions are undecided, its locks held.
+//! A SERIALIZABLE one has looked at what it read; from then on that is a guard (`commit::validate`). It must not have read
+//! what another prepared one has written, for nobody knows which of the two commits first.
+//! Invariant: a name is in the registry exactly while its Prepare record is the last word of the log about it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, TxnId};
+use engine_api::{CommitOutcome, Durability, PREPARED_MAX, PreparedTransaction, RowLockMode, Step, TxnOptions};
+use mvcc::index::OrderedIndex as _;
+use mvcc::{LockResult, Newest, Store, pin};
+use parking_lot::Mutex;
+use redo::RecordKind;
+use serde::{Deserialize, Serialize};
+
+use crate::reads::{ReadSet, Written};
+use crate::record::{self, StorageId};
+use crate::shard::Shard;
+use crate::storage::TableStore;
+use crate::txn::Transaction;
+use crate::{advisory, commit};
+
+/// A prepared transaction.
+pub(crate) struct Prepared {
+    what: PreparedTransaction,
+    /// Not a [`Transaction`]: that would keep the shard alive, which keeps this.
+    core: mvcc::Transaction,
+    /// What it has read, if it is SERIALIZABLE and was so before it was prepared.
+    reads: Option<Arc<Mutex<ReadSet>>>,
+    /// As the log names it; another than that of `core` after a restart.
+    id: TxnId,
+}
+
+impl Prepared {
+    /// What it is, for listing.
+    pub fn described(&self) -> PreparedTransaction {
+        self.what.clone()
+    }
+}
+
+/// What the log says of a prepared transaction beside its operations.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct State {
+    what: PreparedTransaction,
+    /// (OID, modes)
+    tables: Vec<(u32, u8)>,
+    /// (table, generation, row, modes)
+    rows: Vec<(u32, u32, u64, u8)>,
+    reads: Option<Written>,
+}
+
+/// What one transaction made of its rows: a row may be written more than once under one timestamp, and only its last state
+/// is loaded (`None`: deleted).
+pub(crate) type Rows = BTreeMap<(StorageId, RowId), Option<(LayoutId, Vec<u8>)>>;
+
+/// What is to be written of a transaction.
+fn state(txn: &mut Transaction, what: &PreparedTransaction) -> Result<State> {
+    let inner = &txn.shard.0;
+    let core = txn.core.as_ref().ok_or_else(|| Error::internal("a prepared transaction has an id"))?;
+    let stores = inner.tables.read();
+    let generation = |oid: Oid, rows: &Arc<mvcc::Table>| {
+        let store = stores.iter().find(|(id, store)| id.table == oid && Arc::ptr_eq(&store.rows, rows));
+        store.map(|(id, _)| id.generation)
+    };
+    let locks = inner.store.row_locks(core);
+    let rows = locks
+        .iter()
+        .filter_map(|(table, row, modes)| Some((table.oid().0, generation(table.oid(), table)?, row.0, *modes)));
+    Ok(State {
+        what: what.clone(),
+        tables: core.table_locks().map(|(oid, modes)| (oid.0, modes)).collect(),
+        rows: rows.collect(),
+        reads: txn.reads.as_ref().map(|reads| reads.lock().written()),
+    })
+}
+
+/// What is temporary goes with its session.
+fn check_no_temporary(txn: &Transaction) -> Result<()> {
+    let catalog = txn.shard.0.catalog.get();
+    let is_temporary = |table: Oid| {
+        let schema = catalog.table(table).and_then(|table| catalog.get(table.schema));
+        schema.is_some_and(|schema| schema.name().starts_with("pg_temp_"))
+    };
+    if txn.core.iter().flat_map(|core| core.table_locks()).any(|(table, _)| is_temporary(table)) {
+        return Err(Error::unsupported("cannot PREPARE a transaction that has operated on temporary objects"));
+    }
+    Ok(())
+}
+
+/// See [`engine_api::Txn::prepare`].
+pub(crate) fn prepare(txn: &mut Transaction, what: &PreparedTransaction) -> Result<Step<CommitOutcome>> {
+    if !txn.definitions.changes.is_empty() || !txn.definitions.made.is_empty() {
+        return Err(Error::unsupported("PREPARE TRANSACTION after a change of definitions is not supported"));
+    }
+    let shard = txn.shard.clone();
+    let mut registry = shard.0.prepared.lock();
+    if registry.contains_key(&what.name) {
+        return Err(Error::new(
+            SqlState::DUPLICATE_OBJECT,
+            format!("transaction identifier \"{}\" is already in use", what.name),
+        ));
+    }
+    if registry.len() >= PREPARED_MAX {
+        return Err(Error::new(SqlState::OUT_OF_MEMORY, "maximum number of prepared transactions reached")
+            .hint(format!("Increase max_prepared_transactions (currently {PREPARED_MAX}).")));
+    }
+    txn.start_writing()?;
+    let id = txn.core.as_ref().ok_or_else(|| Error::internal("just started"))?.id();
+    let what = PreparedTransaction { txn: id.0, ..what.clone() };
+    if !txn.is_sealed {
+        check_no_temporary(txn)?;
+        let state = state(txn, &what)?;
+        let json = serde_json::to_vec(&state).map_err(|e| Error::internal(format!("a prepared transaction: {e}")))?;
+        record::prepared(&mut txn.redo, &json);
+        txn.is_sealed = true;
+    }
+    if let Some(wait) = commit::send_ahead(txn)? {
+        return Ok(Step::Wait(wait));
+    }
+    if txn.reads.is_some()
+        && let Some(wait) = commit::ahead(txn)?
+    {
+        return Ok(Step::Wait(wait));
+    }
+    let room = match commit::reserve(txn)? {
+        Step::Ready(room) => room,
+        Step::Wait(wait) => return Ok(Step::Wait(wait)),
+    };
+    let inner = &shard.0;
+    let append = |txn: &mut Transaction| {
+        inner.log.append(room, RecordKind::Prepare, id, &txn.redo, |_| (inner.last_timestamp(), ())).0
+    };
+    let end = match txn.reads.clone() {
+        None => append(txn),
+        Some(reads) => {
+            let others = registry.values().filter(|other| other.reads.is_some());
+            let mut written = others.flat_map(|other| commit::writes(&other.core)).peekable();
+            if written.peek().is_some() && reads.lock().is_touched(written) {
+                return Err(commit::between_prepared(txn));
+            }
+            let step = commit::guarded(txn, |txn, serial| {
+                serial.guards.push((id, reads));
+                append(txn)
+            })?;
+            match step {
+                Step::Ready(end) => end,
+                Step::Wait(wait) => return Ok(Step::Wait(wait)),
+            }
+        }
+    };
+    let gate = txn.gate.max(end);
+    let (core, reads) = txn.hand_over();
+    if let Some(core) = core {
+        inner.store.disown(&core);
+        registry.insert(what.name.clone(), Prepared { what, core, reads, id });
+    }
+    Ok(Step::Ready(CommitOutcome { gate, position: Some(end) }))
+}
+
+/// See [`engine_api::Engine::finish_prepared`].
+pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<CommitOutcome>> {
+    let inner = &shard.0;
+    let mut registry = inner.prepared.lock();
+    let Some(prepared) = registry.remove(name) else {
+        return Err(Error::new(
+            SqlState::UNDEFINED_OBJECT,
+            format!("prepared transaction with identifier \"{name}\" does not exist"),
+        ));
+    };
+    let Prepared { what, core, reads, id } = prepared;
+    let mut txn = Transaction::new(shard.clone(), TxnOptions::default());
+    let room = match commit::reserve(&txn) {
+        Ok(Step::Ready(room)) => room,
+        other => {
+            registry.insert(name.to_string(), Prepared { what, core, reads, id });
+            return other.map(|step| step.map(|_| CommitOutcome { gate: Lsn(0), position: None }));
+        }
+    };
+    txn.core = Some(core);
+    let mut serial = reads.is_some().then(|| inner.serial.lock());
+    let (end, ts) = if commits {
+        commit::stamp_as(&mut txn, room, Durability::On, RecordKind::CommitPrepared, id)
+    } else {
+        inner.log.append(room, RecordKind::RollbackPrepared, id, &[], |_| {
+            let last = inner.last_timestamp();
+            (last, last)
+        })
+    };
+    if let Some(serial) = &mut serial {
+        serial.guards.retain(|(guard, _)| *guard != id);
+        if commits {
+            serial.last = ts;
+        }
+    }
+    drop(serial);
+    drop(registry);
+    if commits {
+        commit::publish(&mut txn, ts);
+    } else {
+        txn.undo_all();
+    }
+    Ok(Step::Ready(CommitOutcome { gate: end, position: Some(end) }))
+}
+
+/// A prepared transaction on its way back at a start.
+pub(crate) struct Restoring {
+    id: TxnId,
+    state: State,
+    rows: Rows,
+    core: mvcc::Transaction,
+    inserted: Vec<(StorageId, RowId)>,
+}
+
+impl Restoring {
+    /// First part, while tables are loaded: rows it has inserted take their places.
+    pub fn begin(
+        store: &Store,
+        tables: &BTreeMap<StorageId, Arc<TableStore>>,
+        id: TxnId,
+        json: &[u8],
+        rows: Rows,
+    ) -> Result<Restoring, String> {
+        let state = serde_json::from_slice(json).map_err(|e| format!("a prepared transaction cannot be read: {e}"))?;
+        let core = store.begin_txn().map_err(|_| "too many prepared transactions")?;
+        let mut inserted = Vec::new();
+        let guard = pin();
+        for ((storage, row), made) in &rows {
+            let Some(table) = tables.get(storage) else { continue };
+            if let (Newest::Absent, Some((layout, tuple))) = (table.rows.newest(*row, None, &guard), made) {
+                table.rows.restore_insert(&core, *row, *layout, tuple, &guard);
+                inserted.push((*storage, *row));
+            }
+        }
+        Ok(Restoring { id, state, rows, core, inserted })
+    }
+
+    /// Second part, on the open shard: locks, changes, keys, guards.
+    pub fn finish(self, shard: &Shard) -> Result<(), String> {
+        let Restoring { id, state, rows, mut core, inserted } = self;
+        let inner = &shard.0;
+        let tables = inner.tables.read();
+        let refused = |what: String| format!("the prepared transaction \"{}\" cannot have {what}", state.what.name);
+        for (storage, row) in &inserted {
+            if let Some(table) = tables.get(storage) {
+                table.rows.adopt(&mut core, *row);
+                let (layout, tuple) = rows[&(*storage, *row)].as_ref().ok_or("an inserted row without a tuple")?;
+                enter_keys(table, *row, *layout, tuple);
+            }
+        }
+        for (oid, modes) in &state.tables {
+            for mode in advisory::table_modes(*modes) {
+                let mode = crate::locks::table_mode(mode);
+                let answer = inner.store.lock_table(&mut core, Oid(*oid), mode, mvcc::WaitPolicy::Never, &inner.nobody);
+                if !matches!(answer, LockResult::Granted { .. }) {
+                    return Err(refused(format!("its lock on table {oid}")));
+                }
+            }
+        }
+        let lock = |core: &mut mvcc::Transaction, table: &TableStore, row: RowId, mode: RowLockMode| {
+            let mode = crate::locks::row_mode(mode);
+            let answer = inner.store.lock_row(core, &table.rows, row, mode, mvcc::WaitPolicy::Never, &inner.nobody);
+            matches!(answer, LockResult::Granted { .. })
+        };
+        for (oid, generation, row, modes) in &state.rows {
+            let id = StorageId { table: Oid(*oid), generation: *generation };
+            let Some(table) = tables.get(&id) else { continue };
+            for mode in advisory::row_modes(*modes) {
+                if !lock(&mut core, table, RowId(*row), mode) {
+                    return Err(refused(format!("its lock on row {row} of table {oid}")));
+                }
+            }
+        }
+        let written: Vec<_> = rows.iter().filter(|(key, _)| !inserted.contains(key)).collect();
+        for ((storage, row), made) in written {
+            let Some(table) = tables.get(storage) else { continue };
+            let guard = pin();
+            let Newest::Live(old) = table.rows.newest(*row, None, &guard) else { continue };
+            if !lock(&mut core, table, *row, RowLockMode::NoKeyUpdate) {
+                return Err(refused(format!("row {row} of table {}", storage.table)));
+            }
+            match made {
+                None => table.rows.delete(&mut core, *row, CommandId(0), &guard),
+                Some((layout, tuple)) => {
+                    let differs = has_other_keys(table, (old.layout, old.tuple), (*layout, tuple));
+                    table.rows.update(&mut core, *row, CommandId(0), *layout, tuple, differs, &guard);
+                    if differs {
+                        enter_keys(table, *row, *layout, tuple);
+                    }
+                }
+            }
+        }
+        let reads = state.reads.map(|written| {
+            let mut reads = ReadSet::new(inner.store.memory());
+            reads.read(written, |id| tables.get(&id).cloned());
+            Arc::new(Mutex::new(reads))
+        });
+        if let Some(reads) = &reads {
+            inner.serial.lock().guards.push((id, Arc::clone(reads)));
+        }
+        drop(tables);
+        inner.prepared.lock().insert(state.what.name.clone(), Prepared { what: state.what, core, reads, id });
+        Ok(())
+    }
+}
+
+/// Whether two tuples of a row have different keys in some index.
+fn has_other_keys(table: &TableStore, old: (LayoutId, &[u8]), new: (LayoutId, &[u8])) -> bool {
+    let now = table.upkeep.current();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    now.indexes.iter().any(|index| {
+        before.clear();
+        after.clear();
+        now.shape.key(index, old.0, old.1, &mut before);
+        now.shape.key(index, new.0, new.1, &mut after);
+        before != after
+    })
+}
+
+/// Enters the keys of a tuple; they were found free when it was written.
+fn enter_keys(table: &TableStore, row: RowId, layout: LayoutId, tuple: &[u8]) {
+    let now = table.upkeep.current();
+    let mut key = Vec::new();
+    for index in now.indexes.iter() {
+        key.clear();
+        now.shape.key(index, layout, tuple, &mut key);
+        if key.is_empty() {
+            // A partial index that does not have the row.
+            continue;
+        }
+        let added = index.tree.insert(&key, row);
+        base::invariant!(added.is_ok(), "a key of row {row} was accepted once");
+    }
+}
