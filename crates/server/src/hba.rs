@@ -354,7 +354,7 @@ mod tests {
     fn what_is_not_understood_is_refused_with_its_line() {
         for (text, wrong) in [
             ("\nhots all all all trust", "line 2: unknown type \"hots\""),
-            ("host all all trust", "line 1: \"trust\" is not an IP address, and host names are not supported"),
+            ("host all all trust", "line 1: end of line before the address mask"),
             ("host all all 10.0.0.0/33 trust", "line 1: invalid CIDR mask \"33\""),
             ("host all all 10.0.0.0 255.0.255.0 trust", "line 1: \"255.0.255.0\" is not a mask"),
             ("local all all", "line 1: end of line before the authentication method"),

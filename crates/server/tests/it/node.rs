@@ -110,7 +110,7 @@ pub fn refusal(command: &mut Command) -> (String, Option<i32>) {
     let mut log = Vec::new();
     // The log ends with the process.
     while let Ok(line) = node.lines.recv_timeout(PATIENCE) {
-        assert!(!line.contains("ready"), "{line}");
+        assert!(!line.contains("ready:"), "{line}");
         log.push(line);
     }
     let errors: Vec<&String> = log.iter().filter(|l| l.contains("ERROR") || l.contains("panic")).collect();
