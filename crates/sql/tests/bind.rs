@@ -312,6 +312,12 @@ fn deep_expressions_are_refused_and_long_chains_are_not() {
 
 #[test]
 fn nesting_ends_in_an_error_not_in_a_crash() {
+    // A quarter of what a core of the server has: frames are larger without optimisation.
+    let deep = std::thread::Builder::new().stack_size(16 << 20).spawn(bind_nested).unwrap();
+    deep.join().unwrap();
+}
+
+fn bind_nested() {
     let catalog = Arc::new(catalog());
     for depth in [100, 300, 1000, 3000, 100_000] {
         let shallow = depth.min(3000);

@@ -1,10 +1,10 @@
 //! The way of a transaction to durability, one stage per file.
 //!
 //! 0. [`validate`]: a SERIALIZABLE transaction looks whether what it read still holds (rule R8).
-//! 1. [`reserve`]: space in the log is set aside; a full disk refuses here (53100), and nothing has happened yet.
+//! 1. [`mod@reserve`]: space in the log is set aside; a full disk refuses here (53100), and nothing has happened yet.
 //! 2. [`stamp`]: in the log's critical section the transaction takes its timestamp and position, is published, and its
 //!    definitions become the catalog's (E1). From here on others see it.
-//! 3. [`publish`]: versions are stamped, row locks released, garbage handed over. Others go on before it is durable.
+//! 3. [`mod@publish`]: versions are stamped, row locks released, garbage handed over. Others go on before it is durable.
 //! 4. Durable: the log's flusher, in its own time. The answer carries the position that the reply waits for (rule R1).
 //!
 //! A transaction that wrote nothing does none of this.
