@@ -284,13 +284,21 @@ fn fields(body: &mut Body<'_>) -> Fields {
             b'D' => fields.detail = Some(text),
             b'H' => fields.hint = Some(text),
             b'P' => fields.position = Some(text),
-            b's' => fields.objects[0] = Some(text),
+            b's' => fields.objects[0] = Some(without_session(text)),
             b't' => fields.objects[1] = Some(text),
             b'c' => fields.objects[2] = Some(text),
             b'd' => fields.objects[3] = Some(text),
             b'n' => fields.objects[4] = Some(text),
             _ => {}
         }
+    }
+}
+
+/// The name of a schema, without the session's number if it is the one of its temporary tables.
+fn without_session(schema: String) -> String {
+    match schema.strip_prefix("pg_temp_") {
+        Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => "pg_temp_N".into(),
+        _ => schema,
     }
 }
 
