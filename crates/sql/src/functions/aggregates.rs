@@ -163,8 +163,8 @@ pub fn hypothetical_named(name: &str) -> Option<&'static Aggregate> {
     HYPOTHETICAL.iter().find(|a| a.name == name)
 }
 
-/// What a row's argument looks like to an aggregate of whole numbers.
-fn whole(value: &Datum) -> Option<i64> {
+/// A value of one of the types of whole numbers.
+pub(crate) fn whole(value: &Datum) -> Option<i64> {
     match value {
         Datum::Int2(v) => Some(i64::from(*v)),
         Datum::Int4(v) => Some(i64::from(*v)),
@@ -173,7 +173,8 @@ fn whole(value: &Datum) -> Option<i64> {
     }
 }
 
-fn float(value: &Datum) -> Option<f64> {
+/// A value of one of the types of floating point.
+pub(crate) fn float(value: &Datum) -> Option<f64> {
     match value {
         Datum::Float4(v) => Some(f64::from(*v)),
         Datum::Float8(v) => Some(*v),

@@ -29,6 +29,7 @@ use base::{Oid, Result};
 use types::Datum;
 
 pub use aggregates::{GROUPING, hypothetical_named};
+pub(crate) use aggregates::{float, whole};
 pub use entry::{argument_names, wants_types};
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use base::{Error, Result, SqlState};
 use types::{Datum, Interval, Numeric, datetime, interval};
 
-use crate::functions::EvalContext;
+use crate::functions::{EvalContext, float, whole};
 
 /// The offset of a RANGE frame; not negative.
 pub(super) enum Offset {
@@ -13,23 +13,6 @@ pub(super) enum Offset {
     Float(f64),
     Numeric(Numeric),
     Span(Interval),
-}
-
-fn whole(value: &Datum) -> Option<i64> {
-    match value {
-        Datum::Int2(v) => Some(i64::from(*v)),
-        Datum::Int4(v) => Some(i64::from(*v)),
-        Datum::Int8(v) => Some(*v),
-        _ => None,
-    }
-}
-
-fn float(value: &Datum) -> Option<f64> {
-    match value {
-        Datum::Float4(v) => Some(f64::from(*v)),
-        Datum::Float8(v) => Some(*v),
-        _ => None,
-    }
 }
 
 fn is_nan(value: &Datum) -> bool {
