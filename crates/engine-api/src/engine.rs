@@ -244,6 +244,13 @@ pub struct ScanSpec {
 pub trait Scan: Send {
     /// Appends at most `max` further rows to `out`; `false` when there are no more. Never waits for other transactions.
     fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool>;
+
+    /// Row numbers ahead, those of rows that are gone among them, in a scan in insertion order; `None` in one over an index.
+    fn ahead(&self) -> Option<u64>;
+
+    /// Passes over so many row numbers of a scan in insertion order without looking at the rows (a sample's way through a
+    /// large table). Does nothing in one over an index.
+    fn skip(&mut self, numbers: u64);
 }
 
 /// What [`Txn::lock_row`] found.

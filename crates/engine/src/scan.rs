@@ -126,6 +126,14 @@ impl Scan for RowScan {
         }
         Ok(self.next < self.end)
     }
+
+    fn ahead(&self) -> Option<u64> {
+        Some(self.end.0.saturating_sub(self.next.0))
+    }
+
+    fn skip(&mut self, numbers: u64) {
+        self.next = RowId(self.next.0.saturating_add(numbers).min(self.end.0));
+    }
 }
 
 /// A bound of a range, borrowed.
@@ -194,4 +202,9 @@ impl Scan for IndexScan {
         }
         Ok(more)
     }
+    fn ahead(&self) -> Option<u64> {
+        None
+    }
+
+    fn skip(&mut self, _numbers: u64) {}
 }

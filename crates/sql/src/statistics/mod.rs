@@ -16,18 +16,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Oid, Result};
-use engine_api::{KeyRange, RowBatch, ScanSpec, TableDesc, Wait};
+use engine_api::{TableDesc, Wait};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use types::Datum;
 
 pub use refresh::Refresher;
-pub(crate) use sample::Sampler;
+use sample::Sampler;
 
 use crate::session::Session;
-
-/// Rows asked of a scan at once.
-const BATCH: usize = 512;
 
 /// What is known of one column.
 #[derive(Clone, Debug, Default)]
@@ -124,26 +121,16 @@ impl Statistics {
 
 /// ANALYZE of one table, or of some of its columns (attribute number - 1).
 pub(crate) async fn analyze(session: &mut Session, table: &TableDesc, only: Option<&[usize]>) -> Result<()> {
-    let changes = session.engine().changes(table.oid);
-    let mut sampler = Sampler::new(table, only)?;
     session.ensure_transaction()?;
+    let changes = session.engine().changes(table.oid);
     let txn = session.transaction();
     txn.begin_command();
-    let opened = txn.open_table(table.oid)?;
-    let mut scan = txn.open_scan(ScanSpec { table: opened, index: None, range: KeyRange::all(), reverse: false })?;
-    let (mut batch, mut more) = (RowBatch::new(), true);
-    while more {
-        for _ in 0..8 {
-            batch.clear();
-            more = scan.next(session.transaction(), BATCH, &mut batch)?;
-            sampler.add(&batch);
-            if !more {
-                break;
-            }
-        }
+    let mut sampler = Sampler::open(txn, table, changes, only)?;
+    while sampler.step(session.transaction())? {
         session.wait_for_lock(Wait::yield_now()).await?;
     }
     session.transaction().end_command();
-    session.statistics().put(table.oid, sampler.finish(changes));
+    let rows = session.engine().row_count(table.oid);
+    session.statistics().put(table.oid, sampler.finish(rows));
     Ok(())
 }

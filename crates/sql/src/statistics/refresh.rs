@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use base::Oid;
-use engine_api::{Catalog, KeyRange, RowBatch, Scan, ScanSpec, TableKind, Txn, TxnOptions};
+use engine_api::{Catalog, TableKind, Txn, TxnOptions};
 use rustc_hash::FxHashMap;
 
-use super::{BATCH, Sampler};
+use super::Sampler;
 use crate::session::Shared;
 
 /// Changes after which a table is looked at again: these many, …
@@ -29,9 +29,7 @@ pub struct Refresher {
 /// A look that goes on.
 struct Running {
     table: Oid,
-    changes: u64,
     txn: Box<dyn Txn>,
-    scan: Box<dyn Scan>,
     sampler: Sampler,
     /// Nanoseconds spent so far.
     spent: u64,
@@ -47,10 +45,8 @@ impl Refresher {
     pub fn step(&mut self) -> bool {
         let Some(mut running) = self.running.take() else { return self.begin() };
         let began = self.now();
-        let mut batch = RowBatch::new();
-        match running.scan.next(&mut *running.txn, BATCH, &mut batch) {
+        match running.sampler.step(&mut *running.txn) {
             Ok(more) => {
-                running.sampler.add(&batch);
                 running.spent += self.now().saturating_sub(began);
                 if more { self.running = Some(running) } else { self.end(running) }
             }
@@ -69,10 +65,11 @@ impl Refresher {
 
     fn end(&mut self, running: Running) {
         let began = self.now();
-        let Running { table, changes, mut txn, sampler, spent, .. } = running;
+        let Running { table, mut txn, sampler, spent } = running;
         txn.end_command();
         txn.rollback();
-        self.shared.statistics().put(table, sampler.finish(changes));
+        let rows = self.shared.engine.row_count(table);
+        self.shared.statistics().put(table, sampler.finish(rows));
         let spent = spent + self.now().saturating_sub(began);
         self.rests.insert(table, self.now() + (spent * REST).max(REST_MIN));
     }
@@ -108,16 +105,11 @@ impl Refresher {
 
     fn open(&self, table: Oid, catalog: &Catalog) -> Option<Running> {
         let desc = catalog.table(table)?;
-        let sampler = Sampler::new(desc, None).ok()?;
-        let changes = self.shared.engine.changes(table);
         let mut txn = self.shared.engine.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         txn.begin_command();
-        let opened = txn.open_table(table).ok();
-        let range = KeyRange::all();
-        let scan = opened.and_then(|t| txn.open_scan(ScanSpec { table: t, index: None, range, reverse: false }).ok());
-        match scan {
-            Some(scan) => Some(Running { table, changes, txn, scan, sampler, spent: 0 }),
-            None => {
+        match Sampler::open(&mut *txn, desc, self.shared.engine.changes(table), None) {
+            Ok(sampler) => Some(Running { table, txn, sampler, spent: 0 }),
+            Err(_) => {
                 txn.rollback();
                 None
             }

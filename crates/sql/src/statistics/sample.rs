@@ -1,7 +1,10 @@
 //! A random sample of a table's rows, and what it tells of the whole.
+//!
+//! A table of few row numbers is read whole; of a larger one a row is taken from each of as many equal parts as the sample
+//! has rows, so that the time of a look does not grow with the table.
 
-use base::Result;
-use engine_api::{RowBatch, TableDesc};
+use base::{Oid, Result};
+use engine_api::{KeyRange, RowBatch, Scan, ScanSpec, TableDesc, Txn};
 use types::Datum;
 
 use super::TableStatistics;
@@ -14,26 +17,48 @@ const ROWS_PER_TARGET: usize = 300;
 /// Values kept of a column: `default_statistics_target`.
 const TARGET: usize = 100;
 
-/// Takes a sample while a scan goes by.
+/// Rows of a sample.
+const SAMPLE: u64 = (TARGET * ROWS_PER_TARGET) as u64;
+/// A table of so many row numbers at most is read whole: that costs no more than the skipping, and tells the exact number.
+const WHOLE: u64 = 2 * SAMPLE;
+/// Rows looked at in one step.
+const STEP: usize = 512;
+
+/// A look at a table that goes on, some rows at a time.
 pub(crate) struct Sampler {
     reader: RowReader,
     /// Columns looked at: (attribute number - 1, type).
-    columns: Vec<(usize, base::Oid)>,
+    columns: Vec<(usize, Oid)>,
     /// Columns of the table.
     width: usize,
-    /// The rows kept, with the number of each among all.
-    rows: Vec<(u64, Vec<Datum>)>,
-    /// Rows that went by.
-    seen: u64,
-    frame: Vec<Datum>,
+    /// `Engine::changes` when the look began.
+    changes: u64,
+    scan: Box<dyn Scan>,
+    batch: RowBatch,
+    /// The way through a table that is too large to be read whole.
+    parts: Option<Parts>,
+    /// The rows taken, in the table's order.
+    rows: Vec<Vec<Datum>>,
     random: u64,
 }
 
+/// Equal parts of a table's row numbers.
+struct Parts {
+    /// Row numbers when the scan was opened.
+    numbers: u64,
+    /// The part to look into next, of [`SAMPLE`].
+    next: u64,
+}
+
 impl Sampler {
-    /// A sample of these columns (attribute number - 1) of a table, or of all.
-    pub fn new(table: &TableDesc, only: Option<&[usize]>) -> Result<Sampler> {
+    /// A look at these columns (attribute number - 1) of a table, or at all, by the current command of a transaction, when
+    /// the table has seen so many changes.
+    ///
+    /// # Errors
+    /// As [`Txn::open_table`].
+    pub fn open(txn: &mut dyn Txn, table: &TableDesc, changes: u64, only: Option<&[usize]>) -> Result<Sampler> {
         let wanted = |column: usize| only.is_none_or(|only| only.contains(&column));
-        let columns: Vec<(usize, base::Oid)> = table
+        let columns: Vec<(usize, Oid)> = table
             .columns
             .iter()
             .enumerate()
@@ -42,33 +67,63 @@ impl Sampler {
             .collect();
         let slots: Vec<(usize, u32)> = columns.iter().enumerate().map(|(slot, (c, _))| (*c, slot as u32)).collect();
         let info = TableInfo { desc: table.clone(), indexes: Vec::new(), codes: Vec::new() };
+        let reader = RowReader::new(&info, &slots, None)?;
+        let opened = txn.open_table(table.oid)?;
+        let scan = txn.open_scan(ScanSpec { table: opened, index: None, range: KeyRange::all(), reverse: false })?;
+        let numbers = scan.ahead().unwrap_or(0);
         Ok(Sampler {
-            reader: RowReader::new(&info, &slots, None)?,
-            frame: vec![Datum::Null; columns.len()],
+            reader,
             columns,
             width: table.columns.len(),
+            changes,
+            scan,
+            batch: RowBatch::new(),
+            parts: (numbers > WHOLE).then_some(Parts { numbers, next: 0 }),
             rows: Vec::new(),
-            seen: 0,
             random: 0x9e37_79b9_7f4a_7c15,
         })
     }
 
-    /// Looks at some more rows.
-    pub fn add(&mut self, batch: &RowBatch) {
-        let size = TARGET * ROWS_PER_TARGET;
-        for at in 0..batch.len() {
-            let number = self.seen;
-            self.seen += 1;
-            // Each row that went by is kept with the same probability (Vitter's algorithm R).
-            let place = if self.rows.len() < size { self.rows.len() } else { self.below(self.seen) as usize };
-            if place >= size {
-                continue;
-            }
-            self.frame.fill(Datum::Null);
-            self.reader.read(batch.row(at), &mut self.frame);
-            let row = (number, self.frame.clone());
-            if place == self.rows.len() { self.rows.push(row) } else { self.rows[place] = row }
+    /// Looks at some more rows; `false` when it has seen enough.
+    ///
+    /// # Errors
+    /// As [`Scan::next`].
+    pub fn step(&mut self, txn: &mut dyn Txn) -> Result<bool> {
+        self.batch.clear();
+        let more = match self.parts {
+            Some(_) => self.take_from_parts(txn)?,
+            None => self.scan.next(txn, STEP, &mut self.batch)?,
+        };
+        for at in 0..self.batch.len() {
+            let mut row = vec![Datum::Null; self.columns.len()];
+            self.reader.read(self.batch.row(at), &mut row);
+            self.rows.push(row);
         }
+        Ok(more)
+    }
+
+    /// A row of each of the next parts: the first at or after a random place in it.
+    fn take_from_parts(&mut self, txn: &mut dyn Txn) -> Result<bool> {
+        for _ in 0..STEP {
+            let Some(Parts { numbers, next }) = &mut self.parts else { break };
+            let begin = |part: u64| (u128::from(*numbers) * u128::from(part) / u128::from(SAMPLE)) as u64;
+            let (from, until) = (begin(*next), begin(*next + 1));
+            *next += 1;
+            let (numbers, last) = (*numbers, *next == SAMPLE);
+            let place = from + self.below(until - from);
+            let at = numbers - self.scan.ahead().unwrap_or(0);
+            // A gap in the numbers may have led beyond the part already: it has no row of its own.
+            if at < until {
+                self.scan.skip(place.saturating_sub(at));
+                if !self.scan.next(txn, 1, &mut self.batch)? {
+                    return Ok(false);
+                }
+            }
+            if last {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn below(&mut self, limit: u64) -> u64 {
@@ -78,15 +133,16 @@ impl Sampler {
         ((u128::from(self.random) * u128::from(limit)) >> 64) as u64
     }
 
-    /// What the sample tells.
-    pub fn finish(mut self, changes: u64) -> TableStatistics {
-        self.rows.sort_unstable_by_key(|(number, _)| *number);
+    /// What the sample tells of a table that has roughly so many rows.
+    pub fn finish(self, rows: u64) -> TableStatistics {
+        let seen = self.rows.len() as f64;
+        let rows = if self.parts.is_some() { (rows as f64).max(seen) } else { seen };
         let mut columns = vec![None; self.width];
         for (slot, &(column, ty)) in self.columns.iter().enumerate() {
-            let values = self.rows.iter().map(|(_, row)| &row[slot]);
-            let target = Target { values: TARGET, rows: self.seen as f64 };
+            let values = self.rows.iter().map(|row| &row[slot]);
+            let target = Target { values: TARGET, rows };
             columns[column] = (!self.rows.is_empty()).then(|| Collected::of(values, ty).statistics(target));
         }
-        TableStatistics { rows: self.seen as f64, columns, changes, version: 0 }
+        TableStatistics { rows, columns, changes: self.changes, version: 0 }
     }
 }
