@@ -17,6 +17,8 @@ mod implied;
 mod imply;
 mod join;
 mod level;
+mod merge;
+mod methods;
 mod modify;
 mod node;
 mod order;
@@ -34,13 +36,14 @@ use types::{Datum, InputContext, OutputSettings};
 
 pub use explain::{ExplainOptions, ExplainTimes};
 pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
+pub use methods::{PlanMethod, PlanMethods};
 pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
     FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn,
-    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MeteredNode, NestedLoopNode, Node,
-    PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowReader, ScanNode, SetOpNode, SortNode,
-    SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode, WindowNode,
-    WorkTableNode,
+    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeJoinNode, MergeKey, MeteredNode,
+    NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowReader, ScanNode,
+    SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode,
+    WindowNode, WorkTableNode,
 };
 
 pub(crate) use imply::implies;
@@ -97,6 +100,8 @@ pub(crate) struct PlanContext<'a> {
     pub eval: Option<&'a dyn EvalContext>,
     /// The plan is made to be shown: its nodes are counted.
     pub explains: bool,
+    /// What is switched off.
+    pub methods: PlanMethods,
 }
 
 /// What a plan may be made for besides its statement.
@@ -108,6 +113,8 @@ pub struct Circumstances<'a> {
     pub eval: Option<&'a dyn EvalContext>,
     /// The plan is made to be shown, by EXPLAIN.
     pub explains: bool,
+    /// What is switched off.
+    pub methods: PlanMethods,
 }
 
 /// Plans a statement.
@@ -120,9 +127,9 @@ pub fn plan(
     stats: &dyn PlannerStats,
     circumstances: Circumstances<'_>,
 ) -> Result<Arc<Plan>> {
-    let Circumstances { hints, eval, explains } = circumstances;
+    let Circumstances { hints, eval, explains, methods } = circumstances;
     let (params, cells) = (walk::params(statement), cte::Cells::default());
-    run(statement, &PlanContext { catalog, stats, cells, params, hints, eval, explains })
+    run(statement, &PlanContext { catalog, stats, cells, params, hints, eval, explains, methods })
 }
 
 /// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
@@ -136,8 +143,8 @@ pub fn plan_cursor(
     circumstances: Circumstances<'_>,
 ) -> Result<Arc<Plan>> {
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
-    let Circumstances { hints, eval, explains } = circumstances;
-    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains };
+    let Circumstances { hints, eval, explains, methods } = circumstances;
+    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains, methods };
     let (root, row_ids) = query::plan_cursor(query, &cx)?;
     let cells = cx.cells.counts();
     Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids }))
@@ -152,7 +159,8 @@ pub(crate) fn plan_with_params(
 ) -> Result<Arc<Plan>> {
     let params = params.max(walk::params(statement));
     let cells = cte::Cells::default();
-    run(statement, &PlanContext { catalog, stats, cells, params, hints: &[], eval: None, explains: false })
+    let methods = PlanMethods::default();
+    run(statement, &PlanContext { catalog, stats, cells, params, hints: &[], eval: None, explains: false, methods })
 }
 
 fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {

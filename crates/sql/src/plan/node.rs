@@ -75,6 +75,7 @@ pub(crate) enum Node {
     Project(Arc<ProjectNode>),
     NestedLoop(Arc<NestedLoopNode>),
     HashJoin(Arc<HashJoinNode>),
+    MergeJoin(Arc<MergeJoinNode>),
     Materialize(Arc<MaterializeNode>),
     Sort(Arc<SortNode>),
     Aggregate(Arc<AggregateNode>),
@@ -406,6 +407,8 @@ pub(crate) enum JoinType {
     Inner,
     /// Outer (probe) rows without a partner come with NULLs.
     Left,
+    /// Inner (build) rows without a partner come with NULLs.
+    Right,
     /// Rows of both sides come with NULLs.
     Full,
     /// Outer (probe) rows that have a partner come once, without it.
@@ -441,6 +444,28 @@ pub(crate) struct HashJoinNode {
     pub conditions: Vec<Code>,
     pub build_slots: Vec<Slot>,
     pub probe_slots: Vec<Slot>,
+}
+
+/// Joins two inputs that come in the order of `keys`.
+#[derive(Debug)]
+pub(crate) struct MergeJoinNode {
+    pub left: Node,
+    pub right: Node,
+    pub join: JoinType,
+    pub left_keys: Vec<Code>,
+    pub right_keys: Vec<Code>,
+    pub keys: Vec<MergeKey>,
+    /// Conditions beyond equality of the keys.
+    pub conditions: Vec<Code>,
+    pub left_slots: Vec<Slot>,
+    pub right_slots: Vec<Slot>,
+}
+
+/// How the inputs of a merge join are ordered by a key; where NULLs are makes no difference.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MergeKey {
+    pub ty: Oid,
+    pub descending: bool,
 }
 
 #[derive(Debug)]

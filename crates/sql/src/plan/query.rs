@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result};
 
-use super::access::WantedOrder;
 use super::join;
 use super::level::{Level, Outer};
+use super::merge::WantedColumn;
+use super::methods::sort_cost;
 use super::node::{
     AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
     ProjectNode, QueryPlan, RecursionNode, SetOpNode, SortNode, SortSlot, ValuesNode,
@@ -115,7 +116,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             _ => None,
         };
         node = sort(level, query, node, &targets, limit);
-        cost += rows * rows.max(2.0).log2() * 0.2;
+        cost += sort_cost(rows, level.cx.methods);
         if matches!(node, Node::Sort(_)) {
             level.tell("Sort Key", || sort_keys(query, level));
             node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
@@ -149,16 +150,20 @@ fn listed<'e>(exprs: impl Iterator<Item = &'e Expr>, level: &Level<'_>) -> Strin
     exprs.map(|expr| super::explain::show(expr, level.rels)).collect::<Vec<_>>().join(", ")
 }
 
+/// What follows a sort key.
+pub(super) fn direction(descending: bool, nulls_first: bool) -> &'static str {
+    match (descending, nulls_first) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, true) => " DESC",
+        (true, false) => " DESC NULLS LAST",
+    }
+}
+
 fn sort_keys(query: &Query, level: &Level<'_>) -> String {
     let key = |key: &crate::ir::SortKey| {
         let text = super::explain::show(&query.targets[key.target].expr, level.rels);
-        let order = match (key.descending, key.nulls_first) {
-            (false, false) => "",
-            (false, true) => " NULLS FIRST",
-            (true, true) => " DESC",
-            (true, false) => " DESC NULLS LAST",
-        };
-        text + order
+        text + direction(key.descending, key.nulls_first)
     };
     query.order_by.iter().map(key).collect::<Vec<_>>().join(", ")
 }
@@ -188,7 +193,12 @@ struct Source {
     ordered: bool,
 }
 
-fn source(level: &mut Level<'_>, query: &Query, grouped: bool, wanted: Option<(&WantedOrder, bool)>) -> Result<Source> {
+fn source(
+    level: &mut Level<'_>,
+    query: &Query,
+    grouped: bool,
+    wanted: Option<(&[WantedColumn], bool)>,
+) -> Result<Source> {
     Ok(match &query.body {
         Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
             Some(node) => Source { node, rows: 1.0, cost: 4.0, ordered: false },
@@ -228,16 +238,11 @@ fn source(level: &mut Level<'_>, query: &Query, grouped: bool, wanted: Option<(&
     })
 }
 
-/// The order that a scan of the only table should have, if ORDER BY is about its columns alone.
-fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>> {
+/// The order that what FROM gives should have, if ORDER BY is about its columns alone.
+fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<WantedColumn>> {
     // A window function sorts for itself.
     let windowed = query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
-    if grouped
-        || windowed
-        || query.order_by.is_empty()
-        || query.distinct.is_some()
-        || !matches!(query.from[..], [From::Rel(_)])
-    {
+    if grouped || windowed || query.order_by.is_empty() || query.distinct.is_some() {
         return None;
     }
     query
@@ -245,7 +250,8 @@ fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>
         .iter()
         .map(|key| match &query.targets[key.target].expr {
             Expr::Column(c) if c.level == 0 && !matches!(query.rels[c.rel].kind, RelKind::Window(_)) => {
-                Some((c.column, key.descending, key.nulls_first))
+                let (descending, nulls_first) = (key.descending, key.nulls_first);
+                Some(WantedColumn { rel: c.rel, column: c.column, descending, nulls_first })
             }
             _ => None,
         })
@@ -274,9 +280,9 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
         Some(filter) => Expr::And(vec![filter.clone(), not_null]),
         None => not_null,
     };
-    let wanted: [(usize, bool, bool); 1] = [(column.column, descending, descending)];
+    let wanted = [WantedColumn { rel: *rel, column: column.column, descending, nulls_first: descending }];
     let subplans = level.subplans.len();
-    let joined = join::from_where(level, &query.from, Some(&filter), Some((&wanted as &WantedOrder, true)))?;
+    let joined = join::from_where(level, &query.from, Some(&filter), Some((&wanted, true)))?;
     if !joined.ordered {
         level.subplans.truncate(subplans);
         return Ok(None);

@@ -14,6 +14,7 @@ mod advisory;
 mod block;
 mod cache;
 mod cancel;
+mod changes;
 mod context;
 mod copy;
 mod counts;
@@ -124,6 +125,7 @@ pub struct Shared {
     /// For sorts, hash tables and groups.
     memory: Arc<MemoryBudget>,
     cache: StatementCache,
+    changes: changes::Changes,
     statistics: Arc<Statistics>,
     hub: notify::Hub,
 }
@@ -136,6 +138,7 @@ impl Shared {
         max_connections: usize,
         settings: Vec<(String, String)>,
     ) -> Arc<Shared> {
+        let changes = changes::Changes::since(engine.catalog());
         Arc::new(Shared {
             memory: Arc::new(MemoryBudget::new(engine.memory().limit)),
             monitor: Arc::new(Monitor::new(host.now())),
@@ -144,6 +147,7 @@ impl Shared {
             max_connections,
             settings,
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
+            changes,
             statistics: Arc::default(),
             hub: notify::Hub::default(),
         })
@@ -457,7 +461,13 @@ impl Session {
                 database: identity.database_oid,
                 role: identity.current_user.clone(),
                 search_path,
-                settings: format!("{}|{}|{}", shown("TimeZone"), shown("DateStyle"), shown("IntervalStyle")),
+                settings: format!(
+                    "{}|{}|{}|{}",
+                    shown("TimeZone"),
+                    shown("DateStyle"),
+                    shown("IntervalStyle"),
+                    settings.methods.bits()
+                ),
             }
         };
         let hash = key.hash64();

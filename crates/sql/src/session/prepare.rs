@@ -10,7 +10,7 @@ use types::{Datum, InputContext};
 
 use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
-use super::{Session, cache, utility};
+use super::{Session, cache, changes, utility};
 use crate::bind::{self, BindContext};
 use crate::functions::PreparedStatement;
 use crate::{ir, parse, plan};
@@ -40,7 +40,7 @@ impl Session {
         let Some(binding) = &self.binding else { return Ok(None) };
         let shared = &self.shared;
         let get = |text: &str, types: &[Oid]| {
-            let statement = shared.cache.get(text, types, &binding.key, binding.hash, catalog.version)?;
+            let statement = shared.cache.get(text, types, &binding.key, binding.hash, &catalog, &shared.changes)?;
             (!statement.is_outdated(shared.statistics())).then_some(statement)
         };
         // What another session prepared may have parameters; here nothing gives them values.
@@ -104,7 +104,9 @@ impl Session {
     fn share(&self, statement: &Arc<Statement>, types: &[Oid]) {
         if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
             let text = Arc::clone(&statement.text);
-            self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(statement));
+            let catalog = self.catalog();
+            let changes = &self.shared.changes;
+            self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(statement), (&catalog, changes));
         }
     }
 
@@ -149,7 +151,8 @@ impl Session {
                 start: 0,
                 param_types: types.to_vec(),
                 kind: Kind::Utility(Arc::new(parsed.node)),
-                catalog_version: catalog.version,
+                catalog_version: catalog.version.into(),
+                binding: 0,
             };
             if !utility::ends_block(&statement.kind) {
                 self.check_not_failed()?;
@@ -230,6 +233,7 @@ impl Session {
             hints: hints.as_deref().unwrap_or_default(),
             eval: Some(&eval),
             explains: purpose.explains,
+            methods: self.environment.settings.borrow().methods,
         };
         let plan = match &bound.statement {
             ir::Statement::Select(query) if purpose.cursor => {
@@ -245,6 +249,7 @@ impl Session {
             kind: Kind::Query(Query {
                 plan,
                 columns: bound.columns.into(),
+                depends: changes::dependencies(bound.tables.iter().map(|(table, _)| *table), writes, &catalog),
                 locks: bound.tables,
                 verb,
                 writes,
@@ -255,7 +260,8 @@ impl Session {
                 planned_at: AtomicU64::new(planned_at),
             }),
             // What was bound to definitions that may be rolled back is good for one run.
-            catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version },
+            catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version }.into(),
+            binding: self.binding.as_ref().map_or(0, |binding| binding.hash),
         })
     }
 
@@ -288,7 +294,7 @@ impl Session {
         self.refresh_binding(&catalog);
         if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
             let cache = &self.shared.cache;
-            if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, catalog.version)
+            if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, &catalog, &self.shared.changes)
                 && !statement.is_outdated(self.shared.statistics())
             {
                 if !utility::ends_block(&statement.kind) {
@@ -306,7 +312,8 @@ impl Session {
                 start: 0,
                 param_types: types.to_vec(),
                 kind: Kind::Empty,
-                catalog_version: catalog.version,
+                catalog_version: catalog.version.into(),
+                binding: 0,
             })),
             1 => self.prepare_parsed(parsed.remove(0), sql, types, true, silent),
             _ => Err(Error::new(SqlState::SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement")),
@@ -324,18 +331,35 @@ impl Session {
         })
     }
 
+    /// Whether a prepared statement may run without being bound or planned again.
+    pub(super) fn is_good(&mut self, statement: &Statement) -> bool {
+        if !matches!(statement.kind, Kind::Query(_)) {
+            return true;
+        }
+        let generation = self.environment.settings.borrow().binding_generation;
+        let is_bound_so =
+            |binding: &super::Binding| binding.generation == generation && binding.hash == statement.binding;
+        if !self.binding.as_ref().is_some_and(is_bound_so)
+            || !statement.is_for(self.role)
+            || statement.is_outdated(self.shared.statistics())
+            || self.has_own_ddl()
+        {
+            return false;
+        }
+        if statement.is_valid_for(self.shared.engine.catalog_version()) {
+            return true;
+        }
+        // A new schema may be on the search path now.
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        self.binding.as_ref().is_some_and(|binding| binding.hash == statement.binding)
+            && statement.is_good_for(&catalog, &self.shared.changes)
+    }
+
     /// The statement, bound again if the catalog has moved on.
     pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
         let statement = self.statement(name)?;
-        let generation = self.environment.settings.borrow().binding_generation;
-        let fresh = self.binding.as_ref().is_some_and(|binding| binding.generation == generation);
-        let valid = !matches!(statement.kind, Kind::Query(_))
-            || (fresh
-                && statement.is_for(self.role)
-                && statement.is_valid_for(self.shared.engine.catalog_version())
-                && !statement.is_outdated(self.shared.statistics())
-                && !self.has_own_ddl());
-        if valid {
+        if self.is_good(&statement) {
             return Ok(statement);
         }
         let fresh = self.prepare(&Arc::clone(&statement.text), &statement.param_types)?;

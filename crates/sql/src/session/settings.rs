@@ -76,6 +76,8 @@ pub struct Settings {
     announced: Vec<Arc<str>>,
     /// Rises when a setting that binding reads changes (search_path, DateStyle, TimeZone …).
     pub binding_generation: u64,
+    /// What the planner is not to use.
+    pub methods: crate::plan::PlanMethods,
 }
 
 fn find(name: &str) -> Option<usize> {
@@ -245,6 +247,7 @@ impl Settings {
             reports: Vec::new(),
             announced: Vec::new(),
             binding_generation: 0,
+            methods: crate::plan::PlanMethods::default(),
         };
         for (name, value) in given {
             settings.adopt(name, value);
@@ -619,6 +622,11 @@ impl Settings {
                 };
             }
             "log_min_duration_statement" => self.log_min_duration_ms = text.parse().unwrap_or(-1),
+            name if name.starts_with("enable_") => {
+                if self.methods.follow(name, &*text == "on") {
+                    self.binding_generation += 1;
+                }
+            }
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
             "idle_session_timeout" => self.idle_session_timeout_ms = text.parse().unwrap_or(0),

@@ -361,7 +361,8 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
             start: 0,
             param_types: types,
             kind: Kind::Utility(Arc::new(node.clone())),
-            catalog_version: catalog.version,
+            catalog_version: catalog.version.into(),
+            binding: 0,
         }
     };
     let statement = Arc::new(statement);
@@ -373,7 +374,7 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
 async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut dyn Output) -> Result<String> {
     let name = stmt.name.as_deref().unwrap_or_default();
     let mut statement = session.statement(name)?;
-    if matches!(statement.kind, Kind::Query(_)) && !statement.is_valid_for(session.catalog().version) {
+    if !session.is_good(&statement) {
         statement = session.rebound(&statement)?;
         session.keep_statement(name, Arc::clone(&statement))?;
     }

@@ -192,6 +192,7 @@ fn node(at: &Node) -> Shown<'_> {
             let hash = Shown::new("Hash", "Hash").is("Inner").over([node(&n.build)]);
             joined("Hash", "Hash Join", n.join).over([node(&n.probe), hash])
         }
+        Node::MergeJoin(n) => joined("Merge", "Merge Join", n.join).over([node(&n.left), node(&n.right).is("Inner")]),
         Node::Materialize(n) => Shown::new("Materialize", "Materialize").over([node(&n.input)]),
         Node::Sort(n) => Shown::new("Sort", "Sort").over([node(&n.input)]),
         Node::Aggregate(n) => {
@@ -251,6 +252,7 @@ fn joined<'p>(start: &str, kind: &'static str, join: JoinType) -> Shown<'p> {
     let word = match join {
         JoinType::Inner => "Inner",
         JoinType::Left => "Left",
+        JoinType::Right => "Right",
         JoinType::Full => "Full",
         JoinType::Semi => "Semi",
         JoinType::Anti => "Anti",
