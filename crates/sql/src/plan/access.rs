@@ -6,7 +6,7 @@ use types::oid;
 
 use super::level::Level;
 use super::methods::{PlanMethod, PlanMethods, sort_cost};
-use super::node::{Access, Bound, KeyColumn, KeyPart, ListSource, Node, PlannedTable, ScanNode};
+use super::node::{Access, Bound, KeyColumn, KeyPart, ListSource, Node, PlannedTable, RowReader, ScanNode};
 use super::{explain, selectivity, walk};
 use crate::expr::{Code, How, comparison_of};
 use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
@@ -534,15 +534,42 @@ pub(super) fn scan(
         }
     }
     let filter_condition = explain::conditions(&filter_exprs, level.rels);
+    let (reader, stages) = staged(level, rel, info, &filter)?;
     let node = ScanNode {
         table: PlannedTable::new(info),
         alias: level.rels[rel].alias.clone(),
-        reader: level.reader(rel, info)?,
+        reader,
+        stages,
         access,
         filter,
         shown: (index_condition, filter_condition),
     };
     Ok(Scanned { node: Node::Scan(std::sync::Arc::new(node)), rows, cost, ordered })
+}
+
+/// A reader of a table's used columns that has first what the first condition needs, then what the second one does, and so on.
+/// Answers also how many columns each needs.
+fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> Result<(RowReader, Box<[usize]>)> {
+    let mut left = level.columns(rel).to_vec();
+    let mut ordered = Vec::with_capacity(left.len());
+    let mut stages = Vec::with_capacity(filter.len());
+    for condition in filter {
+        let (mut slots, mut all) = (Vec::new(), false);
+        condition.visit(&mut |code| match code {
+            Code::Slot(slot) => slots.push(*slot),
+            // What a subquery takes from the row is not told here.
+            Code::Subquery { .. } => all = true,
+            _ => {}
+        });
+        left.retain(|column| {
+            let needed = all || slots.contains(&column.1);
+            ordered.extend(needed.then_some(*column));
+            !needed
+        });
+        stages.push(ordered.len());
+    }
+    ordered.append(&mut left);
+    Ok((RowReader::new(info, &ordered, level.table_row_slot(rel))?, stages.into()))
 }
 
 fn key_column(info: &TableInfo, index: &IndexDesc, at: usize) -> KeyColumn {

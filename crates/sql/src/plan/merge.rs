@@ -207,12 +207,12 @@ pub(super) fn sorted(level: &mut Level<'_>, side: Joined, keys: &[Key], is_left:
     if !computed.is_empty() {
         node = Node::Project(Arc::new(ProjectNode { input: node, targets: computed }));
     }
-    level.tell("Sort Key", || {
+    level.tell_list("Sort Key", || {
         let shown = |key: &Key| {
             let order = super::query::direction(key.descending, key.nulls_first);
             explain::show(key.of(is_left), level.rels) + order
         };
-        keys.iter().map(shown).collect::<Vec<_>>().join(", ")
+        keys.iter().map(shown).collect()
     });
     let node = Node::Sort(Arc::new(SortNode { input: node, keys: by, slots, limit: None }));
     let cost = side.cost + sort_cost(side.rows, level.cx.methods);

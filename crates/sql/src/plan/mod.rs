@@ -34,7 +34,7 @@ use base::{Error, Oid, Result};
 use engine_api::{Catalog, ColumnDesc};
 use types::{Datum, InputContext, OutputSettings};
 
-pub use explain::{ExplainOptions, ExplainTimes};
+pub use explain::{ExplainFormat, ExplainOptions, ExplainTimes};
 pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub use methods::{PlanMethod, PlanMethods};
 pub(crate) use node::{
@@ -100,6 +100,8 @@ pub(crate) struct PlanContext<'a> {
     pub eval: Option<&'a dyn EvalContext>,
     /// The plan is made to be shown: its nodes are counted.
     pub explains: bool,
+    /// With what each node gives.
+    pub verbose: bool,
     /// What is switched off.
     pub methods: PlanMethods,
 }
@@ -113,6 +115,8 @@ pub struct Circumstances<'a> {
     pub eval: Option<&'a dyn EvalContext>,
     /// The plan is made to be shown, by EXPLAIN.
     pub explains: bool,
+    /// With what each node gives.
+    pub verbose: bool,
     /// What is switched off.
     pub methods: PlanMethods,
 }
@@ -127,9 +131,9 @@ pub fn plan(
     stats: &dyn PlannerStats,
     circumstances: Circumstances<'_>,
 ) -> Result<Arc<Plan>> {
-    let Circumstances { hints, eval, explains, methods } = circumstances;
+    let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
     let (params, cells) = (walk::params(statement), cte::Cells::default());
-    run(statement, &PlanContext { catalog, stats, cells, params, hints, eval, explains, methods })
+    run(statement, &PlanContext { catalog, stats, cells, params, hints, eval, explains, verbose, methods })
 }
 
 /// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
@@ -143,8 +147,9 @@ pub fn plan_cursor(
     circumstances: Circumstances<'_>,
 ) -> Result<Arc<Plan>> {
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
-    let Circumstances { hints, eval, explains, methods } = circumstances;
-    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains, methods };
+    let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
+    let cx =
+        PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains, verbose, methods };
     let (root, row_ids) = query::plan_cursor(query, &cx)?;
     let cells = cx.cells.counts();
     Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids }))
@@ -160,7 +165,20 @@ pub(crate) fn plan_with_params(
     let params = params.max(walk::params(statement));
     let cells = cte::Cells::default();
     let methods = PlanMethods::default();
-    run(statement, &PlanContext { catalog, stats, cells, params, hints: &[], eval: None, explains: false, methods })
+    run(
+        statement,
+        &PlanContext {
+            catalog,
+            stats,
+            cells,
+            params,
+            hints: &[],
+            eval: None,
+            explains: false,
+            verbose: false,
+            methods,
+        },
+    )
 }
 
 fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {

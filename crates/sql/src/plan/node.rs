@@ -105,7 +105,7 @@ pub(crate) struct MeteredNode {
     /// Bytes of a row.
     pub width: u64,
     /// Conditions and keys, as EXPLAIN shows them.
-    pub details: Vec<(&'static str, String)>,
+    pub details: Vec<(&'static str, super::explain::Told)>,
     pub meter: Meter,
 }
 
@@ -223,17 +223,46 @@ impl RowReader {
     /// Reads one row.
     #[inline]
     pub fn read(&self, row: BatchRow<'_>, frame: &mut [Datum]) {
+        if let Some(mut reading) = self.begin(row, frame) {
+            reading.to_end(frame);
+        }
+    }
+
+    /// Begins to read one row, column by column in the order that the reader was made with. `None` if its layout is unknown.
+    #[inline]
+    pub fn begin<'r>(&'r self, row: BatchRow<'r>, frame: &mut [Datum]) -> Option<Reading<'r>> {
         if let Some(slot) = self.row_slot {
             frame[slot as usize] = Datum::Int8(row.row.0 as i64);
         }
-        let Some(reader) = self.layouts.iter().rev().find(|l| l.id == row.layout) else { return };
-        let tuple = RowRef::new(&reader.layout, row.tuple);
-        for (slot, source) in &reader.steps {
+        let reader = self.layouts.iter().rev().find(|l| l.id == row.layout)?;
+        Some(Reading { tuple: RowRef::new(&reader.layout, row.tuple), steps: &reader.steps, at: 0 })
+    }
+}
+
+/// A row that is being read.
+pub(crate) struct Reading<'r> {
+    tuple: RowRef<'r>,
+    steps: &'r [(Slot, Source)],
+    at: usize,
+}
+
+impl Reading<'_> {
+    /// Reads the columns up to number `end` of the reader's order.
+    #[inline]
+    pub fn up_to(&mut self, end: usize, frame: &mut [Datum]) {
+        for (slot, source) in &self.steps[self.at..end.max(self.at)] {
             frame[*slot as usize] = match source {
-                Source::Field(field) => tuple.get_owned(*field),
+                Source::Field(field) => self.tuple.get_owned(*field),
                 Source::Missing(value) => value.clone(),
             };
         }
+        self.at = end.max(self.at);
+    }
+
+    /// Reads the others.
+    #[inline]
+    pub fn to_end(&mut self, frame: &mut [Datum]) {
+        self.up_to(self.steps.len(), frame);
     }
 }
 
@@ -272,6 +301,8 @@ pub(crate) struct ScanNode {
     pub reader: RowReader,
     pub access: Access,
     pub filter: Vec<Code>,
+    /// How many of the reader's columns each condition of the filter needs: the others are read if it holds.
+    pub stages: Box<[usize]>,
     /// The conditions as EXPLAIN shows them: those of the index, those of the filter.
     pub shown: (String, String),
 }

@@ -64,6 +64,9 @@ pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPl
 }
 
 fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
+    if level.cx.verbose {
+        level.shown_output = listed(query.targets.iter().filter(|t| !t.junk).map(|t| &t.expr), level);
+    }
     let grouped = query.is_grouped();
     let wanted = wanted_order(query, grouped);
     let wanted = wanted.as_deref().map(|w| (w, query.limit.is_some() && query.distinct.is_none()));
@@ -75,7 +78,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         rows = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
         node = aggregate(level, query, node)?;
         if !query.group_by.is_empty() {
-            level.tell("Group Key", || listed(query.group_by.iter(), level));
+            level.tell_list("Group Key", || listed(query.group_by.iter(), level));
         }
         node = level.note_from(node, all, rows, cost, cost + rows * 0.2);
         cost += rows * 0.2;
@@ -118,7 +121,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         node = sort(level, query, node, &targets, limit);
         cost += sort_cost(rows, level.cx.methods);
         if matches!(node, Node::Sort(_)) {
-            level.tell("Sort Key", || sort_keys(query, level));
+            level.tell_list("Sort Key", || sort_keys(query, level));
             node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
         }
     }
@@ -146,8 +149,8 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     Ok((node, visible))
 }
 
-fn listed<'e>(exprs: impl Iterator<Item = &'e Expr>, level: &Level<'_>) -> String {
-    exprs.map(|expr| super::explain::show(expr, level.rels)).collect::<Vec<_>>().join(", ")
+fn listed<'e>(exprs: impl Iterator<Item = &'e Expr>, level: &Level<'_>) -> Vec<String> {
+    exprs.map(|expr| super::explain::show(expr, level.rels)).collect()
 }
 
 /// What follows a sort key.
@@ -160,12 +163,12 @@ pub(super) fn direction(descending: bool, nulls_first: bool) -> &'static str {
     }
 }
 
-fn sort_keys(query: &Query, level: &Level<'_>) -> String {
+fn sort_keys(query: &Query, level: &Level<'_>) -> Vec<String> {
     let key = |key: &crate::ir::SortKey| {
         let text = super::explain::show(&query.targets[key.target].expr, level.rels);
         text + direction(key.descending, key.nulls_first)
     };
-    query.order_by.iter().map(key).collect::<Vec<_>>().join(", ")
+    query.order_by.iter().map(key).collect()
 }
 
 /// Rows that LIMIT and OFFSET leave, as far as they are known; PostgreSQL takes a tenth of the others.

@@ -25,6 +25,10 @@ struct Purpose<'a> {
     cursor: bool,
     /// EXPLAIN.
     explains: bool,
+    /// EXPLAIN (VERBOSE).
+    verbose: bool,
+    /// Values that its parameters have this time.
+    values: Option<&'a [Datum]>,
     /// The literals that its parameters are this time.
     literals: Option<&'a parse::fingerprint::Fingerprint>,
 }
@@ -190,8 +194,18 @@ impl Session {
     }
 
     /// Binds and plans a query to be shown.
-    pub(super) fn bind_explained(&mut self, node: &Node, sql: &str) -> Result<Statement> {
-        self.bind_for(node, sql, &[], 0, false, Purpose { explains: true, ..Purpose::default() })
+    pub(super) fn bind_explained(&mut self, node: &Node, sql: &str, verbose: bool) -> Result<Statement> {
+        self.bind_for(node, sql, &[], 0, false, Purpose { explains: true, verbose, ..Purpose::default() })
+    }
+
+    /// Binds and plans a prepared statement to be shown.
+    pub(super) fn bind_prepared(
+        &mut self,
+        statement: &Statement,
+        params: &[Datum],
+        verbose: bool,
+    ) -> Result<Statement> {
+        self.bind_again(statement, Purpose { explains: true, verbose, values: Some(params), ..Purpose::default() })
     }
 
     fn bind_for(
@@ -230,9 +244,10 @@ impl Session {
         let input = InputContext { settings: &settings, now_micros: self.environment.transaction_start.get() };
         let hints = purpose.literals.and_then(|print| print.values(&bound.param_types, &input).ok());
         let circumstances = plan::Circumstances {
-            hints: hints.as_deref().unwrap_or_default(),
+            hints: purpose.values.or(hints.as_deref()).unwrap_or_default(),
             eval: Some(&eval),
             explains: purpose.explains,
+            verbose: purpose.verbose,
             methods: self.environment.settings.borrow().methods,
         };
         let plan = match &bound.statement {
@@ -267,6 +282,12 @@ impl Session {
 
     /// The statement bound to the definitions of now.
     pub(super) fn rebound(&mut self, statement: &Statement) -> Result<Arc<Statement>> {
+        let fresh = self.bind_again(statement, Purpose::default())?;
+        statement.check_result_of(&fresh)?;
+        Ok(Arc::new(fresh))
+    }
+
+    fn bind_again(&mut self, statement: &Statement, purpose: Purpose<'_>) -> Result<Statement> {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
         let parsed = parse::parse(&statement.text)?;
@@ -281,10 +302,8 @@ impl Session {
         };
         let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
         let (text, types) = (&statement.text, &statement.param_types);
-        let purpose = Purpose { cursor: for_cursor, ..Purpose::default() };
-        let fresh = self.bind_for(&node, text, types, statement.start, !for_cursor, purpose)?;
-        statement.check_result_of(&fresh)?;
-        Ok(Arc::new(fresh))
+        let purpose = Purpose { cursor: for_cursor, ..purpose };
+        self.bind_for(&node, text, types, statement.start, !for_cursor, purpose)
     }
 
     /// A statement of the extended protocol or PREPARE, from the cache if it is there.

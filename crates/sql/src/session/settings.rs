@@ -315,6 +315,37 @@ impl Settings {
         SPECS.iter().enumerate().map(|(i, s)| (s.name, self.shown(i), s.about))
     }
 
+    /// Settings that steer the planner and are not what they are at first: PostgreSQL's `GUC_EXPLAIN`.
+    pub fn of_planner(&self) -> Vec<(String, String)> {
+        let steers = |name: &str| {
+            let starts = ["enable_", "cpu_", "geqo", "jit", "parallel_", "max_parallel_workers", "min_parallel_"];
+            let whole = [
+                "constraint_exclusion",
+                "cursor_tuple_fraction",
+                "effective_cache_size",
+                "effective_io_concurrency",
+                "force_parallel_mode",
+                "from_collapse_limit",
+                "hash_mem_multiplier",
+                "join_collapse_limit",
+                "plan_cache_mode",
+                "random_page_cost",
+                "recursive_worktable_factor",
+                "search_path",
+                "seq_page_cost",
+                "temp_buffers",
+                "work_mem",
+            ];
+            starts.iter().any(|start| name.starts_with(start)) || whole.contains(&name)
+        };
+        let changed = SPECS
+            .iter()
+            .zip(&self.values)
+            .enumerate()
+            .filter(|(_, (spec, value))| steers(spec.name) && *value.text != *spec.default);
+        changed.map(|(number, (spec, _))| (spec.name.to_string(), self.shown(number))).collect()
+    }
+
     fn shown(&self, spec: usize) -> String {
         let text = &self.values[spec].text;
         match SPECS[spec].kind {
