@@ -171,7 +171,7 @@ fn passes(node: &ScanNode, row: BatchRow<'_>, cx: &mut Cx<'_, '_>, frame: &mut [
             return Ok(false);
         }
     }
-    reading.to_end(frame);
+    reading.finish(frame);
     Ok(true)
 }
 

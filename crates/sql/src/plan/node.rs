@@ -149,7 +149,7 @@ impl Node {
     }
 }
 
-/// A stored table in a plan. Opened once; the plan is dropped when the catalog changes.
+/// A stored table in a plan. Opened once; the plan is dropped when the table's definition changes.
 #[derive(Debug)]
 pub(crate) struct PlannedTable {
     pub info: Arc<TableInfo>,
@@ -224,7 +224,7 @@ impl RowReader {
     #[inline]
     pub fn read(&self, row: BatchRow<'_>, frame: &mut [Datum]) {
         if let Some(mut reading) = self.begin(row, frame) {
-            reading.to_end(frame);
+            reading.finish(frame);
         }
     }
 
@@ -261,7 +261,7 @@ impl Reading<'_> {
 
     /// Reads the others.
     #[inline]
-    pub fn to_end(&mut self, frame: &mut [Datum]) {
+    pub fn finish(&mut self, frame: &mut [Datum]) {
         self.up_to(self.steps.len(), frame);
     }
 }

@@ -64,13 +64,19 @@ fn referenced(object: &CatalogObject) -> Box<[Oid]> {
     keys.collect()
 }
 
-fn change(version: u64, before: Option<&CatalogObject>, after: Option<&CatalogObject>) -> Option<Change> {
+fn change(catalog: &Catalog, before: Option<&CatalogObject>, after: Option<&CatalogObject>) -> Option<Change> {
     let object = after.or(before)?;
     // The search paths that a new schema is on are part of what statements are known by; temporary ones come and go.
     if matches!(object, CatalogObject::Schema(schema) if schema.name.starts_with("pg_temp_")) {
         return None;
     }
     let what = match object {
+        CatalogObject::Privileges(list) => match catalog.get(list.object).map(|object| &**object) {
+            Some(CatalogObject::Table(table)) if table.view.is_none() => What::Table(table.oid),
+            Some(_) => What::Anything,
+            // It went with its object, which says enough.
+            None => return None,
+        },
         CatalogObject::Index(index) => What::Table(index.table),
         CatalogObject::Table(table) if table.view.is_some() && before.is_some() => What::Anything,
         CatalogObject::Table(table) => {
@@ -90,7 +96,7 @@ fn change(version: u64, before: Option<&CatalogObject>, after: Option<&CatalogOb
     };
     let name = |object: Option<&CatalogObject>| object.map(|object| object.name().to_lowercase().into_boxed_str());
     let (old, new) = (name(before), name(after));
-    Some(Change { version, what, names: [old.filter(|old| Some(old) != new.as_ref()), new] })
+    Some(Change { version: catalog.version, what, names: [old.filter(|old| Some(old) != new.as_ref()), new] })
 }
 
 impl Known {
@@ -101,11 +107,11 @@ impl Known {
         for object in catalog.objects() {
             match before.get(object.oid()) {
                 Some(old) if Arc::ptr_eq(old, object) => {}
-                old => found.extend(change(catalog.version, old.map(|old| &**old), Some(object))),
+                old => found.extend(change(catalog, old.map(|old| &**old), Some(object))),
             }
         }
         let gone = before.objects().filter(|old| catalog.get(old.oid()).is_none());
-        found.extend(gone.filter_map(|old| change(catalog.version, Some(old), None)));
+        found.extend(gone.filter_map(|old| change(catalog, Some(old), None)));
         self.changes.extend(found);
         while self.changes.len() > REMEMBERED {
             if let Some(oldest) = self.changes.pop_front() {
@@ -131,21 +137,28 @@ impl Changes {
         if since < known.forgotten || since > catalog.version {
             return false;
         }
+        !known.matter(&query.depends, query.writes, text, since)
+    }
+}
+
+impl Known {
+    /// Whether a change after version `since` matters to a statement.
+    fn matter(&self, depends: &[Oid], writes: bool, text: &str, since: u64) -> bool {
         let mut text_folded = None;
         let matters = |change: &Change| {
-            let is_of = |table: &Oid| query.depends.contains(table);
+            let is_of = |table: &Oid| depends.contains(table);
             let by_object = match &change.what {
                 What::Anything => true,
                 What::New => false,
                 What::Table(table) => is_of(table),
-                What::Referring(table, others) => is_of(table) || (query.writes && others.iter().any(is_of)),
+                What::Referring(table, others) => is_of(table) || (writes && others.iter().any(is_of)),
             };
             by_object || {
                 let text = text_folded.get_or_insert_with(|| text.to_lowercase());
                 change.names.iter().flatten().any(|name| names(text, name))
             }
         };
-        !known.changes.iter().rev().take_while(|change| change.version > since).any(matters)
+        self.changes.iter().rev().take_while(|change| change.version > since).any(matters)
     }
 }
 
@@ -194,7 +207,56 @@ pub(super) fn dependencies(named: impl Iterator<Item = Oid>, writes: bool, catal
 
 #[cfg(test)]
 mod tests {
-    use super::names;
+    use engine_api::{PrivilegesDesc, SchemaDesc};
+
+    use super::*;
+
+    fn with(catalog: &Catalog, object: CatalogObject) -> Catalog {
+        let mut next = catalog.clone();
+        next.version += 1;
+        next.put(Arc::new(object));
+        next
+    }
+
+    fn schema(oid: u32, name: &str) -> CatalogObject {
+        let name = name.to_string();
+        CatalogObject::Schema(SchemaDesc { oid: Oid(oid), database: Oid(1), name, owner: Oid(10), comment: None })
+    }
+
+    /// Whether a change matters to a statement of some tables with some text.
+    fn matters(before: &Catalog, after: &Catalog, tables: &[u32], text: &str) -> bool {
+        let mut known = Known { catalog: Arc::new(before.clone()), changes: VecDeque::new(), forgotten: 0 };
+        known.follow(&Arc::new(after.clone()));
+        let depends: Vec<Oid> = tables.iter().copied().map(Oid).collect();
+        known.matter(&depends, false, text, before.version)
+    }
+
+    #[test]
+    fn only_what_has_to_do_with_a_statement_matters() {
+        let empty = Catalog::default();
+        let list = |object| CatalogObject::Privileges(PrivilegesDesc::initial(Oid(object)));
+        let schemas = with(&empty, schema(500, "app"));
+        assert!(matters(&empty, &schemas, &[], "select 1"), "a new schema may be on the search path");
+        let temporary = with(&empty, schema(501, "pg_temp_7"));
+        assert!(!matters(&empty, &temporary, &[], "select 1"), "a temporary one is part of the key");
+        assert!(matters(&schemas, &with(&schemas, list(500)), &[9], "select 1"), "a first access list of a schema");
+        assert!(!matters(&schemas, &with(&schemas, list(600)), &[9], "select 1"), "the list of what is gone");
+    }
+
+    #[test]
+    fn what_is_older_than_the_memory_is_bound_anew() {
+        let mut catalog = Catalog::default();
+        catalog.version = 5;
+        let changes = Changes::since(Arc::new(catalog.clone()));
+        assert_eq!(changes.known.lock().forgotten, 5);
+        let mut known = changes.known.lock();
+        for number in 0..REMEMBERED as u32 + 10 {
+            catalog = with(&catalog, schema(1000, &format!("s{number}")));
+            known.follow(&Arc::new(catalog.clone()));
+        }
+        assert_eq!(known.changes.len(), REMEMBERED);
+        assert_eq!(known.forgotten, 5 + 10);
+    }
 
     #[test]
     fn names_are_found_as_whole_words() {

@@ -653,10 +653,8 @@ impl Settings {
                 };
             }
             "log_min_duration_statement" => self.log_min_duration_ms = text.parse().unwrap_or(-1),
-            name if name.starts_with("enable_") => {
-                if self.methods.follow(name, &*text == "on") {
-                    self.binding_generation += 1;
-                }
+            name if name.starts_with("enable_") && self.methods.follow(name, &*text == "on") => {
+                self.binding_generation += 1;
             }
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
