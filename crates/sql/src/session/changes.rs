@@ -2,7 +2,8 @@
 //!
 //! A statement knows the catalog version it was last found good for. While the catalog has that version, that is all there
 //! is to it: one comparison. When the version has moved on, the changes since are looked through; they are found by comparing
-//! the catalog with the one that was looked at last, once for each new version, whoever asks first.
+//! the catalog with the one that was looked at last. Catalogs that statements are bound to are all looked at: between two that
+//! are, something may have come and gone again, so a statement of a version that was passed over is bound anew.
 //! Invariant: whatever could give the statement another meaning, plan or permission is seen as mattering; too much may be.
 //! Names are looked for in the statement's text, so a new object that hides another in the search path is among it.
 
@@ -50,6 +51,8 @@ struct Known {
     /// The catalog that was looked at last.
     catalog: Arc<Catalog>,
     changes: VecDeque<Change>,
+    /// Versions that were looked at, in order.
+    seen: VecDeque<u64>,
     /// Of versions up to this one not all later changes are known.
     forgotten: u64,
 }
@@ -103,6 +106,10 @@ impl Known {
     /// Looks at what has changed up to a catalog.
     fn follow(&mut self, catalog: &Arc<Catalog>) {
         let before = std::mem::replace(&mut self.catalog, Arc::clone(catalog));
+        self.seen.push_back(catalog.version);
+        if self.seen.len() > REMEMBERED {
+            self.seen.pop_front();
+        }
         let mut found = Vec::new();
         for object in catalog.objects() {
             match before.get(object.oid()) {
@@ -125,7 +132,15 @@ impl Changes {
     /// Nothing has changed since this catalog.
     pub fn since(catalog: Arc<Catalog>) -> Changes {
         let forgotten = catalog.version;
-        Changes { known: Mutex::new(Known { catalog, changes: VecDeque::new(), forgotten }) }
+        Changes { known: Mutex::new(Known { seen: [forgotten].into(), catalog, changes: VecDeque::new(), forgotten }) }
+    }
+
+    /// Looks at a catalog that a statement is about to be bound to.
+    pub fn look(&self, catalog: &Arc<Catalog>) {
+        let mut known = self.known.lock();
+        if known.catalog.version < catalog.version {
+            known.follow(catalog);
+        }
     }
 
     /// Whether nothing has changed from version `since` to `catalog` that matters to a query.
@@ -134,7 +149,8 @@ impl Changes {
         if known.catalog.version < catalog.version {
             known.follow(catalog);
         }
-        if since < known.forgotten || since > catalog.version {
+        let is_seen = known.seen.binary_search(&since).is_ok();
+        if since < known.forgotten || since > catalog.version || !is_seen {
             return false;
         }
         !known.matter(&query.depends, query.writes, text, since)
@@ -225,7 +241,8 @@ mod tests {
 
     /// Whether a change matters to a statement of some tables with some text.
     fn matters(before: &Catalog, after: &Catalog, tables: &[u32], text: &str) -> bool {
-        let mut known = Known { catalog: Arc::new(before.clone()), changes: VecDeque::new(), forgotten: 0 };
+        let catalog = Arc::new(before.clone());
+        let mut known = Known { catalog, changes: VecDeque::new(), seen: VecDeque::new(), forgotten: 0 };
         known.follow(&Arc::new(after.clone()));
         let depends: Vec<Oid> = tables.iter().copied().map(Oid).collect();
         known.matter(&depends, false, text, before.version)

@@ -218,6 +218,9 @@ impl Session {
         purpose: Purpose<'_>,
     ) -> Result<Statement> {
         let catalog = self.catalog();
+        if !self.has_own_ddl() {
+            self.shared.changes.look(&catalog);
+        }
         let identity = self.environment.identity.borrow().clone();
         let identity_role = identity.role;
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
