@@ -2,7 +2,10 @@
 //!
 //! `cargo bench -p engine --bench transactions [case] [transactions]` prints nanoseconds of processor time per transaction,
 //! the least of five rounds, for one thread and for two. Each thread works on rows of its own; commits are asynchronous,
-//! so that the log's disk is not measured, and the log's threads are not counted.
+//! so that the log's disk is not measured, and the log's threads are not counted. `points` (ten point reads and an update) and
+//! `ranges` (with four scans of twenty keys besides) run at REPEATABLE READ and, as `points:s`, at SERIALIZABLE.
+//! Instructions per transaction are the difference of two runs under `valgrind --tool=callgrind` by the difference of their
+//! transactions, fifteen times the argument.
 
 use std::path::Path;
 
@@ -111,7 +114,11 @@ fn open(directory: &Path) -> Shard {
 }
 
 fn begin(shard: &Shard) -> Box<dyn Txn> {
-    let mut txn = shard.begin(TxnOptions::default());
+    begin_at(shard, Isolation::ReadCommitted)
+}
+
+fn begin_at(shard: &Shard, isolation: Isolation) -> Box<dyn Txn> {
+    let mut txn = shard.begin(TxnOptions { isolation, ..TxnOptions::default() });
     txn.begin_command();
     txn
 }
@@ -138,9 +145,49 @@ impl Session<'_> {
         self.batch.row(0).row
     }
 
+    /// Reads twenty keys of a range.
+    fn scan(&mut self, txn: &mut dyn Txn, n: u64) {
+        let first = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (ROWS - 20);
+        let bound = |id| {
+            let mut bytes = Vec::new();
+            key(id, &mut bytes);
+            std::ops::Bound::Included(bytes)
+        };
+        let range = KeyRange { lower: bound(first), upper: bound(first + 19) };
+        let spec = ScanSpec { table: self.table.clone(), index: Some(BY_ID), range, reverse: false };
+        let mut scan = txn.open_scan(spec).expect("the table is open");
+        self.batch.clear();
+        while scan.next(txn, 128, &mut self.batch).expect("the table is open") {}
+    }
+
+    fn update(&mut self, txn: &mut dyn Txn, n: u64) {
+        let row = self.find(txn, n);
+        let mode = RowLockMode::NoKeyUpdate;
+        ready(|| txn.lock_row(&self.table, row, mode, WaitPolicy::Block, &mut self.batch));
+        self.tuple.clear();
+        self.tuple.extend_from_slice(self.batch.row(0).tuple);
+        // The last byte of the text: the key stays.
+        *self.tuple.last_mut().expect("a tuple has bytes") = b'a' + (n % 26) as u8;
+        ready(|| txn.update(&self.table, row, &self.tuple));
+    }
+
+    /// One transaction; at SERIALIZABLE it may be refused.
     fn run(&mut self, case: &str, n: u64) {
-        let mut txn = begin(self.shard);
+        let (case, isolation) = match (case, case.strip_suffix(":s")) {
+            (_, Some(case)) => (case, Isolation::Serializable),
+            ("points" | "ranges", None) => (case, Isolation::RepeatableRead),
+            _ => (case, Isolation::ReadCommitted),
+        };
+        let mut txn = begin_at(self.shard, isolation);
         match case {
+            "points" | "ranges" => {
+                self.lock(&mut *txn, TableLockMode::RowExclusive);
+                (1..=10).for_each(|other| _ = self.find(&mut *txn, n + other * 7919));
+                if case == "ranges" {
+                    (1..=4).for_each(|other| self.scan(&mut *txn, n + other * 104_729));
+                }
+                self.update(&mut *txn, n);
+            }
             "empty" => {}
             "lock" => self.lock(&mut *txn, TableLockMode::AccessShare),
             "read" => _ = self.find(&mut *txn, n),
@@ -150,14 +197,7 @@ impl Session<'_> {
             }
             "update" => {
                 self.lock(&mut *txn, TableLockMode::RowExclusive);
-                let row = self.find(&mut *txn, n);
-                let mode = RowLockMode::NoKeyUpdate;
-                ready(|| txn.lock_row(&self.table, row, mode, WaitPolicy::Block, &mut self.batch));
-                self.tuple.clear();
-                self.tuple.extend_from_slice(self.batch.row(0).tuple);
-                // The last byte of the text: the key stays.
-                *self.tuple.last_mut().expect("a tuple has bytes") = b'a' + (n % 26) as u8;
-                ready(|| txn.update(&self.table, row, &self.tuple));
+                self.update(&mut *txn, n);
             }
             "insert" => {
                 self.lock(&mut *txn, TableLockMode::RowExclusive);
@@ -166,7 +206,16 @@ impl Session<'_> {
             }
             other => panic!("no case {other}"),
         }
-        ready(|| txn.commit(Durability::Off));
+        loop {
+            match txn.commit(Durability::Off) {
+                Ok(Step::Wait(_)) => std::thread::yield_now(),
+                Ok(Step::Ready(_)) => return,
+                Err(error) => {
+                    assert_eq!(error.code(), base::SqlState::SERIALIZATION_FAILURE);
+                    return;
+                }
+            }
+        }
     }
 }
 
@@ -197,7 +246,7 @@ fn round(shard: &Shard, case: &str, threads: u64, first: u64, transactions: u64)
 fn main() {
     // Cargo adds `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let all = ["empty", "lock", "read", "lock+read", "update", "insert"];
+    let all = ["empty", "lock", "read", "lock+read", "update", "insert", "points", "points:s", "ranges", "ranges:s"];
     let cases: Vec<&str> = match arguments.first() {
         Some(case) => vec![case],
         None => all.to_vec(),
