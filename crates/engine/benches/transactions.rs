@@ -4,8 +4,8 @@
 //! the least of five rounds, for one thread and for two. Each thread works on rows of its own; commits are asynchronous,
 //! so that the log's disk is not measured, and the log's threads are not counted. `points` (ten point reads and an update) and
 //! `ranges` (with four scans of twenty keys besides) run at REPEATABLE READ and, as `points:s`, at SERIALIZABLE.
-//! Instructions per transaction are the difference of two runs under `valgrind --tool=callgrind` by the difference of their
-//! transactions, fifteen times the argument.
+//! With a third argument the transactions run once, in one thread, without a clock: the difference of two such runs under
+//! `valgrind --tool=callgrind` by the difference of their transactions is the number of instructions of one.
 
 use std::path::Path;
 
@@ -225,12 +225,15 @@ fn processor_nanos() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+fn session(shard: &Shard, thread: u64) -> Session<'_> {
+    let table = begin(shard).open_table(TABLE).expect("it was made");
+    Session { shard, table, key: Vec::new(), batch: RowBatch::new(), tuple: Vec::new(), thread }
+}
+
 /// Nanoseconds of processor time per transaction.
 fn round(shard: &Shard, case: &str, threads: u64, first: u64, transactions: u64) -> f64 {
     let work = |thread| {
-        let table = begin(shard).open_table(TABLE).expect("it was made");
-        let (key, batch, tuple) = (Vec::new(), RowBatch::new(), Vec::new());
-        let mut session = Session { shard, table, key, batch, tuple, thread };
+        let mut session = session(shard, thread);
         let start = processor_nanos();
         (first..first + transactions).for_each(|n| session.run(case, n));
         processor_nanos() - start
@@ -253,7 +256,11 @@ fn main() {
     };
     let transactions: u64 = arguments.get(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("transactions-{}", std::process::id()));
-    {
+    if arguments.len() > 2 {
+        let shard = open(&directory);
+        let mut session = session(&shard, 0);
+        cases.iter().for_each(|case| (0..transactions).for_each(|n| session.run(case, n)));
+    } else {
         let shard = open(&directory);
         println!("{:12}{:>12}{:>12}  ns per transaction", "", "1 thread", "2 threads");
         for case in cases {
