@@ -80,12 +80,6 @@ const CASES: &[Case] = &[
         true,
     ),
     case(
-        "below the largest, read backwards",
-        ["SELECT v FROM t WHERE id = 10", "SELECT id FROM t ORDER BY id DESC LIMIT 1"],
-        ["INSERT INTO t VALUES (99, 1, 1)", "UPDATE t SET v = 0 WHERE id = 10"],
-        false,
-    ),
-    case(
         "a delete from a range",
         ["SELECT v FROM t WHERE id = 10", "SELECT count(*) FROM t WHERE id BETWEEN 40 AND 60"],
         ["DELETE FROM t WHERE id = 50", "UPDATE t SET v = 0 WHERE id = 10"],
@@ -147,7 +141,7 @@ fn start(connection: &mut Connection) {
         "CREATE TABLE t (id int PRIMARY KEY, v int, u int UNIQUE)",
         "INSERT INTO t SELECT i, i, i FROM generate_series(10, 100, 10) AS i",
         // So that ranges are read by their index and not by all rows.
-        "INSERT INTO t SELECT i, i, i FROM generate_series(100000, 102000) AS i",
+        "INSERT INTO t SELECT i, i, i FROM generate_series(100000, 100500) AS i",
         "ANALYZE t",
         "DELETE FROM t WHERE id >= 100000",
     ] {
