@@ -341,7 +341,7 @@ pub struct IndexDesc {
     pub table: Oid,
     /// Key columns.
     pub keys: Vec<IndexKey>,
-    /// No two live rows with one key (NULLs are distinct).
+    /// No two live rows with one key (NULLs are distinct, unless `nulls_not_distinct`).
     pub unique: bool,
     /// Enforces the primary key.
     pub primary: bool,
@@ -357,6 +357,12 @@ pub struct IndexDesc {
     /// Duplicates are an error at the end of the statement or of the transaction, not at once.
     #[serde(default)]
     pub deferrable: bool,
+    /// NULLS NOT DISTINCT: NULLs in a key are equal.
+    #[serde(default)]
+    pub nulls_not_distinct: bool,
+    /// A build beside writers has not come to its end: rows may be missing, so nothing is read through it.
+    #[serde(default)]
+    pub invalid: bool,
     /// COMMENT ON INDEX.
     #[serde(default)]
     pub comment: Option<String>,
@@ -707,6 +713,11 @@ impl IndexDesc {
     /// Whether its entries need code: it is over expressions, or has some rows only.
     pub fn needs_code(&self) -> bool {
         self.predicate.is_some() || !self.expressions.is_empty()
+    }
+
+    /// Whether at no time two live rows have one key.
+    pub fn is_immediate(&self) -> bool {
+        self.unique && !self.deferrable
     }
 
     /// The expression that a key stands for, if it is one.

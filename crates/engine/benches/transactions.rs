@@ -70,6 +70,8 @@ fn index() -> IndexDesc {
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
         comment: None,
     }
 }

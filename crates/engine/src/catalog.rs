@@ -108,7 +108,8 @@ impl Build {
             && let Newest::Live(version) = rows.newest(row, Some(own), &guard)
         {
             let mut key = Vec::new();
-            let has_null = shape.key(&self.index, version.layout, version.tuple, &mut key) || key.is_empty();
+            let has_null = shape.key(&self.index, version.layout, version.tuple, &mut key);
+            let has_null = (has_null && !desc.nulls_not_distinct) || key.is_empty();
             let taken = |entered| matches!(entered, Some(unique::Entered::Duplicate(_)));
             if !has_null && taken(unique::conflict(shape, rows, &self.index, &key, row, own, &mut Timestamp(0))) {
                 return Err(CannotEnter::Duplicate(version.layout, version.tuple.to_vec()));

@@ -35,6 +35,8 @@ impl Stripes {
 pub enum Entered {
     /// Nothing: the entry is made; `false` if it was there already.
     Done(bool),
+    /// The entry is made, or was there; another row has the key or may get it, and the index is a deferrable one.
+    Unproven(bool),
     /// A live row has the key.
     Duplicate(RowId),
     /// A row that `holder` has not decided about has it, or had it.
@@ -148,11 +150,16 @@ pub fn enter(
         // The index does not have such rows.
         return Entered::Done(false);
     }
-    if !index.desc.unique || has_null {
+    if !index.desc.unique || (has_null && !index.desc.nulls_not_distinct) {
         return insert(index, key, row);
     }
     let _stripe = stripes.of(index, key).lock();
     match conflict(&handle.shape, &handle.store.rows, index, key, row, own, free) {
+        // Of two that enter a key, the second one finds the first, and looks again later.
+        Some(_) if index.desc.deferrable => match insert(index, key, row) {
+            Entered::Done(added) => Entered::Unproven(added),
+            other => other,
+        },
         Some(conflict) => conflict,
         None => insert(index, key, row),
     }

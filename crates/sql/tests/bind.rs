@@ -156,6 +156,8 @@ fn index(number: u32, table: u32, name: &str, columns: &[i16], primary: bool) ->
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
         comment: None,
     }
 }

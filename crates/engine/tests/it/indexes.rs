@@ -23,6 +23,8 @@ fn by_balance(unique: bool) -> CatalogObject {
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
         comment: None,
     })
 }

@@ -43,6 +43,8 @@ fn define_wide(shard: &Shard) {
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
         comment: None,
     });
     let mut txn = begin(shard, Isolation::ReadCommitted);

@@ -120,6 +120,8 @@ pub fn define(shard: &Shard) {
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
         comment: None,
     };
     let mut txn = begin(shard, Isolation::ReadCommitted);

@@ -118,6 +118,7 @@ fn refused_action(kind: AlterTableType) -> &'static str {
         T::AT_AlterColumnType => "ALTER COLUMN ... SET DATA TYPE",
         T::AT_AddConstraint => "ADD CONSTRAINT",
         T::AT_DropConstraint => "DROP CONSTRAINT",
+        T::AT_AlterConstraint => "ALTER CONSTRAINT",
         T::AT_ValidateConstraint => "VALIDATE CONSTRAINT",
         _ => "of this kind",
     }
@@ -211,6 +212,7 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
             return Ok(Some(vec![Pending { definition: (**constraint).clone(), column: None }]));
         }
         T::AT_DropConstraint => drop_constraint(cx, table, cmd, name).await?,
+        T::AT_AlterConstraint => alter_constraint(cx, table, cmd).await?,
         T::AT_ValidateConstraint => super::constraint::validate(cx, &table, name).await?,
         T::AT_AlterColumnType => alter_type(cx, table, cmd, name).await?,
         T::AT_SetRelOptions => {
@@ -238,6 +240,33 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
         _ => return Err(Error::unsupported("this form of ALTER TABLE is not supported")),
     }
     Ok(None)
+}
+
+/// ALTER CONSTRAINT: whether and when a foreign key is deferred.
+async fn alter_constraint(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Result<()> {
+    let (name, deferrable, deferred) = match &cmd.def {
+        Some(Node::ATAlterConstraint(def)) => (def.conname.as_deref(), def.deferrable, def.initdeferred),
+        Some(Node::Constraint(def)) => (def.conname.as_deref(), def.deferrable, def.initdeferred),
+        _ => return Err(Error::internal("ALTER CONSTRAINT without one")),
+    };
+    let name = name.unwrap_or_default();
+    let table_name = table.name.clone();
+    let Some(constraint) = table.constraints.iter_mut().find(|c| c.name == name) else {
+        let message = format!("constraint \"{name}\" of relation \"{table_name}\" does not exist");
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    };
+    let ConstraintKind::ForeignKey { table: referenced, .. } = constraint.kind else {
+        let message = format!("constraint \"{name}\" of relation \"{table_name}\" is not a foreign key constraint");
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+    };
+    constraint.deferrable = deferrable;
+    constraint.deferred = deferred;
+    cx.put(CatalogObject::Table(table)).await?;
+    // Plans of the other table know of it too.
+    match cx.catalog().table(referenced).cloned() {
+        Some(referenced) => cx.put(CatalogObject::Table(referenced)).await,
+        None => Ok(()),
+    }
 }
 
 /// The text of a SET DEFAULT expression: what stands after the word DEFAULT before its first position.

@@ -206,8 +206,7 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
         constraints: Vec::new(),
     };
     let mut said_null = false;
-    for constraint in def.constraints.iter().flatten() {
-        let Node::Constraint(constraint) = constraint else { continue };
+    for constraint in &super::attributes::with_attributes(cx.sql, &def.constraints)? {
         let conflict = match constraint.contype {
             ConstrType::CONSTR_NULL => {
                 said_null = true;
@@ -271,9 +270,6 @@ fn column_constraint(
         }
         K::CONSTR_PRIMARY | K::CONSTR_UNIQUE | K::CONSTR_CHECK | K::CONSTR_FOREIGN => {
             column.constraints.push(constraint.clone());
-        }
-        K::CONSTR_ATTR_DEFERRABLE | K::CONSTR_ATTR_DEFERRED => {
-            return Err(Error::unsupported("deferrable constraints are not supported"));
         }
         _ => {}
     }

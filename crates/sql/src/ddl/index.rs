@@ -78,6 +78,8 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
         predicate,
         include,
         deferrable: false,
+        nulls_not_distinct: stmt.nulls_not_distinct,
+        invalid: false,
         comment: None,
     };
     cx.put(CatalogObject::Index(index)).await?;
@@ -146,9 +148,6 @@ fn included(table: &TableDesc, list: &[Option<Node>]) -> Result<Vec<i16>> {
 }
 
 fn refuse_unsupported(stmt: &IndexStmt) -> Result<()> {
-    if stmt.nulls_not_distinct {
-        return Err(Error::unsupported("NULLS NOT DISTINCT is not supported"));
-    }
     match stmt.accessMethod.as_deref() {
         None | Some("btree") => Ok(()),
         // Equality is all a hash index answers, and an ordered index answers it too.

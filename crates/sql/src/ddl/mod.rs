@@ -7,6 +7,7 @@
 //! through [`Cx::put`], so an error anywhere leaves nothing behind once the transaction is rolled back.
 
 mod alter_table;
+mod attributes;
 mod comment;
 mod constraint;
 mod create_as;

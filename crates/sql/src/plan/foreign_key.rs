@@ -19,7 +19,11 @@ use crate::ir::{
 /// A key of this table that points to another.
 #[derive(Debug)]
 pub(crate) struct ReferencingKey {
+    pub oid: Oid,
     pub constraint: String,
+    /// `None`: looked at when the statement is done. Otherwise whether that waits for the end of the transaction, unless
+    /// SET CONSTRAINTS says something else.
+    pub deferred: Option<bool>,
     /// Columns here (attribute number - 1).
     pub columns: Vec<usize>,
     pub match_full: bool,
@@ -33,7 +37,10 @@ pub(crate) struct ReferencingKey {
 /// A key of this table that another table points to.
 #[derive(Debug)]
 pub(crate) struct ReferencedKey {
+    pub oid: Oid,
     pub constraint: String,
+    /// As that of [`ReferencingKey`]; counts for NO ACTION only.
+    pub deferred: Option<bool>,
     /// Columns here (attribute number - 1), in the order of the constraint.
     pub columns: Vec<usize>,
     pub child: Oid,
@@ -48,6 +55,15 @@ pub(crate) struct ReferencedKey {
     delete_plan: OnceLock<Arc<Plan>>,
     update_plan: OnceLock<Arc<Plan>>,
     check_plan: OnceLock<Arc<Plan>>,
+}
+
+/// Tables as large as the engine says, for plans that follow changes.
+pub(crate) struct EngineRows<'a>(pub &'a dyn engine_api::Engine);
+
+impl PlannerStats for EngineRows<'_> {
+    fn row_count(&self, table: Oid) -> u64 {
+        self.0.row_count(table)
+    }
 }
 
 /// What happened to a row that is pointed to.
@@ -94,7 +110,9 @@ pub(crate) fn referencing(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc
         let ConstraintKind::ForeignKey { table, columns, index, match_full, .. } = &constraint.kind else { continue };
         let parent = table_info(catalog, *table)?;
         keys.push(Arc::new(ReferencingKey {
+            oid: constraint.oid,
             constraint: constraint.name.clone(),
+            deferred: constraint.deferrable.then_some(constraint.deferred),
             columns: places(&constraint.columns),
             match_full: *match_full,
             key: index_key(&parent, *index, columns)?,
@@ -119,7 +137,9 @@ pub(crate) fn referenced(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<
                 continue;
             }
             keys.push(Arc::new(ReferencedKey {
+                oid: constraint.oid,
                 constraint: constraint.name.clone(),
+                deferred: constraint.deferrable.then_some(constraint.deferred),
                 columns: places(columns),
                 child: child.oid,
                 child_name: child.name.clone(),

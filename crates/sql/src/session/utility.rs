@@ -108,7 +108,7 @@ pub(super) async fn run(
         Node::VacuumStmt(stmt) => vacuum(session, stmt, sql).await?,
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
         Node::CheckPointStmt(_) => "CHECKPOINT",
-        Node::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
+        Node::ConstraintsSetStmt(stmt) => session.set_constraints(stmt).await?,
         _ => return define(session, node, sql).await.map(Some),
     };
     Ok(Some(tag.to_string()))
