@@ -191,6 +191,9 @@ pub struct TableDesc {
     /// What a commit does to it, if it is temporary.
     #[serde(default)]
     pub on_commit: OnCommit,
+    /// DISABLE TRIGGER ALL: foreign keys of the table and those that point to it are not looked at when its rows change.
+    #[serde(default)]
+    pub triggers_off: bool,
 }
 
 /// A column.
@@ -491,6 +494,9 @@ pub struct DomainCheck {
     pub name: String,
     /// The condition about VALUE, as SQL text.
     pub expression: String,
+    /// COMMENT ON CONSTRAINT … ON DOMAIN.
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 impl TypeDesc {

@@ -462,6 +462,13 @@ pub trait Txn: Send {
     /// 23505 if an index build finds duplicates.
     fn put_object(&mut self, object: CatalogObject) -> Result<Step<()>>;
 
+    /// Enters into an index that was put as `invalid`, in a transaction before, the rows that were there already; others write to
+    /// the table meanwhile. To be called until it is ready; then the index may be put as valid.
+    ///
+    /// # Errors
+    /// As for [`Txn::put_object`].
+    fn fill_index(&mut self, index: Oid) -> Result<Step<()>>;
+
     /// Drops one catalog object (the caller resolves dependencies).
     fn drop_object(&mut self, object: Oid) -> Result<()>;
 

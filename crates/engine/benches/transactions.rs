@@ -54,6 +54,7 @@ fn table() -> TableDesc {
         view: None,
         persistence: Default::default(),
         on_commit: Default::default(),
+        triggers_off: false,
     }
 }
 

@@ -14,6 +14,7 @@ use mvcc::index::{KeyTooLong, OrderedIndex as _};
 use mvcc::{LaidOut, Newest, pin};
 use smallvec::SmallVec;
 
+use crate::beside::Filling;
 use crate::record;
 use crate::shape::Shape;
 use crate::shard::Inner;
@@ -42,6 +43,7 @@ pub(crate) struct Definitions {
     /// The committed catalog that `own` was made from, and `own`.
     cached: Option<(Arc<Catalog>, Arc<Catalog>)>,
     build: Option<Build>,
+    pub filling: Option<Filling>,
 }
 
 /// An index build that goes on. Dropped before it is done, it takes the index out of the table's definition.
@@ -62,10 +64,10 @@ struct Build {
 }
 
 /// Keys of one row's versions.
-type Keys = SmallVec<[Vec<u8>; 2]>;
+pub(crate) type Keys = SmallVec<[Vec<u8>; 2]>;
 
 /// Why a row cannot be entered.
-enum CannotEnter {
+pub(crate) enum CannotEnter {
     Duplicate(LayoutId, Vec<u8>),
     TooLong(KeyTooLong),
     /// Its key cannot be computed.
@@ -80,19 +82,19 @@ impl Drop for Build {
     }
 }
 
-impl Build {
-    /// The distinct keys of versions of a row.
-    fn keys_of(&self, shape: &Shape, versions: &[LaidOut<'_>], keys: &mut Keys) {
-        keys.clear();
-        for (layout, tuple) in versions {
-            let mut key = Vec::new();
-            shape.key(&self.index, *layout, tuple, &mut key);
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
+/// The distinct keys of versions of a row.
+pub(crate) fn keys_of(index: &IndexStore, shape: &Shape, versions: &[LaidOut<'_>], keys: &mut Keys) {
+    keys.clear();
+    for (layout, tuple) in versions {
+        let mut key = Vec::new();
+        shape.key(index, *layout, tuple, &mut key);
+        if !keys.contains(&key) {
+            keys.push(key);
         }
     }
+}
 
+impl Build {
     /// Enters one row.
     fn row(&self, shape: &Shape, row: base::RowId, own: TxnId, keys: &mut Keys) -> Result<(), CannotEnter> {
         let (desc, rows) = (&self.index.desc, &self.store.rows);
@@ -115,7 +117,7 @@ impl Build {
                 return Err(CannotEnter::Duplicate(version.layout, version.tuple.to_vec()));
             }
         }
-        self.keys_of(shape, &versions, keys);
+        keys_of(&self.index, shape, &versions, keys);
         if keys.len() > 1 {
             rows.mark_keys_diverged(row, &guard);
         }
@@ -125,7 +127,7 @@ impl Build {
         let left = rows.versions(row, &guard);
         if left.len() < versions.len() {
             let entered = std::mem::take(keys);
-            self.keys_of(shape, &left, keys);
+            keys_of(&self.index, shape, &left, keys);
             for key in entered.iter().filter(|key| !key.is_empty() && !keys.contains(key)) {
                 self.index.tree.remove(key, row);
             }
@@ -236,6 +238,7 @@ impl Definitions {
     /// Goes back to an earlier number of changes and of things made.
     pub fn undo_to(&mut self, inner: &Inner, changes: usize, made: usize) {
         self.build = None;
+        self.filling = None;
         self.cached = None;
         self.changes.truncate(changes);
         while self.made.len() > made {
@@ -374,6 +377,12 @@ impl Transaction {
         }
         let inner = &self.shard.0;
         let built = IndexStore::empty(&inner.store, inner.compiler.as_deref(), &catalog, table, index.clone())?;
+        if index.invalid {
+            // From now on who writes enters his keys; what is there already, `fill` will.
+            store.add_index(Arc::clone(&built));
+            self.definitions.made.push(Made::Index { store, index: index.oid });
+            return Ok(Step::Ready(()));
+        }
         store.begin_index(&built);
         self.definitions.build =
             Some(Build { index: built, next: base::RowId(0), end: store.rows.end(), store, done: false });
@@ -391,7 +400,7 @@ impl Transaction {
         for row in build.next.0..step {
             build
                 .row(&shape, base::RowId(row), own, &mut keys)
-                .map_err(|why| self.cannot_build(&build, &shape, why))?;
+                .map_err(|why| self.cannot_build(&build.index, &shape, why))?;
         }
         build.next = base::RowId(step);
         if build.next < build.end {
@@ -404,17 +413,17 @@ impl Transaction {
         Ok(Step::Ready(()))
     }
 
-    fn cannot_build(&mut self, build: &Build, shape: &Shape, why: CannotEnter) -> Error {
-        let desc = &build.index.desc;
+    pub(crate) fn cannot_build(&mut self, index: &IndexStore, shape: &Shape, why: CannotEnter) -> Error {
+        let desc = &index.desc;
         let (layout, tuple) = match why {
-            CannotEnter::TooLong(key) => return unique::too_long(&build.index, key),
+            CannotEnter::TooLong(key) => return unique::too_long(index, key),
             CannotEnter::Refused(error) => return *error,
             CannotEnter::Duplicate(layout, tuple) => (layout, tuple),
         };
         let catalog = self.own_catalog();
         let Some(table) = catalog.table(desc.table) else { return Error::internal("the table went away") };
         Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{}\"", desc.name))
-            .detail(format!("Key {} is duplicated.", shape.key_text(table, &build.index, layout, &tuple)))
+            .detail(format!("Key {} is duplicated.", shape.key_text(table, index, layout, &tuple)))
             .schema(unique::schema_of(&catalog, table))
             .table(&table.name)
             .constraint(&desc.name)

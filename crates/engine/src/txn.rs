@@ -200,8 +200,15 @@ impl Transaction {
         }
     }
 
+    /// Gives up the wait that the last call returned.
+    pub fn cancel_waiting(&mut self) {
+        if let Some(core) = &mut self.core {
+            self.shard.0.store.cancel_wait(core);
+        }
+    }
+
     /// Waits for the transaction that has not decided about a row that has a key.
-    fn wait_for(&mut self, holder: TxnId, rows: &mvcc::Table, row: RowId) -> Result<Option<engine_api::Wait>> {
+    pub fn wait_for(&mut self, holder: TxnId, rows: &mvcc::Table, row: RowId) -> Result<Option<engine_api::Wait>> {
         let (wait, wake) = crate::locks::wakeup();
         let core = self.core.as_mut().expect("a writer has started");
         match self.shard.0.store.wait_for_txn(core, holder, rows, row, &wake) {
@@ -228,6 +235,8 @@ impl Transaction {
             self.cancel_wait();
             return Ok(Step::Wait(wait));
         }
+        // Around the look at the definition too: an index build waits for who goes by the one before (`beside`).
+        let _whole = pin();
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
         // A row that the arbiter finds is the answer, whatever else the new one would violate.
@@ -419,6 +428,7 @@ impl Transaction {
             self.cancel_wait();
             return Ok(Step::Wait(wait));
         }
+        let _whole = pin();
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
         let own = self.core.as_ref().expect("started above").id();
@@ -853,10 +863,12 @@ impl Txn for Transaction {
         Ok(())
     }
 
+    fn fill_index(&mut self, index: Oid) -> Result<Step<()>> {
+        self.fill(index)
+    }
+
     fn cancel_wait(&mut self) {
-        if let Some(core) = &mut self.core {
-            self.shard.0.store.cancel_wait(core);
-        }
+        self.cancel_waiting();
     }
 
     fn savepoint(&mut self) -> Savepoint {

@@ -21,6 +21,11 @@ impl Stripes {
         Stripes((0..STRIPES).map(|_| Mutex::new(())).collect())
     }
 
+    /// The latch of a key, taken.
+    pub fn latch(&self, index: &IndexStore, key: &[u8]) -> parking_lot::MutexGuard<'_, ()> {
+        self.of(index, key).lock()
+    }
+
     fn of(&self, index: &IndexStore, key: &[u8]) -> &Mutex<()> {
         use std::hash::Hasher;
         let mut hasher = rustc_hash::FxHasher::default();
@@ -153,7 +158,7 @@ pub fn enter(
     if !index.desc.unique || (has_null && !index.desc.nulls_not_distinct) {
         return insert(index, key, row);
     }
-    let _stripe = stripes.of(index, key).lock();
+    let _latch = stripes.latch(index, key);
     match conflict(&handle.shape, &handle.store.rows, index, key, row, own, free) {
         // Of two that enter a key, the second one finds the first, and looks again later.
         Some(_) if index.desc.deferrable => match insert(index, key, row) {

@@ -121,6 +121,7 @@ fn table(number: u32, schema: Oid, name: &str, columns: &[Column<'_>], constrain
         view: None,
         persistence: Default::default(),
         on_commit: Default::default(),
+        triggers_off: false,
     }
 }
 

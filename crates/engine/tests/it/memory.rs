@@ -29,6 +29,7 @@ fn define_wide(shard: &Shard) {
         view: None,
         persistence: Default::default(),
         on_commit: Default::default(),
+        triggers_off: false,
     };
     let keys = vec![IndexKey { column: 1, descending: false, nulls_first: false }];
     let indexes = (0..4).map(|n| IndexDesc {

@@ -104,6 +104,7 @@ pub fn accounts() -> TableDesc {
         view: None,
         persistence: Default::default(),
         on_commit: Default::default(),
+        triggers_off: false,
     }
 }
 

@@ -178,6 +178,9 @@ async fn adopt_index(
     let refused = if table.constraints.iter().any(|c| own(&c)) {
         let message = format!("index \"{name}\" is already associated with a constraint");
         Some(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+    } else if index.invalid {
+        let message = format!("index \"{name}\" is not valid");
+        Some(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
     } else if !index.unique {
         Some(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a unique index")).detail(cannot))
     } else if !index.expressions.is_empty() {
@@ -435,6 +438,7 @@ fn referenced_key(catalog: &Catalog, table: &TableDesc, wanted: &[String]) -> Re
     let columns = column_numbers(table, wanted, "referenced in foreign key constraint", "foreign key constraint")?;
     let same_set = |index: &&IndexDesc| {
         index.unique
+            && !index.invalid
             && !index.needs_code()
             && index.keys.len() == columns.len()
             && index.keys.iter().all(|k| columns.contains(&k.column))
@@ -485,6 +489,7 @@ async fn look_at_all(cx: &mut Cx<'_>, table: &TableDesc, constraint: &Constraint
             let Some(referenced) = cx.catalog().table(*referenced).cloned() else {
                 return Err(Error::internal("a foreign key without the table it refers to"));
             };
+            cx.lock(referenced.oid, TableLockMode::RowShare).await?;
             validate_foreign_key(cx, table, &referenced, &constraint.columns, columns, name).await
         }
         _ => Err(Error::new(

@@ -54,6 +54,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         view: None,
         persistence: persistence(name.relpersistence, temporary),
         on_commit: on_commit(cx, stmt.oncommit, temporary)?,
+        triggers_off: false,
     };
     let mut pending: Vec<Pending> = Vec::new();
     let mut serials: Vec<(i16, base::Oid, Vec<Option<Node>>)> = Vec::new();

@@ -76,7 +76,7 @@ pub(crate) enum ParentChange {
 /// A table with its indexes, as a plan has it.
 pub(crate) fn table_info(catalog: &Catalog, table: Oid) -> Result<Arc<TableInfo>> {
     let desc = catalog.table(table).cloned().ok_or_else(|| Error::internal(format!("no table {table}")))?;
-    let indexes = catalog.indexes(table).cloned().collect();
+    let indexes = catalog.indexes(table).filter(|index| !index.invalid).cloned().collect();
     Ok(Arc::new(TableInfo { desc, indexes, codes: Vec::new() }))
 }
 
@@ -106,6 +106,9 @@ fn places(columns: &[i16]) -> Vec<usize> {
 /// The foreign keys of a table.
 pub(crate) fn referencing(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<ReferencingKey>>> {
     let mut keys = Vec::new();
+    if info.desc.triggers_off {
+        return Ok(keys);
+    }
     for constraint in &info.desc.constraints {
         let ConstraintKind::ForeignKey { table, columns, index, match_full, .. } = &constraint.kind else { continue };
         let parent = table_info(catalog, *table)?;
@@ -126,6 +129,9 @@ pub(crate) fn referencing(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc
 /// The foreign keys that point to a table.
 pub(crate) fn referenced(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<ReferencedKey>>> {
     let mut keys = Vec::new();
+    if info.desc.triggers_off {
+        return Ok(keys);
+    }
     for object in catalog.objects() {
         let engine_api::CatalogObject::Table(child) = &**object else { continue };
         for constraint in &child.constraints {

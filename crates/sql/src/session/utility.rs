@@ -105,6 +105,9 @@ pub(super) async fn run(
         Node::ListenStmt(stmt) => session.listen(stmt)?,
         Node::UnlistenStmt(stmt) => session.unlisten(stmt)?,
         Node::LockStmt(stmt) => lock(session, stmt).await?,
+        Node::IndexStmt(stmt) if stmt.concurrent => {
+            return create_index_concurrently(session, stmt, sql, out).await.map(Some);
+        }
         Node::VacuumStmt(stmt) => vacuum(session, stmt, sql).await?,
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
         Node::CheckPointStmt(_) => "CHECKPOINT",
@@ -119,7 +122,6 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
     match node {
         Node::CreatedbStmt(_) => session.check_no_block("CREATE DATABASE")?,
         Node::DropdbStmt(_) => session.check_no_block("DROP DATABASE")?,
-        Node::IndexStmt(stmt) if stmt.concurrent => session.check_no_block("CREATE INDEX CONCURRENTLY")?,
         Node::DropStmt(stmt) if stmt.concurrent => session.check_no_block("DROP INDEX CONCURRENTLY")?,
         _ => {}
     }
@@ -138,6 +140,35 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
         Some(tag) => Ok(tag),
         None => Err(Error::unsupported(format!("{} is not supported", command_name(node)))),
     }
+}
+
+/// CREATE INDEX CONCURRENTLY: two transactions; what fills the index ends with the statement.
+async fn create_index_concurrently(
+    session: &mut Session,
+    stmt: &IndexStmt,
+    sql: &str,
+    out: &mut dyn Output,
+) -> Result<String> {
+    session.check_no_block("CREATE INDEX CONCURRENTLY")?;
+    session.ensure_transaction()?;
+    if session.read_only {
+        return Err(read_only_error("CREATE INDEX"));
+    }
+    session.transaction().begin_command();
+    let begun = ddl::concurrently::begin(session, stmt, sql).await;
+    session.binding = None;
+    if let Some(begun) = begun? {
+        Box::pin(session.commit_transaction(out)).await?;
+        session.ensure_transaction()?;
+        session.transaction().begin_command();
+        ddl::concurrently::fill(session, &begun, sql).await?;
+    }
+    if let Some(txn) = &mut session.txn {
+        txn.end_command();
+        session.gate = session.gate.max(txn.gate());
+    }
+    session.binding = None;
+    Ok("CREATE INDEX".to_string())
 }
 
 /// The command's name as PostgreSQL spells it, from the node's: `CreateViewStmt` → `CREATE VIEW`.
