@@ -366,6 +366,9 @@ pub struct IndexDesc {
     /// A build beside writers has not come to its end: rows may be missing, so nothing is read through it.
     #[serde(default)]
     pub invalid: bool,
+    /// Its build has failed: nothing is entered into it either.
+    #[serde(default)]
+    pub unready: bool,
     /// COMMENT ON INDEX.
     #[serde(default)]
     pub comment: Option<String>,

@@ -73,6 +73,7 @@ fn index() -> IndexDesc {
         deferrable: false,
         nulls_not_distinct: false,
         invalid: false,
+        unready: false,
         comment: None,
     }
 }

@@ -29,8 +29,19 @@ const ROWS_PER_STEP: u64 = 4096;
 #[derive(Debug)]
 pub(crate) enum Made {
     Storage(Arc<TableStore>),
-    Index { store: Arc<TableStore>, index: Oid },
-    Shape { store: Arc<TableStore>, before: Arc<Shape> },
+    Index {
+        store: Arc<TableStore>,
+        index: Oid,
+    },
+    /// An index was taken away, or will be replaced by one that is built anew.
+    Gone {
+        store: Arc<TableStore>,
+        before: Arc<IndexStore>,
+    },
+    Shape {
+        store: Arc<TableStore>,
+        before: Arc<Shape>,
+    },
     Sequence(Oid),
 }
 
@@ -248,6 +259,7 @@ impl Definitions {
                     inner.tables.write().remove(&store.id);
                 }
                 Made::Index { store, index } => store.remove_index(index),
+                Made::Gone { store, before } => store.add_index(before),
                 Made::Shape { store, before } => drop(store.upkeep.replace_shape(before)),
                 Made::Sequence(oid) => {
                     inner.new_sequences.lock().remove(&oid);
@@ -353,7 +365,7 @@ impl Transaction {
                 // New, truncated or rewritten: its indexes, if any, start empty and fill with the rows.
                 let catalog = self.own_catalog();
                 let compiler = inner.compiler.as_deref();
-                let indexes = catalog.indexes(table.oid);
+                let indexes = catalog.indexes(table.oid).filter(|desc| !desc.unready);
                 let indexes = indexes
                     .map(|desc| IndexStore::empty(&inner.store, compiler, &catalog, table, desc.clone()))
                     .collect::<Result<Vec<_>>>()?;
@@ -371,8 +383,18 @@ impl Transaction {
             .table(index.table)
             .ok_or_else(|| Error::internal(format!("index \"{}\" of no table", index.name)))?;
         let store = self.shard.0.storage(table)?;
-        if store.upkeep.current().indexes.iter().any(|i| i.desc.oid == index.oid) {
-            // Renamed, or made again with fresh storage: its entries are there.
+        let before = store.upkeep.current().indexes.iter().find(|i| i.desc.oid == index.oid).cloned();
+        if let Some(before) = before {
+            if before.desc.deferrable == index.deferrable && !index.unready {
+                // Renamed, or made again with fresh storage: its entries are there.
+                return Ok(Step::Ready(()));
+            }
+            if index.unready {
+                store.remove_index(index.oid);
+            }
+            self.definitions.made.push(Made::Gone { store: Arc::clone(&store), before });
+        }
+        if index.unready {
             return Ok(Step::Ready(()));
         }
         let inner = &self.shard.0;

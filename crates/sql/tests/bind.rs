@@ -159,6 +159,7 @@ fn index(number: u32, table: u32, name: &str, columns: &[i16], primary: bool) ->
         deferrable: false,
         nulls_not_distinct: false,
         invalid: false,
+        unready: false,
         comment: None,
     }
 }

@@ -25,6 +25,7 @@ fn by_balance(unique: bool) -> CatalogObject {
         deferrable: false,
         nulls_not_distinct: false,
         invalid: false,
+        unready: false,
         comment: None,
     })
 }

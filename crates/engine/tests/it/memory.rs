@@ -46,6 +46,7 @@ fn define_wide(shard: &Shard) {
         deferrable: false,
         nulls_not_distinct: false,
         invalid: false,
+        unready: false,
         comment: None,
     });
     let mut txn = begin(shard, Isolation::ReadCommitted);

@@ -123,6 +123,7 @@ pub fn define(shard: &Shard) {
         deferrable: false,
         nulls_not_distinct: false,
         invalid: false,
+        unready: false,
         comment: None,
     };
     let mut txn = begin(shard, Isolation::ReadCommitted);

@@ -6,7 +6,7 @@ use engine_api::{CatalogObject, TableKind, TableLockMode, TypeKind};
 use rupg_sql::nodes::{CommentStmt, Node, ObjectType, RangeVar};
 
 use super::Cx;
-use super::names::{display, quote, strings};
+use super::names::{display, strings};
 use super::types::range;
 
 pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'static str> {
@@ -147,7 +147,7 @@ async fn on_type(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> R
     }
     let mut desc = cx.locked_type(&name).await?;
     if stmt.objtype == ObjectType::OBJECT_DOMAIN && !matches!(desc.kind, TypeKind::Domain(_)) {
-        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not a domain", quote(&desc.name))));
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", desc.name)));
     }
     desc.comment = text;
     cx.put(CatalogObject::Type(desc)).await
@@ -163,7 +163,7 @@ async fn on_domain_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<
     let mut desc = cx.locked_type(&range(names)).await?;
     let name = desc.name.clone();
     let TypeKind::Domain(domain) = &mut desc.kind else {
-        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not a domain", quote(&name))));
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a domain")));
     };
     let Some(check) = domain.checks.iter_mut().find(|check| check.name == **constraint) else {
         let message = format!("constraint \"{constraint}\" for domain {name} does not exist");

@@ -2,7 +2,8 @@
 //!
 //! In one transaction the index is made, without entries and not valid: from its commit on who writes enters his keys. In
 //! another one the rows that were there are entered, and the index becomes valid. Both hold a lock that lets writers go on. If
-//! the second one fails, the index stays, not valid: it can be dropped, or built anew by REINDEX.
+//! the second one fails, the index stays, not valid, and in a third one it is said that nothing is entered any more: it can be
+//! dropped, or built anew by REINDEX. After a crash in the middle it is kept up, but not valid.
 
 use base::{Error, Oid, Result};
 use engine_api::{CatalogObject, IndexDesc, Step, TableLockMode};
@@ -35,10 +36,23 @@ pub(crate) async fn fill(session: &mut Session, begun: &Begun, sql: &str) -> Res
     complete(&mut cx, index).await
 }
 
-/// Enters what an index that is not valid lacks, and makes it valid. REQUIRES a lock that keeps other definitions away.
+/// Enters what an index that is not valid lacks, and makes it valid. REQUIRES a lock that keeps other definitions away, and
+/// writers too if the index is not entered into.
 pub(super) async fn complete(cx: &mut Cx<'_>, index: IndexDesc) -> Result<()> {
-    while let Step::Wait(wait) = cx.txn().fill_index(index.oid)? {
-        cx.session.wait_in_transaction(wait).await?;
+    if !index.unready {
+        while let Step::Wait(wait) = cx.txn().fill_index(index.oid)? {
+            cx.session.wait_in_transaction(wait).await?;
+        }
     }
-    cx.put(CatalogObject::Index(IndexDesc { invalid: false, ..index })).await
+    cx.put(CatalogObject::Index(IndexDesc { invalid: false, unready: false, ..index })).await
+}
+
+/// Leaves what could not be filled to be dropped or built anew: nobody enters anything from now on.
+pub(crate) async fn give_up(session: &mut Session, begun: &Begun, sql: &str) -> Result<()> {
+    let mut cx = Cx { session, sql };
+    cx.lock(begun.table, TableLockMode::ShareUpdateExclusive).await?;
+    match cx.catalog().index(begun.index).cloned() {
+        Some(index) => cx.put(CatalogObject::Index(IndexDesc { unready: true, ..index })).await,
+        None => Ok(()),
+    }
 }

@@ -128,6 +128,7 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
         deferrable: definition.deferrable,
         nulls_not_distinct: definition.nulls_not_distinct,
         invalid: false,
+        unready: false,
         comment: None,
     };
     let kind = match primary {
@@ -432,7 +433,7 @@ fn referenced_key(catalog: &Catalog, table: &TableDesc, wanted: &[String]) -> Re
                 format!("there is no primary key for referenced table \"{}\"", table.name),
             )
         })?;
-        refuse_deferrable(primary, table)?;
+        refuse_deferrable(primary, table, "primary key")?;
         return Ok((primary.keys.iter().map(|k| k.column).collect(), primary.oid));
     }
     let columns = column_numbers(table, wanted, "referenced in foreign key constraint", "foreign key constraint")?;
@@ -446,7 +447,7 @@ fn referenced_key(catalog: &Catalog, table: &TableDesc, wanted: &[String]) -> Re
     let found = catalog.indexes(table.oid).filter(same_set).min_by_key(|index| index.deferrable);
     match found {
         Some(index) => {
-            refuse_deferrable(index, table)?;
+            refuse_deferrable(index, table, "unique constraint")?;
             Ok((columns, index.oid))
         }
         None => Err(Error::new(
@@ -457,11 +458,10 @@ fn referenced_key(catalog: &Catalog, table: &TableDesc, wanted: &[String]) -> Re
 }
 
 /// 55000
-fn refuse_deferrable(index: &IndexDesc, table: &TableDesc) -> Result<()> {
+fn refuse_deferrable(index: &IndexDesc, table: &TableDesc, kind: &str) -> Result<()> {
     if !index.deferrable {
         return Ok(());
     }
-    let kind = if index.primary { "primary key" } else { "unique constraint" };
     let message = format!("cannot use a deferrable {kind} for referenced table \"{}\"", table.name);
     Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
 }

@@ -87,6 +87,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         deferrable: false,
         nulls_not_distinct: stmt.nulls_not_distinct,
         invalid: beside && table.persistence != Persistence::Temporary,
+        unready: false,
         comment: None,
     };
     cx.put(CatalogObject::Index(index.clone())).await?;
@@ -327,12 +328,17 @@ pub(super) async fn reindex(cx: &mut Cx<'_>, stmt: &ReindexStmt) -> Result<&'sta
         let name = name.relname.as_deref().unwrap_or_default();
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not {what}")));
     }
-    let mode = if concurrently { TableLockMode::ShareUpdateExclusive } else { TableLockMode::Share };
-    cx.lock(table, mode).await?;
     let only = found.as_deref().filter(|_| index).map(CatalogObject::oid);
-    let catalog = cx.catalog();
-    let broken = catalog.indexes(table).filter(|i| i.invalid && only.is_none_or(|oid| oid == i.oid));
-    for index in broken.cloned().collect::<Vec<_>>() {
+    let broken = |cx: &mut Cx<'_>| -> Vec<IndexDesc> {
+        let catalog = cx.catalog();
+        catalog.indexes(table).filter(|i| i.invalid && only.is_none_or(|oid| oid == i.oid)).cloned().collect()
+    };
+    let mode = match concurrently && !broken(cx).iter().any(|index| index.unready) {
+        true => TableLockMode::ShareUpdateExclusive,
+        false => TableLockMode::Share,
+    };
+    cx.lock(table, mode).await?;
+    for index in broken(cx) {
         super::concurrently::complete(cx, index).await?;
     }
     Ok("REINDEX")

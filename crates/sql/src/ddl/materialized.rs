@@ -74,7 +74,7 @@ pub(super) async fn refresh(cx: &mut Cx<'_>, stmt: &RefreshMatViewStmt) -> Resul
         }
     };
     if stmt.concurrent && stmt.skipData {
-        let message = "REFRESH options CONCURRENTLY and WITH NO DATA cannot be used together";
+        let message = "CONCURRENTLY and WITH NO DATA options cannot be used together";
         return Err(Error::new(SqlState::SYNTAX_ERROR, message));
     }
     let mode = if stmt.concurrent { TableLockMode::Exclusive } else { TableLockMode::AccessExclusive };

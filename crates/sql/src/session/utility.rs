@@ -161,7 +161,16 @@ async fn create_index_concurrently(
         Box::pin(session.commit_transaction(out)).await?;
         session.ensure_transaction()?;
         session.transaction().begin_command();
-        ddl::concurrently::fill(session, &begun, sql).await?;
+        if let Err(error) = ddl::concurrently::fill(session, &begun, sql).await {
+            session.abort_transaction();
+            session.ensure_transaction()?;
+            session.transaction().begin_command();
+            if ddl::concurrently::give_up(session, &begun, sql).await.is_ok() {
+                // If it cannot be said, the index is kept up; it is not valid all the same.
+                let _ = Box::pin(session.commit_transaction(out)).await;
+            }
+            return Err(error);
+        }
     }
     if let Some(txn) = &mut session.txn {
         txn.end_command();

@@ -100,7 +100,7 @@ fn own_comment(catalog: &Catalog, object: Oid) -> Option<(String, &'static str)>
 }
 
 /// The constraints of all domains.
-fn domain_checks(catalog: &Catalog) -> impl Iterator<Item = (&TypeDesc, &DomainCheck)> {
+pub(crate) fn domain_checks(catalog: &Catalog) -> impl Iterator<Item = (&TypeDesc, &DomainCheck)> {
     let types = catalog.objects().filter_map(|o| catalog.user_type(o.oid()));
     types.flat_map(|ty| {
         let checks = match &ty.kind {

@@ -415,7 +415,7 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("indisclustered", Datum::Bool(false)),
                     ("indisvalid", Datum::Bool(!index.invalid)),
                     ("indcheckxmin", Datum::Bool(false)),
-                    ("indisready", Datum::Bool(true)),
+                    ("indisready", Datum::Bool(!index.unready)),
                     ("indislive", Datum::Bool(true)),
                     ("indisreplident", Datum::Bool(false)),
                     ("indkey", int2_array(&numbers, 0)),
