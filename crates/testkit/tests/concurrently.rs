@@ -108,9 +108,9 @@ fn an_open_transaction_does_not_slip_by() {
     let reply = connection.receive(Duration::from_secs(10)).expect("the build ends");
     assert_eq!(reply.code(), "23505", "{reply}");
     assert_eq!(number(&mut connection, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"), 1);
-    let refused = other.query("INSERT INTO big VALUES (5003, 5002, 'also twice')");
-    assert_eq!(refused.code(), "23505", "who writes is checked against it all the same");
-    done(&mut connection, "DELETE FROM big WHERE id = 5001");
+    // Nobody is checked against what has failed.
+    done(&mut other, "INSERT INTO big VALUES (5003, 5002, 'also twice')");
+    done(&mut connection, "DELETE FROM big WHERE id IN (5001, 5003)");
     done(&mut connection, "DROP INDEX big_a");
     done(&mut connection, "CREATE UNIQUE INDEX CONCURRENTLY big_a ON big (a)");
     compare(&mut connection);

@@ -37,6 +37,7 @@ pub(super) struct Constraints {
     followed: usize,
     following: Option<Following>,
     watches: bool,
+    search: ParentSearch,
     rows: RowBatch,
 }
 
@@ -73,6 +74,7 @@ impl Constraints {
             followed: 0,
             following: None,
             watches: !target.references.is_empty() || !target.referenced.is_empty(),
+            search: ParentSearch::default(),
             rows: RowBatch::new(),
         }
     }
@@ -84,6 +86,7 @@ impl Constraints {
         self.put_off = false;
         self.started = false;
         self.proved = 0;
+        self.search.found = None;
         self.found = 0;
         self.followed = 0;
         self.following = None;
@@ -168,7 +171,7 @@ impl Constraints {
             let key = &target.references[*key];
             let child = &target.table.info.desc;
             if needs_parent(key, child, values, cx.run.eval)? {
-                match lock_parent(key, values, &mut self.rows, cx.run.txn)? {
+                match lock_parent(key, values, &mut self.search, cx.run.txn)? {
                     Step::Ready(true) => {}
                     Step::Ready(false) => return Err(not_present(key, child, values, cx.run.eval)),
                     Step::Wait(wait) => return Ok(Next::Wait(wait)),
@@ -269,35 +272,51 @@ pub(crate) fn needs_parent(
     Err(violation(key, child, eval).detail("MATCH FULL does not allow mixing of null and nonnull key values."))
 }
 
-/// Locks the row that a key points to; `false` if there is none.
+/// The search for the row that a key points to, over waits.
+#[derive(Default)]
+pub(crate) struct ParentSearch {
+    /// What was found, and how many of them are not it. `None`: nothing was looked for yet.
+    found: Option<(Vec<RowId>, usize)>,
+    rows: RowBatch,
+}
+
+/// Locks the row that a key points to; `false` if there is none. To be called again after a wait: a row that was waited for and
+/// is deleted is gone, even if another has its key by then, as on PostgreSQL.
 pub(crate) fn lock_parent(
     key: &ReferencingKey,
     values: &[Datum],
-    found: &mut RowBatch,
+    search: &mut ParentSearch,
     txn: &mut dyn Txn,
 ) -> Result<Step<bool>> {
-    // A row whose key has gone elsewhere while its lock was waited for is looked for again, as often as that happens:
-    // another may have got the key meanwhile.
-    'search: loop {
-        let newest = txn.isolation() == Isolation::ReadCommitted;
-        let rows = rows_with_key(&key.parent, key.index, &key.key, values, newest, found, txn)?;
-        for row in rows {
-            let table = key.parent.open(txn)?;
-            found.clear();
-            let step = txn.lock_row(table, row, RowLockMode::KeyShare, WaitPolicy::Block, found);
-            match step.map_err(only_locks)? {
-                Step::Ready(RowLockOutcome::Locked) => return Ok(Step::Ready(true)),
-                Step::Ready(RowLockOutcome::Moved) => {
-                    if rows_with_key(&key.parent, key.index, &key.key, values, true, found, txn)?.contains(&row) {
-                        return Ok(Step::Ready(true));
-                    }
-                    continue 'search;
+    loop {
+        let (rows, at) = match search.found.take() {
+            Some(found) => found,
+            None => {
+                let newest = txn.isolation() == Isolation::ReadCommitted;
+                let rows = rows_with_key(&key.parent, key.index, &key.key, values, newest, &mut search.rows, txn)?;
+                (rows, 0)
+            }
+        };
+        let Some(&row) = rows.get(at) else { return Ok(Step::Ready(false)) };
+        let table = key.parent.open(txn)?;
+        search.rows.clear();
+        let step = txn.lock_row(table, row, RowLockMode::KeyShare, WaitPolicy::Block, &mut search.rows);
+        match step.map_err(only_locks)? {
+            Step::Ready(RowLockOutcome::Locked) => return Ok(Step::Ready(true)),
+            Step::Ready(RowLockOutcome::Moved) => {
+                let again = rows_with_key(&key.parent, key.index, &key.key, values, true, &mut search.rows, txn)?;
+                if again.contains(&row) {
+                    return Ok(Step::Ready(true));
                 }
-                Step::Ready(RowLockOutcome::Gone | RowLockOutcome::Skipped) => {}
-                Step::Wait(wait) => return Ok(Step::Wait(wait)),
+                // Its key has gone elsewhere while its lock was waited for. It is looked for again, as often as that happens:
+                // another may have got the key meanwhile.
+            }
+            Step::Ready(RowLockOutcome::Gone | RowLockOutcome::Skipped) => search.found = Some((rows, at + 1)),
+            Step::Wait(wait) => {
+                search.found = Some((rows, at));
+                return Ok(Step::Wait(wait));
             }
         }
-        return Ok(Step::Ready(false));
     }
 }
 

@@ -17,7 +17,7 @@ use types::Datum;
 use super::context::StatementContext;
 use super::drive::Rows;
 use super::{Block, Session};
-use crate::exec::foreign_key::{is_back, lock_parent, needs_parent, not_present, still_referenced};
+use crate::exec::foreign_key::{ParentSearch, is_back, lock_parent, needs_parent, not_present, still_referenced};
 use crate::exec::{Execution, Held, MemoryBudget, datum_bytes};
 use crate::plan::{self, EngineRows, PlannedTable, ReferencedKey, ReferencingKey, RowReader};
 
@@ -267,8 +267,9 @@ impl Session {
         if !needs_parent(&child.key, desc, &values, &StatementContext::new(&self.environment, Arc::clone(&own)))? {
             return Ok(());
         }
+        let mut search = ParentSearch::default();
         loop {
-            match lock_parent(&child.key, &values, &mut keys.rows, self.transaction())? {
+            match lock_parent(&child.key, &values, &mut search, self.transaction())? {
                 Step::Ready(true) => return Ok(()),
                 Step::Ready(false) => {
                     let eval = StatementContext::new(&self.environment, own);
