@@ -5,6 +5,7 @@
 //! Invariants: the queue is empty unless a deferred constraint was touched. What was looked at stays in it while there are
 //! savepoints: going back to one makes it due again, as on PostgreSQL.
 
+use std::collections::hash_map::Entry;
 use std::mem::size_of;
 use std::sync::Arc;
 
@@ -247,11 +248,11 @@ impl Session {
 
     /// A row that points to another, as it is by now: the other must be there.
     async fn look_at_child(&mut self, constraint: Oid, table: Oid, row: RowId, keys: &mut Keys) -> Result<()> {
-        if !keys.children.contains_key(&constraint) {
-            let key = child_key(&self.catalog(), table, constraint)?;
-            keys.children.insert(constraint, key);
-        }
-        let Some(Some(child)) = keys.children.get(&constraint) else { return Ok(()) };
+        let child = match keys.children.entry(constraint) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => free.insert(child_key(&self.catalog(), table, constraint)?),
+        };
+        let Some(child) = child else { return Ok(()) };
         let mut values = vec![Datum::Null; child.key.columns.len()];
         {
             let txn = self.transaction();
@@ -283,10 +284,11 @@ impl Session {
     /// A key that has gone: nobody may point to it, unless it is back.
     async fn look_at_parent(&mut self, constraint: Oid, table: Oid, old: &[Datum], keys: &mut Keys) -> Result<()> {
         let catalog = self.catalog();
-        if !keys.parents.contains_key(&constraint) {
-            keys.parents.insert(constraint, parent_key(&catalog, table, constraint)?);
-        }
-        let Some(Some(parent)) = keys.parents.get(&constraint) else { return Ok(()) };
+        let parent = match keys.parents.entry(constraint) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => free.insert(parent_key(&catalog, table, constraint)?),
+        };
+        let Some(parent) = parent else { return Ok(()) };
         if is_back(&parent.key, &parent.table, old, &mut keys.rows, self.transaction())? {
             return Ok(());
         }
