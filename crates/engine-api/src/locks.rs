@@ -39,7 +39,7 @@ pub trait AdvisoryLocks: Send {
     /// What the transaction holds, and whether shared.
     ///
     /// # Errors
-    /// 55000 if the session holds one of them as well: the transaction cannot take it with it.
+    /// 0A000 if the session holds one of them as well: the transaction cannot take it with it.
     fn of_transaction(&self) -> Result<Vec<(AdvisoryKey, bool)>>;
 
     /// A point to go back to.

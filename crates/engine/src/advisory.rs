@@ -147,8 +147,7 @@ impl AdvisoryLocks for SessionLocks {
     fn of_transaction(&self) -> Result<Vec<(AdvisoryKey, bool)>> {
         let both = |key: &AdvisoryKey| self.held.get(key).is_some_and(|held| held.session != [0, 0]);
         if self.taken.iter().any(|(key, _)| both(key)) {
-            return Err(Error::new(
-                SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            return Err(Error::unsupported(
                 "cannot PREPARE while holding both session-level and transaction-level locks on the same object",
             ));
         }
