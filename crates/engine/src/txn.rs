@@ -550,7 +550,7 @@ impl Transaction {
         first: usize,
     ) {
         let Some(reads) = &self.reads else { return };
-        let is_only = index.desc.unique && out.len() == first + 1 && {
+        let is_only = index.desc.is_immediate() && out.len() == first + 1 && {
             let row = out.row(first);
             !handle.shape.has_null_key(index, row.layout, row.tuple)
         };

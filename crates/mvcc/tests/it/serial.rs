@@ -10,7 +10,7 @@ use mvcc::{Read, RowLockMode, Transaction, View, pin};
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
-use crate::schedules::{Shard, run};
+use crate::schedules::{Shard, run, run_times};
 use crate::support::{GRANTED, LAYOUT};
 
 /// What a transaction has read: rows, or all of them.
@@ -110,7 +110,8 @@ fn no_write_skew() {
 /// Each counts all rows and inserts one: the counts of those that commit differ.
 #[test]
 fn no_phantoms() {
-    run(|| {
+    // Each walks over all places for rows.
+    run_times(200, || {
         let serial = Serial::new();
         let task = || {
             let serial = serial.clone();
