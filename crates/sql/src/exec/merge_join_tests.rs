@@ -59,6 +59,10 @@ impl Txn for NoTxn {
     fn truncate(&mut self, _: Oid) -> Result<()> { unused() }
     fn commit(&mut self, _: Durability) -> Result<Step<CommitOutcome>> { unused() }
     fn prepare(&mut self, _: &PreparedTransaction) -> Result<Step<CommitOutcome>> { unused() }
+    fn take_unproven(&mut self, _: &mut Vec<(Oid, RowId)>) { unused() }
+    fn prove_unique(&mut self, _: &TableRef, _: Oid, _: RowId) -> Result<Step<()>> { unused() }
+    fn fill_index(&mut self, _: Oid) -> Result<Step<()>> { unused() }
+    fn finish_some(&mut self) -> bool { unused() }
     fn rollback(&mut self) { unused() }
     fn layout(&self, _: &TableRef) -> LayoutId { unused() }
 }
