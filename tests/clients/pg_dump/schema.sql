@@ -53,6 +53,14 @@ CREATE UNIQUE INDEX order_note ON shop."Order" (note);
 CREATE INDEX customer_born ON shop.customer (born DESC, name);
 ALTER TABLE line ADD CONSTRAINT line_positive CHECK (price > 0 AND number IN (1, 2, 3));
 ALTER SEQUENCE untouched OWNED BY line.number;
+CREATE TABLE put_off (
+    id int PRIMARY KEY DEFERRABLE,
+    code text CONSTRAINT put_off_code UNIQUE NULLS NOT DISTINCT DEFERRABLE INITIALLY DEFERRED,
+    parent int REFERENCES same_name DEFERRABLE INITIALLY DEFERRED
+);
+CREATE UNIQUE INDEX put_off_pair ON put_off (code, parent) NULLS NOT DISTINCT;
+COMMENT ON INDEX put_off_pair IS 'a pair';
+COMMENT ON CONSTRAINT put_off_code ON put_off IS 'looked at later';
 COMMENT ON TABLE line IS 'it''s a line';
 COMMENT ON COLUMN line.price IS E'what it\ncosts \\ in all';
 

@@ -307,6 +307,12 @@ impl Session {
         let cancel = Arc::new(CancelToken::default());
         let now = shared.host.now();
         let listed = shared.monitor.list(pid, now, database.oid, login_role, client);
+        if shared.monitor.is_dropping(listed.activity.database) || shared.engine.catalog().get(database.oid).is_none() {
+            let message = format!("database \"{}\" does not exist", database.name);
+            return Err(
+                fatal(SqlState::INVALID_CATALOG_NAME, message).detail("It seems to have just been dropped or renamed.")
+            );
+        }
         listed.activity.set_application(&settings.show("application_name").unwrap_or_default());
         Ok(Session {
             environment: Environment {
