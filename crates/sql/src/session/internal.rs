@@ -303,7 +303,9 @@ impl Session {
                 return Ok(());
             }
             if force {
-                inside.iter().for_each(|&pid| drop(self.environment.host.terminate_backend(pid)));
+                for &pid in &inside {
+                    self.environment.host.terminate_backend(pid);
+                }
             }
             self.environment.host.sleep(PAUSE_MS).await;
             self.wait(Wait::yield_now()).await?;
