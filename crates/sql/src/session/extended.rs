@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 use rupg_sql::nodes::Node;
+use types::encoding::{Conversion, recode_binary, utf8_text as utf8};
 use types::{Datum, InputContext};
 
 use super::context::StatementContext;
@@ -105,7 +106,10 @@ impl Session {
                         }
                     }
                     BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input)?,
-                    BoundValue::Binary(bytes) => types::read_binary(ty, -1, bytes)?,
+                    BoundValue::Binary(bytes) => match settings.conversion() {
+                        None => types::read_binary(ty, -1, bytes)?,
+                        Some(conversion) => read_binary_in(conversion, ty, bytes)?,
+                    },
                 });
             }
         }
@@ -180,6 +184,7 @@ impl Session {
             }
             Kind::Utility(_) => {
                 if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), out)).await? {
+                    self.follow_encoding(out);
                     out.complete(&tag);
                 }
                 self.gate = self.current_gate();
@@ -288,24 +293,12 @@ impl Session {
     }
 }
 
-/// Text of a client: must be UTF-8.
-pub(super) fn utf8(bytes: &[u8]) -> Result<&str> {
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        let bad = &bytes[e.valid_up_to()..];
-        let len = e.error_len().unwrap_or(bad.len()).min(4);
-        let shown: Vec<String> = bad[..len].iter().map(|b| format!("0x{b:02x}")).collect();
-        Error::new(
-            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
-            format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
-        )
-    })?;
-    if text.as_bytes().contains(&0) {
-        return Err(Error::new(
-            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
-            "invalid byte sequence for encoding \"UTF8\": 0x00",
-        ));
-    }
-    Ok(text)
+/// A binary value whose texts are in the client's encoding.
+#[cold]
+pub(super) fn read_binary_in(conversion: &Conversion, ty: Oid, bytes: &[u8]) -> Result<Datum> {
+    let convert = |text: &[u8]| conversion.decoded(text).map(String::into_bytes);
+    let converted = recode_binary(ty, bytes, &convert)?;
+    types::read_binary(ty, -1, converted.as_deref().unwrap_or(bytes))
 }
 
 fn no_portal(name: &str) -> Error {

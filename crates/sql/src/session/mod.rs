@@ -42,6 +42,7 @@ use base::{Error, Lsn, Notice, Oid, Result, SqlState};
 use engine_api::{Catalog, Engine, Privileges, RoleSetting, Savepoint, Txn};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
+use types::encoding::Conversion;
 
 pub use crate::bind::ResultColumn;
 pub(crate) use block::{number_of, text_of};
@@ -86,6 +87,8 @@ pub trait Output {
     fn notice(&mut self, notice: &Notice);
     /// A notification of another session, or the session's own.
     fn notification(&mut self, _pid: i32, _channel: &str, _payload: &str) {}
+    /// The client's texts are of another encoding from now on; `None` is UTF-8.
+    fn encoding(&mut self, _conversion: Option<&'static Conversion>) {}
     /// A setting changed that the client is told about.
     fn parameter(&mut self, name: &str, value: &str);
     /// What is queued from now on (and before) leaves only when the log is durable up to here (rule R1).
@@ -480,9 +483,23 @@ impl Session {
         }
     }
 
+    /// How the client's texts are converted; `None` for UTF-8.
+    pub fn conversion(&self) -> Option<&'static Conversion> {
+        self.environment.settings.borrow().conversion()
+    }
+
+    /// A statement that may have changed settings is done: what it changed of the encoding holds at once.
+    fn follow_encoding(&self, out: &mut dyn Output) {
+        let settings = self.environment.settings.borrow();
+        if settings.has_reports() {
+            out.encoding(settings.conversion());
+        }
+    }
+
     /// Tells the client which settings have changed; PostgreSQL does so right before ReadyForQuery.
     fn send_parameters(&self, out: &mut dyn Output) {
         if self.environment.settings.borrow().has_reports() {
+            self.follow_encoding(out);
             for (name, value) in self.environment.settings.borrow_mut().take_reports() {
                 if name == "application_name" {
                     self.environment.listed.activity.set_application(&value);

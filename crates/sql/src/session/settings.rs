@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use base::{Error, Notice, Result, SqlState};
 use engine_api::{Durability, Isolation};
+use types::encoding::{Conversion, Encoding};
 use types::{DateOrder, DateStyle, IntervalStyle, OutputSettings};
 
 pub use table::SERVER_VERSION;
@@ -50,6 +51,8 @@ pub struct Settings {
     changes: Vec<Change>,
     /// Typed copy of what input and output read.
     output: Arc<OutputSettings>,
+    /// `client_encoding`, as a conversion; `None` for UTF-8.
+    conversion: Option<&'static Conversion>,
     /// `synchronous_commit`, as commits take it.
     durability: Durability,
     /// `default_transaction_isolation`
@@ -92,11 +95,6 @@ fn unrecognized(name: &str) -> Error {
 
 fn invalid(name: &str, value: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid value for parameter \"{name}\": \"{value}\""))
-}
-
-/// An encoding's name as PostgreSQL compares it: letters and digits only.
-pub(super) fn encoding_name(written: &str) -> String {
-    written.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect()
 }
 
 /// PostgreSQL's boolean spellings, unambiguous prefixes included.
@@ -232,6 +230,7 @@ impl Settings {
             depth: 0,
             changes: Vec::new(),
             output: Arc::default(),
+            conversion: None,
             durability: Durability::On,
             default_isolation: Isolation::ReadCommitted,
             default_read_only: false,
@@ -264,6 +263,11 @@ impl Settings {
     /// What input and output functions read.
     pub fn output(&self) -> &Arc<OutputSettings> {
         &self.output
+    }
+
+    /// How the client's texts are converted; `None` for UTF-8.
+    pub fn conversion(&self) -> Option<&'static Conversion> {
+        self.conversion
     }
 
     /// Everything that ParameterStatus announces at start-up.
@@ -514,16 +518,16 @@ impl Settings {
                 None => return Err(not_among(written, value, words)),
             },
             Kind::Text => match name {
-                "client_encoding" => match encoding_name(value).as_str() {
-                    "UTF8" | "UNICODE" => "UTF8".into(),
-                    "SQLASCII" => "SQL_ASCII".into(),
-                    encoding if !is_encoding(encoding) => return Err(invalid(name, value)),
-                    _ => {
-                        return Err(Error::unsupported(format!(
-                            "client encoding \"{value}\" is not supported; use UTF8"
-                        )));
+                "client_encoding" => {
+                    let encoding = Encoding::from_name(value).ok_or_else(|| invalid(name, value))?;
+                    if !encoding.is_plain() && encoding.conversion().is_none() {
+                        let detail = format!("Conversion between {} and UTF8 is not supported.", encoding.name());
+                        let mut error = invalid(name, value).detail(detail);
+                        error.fields_mut().code = SqlState::FEATURE_NOT_SUPPORTED;
+                        return Err(error);
                     }
-                },
+                    encoding.name().into()
+                }
                 "DateStyle" => {
                     let (style, order) = self.parse_date_style(value)?;
                     date_style_text(style, order).into()
@@ -592,6 +596,7 @@ impl Settings {
                 (output.date_style, output.date_order) = (style, order);
             }
             "TimeZone" => Arc::make_mut(&mut self.output).timezone = parse_zone(&text)?,
+            "client_encoding" => self.conversion = Encoding::from_name(&text).and_then(Encoding::conversion),
             "IntervalStyle" => {
                 Arc::make_mut(&mut self.output).interval_style = match &*text {
                     "sql_standard" => IntervalStyle::SqlStandard,
@@ -751,34 +756,6 @@ fn is_custom_name(name: &str) -> bool {
         bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_' || b >= 0x80)
             && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80)
     })
-}
-
-/// Whether PostgreSQL has an encoding of this name (upper case, without hyphens and underscores).
-pub(super) fn is_encoding(name: &str) -> bool {
-    const NAMES: [&str; 15] = [
-        "BIG5",
-        "EUCCN",
-        "EUCJIS2004",
-        "EUCJP",
-        "EUCKR",
-        "EUCTW",
-        "GB18030",
-        "GBK",
-        "JOHAB",
-        "KOI8R",
-        "KOI8U",
-        "MULEINTERNAL",
-        "SHIFTJIS2004",
-        "SJIS",
-        "UHC",
-    ];
-    let numbered = |prefix: &str, range: &[u32]| {
-        name.strip_prefix(prefix).and_then(|n| n.parse().ok()).is_some_and(|n: u32| range.contains(&n))
-    };
-    NAMES.contains(&name)
-        || numbered("LATIN", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
-        || numbered("ISO8859", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16])
-        || numbered("WIN", &[866, 874, 1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258])
 }
 
 /// An isolation level by PostgreSQL's words.
