@@ -132,6 +132,13 @@ pub trait EvalContext {
     fn cursors(&self) -> Vec<OpenCursor> {
         Vec::new()
     }
+    /// The name of the next exported snapshot.
+    ///
+    /// # Errors
+    /// 25001 inside of a savepoint; 0A000 where there is no session.
+    fn next_snapshot(&self) -> Result<String> {
+        Err(base::Error::unsupported("pg_export_snapshot is not supported here"))
+    }
     /// `pg_notify`
     ///
     /// # Errors
@@ -246,6 +253,8 @@ pub struct AdvisoryWish {
 pub enum Wish {
     /// So many microseconds pass.
     Sleep(i64),
+    /// What the command sees is kept under this name for other sessions.
+    Export(String),
 }
 
 /// What `pg_prepared_statements` shows of a statement.

@@ -106,6 +106,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
     stable(2943, "txid_current", &[], INT8, unsupported),
     stable(5059, "pg_current_xact_id", &[], XID8, unsupported),
+    volatile(3809, "pg_export_snapshot", &[], TEXT, waits::export_snapshot),
     volatile(3036, "pg_notify", &[TEXT, TEXT], VOID, notify::notify).lax(),
     volatile(3296, "pg_notification_queue_usage", &[], FLOAT8, notify::queue_usage),
     volatile(2626, "pg_sleep", &[FLOAT8], VOID, waits::sleep),

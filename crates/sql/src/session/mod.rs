@@ -28,6 +28,7 @@ mod prepare;
 mod query;
 mod role;
 mod settings;
+mod snapshots;
 mod statement;
 mod two_phase;
 mod utility;
@@ -129,6 +130,7 @@ pub struct Shared {
     cache: StatementCache,
     statistics: Arc<Statistics>,
     hub: notify::Hub,
+    snapshots: snapshots::Snapshots,
 }
 
 impl Shared {
@@ -149,6 +151,7 @@ impl Shared {
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
             statistics: Arc::default(),
             hub: notify::Hub::default(),
+            snapshots: snapshots::Snapshots::default(),
         })
     }
 
@@ -210,6 +213,8 @@ pub struct Session {
     role: Oid,
     /// The role that the client logged in as.
     login_role: Oid,
+    /// Names of the snapshots that the transaction has exported.
+    exported: Vec<String>,
     /// Where notifications arrive, once it has listened.
     mailbox: Option<Arc<notify::Mailbox>>,
     /// The newest commit of this session; replies wait for it (a client may act on what it was told).
@@ -322,6 +327,8 @@ impl Session {
                 sequence_rights: Cell::new(None),
                 prepared: RefCell::default(),
                 cursors: RefCell::default(),
+                exports: RefCell::default(),
+                snapshots_named: Cell::new(0),
                 pending: RefCell::default(),
                 channels: RefCell::default(),
                 shared: Arc::downgrade(shared),
@@ -352,6 +359,7 @@ impl Session {
             deadline: Cell::new(0),
             role: login_role,
             login_role,
+            exported: Vec::new(),
             mailbox: None,
             gate: Lsn(0),
         })

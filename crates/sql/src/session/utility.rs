@@ -291,6 +291,7 @@ fn set_transaction(session: &mut Session, stmt: &VariableSetStmt, name: &str) ->
             ));
         }
         "TRANSACTION" => session.set_transaction(modes)?,
+        "TRANSACTION SNAPSHOT" => session.import_snapshot(&stmt.args)?,
         "SESSION CHARACTERISTICS" => {
             let level = session.savepoint_level();
             let mut settings = session.environment.settings.borrow_mut();

@@ -16,7 +16,9 @@ impl Session {
     pub(super) fn start_statement(&mut self) {
         let environment = &self.environment;
         environment.statement_start.set(environment.host.now());
-        environment.sleep.set(0);
+        if environment.sleep.replace(0) != 0 {
+            environment.exports.borrow_mut().clear();
+        }
         self.cancel.clear();
         let timeout = environment.settings.borrow().statement_timeout_ms;
         let deadline = if timeout == 0 { 0 } else { environment.host.monotonic_nanos() + timeout * 1_000_000 };
@@ -57,6 +59,7 @@ impl Session {
             let slept = Box::pin(self.sleep_as_wished()).await;
             self.environment.listed.activity.waits(Waiting::No);
             slept?;
+            self.export_as_wished();
         }
         if self.environment.advisory.is_wished() {
             Box::pin(self.lock_as_wished()).await?;
