@@ -150,13 +150,28 @@ fn show(message: &[u8]) -> String {
         'S' if !COMPARED.iter().any(|name| body.starts_with(name.as_bytes())) => String::new(),
         'E' | 'N' => {
             let fields = body.split(|b| *b == 0).filter(|f| f.first().is_some_and(|code| !b"FLR".contains(code)));
+            // Where a row lies is the server's own business.
+            let fields = fields.filter(|field| !field.starts_with(b"Wwhile "));
             let fields: Vec<String> = fields.map(|field| field.escape_ascii().to_string()).collect();
             format!("{tag} {}", fields.join(" | "))
         }
-        // The table's OID is the database's own; the process is the server's.
+        'T' => format!("T {}", without_tables(body).escape_ascii()),
+        // The process is the server's.
         'A' => format!("{tag} {}", body[4..].escape_ascii()),
         _ => format!("{tag} {}", body.escape_ascii()),
     }
+}
+
+/// A RowDescription without the OIDs of tables, which are the database's own.
+fn without_tables(body: &[u8]) -> Vec<u8> {
+    let mut shown = body.to_vec();
+    let mut at = 2;
+    while let Some(end) = shown.get(at..).and_then(|rest| rest.iter().position(|b| *b == 0)) {
+        let Some(table) = shown.get_mut(at + end + 1..at + end + 5) else { break };
+        table.fill(0);
+        at += end + 19;
+    }
+    shown
 }
 
 const COMPARED: [&str; 5] = ["client_encoding", "DateStyle", "IntervalStyle", "TimeZone", "application_name"];

@@ -50,7 +50,12 @@ impl Recoder<'_> {
     }
 
     fn bind(&mut self) -> Result<bool> {
-        if !(self.string()? && self.string()?) {
+        let named = self.body.rest().first().is_some_and(|b| *b != 0);
+        if !self.string()? {
+            return Ok(false);
+        }
+        let portal = String::from_utf8_lossy(&self.out[..self.out.len() - 1]).into_owned();
+        if !self.string()? {
             return Ok(false);
         }
         let Some(given) = self.count() else { return Ok(false) };
@@ -72,7 +77,10 @@ impl Recoder<'_> {
                 Some(Err(_)) => return Ok(false),
                 Some(Ok(bytes)) if is_binary(i) => self.value(bytes),
                 Some(Ok(bytes)) => {
-                    let text = self.conversion.decoded(bytes)?;
+                    let text = self.conversion.decoded(bytes).map_err(|error| {
+                        let portal = if named { format!("portal \"{portal}\"") } else { "unnamed portal".to_owned() };
+                        error.context(format!("{portal} parameter ${}", i + 1))
+                    })?;
                     self.value(text.as_bytes());
                 }
             }

@@ -249,7 +249,7 @@ pub struct AdvisoryWish {
 }
 
 /// What an expression wants to be waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// So many microseconds pass.
     Sleep(i64),

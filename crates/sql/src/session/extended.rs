@@ -95,22 +95,23 @@ impl Session {
             let input =
                 InputContext { settings: settings.output(), now_micros: self.environment.transaction_start.get() };
             for (value, &ty) in values.iter().zip(&statement.param_types) {
-                params.push(match value {
-                    BoundValue::Null => Datum::Null,
+                let read = || match value {
+                    BoundValue::Null => Ok(Datum::Null),
                     BoundValue::Text(bytes) if functions::is_name_in_catalog(ty) => {
                         let text = utf8(bytes)?;
                         let eval = StatementContext::new(&self.environment, self.catalog());
                         match functions::from_name_in_catalog(&eval, ty, text) {
-                            Some(value) => value?,
-                            None => types::parse_text(ty, -1, text, &input)?,
+                            Some(value) => value,
+                            None => types::parse_text(ty, -1, text, &input),
                         }
                     }
-                    BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input)?,
+                    BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input),
                     BoundValue::Binary(bytes) => match settings.conversion() {
-                        None => types::read_binary(ty, -1, bytes)?,
-                        Some(conversion) => read_binary_in(conversion, ty, bytes)?,
+                        None => types::read_binary(ty, -1, bytes),
+                        Some(conversion) => read_binary_in(conversion, ty, bytes),
                     },
-                });
+                };
+                params.push(read().map_err(|error| in_parameter(error, portal, params.len(), value))?);
             }
         }
         self.remove_portal(portal);
@@ -299,6 +300,22 @@ pub(super) fn read_binary_in(conversion: &Conversion, ty: Oid, bytes: &[u8]) -> 
     let convert = |text: &[u8]| conversion.decoded(text).map(String::into_bytes);
     let converted = recode_binary(ty, bytes, &convert)?;
     types::read_binary(ty, -1, converted.as_deref().unwrap_or(bytes))
+}
+
+/// An error of a parameter says which one; what it was is said when it could be read as text.
+#[cold]
+fn in_parameter(error: Error, portal: &str, number: usize, value: &BoundValue<'_>) -> Error {
+    let portal = if portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{portal}\"") };
+    let shown = match value {
+        BoundValue::Text(bytes) if utf8(bytes).is_ok() => " = '...'",
+        _ => "",
+    };
+    let mut error = error;
+    if error.code() == SqlState::INVALID_BINARY_REPRESENTATION && error.fields().message.ends_with("in bind parameter") {
+        let fields = error.fields_mut();
+        fields.message = format!("{} {}", fields.message, number + 1).into();
+    }
+    error.context(format!("{portal} parameter ${}{shown}", number + 1))
 }
 
 fn no_portal(name: &str) -> Error {

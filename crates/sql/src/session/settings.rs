@@ -544,6 +544,7 @@ impl Settings {
         let mut conflict = false;
         let mut say_style = |new| conflict |= style.replace(new).is_some_and(|old| old != new);
         let mut said_order = Vec::new();
+        let mut says_default = false;
         for word in value.split(',').map(str::trim).filter(|w| !w.is_empty()) {
             match word.to_ascii_lowercase().as_str() {
                 "iso" => say_style(DateStyle::Iso),
@@ -559,10 +560,7 @@ impl Settings {
                 "dmy" => said_order.push(Dmy),
                 "mdy" | "us" | "noneuro" | "noneuropean" => said_order.push(Mdy),
                 word if word.starts_with("euro") => said_order.push(Dmy),
-                "default" => {
-                    say_style(DateStyle::Iso);
-                    said_order.push(Mdy);
-                }
+                "default" => says_default = true,
                 _ => {
                     return Err(invalid("DateStyle", value).detail(format!("Unrecognized key word: \"{word}\".")));
                 }
@@ -574,6 +572,12 @@ impl Settings {
         }
         if conflict {
             return Err(invalid("DateStyle", value).detail("Conflicting \"datestyle\" specifications."));
+        }
+        if says_default {
+            // Whatever is not said otherwise is as RESET would have it.
+            let reset = find("DateStyle").map_or("ISO, MDY", |spec| &*self.values[spec].reset);
+            let (its_style, its_order) = self.parse_date_style(reset)?;
+            return Ok((style.unwrap_or(its_style), order.unwrap_or(its_order)));
         }
         Ok((style.unwrap_or(self.output.date_style), order.unwrap_or(self.output.date_order)))
     }

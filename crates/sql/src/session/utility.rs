@@ -211,6 +211,8 @@ fn object_words(kind: ObjectType) -> &'static str {
 fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
     use VariableSetKind as K;
     let name = stmt.name.as_deref().unwrap_or_default();
+    // It lasts if the message or the pipeline does.
+    session.ensure_transaction()?;
     let level = session.savepoint_level();
     if stmt.is_local && session.block == Block::None && !session.implicit_block {
         session.push_notice(Error::with_severity(

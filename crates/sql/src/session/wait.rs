@@ -115,7 +115,7 @@ impl Session {
     ///
     /// # Errors
     /// 57014 if it was cancelled or its time is over.
-    fn check_stop(&self) -> Result<()> {
+    pub(super) fn check_stop(&self) -> Result<()> {
         if self.cancel.flag().load(Ordering::Acquire) {
             return Err(canceled());
         }

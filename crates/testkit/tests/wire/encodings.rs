@@ -98,6 +98,10 @@ fn bytes_that_are_no_characters() {
         let refused = pair.same(&[query(&literal)], 1);
         assert!(refused[0].contains("C22021") || refused[0].contains("C22P05"), "{refused:?}");
         pair.same(&[parse("", &literal), bind("", &[], 0), execute(0), sync()], 1);
+        if encoding == "SQL_ASCII" {
+            // PostgreSQL's COPY lets anything in here.
+            continue;
+        }
         let refused = pair.same(&[query(b"COPY t FROM STDIN"), copy_data(&[b"a\tb\nc\t", bad, b"\n"].concat())], 1);
         assert!(refused.iter().any(|m| m.contains("C22021") || m.contains("C22P05")), "{refused:?}");
         // In a transaction the error fails the block.

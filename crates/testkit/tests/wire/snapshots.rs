@@ -8,7 +8,7 @@ fn export(pair: &mut Pair, begin: &str) -> [String; 2] {
     pair.wires().each_mut().map(|wire| {
         wire.send(&[query(b"SELECT pg_export_snapshot()")]);
         let row = wire.answers(1).into_iter().find(|m| m.starts_with("D ")).expect("a name");
-        row.rsplit("\\x00").next().map(|name| name[2..].to_owned()).expect("a name after its length")
+        row.rsplit("\\x00").next().map(|name| name[4..].to_owned()).expect("a name after its length")
     })
 }
 

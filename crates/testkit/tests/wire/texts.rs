@@ -7,7 +7,7 @@ fn date_styles_are_announced_and_used() {
     let mut pair = Pair::new(&[("DateStyle", "SQL, DMY")]);
     pair.query("SHOW DateStyle");
     for style in ["ISO", "SQL", "Postgres", "German", "ISO, YMD", "SQL, DMY", "Postgres, DMY", "SQL, MDY", "German, YMD", "euro", "us", "noneuro", "default"] {
-        let announced = pair.query(&format!("SET DateStyle = '{style}'"));
+        pair.query(&format!("SET DateStyle = '{style}'"));
         pair.query("SHOW DateStyle");
         pair.query(
             "SELECT date '2021-02-03', timestamp '2021-02-03 04:05:06.789', timestamptz '2021-02-03 04:05:06.789+00', \
@@ -15,7 +15,6 @@ fn date_styles_are_announced_and_used() {
         );
         pair.query("SELECT '01/02/2003'::date, '01-02-03'::date");
         pair.query("SELECT to_json(date '2021-02-03'), ARRAY[date '2021-02-03'], ROW(timestamp '2021-02-03 04:05')");
-        assert!(announced.len() <= 3, "{announced:?}");
     }
     let announced = pair.query("SET DateStyle = 'SQL, DMY'");
     assert!(announced.iter().any(|m| m.starts_with("S DateStyle")), "{announced:?}");
@@ -34,7 +33,6 @@ fn float_digits() {
     for digits in -15..=3 {
         pair.query(&format!("SET extra_float_digits = {digits}"));
         pair.query("SELECT 1::float8 / 3, 1::float4 / 3, 1e100::float8, 123456789.123::float8, 1e-5::float4, 0.1::float8");
-        pair.query("SELECT point(1::float8 / 3, 2)") ;
     }
     pair.query("SET extra_float_digits = 4");
     pair.query("SET extra_float_digits = -16");

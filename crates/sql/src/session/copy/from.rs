@@ -88,6 +88,7 @@ pub(super) async fn copy_from(
     let mut chunk = Vec::new();
     loop {
         let more = out.next_copy(&mut chunk).await?;
+        session.check_stop()?;
         stream.take(&chunk, !more, &mut pending).map_err(|e| e.context(loader.place(&pending)))?;
         let used = match loader.format.binary {
             true => loader.load_binary(session, &pending, !more).await?,
