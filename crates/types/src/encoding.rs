@@ -154,8 +154,8 @@ impl Encoding {
     pub fn max_length(self) -> i32 {
         match self.name() {
             "UTF8" | "MULE_INTERNAL" | "GB18030" | "EUC_TW" => 4,
-            "EUC_JP" | "EUC_KR" | "EUC_JIS_2004" | "JOHAB" => 3,
-            "EUC_CN" | "SJIS" | "BIG5" | "GBK" | "UHC" | "SHIFT_JIS_2004" => 2,
+            "EUC_JP" | "EUC_CN" | "EUC_KR" | "EUC_JIS_2004" | "JOHAB" => 3,
+            "SJIS" | "BIG5" | "GBK" | "UHC" | "SHIFT_JIS_2004" => 2,
             _ => 1,
         }
     }

@@ -57,7 +57,7 @@ COMMENT ON TABLE line IS 'it''s a line';
 COMMENT ON COLUMN line.price IS E'what it\ncosts \\ in all';
 
 CREATE TYPE shop.mood AS ENUM ('sad', 'so so', 'happy');
-CREATE DOMAIN shop.positive AS integer DEFAULT 1 CHECK (VALUE > 0);
+CREATE DOMAIN shop.positive AS integer DEFAULT 1;
 CREATE DOMAIN "Odd Schema"."Short" AS varchar(5) NOT NULL;
 CREATE TABLE shop.diary (day date PRIMARY KEY, mood shop.mood DEFAULT 'so so', steps shop.positive, moods shop.mood[], short "Odd Schema"."Short");
 CREATE INDEX diary_happy ON shop.diary (day) WHERE mood = 'happy';

@@ -13,6 +13,8 @@ mod sequences;
 mod sizes;
 mod waits;
 
+pub(crate) use catalog::shown_type;
+
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};

@@ -313,7 +313,7 @@ fn in_parameter(error: Error, portal: &str, number: usize, value: &BoundValue<'_
     let mut error = error;
     if error.code() == SqlState::INVALID_BINARY_REPRESENTATION && error.fields().message.ends_with("in bind parameter") {
         let fields = error.fields_mut();
-        fields.message = format!("{} {}", fields.message, number + 1).into();
+        fields.message = format!("{} {}", fields.message, number + 1);
     }
     error.context(format!("{portal} parameter ${}{shown}", number + 1))
 }

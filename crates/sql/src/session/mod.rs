@@ -37,7 +37,7 @@ mod wait;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
 use engine_api::{Catalog, Engine, Privileges, RoleSetting, Savepoint, Txn};
@@ -51,6 +51,7 @@ pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
 pub use extended::{BoundValue, ExecuteEnd};
 pub(crate) use internal::TextOf;
+use settings::Initial;
 pub use settings::{SERVER_VERSION, Settings, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
@@ -123,6 +124,8 @@ pub struct Shared {
     pub max_connections: usize,
     /// What all sessions begin with, by the configuration file.
     pub settings: Vec<(String, String)>,
+    /// What ALTER SYSTEM had said when the configuration was read.
+    system: Mutex<Arc<[RoleSetting]>>,
     /// What sessions are doing.
     pub monitor: Arc<Monitor>,
     /// For sorts, hash tables and groups.
@@ -141,6 +144,7 @@ impl Shared {
         max_connections: usize,
         settings: Vec<(String, String)>,
     ) -> Arc<Shared> {
+        let system = Mutex::new(system_settings(&engine.catalog()));
         Arc::new(Shared {
             memory: Arc::new(MemoryBudget::new(engine.memory().limit)),
             monitor: Arc::new(Monitor::new(host.now())),
@@ -148,11 +152,18 @@ impl Shared {
             host,
             max_connections,
             settings,
+            system,
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
             statistics: Arc::default(),
             hub: notify::Hub::default(),
             snapshots: snapshots::Snapshots::default(),
         })
+    }
+
+    /// Reads the configuration again: sessions that begin from now on have what ALTER SYSTEM said.
+    pub fn reload(&self) {
+        *self.system.lock().unwrap_or_else(PoisonError::into_inner) = system_settings(&self.engine.catalog());
+        self.host.reload();
     }
 
     /// What is known of the values in tables.
@@ -227,21 +238,31 @@ fn may_use(catalog: &Catalog, identity: &Identity, schema: Oid) -> bool {
     catalog.get(schema).is_some_and(|o| privileges::held(catalog, who, o).contains(Privileges::USAGE))
 }
 
-/// What a session begins with, the weaker word first: the configuration file's, the database's, the role's, the role's in
-/// the database.
-fn initial_settings(
-    file: &[(String, String)],
-    role: &[RoleSetting],
-    catalog: &Catalog,
-    database: &str,
-) -> Vec<(String, String)> {
+/// What ALTER SYSTEM has said.
+fn system_settings(catalog: &Catalog) -> Arc<[RoleSetting]> {
+    let first = catalog.role_by_oid(engine_api::oids::ROLE_POSTGRES);
+    first.map_or_else(Arc::default, |role| role.settings_of_system.as_slice().into())
+}
+
+/// What a session begins with, the weaker word first: the configuration's, that for all roles, the database's, the role's,
+/// the role's in the database.
+fn initial_settings(shared: &Shared, role: &[RoleSetting], catalog: &Catalog, database: &str) -> Vec<Initial> {
     let database = catalog.database(database);
     let here = database.map(|database| database.oid);
-    let pair = |s: &RoleSetting| (s.name.clone(), s.value.clone());
-    let of_database = database.into_iter().flat_map(|database| &database.settings).map(pair);
-    let of_role = role.iter().filter(|s| !s.database.is_valid()).map(pair);
-    let of_both = role.iter().filter(|s| s.database.is_valid() && Some(s.database) == here).map(pair);
-    file.iter().cloned().chain(of_database).chain(of_role).chain(of_both).collect()
+    let from = |source| move |s: &RoleSetting| Initial { name: s.name.clone(), value: s.value.clone(), source };
+    let of_file = shared.settings.iter().map(|(name, value)| Initial {
+        name: name.clone(),
+        value: value.clone(),
+        source: "configuration file",
+    });
+    let system = Arc::clone(&shared.system.lock().unwrap_or_else(PoisonError::into_inner));
+    let of_system = system.iter().map(from("configuration file"));
+    let first = catalog.role_by_oid(engine_api::oids::ROLE_POSTGRES);
+    let of_all = first.into_iter().flat_map(|first| &first.settings_of_all).map(from("global"));
+    let of_database = database.into_iter().flat_map(|database| &database.settings).map(from("database"));
+    let of_role = role.iter().filter(|s| !s.database.is_valid()).map(from("user"));
+    let of_both = role.iter().filter(|s| s.database.is_valid() && Some(s.database) == here).map(from("database user"));
+    of_file.chain(of_system).chain(of_all).chain(of_database).chain(of_role).chain(of_both).collect()
 }
 
 /// The binding key of the session, remade when search path, role or settings change.
@@ -277,7 +298,7 @@ impl Session {
             ));
         }
         let (login_role, superuser) = (role.oid, role.superuser);
-        let initial: Vec<(String, String)> = initial_settings(&shared.settings, &role.settings, &catalog, database);
+        let initial = initial_settings(shared, &role.settings, &catalog, database);
         let database = catalog
             .database(database)
             .ok_or_else(|| fatal(SqlState::INVALID_CATALOG_NAME, format!("database \"{database}\" does not exist")))?;

@@ -21,6 +21,17 @@ struct Value {
     text: Arc<str>,
     /// What RESET goes back to: the default, or what the start-up packet asked for.
     reset: Arc<str>,
+    /// Where that comes from.
+    source: &'static str,
+}
+
+/// A setting that a session begins with.
+#[derive(Clone, Debug)]
+pub(super) struct Initial {
+    pub name: String,
+    pub value: String,
+    /// As pg_settings calls it.
+    pub source: &'static str,
 }
 
 /// A setting of the table, or one of an extension's or application's.
@@ -205,8 +216,8 @@ fn show_unit(value: i64, unit: &str) -> String {
 
 impl Settings {
     /// Defaults, with the start-up packet's wishes on top.
-    pub fn new(
-        given: &[(String, String)],
+    pub(super) fn new(
+        given: &[Initial],
         startup: &[(String, String)],
         user: &str,
         superuser: bool,
@@ -221,7 +232,8 @@ impl Settings {
                     "max_connections" => max_connections.to_string().into(),
                     _ => s.default.into(),
                 };
-                Value { reset: Arc::clone(&text), text }
+                let source = if matches!(s.kind, Kind::Fixed(_)) { "override" } else { "default" };
+                Value { reset: Arc::clone(&text), text, source }
             })
             .collect();
         let mut settings = Settings {
@@ -245,11 +257,13 @@ impl Settings {
             announced: Vec::new(),
             binding_generation: 0,
         };
-        for (name, value) in given {
+        for Initial { name, value, source } in given {
             settings.adopt(name, value);
+            settings.comes_from(name, source);
         }
         for (name, value) in startup {
             settings.set(name, value, false, 0)?;
+            settings.comes_from(name, "client");
         }
         settings.commit();
         for value in &mut settings.values {
@@ -295,9 +309,8 @@ impl Settings {
     pub fn values(&self) -> Vec<crate::functions::SettingValue> {
         let source = |spec: &Spec, value: &Value| match () {
             () if value.text != value.reset => "session",
-            () if *value.reset == *spec.default => "default",
-            () if matches!(spec.kind, Kind::Fixed(_)) => "override",
-            () => "client",
+            () if matches!(spec.kind, Kind::Fixed(_)) && *value.reset == *spec.default => "default",
+            () => value.source,
         };
         let both = SPECS.iter().zip(&self.values);
         both.map(|(spec, value)| crate::functions::SettingValue {
@@ -377,6 +390,12 @@ impl Settings {
             Some(spec) => self.check(spec, name, value).and_then(|text| self.change(spec, text, false, 0)),
             None => self.set_custom(name, Some(value), false, 0),
         };
+    }
+
+    fn comes_from(&mut self, name: &str, source: &'static str) {
+        if let Some(spec) = find(name) {
+            self.values[spec].source = source;
+        }
     }
 
     /// What the server logs is no business of those who are watched by it.

@@ -118,6 +118,7 @@ pub(super) async fn run(
 async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String> {
     match node {
         Node::CreatedbStmt(_) => session.check_no_block("CREATE DATABASE")?,
+        Node::AlterSystemStmt(_) => session.check_no_block("ALTER SYSTEM")?,
         Node::DropdbStmt(_) => session.check_no_block("DROP DATABASE")?,
         Node::IndexStmt(stmt) if stmt.concurrent => session.check_no_block("CREATE INDEX CONCURRENTLY")?,
         Node::DropStmt(stmt) if stmt.concurrent => session.check_no_block("DROP INDEX CONCURRENTLY")?,

@@ -16,9 +16,9 @@ fn date_styles_are_announced_and_used() {
         pair.query("SELECT '01/02/2003'::date, '01-02-03'::date");
         pair.query("SELECT to_json(date '2021-02-03'), ARRAY[date '2021-02-03'], ROW(timestamp '2021-02-03 04:05')");
     }
-    let announced = pair.query("SET DateStyle = 'SQL, DMY'");
+    let announced = pair.query("SET DateStyle = 'Postgres, YMD'");
     assert!(announced.iter().any(|m| m.starts_with("S DateStyle")), "{announced:?}");
-    let announced = pair.query("SET DateStyle = 'SQL, DMY'");
+    let announced = pair.query("SET DateStyle = 'Postgres, YMD'");
     assert!(!announced.iter().any(|m| m.starts_with('S')), "nothing has changed: {announced:?}");
     pair.query("SET DateStyle = 'SQL, ISO'");
     pair.query("SET DateStyle = 'nonsense'");

@@ -15,7 +15,9 @@ fn hung_up(pair: &mut Pair, sql: &str, code: &str) {
 #[test]
 fn idle_in_a_transaction() {
     hung_up(&mut Pair::new(&[]), "SET idle_in_transaction_session_timeout = 150; BEGIN; SELECT 1", "25P03");
-    hung_up(&mut Pair::new(&[]), "SET idle_in_transaction_session_timeout = 150; BEGIN; SELECT nothing", "25P03");
+    let mut pair = Pair::new(&[]);
+    pair.query("SET idle_in_transaction_session_timeout = 150");
+    hung_up(&mut pair, "BEGIN; SELECT nothing", "25P03");
     let mut pair = Pair::new(&[]);
     pair.query("SET idle_in_transaction_session_timeout = 100");
     sleep(Duration::from_millis(300));

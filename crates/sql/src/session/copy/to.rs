@@ -75,9 +75,10 @@ pub(super) async fn copy_to(
         binary::write_header(&mut lines.out);
     }
     loop {
-        let done = matches!(session.advance(&mut execution, &mut lines, 0).await?, Progress::Done { .. });
+        let progress = session.advance(&mut execution, &mut lines, 0).await;
+        // The rows before an error are sent, too.
         lines.hand_over(out);
-        if done {
+        if matches!(progress?, Progress::Done { .. }) {
             break;
         }
         let gate = session.current_gate();
