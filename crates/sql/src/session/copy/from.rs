@@ -57,7 +57,9 @@ pub(super) async fn copy_from(
     if columns.is_empty() {
         insert = format!("INSERT INTO {} DEFAULT VALUES", ddl::qualified_name(session, &table));
     }
-    let types: Vec<_> = columns.iter().map(|&c| table.columns[c].type_oid).collect();
+    // A domain's value is read as the type under it; the INSERT checks the domain's conditions.
+    let tys: Vec<Ty> = columns.iter().map(|&c| type_under(&table.columns[c])).collect();
+    let types: Vec<_> = tys.iter().map(|ty| ty.oid).collect();
     let condition = match &stmt.whereClause {
         Some(clause) => Some(Condition::bind(session, clause, &table, &columns, sql)?),
         None => None,
@@ -74,7 +76,7 @@ pub(super) async fn copy_from(
     let mut loader = Loader {
         execution: Execution::new(Arc::clone(&query.plan), Vec::new()),
         condition,
-        tys: columns.iter().map(|&c| Ty { oid: table.columns[c].type_oid, typmod: table.columns[c].typmod }).collect(),
+        tys,
         names: columns.iter().map(|&c| table.columns[c].name.clone()).collect(),
         table: table.name.clone(),
         format,
@@ -104,6 +106,11 @@ pub(super) async fn copy_from(
     }
     session.end_query(out);
     Ok(format!("COPY {}", loader.rows))
+}
+
+fn type_under(column: &engine_api::ColumnDesc) -> Ty {
+    let (oid, typmod) = types::user::base_type(column.type_oid, column.typmod);
+    Ty { oid, typmod }
 }
 
 /// The text of the client as it comes, converted as far as its characters are whole.
