@@ -81,7 +81,9 @@ fn archives_go_both_ways() {
         (&["-Fd", "-j", "3"], &["--single-transaction"]),
         (&["-Ft"], &["--exit-on-error"]),
     ] {
-        for (from, into) in [(&subject, Target::reference()), (&reference, Target::start()), (&subject, Target::start())] {
+        for (from, into) in
+            [(&subject, Target::reference()), (&reference, Target::start()), (&subject, Target::start())]
+        {
             let restored = through_archive(from, &into, dump_flags, restore_flags);
             equal(&restored, &whole, &format!("{dump_flags:?} of {} into {}", from.name(), into.name()));
             assert_eq!(into.panics(), Vec::<String>::new());

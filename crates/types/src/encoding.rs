@@ -267,7 +267,9 @@ impl Conversion {
     /// # Errors
     /// 22P05 for a character that the encoding lacks.
     pub fn encode(&self, text: &str, out: &mut Vec<u8>) -> Result<()> {
-        self.encode_or(text, out, |c| Err(untranslatable(c.encode_utf8(&mut [0; 4]).as_bytes(), Encoding::UTF8, self.encoding)))
+        self.encode_or(text, out, |c| {
+            Err(untranslatable(c.encode_utf8(&mut [0; 4]).as_bytes(), Encoding::UTF8, self.encoding))
+        })
     }
 
     /// Appends `text` in this encoding, with `?` for what it lacks.

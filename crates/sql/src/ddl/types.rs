@@ -112,7 +112,7 @@ pub(super) async fn change_owner(
     let mut desc = cx.locked_type(&range(names)).await?;
     let tag = if domain { "ALTER DOMAIN" } else { "ALTER TYPE" };
     if domain && !matches!(desc.kind, TypeKind::Domain(_)) {
-        let message = format!("\"{}\" is not a domain", desc.name);
+        let message = format!("{} is not a domain", display(&range(names)));
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
     }
     if desc.owner != owner && !cx.session.is_superuser() {

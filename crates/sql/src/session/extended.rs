@@ -311,7 +311,8 @@ fn in_parameter(error: Error, portal: &str, number: usize, value: &BoundValue<'_
         _ => "",
     };
     let mut error = error;
-    if error.code() == SqlState::INVALID_BINARY_REPRESENTATION && error.fields().message.ends_with("in bind parameter") {
+    if error.code() == SqlState::INVALID_BINARY_REPRESENTATION && error.fields().message.ends_with("in bind parameter")
+    {
         let fields = error.fields_mut();
         fields.message = format!("{} {}", fields.message, number + 1);
     }

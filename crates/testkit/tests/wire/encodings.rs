@@ -8,9 +8,26 @@ fn converse(encoding: &str, word: &[u8]) {
     pair.query(&format!("SET client_encoding = '{encoding}'; SET client_min_messages = notice; SHOW client_encoding"));
     let quoted = [b"'", word, b"'"].concat();
     let sql = |parts: &[&[u8]]| query(&parts.concat());
-    pair.same(&[sql(&[b"CREATE TABLE \"", word, b"\" (id int PRIMARY KEY, \"c", word, b"\" text, l text[], j jsonb)"])], 1);
-    pair.same(&[sql(&[b"INSERT INTO \"", word, b"\" VALUES (1, ", &quoted, b", ARRAY[", &quoted, b", NULL], to_jsonb(", &quoted, b"::text))"])], 1);
-    let all = [b"SELECT \"c", word, b"\", l, j, id, convert_to(\"c", word, b"\", 'UTF8') FROM \"", word, b"\""].concat();
+    pair.same(
+        &[sql(&[b"CREATE TABLE \"", word, b"\" (id int PRIMARY KEY, \"c", word, b"\" text, l text[], j jsonb)"])],
+        1,
+    );
+    pair.same(
+        &[sql(&[
+            b"INSERT INTO \"",
+            word,
+            b"\" VALUES (1, ",
+            &quoted,
+            b", ARRAY[",
+            &quoted,
+            b", NULL], to_jsonb(",
+            &quoted,
+            b"::text))",
+        ])],
+        1,
+    );
+    let all =
+        [b"SELECT \"c", word, b"\", l, j, id, convert_to(\"c", word, b"\", 'UTF8') FROM \"", word, b"\""].concat();
     // Column names, rows in text and in binary.
     let shown = pair.same(&[parse("", &all), bind("", &[], 0), describe(), execute(0), sync()], 1);
     assert!(shown.iter().any(|m| m.starts_with("D ") && m.contains(&word.escape_ascii().to_string())), "{shown:?}");
@@ -48,7 +65,10 @@ fn converse(encoding: &str, word: &[u8]) {
     pair.same(&[sql(&[b"SELECT 1 FROM U&\"no\\+01F600\""])], 1);
     pair.same(&[sql(&[b"COPY (SELECT U&'\\+01F600') TO STDOUT"])], 1);
     // Back to UTF-8 amid a message, and by a rollback.
-    pair.same(&[sql(&[b"SELECT ", &quoted, b"; SET client_encoding = utf8; SELECT convert_from('\\xc3a9', 'utf8')"])], 1);
+    pair.same(
+        &[sql(&[b"SELECT ", &quoted, b"; SET client_encoding = utf8; SELECT convert_from('\\xc3a9', 'utf8')"])],
+        1,
+    );
     pair.query(&format!("BEGIN; SET client_encoding = '{encoding}'"));
     pair.same(&[sql(&[b"SELECT ", &quoted])], 1);
     pair.query("ROLLBACK");
@@ -89,9 +109,13 @@ fn gb18030_and_koi8() {
 
 #[test]
 fn bytes_that_are_no_characters() {
-    for (encoding, bad) in
-        [("UTF8", &b"\xe2\x28\xa1"[..]), ("UTF8", b"\xff"), ("WIN1252", b"\x81"), ("EUC_JP", b"\xa4 "), ("SQL_ASCII", b"\xe9")]
-    {
+    for (encoding, bad) in [
+        ("UTF8", &b"\xe2\x28\xa1"[..]),
+        ("UTF8", b"\xff"),
+        ("WIN1252", b"\x81"),
+        ("EUC_JP", b"\xa4 "),
+        ("SQL_ASCII", b"\xe9"),
+    ] {
         let mut pair = Pair::new(&[("client_encoding", encoding)]);
         pair.query("CREATE TABLE t (a text, b text)");
         let literal = [b"SELECT '", bad, b"'"].concat();

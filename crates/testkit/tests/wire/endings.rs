@@ -78,7 +78,9 @@ fn a_running_session_is_cancelled_and_terminated() {
         call(&mut pair, "pg_cancel_backend", &of_victims);
         alike(&mut victims, "57014");
     }
-    victims.iter_mut().for_each(|wire| wire.send(&[query(b"SELECT count(*) FROM generate_series(1, 2000000000) AS g")]));
+    victims
+        .iter_mut()
+        .for_each(|wire| wire.send(&[query(b"SELECT count(*) FROM generate_series(1, 2000000000) AS g")]));
     sleep(Duration::from_millis(300));
     call(&mut pair, "pg_terminate_backend", &of_victims);
     alike(&mut victims, "57P01");

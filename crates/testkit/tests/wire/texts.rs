@@ -6,7 +6,21 @@ use crate::*;
 fn date_styles_are_announced_and_used() {
     let mut pair = Pair::new(&[("DateStyle", "SQL, DMY")]);
     pair.query("SHOW DateStyle");
-    for style in ["ISO", "SQL", "Postgres", "German", "ISO, YMD", "SQL, DMY", "Postgres, DMY", "SQL, MDY", "German, YMD", "euro", "us", "noneuro", "default"] {
+    for style in [
+        "ISO",
+        "SQL",
+        "Postgres",
+        "German",
+        "ISO, YMD",
+        "SQL, DMY",
+        "Postgres, DMY",
+        "SQL, MDY",
+        "German, YMD",
+        "euro",
+        "us",
+        "noneuro",
+        "default",
+    ] {
         pair.query(&format!("SET DateStyle = '{style}'"));
         pair.query("SHOW DateStyle");
         pair.query(
@@ -32,7 +46,9 @@ fn float_digits() {
     let mut pair = Pair::new(&[]);
     for digits in -15..=3 {
         pair.query(&format!("SET extra_float_digits = {digits}"));
-        pair.query("SELECT 1::float8 / 3, 1::float4 / 3, 1e100::float8, 123456789.123::float8, 1e-5::float4, 0.1::float8");
+        pair.query(
+            "SELECT 1::float8 / 3, 1::float4 / 3, 1e100::float8, 123456789.123::float8, 1e-5::float4, 0.1::float8",
+        );
     }
     pair.query("SET extra_float_digits = 4");
     pair.query("SET extra_float_digits = -16");
@@ -41,10 +57,26 @@ fn float_digits() {
 #[test]
 fn identifiers_are_cut_at_63_bytes() {
     let mut pair = Pair::new(&[]);
-    for name in ["a".repeat(63), "a".repeat(64), "b".repeat(200), format!("{}\u{e9}", "c".repeat(62)), format!("{}\u{65e5}x", "d".repeat(61)), format!("{}\u{1f600}", "e".repeat(60))] {
+    for name in [
+        "a".repeat(63),
+        "a".repeat(64),
+        "b".repeat(200),
+        format!("{}\u{e9}", "c".repeat(62)),
+        format!("{}\u{65e5}x", "d".repeat(61)),
+        format!("{}\u{1f600}", "e".repeat(60)),
+    ] {
         pair.query(&format!("SELECT 1 AS \"{name}\""));
         pair.query(&format!("SELECT 1 AS {name}"));
-        pair.same(&[parse("", format!("SELECT 1 AS \"{name}\"").as_bytes()), bind("", &[], 0), describe(), execute(0), sync()], 1);
+        pair.same(
+            &[
+                parse("", format!("SELECT 1 AS \"{name}\"").as_bytes()),
+                bind("", &[], 0),
+                describe(),
+                execute(0),
+                sync(),
+            ],
+            1,
+        );
         pair.query(&format!("CREATE TABLE \"{name}\" (\"{name}\" int)"));
         pair.query(&format!("SELECT relname, attname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid WHERE attnum = 1 AND relname = '{name}'::name"));
         pair.query(&format!("DROP TABLE \"{name}\""));

@@ -72,19 +72,31 @@ fn postgresql_reads_and_writes_these_so() {
 fn errors_name_the_bytes() {
     let none = "has no equivalent in encoding";
     for (encoding, bytes, expected) in [
-        ("WIN1252", &b"a\x81"[..], format!("ERROR 22P05: character with byte sequence 0x81 in encoding \"WIN1252\" {none} \"UTF8\"")),
+        (
+            "WIN1252",
+            &b"a\x81"[..],
+            format!("ERROR 22P05: character with byte sequence 0x81 in encoding \"WIN1252\" {none} \"UTF8\""),
+        ),
         ("EUC_JP", b"\xa4", "ERROR 22021: invalid byte sequence for encoding \"EUC_JP\": 0xa4".into()),
         ("EUC_JP", b"\xa4\xff", "ERROR 22021: invalid byte sequence for encoding \"EUC_JP\": 0xa4 0xff".into()),
         ("EUC_JP", b"\x8f\x41", "ERROR 22021: invalid byte sequence for encoding \"EUC_JP\": 0x8f 0x41".into()),
         ("SJIS", b"\xff\xa1", "ERROR 22021: invalid byte sequence for encoding \"SJIS\": 0xff 0xa1".into()),
-        ("UHC", b"\x81\xff", format!("ERROR 22P05: character with byte sequence 0x81 0xff in encoding \"UHC\" {none} \"UTF8\"")),
+        (
+            "UHC",
+            b"\x81\xff",
+            format!("ERROR 22P05: character with byte sequence 0x81 0xff in encoding \"UHC\" {none} \"UTF8\""),
+        ),
         ("LATIN1", b"A\0", "ERROR 22021: invalid byte sequence for encoding \"LATIN1\": 0x00".into()),
     ] {
         assert_eq!(message(conversion(encoding).decoded(bytes)), expected);
     }
-    let expected = "character with byte sequence 0xc5 0x82 in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"";
+    let expected =
+        "character with byte sequence 0xc5 0x82 in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"";
     assert_eq!(message(conversion("LATIN1").encoded("a\u{142}")), format!("ERROR 22P05: {expected}"));
-    assert_eq!(message(utf8(b"\xe2\x28\xa1")), "ERROR 22021: invalid byte sequence for encoding \"UTF8\": 0xe2 0x28 0xa1");
+    assert_eq!(
+        message(utf8(b"\xe2\x28\xa1")),
+        "ERROR 22021: invalid byte sequence for encoding \"UTF8\": 0xe2 0x28 0xa1"
+    );
     assert_eq!(message(utf8_text(b"a\0")), "ERROR 22021: invalid byte sequence for encoding \"UTF8\": 0x00");
 }
 

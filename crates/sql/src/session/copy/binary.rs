@@ -108,7 +108,12 @@ pub(super) fn write_trailer(out: &mut Vec<u8>) {
     out.extend_from_slice(&(-1i16).to_be_bytes());
 }
 
-pub(super) fn write_tuple(row: OutputRow<'_>, columns: &[ResultColumn], client: Option<&Conversion>, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write_tuple(
+    row: OutputRow<'_>,
+    columns: &[ResultColumn],
+    client: Option<&Conversion>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     out.extend_from_slice(&(columns.len() as i16).to_be_bytes());
     for (value, column) in row.iter().zip(columns) {
         if value.is_null() {
