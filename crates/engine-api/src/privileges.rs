@@ -253,6 +253,9 @@ pub struct RoleDesc {
     /// Of the first role only: what is configured by ALTER SYSTEM.
     #[serde(default)]
     pub settings_of_system: Vec<RoleSetting>,
+    /// COMMENT ON ROLE.
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 fn yes() -> bool {
@@ -284,6 +287,7 @@ impl RoleDesc {
             settings: Vec::new(),
             settings_of_all: Vec::new(),
             settings_of_system: Vec::new(),
+            comment: None,
         }
     }
 

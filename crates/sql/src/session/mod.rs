@@ -18,6 +18,7 @@ mod context;
 mod copy;
 mod counts;
 mod cursor;
+mod deferred;
 mod drive;
 mod explain;
 mod extended;
@@ -49,6 +50,7 @@ pub use crate::bind::ResultColumn;
 pub(crate) use block::{number_of, text_of};
 pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
+pub(crate) use deferred::Check;
 pub use extended::{BoundValue, ExecuteEnd};
 pub(crate) use internal::TextOf;
 use settings::Initial;
@@ -192,6 +194,8 @@ struct NamedSavepoint {
     read_only: bool,
     /// What had been taken of advisory locks.
     advisory: usize,
+    /// What had been put off to the end of the transaction.
+    deferred: deferred::Mark,
 }
 
 /// One session.
@@ -351,6 +355,7 @@ impl Session {
                 exports: RefCell::default(),
                 snapshots_named: Cell::new(0),
                 pending: RefCell::default(),
+                deferred: RefCell::default(),
                 channels: RefCell::default(),
                 shared: Arc::downgrade(shared),
                 random: Cell::new(random | 1),
