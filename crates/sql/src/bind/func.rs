@@ -99,10 +99,15 @@ fn type_list(args: &[Expr]) -> Expr {
     Expr::Const(Datum::Array(types::Array { element: oid::OID, dims, values }.into()), Ty::of(oid::OID_ARRAY))
 }
 
+/// Whether a function is there for a cast only: those of whole numbers to names in the catalog have other names in PostgreSQL.
+fn is_only_cast(f: &functions::Function) -> bool {
+    matches!(f.args, [oid::INT2 | oid::INT8]) && super::regtypes::is_catalog_type(f.ret)
+}
+
 /// All overloads of a name that take `count` arguments.
 fn overloads(name: &str, count: usize, spread: bool) -> Vec<Overload> {
     let mut out = Vec::new();
-    for &f in functions::functions_named(name) {
+    for &f in functions::functions_named(name).iter().filter(|f| !is_only_cast(f)) {
         out.extend(Overload::of(Callee::Scalar(f), f.args, f.variadic, f.defaults.len(), count, spread));
     }
     for &a in functions::aggregates_named(name) {
