@@ -13,7 +13,7 @@ use env::real;
 use types::{ColumnType, Datum, RowLayout, oid};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: env::Allocator = env::Allocator;
 
 const TABLE: Oid = Oid(20000);
 const BY_ID: Oid = Oid(20001);
@@ -54,6 +54,7 @@ fn table() -> TableDesc {
         view: None,
         persistence: Default::default(),
         on_commit: Default::default(),
+        triggers_off: false,
     }
 }
 
@@ -70,6 +71,9 @@ fn index() -> IndexDesc {
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
+        unready: false,
         comment: None,
     }
 }
