@@ -311,10 +311,8 @@ fn in_parameter(error: Error, portal: &str, number: usize, value: &BoundValue<'_
         _ => "",
     };
     let mut error = error;
-    if error.code() == SqlState::INVALID_BINARY_REPRESENTATION && error.fields().message.ends_with("in bind parameter")
-    {
-        let fields = error.fields_mut();
-        fields.message = format!("{} {}", fields.message, number + 1);
+    if error.fields().message == types::LEFT_OVER {
+        error.fields_mut().message = format!("{} in bind parameter {}", types::LEFT_OVER, number + 1);
     }
     error.context(format!("{portal} parameter ${}{shown}", number + 1))
 }
