@@ -45,13 +45,13 @@ impl Session {
         if self.holds_cursors() {
             return Err(Error::unsupported("cannot PREPARE a transaction that has created a cursor WITH HOLD"));
         }
+        if self.has_exported() {
+            return Err(Error::unsupported("cannot PREPARE a transaction that has exported snapshots"));
+        }
         if self.has_notifications() {
             return Err(Error::unsupported(
                 "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY",
             ));
-        }
-        if self.environment.advisory.mark() > 0 {
-            return Err(Error::unsupported("cannot PREPARE a transaction that has taken advisory locks"));
         }
         Ok(())
     }
@@ -65,6 +65,7 @@ impl Session {
                 database: identity.database_oid,
                 prepared_at: self.environment.host.now(),
                 txn: 0,
+                advisory: self.environment.advisory.of_transaction()?,
             }
         };
         loop {
