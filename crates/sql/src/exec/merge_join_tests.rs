@@ -35,6 +35,7 @@ impl Txn for NoTxn {
     fn begin_newest_command(&mut self) { unused() }
     fn keep_view(&mut self) -> KeptView { unused() }
     fn resume_command(&mut self, _: &KeptView) { unused() }
+    fn adopt_view(&mut self, _: &KeptView) { unused() }
     fn end_command(&mut self) { unused() }
     fn gate(&self) -> Lsn { unused() }
     fn raise_gate(&mut self, _: Lsn) { unused() }
