@@ -101,6 +101,9 @@ impl<'a> Binder<'a, '_> {
                 let message = format!("WITH query name \"{}\" specified more than once", name_of(cte));
                 return Err(self.error(SqlState::DUPLICATE_ALIAS, message, cte.location));
             }
+            if matches!(cte.ctequery, Some(Node::MergeStmt(_))) {
+                return Err(self.unsupported("MERGE not supported in WITH query", cte.location));
+            }
             if !matches!(cte.ctequery, Some(Node::SelectStmt(_))) && self.scopes.len() > 1 {
                 let message = "WITH clause containing a data-modifying statement must be at the top level";
                 return Err(self.unsupported(message, cte.location));
@@ -418,6 +421,7 @@ impl<'a> Binder<'a, '_> {
             Statement::Insert(insert) => insert.ctes = query.ctes,
             Statement::Update(update) => update.query.ctes = query.ctes,
             Statement::Delete(delete) => delete.query.ctes = query.ctes,
+            Statement::Merge(merge) => merge.query.ctes = query.ctes,
         }
         Ok(*statement)
     }

@@ -737,7 +737,7 @@ impl<'a> Binder<'a, '_> {
         }
         let ty = value.expr.ty().oid;
         if ty == oid::RECORD
-            && let Some(expr) = self.record_field(&value, field)
+            && let Some(expr) = self.record_field(&value.expr, field)
         {
             return Ok(Located { expr, at });
         }

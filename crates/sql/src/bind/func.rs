@@ -211,6 +211,10 @@ impl<'a> Binder<'a, '_> {
         if call.agg_within_group {
             return self.ordered_set_call(call, at);
         }
+        if let Some(fields) = self.row_of_document(call)? {
+            let fields = fields.into_iter().map(|(_, value)| value).collect();
+            return Ok(Located { expr: Expr::Row(fields, Ty::of(oid::RECORD)), at });
+        }
         let mentions = self.scopes.iter().map(|s| s.mentions.len()).collect::<Vec<_>>();
         let named = call.args.iter().flatten().any(|n| matches!(n, Node::NamedArgExpr(_)));
         let mut args = if named { self.named_arguments(call)? } else { self.exprs(&call.args)? };
@@ -229,9 +233,9 @@ impl<'a> Binder<'a, '_> {
                 let expr = self.aggregate(aggregate, found, args, call, &mentions)?;
                 Ok(Located { expr, at })
             }
-            Callee::Set(function) if self.place() == Place::Targets => {
+            Callee::Set(function) if super::set_calls::allowed(self.place()) => {
                 self.only_for_aggregates(call)?;
-                let (expr, _) = self.set_call_in_targets(call, found, function, args, function.name)?;
+                let expr = self.set_call(call, found, function, args, function.name)?;
                 Ok(Located { expr, at })
             }
             Callee::Set(_) => Err(self.misplaced_set(call)),
@@ -280,7 +284,7 @@ impl<'a> Binder<'a, '_> {
             .hint("No function matches the given name and argument types. You might need to add explicit type casts."))
     }
 
-    fn misplaced_set(&self, call: &FuncCall) -> base::Error {
+    pub(super) fn misplaced_set(&self, call: &FuncCall) -> base::Error {
         let message = format!("set-returning functions are not allowed in {}", self.place().name());
         self.error(SqlState::FEATURE_NOT_SUPPORTED, message, call.location)
     }

@@ -17,15 +17,18 @@ mod func;
 mod group;
 mod grouping;
 mod json_rows;
+mod merge;
 mod node;
 mod order;
 mod ordered_set;
 mod params;
 mod permissions;
+mod range_function;
 mod regtypes;
 mod resolve;
 mod scope;
 mod select;
+mod set_calls;
 mod setop;
 mod sublink;
 mod subscript;
@@ -196,7 +199,7 @@ fn stack_depth() -> Error {
     )
 }
 
-/// Binds SELECT, VALUES, INSERT, UPDATE or DELETE.
+/// Binds SELECT, VALUES, INSERT, UPDATE, DELETE or MERGE.
 pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundStatement> {
     let mut binder = Binder::new(cx, sql);
     let (statement, columns) = match node {
@@ -208,6 +211,7 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
         Node::InsertStmt(insert) => binder.insert(insert)?,
         Node::UpdateStmt(update) => binder.update(update)?,
         Node::DeleteStmt(delete) => binder.delete(delete)?,
+        Node::MergeStmt(merge) => binder.merge(merge)?,
         _ => return Err(Error::unsupported("this statement cannot be bound")),
     };
     binder.check_params(&statement)?;

@@ -8,7 +8,7 @@ use crate::ir::{
 
 /// Makes the two walkers, over shared and over exclusive references.
 macro_rules! walkers {
-    ($children:ident, $query:ident, $body:ident, $from:ident, $agg:ident, $statement:ident, $iter:ident, $offset:ident $(, $mutable:tt)?) => {
+    ($children:ident, $query:ident, $body:ident, $from:ident, $agg:ident, $statement:ident, $iter:ident, $offset:ident, $values:ident $(, $mutable:tt)?) => {
         /// Calls `f` on each direct child expression and `q` on each direct subquery.
         pub(crate) fn $children(
             expr: &$($mutable)? Expr,
@@ -201,6 +201,24 @@ macro_rules! walkers {
                         f(&$($mutable)? target.expr);
                     }
                 }
+                Statement::Merge(merge) => {
+                    $query(&$($mutable)? merge.query, f, q);
+                    f(&$($mutable)? merge.on);
+                    for action in merge.actions.$iter() {
+                        for expr in action.condition.$iter() {
+                            f(expr);
+                        }
+                        for (_, expr) in action.kind.$values().$iter() {
+                            f(expr);
+                        }
+                    }
+                    for (_, expr) in merge.checks.$iter() {
+                        f(expr);
+                    }
+                    for (_, expr) in merge.generated.$iter() {
+                        f(expr);
+                    }
+                }
             }
         }
 
@@ -228,7 +246,7 @@ macro_rules! walkers {
     };
 }
 
-walkers!(children, query_parts, body_parts, from_parts, aggregate_parts, statement_parts, iter, offset);
+walkers!(children, query_parts, body_parts, from_parts, aggregate_parts, statement_parts, iter, offset, values);
 walkers!(
     children_mut,
     query_parts_mut,
@@ -238,6 +256,7 @@ walkers!(
     statement_parts_mut,
     iter_mut,
     offset_mut,
+    values_mut,
     mut
 );
 
@@ -341,6 +360,7 @@ pub(super) fn walk_queries_mut(query: &mut Query, depth: usize, f: &mut dyn FnMu
         match &mut **statement {
             Statement::Update(update) => f(&mut update.query, depth),
             Statement::Delete(delete) => f(&mut delete.query, depth),
+            Statement::Merge(merge) => f(&mut merge.query, depth),
             Statement::Insert(_) | Statement::Select(_) => {}
         }
     }

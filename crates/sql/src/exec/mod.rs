@@ -257,6 +257,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Insert(node) => Box::new(modify::insert::Insert::new(node)),
         Node::Update(node) => Box::new(modify::update::Update::new(node)),
         Node::Delete(node) => Box::new(modify::delete::Delete::new(node)),
+        Node::Merge(node) => Box::new(modify::merge::Merge::new(node)),
     }
 }
 

@@ -90,6 +90,7 @@ pub(crate) enum Node {
     Insert(Arc<InsertNode>),
     Update(Arc<UpdateNode>),
     Delete(Arc<DeleteNode>),
+    Merge(Arc<MergeNode>),
 }
 
 /// A node of a plan that is explained, with what is expected of it and what it does.
@@ -669,4 +670,31 @@ pub(crate) struct DeleteNode {
     pub input: Node,
     pub recheck: Vec<Code>,
     pub may_repeat: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct MergeNode {
+    pub target: Target,
+    /// Rows of the source, each with the row of the target that it matches or without.
+    pub input: Node,
+    /// ON
+    pub recheck: Vec<Code>,
+    pub actions: Vec<MergeStep>,
+}
+
+/// A WHEN clause.
+#[derive(Debug)]
+pub(crate) struct MergeStep {
+    pub matched: bool,
+    pub condition: Vec<Code>,
+    pub kind: MergeWork,
+}
+
+/// What MERGE does with a row.
+#[derive(Debug)]
+pub(crate) enum MergeWork {
+    Update { set: Vec<(usize, Code)>, mode: RowLockMode },
+    Delete,
+    Insert(Vec<(usize, Code)>),
+    Nothing,
 }

@@ -157,6 +157,16 @@ pub(super) fn walk_statement<'a>(statement: &'a Statement, depth: usize, f: &mut
             walk_query(&delete.query, depth, f);
             delete.returning.iter().for_each(|t| walk(&t.expr, depth, f));
         }
+        Statement::Merge(merge) => {
+            walk_query(&merge.query, depth, f);
+            walk(&merge.on, depth, f);
+            for action in &merge.actions {
+                action.condition.iter().for_each(|e| walk(e, depth, f));
+                action.kind.values().iter().for_each(|(_, e)| walk(e, depth, f));
+            }
+            merge.checks.iter().for_each(|(_, e)| walk(e, depth, f));
+            merge.generated.iter().for_each(|(_, e)| walk(e, depth, f));
+        }
     }
 }
 

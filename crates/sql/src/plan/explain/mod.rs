@@ -236,6 +236,7 @@ fn node(at: &Node) -> Shown<'_> {
             changed("Insert", &n.target.table.info.desc.name).over([source])
         }
         Node::Update(n) => changed("Update", &n.target.table.info.desc.name).over([node(&n.input)]),
+        Node::Merge(n) => changed("Merge", &n.target.table.info.desc.name).over([node(&n.input)]),
         Node::Delete(n) => changed("Delete", &n.target.table.info.desc.name).over([node(&n.input)]),
     }
 }
