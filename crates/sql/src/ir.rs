@@ -84,6 +84,19 @@ pub struct Query {
     pub of_view: Option<Arc<TableDesc>>,
     /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
     pub current_of: Option<String>,
+    /// TABLESAMPLE: the query has no more than its one table and a select list, and gives some of the rows.
+    pub sample: Option<Box<Sample>>,
+}
+
+/// TABLESAMPLE.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// How many of a hundred rows come (real).
+    pub percent: Expr,
+    /// REPEATABLE (double precision)
+    pub seed: Option<Expr>,
+    /// Rows come in groups.
+    pub system: bool,
 }
 
 impl Query {

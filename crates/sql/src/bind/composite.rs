@@ -1,11 +1,16 @@
 //! Rows as values: their fields.
 
-use types::{Datum, oid};
+use base::{Result, SqlState};
+use rupg_sql::nodes::{Node, TypeCast};
+use types::{Datum, format_type, oid};
 
-use super::Binder;
+use super::equal::same;
+use super::node::strings;
+
 use super::scope::Found;
-use crate::functions;
-use crate::ir::{Column, Expr, Rel, RelKind, Ty};
+use super::{Binder, Located};
+use crate::functions::{self, CastContext};
+use crate::ir::{Column, Expr, Query, Rel, RelColumn, RelKind, SubqueryKind, Ty};
 
 /// The internal function that takes a field out of a record.
 pub(super) const FIELD: &str = "record field";
@@ -50,21 +55,123 @@ impl<'a> Binder<'a, '_> {
             }
             Expr::Row(values, _) => {
                 let rels = &self.scopes.last()?.rels;
-                let names = values.iter().map(|value| field_name(value, rels)).collect::<Option<Vec<String>>>()?;
+                let names = values.iter().map(|value| field_name(value, rels)).collect::<Option<Vec<String>>>();
+                let names = names.filter(|names| !names.is_empty()).or_else(|| self.names_of_row(values))?;
                 Some(names.into_iter().zip(values.iter().cloned()).collect())
             }
+            Expr::Subquery { kind: SubqueryKind::Scalar, query, .. } => parts_of(value, self.target_shape(query, 0)?),
             Expr::Column(Column { level, rel, column, .. }) => {
-                let shape = shape_of(self.scopes[index(*level)?].rels.get(*rel)?, *column)?;
-                let function = functions::functions_named(FIELD).first().copied()?;
-                let part = |number: usize, ty: Ty| {
-                    let number = Expr::Const(Datum::Int4(number as i32), Ty::of(oid::INT4));
-                    Expr::Call { function, args: vec![value.clone(), number], ty, location: -1 }
-                };
-                Some(shape.into_iter().enumerate().map(|(i, (name, ty))| (name, part(i, ty))).collect())
+                parts_of(value, self.shape_of(self.scopes[index(*level)?].rels.get(*rel)?, *column)?)
             }
             _ => None,
         }
     }
+
+    /// A row whose fields have these names.
+    pub(super) fn named_row(&mut self, fields: Vec<(String, Expr)>) -> Expr {
+        let (names, values): (Vec<String>, Vec<Expr>) = fields.into_iter().unzip();
+        self.named_rows.push((values.clone(), names));
+        Expr::Row(values, Ty::of(oid::RECORD))
+    }
+
+    fn names_of_row(&self, values: &[Expr]) -> Option<Vec<String>> {
+        let is_it = |row: &&(Vec<Expr>, Vec<String>)| {
+            row.0.len() == values.len() && row.0.iter().zip(values).all(|(a, b)| same(a, b))
+        };
+        self.named_rows.iter().rev().find(is_it).map(|(_, names)| names.clone())
+    }
+
+    /// Names and types of the fields of a record that is a column of a rel.
+    fn shape_of(&self, rel: &Rel, column: usize) -> Option<Vec<(String, Ty)>> {
+        match &rel.kind {
+            RelKind::Subquery { query, .. } => self.target_shape(query, column),
+            RelKind::Cte { id, .. } => self.target_shape(self.cte_body(*id)?, column),
+            _ => None,
+        }
+    }
+
+    /// The same for a column of a query's result.
+    fn target_shape(&self, query: &Query, column: usize) -> Option<Vec<(String, Ty)>> {
+        let target = query.targets.iter().filter(|t| !t.junk).nth(column)?;
+        match &target.expr {
+            Expr::Row(values, _) => {
+                let named = |value: &Expr| Some((field_name(value, &query.rels)?, value.ty()));
+                let fields = values.iter().map(named).collect::<Option<Vec<_>>>();
+                fields.or_else(|| {
+                    let types = values.iter().map(Expr::ty);
+                    Some(self.names_of_row(values)?.into_iter().zip(types).collect())
+                })
+            }
+            Expr::WholeRow { level: 0, rel } => {
+                let live = query.rels.get(*rel)?.columns.iter().filter(|c| !c.name.is_empty());
+                Some(live.map(|c| (c.name.clone(), c.ty)).collect())
+            }
+            Expr::Column(c) if c.level == 0 => self.shape_of(query.rels.get(c.rel)?, c.column),
+            Expr::Subquery { kind: SubqueryKind::Scalar, query, .. } => self.target_shape(query, 0),
+            _ => None,
+        }
+    }
+
+    /// `ROW(…)::t` and kin, where `t` is the name of a table; `None` if it is not.
+    ///
+    /// # Errors
+    /// 0A000 for a value whose fields are not known.
+    pub(super) fn row_type_cast(&mut self, cast: &'a TypeCast) -> Result<Option<Located>> {
+        let (Some(name), Some(arg)) = (cast.typeName.as_deref(), cast.arg.as_ref()) else { return Ok(None) };
+        if !name.arrayBounds.is_empty() || !name.typmods.is_empty() {
+            return Ok(None);
+        }
+        let Some(desc) = self.table_of_type(&strings(&name.names)) else { return Ok(None) };
+        let at = cast.location;
+        let columns = super::from::table_columns(&desc).into_iter().filter(|c| !c.name.is_empty());
+        let columns: Vec<RelColumn> = columns.collect();
+        let refuse = |b: &Self, why: String| {
+            b.error(SqlState::CANNOT_COERCE, format!("cannot cast type record to {}", desc.name), at).detail(why)
+        };
+        let Node::RowExpr(row) = arg else {
+            let value = self.expr(arg)?.expr;
+            return match value {
+                Expr::Const(Datum::Null, _) => {
+                    Ok(Some(Located { expr: Expr::Const(Datum::Null, Ty::of(oid::RECORD)), at }))
+                }
+                Expr::WholeRow { level, rel } if self.is_row_of(level, rel, &desc) => {
+                    Ok(Some(Located { expr: Expr::WholeRow { level, rel }, at }))
+                }
+                _ => Err(self.unsupported("casts of this value to the row type of a table are not supported", at)),
+            };
+        };
+        let values = self.exprs(&row.args)?;
+        match values.len().cmp(&columns.len()) {
+            std::cmp::Ordering::Less => return Err(refuse(self, "Input has too few columns.".to_string())),
+            std::cmp::Ordering::Greater => return Err(refuse(self, "Input has too many columns.".to_string())),
+            std::cmp::Ordering::Equal => {}
+        }
+        let mut fields = Vec::with_capacity(columns.len());
+        for (number, (value, column)) in values.into_iter().zip(columns).enumerate() {
+            let from = format_type(value.expr.ty().oid, -1);
+            let Some(value) = self.coerce_to(value, column.ty, CastContext::Explicit, -1)? else {
+                let to = format_type(column.ty.oid, -1);
+                return Err(refuse(self, format!("Cannot cast type {from} to {to} in column {}.", number + 1)));
+            };
+            fields.push((column.name, value.expr));
+        }
+        Ok(Some(Located { expr: self.named_row(fields), at }))
+    }
+
+    fn is_row_of(&self, level: usize, rel: usize, desc: &engine_api::TableDesc) -> bool {
+        let rel = self.scopes.len().checked_sub(1 + level).and_then(|index| self.scopes[index].rels.get(rel));
+        matches!(rel.map(|r| &r.kind), Some(RelKind::Table(info)) if info.desc.oid == desc.oid)
+    }
+}
+
+/// The fields of a record, each taken out of it.
+fn parts_of(record: &Expr, shape: Vec<(String, Ty)>) -> Option<Vec<(String, Expr)>> {
+    let function = functions::functions_named(FIELD).first().copied()?;
+    let part = |number: usize, ty: Ty| {
+        let number = Expr::Const(Datum::Int4(number as i32), Ty::of(oid::INT4));
+        Expr::Call { function, args: vec![record.clone(), number], ty, location: -1 }
+    };
+    Some(shape.into_iter().enumerate().map(|(i, (name, ty))| (name, part(i, ty))).collect())
 }
 
 /// The name of a field of a row that was not written as one: of a function in the select list, or of a document.
@@ -75,22 +182,4 @@ fn field_name(value: &Expr, rels: &[Rel]) -> Option<String> {
     let Expr::Column(c) = value else { return None };
     let rel = rels.get(c.rel).filter(|rel| c.level == 0 && matches!(rel.kind, RelKind::Function { .. }))?;
     Some(rel.columns[c.column].name.clone())
-}
-
-/// Names and types of the fields of a record that is a column of a rel.
-fn shape_of(rel: &Rel, column: usize) -> Option<Vec<(String, Ty)>> {
-    let RelKind::Subquery { query, .. } = &rel.kind else { return None };
-    let target = query.targets.iter().filter(|t| !t.junk).nth(column)?;
-    match &target.expr {
-        Expr::Row(values, _) => {
-            let named = |value: &Expr| Some((field_name(value, &query.rels)?, value.ty()));
-            values.iter().map(named).collect()
-        }
-        Expr::WholeRow { level: 0, rel } => {
-            let live = query.rels.get(*rel)?.columns.iter().filter(|c| !c.name.is_empty());
-            Some(live.map(|c| (c.name.clone(), c.ty)).collect())
-        }
-        Expr::Column(c) if c.level == 0 => shape_of(query.rels.get(c.rel)?, c.column),
-        _ => None,
-    }
 }

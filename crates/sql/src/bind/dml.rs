@@ -9,12 +9,12 @@ use rupg_sql::nodes::{
     RowExpr, SelectStmt, SetOperation, SubLink, UpdateStmt,
 };
 
+use super::equal::same;
 use super::from::{Relation, table_columns, target_item};
 use super::node::location;
 use super::scope::{NamedColumn, Place, Scope};
-use super::select::origin;
+use super::select::{BoundQuery, origin};
 use super::view::Through;
-use super::visit::same;
 use super::{BindContext, Binder, Located, ResultColumn};
 use crate::ir::{
     Column, ColumnSource, ConflictUpdate, Delete, Expr, Insert, InsertSource, OnConflict, Query, Rel, RelKind,
@@ -332,8 +332,46 @@ impl<'a> Binder<'a, '_> {
             .filter(|(n, _)| lists.iter().all(|l| matches!(l.get(*n), Some(Some(Node::SetToDefault(_))))))
             .map(|(_, column)| column.index)
             .collect();
-        let rows = lists.into_iter().map(|list| self.row_values(list, &columns, written)).collect::<Result<_>>()?;
-        Ok((InsertSource::Values(rows), columns))
+        let only = if let [only] = lists[..] { Some(only) } else { None };
+        match lists.into_iter().map(|list| self.row_values(list, &columns, written)).collect::<Result<_>>() {
+            Ok(rows) => Ok((InsertSource::Values(rows), columns)),
+            Err(error) => match only.filter(|_| super::set_calls::is_misplaced(&error)) {
+                Some(only) => self.insert_set(only, written, columns),
+                None => Err(error),
+            },
+        }
+    }
+
+    /// A row of values with set-returning functions among them: several rows.
+    fn insert_set(
+        &mut self,
+        list: &'a [Option<Node>],
+        written: &Written,
+        columns: Vec<Assigned<'a>>,
+    ) -> Result<(InsertSource, Vec<Assigned<'a>>)> {
+        if columns.iter().any(|c| c.part.is_some()) {
+            return Err(Error::unsupported("INSERT of a query into parts of columns is not supported"));
+        }
+        self.defaulted.clear();
+        self.push_scope();
+        let mut bound = BoundQuery { query: Query::default(), at: Vec::new() };
+        self.scope().place = Place::Targets;
+        for (node, column) in list.iter().flatten().zip(&columns) {
+            let value = match node {
+                Node::SetToDefault(_) => {
+                    let expr = self.column_default(written.default_column(column.index))?;
+                    Located { expr, at: -1 }
+                }
+                node => self.expr(node)?,
+            };
+            bound.at.push(value.at);
+            bound.query.targets.push(Target { expr: value.expr, name: column.name.clone(), junk: false });
+        }
+        self.finish_select(&mut bound)?;
+        self.scopes.pop();
+        let types: Vec<(String, Ty)> = columns.iter().map(|c| (c.name.clone(), c.ty)).collect();
+        self.assign_targets(&mut bound, &types)?;
+        Ok((InsertSource::Query(Box::new(bound.query)), columns))
     }
 
     /// The values of the only row of an INSERT.

@@ -77,7 +77,7 @@ impl<'a> Binder<'a, '_> {
                 Err(e) => Err(e),
             },
             Node::JoinExpr(j) => self.join(j),
-            Node::RangeTableSample(s) => Err(self.unsupported("TABLESAMPLE is not supported", s.location)),
+            Node::RangeTableSample(s) => self.range_sample(s),
             other => Err(self.unsupported("this kind of FROM item is not supported", super::node::location(other))),
         };
         self.depth -= 1;

@@ -460,7 +460,7 @@ impl<'a> Binder<'a, '_> {
             let value = self.expr(node)?;
             let value = self.resolve_unknown(value)?;
             // An untyped literal among the arguments has got its type there.
-            let expr = args.iter().find(|a| super::visit::same(a, &value.expr)).cloned().unwrap_or(value.expr);
+            let expr = args.iter().find(|a| super::equal::same(a, &value.expr)).cloned().unwrap_or(value.expr);
             let (descending, nulls_first) = self.sort_direction(sort)?;
             self.check_sortable(&expr, value.at)?;
             keys.push((expr, descending, nulls_first));
@@ -474,7 +474,7 @@ impl<'a> Binder<'a, '_> {
             return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, call.location));
         }
         for (i, (expr, _, _)) in order_by.iter().enumerate() {
-            if !args.iter().any(|a| super::visit::same(a, expr)) {
+            if !args.iter().any(|a| super::equal::same(a, expr)) {
                 let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
                 let at = call.agg_order.get(i).and_then(Option::as_ref).map_or(-1, super::node::location);
                 return Err(self.error(SqlState::INVALID_COLUMN_REFERENCE, message, at));

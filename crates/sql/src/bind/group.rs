@@ -4,7 +4,8 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::{ConstraintKind, TableLockMode};
 
 use super::Binder;
-use super::visit::{children, query_parts, same};
+use super::equal::same;
+use super::visit::{children, query_parts};
 use crate::ir::{Column, Expr, Query, Rel, RelKind};
 
 impl Binder<'_, '_> {

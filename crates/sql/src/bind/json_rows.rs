@@ -119,9 +119,10 @@ impl<'a> Binder<'a, '_> {
     /// Names and types of the fields of a row value; `None` if they are not known.
     fn row_shape(&self, expr: &Expr) -> Option<Vec<(String, Oid)>> {
         match expr {
-            Expr::Row(fields, _) => {
-                Some(fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), f.ty().oid)).collect())
-            }
+            Expr::Row(fields, _) => match self.record_fields(expr) {
+                Some(fields) => Some(fields.into_iter().map(|(name, f)| (name, f.ty().oid)).collect()),
+                None => Some(fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), f.ty().oid)).collect()),
+            },
             Expr::WholeRow { level, rel } => {
                 let scope = &self.scopes[self.scopes.len().checked_sub(1 + level)?];
                 let columns = scope.rels[*rel].columns.iter().filter(|c| !c.name.is_empty());
@@ -224,7 +225,7 @@ impl<'a> Binder<'a, '_> {
         }
         if !definitions.is_empty() && source.populates && !self.is_bare_record(call)? {
             let message = "a column definition list is redundant for a function returning a named composite type";
-            let at = definitions.iter().flatten().map(super::node::location).next().unwrap_or(-1);
+            let at = super::range_function::first_location(definitions);
             return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
         }
         let columns = match definitions.is_empty() {
@@ -312,9 +313,6 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The row that a function makes of a document outside of FROM, as its fields.
-    ///
-    /// # Errors
-    /// 0A000 for a record whose fields nobody has named.
     pub(super) fn row_of_document(&mut self, call: &'a FuncCall) -> Result<Option<Vec<(String, Expr)>>> {
         let Some(source) = source_of(call) else { return Ok(None) };
         let columns = if source.populates { self.populated_columns(call)? } else { None };
@@ -323,11 +321,15 @@ impl<'a> Binder<'a, '_> {
             if source.populates && !self.is_bare_record(call)? {
                 return Ok(None);
             }
+            // PostgreSQL says so when it calls the function.
             let message = format!("could not determine row type for result of {name}");
-            return Err(base::Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(
-                "Provide a non-null record argument, or call the function in the FROM clause using a column definition \
-                 list.",
-            ));
+            self.refused.get_or_insert_with(|| {
+                base::Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(
+                    "Provide a non-null record argument, or call the function in the FROM clause using a column \
+                     definition list.",
+                )
+            });
+            return Ok(Some(Vec::new()));
         };
         let Some(documents) = self.documents(call, &source)? else { return Ok(None) };
         let document = match source.many {
@@ -355,7 +357,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The table whose row type has a name.
-    fn table_of_type(&self, names: &[&str]) -> Option<engine_api::TableDesc> {
+    pub(super) fn table_of_type(&self, names: &[&str]) -> Option<engine_api::TableDesc> {
         let catalog = &self.cx.catalog;
         let (schemas, name) = match names {
             [name] => (self.cx.identity.search_path.clone(), *name),

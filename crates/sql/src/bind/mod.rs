@@ -10,6 +10,7 @@ mod composite;
 mod cte;
 mod dml;
 mod domain;
+pub(crate) mod equal;
 mod expr;
 mod fold;
 mod from;
@@ -26,7 +27,9 @@ mod permissions;
 mod range_function;
 mod regtypes;
 mod resolve;
+mod sample;
 mod scope;
+mod search;
 mod select;
 mod set_calls;
 mod setop;
@@ -147,6 +150,8 @@ struct Binder<'a, 'c> {
     views: Vec<Oid>,
     /// The query is bound to be shown: views stay relations.
     shows: bool,
+    /// Rows whose fields have names that cannot be seen in them.
+    named_rows: Vec<(Vec<Expr>, Vec<String>)>,
     /// Relations named so far, while a view is being defined.
     seen: Option<Vec<engine_api::ViewRelation>>,
 }
@@ -172,6 +177,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             view: None,
             views: Vec::new(),
             shows: false,
+            named_rows: Vec::new(),
             seen: None,
         }
     }

@@ -4,10 +4,10 @@ use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, SortBy, SortByDir, SortByNulls};
 use types::{format_type, oid};
 
+use super::equal::same;
 use super::node::{constant, location, string};
 use super::resolve::binary_operator;
 use super::scope::Place;
-use super::visit::same;
 use super::{Binder, Located};
 use crate::ir::{Body, Expr, Query, SortKey, Target};
 

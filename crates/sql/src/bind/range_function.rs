@@ -6,7 +6,7 @@ use types::{Datum, oid};
 
 use super::Binder;
 use super::func::Callee;
-use super::node::{figure_name, location, strings};
+use super::node::{figure_name, strings};
 use super::scope::Place;
 use super::visit::shift_levels;
 use crate::functions;
@@ -26,8 +26,12 @@ pub(super) enum Part {
 /// What a range-table entry is to be, its columns and its name.
 type Bound = (RelKind, Vec<RelColumn>, String);
 
-fn first_location(list: &[Option<Node>]) -> i32 {
-    list.iter().flatten().map(location).next().unwrap_or(-1)
+/// Where a column definition list begins.
+pub(super) fn first_location(list: &[Option<Node>]) -> i32 {
+    match list.first() {
+        Some(Some(Node::ColumnDef(def))) => def.location,
+        _ => -1,
+    }
 }
 
 /// `unnest` of several arrays.

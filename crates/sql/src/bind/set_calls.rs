@@ -8,10 +8,11 @@
 use base::Result;
 use rupg_sql::nodes::FuncCall;
 
+use super::equal::{same, same_call};
 use super::func::Overload;
 use super::scope::Place;
 use super::select::wrap;
-use super::visit::{calls_volatile, children_mut, same, walk, walk_mut};
+use super::visit::{calls_volatile, children_mut, walk, walk_mut};
 use super::{Binder, Located};
 use crate::functions::SetFunction;
 use crate::ir::{Column, Expr, From, Query, Rel, RelColumn, RelKind, SetCall, Target, Ty};
@@ -19,6 +20,12 @@ use crate::ir::{Column, Expr, From, Query, Rel, RelColumn, RelKind, SetCall, Tar
 /// Where calls of set-returning functions may stand.
 pub(super) fn allowed(place: Place) -> bool {
     matches!(place, Place::Targets | Place::OrderBy | Place::GroupBy | Place::DistinctOn)
+}
+
+/// Whether an error is that of a call in VALUES.
+pub(super) fn is_misplaced(error: &base::Error) -> bool {
+    error.code() == base::SqlState::FEATURE_NOT_SUPPORTED
+        && error.fields().message == "set-returning functions are not allowed in VALUES"
 }
 
 impl<'a> Binder<'a, '_> {
@@ -118,13 +125,9 @@ impl<'a> Binder<'a, '_> {
         let mut wanted = expr.clone();
         let mut stand_ins: Vec<usize> = (0..calls.len()).collect();
         for i in known..calls.len() {
-            let args: Vec<Expr> = calls[i].args.iter().map(|a| renumbered(a, rel, &starts, &stand_ins)).collect();
-            let equal = |c: &SetCall| {
-                std::ptr::eq(c.function, calls[i].function)
-                    && c.args.len() == args.len()
-                    && c.args.iter().zip(&args).all(|(a, b)| same(a, b))
-            };
-            stand_ins[i] = calls[..known].iter().position(equal)?;
+            let args = calls[i].args.iter().map(|a| renumbered(a, rel, &starts, &stand_ins)).collect();
+            let call = SetCall { function: calls[i].function, args };
+            stand_ins[i] = calls[..known].iter().position(|c| same_call(c, &call))?;
         }
         wanted = renumbered(&wanted, rel, &starts, &stand_ins);
         let found = query.targets.iter().position(|t| same(&t.expr, &wanted))?;

@@ -1,5 +1,6 @@
-//! Walks over bound expressions: children, subqueries, columns; structural equality.
+//! Walks over bound expressions: children, subqueries, columns.
 
+use super::equal::{same, same_use};
 use crate::functions::Volatility;
 use crate::ir::{
     AggCall, AnyAllSource, Body, Column, ColumnSource, Expr, From, InsertSource, Query, RelKind, Statement,
@@ -111,6 +112,12 @@ macro_rules! walkers {
             }
             for expr in query.having.$iter().chain(query.limit.$iter()).chain(query.offset.$iter()) {
                 f(expr);
+            }
+            for sample in query.sample.$iter() {
+                f(&$($mutable)? sample.percent);
+                for expr in sample.seed.$iter() {
+                    f(expr);
+                }
             }
             $body(&$($mutable)? query.body, f, q);
         }
@@ -280,7 +287,7 @@ pub(crate) fn walk_query(query: &Query, depth: usize, f: &mut dyn FnMut(&Expr, u
     );
 }
 
-fn collect<'e>(expr: &'e Expr, below: &mut Vec<&'e Expr>, queries: &mut Vec<&'e Query>) {
+pub(super) fn collect<'e>(expr: &'e Expr, below: &mut Vec<&'e Expr>, queries: &mut Vec<&'e Query>) {
     // The callbacks of `children` cannot keep references, so the few shapes are taken apart by pointer here.
     match expr {
         Expr::Call { args, .. }
@@ -433,24 +440,8 @@ pub(super) fn has_columns(expr: &Expr) -> bool {
     found
 }
 
-/// Whether two expressions are the same but for where they stand in the text.
-pub(crate) fn same(a: &Expr, b: &Expr) -> bool {
-    if !same_head(a, b) {
-        return false;
-    }
-    let (mut left, mut right) = (Vec::new(), Vec::new());
-    let (mut left_queries, mut right_queries) = (Vec::new(), Vec::new());
-    collect(a, &mut left, &mut left_queries);
-    collect(b, &mut right, &mut right_queries);
-    // Subqueries are compared by being absent: two texts are two subqueries.
-    left_queries.is_empty()
-        && right_queries.is_empty()
-        && left.len() == right.len()
-        && left.iter().zip(&right).all(|(a, b)| same(a, b))
-}
-
 /// Whether two nodes are the same, their children apart.
-fn same_head(a: &Expr, b: &Expr) -> bool {
+pub(super) fn same_head(a: &Expr, b: &Expr) -> bool {
     match (a, b) {
         (Expr::Const(v, t), Expr::Const(w, u)) => t == u && v.is_null() == w.is_null() && v == w,
         (Expr::Param(i, t), Expr::Param(j, u)) => i == j && t == u,
@@ -481,6 +472,7 @@ fn same_head(a: &Expr, b: &Expr) -> bool {
         (Expr::RowCompare { op: o, .. }, Expr::RowCompare { op: p, .. }) => o == p,
         (Expr::Array { ty: t, nested: m, .. }, Expr::Array { ty: u, nested: n, .. }) => t == u && m == n,
         (Expr::Subscript { ty: t, .. }, Expr::Subscript { ty: u, .. }) => t == u,
+        (Expr::Subquery { kind: k, ty: t, .. }, Expr::Subquery { kind: l, ty: u, .. }) => t == u && same_use(k, l),
         _ => false,
     }
 }

@@ -27,6 +27,7 @@ mod modify;
 mod nested_loop;
 mod project;
 mod rows;
+mod sample;
 mod scan;
 mod set_op;
 mod sort;
@@ -49,6 +50,7 @@ pub(crate) use budget::Held;
 pub use budget::MemoryBudget;
 pub(crate) use machine::{Machine, SubplanState};
 pub(crate) use rows::datum_bytes;
+pub(crate) use sample::bad_argument as bad_sample;
 
 /// What an execution works with.
 pub struct ExecCx<'a> {
@@ -237,6 +239,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Values(node) => Box::new(values::Values::new(node)),
         Node::Subquery(node) => Box::new(subquery::SubqueryScan::new(node)),
         Node::Filter(node) => Box::new(filter::Filter::new(node)),
+        Node::Sample(node) => Box::new(sample::Sample::new(node)),
         Node::Project(node) => Box::new(project::Project::new(node)),
         Node::NestedLoop(node) => Box::new(nested_loop::NestedLoop::new(node)),
         Node::HashJoin(node) => Box::new(hash_join::HashJoin::new(node)),

@@ -37,8 +37,8 @@ pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
 pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
     FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn,
-    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeNode, MergeStep, MergeWork,
-    MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowReader,
+    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeNode, MergeWork, MeteredNode,
+    NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowReader, SampleNode,
     ScanNode, SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode,
     WindowFrameNode, WindowNode, WorkTableNode,
 };

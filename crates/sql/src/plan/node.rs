@@ -72,6 +72,7 @@ pub(crate) enum Node {
     WorkTable(Arc<WorkTableNode>),
     Recursion(Arc<RecursionNode>),
     Filter(Arc<FilterNode>),
+    Sample(Arc<SampleNode>),
     Project(Arc<ProjectNode>),
     NestedLoop(Arc<NestedLoopNode>),
     HashJoin(Arc<HashJoinNode>),
@@ -393,6 +394,19 @@ pub(crate) struct RecursionNode {
 pub(crate) struct FilterNode {
     pub input: Node,
     pub conditions: Vec<Code>,
+}
+
+/// TABLESAMPLE
+#[derive(Debug)]
+pub(crate) struct SampleNode {
+    pub input: Node,
+    pub percent: Code,
+    pub seed: Option<Code>,
+    /// Rows come in groups.
+    pub system: bool,
+    pub row_slot: Slot,
+    /// Where a seed comes from that is not given.
+    pub random: &'static crate::functions::Function,
 }
 
 #[derive(Debug)]

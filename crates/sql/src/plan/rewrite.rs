@@ -50,6 +50,7 @@ fn is_plain(query: &Query) -> bool {
         && query.limit.is_none()
         && query.offset.is_none()
         && query.locking.is_empty()
+        && query.sample.is_none()
         && !query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)))
         && !walk::is_volatile_query(query)
 }
@@ -383,7 +384,7 @@ fn may_push(query: &Query, rel: usize, condition: &Expr) -> bool {
             // Junk targets stand behind the visible ones, so a column is the target of its number.
             let by_group = |target: &Expr| {
                 matches!(target, Expr::Column(t) if t.level == 0)
-                    && inner.group_by.iter().any(|key| crate::bind::visit::same(key, target))
+                    && inner.group_by.iter().any(|key| crate::bind::equal::same(key, target))
             };
             fits &= c.level == 0 && c.rel == rel && target.is_some_and(by_group);
         }

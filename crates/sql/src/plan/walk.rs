@@ -104,6 +104,10 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
         call.order_by.iter().for_each(|(e, ..)| walk(e, depth, f));
         call.filter.iter().for_each(|e| walk(e, depth, f));
     }
+    if let Some(sample) = &query.sample {
+        walk(&sample.percent, depth, f);
+        sample.seed.iter().for_each(|e| walk(e, depth, f));
+    }
     match &query.body {
         Body::Select => {}
         Body::Values(rows) => rows.iter().flatten().for_each(|e| walk(e, depth, f)),
@@ -194,7 +198,7 @@ pub(super) fn is_volatile(expr: &Expr) -> bool {
 
 /// Whether a query may answer differently when it is run twice in a statement.
 pub(super) fn is_volatile_query(query: &Query) -> bool {
-    let mut volatile = false;
+    let mut volatile = query.sample.is_some();
     walk_query(query, 0, &mut |e, _| {
         if let Expr::Call { function, .. } = e {
             volatile |= function.volatility == crate::functions::Volatility::Volatile;

@@ -163,6 +163,7 @@ fn node(at: &Node) -> Shown<'_> {
         }
         // A condition or a select list is no step of its own in PostgreSQL's plans.
         Node::Filter(n) => node(&n.input),
+        Node::Sample(n) => Shown::new("Sample", "Sample Scan").over([node(&n.input)]),
         Node::Project(n) => node(&n.input),
         Node::OneRow => Shown::new("Result", "Result"),
         Node::Scan(n) => scan(n),
