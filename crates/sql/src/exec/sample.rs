@@ -1,6 +1,6 @@
 //! TABLESAMPLE: some of the rows of a table.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
@@ -67,10 +67,8 @@ pub(crate) fn bad_argument() -> SqlState {
 
 /// A number from 0 to 1 that depends on both.
 fn share(seed: u64, number: u64) -> f64 {
-    let mut hasher = FxBuildHasher.build_hasher();
-    (seed, number).hash(&mut hasher);
     // Mixed further: neighbours must not be taken together.
-    let mut bits = hasher.finish();
+    let mut bits = FxBuildHasher.hash_one((seed, number));
     bits ^= bits >> 33;
     bits = bits.wrapping_mul(0xff51_afd7_ed55_8ccd);
     bits ^= bits >> 33;
