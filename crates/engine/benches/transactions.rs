@@ -13,7 +13,7 @@ use env::real;
 use types::{ColumnType, Datum, RowLayout, oid};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: env::Allocator = env::Allocator;
 
 const TABLE: Oid = Oid(20000);
 const BY_ID: Oid = Oid(20001);

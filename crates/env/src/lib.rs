@@ -1,17 +1,19 @@
 //! The outside world as traits: disk, clock, randomness, threads. Real ones here, simulated ones in [`sim`].
 //!
-//! Responsible for: the only calls of `std::{fs, thread, time}` below the server; io_uring; faults, in simulation.
+//! Responsible for: the only calls of `std::{fs, thread, time}` below the server; io_uring; the memory allocator; faults, in simulation.
 //! Not responsible for: policy. What to do about a full disk or a failed sync is the caller's.
 //! Invariants: every file operation that returned `Ok` without a sync may be undone, torn or reordered by a crash – and the
 //! simulated disk does exactly that; a simulated world behaves the same for the same seed.
 
 #![deny(unsafe_code)]
 
+mod allocator;
 mod disk;
 pub mod real;
 pub mod sends;
 pub mod sim;
 
+pub use allocator::Allocator;
 pub use disk::{Disk, DiskFile, DiskLock};
 
 use std::sync::Arc;

@@ -37,7 +37,7 @@ use clap::Parser;
 
 /// Rows, versions and statements are many small allocations, freed on other threads than made them.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: env::Allocator = env::Allocator;
 
 fn main() -> ExitCode {
     let arguments = match config_file::arguments() {

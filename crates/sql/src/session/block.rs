@@ -446,9 +446,9 @@ impl Session {
             Block::None => self.environment.notices.borrow_mut().push(no_transaction()),
             Block::Open => {}
         }
-        let modes = self.modes_to_chain();
+        let modes = chain.then(|| self.modes_to_chain());
         self.commit_transaction(out).await?;
-        if chain {
+        if let Some(modes) = modes {
             self.chain_block(modes);
         }
         Ok("COMMIT")
@@ -461,9 +461,9 @@ impl Session {
             }
             self.environment.notices.borrow_mut().push(no_transaction());
         }
-        let modes = self.modes_to_chain();
+        let modes = chain.then(|| self.modes_to_chain());
         self.abort_transaction();
-        if chain {
+        if let Some(modes) = modes {
             self.chain_block(modes);
         }
         Ok("ROLLBACK")
