@@ -368,6 +368,7 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
                 carried.insert(slot);
             }
         }
+        walk::whole_rows_of(expr, &mut |rel| carried.extend(level.columns(rel).iter().map(|(_, slot)| *slot)));
     }
     for (_, slot, _) in &keys {
         carried.remove(slot);

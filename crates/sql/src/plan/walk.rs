@@ -127,6 +127,14 @@ pub(super) fn columns_of(expr: &Expr, f: &mut dyn FnMut(Column)) {
     });
 }
 
+/// The rels of the query at `level` whose rows an expression refers to as a whole.
+pub(super) fn whole_rows_of(expr: &Expr, f: &mut dyn FnMut(usize)) {
+    walk(expr, 0, &mut |e, depth| match e {
+        Expr::WholeRow { level, rel } if *level == depth => f(*rel),
+        _ => {}
+    });
+}
+
 /// Calls `f` on every expression of a statement, which is itself `depth` queries deep.
 pub(super) fn walk_statement<'a>(statement: &'a Statement, depth: usize, f: &mut dyn FnMut(&'a Expr, usize)) {
     match statement {
