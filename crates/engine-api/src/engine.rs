@@ -427,6 +427,16 @@ pub trait Txn: Send {
     /// As for [`Txn::insert`].
     fn update(&mut self, table: &TableRef, row: RowId, tuple: &[u8]) -> Result<Step<()>>;
 
+    /// Moves to `out` what inserts and updates since the last call have entered into deferrable unique indexes beside another
+    /// row that has the key, or may get it: (index, row).
+    fn take_unproven(&mut self, out: &mut Vec<(Oid, RowId)>);
+
+    /// Whether a row, if it is there still, is the only one with its key in a unique index.
+    ///
+    /// # Errors
+    /// 23505
+    fn prove_unique(&mut self, table: &TableRef, index: Oid, row: RowId) -> Result<Step<()>>;
+
     /// Deletes a row. REQUIRES a lock of mode Update held by this transaction.
     fn delete(&mut self, table: &TableRef, row: RowId) -> Result<()>;
 
@@ -451,6 +461,13 @@ pub trait Txn: Send {
     /// # Errors
     /// 23505 if an index build finds duplicates.
     fn put_object(&mut self, object: CatalogObject) -> Result<Step<()>>;
+
+    /// Enters into an index that was put as `invalid`, in a transaction before, the rows that were there already; others write to
+    /// the table meanwhile. To be called until it is ready; then the index may be put as valid.
+    ///
+    /// # Errors
+    /// As for [`Txn::put_object`].
+    fn fill_index(&mut self, index: Oid) -> Result<Step<()>>;
 
     /// Drops one catalog object (the caller resolves dependencies).
     fn drop_object(&mut self, object: Oid) -> Result<()>;

@@ -247,6 +247,9 @@ pub struct RoleDesc {
     /// What its sessions begin with.
     #[serde(default)]
     pub settings: Vec<RoleSetting>,
+    /// COMMENT ON ROLE.
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 fn yes() -> bool {
@@ -276,6 +279,7 @@ impl RoleDesc {
             member_of: Vec::new(),
             default_privileges: Vec::new(),
             settings: Vec::new(),
+            comment: None,
         }
     }
 

@@ -54,6 +54,7 @@ fn table() -> TableDesc {
         view: None,
         persistence: Default::default(),
         on_commit: Default::default(),
+        triggers_off: false,
     }
 }
 
@@ -70,6 +71,9 @@ fn index() -> IndexDesc {
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
+        unready: false,
         comment: None,
     }
 }

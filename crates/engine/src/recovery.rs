@@ -268,7 +268,7 @@ fn finish_table(
 ) -> base::Result<()> {
     let shape = Arc::new(crate::shape::Shape::of(table));
     store.upkeep.replace_shape(Arc::clone(&shape));
-    for desc in catalog.indexes(table.oid) {
+    for desc in catalog.indexes(table.oid).filter(|desc| !desc.unready) {
         let index = crate::storage::IndexStore::empty(memory, compiler, catalog, table, desc.clone())?;
         let mut key = Vec::new();
         let guard = pin();

@@ -113,6 +113,11 @@ fn definitions() {
     compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/definitions.txt"), level));
 }
 
+#[test]
+fn deferred() {
+    compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/deferred.txt"), level));
+}
+
 /// Each of the four row locks against each other: granted at once or not.
 #[test]
 fn row_locks_conflict_as_in_the_table() {

@@ -502,6 +502,7 @@ impl<'a> Binder<'a, '_> {
                 None => self.inferred_index(infer, rels, written)?,
             }),
         };
+        self.refuse_deferrable_arbiter(arbiter, &written.table);
         let update = match updates {
             false => None,
             true => {
@@ -512,6 +513,20 @@ impl<'a> Binder<'a, '_> {
             }
         };
         Ok(Some(OnConflict { arbiter, update }))
+    }
+
+    /// A deferrable unique index does not know a duplicate when it sees one. The statement can be described, but not run.
+    fn refuse_deferrable_arbiter(&mut self, arbiter: Option<base::Oid>, table: &TableInfo) {
+        let takes = |index: &&engine_api::IndexDesc| index.deferrable && arbiter.is_none_or(|oid| oid == index.oid);
+        let Some(index) = table.indexes.iter().find(takes) else { return };
+        let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+        let schema = self.cx.catalog.get(table.desc.schema).map(|s| s.name().to_string()).unwrap_or_default();
+        self.refused.get_or_insert_with(|| {
+            Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                .schema(schema)
+                .table(&table.desc.name)
+                .constraint(&index.name)
+        });
     }
 
     /// The unique index over exactly the columns and expressions of a conflict target.
@@ -558,13 +573,7 @@ impl<'a> Binder<'a, '_> {
         let mut numbers: Vec<usize> = (0..table.indexes.len()).collect();
         numbers.sort_by_key(|&n| table.indexes[n].predicate.is_some());
         if let Some(number) = numbers.into_iter().find(|&n| matches(n)) {
-            let index = &table.indexes[number];
-            if index.deferrable {
-                let message =
-                    "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
-                return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
-            }
-            return Ok(index.oid);
+            return Ok(table.indexes[number].oid);
         }
         // PostgreSQL looks for the index when it plans: the statement can be described, but not run.
         let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";

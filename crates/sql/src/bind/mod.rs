@@ -305,6 +305,14 @@ pub fn bind_check(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Re
     dml::check_expression(text, table, cx)
 }
 
+/// Whether a condition is one of those that another one demands together.
+pub(crate) fn is_part(whole: &Expr, part: &Expr) -> bool {
+    match whole {
+        Expr::And(all) => all.iter().any(|one| is_part(one, part)),
+        one => visit::same(one, part),
+    }
+}
+
 /// The expressions and the condition of an index, over the columns of its table (rel 0).
 #[derive(Clone, Debug, Default)]
 pub struct BoundIndex {

@@ -326,7 +326,8 @@ impl<'a, 'c> Binder<'a, 'c> {
                     .hint("Use the REFRESH MATERIALIZED VIEW command.")
             });
         }
-        let indexes: Vec<IndexDesc> = self.cx.catalog.indexes(desc.oid).cloned().collect();
+        let valid = self.cx.catalog.indexes(desc.oid).filter(|index| !index.invalid);
+        let indexes: Vec<IndexDesc> = valid.cloned().collect();
         let codes = self.index_codes(desc, &indexes);
         Some(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes, codes })))
     }

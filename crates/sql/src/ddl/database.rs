@@ -75,9 +75,6 @@ pub(super) async fn drop_database(cx: &mut Cx<'_>, stmt: &DropdbStmt) -> Result<
 }
 
 pub(super) async fn create_schema(cx: &mut Cx<'_>, stmt: &CreateSchemaStmt) -> Result<&'static str> {
-    if !stmt.schemaElts.is_empty() {
-        return Err(Error::unsupported("CREATE SCHEMA with elements is not supported"));
-    }
     let role = stmt.authrole.as_deref().and_then(|r| r.rolename.as_deref());
     let name = stmt.schemaname.as_deref().or(role).unwrap_or_default();
     let database = cx.database();
@@ -100,5 +97,11 @@ pub(super) async fn create_schema(cx: &mut Cx<'_>, stmt: &CreateSchemaStmt) -> R
     };
     let schema = SchemaDesc { oid: cx.allocate(), database, name: name.to_string(), owner, comment: None };
     cx.put(CatalogObject::Schema(schema)).await?;
+    if !stmt.schemaElts.is_empty() {
+        if owner != cx.owner() {
+            return Err(Error::unsupported("CREATE SCHEMA with elements for another role is not supported"));
+        }
+        super::schema_elements::create(cx, name, &stmt.schemaElts).await?;
+    }
     Ok("CREATE SCHEMA")
 }

@@ -7,7 +7,9 @@
 //! through [`Cx::put`], so an error anywhere leaves nothing behind once the transaction is rolled back.
 
 mod alter_table;
+mod attributes;
 mod comment;
+pub(crate) mod concurrently;
 mod constraint;
 mod create_as;
 mod create_table;
@@ -19,6 +21,7 @@ mod grant;
 mod identity;
 mod index;
 mod like;
+mod lock_level;
 mod materialized;
 mod membership;
 mod names;
@@ -28,6 +31,7 @@ mod rewrite;
 mod rights;
 mod role;
 mod role_settings;
+mod schema_elements;
 mod sequence;
 mod set_schema;
 pub(crate) mod temporary;

@@ -18,7 +18,7 @@ use crate::ir::Ty;
 /// Bytes of a label.
 const LABEL_MAX: usize = 63;
 
-fn range(names: &[Option<Node>]) -> RangeVar {
+pub(super) fn range(names: &[Option<Node>]) -> RangeVar {
     let mut names = strings(names);
     RangeVar {
         relname: names.pop().map(Into::into),
@@ -42,7 +42,7 @@ impl Cx<'_> {
     }
 
     /// A type that is to change, locked.
-    async fn locked_type(&mut self, name: &RangeVar) -> Result<TypeDesc> {
+    pub(super) async fn locked_type(&mut self, name: &RangeVar) -> Result<TypeDesc> {
         let missing = || {
             let message = format!("type \"{}\" does not exist", display(name));
             Error::new(SqlState::UNDEFINED_OBJECT, message)
@@ -176,7 +176,7 @@ fn new_check(cx: &mut Cx<'_>, domain: &DomainDesc, owner: &str, constraint: &Con
         Some(name) => name.to_string(),
         None => free_constraint_name(&taken, owner, "", "check"),
     };
-    Ok(DomainCheck { oid: cx.allocate(), name, expression: text.to_string() })
+    Ok(DomainCheck { oid: cx.allocate(), name, expression: text.to_string(), comment: None })
 }
 
 pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> Result<&'static str> {

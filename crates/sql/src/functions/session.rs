@@ -86,7 +86,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(1215, "obj_description", &[OID, NAME], TEXT, catalog::description),
     stable(1348, "obj_description", &[OID], TEXT, catalog::description),
     stable(1216, "col_description", &[OID, INT4], TEXT, catalog::description),
-    stable(1993, "shobj_description", &[OID, NAME], TEXT, null),
+    stable(1993, "shobj_description", &[OID, NAME], TEXT, catalog::description),
     stable(3298, "row_security_active", &[OID], BOOL, no),
     stable(3299, "row_security_active", &[TEXT], BOOL, no),
     volatile(3810, "pg_is_in_recovery", &[], BOOL, no),

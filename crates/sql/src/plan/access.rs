@@ -329,7 +329,7 @@ impl OfTable<'_, '_> {
             [Sarg { kind: SargKind::Ranges(ranges), .. }] => Some(ranges),
             _ => None,
         };
-        if given == keys && index.unique && several.is_none() {
+        if given == keys && index.is_immediate() && several.is_none() {
             return values.unwrap_or(1.0);
         }
         if self.level.tables[self.rel].is_some() {

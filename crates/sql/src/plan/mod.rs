@@ -33,7 +33,9 @@ use engine_api::{Catalog, ColumnDesc};
 use types::{Datum, InputContext, OutputSettings};
 
 pub use explain::{ExplainOptions, ExplainTimes};
-pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
+pub(crate) use foreign_key::{
+    EngineRows, ParentChange, ReferencedKey, ReferencingKey, referenced, referencing, table_info,
+};
 pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
     FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn,

@@ -49,7 +49,12 @@ fn target(
             }
         }
     }
+    let references = if kinds.inserts { foreign_key::referencing(info, level.cx.catalog)? } else { Vec::new() };
+    let referenced = if kinds.removes { foreign_key::referenced(info, level.cx.catalog)? } else { Vec::new() };
     let target = Target {
+        may_defer: references.iter().any(|key| key.deferred.is_some())
+            || referenced.iter().any(|key| key.deferred.is_some())
+            || info.indexes.iter().any(|index| index.deferrable),
         table: PlannedTable::new(info),
         reader: level.reader(rel, info)?,
         writer: RowWriter::new(info),
@@ -58,8 +63,8 @@ fn target(
         checks,
         view_checks,
         generated,
-        references: if kinds.inserts { foreign_key::referencing(info, level.cx.catalog)? } else { Vec::new() },
-        referenced: if kinds.removes { foreign_key::referenced(info, level.cx.catalog)? } else { Vec::new() },
+        references,
+        referenced,
         returning: computed,
         returns: !returning.is_empty(),
     };

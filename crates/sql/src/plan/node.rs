@@ -632,6 +632,8 @@ pub(crate) struct Target {
     pub references: Vec<Arc<ReferencingKey>>,
     /// Keys of this table that others point to.
     pub referenced: Vec<Arc<ReferencedKey>>,
+    /// Some of its constraints are deferrable.
+    pub may_defer: bool,
     /// RETURNING: computed slots.
     pub returning: Vec<(Slot, Code)>,
     pub returns: bool,

@@ -144,6 +144,12 @@ impl Session {
     /// Commits the open transaction, if any. The gate rises to it.
     pub(super) async fn commit_transaction(&mut self, out: &mut dyn Output) -> Result<()> {
         if self.txn.is_some()
+            && let Err(error) = self.check_deferred().await
+        {
+            self.abort_transaction();
+            return Err(error);
+        }
+        if self.txn.is_some()
             && self.holds_cursors()
             && let Err(error) = Box::pin(self.hold_cursors()).await
         {
@@ -241,6 +247,7 @@ impl Session {
         self.has_deferrable = false;
         self.environment.read_only.set(false);
         self.environment.advisory.release_since(0);
+        self.environment.deferred.borrow_mut().clear();
     }
 
     /// Undoes all of a large transaction but little, in parts between which other connections of the core have their turns.
@@ -273,6 +280,7 @@ impl Session {
                 }
                 self.environment.advisory.release_since(savepoint.advisory);
                 self.environment.pending.borrow_mut().undo_to(savepoint.said);
+                self.environment.deferred.borrow_mut().undo_to(&savepoint.deferred);
                 self.block = Block::Failed;
                 let level = self.savepoints.len();
                 self.retain_portals(|portal| portal.is_held() || portal.level < level);
@@ -283,6 +291,7 @@ impl Session {
                     self.gate = self.gate.max(txn.gate());
                 }
                 self.environment.advisory.release_since(0);
+                self.environment.deferred.borrow_mut().clear();
                 self.forget_said();
                 self.block = Block::Failed;
                 self.retain_portals(Portal::is_held);
@@ -512,7 +521,9 @@ impl Session {
         let said = self.environment.pending.borrow().mark();
         self.environment.settings.borrow_mut().depth += 1;
         let advisory = self.environment.advisory.mark();
+        let deferred = self.environment.deferred.borrow_mut().mark();
         self.savepoints.push(NamedSavepoint {
+            deferred,
             name: name.to_string(),
             point,
             said,
@@ -552,6 +563,7 @@ impl Session {
         txn.rollback_to(point);
         self.environment.advisory.release_since(self.savepoints[at].advisory);
         let said = self.savepoints[at].said;
+        self.environment.deferred.borrow_mut().undo_to(&self.savepoints[at].deferred);
         self.environment.pending.borrow_mut().undo_to(said);
         self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);
         self.restore_read_only(self.savepoints[at].read_only);

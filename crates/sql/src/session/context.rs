@@ -47,6 +47,8 @@ pub struct Environment {
     pub cursors: RefCell<Vec<OpenCursor>>,
     /// Notifications and changes of listening of the transaction.
     pub pending: RefCell<Pending>,
+    /// Checks of constraints that the transaction has put off to its end.
+    pub(crate) deferred: RefCell<super::deferred::Deferred>,
     /// The channels that the session listens to.
     pub channels: RefCell<Vec<Arc<str>>>,
     /// What it shares with others.

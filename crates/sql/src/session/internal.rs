@@ -64,6 +64,13 @@ impl Session {
         })
     }
 
+    /// Sets the search path for the rest of the transaction.
+    pub(crate) fn set_search_path(&mut self, value: &str) -> Result<()> {
+        let level = self.savepoint_level();
+        self.binding = None;
+        self.environment.settings.borrow_mut().set("search_path", value, true, level)
+    }
+
     /// The name of a setting as PostgreSQL spells it.
     pub(crate) fn setting_name(&self, name: &str) -> String {
         self.environment.settings.borrow().canonical_of(name)

@@ -18,6 +18,7 @@ mod context;
 mod copy;
 mod counts;
 mod cursor;
+mod deferred;
 mod drive;
 mod explain;
 mod extended;
@@ -47,6 +48,7 @@ pub use crate::bind::ResultColumn;
 pub(crate) use block::{number_of, text_of};
 pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
+pub(crate) use deferred::Check;
 pub use extended::{BoundValue, ExecuteEnd};
 pub(crate) use internal::TextOf;
 pub use settings::{SERVER_VERSION, Settings, parse_bool};
@@ -175,6 +177,8 @@ struct NamedSavepoint {
     read_only: bool,
     /// What had been taken of advisory locks.
     advisory: usize,
+    /// What had been put off to the end of the transaction.
+    deferred: deferred::Mark,
 }
 
 /// One session.
@@ -320,6 +324,7 @@ impl Session {
                 prepared: RefCell::default(),
                 cursors: RefCell::default(),
                 pending: RefCell::default(),
+                deferred: RefCell::default(),
                 channels: RefCell::default(),
                 shared: Arc::downgrade(shared),
                 random: Cell::new(random | 1),

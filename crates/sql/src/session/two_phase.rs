@@ -21,7 +21,10 @@ impl Session {
             Block::Open => {}
         }
         let result = match self.check_preparable(name) {
-            Ok(()) => self.hand_over(name).await,
+            Ok(()) => match self.check_deferred().await {
+                Ok(()) => self.hand_over(name).await,
+                refused => refused,
+            },
             Err(error) => Err(error),
         };
         if let Err(error) = result {

@@ -105,10 +105,13 @@ pub(super) async fn run(
         Node::ListenStmt(stmt) => session.listen(stmt)?,
         Node::UnlistenStmt(stmt) => session.unlisten(stmt)?,
         Node::LockStmt(stmt) => lock(session, stmt).await?,
+        Node::IndexStmt(stmt) if stmt.concurrent => {
+            return create_index_concurrently(session, stmt, sql, out).await.map(Some);
+        }
         Node::VacuumStmt(stmt) => vacuum(session, stmt, sql).await?,
         // Checkpoints are not taken; the log is all there is, and it is always up to date.
         Node::CheckPointStmt(_) => "CHECKPOINT",
-        Node::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
+        Node::ConstraintsSetStmt(stmt) => session.set_constraints(stmt).await?,
         _ => return define(session, node, sql).await.map(Some),
     };
     Ok(Some(tag.to_string()))
@@ -119,7 +122,6 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
     match node {
         Node::CreatedbStmt(_) => session.check_no_block("CREATE DATABASE")?,
         Node::DropdbStmt(_) => session.check_no_block("DROP DATABASE")?,
-        Node::IndexStmt(stmt) if stmt.concurrent => session.check_no_block("CREATE INDEX CONCURRENTLY")?,
         Node::DropStmt(stmt) if stmt.concurrent => session.check_no_block("DROP INDEX CONCURRENTLY")?,
         _ => {}
     }
@@ -138,6 +140,44 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
         Some(tag) => Ok(tag),
         None => Err(Error::unsupported(format!("{} is not supported", command_name(node)))),
     }
+}
+
+/// CREATE INDEX CONCURRENTLY: two transactions; what fills the index ends with the statement.
+async fn create_index_concurrently(
+    session: &mut Session,
+    stmt: &IndexStmt,
+    sql: &str,
+    out: &mut dyn Output,
+) -> Result<String> {
+    session.check_no_block("CREATE INDEX CONCURRENTLY")?;
+    session.ensure_transaction()?;
+    if session.read_only {
+        return Err(read_only_error("CREATE INDEX"));
+    }
+    session.transaction().begin_command();
+    let begun = ddl::concurrently::begin(session, stmt, sql).await;
+    session.binding = None;
+    if let Some(begun) = begun? {
+        Box::pin(session.commit_transaction(out)).await?;
+        session.ensure_transaction()?;
+        session.transaction().begin_command();
+        if let Err(error) = ddl::concurrently::fill(session, &begun, sql).await {
+            session.abort_transaction();
+            session.ensure_transaction()?;
+            session.transaction().begin_command();
+            if ddl::concurrently::give_up(session, &begun, sql).await.is_ok() {
+                // If it cannot be said, the index is kept up; it is not valid all the same.
+                let _ = Box::pin(session.commit_transaction(out)).await;
+            }
+            return Err(error);
+        }
+    }
+    if let Some(txn) = &mut session.txn {
+        txn.end_command();
+        session.gate = session.gate.max(txn.gate());
+    }
+    session.binding = None;
+    Ok("CREATE INDEX".to_string())
 }
 
 /// The command's name as PostgreSQL spells it, from the node's: `CreateViewStmt` → `CREATE VIEW`.

@@ -91,6 +91,10 @@ pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<
             return Ok(Datum::from(system::constraint_definition(&catalog, table, constraint, pretty, cx)));
         }
     }
+    if let Some((_, check)) = system::domain_checks(&catalog).find(|(_, check)| check.oid == oid) {
+        let text = &check.expression;
+        return Ok(Datum::from(if pretty { format!("CHECK ({text})") } else { format!("CHECK (({text}))") }));
+    }
     Ok(Datum::Null)
 }
 
