@@ -309,7 +309,7 @@ pub fn bind_check(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Re
 pub(crate) fn is_part(whole: &Expr, part: &Expr) -> bool {
     match whole {
         Expr::And(all) => all.iter().any(|one| is_part(one, part)),
-        one => visit::same(one, part),
+        one => equal::same(one, part),
     }
 }
 

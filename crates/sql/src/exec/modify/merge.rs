@@ -159,7 +159,7 @@ impl Merge {
         self.constraints.note_old(target, frame);
         if let MergeWork::Update { set, .. } = &node.actions[action].kind {
             self.compute(&node, set, cx, frame)?;
-            self.constraints.note_updated(target, frame);
+            self.constraints.note_updated(target, row, frame);
             self.state = State::Storing(row);
             return Ok(None);
         }
@@ -228,7 +228,7 @@ impl Operator for Merge {
                     match cx.run.txn.insert(table, &self.tuple, ConflictArbiter::None)? {
                         Step::Ready(InsertOutcome::Inserted(row)) => {
                             self.own.insert(row.0);
-                            self.constraints.note_inserted(target, frame);
+                            self.constraints.note_inserted(target, row, frame);
                             self.finish_row(cx, frame)?
                         }
                         Step::Ready(InsertOutcome::Conflict(_)) => {
