@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{LayoutId, Lsn, Oid, Result, RowId, TxnId};
 
-use crate::{AdvisoryLocks, Catalog, CatalogObject, LockRow, RowBatch, Step};
+use crate::{AdvisoryKey, AdvisoryLocks, Catalog, CatalogObject, LockRow, RowBatch, Step};
 
 /// A transactional engine: one shard, or many behind one face.
 pub trait Engine: Send + Sync + 'static {
@@ -312,6 +312,9 @@ pub struct PreparedTransaction {
     pub prepared_at: i64,
     /// Its id, for listing; set by the engine.
     pub txn: u64,
+    /// The advisory locks that it has taken, and whether shared: they are held until it is ended.
+    #[serde(default)]
+    pub advisory: Vec<(AdvisoryKey, bool)>,
 }
 
 /// The most prepared transactions there may be at a time (`max_prepared_transactions`).
@@ -480,6 +483,11 @@ pub trait Txn: Send {
     /// # Errors
     /// 53100 if the log's disk is full, 40001; the transaction is then rolled back.
     fn commit(&mut self, durability: Durability) -> Result<Step<CommitOutcome>>;
+
+    /// After [`Txn::commit`]: does a part of what a large transaction leaves to do – others see it as committed already –,
+    /// and answers whether all is done. A caller with others to serve gives them a turn between two calls; a transaction
+    /// that is dropped before does the rest at once.
+    fn finish_some(&mut self) -> bool;
 
     /// The first phase of a commit in two: on `Ready` the transaction is over for the caller, and its locks and writes are the
     /// engine's, restarts included, until [`Engine::finish_prepared`].

@@ -63,6 +63,8 @@ pub(crate) struct Transaction {
     pub reads: Option<Arc<Mutex<ReadSet>>>,
     /// How far the look at `reads` before the commit has come.
     pub look: Look,
+    /// It is committed, and this part of it is not finished.
+    pub finishing: Option<Box<(mvcc::Transaction, Timestamp)>>,
     /// The record says that the transaction is prepared.
     pub is_sealed: bool,
     marks: Vec<Mark>,
@@ -101,6 +103,7 @@ impl Transaction {
             options,
             reads,
             look: Look::default(),
+            finishing: None,
             is_sealed: false,
             core: None,
             token: None,
@@ -547,9 +550,9 @@ impl Transaction {
         first: usize,
     ) {
         let Some(reads) = &self.reads else { return };
-        let is_only = index.desc.unique && out.len() == first + 1 && {
+        let is_only = index.desc.is_immediate() && out.len() == first + 1 && {
             let row = out.row(first);
-            !handle.shape.key(index, row.layout, row.tuple, &mut Vec::new())
+            !handle.shape.has_null_key(index, row.layout, row.tuple)
         };
         let mut reads = reads.lock();
         if !is_only {
@@ -616,6 +619,9 @@ impl Transaction {
 
     /// Ends everything without a commit.
     pub fn undo_all(&mut self) {
+        if let Some(finishing) = self.finishing.take() {
+            self.shard.0.store.finish_commit(finishing.0, finishing.1);
+        }
         self.reads = None;
         self.redo.clear();
         self.redo_ahead = 0;
@@ -935,6 +941,22 @@ impl Txn for Transaction {
 
     fn commit(&mut self, durability: Durability) -> Result<Step<CommitOutcome>> {
         commit::commit(self, durability)
+    }
+
+    fn finish_some(&mut self) -> bool {
+        let store = &self.shard.0.store;
+        match self.finishing.take() {
+            None => true,
+            Some(mut finishing) => {
+                let is_done = store.finish_some(&mut finishing.0, finishing.1, commit::FINISH_AT_ONCE);
+                if is_done {
+                    store.finish_commit(finishing.0, finishing.1);
+                } else {
+                    self.finishing = Some(finishing);
+                }
+                is_done
+            }
+        }
     }
 
     fn prepare(&mut self, as_what: &PreparedTransaction) -> Result<Step<CommitOutcome>> {

@@ -1,6 +1,7 @@
 //! The shard through the traits that SQL uses: what transactions see, wait for, and find again after a crash.
 
 mod indexes;
+mod large;
 mod memory;
 mod prepared;
 mod savepoints;

@@ -189,6 +189,10 @@ impl Session {
                 Err(error) => break Err(error),
             }
         };
+        // What is left of a large one is not for others of this core to wait for; it is committed, whatever comes now.
+        while outcome.is_ok() && !txn.finish_some() {
+            self.environment.host.turn().await;
+        }
         self.end_block();
         match outcome {
             Ok(outcome) => {

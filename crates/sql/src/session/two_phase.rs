@@ -50,9 +50,6 @@ impl Session {
                 "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY",
             ));
         }
-        if self.environment.advisory.mark() > 0 {
-            return Err(Error::unsupported("cannot PREPARE a transaction that has taken advisory locks"));
-        }
         Ok(())
     }
 
@@ -65,6 +62,7 @@ impl Session {
                 database: identity.database_oid,
                 prepared_at: self.environment.host.now(),
                 txn: 0,
+                advisory: self.environment.advisory.of_transaction()?,
             }
         };
         loop {

@@ -77,7 +77,7 @@ impl Session {
             self.environment.host.turn().await;
             return self.check_stop();
         }
-        let lock_ms = self.environment.settings.borrow().lock_timeout_ms;
+        let lock_ms = if wait.is_for_lock() { self.environment.settings.borrow().lock_timeout_ms } else { 0 };
         let statement_ms = match self.deadline.get() {
             0 => None,
             deadline => Some(deadline.saturating_sub(self.environment.host.monotonic_nanos()).div_ceil(1_000_000)),
@@ -90,7 +90,7 @@ impl Session {
         };
         let mut timer = ms.map(|ms| self.environment.host.sleep(ms));
         let activity = &self.environment.listed.activity;
-        activity.waits(Waiting::Lock);
+        activity.waits(if wait.is_for_lock() { Waiting::Lock } else { Waiting::No });
         let result = poll_fn(|cx| {
             if Pin::new(&mut wait).poll(cx).is_ready() {
                 return Poll::Ready(Ok(()));
