@@ -207,6 +207,13 @@ pub trait EvalContext {
     fn has_wish(&self) -> bool {
         false
     }
+    /// Looks whether the statement is still wanted, for functions that may take long.
+    ///
+    /// # Errors
+    /// 57014 if it was cancelled or its time is over.
+    fn check_cancelled(&self) -> Result<()> {
+        Ok(())
+    }
     /// What is known of the values in a table.
     fn statistics(&self, _table: Oid) -> Option<std::sync::Arc<crate::statistics::TableStatistics>> {
         None

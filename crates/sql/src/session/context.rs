@@ -10,6 +10,7 @@ use types::OutputSettings;
 
 use super::Shared;
 use super::advisory::Advisory;
+use super::cancel::CancelToken;
 use super::notify::Pending;
 use super::settings::Settings;
 use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
@@ -69,6 +70,10 @@ pub struct Environment {
     pub transaction_start: Cell<i64>,
     /// Start of the statement.
     pub statement_start: Cell<i64>,
+    /// What cancels a running statement.
+    pub cancel: Arc<CancelToken>,
+    /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
+    pub deadline: Cell<u64>,
 }
 
 /// What the process lends to sessions. `sql` itself reads no clock.
@@ -188,6 +193,10 @@ impl<'a> StatementContext<'a> {
 impl EvalContext for StatementContext<'_> {
     fn settings(&self) -> &OutputSettings {
         &self.output
+    }
+
+    fn check_cancelled(&self) -> Result<()> {
+        self.environment.check_stop()
     }
 
     fn transaction_timestamp(&self) -> i64 {

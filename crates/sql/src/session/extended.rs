@@ -93,7 +93,7 @@ impl Session {
             let settings = self.environment.settings.borrow();
             let input =
                 InputContext { settings: settings.output(), now_micros: self.environment.transaction_start.get() };
-            for (value, &ty) in values.iter().zip(&statement.param_types) {
+            for (number, (value, &ty)) in (1..).zip(values.iter().zip(&statement.param_types)) {
                 params.push(match value {
                     BoundValue::Null => Datum::Null,
                     BoundValue::Text(bytes) if functions::is_name_in_catalog(ty) => {
@@ -105,7 +105,9 @@ impl Session {
                         }
                     }
                     BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input)?,
-                    BoundValue::Binary(bytes) => types::read_binary(ty, -1, bytes)?,
+                    BoundValue::Binary(bytes) => {
+                        types::read_binary(ty, -1, bytes).map_err(|e| of_parameter(e, number))?
+                    }
                 });
             }
         }
@@ -310,4 +312,13 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<&str> {
 
 fn no_portal(name: &str) -> Error {
     Error::new(SqlState::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+}
+
+/// The error about bytes behind a value says which parameter it is.
+#[cold]
+fn of_parameter(error: Error, number: usize) -> Error {
+    match error.fields().message == types::LEFT_OVER {
+        true => Error::new(error.code(), format!("{} in bind parameter {number}", types::LEFT_OVER)),
+        false => error,
+    }
 }

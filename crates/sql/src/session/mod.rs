@@ -335,6 +335,8 @@ impl Session {
                 advisory: Advisory::default(),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
+                cancel: Arc::clone(&cancel),
+                deadline: Cell::new(0),
             },
             shared: Arc::clone(shared),
             cancel,

@@ -13,7 +13,7 @@ pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         .iter()
         .map(|t| {
             let array = t.category == 'A';
-            let kind = if t.category == 'P' { "p" } else { "b" };
+            let kind = if t.category == 'P' || t.oid == types::oid::UNKNOWN { "p" } else { "b" };
             row(
                 rel,
                 vec![
