@@ -99,10 +99,15 @@ fn type_list(args: &[Expr]) -> Expr {
     Expr::Const(Datum::Array(types::Array { element: oid::OID, dims, values }.into()), Ty::of(oid::OID_ARRAY))
 }
 
+/// Whether a function is there for a cast only: those of whole numbers to names in the catalog have other names in PostgreSQL.
+fn is_only_cast(f: &functions::Function) -> bool {
+    matches!(f.args, [oid::INT2 | oid::INT4 | oid::INT8]) && super::regtypes::is_catalog_type(f.ret)
+}
+
 /// All overloads of a name that take `count` arguments.
 fn overloads(name: &str, count: usize, spread: bool) -> Vec<Overload> {
     let mut out = Vec::new();
-    for &f in functions::functions_named(name) {
+    for &f in functions::functions_named(name).iter().filter(|f| !is_only_cast(f)) {
         out.extend(Overload::of(Callee::Scalar(f), f.args, f.variadic, f.defaults.len(), count, spread));
     }
     for &a in functions::aggregates_named(name) {
@@ -172,6 +177,8 @@ impl<'a> Binder<'a, '_> {
                 // Not for composite sources and string targets; those are field selections.
                 from != oid::RECORD
             }
+            // Numbers become names in the catalog for free in PostgreSQL.
+            Some(Pathway::Function(_)) if super::regtypes::is_catalog_type(info.oid) => from == oid::INT4,
             Some(Pathway::Function(_) | Pathway::Elements) => functions::functions_named(name).is_empty(),
             None => false,
         }

@@ -19,6 +19,7 @@ mod kinds;
 mod locks;
 mod names;
 mod operator_classes;
+mod operator_facts;
 mod procedures;
 mod relations;
 mod schema;
