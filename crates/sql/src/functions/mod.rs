@@ -76,7 +76,7 @@ pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> O
 }
 
 pub(crate) use session::{relation_named, shown_type};
-pub(crate) use sets::SEQUENCE_STATE;
+pub(crate) use sets::{SEQUENCE_STATE, SINGLE_VALUE};
 
 /// How far a function's value can be trusted to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -83,6 +83,8 @@ pub enum Verb {
     Update,
     /// DELETE n
     Delete,
+    /// MERGE n
+    Merge,
 }
 
 impl Verb {
@@ -93,6 +95,7 @@ impl Verb {
             Verb::Insert => "INSERT",
             Verb::Update => "UPDATE",
             Verb::Delete => "DELETE",
+            Verb::Merge => "MERGE",
         }
     }
 
@@ -184,7 +187,7 @@ pub fn is_query(node: &Node) -> bool {
     if let Node::SelectStmt(select) = node {
         return !makes_table(select);
     }
-    matches!(node, Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
+    matches!(node, Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_) | Node::MergeStmt(_))
 }
 
 /// SELECT INTO: a definition.

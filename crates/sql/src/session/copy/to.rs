@@ -104,6 +104,7 @@ fn check_query(node: &Node) -> Result<()> {
         Node::SelectStmt(select) if select.intoClause.is_some() => {
             return Err(Error::unsupported("COPY (SELECT INTO) is not supported"));
         }
+        Node::MergeStmt(_) => return Err(Error::unsupported("MERGE not supported in COPY")),
         Node::InsertStmt(insert) => insert.returningClause.is_some(),
         Node::UpdateStmt(update) => update.returningClause.is_some(),
         Node::DeleteStmt(delete) => delete.returningClause.is_some(),
