@@ -359,6 +359,10 @@ pub trait Txn: Send {
     /// The view of the current command, for a cursor or portal that goes on after others. REQUIRES a command.
     fn keep_view(&mut self) -> KeptView;
 
+    /// Sees what the transaction saw that kept the view, but for its own changes, from the first command on. REQUIRES that
+    /// there has been none, and REPEATABLE READ or SERIALIZABLE.
+    fn adopt_view(&mut self, view: &KeptView);
+
     /// Goes on with a command whose view was kept: sees what it saw. It must not write.
     fn resume_command(&mut self, view: &KeptView);
 

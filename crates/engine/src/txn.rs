@@ -726,6 +726,12 @@ impl Txn for Transaction {
         KeptView(Box::new(Kept { shard: self.shard.clone(), token: Some(token), command: self.command }))
     }
 
+    fn adopt_view(&mut self, view: &KeptView) {
+        let Some(kept) = view.0.downcast_ref::<Kept>() else { return };
+        self.end_view();
+        self.token = kept.token.as_ref().map(|token| self.shard.0.store.share_view(token));
+    }
+
     fn resume_command(&mut self, view: &KeptView) {
         let Some(kept) = view.0.downcast_ref::<Kept>() else { return self.begin_command() };
         self.latest = self.latest.max(self.command);

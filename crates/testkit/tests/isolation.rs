@@ -104,6 +104,11 @@ fn waits() {
 }
 
 #[test]
+fn merge() {
+    compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/merge.txt"), level));
+}
+
+#[test]
 fn definitions() {
     compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/definitions.txt"), level));
 }

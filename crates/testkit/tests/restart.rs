@@ -6,7 +6,7 @@ use testkit::script::{Protocol, Script, run};
 use testkit::{Connection, Nyala, Reply, Target};
 
 /// Scripts that leave much behind.
-const SCRIPTS: [(&str, &str); 9] = [
+const SCRIPTS: [(&str, &str); 8] = [
     ("ddl", include_str!("../../../tests/slt/ddl.slt")),
     ("constraints", include_str!("../../../tests/slt/constraints.slt")),
     ("schemas_sequences_indexes", include_str!("../../../tests/slt/schemas_sequences_indexes.slt")),
@@ -14,7 +14,6 @@ const SCRIPTS: [(&str, &str); 9] = [
     ("transactions", include_str!("../../../tests/slt/transactions.slt")),
     ("deferred", include_str!("../../../tests/slt/deferred.slt")),
     ("views", include_str!("../../../tests/slt/views.slt")),
-    ("indexes", include_str!("../../../tests/slt/indexes.slt")),
     ("made_types", include_str!("../../../tests/slt/made_types.slt")),
 ];
 

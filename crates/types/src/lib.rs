@@ -12,6 +12,7 @@ mod array;
 pub mod cmp;
 pub mod datetime;
 mod datum;
+pub mod encoding;
 pub mod interval;
 pub mod io;
 pub mod json;

@@ -104,18 +104,13 @@ impl Shard {
 /// Runs random schedules, which switch often, and ones with few switches (PCT), which let a task stand still for long:
 /// some races need the other side to finish a whole commit within two instructions.
 pub fn run(test: impl Fn() + Send + Sync + 'static) {
-    run_times(SCHEDULES, test);
-}
-
-/// As [`run`], so many schedules of each kind: for tests with very many points to switch at.
-pub fn run_times(schedules: usize, test: impl Fn() + Send + Sync + 'static) {
     let test = Arc::new(test);
     let mut config = shuttle::Config::new();
     // A store is built on the stack before it is moved to the heap.
     config.stack_size = 1 << 20;
     let again = test.clone();
-    shuttle::Runner::new(RandomScheduler::new(schedules), config.clone()).run(move || test());
-    shuttle::Runner::new(PctScheduler::new(3, schedules), config).run(move || again());
+    shuttle::Runner::new(RandomScheduler::new(SCHEDULES), config.clone()).run(move || test());
+    shuttle::Runner::new(PctScheduler::new(3, SCHEDULES), config).run(move || again());
 }
 
 #[test]

@@ -282,8 +282,8 @@ impl<'a, 'c> Binder<'a, 'c> {
             lateral_ok: true,
         });
         let (mut query, mut at) = (Query::default(), Vec::new());
-        let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
-        if set_call.is_some() {
+        self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
+        if self.scope().set_calls.is_some() {
             return Err(refuse("Views that return set-returning functions are not automatically updatable."));
         }
         self.settle_targets(&mut query, &at)?;

@@ -80,6 +80,7 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::ReassignOwnedStmt(stmt) => owner::reassign_owned(&mut cx, stmt).await?,
         Node::DropOwnedStmt(stmt) => owner::drop_owned(&mut cx, stmt).await?,
         Node::AlterRoleSetStmt(stmt) => role_settings::alter_role_set(&mut cx, stmt).await?,
+        Node::AlterSystemStmt(stmt) => role_settings::alter_system(&mut cx, stmt).await?,
         Node::AlterDatabaseSetStmt(stmt) => role_settings::alter_database_set(&mut cx, stmt).await?,
         Node::GrantStmt(stmt) => grant::grant(&mut cx, stmt).await?,
         Node::GrantRoleStmt(stmt) => membership::grant_roles(&mut cx, stmt).await?,

@@ -102,6 +102,31 @@ fn not_an_enum(desc: &TypeDesc) -> Error {
     Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not an enum", quote(&desc.name)))
 }
 
+/// ALTER TYPE and ALTER DOMAIN … OWNER TO.
+pub(super) async fn change_owner(
+    cx: &mut Cx<'_>,
+    names: &[Option<Node>],
+    domain: bool,
+    owner: Oid,
+) -> Result<&'static str> {
+    let mut desc = cx.locked_type(&range(names)).await?;
+    let tag = if domain { "ALTER DOMAIN" } else { "ALTER TYPE" };
+    if domain && !matches!(desc.kind, TypeKind::Domain(_)) {
+        let message = format!("{} is not a domain", display(&range(names)));
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+    }
+    if desc.owner != owner && !cx.session.is_superuser() {
+        if cx.session.who().role != desc.owner {
+            let message = format!("must be owner of type {}", desc.name);
+            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        }
+        super::role::require_member(cx, owner)?;
+    }
+    desc.owner = owner;
+    cx.put(CatalogObject::Type(desc)).await?;
+    Ok(tag)
+}
+
 pub(super) async fn alter_enum(cx: &mut Cx<'_>, stmt: &AlterEnumStmt) -> Result<&'static str> {
     let mut desc = cx.locked_type(&range(&stmt.typeName)).await?;
     let new = stmt.newVal.as_deref().unwrap_or_default();

@@ -135,7 +135,7 @@ fn column_of(expr: &Expr, of: &Of) -> Option<(usize, Oid)> {
         Expr::Const(..) | Expr::Param(..) | Expr::Column(_) => return None,
         _ => {}
     }
-    if let Some((number, _)) = of.computed.iter().find(|(_, e)| crate::bind::visit::same(e, expr)) {
+    if let Some((number, _)) = of.computed.iter().find(|(_, e)| crate::bind::equal::same(e, expr)) {
         return Some((*number, expr.ty().oid));
     }
     match expr {

@@ -240,6 +240,7 @@ impl Session {
     }
 
     pub(super) fn end_block(&mut self) {
+        self.forget_snapshots();
         self.block = Block::None;
         if !self.savepoints.is_empty() {
             self.savepoints.clear();

@@ -46,6 +46,10 @@ pub struct Environment {
     pub sequence_rights: Cell<Option<((Oid, Oid, u64), Privileges)>>,
     /// Named portals: `pg_cursors`, and where WHERE CURRENT OF finds its row.
     pub cursors: RefCell<Vec<OpenCursor>>,
+    /// Snapshots that expressions wish to export.
+    pub exports: RefCell<Vec<String>>,
+    /// How many have got names.
+    pub snapshots_named: Cell<u32>,
     /// Notifications and changes of listening of the transaction.
     pub pending: RefCell<Pending>,
     /// Checks of constraints that the transaction has put off to its end.
@@ -302,6 +306,10 @@ impl EvalContext for StatementContext<'_> {
         super::portal::current_row(&self.environment.cursors.borrow(), cursor, table, name)
     }
 
+    fn next_snapshot(&self) -> Result<String> {
+        self.environment.next_snapshot()
+    }
+
     fn notify(&self, channel: &str, payload: &str) -> Result<()> {
         self.environment.pending.borrow_mut().notify(channel, payload)
     }
@@ -383,6 +391,11 @@ impl EvalContext for StatementContext<'_> {
     fn wish(&self, wish: Wish) -> Result<()> {
         match wish {
             Wish::Sleep(micros) => self.environment.sleep.set(self.environment.sleep.get().saturating_add(micros)),
+            Wish::Export(name) => {
+                self.environment.exports.borrow_mut().push(name);
+                // The statement stops for it as for a sleep.
+                self.environment.sleep.set(self.environment.sleep.get().saturating_add(1));
+            }
         }
         Ok(())
     }

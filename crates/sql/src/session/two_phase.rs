@@ -45,6 +45,9 @@ impl Session {
         if self.holds_cursors() {
             return Err(Error::unsupported("cannot PREPARE a transaction that has created a cursor WITH HOLD"));
         }
+        if self.has_exported() {
+            return Err(Error::unsupported("cannot PREPARE a transaction that has exported snapshots"));
+        }
         if self.has_notifications() {
             return Err(Error::unsupported(
                 "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY",

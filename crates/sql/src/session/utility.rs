@@ -121,6 +121,7 @@ pub(super) async fn run(
 async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String> {
     match node {
         Node::CreatedbStmt(_) => session.check_no_block("CREATE DATABASE")?,
+        Node::AlterSystemStmt(_) => session.check_no_block("ALTER SYSTEM")?,
         Node::DropdbStmt(_) => session.check_no_block("DROP DATABASE")?,
         Node::DropStmt(stmt) if stmt.concurrent => session.check_no_block("DROP INDEX CONCURRENTLY")?,
         _ => {}
@@ -251,6 +252,8 @@ fn object_words(kind: ObjectType) -> &'static str {
 fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
     use VariableSetKind as K;
     let name = stmt.name.as_deref().unwrap_or_default();
+    // It lasts if the message or the pipeline does.
+    session.ensure_transaction()?;
     let level = session.savepoint_level();
     if stmt.is_local && session.block == Block::None && !session.implicit_block {
         session.push_notice(Error::with_severity(
@@ -331,6 +334,7 @@ fn set_transaction(session: &mut Session, stmt: &VariableSetStmt, name: &str) ->
             ));
         }
         "TRANSACTION" => session.set_transaction(modes)?,
+        "TRANSACTION SNAPSHOT" => session.import_snapshot(&stmt.args)?,
         "SESSION CHARACTERISTICS" => {
             let level = session.savepoint_level();
             let mut settings = session.environment.settings.borrow_mut();

@@ -17,7 +17,9 @@ impl Session {
     pub(super) fn start_statement(&mut self) {
         let environment = &self.environment;
         environment.statement_start.set(environment.host.now());
-        environment.sleep.set(0);
+        if environment.sleep.replace(0) != 0 {
+            environment.exports.borrow_mut().clear();
+        }
         self.cancel.clear();
         let timeout = environment.settings.borrow().statement_timeout_ms;
         let deadline = if timeout == 0 { 0 } else { environment.host.monotonic_nanos() + timeout * 1_000_000 };
@@ -59,6 +61,7 @@ impl Session {
             let slept = Box::pin(self.sleep_as_wished()).await;
             self.environment.listed.activity.waits(Waiting::No);
             slept?;
+            self.export_as_wished();
         }
         if self.environment.advisory.is_wished() {
             Box::pin(self.lock_as_wished()).await?;
@@ -114,7 +117,7 @@ impl Session {
     ///
     /// # Errors
     /// 57014 if it was cancelled or its time is over.
-    fn check_stop(&self) -> Result<()> {
+    pub(super) fn check_stop(&self) -> Result<()> {
         self.environment.check_stop()
     }
 }

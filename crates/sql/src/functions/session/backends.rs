@@ -70,7 +70,10 @@ fn require_superuser(cx: &dyn EvalContext, function: &str) -> Result<()> {
 
 pub(super) fn reload(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     require_superuser(cx, "pg_reload_conf")?;
-    environment(cx)?.host.reload();
+    match environment(cx)?.shared.upgrade() {
+        Some(shared) => shared.reload(),
+        None => environment(cx)?.host.reload(),
+    }
     Ok(Datum::Bool(true))
 }
 
