@@ -24,7 +24,7 @@ pub struct BatchRow<'a> {
     pub row: RowId,
     /// The layout its bytes were written with.
     pub layout: LayoutId,
-    /// The tuple.
+    /// The tuple, or what a scan was asked for in its place ([`crate::RowContent`]).
     pub tuple: &'a [u8],
 }
 

@@ -227,6 +227,18 @@ impl KeyRange {
     }
 }
 
+/// What a scan hands out of each row that it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RowContent {
+    /// Its tuple.
+    #[default]
+    Tuple,
+    /// Its key in the index that is scanned, in the tuple's place. Without an index as [`RowContent::Nothing`].
+    Key,
+    /// No bytes: only that it is there, and its identity.
+    Nothing,
+}
+
 /// A scan to open.
 #[derive(Clone, Debug)]
 pub struct ScanSpec {
@@ -238,6 +250,8 @@ pub struct ScanSpec {
     pub range: KeyRange,
     /// Descending.
     pub reverse: bool,
+    /// What is wanted of the rows.
+    pub content: RowContent,
 }
 
 /// An open scan. Sees what the command that opened it sees (rule R6), whatever the transaction does afterwards.

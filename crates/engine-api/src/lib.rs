@@ -28,8 +28,8 @@ pub use catalog::{
 };
 pub use engine::{
     CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryUse,
-    PREPARED_MAX, PreparedTransaction, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, SequenceState,
-    TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
+    PREPARED_MAX, PreparedTransaction, RowContent, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec,
+    SequenceState, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
 };
 pub use index_code::{IndexCode, IndexCompiler};
 pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};

@@ -158,7 +158,13 @@ impl Session<'_> {
             std::ops::Bound::Included(bytes)
         };
         let range = KeyRange { lower: bound(first), upper: bound(first + 19) };
-        let spec = ScanSpec { table: self.table.clone(), index: Some(BY_ID), range, reverse: false };
+        let spec = ScanSpec {
+            table: self.table.clone(),
+            index: Some(BY_ID),
+            range,
+            reverse: false,
+            content: engine_api::RowContent::Tuple,
+        };
         let mut scan = txn.open_scan(spec).expect("the table is open");
         self.batch.clear();
         while scan.next(txn, 128, &mut self.batch).expect("the table is open") {}

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use base::{Result, RowId, Timestamp};
-use engine_api::{KeyRange, RowBatch, Scan, ScanSpec, TableRef, Txn};
+use engine_api::{KeyRange, RowBatch, RowContent, Scan, ScanSpec, TableRef, Txn};
 use mvcc::index::{self, Direction, EntryBatch, OrderedIndex as _};
 use mvcc::{Read, View, ViewToken, pin};
 use parking_lot::Mutex;
@@ -30,11 +30,17 @@ pub(crate) fn open(txn: &mut Transaction, spec: ScanSpec) -> Result<Box<dyn Scan
     let reading = txn.reads.clone().map(|reads| Reading { reads, growing: None, is_newer: txn.held.is_some() });
     let seeing = Seeing { shard: txn.shard.clone(), table: spec.table.clone(), view, token: Some(token), reading };
     Ok(match spec.index {
-        None => Box::new(RowScan { end: handle.store.rows.end(), next: RowId(0), seeing }),
+        None => Box::new(RowScan {
+            end: handle.store.rows.end(),
+            next: RowId(0),
+            tuples: spec.content == RowContent::Tuple,
+            seeing,
+        }),
         Some(oid) => Box::new(IndexScan {
             index: handle.index(oid)?.into_owned(),
             range: spec.range,
             reverse: spec.reverse,
+            content: spec.content,
             last: None,
             entries: EntryBatch::new(),
             seeing,
@@ -104,6 +110,8 @@ struct RowScan {
     seeing: Seeing,
     next: RowId,
     end: RowId,
+    /// The rows are wanted with their tuples.
+    tuples: bool,
 }
 
 impl Scan for RowScan {
@@ -112,13 +120,14 @@ impl Scan for RowScan {
         let mut newest = Timestamp(0);
         let mut taken = 0;
         let first = out.len();
+        let tuples = self.tuples;
         {
             let guard = pin();
             self.next = handle.store.rows.scan(self.next, self.end, &self.seeing.view, &guard, |row, read| {
                 match read {
                     Read::Visible(version) => {
                         newest = newest.max(version.ts);
-                        out.push(row, version.layout, version.tuple);
+                        out.push(row, version.layout, if tuples { version.tuple } else { &[] });
                         taken += 1;
                     }
                     Read::Gone(ts) => newest = newest.max(ts),
@@ -158,6 +167,7 @@ struct IndexScan {
     index: Arc<IndexStore>,
     range: KeyRange,
     reverse: bool,
+    content: RowContent,
     /// The entry visited last.
     last: Option<(Vec<u8>, RowId)>,
     entries: EntryBatch,
@@ -195,7 +205,13 @@ impl Scan for IndexScan {
                                 continue;
                             }
                         }
-                        out.push(row, version.layout, version.tuple);
+                        // The key of an entry is that of the version seen: one that has another was left out above.
+                        let content = match self.content {
+                            RowContent::Tuple => version.tuple,
+                            RowContent::Key => key,
+                            RowContent::Nothing => &[],
+                        };
+                        out.push(row, version.layout, content);
                     }
                     Read::Gone(ts) => newest = newest.max(ts),
                     Read::Absent => {}

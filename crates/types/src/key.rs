@@ -7,7 +7,7 @@
 use base::Oid;
 
 use crate::cmp::{interval_key, timetz_key, without_blanks};
-use crate::{DatumRef, oid};
+use crate::{Datum, DatumRef, oid};
 
 /// Marker of a value; NULLs have one below or above it.
 const VALUE: u8 = 2;
@@ -77,6 +77,105 @@ fn write_value(value: DatumRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// Whether the bytes of a key of this type say everything about the value, so that it can be read from them: equal keys are equal
+/// to the last bit.
+pub fn key_says_all(ty: Oid) -> bool {
+    matches!(ty, oid::TEXT | oid::VARCHAR | oid::BYTEA) || fixed_width(ty).is_some()
+}
+
+/// Bytes of a value of such a type, if all have as many.
+#[inline]
+fn fixed_width(ty: Oid) -> Option<usize> {
+    Some(match ty {
+        oid::BOOL => 1,
+        oid::INT2 => 2,
+        oid::INT4 | oid::DATE | oid::OID => 4,
+        oid::INT8 | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ => 8,
+        oid::UUID => 16,
+        _ => return None,
+    })
+}
+
+/// Takes the first column off a key: answers its bytes, which [`decode_key`] reads, and the columns behind it. `None` if the key
+/// does not begin with a column of this type, which is one of those that [`key_says_all`] of.
+#[inline]
+pub fn split_key(key: &[u8], ty: Oid, descending: bool) -> Option<(&[u8], &[u8])> {
+    if *key.first()? != VALUE {
+        return Some(key.split_at(1));
+    }
+    let end = match fixed_width(ty) {
+        Some(width) => 1 + width,
+        None => 1 + end_of_bytes(&key[1..], if descending { 0xff } else { 0 })?,
+    };
+    key.split_at_checked(end)
+}
+
+/// Where bytes of any content end, which were inverted by `mask`.
+fn end_of_bytes(bytes: &[u8], mask: u8) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += bytes.get(at..)?.iter().position(|byte| *byte == mask)? + 2;
+        if *bytes.get(at - 1)? == 1 ^ mask {
+            return Some(at);
+        }
+    }
+}
+
+/// Reads the bytes of one column, as [`split_key`] takes them off. `None` if they are no value of the type.
+#[inline]
+pub fn decode_key(column: &[u8], ty: Oid, descending: bool) -> Option<Datum> {
+    let (&marker, value) = column.split_first()?;
+    if marker != VALUE {
+        return Some(Datum::Null);
+    }
+    let mask = if descending { 0xff } else { 0 };
+    Some(match ty {
+        oid::BOOL => Datum::Bool(fixed::<1>(value, mask)? != [0]),
+        oid::INT2 => Datum::Int2((u16::from_be_bytes(fixed(value, mask)?) ^ 0x8000) as i16),
+        oid::INT4 => Datum::Int4(read_i32(value, mask)?),
+        oid::DATE => Datum::Date(read_i32(value, mask)?),
+        oid::OID => Datum::Oid(u32::from_be_bytes(fixed(value, mask)?)),
+        oid::INT8 => Datum::Int8(read_i64(value, mask)?),
+        oid::TIME => Datum::Time(read_i64(value, mask)?),
+        oid::TIMESTAMP => Datum::Timestamp(read_i64(value, mask)?),
+        oid::TIMESTAMPTZ => Datum::TimestampTz(read_i64(value, mask)?),
+        oid::UUID => Datum::Uuid(fixed(value, mask)?),
+        oid::TEXT | oid::VARCHAR => match value.split_last_chunk::<2>()?.0 {
+            plain if mask == 0 && !plain.contains(&0) => Datum::Text(std::str::from_utf8(plain).ok()?.into()),
+            _ => Datum::Text(String::from_utf8(read_bytes(value, mask)?).ok()?.into()),
+        },
+        oid::BYTEA => Datum::Bytea(read_bytes(value, mask)?.into()),
+        _ => return None,
+    })
+}
+
+fn fixed<const N: usize>(value: &[u8], mask: u8) -> Option<[u8; N]> {
+    let bytes: [u8; N] = value.try_into().ok()?;
+    Some(bytes.map(|byte| byte ^ mask))
+}
+
+fn read_i32(value: &[u8], mask: u8) -> Option<i32> {
+    Some((u32::from_be_bytes(fixed(value, mask)?) ^ 0x8000_0000) as i32)
+}
+
+fn read_i64(value: &[u8], mask: u8) -> Option<i64> {
+    Some((u64::from_be_bytes(fixed(value, mask)?) ^ 1 << 63) as i64)
+}
+
+/// What [`write_bytes`] wrote.
+fn read_bytes(value: &[u8], mask: u8) -> Option<Vec<u8>> {
+    let (content, _) = value.split_last_chunk::<2>()?;
+    let mut out = Vec::with_capacity(content.len());
+    let mut bytes = content.iter().map(|byte| byte ^ mask);
+    while let Some(byte) = bytes.next() {
+        out.push(byte);
+        if byte == 0 {
+            bytes.next().filter(|escape| *escape == 0xff)?;
+        }
+    }
+    Some(out)
+}
+
 fn write_i64(v: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&((v as u64) ^ 1 << 63).to_be_bytes());
 }
@@ -106,7 +205,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Datum, Interval, Numeric, cmp::compare};
+    use crate::{Interval, Numeric, cmp::compare};
 
     fn key(d: &Datum, descending: bool) -> Vec<u8> {
         let mut out = Vec::new();
@@ -138,6 +237,51 @@ mod tests {
         fn bytes(a in "[\0ab]{0,4}", b in "[\0ab]{0,4}") {
             same_order(a.as_str().into(), b.as_str().into());
             same_order(a.as_bytes().into(), b.as_bytes().into());
+        }
+
+        #[test]
+        fn keys_are_read_back(a: i64, b: u32, c in "[\0ab\u{ff}é]{0,5}", d: [u8; 16], e: bool) {
+            let values = [
+                (Datum::Int8(a), oid::INT8),
+                (Datum::Int4(a as i32), oid::INT4),
+                (Datum::Text(c.as_str().into()), oid::TEXT),
+                (Datum::Int2(a as i16), oid::INT2),
+                (Datum::Null, oid::INT4),
+                (Datum::Bytea(c.as_bytes().into()), oid::BYTEA),
+                (Datum::Oid(b), oid::OID),
+                (Datum::Bytea(d.as_slice().into()), oid::BYTEA),
+                (Datum::Uuid(d), oid::UUID),
+                (Datum::Null, oid::TEXT),
+                (Datum::Bool(e), oid::BOOL),
+                (Datum::Text(c.as_str().into()), oid::VARCHAR),
+                (Datum::Date(b as i32), oid::DATE),
+                (Datum::Time(a), oid::TIME),
+                (Datum::Timestamp(a), oid::TIMESTAMP),
+                (Datum::TimestampTz(a), oid::TIMESTAMPTZ),
+            ];
+            let descends = |at: usize| b >> (at % 32) & 1 == 1;
+            let mut key = Vec::new();
+            for (at, (value, ty)) in values.iter().enumerate() {
+                encode_key(value.as_ref(), *ty, descends(at), descends(at + 1), &mut key);
+            }
+            let mut rest = key.as_slice();
+            for (at, (value, ty)) in values.iter().enumerate() {
+                prop_assert!(key_says_all(*ty));
+                let (column, behind) = split_key(rest, *ty, descends(at)).unwrap();
+                prop_assert_eq!(&decode_key(column, *ty, descends(at)).unwrap(), value);
+                rest = behind;
+            }
+            prop_assert!(rest.is_empty());
+        }
+
+        #[test]
+        fn damaged_keys_are_refused_or_read(bytes in proptest::collection::vec(0u8..4, 0..12), descending: bool) {
+            for ty in [oid::INT4, oid::TEXT, oid::BYTEA, oid::UUID, oid::BOOL, oid::NUMERIC] {
+                if let Some((column, _)) = split_key(&bytes, ty, descending) {
+                    let _ = decode_key(column, ty, descending);
+                }
+                let _ = decode_key(&bytes, ty, descending);
+            }
         }
 
         #[test]

@@ -104,7 +104,13 @@ fn index_nodes_count_against_the_memory_limit_and_come_back() {
     txn.rollback();
     let mut txn = begin(&shard, Isolation::ReadCommitted);
     let table = txn.open_table(WIDE).unwrap();
-    let spec = ScanSpec { table: table.clone(), index: None, range: KeyRange::all(), reverse: false };
+    let spec = ScanSpec {
+        table: table.clone(),
+        index: None,
+        range: KeyRange::all(),
+        reverse: false,
+        content: engine_api::RowContent::Tuple,
+    };
     let mut scan = txn.open_scan(spec).unwrap();
     let mut batch = RowBatch::new();
     while scan.next(&mut *txn, 1000, &mut batch).unwrap() {}
@@ -151,7 +157,13 @@ fn garbage_goes_while_the_log_never_catches_up() {
 fn delete_all(shard: &Shard) {
     let mut txn = begin(shard, Isolation::ReadCommitted);
     let table = txn.open_table(ACCOUNTS).unwrap();
-    let spec = ScanSpec { table: table.clone(), index: None, range: KeyRange::all(), reverse: false };
+    let spec = ScanSpec {
+        table: table.clone(),
+        index: None,
+        range: KeyRange::all(),
+        reverse: false,
+        content: engine_api::RowContent::Tuple,
+    };
     let mut scan = txn.open_scan(spec).unwrap();
     let mut batch = RowBatch::new();
     while scan.next(&mut *txn, 1000, &mut batch).unwrap() {}

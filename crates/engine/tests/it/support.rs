@@ -182,7 +182,15 @@ pub fn all(shard: &Shard) -> Vec<(i32, i64)> {
 
 pub fn scan(txn: &mut dyn Txn, index: Option<Oid>) -> Vec<(i32, i64)> {
     let table = txn.open_table(ACCOUNTS).unwrap();
-    let mut scan = txn.open_scan(ScanSpec { table, index, range: KeyRange::all(), reverse: false }).unwrap();
+    let mut scan = txn
+        .open_scan(ScanSpec {
+            table,
+            index,
+            range: KeyRange::all(),
+            reverse: false,
+            content: engine_api::RowContent::Tuple,
+        })
+        .unwrap();
     let mut batch = RowBatch::new();
     while scan.next(txn, 3, &mut batch).unwrap() {}
     let layout = layout();

@@ -5,7 +5,7 @@ use std::ops::Bound as KeyBound;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result};
-use engine_api::{BatchRow, KeyRange, RowBatch, ScanSpec, TableRef};
+use engine_api::{BatchRow, KeyRange, RowBatch, RowContent, ScanSpec, TableRef};
 use types::{Datum, oid};
 
 use super::{Cx, Next, Operator};
@@ -57,7 +57,7 @@ impl Scan {
         let table = node.table.open(cx.run.txn)?;
         self.key.clear();
         self.state = match &node.access {
-            Access::Full => open(cx, table, None, KeyRange::all(), false)?,
+            Access::Full => open(cx, table, None, KeyRange::all(), false, node.content)?,
             Access::Point { index, key } => {
                 if push_parts(key, cx, frame, &mut self.key)? {
                     cx.run.txn.get(table, *index, &self.key, &mut self.batch)?;
@@ -71,7 +71,7 @@ impl Scan {
                     State::Last
                 } else {
                     match range(&self.key, *next, lower.as_ref(), upper.as_ref(), cx, frame)? {
-                        Some(range) => open(cx, table, Some(*index), range, *reverse)?,
+                        Some(range) => open(cx, table, Some(*index), range, *reverse, node.content)?,
                         None => State::Last,
                     }
                 }
@@ -108,12 +108,13 @@ impl Scan {
                 let Access::Ranges { index, .. } = &self.node.access else {
                     return Err(Error::internal("ranges without their access"));
                 };
+                let content = self.node.content;
                 let current = match scan {
                     Some(current) => current,
                     None => {
                         let Some(range) = ranges.pop_front() else { return Ok(false) };
                         let table = self.node.table.open(cx.run.txn)?.clone();
-                        let spec = ScanSpec { table, index: Some(*index), range, reverse: false };
+                        let spec = ScanSpec { table, index: Some(*index), range, reverse: false, content };
                         scan.insert(cx.run.txn.open_scan(spec)?)
                     }
                 };
@@ -164,6 +165,12 @@ impl Operator for Scan {
 /// Reads a row, if the filter lets it through; what is read only then comes last.
 #[inline]
 fn passes(node: &ScanNode, row: BatchRow<'_>, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<bool> {
+    if let Some(keys) = &node.keys {
+        if !keys.read(row.tuple, frame) {
+            return Err(Error::internal("a key that is none of its index"));
+        }
+        return all_true(&node.filter, cx, frame);
+    }
     let Some(mut reading) = node.reader.begin(row, frame) else { return Ok(false) };
     for (condition, stage) in node.filter.iter().zip(&node.stages) {
         reading.up_to(*stage, frame);
@@ -175,8 +182,15 @@ fn passes(node: &ScanNode, row: BatchRow<'_>, cx: &mut Cx<'_, '_>, frame: &mut [
     Ok(true)
 }
 
-fn open(cx: &mut Cx<'_, '_>, table: &TableRef, index: Option<Oid>, range: KeyRange, reverse: bool) -> Result<State> {
-    Ok(State::Open(cx.run.txn.open_scan(ScanSpec { table: table.clone(), index, range, reverse })?))
+fn open(
+    cx: &mut Cx<'_, '_>,
+    table: &TableRef,
+    index: Option<Oid>,
+    range: KeyRange,
+    reverse: bool,
+    content: RowContent,
+) -> Result<State> {
+    Ok(State::Open(cx.run.txn.open_scan(ScanSpec { table: table.clone(), index, range, reverse, content })?))
 }
 
 /// Appends the encoded parts; `false` if one can equal nothing (NULL, or a number that its column cannot hold).

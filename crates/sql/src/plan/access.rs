@@ -1,12 +1,12 @@
 //! The access path of one table: which conditions an index answers, and in which order it does.
 
 use base::{Oid, Result};
-use engine_api::{IndexDesc, IndexKey};
+use engine_api::{IndexDesc, IndexKey, RowContent};
 use types::oid;
 
 use super::level::Level;
 use super::methods::{PlanMethod, PlanMethods, sort_cost};
-use super::node::{Access, Bound, KeyColumn, KeyPart, ListSource, Node, PlannedTable, RowReader, ScanNode};
+use super::node::{Access, Bound, KeyColumn, KeyPart, KeyReader, ListSource, Node, PlannedTable, RowReader, ScanNode};
 use super::{explain, selectivity, walk};
 use crate::expr::{Code, How, comparison_of};
 use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
@@ -500,6 +500,7 @@ pub(super) fn scan(
     let path = choose(level, rel, info, &snapshot, available, path_wanted);
     let (rows, cost, ordered) = (path.rows, path.cost, path.ordered);
     let mut shown: Vec<&Expr> = Vec::new();
+    let mut keys = None;
     let access = match path.index {
         None => Access::Full,
         Some((number, prefix, lower, upper)) => {
@@ -516,8 +517,16 @@ pub(super) fn scan(
                 }
             }
             shown.extend(prefix.iter().chain(&lower).chain(&upper).map(|s| &snapshot[s.conjunct].expr));
-            index_access(level, info, index, &prefix, lower.as_ref(), upper.as_ref(), path.reverse)?
+            let access = index_access(level, info, index, &prefix, lower.as_ref(), upper.as_ref(), path.reverse)?;
+            keys = index_only(level, rel, info, index, &access);
+            access
         }
+    };
+    let content = match &keys {
+        Some(_) => RowContent::Key,
+        // That the rows are there is all that matters of them.
+        None if level.columns(rel).is_empty() && level.table_row_slot(rel).is_none() => RowContent::Nothing,
+        None => RowContent::Tuple,
     };
     let index_condition = explain::conditions(&shown, level.rels);
     let mut filter: Vec<Code> = Vec::new();
@@ -539,12 +548,30 @@ pub(super) fn scan(
         table: PlannedTable::new(info),
         alias: level.rels[rel].alias.clone(),
         reader,
+        keys,
+        content,
         stages,
         access,
         filter,
         shown: (index_condition, filter_condition),
     };
     Ok(Scanned { node: Node::Scan(std::sync::Arc::new(node)), rows, cost, ordered })
+}
+
+/// The reader of a scan that needs only what the keys of its index say. A row that may be locked or changed is read itself, and so
+/// is one that is looked up by its whole key: there is nothing to gain.
+fn index_only(
+    level: &Level<'_>,
+    rel: usize,
+    info: &TableInfo,
+    index: &IndexDesc,
+    access: &Access,
+) -> Option<KeyReader> {
+    let scans = matches!(access, Access::Range { .. } | Access::Ranges { .. });
+    if !scans || level.cx.methods.is_off(PlanMethod::IndexOnlyScan) || level.table_row_slot(rel).is_some() {
+        return None;
+    }
+    KeyReader::new(index, level.columns(rel), |at| key_column(info, index, at))
 }
 
 /// A reader of a table's used columns that has first what the first condition needs, then what the second one does, and so on.

@@ -20,10 +20,12 @@ pub enum PlanMethod {
     NestedLoop,
     /// Sorting.
     Sort,
+    /// Reading the columns from an index's keys: what is read through the index without it is read with the rows.
+    IndexOnlyScan,
 }
 
 /// Settings and their methods.
-const NAMES: [(&str, PlanMethod); 7] = [
+const NAMES: [(&str, PlanMethod); 8] = [
     ("enable_seqscan", PlanMethod::SeqScan),
     ("enable_indexscan", PlanMethod::IndexScan),
     ("enable_bitmapscan", PlanMethod::BitmapScan),
@@ -31,6 +33,7 @@ const NAMES: [(&str, PlanMethod); 7] = [
     ("enable_mergejoin", PlanMethod::MergeJoin),
     ("enable_nestloop", PlanMethod::NestedLoop),
     ("enable_sort", PlanMethod::Sort),
+    ("enable_indexonlyscan", PlanMethod::IndexOnlyScan),
 ];
 
 /// What a method costs that is switched off, in rows of a full scan: PostgreSQL's `disable_cost`.

@@ -16,6 +16,7 @@ mod graph;
 mod implied;
 mod imply;
 mod join;
+mod key_reader;
 mod level;
 mod merge;
 mod methods;

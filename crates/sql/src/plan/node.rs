@@ -7,10 +7,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use base::{LayoutId, Oid, Result};
-use engine_api::{BatchRow, ConflictArbiter, RowLockMode, TableRef, Txn, WaitPolicy};
+use engine_api::{BatchRow, ConflictArbiter, RowContent, RowLockMode, TableRef, Txn, WaitPolicy};
 use types::{Datum, RowLayout, RowRef};
 
 use super::foreign_key::{ReferencedKey, ReferencingKey};
+pub(crate) use super::key_reader::KeyReader;
 use crate::expr::{Code, Codes, Slot};
 use crate::functions::{Aggregate, SetFunction};
 use crate::ir::{Exclude, FrameMode, SetOp, TableInfo, WindowCallee, WindowKind};
@@ -301,6 +302,10 @@ pub(crate) struct ScanNode {
     pub table: Arc<PlannedTable>,
     pub alias: String,
     pub reader: RowReader,
+    /// Reads the used columns from the index's key instead: an index-only scan.
+    pub keys: Option<KeyReader>,
+    /// What is asked of the engine.
+    pub content: RowContent,
     pub access: Access,
     pub filter: Vec<Code>,
     /// How many of the reader's columns each condition of the filter needs: the others are read if it holds.

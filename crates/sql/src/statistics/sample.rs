@@ -4,7 +4,7 @@
 //! has rows, so that the time of a look does not grow with the table.
 
 use base::{Oid, Result};
-use engine_api::{KeyRange, RowBatch, Scan, ScanSpec, TableDesc, Txn};
+use engine_api::{KeyRange, RowBatch, RowContent, Scan, ScanSpec, TableDesc, Txn};
 use types::Datum;
 
 use super::TableStatistics;
@@ -69,7 +69,13 @@ impl Sampler {
         let info = TableInfo { desc: table.clone(), indexes: Vec::new(), codes: Vec::new() };
         let reader = RowReader::new(&info, &slots, None)?;
         let opened = txn.open_table(table.oid)?;
-        let scan = txn.open_scan(ScanSpec { table: opened, index: None, range: KeyRange::all(), reverse: false })?;
+        let scan = txn.open_scan(ScanSpec {
+            table: opened,
+            index: None,
+            range: KeyRange::all(),
+            reverse: false,
+            content: RowContent::Tuple,
+        })?;
         let numbers = scan.ahead().unwrap_or(0);
         Ok(Sampler {
             reader,

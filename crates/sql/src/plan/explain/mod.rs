@@ -331,7 +331,8 @@ fn scan(scan: &ScanNode) -> Shown<'_> {
         Some((oid, reverse)) => {
             let name = scan.table.info.indexes.iter().find(|i| i.oid == *oid).map_or("?", |i| i.name.as_str());
             let direction = if reverse { " Backward" } else { "" };
-            Shown::new(format!("Index Scan{direction} using {name} {on}"), "Index Scan")
+            let kind = if scan.keys.is_some() { "Index Only Scan" } else { "Index Scan" };
+            Shown::new(format!("{kind}{direction} using {name} {on}"), kind)
                 .with("Scan Direction", if reverse { "Backward" } else { "Forward" })
                 .with("Index Name", name)
         }
