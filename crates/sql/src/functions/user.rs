@@ -47,7 +47,7 @@ fn domain_value(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 fn order(args: &[Datum]) -> Option<std::cmp::Ordering> {
     match args {
-        [Datum::Enum(_, a), Datum::Enum(_, b)] => Some(a.total_cmp(b)),
+        [Datum::Enum(ty, a), Datum::Enum(_, b)] => Some(types::place::compare(*ty, *a, *b)),
         _ => None,
     }
 }
@@ -61,7 +61,7 @@ fn pick(args: &[Datum], smaller: bool) -> Datum {
     args.get(!first as usize).cloned().unwrap_or_default()
 }
 
-/// The enum that a call is about, with its labels' places, and the arguments.
+/// The enum that a call is about, with its labels' marks, and the arguments.
 fn labels(args: &[Datum]) -> Result<(Oid, Vec<f32>, &[Datum])> {
     let (types, args) = argument_types(args);
     let ty = match types.and_then(|t| t.values.first()) {
@@ -70,7 +70,7 @@ fn labels(args: &[Datum]) -> Result<(Oid, Vec<f32>, &[Datum])> {
     };
     let definition = definition(ty).ok_or_else(|| mismatch("enum function"))?;
     match &definition.kind {
-        UserKind::Enum(labels) => Ok((ty, labels.iter().map(|l| l.0).collect(), args)),
+        UserKind::Enum(labels) => Ok((ty, labels.iter().map(|l| l.mark).collect(), args)),
         UserKind::Domain { .. } => Err(mismatch("enum function")),
     }
 }
@@ -85,14 +85,14 @@ fn end(args: &[Datum], first: bool) -> Result<Datum> {
 }
 
 fn range(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let (ty, orders, args) = labels(args)?;
+    let (ty, marks, args) = labels(args)?;
     let bound = |at: usize| match (args.len(), args.get(at)) {
-        (2, Some(Datum::Enum(_, order))) => Some(*order),
+        (2, Some(Datum::Enum(_, mark))) => marks.iter().position(|m| m == mark),
         _ => None,
     };
-    let (low, high) = (bound(0), bound(1));
-    let inside = |o: &f32| low.is_none_or(|low| *o >= low) && high.is_none_or(|high| *o <= high);
-    let values: Vec<Datum> = orders.into_iter().filter(inside).map(|order| Datum::Enum(ty, order)).collect();
+    let (low, high) = (bound(0).unwrap_or(0), bound(1).map_or(marks.len(), |at| at + 1));
+    let inside = marks.get(low..high).unwrap_or_default();
+    let values: Vec<Datum> = inside.iter().map(|&mark| Datum::Enum(ty, mark)).collect();
     let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
     Ok(Datum::Array(Array { element: ty, dims, values }.into()))
 }
