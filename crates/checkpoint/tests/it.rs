@@ -191,7 +191,7 @@ fn a_full_disk_leaves_the_old_image() {
     let disk = SimDisk::new();
     write(&disk, 1, &store, &rows, b"old").expect("a healthy disk");
     let (large_store, large, _) = table(0..20_000, 1);
-    disk.set_quota(Some(60_000));
+    disk.set_quota(Some(10_000));
     assert!(write(&disk, 2, &large_store, &large, b"new").is_err());
     remove_unnamed(&disk, Manifest::read(&disk).expect("whole").as_ref()).expect("a healthy disk");
     assert_eq!(read(&disk).expect("whole"), Some((1, expected, b"old".to_vec())));
