@@ -554,6 +554,11 @@ impl Transaction {
 
     /// Ends everything without a commit.
     pub fn undo_all(&mut self) {
+        if self.redo_ahead > 0
+            && let Some(core) = &self.core
+        {
+            self.shard.0.log.forget(core.id());
+        }
         self.reads = None;
         self.redo.clear();
         self.redo_ahead = 0;
