@@ -17,8 +17,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use base::{CommandId, Lsn, RowId, Timestamp};
+use base::{CommandId, Error, Lsn, Result, RowId, SqlState};
 use checkpoint::{Manifest, ManifestFile, PartWriter, remove_unnamed};
+use engine_api::{Step, Wait, WaitCell};
 use mvcc::{View, ViewToken};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -56,17 +57,79 @@ pub(crate) fn table_of(name: u64) -> StorageId {
 }
 
 /// What a shard knows of its images.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Images {
     /// The one that counts.
     pub last: Mutex<Option<Manifest>>,
-    is_running: AtomicBool,
+    turns: Mutex<Turns>,
+}
+
+/// Who asks for checkpoints, and how far they are. They are numbered from 1 on as they begin, in the life of a process.
+#[derive(Default)]
+struct Turns {
+    wanted: u64,
+    begun: u64,
+    ended: u64,
+    /// The newest number that files have: none is used twice, for the files of one that failed may still be there.
+    number: u64,
+    /// Why the last one failed, if it did.
+    failure: Option<(io::ErrorKind, String)>,
+    waiting: Vec<Arc<WaitCell>>,
 }
 
 impl Images {
     /// With what a start has found.
     pub fn new(last: Option<Manifest>) -> Images {
-        Images { last: Mutex::new(last), is_running: AtomicBool::new(false) }
+        let turns = Turns { number: last.as_ref().map_or(0, |last| last.checkpoint), ..Turns::default() };
+        Images { last: Mutex::new(last), turns: Mutex::new(turns) }
+    }
+
+    /// See [`engine_api::Engine::request_checkpoint`].
+    pub fn request(&self) -> u64 {
+        let mut turns = self.turns.lock();
+        turns.wanted = turns.begun + 1;
+        turns.wanted
+    }
+
+    /// See [`engine_api::Engine::checkpoint_done`].
+    pub fn done(&self, number: u64) -> Result<Step<()>> {
+        let mut turns = self.turns.lock();
+        if turns.ended < number {
+            let cell = WaitCell::new();
+            turns.waiting.push(Arc::clone(&cell));
+            return Ok(Step::Wait(Wait::on(&cell)));
+        }
+        match &turns.failure {
+            None => Ok(Step::Ready(())),
+            Some((kind, why)) => {
+                let is_full = matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+                let state = if is_full { SqlState::DISK_FULL } else { SqlState::IO_ERROR };
+                Err(Error::new(state, "checkpoint request failed")
+                    .detail(why.clone())
+                    .hint("Consult recent messages in the server log for details."))
+            }
+        }
+    }
+
+    /// The number of a new image, if none is being made.
+    fn begin(&self) -> Option<u64> {
+        let mut turns = self.turns.lock();
+        if turns.begun != turns.ended {
+            return None;
+        }
+        turns.begun += 1;
+        turns.number += 1;
+        Some(turns.number)
+    }
+
+    fn end(&self, failure: Option<(io::ErrorKind, String)>) {
+        let waiting = {
+            let mut turns = self.turns.lock();
+            turns.ended = turns.begun;
+            turns.failure = failure;
+            std::mem::take(&mut turns.waiting)
+        };
+        waiting.iter().for_each(|cell| cell.wake());
     }
 }
 
@@ -88,15 +151,16 @@ pub struct Checkpoint {
     next: AtomicUsize,
     objects: Vec<u8>,
     state: Vec<u8>,
+    failure: Mutex<Option<(io::ErrorKind, String)>>,
+    /// The switch failed half way: this image or the one before counts, and both stay.
+    is_unsure: AtomicBool,
 }
 
 impl Shard {
     /// Begins a checkpoint: the view is now. `None` if one is being made.
     pub fn begin_checkpoint(&self) -> Option<Arc<Checkpoint>> {
         let inner = &self.0;
-        if inner.images.is_running.swap(true, Ordering::AcqRel) {
-            return None;
-        }
+        let number = inner.images.begin()?;
         let mut state = ImageState::default();
         let at_end = |upto: Lsn, log_from: Lsn| {
             let token = inner.store.begin_view();
@@ -133,7 +197,7 @@ impl Shard {
         units.sort_unstable_by_key(|unit| (unit.table, unit.from));
         state.tables.sort_unstable();
         let manifest = Manifest {
-            checkpoint: inner.images.last.lock().as_ref().map_or(1, |last| last.checkpoint + 1),
+            checkpoint: number,
             ts: token.read_ts().0,
             upto: upto.0,
             log_from: log_from.0,
@@ -151,7 +215,15 @@ impl Shard {
             next: AtomicUsize::new(0),
             objects,
             state: serde_json::to_vec(&state).unwrap_or_default(),
+            failure: Mutex::new(Some((io::ErrorKind::Interrupted, "It was given up.".to_string()))),
+            is_unsure: AtomicBool::new(false),
         }))
+    }
+
+    /// Whether somebody waits for a checkpoint that has not begun.
+    pub fn is_checkpoint_wanted(&self) -> bool {
+        let turns = self.0.images.turns.lock();
+        turns.wanted > turns.begun
     }
 
     /// The image that counts, if there is one.
@@ -170,7 +242,8 @@ impl Checkpoint {
     /// # Errors
     /// Of the disk.
     pub fn writer(self: &Arc<Self>, part: u32) -> io::Result<CheckpointWriter> {
-        let mut file = PartWriter::create(&*self.inner().world.disk, self.manifest.checkpoint, part)?;
+        let (disk, number) = (&*self.inner().world.disk, self.manifest.checkpoint);
+        let mut file = PartWriter::create(disk, number, part)?;
         if part == 0 {
             file.write_meta(META_OBJECTS, &self.objects)?;
             file.write_meta(META_STATE, &self.state)?;
@@ -183,21 +256,28 @@ impl Checkpoint {
     /// # Errors
     /// Of the disk, or if the log has failed.
     pub fn commit(&self, files: Vec<ManifestFile>) -> io::Result<Manifest> {
+        let committed = self.switch(files);
+        *self.failure.lock() = committed.as_ref().err().map(|error| (error.kind(), error.to_string()));
+        committed
+    }
+
+    /// Says why it is given up, to those who wait for it.
+    pub fn fail(&self, error: &io::Error) {
+        *self.failure.lock() = Some((error.kind(), error.to_string()));
+    }
+
+    fn switch(&self, files: Vec<ManifestFile>) -> io::Result<Manifest> {
         let inner = self.inner();
         if !inner.log.durable().block(Lsn(self.manifest.upto)) {
             return Err(io::Error::other("the log has failed"));
         }
         let manifest = Manifest { files, ..self.manifest.clone() };
+        self.is_unsure.store(true, Ordering::Release);
         manifest.commit(&*inner.world.disk)?;
+        self.is_unsure.store(false, Ordering::Release);
         *inner.images.last.lock() = Some(manifest.clone());
         inner.log.trim(Lsn(manifest.log_from));
-        remove_unnamed(&*inner.world.disk, Some(&manifest))?;
         Ok(manifest)
-    }
-
-    /// Timestamp of the newest commit that it has.
-    pub fn timestamp(&self) -> Timestamp {
-        self.view.read_ts
     }
 }
 
@@ -206,7 +286,12 @@ impl Drop for Checkpoint {
         if let Some(token) = self.token.take() {
             self.inner().store.end_view(token);
         }
-        self.inner().images.is_running.store(false, Ordering::Release);
+        let images = &self.inner().images;
+        // The image before, or what there is of this one. What cannot be removed now goes with the next, or at a start.
+        if !self.is_unsure.load(Ordering::Acquire) {
+            let _ = remove_unnamed(&*self.inner().world.disk, images.last.lock().as_ref());
+        }
+        images.end(self.failure.lock().take());
     }
 }
 

@@ -101,9 +101,7 @@ impl Sequences {
     /// value, whether it was handed out.
     pub fn hold<R>(&self, recorded: &mut Vec<(u32, i64, bool)>, look: impl FnOnce() -> R) -> R {
         let all = self.0.lock();
-        recorded.extend(
-            all.sequences.iter().map(|(oid, s)| (oid.0, s.recorded.last_value, s.recorded.is_called)),
-        );
+        recorded.extend(all.sequences.iter().map(|(oid, s)| (oid.0, s.recorded.last_value, s.recorded.is_called)));
         recorded.sort_unstable();
         look()
     }

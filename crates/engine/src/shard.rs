@@ -260,6 +260,14 @@ impl Engine for Shard {
         self.0.sequences.gate(sequence, self.durable())
     }
 
+    fn request_checkpoint(&self) -> u64 {
+        self.0.images.request()
+    }
+
+    fn checkpoint_done(&self, number: u64) -> Result<Step<()>> {
+        self.0.images.done(number)
+    }
+
     fn sequence_set(&self, sequence: Oid, state: SequenceState) -> Result<()> {
         self.0.sequences.set(&self.0, sequence, state)
     }
