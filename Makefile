@@ -19,7 +19,7 @@ SECONDS ?= $(if $(HOURS),$(shell echo $$(($(HOURS) * 3600))),600)
 
 # CYCLES of kill -9, and the size of large transactions: make chaos CYCLES=1000
 CYCLES ?= 200
-CHAOS = env NYALA_KILLS=$(CYCLES) NYALA_LARGE=1 NYALA_TPCH_SCALE=0.1
+CHAOS = env NYALA_KILLS=$(CYCLES) NYALA_TRANSACTIONS=1000 NYALA_LARGE=1 NYALA_TPCH_SCALE=0.1
 
 # What `make run` takes: make run PORT=5433 DATA=/var/lib/nyala
 DATA ?= .nyala/data
@@ -46,7 +46,7 @@ fuzz:
 ## Also TPC-H at a scale of 0.1 against PostgreSQL.
 chaos:
 	cargo build --release --locked -p server
-	$(CHAOS) cargo test --release --locked -p testkit --test kill --test robust --test tpch -- --nocapture --test-threads=1
+	$(CHAOS) cargo test --release --locked -p testkit --test kill --test registers --test robust --test tpch -- --nocapture --test-threads=1
 
 ## The storage's tests with AddressSanitizer.
 asan:

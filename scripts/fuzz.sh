@@ -18,7 +18,7 @@ export NYALA_FUZZ_SECONDS=${NYALA_FUZZ_SECONDS:-60}
 
 # package:target[:filter]
 tests=(
-    testkit:robust_fuzz testkit:queries testkit:joins testkit:tpch testkit:history testkit:robust:robust::bytes
+    testkit:robust_fuzz testkit:queries testkit:joins testkit:tpch testkit:history testkit:registers testkit:robust:robust::bytes
     pgwire:it:hostile redo:it engine:it:transactions
 )
 

@@ -193,6 +193,9 @@ pub struct TableDesc {
     /// What a commit does to it, if it is temporary.
     #[serde(default)]
     pub on_commit: OnCommit,
+    /// DISABLE TRIGGER ALL: foreign keys of the table and those that point to it are not looked at when its rows change.
+    #[serde(default)]
+    pub triggers_off: bool,
 }
 
 /// A column.
@@ -343,7 +346,7 @@ pub struct IndexDesc {
     pub table: Oid,
     /// Key columns.
     pub keys: Vec<IndexKey>,
-    /// No two live rows with one key (NULLs are distinct).
+    /// No two live rows with one key (NULLs are distinct, unless `nulls_not_distinct`).
     pub unique: bool,
     /// Enforces the primary key.
     pub primary: bool,
@@ -359,6 +362,15 @@ pub struct IndexDesc {
     /// Duplicates are an error at the end of the statement or of the transaction, not at once.
     #[serde(default)]
     pub deferrable: bool,
+    /// NULLS NOT DISTINCT: NULLs in a key are equal.
+    #[serde(default)]
+    pub nulls_not_distinct: bool,
+    /// A build beside writers has not come to its end: rows may be missing, so nothing is read through it.
+    #[serde(default)]
+    pub invalid: bool,
+    /// Its build has failed: nothing is entered into it either.
+    #[serde(default)]
+    pub unready: bool,
     /// COMMENT ON INDEX.
     #[serde(default)]
     pub comment: Option<String>,
@@ -487,6 +499,9 @@ pub struct DomainCheck {
     pub name: String,
     /// The condition about VALUE, as SQL text.
     pub expression: String,
+    /// COMMENT ON CONSTRAINT … ON DOMAIN.
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 impl TypeDesc {
@@ -709,6 +724,11 @@ impl IndexDesc {
     /// Whether its entries need code: it is over expressions, or has some rows only.
     pub fn needs_code(&self) -> bool {
         self.predicate.is_some() || !self.expressions.is_empty()
+    }
+
+    /// Whether at no time two live rows have one key.
+    pub fn is_immediate(&self) -> bool {
+        self.unique && !self.deferrable
     }
 
     /// The expression that a key stands for, if it is one.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{LayoutId, Lsn, Oid, Result, RowId, TxnId};
 
-use crate::{AdvisoryLocks, Catalog, CatalogObject, LockRow, RowBatch, Step};
+use crate::{AdvisoryKey, AdvisoryLocks, Catalog, CatalogObject, LockRow, RowBatch, Step};
 
 /// A transactional engine: one shard, or many behind one face.
 pub trait Engine: Send + Sync + 'static {
@@ -321,6 +321,9 @@ pub struct PreparedTransaction {
     pub prepared_at: i64,
     /// Its id, for listing; set by the engine.
     pub txn: u64,
+    /// The advisory locks that it has taken, and whether shared: they are held until it is ended.
+    #[serde(default)]
+    pub advisory: Vec<(AdvisoryKey, bool)>,
 }
 
 /// The most prepared transactions there may be at a time (`max_prepared_transactions`).
@@ -364,6 +367,10 @@ pub trait Txn: Send {
 
     /// The view of the current command, for a cursor or portal that goes on after others. REQUIRES a command.
     fn keep_view(&mut self) -> KeptView;
+
+    /// Sees what the transaction saw that kept the view, but for its own changes, from the first command on. REQUIRES that
+    /// there has been none, and REPEATABLE READ or SERIALIZABLE.
+    fn adopt_view(&mut self, view: &KeptView);
 
     /// Goes on with a command whose view was kept: sees what it saw. It must not write.
     fn resume_command(&mut self, view: &KeptView);
@@ -436,6 +443,16 @@ pub trait Txn: Send {
     /// As for [`Txn::insert`].
     fn update(&mut self, table: &TableRef, row: RowId, tuple: &[u8]) -> Result<Step<()>>;
 
+    /// Moves to `out` what inserts and updates since the last call have entered into deferrable unique indexes beside another
+    /// row that has the key, or may get it: (index, row).
+    fn take_unproven(&mut self, out: &mut Vec<(Oid, RowId)>);
+
+    /// Whether a row, if it is there still, is the only one with its key in a unique index.
+    ///
+    /// # Errors
+    /// 23505
+    fn prove_unique(&mut self, table: &TableRef, index: Oid, row: RowId) -> Result<Step<()>>;
+
     /// Deletes a row. REQUIRES a lock of mode Update held by this transaction.
     fn delete(&mut self, table: &TableRef, row: RowId) -> Result<()>;
 
@@ -461,6 +478,13 @@ pub trait Txn: Send {
     /// 23505 if an index build finds duplicates.
     fn put_object(&mut self, object: CatalogObject) -> Result<Step<()>>;
 
+    /// Enters into an index that was put as `invalid`, in a transaction before, the rows that were there already; others write to
+    /// the table meanwhile. To be called until it is ready; then the index may be put as valid.
+    ///
+    /// # Errors
+    /// As for [`Txn::put_object`].
+    fn fill_index(&mut self, index: Oid) -> Result<Step<()>>;
+
     /// Drops one catalog object (the caller resolves dependencies).
     fn drop_object(&mut self, object: Oid) -> Result<()>;
 
@@ -472,6 +496,11 @@ pub trait Txn: Send {
     /// # Errors
     /// 53100 if the log's disk is full, 40001; the transaction is then rolled back.
     fn commit(&mut self, durability: Durability) -> Result<Step<CommitOutcome>>;
+
+    /// After [`Txn::commit`]: does a part of what a large transaction leaves to do – others see it as committed already –,
+    /// and answers whether all is done. A caller with others to serve gives them a turn between two calls; a transaction
+    /// that is dropped before does the rest at once.
+    fn finish_some(&mut self) -> bool;
 
     /// The first phase of a commit in two: on `Ready` the transaction is over for the caller, and its locks and writes are the
     /// engine's, restarts included, until [`Engine::finish_prepared`].

@@ -5,7 +5,7 @@ use base::{Oid, Result, RowId, TxnId};
 use crate::{RowLockMode, Step, TableLockMode, WaitPolicy};
 
 /// The name of an advisory lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct AdvisoryKey {
     /// Each database has its own.
     pub database: Oid,
@@ -35,6 +35,12 @@ pub trait AdvisoryLocks: Send {
 
     /// Gives back all that are the session's.
     fn unlock_all(&mut self);
+
+    /// What the transaction holds, and whether shared.
+    ///
+    /// # Errors
+    /// 0A000 if the session holds one of them as well: the transaction cannot take it with it.
+    fn of_transaction(&self) -> Result<Vec<(AdvisoryKey, bool)>>;
 
     /// A point to go back to.
     fn mark(&self) -> usize;

@@ -247,6 +247,15 @@ pub struct RoleDesc {
     /// What its sessions begin with.
     #[serde(default)]
     pub settings: Vec<RoleSetting>,
+    /// Of the first role only: what the sessions of all roles begin with (ALTER ROLE ALL).
+    #[serde(default)]
+    pub settings_of_all: Vec<RoleSetting>,
+    /// Of the first role only: what is configured by ALTER SYSTEM.
+    #[serde(default)]
+    pub settings_of_system: Vec<RoleSetting>,
+    /// COMMENT ON ROLE.
+    #[serde(default)]
+    pub comment: Option<String>,
 }
 
 fn yes() -> bool {
@@ -276,6 +285,9 @@ impl RoleDesc {
             member_of: Vec::new(),
             default_privileges: Vec::new(),
             settings: Vec::new(),
+            settings_of_all: Vec::new(),
+            settings_of_system: Vec::new(),
+            comment: None,
         }
     }
 

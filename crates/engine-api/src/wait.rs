@@ -27,7 +27,10 @@ impl<T> Step<T> {
 
 /// Something to await before a call is repeated. Completes when the call *may* succeed; spurious completion is allowed.
 #[derive(Clone, Debug)]
-pub struct Wait(Arc<WaitCell>);
+pub struct Wait {
+    cell: Arc<WaitCell>,
+    is_for_lock: bool,
+}
 
 /// The waking side of a [`Wait`]; shared between the waiter and whoever ends the wait.
 #[derive(Debug, Default)]
@@ -59,21 +62,31 @@ impl WaitCell {
 }
 
 impl Wait {
-    /// A wait that `cell` ends.
+    /// A wait for a lock, or for the end of a transaction, that `cell` ends.
     pub fn on(cell: &Arc<WaitCell>) -> Wait {
-        Wait(Arc::clone(cell))
+        Wait { cell: Arc::clone(cell), is_for_lock: true }
+    }
+
+    /// A wait for space in the log that `cell` ends.
+    pub fn for_space(cell: &Arc<WaitCell>) -> Wait {
+        Wait { cell: Arc::clone(cell), is_for_lock: false }
+    }
+
+    /// Whether it is for something that other transactions hold: `lock_timeout` is about these only.
+    pub fn is_for_lock(&self) -> bool {
+        self.is_for_lock
     }
 
     /// A wait that is already over: gives other tasks of the core a turn (the 1 ms yield of rule R9).
     pub fn yield_now() -> Wait {
         let cell = WaitCell::new();
         cell.wake();
-        Wait(cell)
+        Wait { cell, is_for_lock: false }
     }
 
     /// Whether awaiting this would return at once.
     pub fn is_over(&self) -> bool {
-        self.0.is_done()
+        self.cell.is_done()
     }
 }
 
@@ -81,11 +94,11 @@ impl Future for Wait {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.0.is_done() {
+        if self.cell.is_done() {
             return Poll::Ready(());
         }
-        *self.0.waker.lock().unwrap_or_else(|e| e.into_inner()) = Some(cx.waker().clone());
+        *self.cell.waker.lock().unwrap_or_else(|e| e.into_inner()) = Some(cx.waker().clone());
         // A wake between the check above and the store of the waker would be lost without this second look.
-        if self.0.is_done() { Poll::Ready(()) } else { Poll::Pending }
+        if self.cell.is_done() { Poll::Ready(()) } else { Poll::Pending }
     }
 }

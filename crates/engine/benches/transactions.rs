@@ -2,7 +2,10 @@
 //!
 //! `cargo bench -p engine --bench transactions [case] [transactions]` prints nanoseconds of processor time per transaction,
 //! the least of five rounds, for one thread and for two. Each thread works on rows of its own; commits are asynchronous,
-//! so that the log's disk is not measured, and the log's threads are not counted.
+//! so that the log's disk is not measured, and the log's threads are not counted. `points` (ten point reads and an update) and
+//! `ranges` (with four scans of twenty keys besides) run at REPEATABLE READ and, as `points:s`, at SERIALIZABLE.
+//! With a third argument the transactions run once, in one thread, without a clock: the difference of two such runs under
+//! `valgrind --tool=callgrind` by the difference of their transactions is the number of instructions of one.
 
 use std::path::Path;
 
@@ -54,6 +57,7 @@ fn table() -> TableDesc {
         view: None,
         persistence: Default::default(),
         on_commit: Default::default(),
+        triggers_off: false,
     }
 }
 
@@ -70,6 +74,9 @@ fn index() -> IndexDesc {
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
+        unready: false,
         comment: None,
     }
 }
@@ -111,7 +118,11 @@ fn open(directory: &Path) -> Shard {
 }
 
 fn begin(shard: &Shard) -> Box<dyn Txn> {
-    let mut txn = shard.begin(TxnOptions::default());
+    begin_at(shard, Isolation::ReadCommitted)
+}
+
+fn begin_at(shard: &Shard, isolation: Isolation) -> Box<dyn Txn> {
+    let mut txn = shard.begin(TxnOptions { isolation, ..TxnOptions::default() });
     txn.begin_command();
     txn
 }
@@ -138,9 +149,49 @@ impl Session<'_> {
         self.batch.row(0).row
     }
 
+    /// Reads twenty keys of a range.
+    fn scan(&mut self, txn: &mut dyn Txn, n: u64) {
+        let first = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (ROWS - 20);
+        let bound = |id| {
+            let mut bytes = Vec::new();
+            key(id, &mut bytes);
+            std::ops::Bound::Included(bytes)
+        };
+        let range = KeyRange { lower: bound(first), upper: bound(first + 19) };
+        let spec = ScanSpec { table: self.table.clone(), index: Some(BY_ID), range, reverse: false };
+        let mut scan = txn.open_scan(spec).expect("the table is open");
+        self.batch.clear();
+        while scan.next(txn, 128, &mut self.batch).expect("the table is open") {}
+    }
+
+    fn update(&mut self, txn: &mut dyn Txn, n: u64) {
+        let row = self.find(txn, n);
+        let mode = RowLockMode::NoKeyUpdate;
+        ready(|| txn.lock_row(&self.table, row, mode, WaitPolicy::Block, &mut self.batch));
+        self.tuple.clear();
+        self.tuple.extend_from_slice(self.batch.row(0).tuple);
+        // The last byte of the text: the key stays.
+        *self.tuple.last_mut().expect("a tuple has bytes") = b'a' + (n % 26) as u8;
+        ready(|| txn.update(&self.table, row, &self.tuple));
+    }
+
+    /// One transaction; at SERIALIZABLE it may be refused.
     fn run(&mut self, case: &str, n: u64) {
-        let mut txn = begin(self.shard);
+        let (case, isolation) = match (case, case.strip_suffix(":s")) {
+            (_, Some(case)) => (case, Isolation::Serializable),
+            ("points" | "ranges", None) => (case, Isolation::RepeatableRead),
+            _ => (case, Isolation::ReadCommitted),
+        };
+        let mut txn = begin_at(self.shard, isolation);
         match case {
+            "points" | "ranges" => {
+                self.lock(&mut *txn, TableLockMode::RowExclusive);
+                (1..=10).for_each(|other| _ = self.find(&mut *txn, n + other * 7919));
+                if case == "ranges" {
+                    (1..=4).for_each(|other| self.scan(&mut *txn, n + other * 104_729));
+                }
+                self.update(&mut *txn, n);
+            }
             "empty" => {}
             "lock" => self.lock(&mut *txn, TableLockMode::AccessShare),
             "read" => _ = self.find(&mut *txn, n),
@@ -150,14 +201,7 @@ impl Session<'_> {
             }
             "update" => {
                 self.lock(&mut *txn, TableLockMode::RowExclusive);
-                let row = self.find(&mut *txn, n);
-                let mode = RowLockMode::NoKeyUpdate;
-                ready(|| txn.lock_row(&self.table, row, mode, WaitPolicy::Block, &mut self.batch));
-                self.tuple.clear();
-                self.tuple.extend_from_slice(self.batch.row(0).tuple);
-                // The last byte of the text: the key stays.
-                *self.tuple.last_mut().expect("a tuple has bytes") = b'a' + (n % 26) as u8;
-                ready(|| txn.update(&self.table, row, &self.tuple));
+                self.update(&mut *txn, n);
             }
             "insert" => {
                 self.lock(&mut *txn, TableLockMode::RowExclusive);
@@ -166,7 +210,16 @@ impl Session<'_> {
             }
             other => panic!("no case {other}"),
         }
-        ready(|| txn.commit(Durability::Off));
+        loop {
+            match txn.commit(Durability::Off) {
+                Ok(Step::Wait(_)) => std::thread::yield_now(),
+                Ok(Step::Ready(_)) => return,
+                Err(error) => {
+                    assert_eq!(error.code(), base::SqlState::SERIALIZATION_FAILURE);
+                    return;
+                }
+            }
+        }
     }
 }
 
@@ -176,12 +229,15 @@ fn processor_nanos() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+fn session(shard: &Shard, thread: u64) -> Session<'_> {
+    let table = begin(shard).open_table(TABLE).expect("it was made");
+    Session { shard, table, key: Vec::new(), batch: RowBatch::new(), tuple: Vec::new(), thread }
+}
+
 /// Nanoseconds of processor time per transaction.
 fn round(shard: &Shard, case: &str, threads: u64, first: u64, transactions: u64) -> f64 {
     let work = |thread| {
-        let table = begin(shard).open_table(TABLE).expect("it was made");
-        let (key, batch, tuple) = (Vec::new(), RowBatch::new(), Vec::new());
-        let mut session = Session { shard, table, key, batch, tuple, thread };
+        let mut session = session(shard, thread);
         let start = processor_nanos();
         (first..first + transactions).for_each(|n| session.run(case, n));
         processor_nanos() - start
@@ -197,14 +253,18 @@ fn round(shard: &Shard, case: &str, threads: u64, first: u64, transactions: u64)
 fn main() {
     // Cargo adds `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let all = ["empty", "lock", "read", "lock+read", "update", "insert"];
+    let all = ["empty", "lock", "read", "lock+read", "update", "insert", "points", "points:s", "ranges", "ranges:s"];
     let cases: Vec<&str> = match arguments.first() {
         Some(case) => vec![case],
         None => all.to_vec(),
     };
     let transactions: u64 = arguments.get(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("transactions-{}", std::process::id()));
-    {
+    if arguments.len() > 2 {
+        let shard = open(&directory);
+        let mut session = session(&shard, 0);
+        cases.iter().for_each(|case| (0..transactions).for_each(|n| session.run(case, n)));
+    } else {
         let shard = open(&directory);
         println!("{:12}{:>12}{:>12}  ns per transaction", "", "1 thread", "2 threads");
         for case in cases {

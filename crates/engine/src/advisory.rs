@@ -49,6 +49,19 @@ pub(crate) fn of_session(shard: &Shard, session: u32) -> Result<Box<dyn Advisory
     Ok(Box::new(SessionLocks { shard: shard.clone(), core: Some(core), held: FxHashMap::default(), taken: Vec::new() }))
 }
 
+/// Gives a prepared transaction the advisory locks that its session holds for it.
+pub(crate) fn give(store: &mvcc::Store, core: &mvcc::Transaction, locks: &[(AdvisoryKey, bool)]) {
+    for (key, is_shared) in locks {
+        let mode = if *is_shared { AdvisoryMode::Shared } else { AdvisoryMode::Exclusive };
+        store.give_advisory(core, name(*key), mode);
+    }
+}
+
+/// Gives back what a prepared transaction was given.
+pub(crate) fn give_back(store: &mvcc::Store, core: &mut mvcc::Transaction, locks: &[(AdvisoryKey, bool)]) {
+    locks.iter().for_each(|(key, _)| store.reduce_advisory(core, name(*key), &[]));
+}
+
 fn name(key: AdvisoryKey) -> mvcc::AdvisoryKey {
     mvcc::AdvisoryKey { database: key.database, number: key.number, is_pair: key.is_pair }
 }
@@ -129,6 +142,19 @@ impl AdvisoryLocks for SessionLocks {
             }
             self.settle(key);
         }
+    }
+
+    fn of_transaction(&self) -> Result<Vec<(AdvisoryKey, bool)>> {
+        let both = |key: &AdvisoryKey| self.held.get(key).is_some_and(|held| held.session != [0, 0]);
+        if self.taken.iter().any(|(key, _)| both(key)) {
+            return Err(Error::unsupported(
+                "cannot PREPARE while holding both session-level and transaction-level locks on the same object",
+            ));
+        }
+        let mut locks: Vec<_> = self.taken.iter().map(|(key, at)| (*key, *at == 0)).collect();
+        locks.sort_unstable();
+        locks.dedup();
+        Ok(locks)
     }
 
     fn mark(&self) -> usize {

@@ -14,6 +14,7 @@ use mvcc::index::{KeyTooLong, OrderedIndex as _};
 use mvcc::{LaidOut, Newest, pin};
 use smallvec::SmallVec;
 
+use crate::beside::Filling;
 use crate::record;
 use crate::shape::Shape;
 use crate::shard::Inner;
@@ -28,8 +29,19 @@ const ROWS_PER_STEP: u64 = 4096;
 #[derive(Debug)]
 pub(crate) enum Made {
     Storage(Arc<TableStore>),
-    Index { store: Arc<TableStore>, index: Oid },
-    Shape { store: Arc<TableStore>, before: Arc<Shape> },
+    Index {
+        store: Arc<TableStore>,
+        index: Oid,
+    },
+    /// An index was taken away, or will be replaced by one that is built anew.
+    Gone {
+        store: Arc<TableStore>,
+        before: Arc<IndexStore>,
+    },
+    Shape {
+        store: Arc<TableStore>,
+        before: Arc<Shape>,
+    },
     Sequence(Oid),
 }
 
@@ -42,6 +54,7 @@ pub(crate) struct Definitions {
     /// The committed catalog that `own` was made from, and `own`.
     cached: Option<(Arc<Catalog>, Arc<Catalog>)>,
     build: Option<Build>,
+    pub filling: Option<Filling>,
 }
 
 /// An index build that goes on. Dropped before it is done, it takes the index out of the table's definition.
@@ -62,10 +75,10 @@ struct Build {
 }
 
 /// Keys of one row's versions.
-type Keys = SmallVec<[Vec<u8>; 2]>;
+pub(crate) type Keys = SmallVec<[Vec<u8>; 2]>;
 
 /// Why a row cannot be entered.
-enum CannotEnter {
+pub(crate) enum CannotEnter {
     Duplicate(LayoutId, Vec<u8>),
     TooLong(KeyTooLong),
     /// Its key cannot be computed.
@@ -80,19 +93,19 @@ impl Drop for Build {
     }
 }
 
-impl Build {
-    /// The distinct keys of versions of a row.
-    fn keys_of(&self, shape: &Shape, versions: &[LaidOut<'_>], keys: &mut Keys) {
-        keys.clear();
-        for (layout, tuple) in versions {
-            let mut key = Vec::new();
-            shape.key(&self.index, *layout, tuple, &mut key);
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
+/// The distinct keys of versions of a row.
+pub(crate) fn keys_of(index: &IndexStore, shape: &Shape, versions: &[LaidOut<'_>], keys: &mut Keys) {
+    keys.clear();
+    for (layout, tuple) in versions {
+        let mut key = Vec::new();
+        shape.key(index, *layout, tuple, &mut key);
+        if !keys.contains(&key) {
+            keys.push(key);
         }
     }
+}
 
+impl Build {
     /// Enters one row.
     fn row(&self, shape: &Shape, row: base::RowId, own: TxnId, keys: &mut Keys) -> Result<(), CannotEnter> {
         let (desc, rows) = (&self.index.desc, &self.store.rows);
@@ -108,13 +121,14 @@ impl Build {
             && let Newest::Live(version) = rows.newest(row, Some(own), &guard)
         {
             let mut key = Vec::new();
-            let has_null = shape.key(&self.index, version.layout, version.tuple, &mut key) || key.is_empty();
+            let has_null = shape.key(&self.index, version.layout, version.tuple, &mut key);
+            let has_null = (has_null && !desc.nulls_not_distinct) || key.is_empty();
             let taken = |entered| matches!(entered, Some(unique::Entered::Duplicate(_)));
             if !has_null && taken(unique::conflict(shape, rows, &self.index, &key, row, own, &mut Timestamp(0))) {
                 return Err(CannotEnter::Duplicate(version.layout, version.tuple.to_vec()));
             }
         }
-        self.keys_of(shape, &versions, keys);
+        keys_of(&self.index, shape, &versions, keys);
         if keys.len() > 1 {
             rows.mark_keys_diverged(row, &guard);
         }
@@ -124,7 +138,7 @@ impl Build {
         let left = rows.versions(row, &guard);
         if left.len() < versions.len() {
             let entered = std::mem::take(keys);
-            self.keys_of(shape, &left, keys);
+            keys_of(&self.index, shape, &left, keys);
             for key in entered.iter().filter(|key| !key.is_empty() && !keys.contains(key)) {
                 self.index.tree.remove(key, row);
             }
@@ -235,6 +249,7 @@ impl Definitions {
     /// Goes back to an earlier number of changes and of things made.
     pub fn undo_to(&mut self, inner: &Inner, changes: usize, made: usize) {
         self.build = None;
+        self.filling = None;
         self.cached = None;
         self.changes.truncate(changes);
         while self.made.len() > made {
@@ -244,6 +259,7 @@ impl Definitions {
                     inner.tables.write().remove(&store.id);
                 }
                 Made::Index { store, index } => store.remove_index(index),
+                Made::Gone { store, before } => store.add_index(before),
                 Made::Shape { store, before } => drop(store.upkeep.replace_shape(before)),
                 Made::Sequence(oid) => {
                     inner.new_sequences.lock().remove(&oid);
@@ -349,7 +365,7 @@ impl Transaction {
                 // New, truncated or rewritten: its indexes, if any, start empty and fill with the rows.
                 let catalog = self.own_catalog();
                 let compiler = inner.compiler.as_deref();
-                let indexes = catalog.indexes(table.oid);
+                let indexes = catalog.indexes(table.oid).filter(|desc| !desc.unready);
                 let indexes = indexes
                     .map(|desc| IndexStore::empty(&inner.store, compiler, &catalog, table, desc.clone()))
                     .collect::<Result<Vec<_>>>()?;
@@ -367,12 +383,28 @@ impl Transaction {
             .table(index.table)
             .ok_or_else(|| Error::internal(format!("index \"{}\" of no table", index.name)))?;
         let store = self.shard.0.storage(table)?;
-        if store.upkeep.current().indexes.iter().any(|i| i.desc.oid == index.oid) {
-            // Renamed, or made again with fresh storage: its entries are there.
+        let before = store.upkeep.current().indexes.iter().find(|i| i.desc.oid == index.oid).cloned();
+        if let Some(before) = before {
+            if before.desc.deferrable == index.deferrable && !index.unready {
+                // Renamed, or made again with fresh storage: its entries are there.
+                return Ok(Step::Ready(()));
+            }
+            if index.unready {
+                store.remove_index(index.oid);
+            }
+            self.definitions.made.push(Made::Gone { store: Arc::clone(&store), before });
+        }
+        if index.unready {
             return Ok(Step::Ready(()));
         }
         let inner = &self.shard.0;
         let built = IndexStore::empty(&inner.store, inner.compiler.as_deref(), &catalog, table, index.clone())?;
+        if index.invalid {
+            // From now on who writes enters his keys; what is there already, `fill` will.
+            store.add_index(Arc::clone(&built));
+            self.definitions.made.push(Made::Index { store, index: index.oid });
+            return Ok(Step::Ready(()));
+        }
         store.begin_index(&built);
         self.definitions.build =
             Some(Build { index: built, next: base::RowId(0), end: store.rows.end(), store, done: false });
@@ -390,7 +422,7 @@ impl Transaction {
         for row in build.next.0..step {
             build
                 .row(&shape, base::RowId(row), own, &mut keys)
-                .map_err(|why| self.cannot_build(&build, &shape, why))?;
+                .map_err(|why| self.cannot_build(&build.index, &shape, why))?;
         }
         build.next = base::RowId(step);
         if build.next < build.end {
@@ -403,17 +435,17 @@ impl Transaction {
         Ok(Step::Ready(()))
     }
 
-    fn cannot_build(&mut self, build: &Build, shape: &Shape, why: CannotEnter) -> Error {
-        let desc = &build.index.desc;
+    pub(crate) fn cannot_build(&mut self, index: &IndexStore, shape: &Shape, why: CannotEnter) -> Error {
+        let desc = &index.desc;
         let (layout, tuple) = match why {
-            CannotEnter::TooLong(key) => return unique::too_long(&build.index, key),
+            CannotEnter::TooLong(key) => return unique::too_long(index, key),
             CannotEnter::Refused(error) => return *error,
             CannotEnter::Duplicate(layout, tuple) => (layout, tuple),
         };
         let catalog = self.own_catalog();
         let Some(table) = catalog.table(desc.table) else { return Error::internal("the table went away") };
         Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{}\"", desc.name))
-            .detail(format!("Key {} is duplicated.", shape.key_text(table, &build.index, layout, &tuple)))
+            .detail(format!("Key {} is duplicated.", shape.key_text(table, index, layout, &tuple)))
             .schema(unique::schema_of(&catalog, table))
             .table(&table.name)
             .constraint(&desc.name)

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod advisory;
+mod beside;
 mod catalog;
 mod checkpoint;
 mod commit;

@@ -141,7 +141,7 @@ pub(crate) fn indexes(
         let Some(table) = catalog.table(store.id.table) else { continue };
         let shape = Arc::new(Shape::of(table));
         store.upkeep.replace_shape(Arc::clone(&shape));
-        for desc in catalog.indexes(table.oid) {
+        for desc in catalog.indexes(table.oid).filter(|desc| !desc.unready) {
             let index = IndexStore::empty(memory, compiler, catalog, table, desc.clone())
                 .map_err(|error| DriverError::Corrupt(error.to_string()))?;
             let end = store.rows.end().0;

@@ -160,6 +160,7 @@ pub(crate) fn prepare(txn: &mut Transaction, what: &PreparedTransaction) -> Resu
     let (core, reads) = txn.hand_over();
     if let Some(core) = core {
         inner.store.disown(&core);
+        advisory::give(&inner.store, &core, &what.advisory);
         registry.insert(what.name.clone(), Prepared { what, core, reads, id });
     }
     Ok(Step::Ready(CommitOutcome { gate, position: Some(end) }))
@@ -175,7 +176,7 @@ pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<Co
             format!("prepared transaction with identifier \"{name}\" does not exist"),
         ));
     };
-    let Prepared { what, core, reads, id } = prepared;
+    let Prepared { what, mut core, reads, id } = prepared;
     let mut txn = Transaction::new(shard.clone(), TxnOptions::default());
     let room = match commit::reserve(&txn) {
         Ok(Step::Ready(room)) => room,
@@ -184,6 +185,7 @@ pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<Co
             return other.map(|step| step.map(|_| CommitOutcome { gate: Lsn(0), position: None }));
         }
     };
+    advisory::give_back(&inner.store, &mut core, &what.advisory);
     txn.core = Some(core);
     let mut serial = reads.is_some().then(|| inner.serial.lock());
     let (end, ts) = if commits {
@@ -278,6 +280,7 @@ impl Restoring {
                 }
             }
         }
+        advisory::give(&inner.store, &core, &state.what.advisory);
         let written: Vec<_> = rows.iter().filter(|(key, _)| !inserted.contains(key)).collect();
         for ((storage, row), made) in written {
             let Some(table) = tables.get(storage) else { continue };

@@ -9,7 +9,7 @@ use mvcc::index::{self, Direction, EntryBatch, OrderedIndex as _};
 use mvcc::{Read, View, ViewToken, pin};
 use parking_lot::Mutex;
 
-use crate::reads::{Growing, ReadSet, Span};
+use crate::reads::{Growing, ReadSet, Scanned};
 use crate::shard::Shard;
 use crate::storage::{IndexStore, TableHandle, TableStore};
 use crate::txn::Transaction;
@@ -61,20 +61,28 @@ struct Reading {
 }
 
 impl Reading {
-    fn note(&mut self, store: &Arc<TableStore>, span: Span, view: &View, rows: &[RowId]) {
+    /// A scan of rows has come to `below`; `out` has what it found beyond the first so many.
+    fn note_rows(&mut self, store: &Arc<TableStore>, below: RowId, view: &View, out: &RowBatch, first: usize) {
         let mut reads = self.reads.lock();
-        self.growing = reads.grow(self.growing, store, span, view.read_ts);
+        self.growing = reads.grow_rows(self.growing, store, below, view.read_ts);
+        self.note_newer(&mut reads, store, view, out, first);
+    }
+
+    /// As [`Reading::note_rows`] for a scan of an index.
+    fn note_keys(&mut self, store: &Arc<TableStore>, scanned: Scanned<'_>, view: &View, out: &RowBatch, first: usize) {
+        let mut reads = self.reads.lock();
+        self.growing = reads.grow_keys(self.growing, store, scanned, view.read_ts);
+        self.note_newer(&mut reads, store, view, out, first);
+    }
+
+    fn note_newer(&self, reads: &mut ReadSet, store: &Arc<TableStore>, view: &View, out: &RowBatch, first: usize) {
         if self.is_newer {
             let guard = pin();
-            let committed = rows.iter().filter(|row| store.rows.last_commit(**row, &guard).is_some());
-            committed.for_each(|row| reads.add_row(store, *row, view.read_ts));
+            let rows = (first..out.len()).map(|at| out.row(at).row);
+            let committed = rows.filter(|row| store.rows.last_commit(*row, &guard).is_some());
+            committed.for_each(|row| reads.add_row(store, row, view.read_ts));
         }
     }
-}
-
-/// The rows that a batch has beyond the first so many.
-fn rows_from(out: &RowBatch, first: usize) -> Vec<RowId> {
-    (first..out.len()).map(|at| out.row(at).row).collect()
 }
 
 impl Drop for Seeing {
@@ -122,7 +130,7 @@ impl Scan for RowScan {
         note(&self.seeing, txn, newest);
         if let Some(reading) = &mut self.seeing.reading {
             let below = if self.next < self.end { self.next } else { RowId(u64::MAX) };
-            reading.note(&handle.store, Span::Rows { below }, &self.seeing.view, &rows_from(out, first));
+            reading.note_rows(&handle.store, below, &self.seeing.view, out, first);
         }
         Ok(self.next < self.end)
     }
@@ -166,8 +174,8 @@ impl Scan for IndexScan {
         let first = out.len();
         let Some((key, row)) = self.entries.last() else {
             if let Some(reading) = &mut self.seeing.reading {
-                let span = TableHandle::span_of(&self.index, &self.range, self.reverse, None);
-                reading.note(&handle.store, span, &self.seeing.view, &[]);
+                let scanned = Scanned { index: &self.index, range: &self.range, reverse: self.reverse, last: None };
+                reading.note_keys(&handle.store, scanned, &self.seeing.view, out, first);
             }
             return Ok(false);
         };
@@ -197,8 +205,8 @@ impl Scan for IndexScan {
         note(&self.seeing, txn, newest);
         if let Some(reading) = &mut self.seeing.reading {
             let last = self.last.as_ref().filter(|_| more).map(|(key, _)| key.as_slice());
-            let span = TableHandle::span_of(&self.index, &self.range, self.reverse, last);
-            reading.note(&handle.store, span, &self.seeing.view, &rows_from(out, first));
+            let scanned = Scanned { index: &self.index, range: &self.range, reverse: self.reverse, last };
+            reading.note_keys(&handle.store, scanned, &self.seeing.view, out, first);
         }
         Ok(more)
     }

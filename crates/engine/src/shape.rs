@@ -92,6 +92,14 @@ impl Shape {
         self.plain_key(&index.desc, layout, tuple, out)
     }
 
+    /// Whether a key column of a tuple in an index is NULL.
+    pub fn has_null_key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8]) -> bool {
+        if index.code.is_some() {
+            return self.key(index, layout, tuple, &mut Vec::new());
+        }
+        index.desc.keys.iter().any(|key| self.column(layout, tuple, key.column, |value, _| value.is_null()))
+    }
+
     /// [`Shape::key`] of a tuple that is to be written.
     ///
     /// # Errors

@@ -64,6 +64,11 @@ impl Upkeep {
         self.current.read().clone()
     }
 
+    /// Looks at the definition in force. REQUIRES that `with` is short.
+    pub fn with_current<R>(&self, with: impl FnOnce(&Definition) -> R) -> R {
+        with(&self.current.read())
+    }
+
     /// Replaces the definition by what `change` makes of it.
     fn change(&self, change: impl FnOnce(&mut Definition)) {
         let mut current = self.current.write();

@@ -63,6 +63,8 @@ pub(crate) struct Transaction {
     pub reads: Option<Arc<Mutex<ReadSet>>>,
     /// How far the look at `reads` before the commit has come.
     pub look: Look,
+    /// It is committed, and this part of it is not finished.
+    pub finishing: Option<Box<(mvcc::Transaction, Timestamp)>>,
     /// The record says that the transaction is prepared.
     pub is_sealed: bool,
     marks: Vec<Mark>,
@@ -70,6 +72,8 @@ pub(crate) struct Transaction {
     /// Keys before and after a change, while it is entered.
     keys: (Vec<u8>, Vec<u8>),
     rows: Rows,
+    /// What [`Txn::take_unproven`] takes.
+    unproven: Vec<(Oid, RowId)>,
 }
 
 /// A view that outlives its command.
@@ -99,6 +103,7 @@ impl Transaction {
             options,
             reads,
             look: Look::default(),
+            finishing: None,
             is_sealed: false,
             core: None,
             token: None,
@@ -113,6 +118,7 @@ impl Transaction {
             scratch: Vec::new(),
             keys: (Vec::new(), Vec::new()),
             rows: Rows::new(),
+            unproven: Vec::new(),
         }
     }
 
@@ -197,8 +203,15 @@ impl Transaction {
         }
     }
 
+    /// Gives up the wait that the last call returned.
+    pub fn cancel_waiting(&mut self) {
+        if let Some(core) = &mut self.core {
+            self.shard.0.store.cancel_wait(core);
+        }
+    }
+
     /// Waits for the transaction that has not decided about a row that has a key.
-    fn wait_for(&mut self, holder: TxnId, rows: &mvcc::Table, row: RowId) -> Result<Option<engine_api::Wait>> {
+    pub fn wait_for(&mut self, holder: TxnId, rows: &mvcc::Table, row: RowId) -> Result<Option<engine_api::Wait>> {
         let (wait, wake) = crate::locks::wakeup();
         let core = self.core.as_mut().expect("a writer has started");
         match self.shard.0.store.wait_for_txn(core, holder, rows, row, &wake) {
@@ -225,6 +238,8 @@ impl Transaction {
             self.cancel_wait();
             return Ok(Step::Wait(wait));
         }
+        // Around the look at the definition too: an index build waits for who goes by the one before (`beside`).
+        let _whole = pin();
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
         // A row that the arbiter finds is the answer, whatever else the new one would violate.
@@ -243,6 +258,7 @@ impl Transaction {
             let mut free = Timestamp(0);
             let mut blocked = None;
             let mut refused = None;
+            let unproven = self.unproven.len();
             for at in arbiter_first.into_iter().chain((0..handle.indexes.len()).filter(|at| Some(*at) != arbiter_first))
             {
                 let index = &handle.indexes[at];
@@ -256,11 +272,18 @@ impl Transaction {
                 };
                 match unique::enter(&self.shard.0.stripes, handle, index, key, has_null, row, own, &mut free) {
                     Entered::Done(_) => entered.push(at),
+                    Entered::Unproven(_) => {
+                        entered.push(at);
+                        self.unproven.push((index.desc.oid, row));
+                    }
                     other => {
                         blocked = Some((index, other));
                         break;
                     }
                 }
+            }
+            if blocked.is_some() || refused.is_some() {
+                self.unproven.truncate(unproven);
             }
             if let Some(error) = refused {
                 Transaction::remove_entries(handle, &entered, row, layout, tuple);
@@ -340,7 +363,39 @@ impl Transaction {
                 Ok(None)
             }
             Entered::TooLong(key) => Err(unique::too_long(index, key)),
-            Entered::Done(_) => Ok(None),
+            Entered::Done(_) | Entered::Unproven(_) => Ok(None),
+        }
+    }
+
+    /// See [`engine_api::Txn::prove_unique`]; waits as [`Transaction::insert_row`] does.
+    fn prove(&mut self, table: &TableRef, index: Oid, row: RowId) -> Result<Step<()>> {
+        let (_, handle) = self.open_to_write(table)?;
+        let handle = &*handle;
+        let Some(index) = handle.indexes.iter().find(|i| i.desc.oid == index) else { return Ok(Step::Ready(())) };
+        let Some(own) = self.core.as_ref().map(|core| core.id()) else { return Ok(Step::Ready(())) };
+        let (shape, rows) = (&handle.shape, &handle.store.rows);
+        let (layout, tuple) = {
+            let guard = pin();
+            match rows.newest(row, Some(own), &guard) {
+                Newest::Live(version) => (version.layout, version.tuple.to_vec()),
+                _ => return Ok(Step::Ready(())),
+            }
+        };
+        loop {
+            let key = &mut self.keys.1;
+            key.clear();
+            let has_null = shape.key(index, layout, &tuple, key);
+            if key.is_empty() || (has_null && !index.desc.nulls_not_distinct) {
+                return Ok(Step::Ready(()));
+            }
+            let mut free = Timestamp(0);
+            let Some(why) = unique::conflict(shape, rows, index, key, row, own, &mut free) else {
+                self.note(free);
+                return Ok(Step::Ready(()));
+            };
+            if let Some(wait) = self.clear_the_way(handle, index, why, row, layout, &tuple)? {
+                return Ok(Step::Wait(wait));
+            }
         }
     }
 
@@ -376,6 +431,7 @@ impl Transaction {
             self.cancel_wait();
             return Ok(Step::Wait(wait));
         }
+        let _whole = pin();
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
         let own = self.core.as_ref().expect("started above").id();
@@ -414,7 +470,8 @@ impl Transaction {
                 if !look_first && !has_code {
                     break;
                 }
-                if look_first && index.desc.unique && !has_null && !after.is_empty() {
+                let counts = !has_null || index.desc.nulls_not_distinct;
+                if look_first && index.desc.is_immediate() && counts && !after.is_empty() {
                     let conflict =
                         unique::conflict(&handle.shape, &handle.store.rows, index, after, row, own, &mut free);
                     blocked = conflict.map(|conflict| (index, conflict));
@@ -428,6 +485,7 @@ impl Transaction {
                 // The version comes before its entries: who finds an entry must find out that it is undecided.
                 handle.store.rows.update(core, row, self.command, layout, tuple, differs, &guard);
                 let mut entered = Entries::new();
+                let unproven = self.unproven.len();
                 let changing = if differs { &handle.indexes[..] } else { &[] };
                 for (at, index) in changing.iter().enumerate() {
                     before.clear();
@@ -441,6 +499,12 @@ impl Transaction {
                         // An entry of an older version of this row with the same key stays if this fails.
                         Entered::Done(true) => entered.push(at),
                         Entered::Done(false) => {}
+                        Entered::Unproven(added) => {
+                            if added {
+                                entered.push(at);
+                            }
+                            self.unproven.push((index.desc.oid, row));
+                        }
                         other => {
                             blocked = Some((index, other));
                             break;
@@ -448,6 +512,7 @@ impl Transaction {
                     }
                 }
                 if blocked.is_some() {
+                    self.unproven.truncate(unproven);
                     Transaction::remove_entries(handle, &entered, row, layout, tuple);
                     self.shard.0.store.undo_to(core, mark);
                 }
@@ -485,9 +550,9 @@ impl Transaction {
         first: usize,
     ) {
         let Some(reads) = &self.reads else { return };
-        let is_only = index.desc.unique && out.len() == first + 1 && {
+        let is_only = index.desc.is_immediate() && out.len() == first + 1 && {
             let row = out.row(first);
-            !handle.shape.key(index, row.layout, row.tuple, &mut Vec::new())
+            !handle.shape.has_null_key(index, row.layout, row.tuple)
         };
         let mut reads = reads.lock();
         if !is_only {
@@ -559,10 +624,14 @@ impl Transaction {
         {
             self.shard.0.log.forget(core.id());
         }
+        if let Some(finishing) = self.finishing.take() {
+            self.shard.0.store.finish_commit(finishing.0, finishing.1);
+        }
         self.reads = None;
         self.redo.clear();
         self.redo_ahead = 0;
         self.marks.clear();
+        self.unproven.clear();
         let inner = &self.shard.0;
         if let Some(core) = self.core.take() {
             // Rows and entries go by the definitions that they were made by; these go before the locks that guard them.
@@ -660,6 +729,12 @@ impl Txn for Transaction {
             None => store.begin_view(),
         };
         KeptView(Box::new(Kept { shard: self.shard.clone(), token: Some(token), command: self.command }))
+    }
+
+    fn adopt_view(&mut self, view: &KeptView) {
+        let Some(kept) = view.0.downcast_ref::<Kept>() else { return };
+        self.end_view();
+        self.token = kept.token.as_ref().map(|token| self.shard.0.store.share_view(token));
     }
 
     fn resume_command(&mut self, view: &KeptView) {
@@ -783,6 +858,18 @@ impl Txn for Transaction {
         self.update_row(table, row, tuple)
     }
 
+    fn take_unproven(&mut self, out: &mut Vec<(Oid, RowId)>) {
+        out.append(&mut self.unproven);
+    }
+
+    fn prove_unique(&mut self, table: &TableRef, index: Oid, row: RowId) -> Result<Step<()>> {
+        let result = self.prove(table, index, row);
+        if !matches!(result, Ok(Step::Wait(_))) {
+            self.cancel_wait();
+        }
+        result
+    }
+
     fn delete(&mut self, table: &TableRef, row: RowId) -> Result<()> {
         self.start_writing()?;
         let (_, handle) = self.open_to_write(table)?;
@@ -793,10 +880,12 @@ impl Txn for Transaction {
         Ok(())
     }
 
+    fn fill_index(&mut self, index: Oid) -> Result<Step<()>> {
+        self.fill(index)
+    }
+
     fn cancel_wait(&mut self) {
-        if let Some(core) = &mut self.core {
-            self.shard.0.store.cancel_wait(core);
-        }
+        self.cancel_waiting();
     }
 
     fn savepoint(&mut self) -> Savepoint {
@@ -818,6 +907,7 @@ impl Txn for Transaction {
         let Some(mark) = self.marks.get(at) else { return };
         let (redo, changes, made, core_mark) = (mark.redo, mark.changes, mark.made, mark.core);
         self.marks.truncate(at + 1);
+        self.unproven.clear();
         if let Some(core) = &mut self.core {
             let inner = &self.shard.0;
             inner.store.cancel_wait(core);
@@ -862,6 +952,22 @@ impl Txn for Transaction {
 
     fn commit(&mut self, durability: Durability) -> Result<Step<CommitOutcome>> {
         commit::commit(self, durability)
+    }
+
+    fn finish_some(&mut self) -> bool {
+        let store = &self.shard.0.store;
+        match self.finishing.take() {
+            None => true,
+            Some(mut finishing) => {
+                let is_done = store.finish_some(&mut finishing.0, finishing.1, commit::FINISH_AT_ONCE);
+                if is_done {
+                    store.finish_commit(finishing.0, finishing.1);
+                } else {
+                    self.finishing = Some(finishing);
+                }
+                is_done
+            }
+        }
     }
 
     fn prepare(&mut self, as_what: &PreparedTransaction) -> Result<Step<CommitOutcome>> {

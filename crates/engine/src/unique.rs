@@ -21,6 +21,11 @@ impl Stripes {
         Stripes((0..STRIPES).map(|_| Mutex::new(())).collect())
     }
 
+    /// The latch of a key, taken.
+    pub fn latch(&self, index: &IndexStore, key: &[u8]) -> parking_lot::MutexGuard<'_, ()> {
+        self.of(index, key).lock()
+    }
+
     fn of(&self, index: &IndexStore, key: &[u8]) -> &Mutex<()> {
         use std::hash::Hasher;
         let mut hasher = rustc_hash::FxHasher::default();
@@ -35,6 +40,8 @@ impl Stripes {
 pub enum Entered {
     /// Nothing: the entry is made; `false` if it was there already.
     Done(bool),
+    /// The entry is made, or was there; another row has the key or may get it, and the index is a deferrable one.
+    Unproven(bool),
     /// A live row has the key.
     Duplicate(RowId),
     /// A row that `holder` has not decided about has it, or had it.
@@ -148,11 +155,16 @@ pub fn enter(
         // The index does not have such rows.
         return Entered::Done(false);
     }
-    if !index.desc.unique || has_null {
+    if !index.desc.unique || (has_null && !index.desc.nulls_not_distinct) {
         return insert(index, key, row);
     }
-    let _stripe = stripes.of(index, key).lock();
+    let _latch = stripes.latch(index, key);
     match conflict(&handle.shape, &handle.store.rows, index, key, row, own, free) {
+        // Of two that enter a key, the second one finds the first, and looks again later.
+        Some(_) if index.desc.deferrable => match insert(index, key, row) {
+            Entered::Done(added) => Entered::Unproven(added),
+            other => other,
+        },
         Some(conflict) => conflict,
         None => insert(index, key, row),
     }

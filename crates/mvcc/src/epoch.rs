@@ -5,10 +5,36 @@
 //! Invariants: a guard is held for one operation and never across a suspension (rule R9), so reclamation keeps moving.
 //! Under `cfg(shuttle)` a double runs deferred work as soon as no guard is alive, the earliest moment that is legal.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 #[cfg(shuttle)]
 pub use self::double::{Guard, pin, reclaim};
 #[cfg(not(shuttle))]
 pub use self::real::{Guard, pin, reclaim};
+
+/// A period after which every operation that was running at its beginning is over.
+#[derive(Debug)]
+pub struct Grace(Arc<AtomicBool>);
+
+impl Grace {
+    /// Begins one. An operation counts if it holds a guard.
+    pub fn begin() -> Grace {
+        let over = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&over);
+        // SAFETY: the work owns all that it captures, which is sound to use from any thread, and frees nothing else.
+        unsafe { pin().defer_unchecked(move || told.store(true, Ordering::Release)) };
+        Grace(over)
+    }
+
+    /// Whether it is over; helps it along. Pairs (Acquire) with the end of the operations.
+    pub fn is_over(&self) -> bool {
+        self.0.load(Ordering::Acquire) || {
+            reclaim();
+            self.0.load(Ordering::Acquire)
+        }
+    }
+}
 
 #[cfg(not(shuttle))]
 mod real {

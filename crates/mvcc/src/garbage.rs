@@ -17,8 +17,8 @@ use smallvec::SmallVec;
 
 use crate::epoch::Guard;
 use crate::header::RowHeader;
-use crate::memory::Account;
-use crate::sync::Mutex;
+use crate::memory::{Account, Padded};
+use crate::sync::{AtomicUsize, Mutex, Ordering, stripe};
 use crate::table::Table;
 use crate::version::{Begin, VersionRef};
 use crate::views::ActiveViews;
@@ -148,43 +148,76 @@ struct Rows {
     len: usize,
 }
 
+const STRIPES: usize = 8;
+
+/// What threads of one stripe have queued.
+#[derive(Default)]
+struct Stripe {
+    rows: Mutex<Rows>,
+    /// As many as `rows` has, written under its latch: an empty stripe is passed over without taking that. A look that
+    /// comes too early only delays garbage.
+    len: AtomicUsize,
+}
+
+/// Rows with garbage, in stripes: a thread queues into its own and takes from its own first, so that cores that commit do
+/// not meet at one latch. The background collector empties all.
 #[derive(Default)]
 pub(crate) struct GarbageQueue {
-    rows: Mutex<Rows>,
+    stripes: [Padded<Stripe>; STRIPES],
 }
 
 impl GarbageQueue {
     pub fn add(&self, table: &Arc<Table>, row: RowId, why: Left) {
-        let mut rows = self.rows.lock();
+        let Stripe { rows, len } = &self.stripes[stripe() % STRIPES].0;
+        let mut rows = rows.lock();
         rows.len += 1;
         rows.put((Arc::downgrade(table), row), why);
+        len.store(rows.len, Ordering::Relaxed);
     }
 
     /// Rows waiting.
     pub fn len(&self) -> usize {
-        self.rows.lock().len
+        self.stripes.iter().map(|stripe| stripe.0.len.load(Ordering::Relaxed)).sum()
     }
 
     /// Moves what is no longer held back to the ready rows and takes at most `budget` of them.
     pub fn take(&self, bounds: &Bounds, budget: usize) -> Vec<GarbageRow> {
-        let mut rows = self.rows.lock();
-        let settled = Timestamp(bounds.durable.0.min(bounds.views.horizon.0));
-        let later = rows.until.split_off(&Timestamp(settled.0 + 1));
-        let until = std::mem::replace(&mut rows.until, later);
-        rows.ready.extend(until.into_values().flatten());
-        let ended: Vec<Timestamp> =
-            rows.held.keys().copied().filter(|ts| bounds.views.reads.binary_search(ts).is_err()).collect();
-        for ts in ended {
-            let list = rows.held.remove(&ts).unwrap_or_default();
-            rows.ready.extend(list);
+        let mut taken = Vec::new();
+        let own = stripe();
+        for at in 0..STRIPES {
+            let Stripe { rows, len } = &self.stripes[(own + at) % STRIPES].0;
+            if taken.len() == budget {
+                break;
+            }
+            if len.load(Ordering::Relaxed) > 0 {
+                let mut rows = rows.lock();
+                rows.take(bounds, budget - taken.len(), &mut taken);
+                len.store(rows.len, Ordering::Relaxed);
+            }
         }
-        let count = budget.min(rows.ready.len());
-        rows.len -= count;
-        rows.ready.drain(..count).collect()
+        taken
     }
 }
 
 impl Rows {
+    fn take(&mut self, bounds: &Bounds, budget: usize, taken: &mut Vec<GarbageRow>) {
+        let settled = Timestamp(bounds.durable.0.min(bounds.views.horizon.0));
+        if self.until.first_key_value().is_some_and(|(ts, _)| *ts <= settled) {
+            let later = self.until.split_off(&Timestamp(settled.0 + 1));
+            let until = std::mem::replace(&mut self.until, later);
+            self.ready.extend(until.into_values().flatten());
+        }
+        let ended: Vec<Timestamp> =
+            self.held.keys().copied().filter(|ts| bounds.views.reads.binary_search(ts).is_err()).collect();
+        for ts in ended {
+            let list = self.held.remove(&ts).unwrap_or_default();
+            self.ready.extend(list);
+        }
+        let count = budget.min(self.ready.len());
+        self.len -= count;
+        taken.extend(self.ready.drain(..count));
+    }
+
     fn put(&mut self, row: GarbageRow, why: Left) {
         match why {
             Left::HeldBy(ts) => self.held.entry(ts).or_default().push(row),

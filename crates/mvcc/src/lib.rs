@@ -38,7 +38,7 @@ mod version;
 mod views;
 mod visible;
 
-pub use epoch::{Guard, pin, reclaim};
+pub use epoch::{Grace, Guard, pin, reclaim};
 pub use garbage::{Collected, LaidOut, NoIndexes, RowGarbage};
 pub use locks::{AdvisoryKey, AdvisoryMode, LockEntry, LockModes, LockTarget};
 pub use locks::{LockResult, RowLockMode, TableLockMode, WaitEdge, WaitPolicy, WaitTarget, Wakeup};

@@ -134,9 +134,13 @@ impl Store {
     }
 
     /// Stamps the versions of a published transaction, prunes the rows it wrote, releases its locks and ends it.
-    pub fn finish_commit(&self, txn: Transaction, ts: Timestamp) {
+    pub fn finish_commit(&self, mut txn: Transaction, ts: Timestamp) {
         txn.check(&self.shared);
         base::invariant!(!txn.is_waiting(), "{:?} commits while a call of it waits", txn.id());
+        if txn.finished > 0 {
+            while !self.finish_some(&mut txn, ts, usize::MAX) {}
+            return self.end_id(&txn, Wakes::new());
+        }
         let guard = pin();
         for (table, row, _) in txn.writes() {
             table.stamp(txn.id(), row, ts, &guard);
@@ -148,6 +152,34 @@ impl Store {
             }
         }
         self.end(txn, &guard);
+    }
+
+    /// Does at most `count` more steps of [`Store::finish_commit`], which must follow with the same `ts`; whether all are
+    /// done. A caller that has others to serve ends a large transaction in parts: it is published, so others see it as
+    /// committed meanwhile, and whoever waits for one of its locks goes on when that is released.
+    pub fn finish_some(&self, txn: &mut Transaction, ts: Timestamp, count: usize) -> bool {
+        txn.check(&self.shared);
+        let (len, mut wakes) = (txn.log.len(), Wakes::new());
+        let until = txn.finished.saturating_add(count).min(3 * len);
+        let bounds = self.bounds();
+        let guard = pin();
+        for step in txn.finished..until {
+            // All are stamped before the first is pruned, and pruned before the first lock goes.
+            match (step / len, txn.log[step % len]) {
+                (0, Entry::Inserted { table, row } | Entry::Wrote { table, row }) => {
+                    txn.table_ref(table).stamp(txn.id(), row, ts, &guard);
+                }
+                (1, Entry::Wrote { table, row }) => {
+                    txn.table_ref(table).prune_written(txn, row, &bounds, &guard);
+                }
+                (2, entry) => self.release_entry(txn, entry, &mut wakes, &guard),
+                _ => {}
+            }
+        }
+        txn.finished = until;
+        drop(guard);
+        wake_all(wakes);
+        until == 3 * len
     }
 
     /// Undoes everything and ends the transaction. Gives up a wait first.
@@ -238,16 +270,25 @@ impl Store {
     fn end(&self, txn: Transaction, guard: &Guard) {
         let mut wakes = Wakes::new();
         for entry in &txn.log {
-            match *entry {
-                Entry::Inserted { table, row } | Entry::RowLock { table, row, before: 0 } => {
-                    txn.table_ref(table).reduce(txn.id(), row, 0, &mut wakes, guard);
-                }
-                Entry::TableLock { oid, before: 0 } => {
-                    self.reduce_table(txn.id(), oid, txn.table_lock(oid), 0, &mut wakes);
-                }
-                Entry::Wrote { .. } | Entry::RowLock { .. } | Entry::TableLock { .. } => {}
-            }
+            self.release_entry(&txn, *entry, &mut wakes, guard);
         }
+        self.end_id(&txn, wakes);
+    }
+
+    /// Releases the lock that an entry stands for, if it is the first of its lock.
+    #[inline]
+    fn release_entry(&self, txn: &Transaction, entry: Entry, wakes: &mut Wakes, guard: &Guard) {
+        match entry {
+            Entry::Inserted { table, row } | Entry::RowLock { table, row, before: 0 } => {
+                txn.table_ref(table).reduce(txn.id(), row, 0, wakes, guard);
+            }
+            Entry::TableLock { oid, before: 0 } => self.reduce_table(txn.id(), oid, txn.table_lock(oid), 0, wakes),
+            Entry::Wrote { .. } | Entry::RowLock { .. } | Entry::TableLock { .. } => {}
+        }
+    }
+
+    /// Gives the id back. REQUIRES that all locks are released.
+    fn end_id(&self, txn: &Transaction, mut wakes: Wakes) {
         if self.shared.txns.end(txn.id()) {
             self.shared.graph.ended(txn.id(), &mut wakes);
         }
@@ -371,6 +412,13 @@ impl Store {
                 LockResult::Granted { newly: before & mode.bit() == 0 }
             }
         }
+    }
+
+    /// Makes `txn` hold an advisory lock beside whoever holds it: the lock passes from a session to the transaction that it
+    /// has prepared. REQUIRES that the other gives it back, with nothing between.
+    pub fn give_advisory(&self, txn: &Transaction, key: AdvisoryKey, mode: AdvisoryMode) {
+        txn.check(&self.shared);
+        self.shared.locks.give_advisory(key, txn.id(), mode.bit());
     }
 
     /// Leaves `txn` with these modes of an advisory lock.

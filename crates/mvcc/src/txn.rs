@@ -59,6 +59,8 @@ pub struct Transaction {
     pub(crate) log: SmallVec<[Entry; 8]>,
     table_locks: SmallVec<[TableLock; 4]>,
     pub(crate) waiting: Option<Waiting>,
+    /// Steps done of its end, once it is published: see [`Store::finish_some`](crate::Store::finish_some).
+    pub(crate) finished: usize,
 }
 
 impl Transaction {
@@ -70,6 +72,7 @@ impl Transaction {
             log: SmallVec::new(),
             table_locks: SmallVec::new(),
             waiting: None,
+            finished: 0,
         }
     }
 
@@ -81,6 +84,11 @@ impl Transaction {
     /// A point to go back to with [`Store::undo_to`](crate::Store::undo_to).
     pub fn mark(&self) -> TxnMark {
         TxnMark(self.log.len())
+    }
+
+    /// How much it has written and locked: its end takes as long.
+    pub fn size(&self) -> usize {
+        self.log.len()
     }
 
     /// Where it was `count` entries ago, if it has as many.

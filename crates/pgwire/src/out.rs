@@ -17,6 +17,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
+use types::encoding::Conversion;
 use types::{DatumRef, OutputSettings};
 
 use crate::proto::{Column, Format, backend};
@@ -39,6 +40,8 @@ pub struct Out {
     /// While somebody waits in [`Out::flush`]: the queue length he waits for.
     flushing: Cell<Option<usize>>,
     copy: RefCell<CopyQueue>,
+    /// How texts become the client's; `None` for UTF-8.
+    conversion: Cell<Option<&'static Conversion>>,
 }
 
 /// What [`Out::next_copy`] brings.
@@ -168,6 +171,18 @@ impl Out {
         self.gate.get()
     }
 
+    // --- The client's encoding ------------------------------------------------------------------------------------
+
+    /// How texts of the client are converted; `None` for UTF-8. Rows and COPY data are the session's to convert.
+    pub fn conversion(&self) -> Option<&'static Conversion> {
+        self.conversion.get()
+    }
+
+    /// From now on the client speaks another encoding.
+    pub fn set_conversion(&self, conversion: Option<&'static Conversion>) {
+        self.conversion.set(conversion);
+    }
+
     // --- Rows and results -----------------------------------------------------------------------------------------
 
     /// Queues a DataRow of `columns` fields, which `fill` must write, all of them. On an error nothing is queued.
@@ -196,7 +211,16 @@ impl Out {
 
     /// RowDescription.
     pub fn row_description<'a>(&self, columns: impl ExactSizeIterator<Item = Column<'a>>) -> Result<()> {
-        self.append(|buf| backend::row_description(buf, columns))
+        match self.conversion.get() {
+            None => self.append(|buf| backend::row_description(buf, columns)),
+            Some(conversion) => {
+                let columns: Vec<Column<'_>> = columns.collect();
+                let names: Result<Vec<Vec<u8>>> = columns.iter().map(|c| conversion.encoded(c.name)).collect();
+                let names = names?;
+                let columns = columns.into_iter().zip(&names);
+                self.append(|buf| backend::row_description_named(buf, columns.map(|(c, name)| (name.as_slice(), c))))
+            }
+        }
     }
 
     /// ParameterDescription.
@@ -233,22 +257,50 @@ impl Out {
 
     /// NoticeResponse.
     pub fn notice(&self, notice: &Notice) {
-        self.append(|buf| backend::report(buf, b'N', notice));
+        self.append(|buf| {
+            let start = buf.len();
+            backend::report(buf, b'N', notice);
+            self.convert(buf, start, 0);
+        });
     }
 
     /// ErrorResponse. The connection loop calls this for every error a session returns.
     pub(crate) fn error(&self, error: &Error) {
-        self.append(|buf| backend::report(buf, b'E', error));
+        let refused = self.conversion.get().and_then(|conversion| backend::check_report(error, conversion).err());
+        self.append(|buf| {
+            let start = buf.len();
+            backend::report(buf, b'E', refused.as_ref().unwrap_or(error));
+            self.convert(buf, start, 0);
+        });
     }
 
     /// ParameterStatus: a setting that clients follow has this value now.
     pub fn parameter_status(&self, name: &str, value: &str) {
-        self.append(|buf| backend::parameter_status(buf, name, value));
+        self.append(|buf| {
+            let start = buf.len();
+            backend::parameter_status(buf, name, value);
+            self.convert(buf, start, 0);
+        });
     }
 
     /// NotificationResponse.
     pub fn notification(&self, pid: i32, channel: &str, payload: &str) {
-        self.append(|buf| backend::notification(buf, pid, channel, payload));
+        self.append(|buf| {
+            let start = buf.len();
+            backend::notification(buf, pid, channel, payload);
+            self.convert(buf, start, 4);
+        });
+    }
+
+    /// Converts the texts of the message at `start`, `skipped` bytes into its body, to the end; what the client's encoding
+    /// lacks becomes a question mark.
+    fn convert(&self, buf: &mut Vec<u8>, start: usize, skipped: usize) {
+        let Some(conversion) = self.conversion.get() else { return };
+        let texts = buf.split_off(start + 5 + skipped);
+        // Only texts of the server's own are here, with the zero bytes between them.
+        conversion.encode_lossy(&String::from_utf8_lossy(&texts), buf);
+        let length = (buf.len() - start - 1) as u32;
+        buf[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
     }
 
     /// A message of any type, for what has no method here.

@@ -52,6 +52,7 @@ impl pgwire::Backend for CoreBackend {
         for (name, value) in session.announced_settings() {
             out.parameter_status(name, &value);
         }
+        out.set_conversion(session.conversion());
         tracing::debug!(pid = key.pid, user = startup.user, database = startup.database, ?peer, "session started");
         Ok(ClientSession::new(session))
     }

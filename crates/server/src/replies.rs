@@ -8,7 +8,8 @@ use pgwire::{Column, CopyIn, Format, Formats, Out};
 use smallvec::SmallVec;
 use sql::exec::OutputRow;
 use sql::session::{Output, ResultColumn};
-use types::OutputSettings;
+use types::encoding::{Conversion, recode_binary, utf8};
+use types::{DatumRef, OutputSettings};
 
 /// The formats in which a portal's columns are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +88,42 @@ impl<'a> Replies<'a> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
+    /// A row for a client that does not speak UTF-8.
+    #[cold]
+    fn converted_row(
+        &mut self,
+        conversion: &Conversion,
+        row: OutputRow<'_>,
+        columns: &[ResultColumn],
+        settings: &OutputSettings,
+    ) {
+        let formats = self.formats;
+        let encode = |text: &[u8]| conversion.encoded(utf8(text)?);
+        let queued = self.out.data_row(columns.len(), |fields| {
+            let mut value = Vec::new();
+            for (i, (datum, column)) in row.iter().zip(columns).enumerate() {
+                value.clear();
+                let (datum, ty) = (datum.as_ref(), column.ty.oid);
+                match formats.get(i) {
+                    _ if matches!(datum, DatumRef::Null) => fields.null(),
+                    Format::Text => {
+                        types::write_text(datum, ty, settings, &mut value)?;
+                        fields.bytes(&encode(&value)?);
+                    }
+                    Format::Binary => {
+                        types::write_binary(datum, ty, &mut value)?;
+                        match recode_binary(ty, &value, &encode)? {
+                            Some(converted) => fields.bytes(&converted),
+                            None => fields.bytes(&value),
+                        }
+                    }
+                }
+            }
+            Ok(())
+        });
+        self.keep(queued);
+    }
+
     fn keep(&mut self, result: Result<()>) {
         if let Err(error) = result {
             self.failure.get_or_insert(error);
@@ -102,6 +139,10 @@ impl Output for Replies<'_> {
         }
     }
 
+    fn encoding(&mut self, conversion: Option<&'static Conversion>) {
+        self.out.set_conversion(conversion);
+    }
+
     fn binary(&mut self, on: bool) {
         if self.describes {
             self.formats = if on { &ResultFormats::BINARY } else { &ResultFormats::TEXT };
@@ -110,6 +151,9 @@ impl Output for Replies<'_> {
 
     #[inline]
     fn row(&mut self, row: OutputRow<'_>, columns: &[ResultColumn], settings: &OutputSettings) {
+        if let Some(conversion) = self.out.conversion() {
+            return self.converted_row(conversion, row, columns, settings);
+        }
         let formats = self.formats;
         let queued = self.out.data_row(columns.len(), |fields| {
             for (i, (value, column)) in row.iter().zip(columns).enumerate() {

@@ -219,8 +219,9 @@ async fn serve_until(
     let _watcher = Watcher::start(&*world.spawn, Refresher::new(Arc::clone(&shared)));
     let core_shard = shard.clone();
     let core_access = Arc::clone(access);
+    let reloaded = Arc::clone(&shared);
     let backend = move |_| CoreBackend::new(Arc::clone(&shared), Arc::clone(&core_access), core_shard.clone());
-    let reloads = reload_on_hangup(Arc::clone(access)).map_err(|e| format!("cannot receive signals: {e}"))?;
+    let reloads = reload_on_hangup(reloaded).map_err(|e| format!("cannot receive signals: {e}"))?;
     tokio::select! {
         served = server.run(Arc::clone(&registry), backend, shutdown) => {
             served.map_err(|e| format!("cannot serve: {e}"))
@@ -238,12 +239,12 @@ fn no_randomness(error: io::Error) -> String {
 }
 
 /// Reads the configuration's files again whenever SIGHUP comes.
-fn reload_on_hangup(access: Arc<Access>) -> io::Result<impl Future<Output = Infallible>> {
+fn reload_on_hangup(shared: Arc<Shared>) -> io::Result<impl Future<Output = Infallible>> {
     let mut hangup = signal(SignalKind::hangup())?;
     Ok(async move {
         loop {
             hangup.recv().await;
-            access.reload();
+            shared.reload();
         }
     })
 }

@@ -41,6 +41,8 @@ pub enum Statement {
     Update(Box<Update>),
     /// DELETE
     Delete(Box<Delete>),
+    /// MERGE
+    Merge(Box<Merge>),
 }
 
 /// A bound SELECT (or VALUES, or set operation).
@@ -82,6 +84,19 @@ pub struct Query {
     pub of_view: Option<Arc<TableDesc>>,
     /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
     pub current_of: Option<String>,
+    /// TABLESAMPLE: the query has no more than its one table and a select list, and gives some of the rows.
+    pub sample: Option<Box<Sample>>,
+}
+
+/// TABLESAMPLE.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// How many of a hundred rows come (real).
+    pub percent: Expr,
+    /// REPEATABLE (double precision)
+    pub seed: Option<Expr>,
+    /// Rows come in groups.
+    pub system: bool,
 }
 
 impl Query {
@@ -781,6 +796,65 @@ pub struct Delete {
     pub query: Query,
     /// RETURNING over the query's rels, rel 0 being the old row.
     pub returning: Vec<Target>,
+}
+
+/// A bound MERGE. `query` yields the rows of the source, each with the row of the table that it matches or without.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    /// The table.
+    pub table: Arc<TableInfo>,
+    /// The source joined with the table, which is rel 0; no targets.
+    pub query: Query,
+    /// ON
+    pub on: Expr,
+    /// What is done with a row: the first action whose condition holds.
+    pub actions: Vec<MergeAction>,
+    /// CHECK constraints over the *new* row as rel 0.
+    pub checks: Vec<(String, Expr)>,
+    /// Generated columns, computed when all others are: (attnum - 1, value over the *new* row as rel 0).
+    pub generated: Vec<(usize, Expr)>,
+}
+
+/// A WHEN clause of MERGE.
+#[derive(Clone, Debug)]
+pub struct MergeAction {
+    /// WHEN MATCHED
+    pub matched: bool,
+    /// AND …
+    pub condition: Option<Expr>,
+    /// What is done.
+    pub kind: MergeKind,
+}
+
+/// What MERGE does with a row.
+#[derive(Clone, Debug)]
+pub enum MergeKind {
+    /// UPDATE: (attnum - 1, value)
+    Update(Vec<(usize, Expr)>),
+    /// DELETE
+    Delete,
+    /// INSERT: (attnum - 1, value) for every column
+    Insert(Vec<(usize, Expr)>),
+    /// DO NOTHING
+    Nothing,
+}
+
+impl MergeKind {
+    /// The values that are assigned.
+    pub fn values(&self) -> &[(usize, Expr)] {
+        match self {
+            MergeKind::Update(values) | MergeKind::Insert(values) => values,
+            MergeKind::Delete | MergeKind::Nothing => &[],
+        }
+    }
+
+    /// The values that are assigned, to be changed.
+    pub fn values_mut(&mut self) -> &mut [(usize, Expr)] {
+        match self {
+            MergeKind::Update(values) | MergeKind::Insert(values) => values,
+            MergeKind::Delete | MergeKind::Nothing => &mut [],
+        }
+    }
 }
 
 impl Expr {

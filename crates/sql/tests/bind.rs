@@ -121,6 +121,7 @@ fn table(number: u32, schema: Oid, name: &str, columns: &[Column<'_>], constrain
         view: None,
         persistence: Default::default(),
         on_commit: Default::default(),
+        triggers_off: false,
     }
 }
 
@@ -156,6 +157,9 @@ fn index(number: u32, table: u32, name: &str, columns: &[i16], primary: bool) ->
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
+        unready: false,
         comment: None,
     }
 }

@@ -109,6 +109,41 @@ impl Connection {
         self.patiently()
     }
 
+    /// Like [`Connection::extended`] with one parameter in binary form.
+    pub fn with_binary(&mut self, sql: &str, parameter: &[u8]) -> Reply {
+        let mut messages = Vec::new();
+        let mut parse = Vec::new();
+        put_text(&mut parse, "");
+        put_text(&mut parse, sql);
+        parse.extend(0u16.to_be_bytes());
+        put_message(&mut messages, b'P', &parse);
+        let mut bind = b"\0\0\0\x01\0\x01\0\x01".to_vec();
+        bind.extend((parameter.len() as u32).to_be_bytes());
+        bind.extend(parameter);
+        bind.extend(0u16.to_be_bytes());
+        put_message(&mut messages, b'B', &bind);
+        put_message(&mut messages, b'E', b"\0\0\0\0\0");
+        put_message(&mut messages, b'S', b"");
+        self.write(&messages);
+        self.patiently()
+    }
+
+    /// Parses and describes many statements without running them, each with an answer of its own.
+    pub fn describe(&mut self, statements: &[String]) -> Vec<Reply> {
+        let mut messages = Vec::new();
+        for sql in statements {
+            let mut parse = Vec::new();
+            put_text(&mut parse, "");
+            put_text(&mut parse, sql);
+            parse.extend(0u16.to_be_bytes());
+            put_message(&mut messages, b'P', &parse);
+            put_message(&mut messages, b'D', b"S\0");
+            put_message(&mut messages, b'S', b"");
+        }
+        self.write(&messages);
+        statements.iter().map(|_| self.patiently()).collect()
+    }
+
     fn patiently(&mut self) -> Reply {
         if let Some(reply) = self.receive(PATIENCE) {
             return reply;

@@ -11,10 +11,14 @@
 
 pub mod changes;
 mod client;
+mod compare;
+pub mod expressions;
+pub mod formats;
 pub mod history;
 pub mod joins;
 mod nyala;
 mod oracle;
+pub mod overloads;
 mod process;
 pub mod query;
 mod random;
@@ -25,6 +29,7 @@ pub mod script;
 mod target;
 
 pub use client::Connection;
+pub use compare::Comparison;
 pub use nyala::Nyala;
 pub use oracle::Oracle;
 pub use random::Random;

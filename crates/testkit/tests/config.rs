@@ -48,3 +48,37 @@ fn the_stronger_word_counts() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && said.contains("--nonsense"), "{said}");
 }
+
+#[test]
+fn alter_system_counts_after_a_reload_and_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let port = Nyala::free_port();
+    let server = Nyala::start_with(&data, port, &["--http", "off"]);
+    let admin = |sql: &str| psql(port, "postgres", "postgres", sql);
+    let shown = "SELECT setting, source FROM pg_settings WHERE name = 'work_mem'";
+    assert_eq!(admin(shown), "4096|default");
+    admin("ALTER SYSTEM SET work_mem = '7MB'");
+    assert_eq!(admin(shown), "4096|default", "not before the configuration is read");
+    assert_eq!(admin("SELECT pg_reload_conf()"), "t");
+    assert_eq!(admin(shown), "7168|configuration file");
+    admin("ALTER ROLE ALL SET work_mem = '9MB'");
+    assert_eq!(admin(shown), "9216|global");
+    admin("ALTER ROLE ALL IN DATABASE postgres SET work_mem = '10MB'");
+    assert_eq!(admin(shown), "10240|database");
+    admin("ALTER ROLE postgres SET work_mem = '11MB'");
+    assert_eq!(admin(shown), "11264|user");
+    assert_eq!(admin(&format!("SET work_mem = '12MB'; {shown}")), "12288|session");
+    server.kill();
+    let server = Nyala::start_with(&data, port, &["--http", "off"]);
+    assert_eq!(admin(shown), "11264|user");
+    admin("ALTER ROLE postgres RESET ALL");
+    admin("ALTER DATABASE postgres RESET ALL");
+    admin("ALTER ROLE ALL RESET ALL");
+    assert_eq!(admin(shown), "7168|configuration file");
+    admin("ALTER SYSTEM RESET ALL");
+    assert_eq!(admin(shown), "7168|configuration file");
+    admin("SELECT pg_reload_conf()");
+    assert_eq!(admin(shown), "4096|default");
+    assert!(!server.is_gone());
+}

@@ -49,6 +49,49 @@ fn equal(got: &str, want: &str, what: &str) {
     panic!("{what}, line {at}:\n--- got\n{}\n--- want\n{}", around(&got), around(&want));
 }
 
+/// Dumps an archive and restores it into another database; what that one's dump says then.
+fn through_archive(from: &Target, into: &Target, dump_flags: &[&str], restore_flags: &[&str]) -> String {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("archive");
+    let file = file.to_str().expect("the path is UTF-8");
+    let output = Command::new("pg_dump").args(dump_flags).args(["-f", file]).args(place(from)).output();
+    let output = output.expect("pg_dump runs");
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && complained.is_empty(), "{} {dump_flags:?}: {complained}", from.name());
+    let output = Command::new("pg_restore").args(restore_flags).args(place(into)).arg(file).output();
+    let output = output.expect("pg_restore runs");
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && complained.is_empty(), "{} {restore_flags:?}: {complained}", into.name());
+    dump(into, &[])
+}
+
+#[test]
+fn archives_go_both_ways() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/clients/pg_dump/schema.sql");
+    let schema = std::fs::read_to_string(file).expect("the schema is there");
+    let (reference, subject) = (Target::reference(), Target::start());
+    for target in [&reference, &subject] {
+        assert_eq!(run_script(target, &schema), "", "the schema is made on {}", target.name());
+    }
+    let whole = dump(&reference, &[]);
+    for (dump_flags, restore_flags) in [
+        (&["-Fc"][..], &["--exit-on-error"][..]),
+        (&["-Fc", "-Z0"], &["-j", "2", "--exit-on-error"]),
+        (&["-Fd", "-j", "2"], &["-j", "2", "--exit-on-error"]),
+        (&["-Fd", "-j", "3"], &["--single-transaction"]),
+        (&["-Ft"], &["--exit-on-error"]),
+    ] {
+        for (from, into) in
+            [(&subject, Target::reference()), (&reference, Target::start()), (&subject, Target::start())]
+        {
+            let restored = through_archive(from, &into, dump_flags, restore_flags);
+            equal(&restored, &whole, &format!("{dump_flags:?} of {} into {}", from.name(), into.name()));
+            assert_eq!(into.panics(), Vec::<String>::new());
+        }
+    }
+    assert_eq!(subject.panics(), Vec::<String>::new());
+}
+
 #[test]
 fn dumps_go_both_ways() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/clients/pg_dump/schema.sql");

@@ -104,8 +104,18 @@ fn waits() {
 }
 
 #[test]
+fn merge() {
+    compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/merge.txt"), level));
+}
+
+#[test]
 fn definitions() {
     compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/definitions.txt"), level));
+}
+
+#[test]
+fn deferred() {
+    compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/deferred.txt"), level));
 }
 
 /// Each of the four row locks against each other: granted at once or not.

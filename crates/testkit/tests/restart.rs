@@ -6,12 +6,15 @@ use testkit::script::{Protocol, Script, run};
 use testkit::{Connection, Nyala, Reply, Target};
 
 /// Scripts that leave much behind.
-const SCRIPTS: [(&str, &str); 5] = [
+const SCRIPTS: [(&str, &str); 8] = [
     ("ddl", include_str!("../../../tests/slt/ddl.slt")),
     ("constraints", include_str!("../../../tests/slt/constraints.slt")),
     ("schemas_sequences_indexes", include_str!("../../../tests/slt/schemas_sequences_indexes.slt")),
     ("writes", include_str!("../../../tests/slt/writes.slt")),
     ("transactions", include_str!("../../../tests/slt/transactions.slt")),
+    ("deferred", include_str!("../../../tests/slt/deferred.slt")),
+    ("views", include_str!("../../../tests/slt/views.slt")),
+    ("made_types", include_str!("../../../tests/slt/made_types.slt")),
 ];
 
 /// What the catalog says, in an order of its own. OIDs and a sequence's position may change over a crash.

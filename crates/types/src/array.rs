@@ -502,18 +502,23 @@ pub(crate) fn parse_vector(ty: Oid, text: &str, cx: &InputContext<'_>) -> Result
 }
 
 /// Reads the binary form: dimensions, NULL flag, element type, (length, lower bound)…, (length, bytes)….
-pub(crate) fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
-    let mut input = Words(bytes);
+pub(crate) fn read_binary(ty: Oid, typmod: i32, input: &mut io::Input<'_>) -> Result<Datum> {
     let dimensions = input.word()?;
-    if !(0..=DIMENSIONS_MAX as i32).contains(&dimensions) {
-        return Err(bad_binary("invalid number of dimensions"));
+    if dimensions < 0 {
+        return Err(bad_binary(format!("invalid number of dimensions: {dimensions}")));
+    }
+    if dimensions > DIMENSIONS_MAX as i32 {
+        return Err(beyond_limits(format!(
+            "number of array dimensions ({dimensions}) exceeds the maximum allowed ({DIMENSIONS_MAX})"
+        )));
     }
     if !(0..=1).contains(&input.word()?) {
-        return Err(bad_binary("invalid array flags"));
+        return Err(bad_binary("invalid array flags".into()));
     }
     let element = Oid(input.word()? as u32);
     let expected = oid::element_of(ty).unwrap_or(element);
-    if element != expected {
+    // Other types' numbers are another server's perhaps, and say nothing.
+    if element != expected && element.0 < FIRST_UNSTABLE && expected.0 < FIRST_UNSTABLE {
         let name = |ty| oid::format_type(ty, -1);
         return Err(Error::new(
             SqlState::DATATYPE_MISMATCH,
@@ -524,49 +529,67 @@ pub(crate) fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
             ),
         ));
     }
+    let element = expected;
     let mut dims = Vec::new();
-    let mut total = if dimensions == 0 { 0usize } else { 1 };
     for _ in 0..dimensions {
-        let (len, lower) = (input.word()?, input.word()?);
-        let count = usize::try_from(len).map_err(|_| bad_binary("invalid array length"))?;
-        total = total.checked_mul(count).ok_or_else(|| bad_binary("array size exceeds the maximum allowed"))?;
-        dims.push((len, lower));
+        dims.push((input.word()?, input.word()?));
     }
-    // Every element takes four bytes at least, so a length that lies is caught before anything is allocated.
-    if total > bytes.len() / 4 {
-        return Err(bad_binary("insufficient data left in message"));
-    }
-    let mut values = Vec::with_capacity(total);
-    for _ in 0..total {
-        values.push(match usize::try_from(input.word()?) {
-            Err(_) => Datum::Null,
-            Ok(len) => io::read_binary(element, typmod, input.bytes(len)?)?,
-        });
+    let total = item_count(&dims)?;
+    let mut values = Vec::new();
+    for number in 1..=total {
+        let length = input.word()?;
+        if length < -1 || length > input.0.len() as i32 {
+            return Err(bad_binary("insufficient data left in message".into()));
+        }
+        if length == -1 {
+            values.push(Datum::Null);
+            continue;
+        }
+        let mut field = io::Input(input.bytes(length as usize)?);
+        values.push(io::take(element, typmod, &mut field)?);
+        if !field.0.is_empty() {
+            return Err(bad_binary(format!("improper binary format in array element {number}")));
+        }
     }
     if values.is_empty() {
         dims.clear();
     }
+    if let oid::INT2VECTOR | oid::OIDVECTOR = ty
+        && (!matches!(dims.as_slice(), [(_, 0)]) || values.iter().any(Datum::is_null))
+    {
+        let name = oid::format_type(ty, -1);
+        return Err(bad_binary(format!("invalid {name} data")));
+    }
     Ok(Datum::Array(Arc::new(Array { element, dims, values })))
 }
 
-fn bad_binary(what: &str) -> Error {
+/// Numbers of types from here on differ between servers.
+const FIRST_UNSTABLE: u32 = 10_000;
+
+/// Number of elements of all dimensions.
+fn item_count(dims: &[(i32, i32)]) -> Result<usize> {
+    const ITEMS_MAX: i64 = 134_217_727;
+    let mut total = i64::from(!dims.is_empty());
+    for &(length, _) in dims {
+        total *= i64::from(length);
+        if length < 0 || total > ITEMS_MAX {
+            return Err(beyond_limits(format!("array size exceeds the maximum allowed ({ITEMS_MAX})")));
+        }
+    }
+    for &(length, lower) in dims {
+        if lower.checked_add(length).is_none() {
+            return Err(beyond_limits(format!("array lower bound is too large: {lower}")));
+        }
+    }
+    Ok(total as usize)
+}
+
+fn bad_binary(what: String) -> Error {
     Error::new(SqlState::INVALID_BINARY_REPRESENTATION, what)
 }
 
-struct Words<'a>(&'a [u8]);
-
-impl<'a> Words<'a> {
-    fn bytes(&mut self, len: usize) -> Result<&'a [u8]> {
-        let split = self.0.split_at_checked(len);
-        let (head, tail) = split.ok_or_else(|| bad_binary("insufficient data left in message"))?;
-        self.0 = tail;
-        Ok(head)
-    }
-
-    fn word(&mut self) -> Result<i32> {
-        let b = self.bytes(4)?;
-        Ok(i32::from_be_bytes([b[0], b[1], b[2], b[3]]))
-    }
+fn beyond_limits(what: String) -> Error {
+    Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, what)
 }
 
 /// Appends the binary form.
@@ -574,8 +597,13 @@ pub(crate) fn write_binary(array: &Array, ty: Oid, out: &mut Vec<u8>) -> Result<
     let nulls = array.values.iter().any(Datum::is_null);
     // A value of a binary-compatible array type keeps its elements' type: the column's says what they are now.
     let element = crate::type_info(ty).map(|info| info.element).filter(|e| e.is_valid()).unwrap_or(array.element);
-    for word in [array.dims.len() as i32, nulls as i32, element.0 as i32] {
+    // A vector of the catalog has its dimension even when it is empty.
+    let empty_vector = array.dims.is_empty() && matches!(ty, oid::INT2VECTOR | oid::OIDVECTOR);
+    for word in [array.dims.len() as i32 + i32::from(empty_vector), nulls as i32, element.0 as i32] {
         out.extend_from_slice(&word.to_be_bytes());
+    }
+    if empty_vector {
+        out.extend_from_slice(&[0; 8]);
     }
     for (len, lower) in &array.dims {
         out.extend_from_slice(&len.to_be_bytes());

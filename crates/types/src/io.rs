@@ -4,8 +4,11 @@
 //! in [`crate::datetime`], arrays in the module `array`.
 //! Invariant: `parse_text(write_text(v)) = v` and `read_binary(write_binary(v)) = v` for every value of every type.
 
+mod binary;
 mod float;
 
+pub(crate) use binary::{Input, take};
+pub use binary::{LEFT_OVER, read_binary};
 pub use float::{parse_float4, parse_float8, write_float4, write_float8};
 
 use base::{Error, Oid, Result, SqlState};
@@ -13,7 +16,7 @@ use base::{Error, Oid, Result, SqlState};
 use crate::datetime as dt;
 use crate::jsonpath::JsonPath;
 use crate::numeric::Numeric;
-use crate::{ByteaOutput, Datum, DatumRef, InputContext, Interval, OutputSettings, array, json, oid, user};
+use crate::{ByteaOutput, Datum, DatumRef, InputContext, OutputSettings, array, json, oid, user};
 
 fn invalid_syntax(ty: &str, text: &str) -> Error {
     Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {ty}: \"{text}\""))
@@ -108,125 +111,10 @@ pub fn write_text(value: DatumRef<'_>, ty: Oid, settings: &OutputSettings, out: 
     Ok(())
 }
 
-/// Reads the binary wire form of a type.
-///
-/// # Errors
-/// 22P03 for bytes of the wrong length or content, 22021 for text that is not UTF-8.
-pub fn read_binary(ty: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
-    fn exactly<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
-        bytes.try_into().map_err(|_| {
-            Error::new(SqlState::INVALID_BINARY_REPRESENTATION, "incorrect binary data format in bind parameter")
-        })
-    }
-    let int4 = || exactly::<4>(bytes).map(i32::from_be_bytes);
-    let int8 = || exactly::<8>(bytes).map(i64::from_be_bytes);
-    Ok(match ty {
-        oid::BOOL => Datum::Bool(exactly::<1>(bytes)?[0] != 0),
-        oid::INT2 => Datum::Int2(i16::from_be_bytes(exactly(bytes)?)),
-        oid::INT4 => Datum::Int4(int4()?),
-        oid::INT8 => Datum::Int8(int8()?),
-        ty if oid::is_oid_like(ty) => Datum::Oid(int4()? as u32),
-        oid::FLOAT4 => Datum::Float4(f32::from_be_bytes(exactly(bytes)?)),
-        oid::FLOAT8 => Datum::Float8(f64::from_be_bytes(exactly(bytes)?)),
-        oid::NUMERIC => Datum::Numeric(Numeric::read_binary(bytes)?),
-        oid::BYTEA => Datum::Bytea(bytes.into()),
-        oid::UUID => Datum::Uuid(exactly(bytes)?),
-        oid::DATE => Datum::Date(in_range(int4()?, -2_451_545..2_145_031_949, i32::MIN, i32::MAX, "date")?),
-        oid::TIME => Datum::Time(time_of_day(int8()?)?),
-        oid::TIMESTAMP => Datum::Timestamp(instant(int8()?)?),
-        oid::TIMESTAMPTZ => Datum::TimestampTz(instant(int8()?)?),
-        oid::TIMETZ => {
-            let b = exactly::<12>(bytes)?;
-            let micros = time_of_day(i64::from_be_bytes(exactly(&b[..8])?))?;
-            let west = i32::from_be_bytes(exactly(&b[8..])?);
-            if west.abs_diff(0) >= 16 * 3600 {
-                let message = "time zone displacement out of range";
-                return Err(Error::new(SqlState::INVALID_TIME_ZONE_DISPLACEMENT_VALUE, message));
-            }
-            Datum::TimeTz(micros, west)
-        }
-        oid::INTERVAL => {
-            let b = exactly::<16>(bytes)?;
-            Datum::Interval(Interval {
-                micros: i64::from_be_bytes(exactly(&b[..8])?),
-                days: i32::from_be_bytes(exactly(&b[8..12])?),
-                months: i32::from_be_bytes(exactly(&b[12..])?),
-            })
-        }
-        oid::CHAR => char_text(exactly::<1>(bytes)?[0]),
-        ty if oid::element_of(ty).is_some() => array::read_binary(ty, typmod, bytes)?,
-        oid::RECORD => return Err(Error::unsupported("input of anonymous composite types is not implemented")),
-        oid::JSON => {
-            let text = utf8(bytes)?;
-            json::validate(text)?;
-            Datum::Text(text.into())
-        }
-        oid::JSONB => match bytes.split_first() {
-            Some((1, text)) => Datum::Text(json::normal_form(utf8(text)?)?.into()),
-            Some((version, _)) => {
-                return Err(Error::internal(format!("unsupported jsonb version number {version}")));
-            }
-            None => return Err(Error::new(SqlState::PROTOCOL_VIOLATION, "insufficient data left in message")),
-        },
-        oid::JSONPATH => match bytes.split_first() {
-            Some((1, text)) => Datum::Text(JsonPath::parse(utf8(text)?)?.to_string().into()),
-            Some((version, _)) => {
-                return Err(Error::internal(format!("unsupported jsonpath version number {version}")));
-            }
-            None => return Err(Error::new(SqlState::PROTOCOL_VIOLATION, "insufficient data left in message")),
-        },
-        ty if user::is_enum(ty) => user::parse_label(ty, utf8(bytes)?)?,
-        ty if user::is_domain(ty) => {
-            let (base, typmod) = user::base_type(ty, typmod);
-            read_binary(base, typmod, bytes)?
-        }
-        _ => Datum::Text(utf8(bytes)?.into()),
-    })
-}
-
 fn write_label(ty: Oid, order: f32, out: &mut Vec<u8>) -> Result<()> {
     let label = user::label(ty, order).ok_or_else(|| Error::internal("a value of an enum without a label"))?;
     out.extend_from_slice(label.as_bytes());
     Ok(())
-}
-
-/// A date or an instant from a client: within the calendar, or infinite.
-fn in_range<T: PartialOrd + Copy>(v: T, calendar: std::ops::Range<T>, before: T, after: T, ty: &str) -> Result<T> {
-    if calendar.contains(&v) || v == before || v == after {
-        return Ok(v);
-    }
-    Err(Error::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("{ty} out of range")))
-}
-
-fn instant(micros: i64) -> Result<i64> {
-    let calendar = -211_813_488_000_000_000..9_223_371_331_200_000_000;
-    in_range(micros, calendar, i64::MIN, i64::MAX, "timestamp")
-}
-
-fn time_of_day(micros: i64) -> Result<i64> {
-    // 24:00 is a time too.
-    in_range(micros, 0..86_400_000_001, 0, 0, "time")
-}
-
-/// Text from a client.
-fn utf8(bytes: &[u8]) -> Result<&str> {
-    let invalid = |sequence: &[u8]| {
-        let bytes: Vec<String> = sequence.iter().map(|b| format!("0x{b:02x}")).collect();
-        let message = format!("invalid byte sequence for encoding \"UTF8\": {}", bytes.join(" "));
-        Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message)
-    };
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        // As many bytes as the first one announces.
-        let rest = &bytes[e.valid_up_to()..];
-        let announced = match rest.first() {
-            Some(0xf0..=0xf7) => 4,
-            Some(0xe0..=0xef) => 3,
-            Some(0xc0..=0xdf) => 2,
-            _ => 1,
-        };
-        invalid(&rest[..announced.min(rest.len())])
-    })?;
-    if text.bytes().any(|b| b == 0) { Err(invalid(&[0])) } else { Ok(text) }
 }
 
 /// Appends the binary wire form of a value. Nothing is written for NULL.

@@ -12,6 +12,7 @@ mod array;
 pub mod cmp;
 pub mod datetime;
 mod datum;
+pub mod encoding;
 pub mod interval;
 pub mod io;
 pub mod json;
@@ -26,7 +27,7 @@ pub mod user;
 
 pub use cmp::{compare, compare_as, hash_as, hash_datum};
 pub use datum::{Array, ArrayRef, Datum, DatumRef, Interval};
-pub use io::{parse_text, read_binary, write_binary, write_text};
+pub use io::{LEFT_OVER, parse_text, read_binary, write_binary, write_text};
 pub use key::encode_key;
 pub use numeric::{Numeric, NumericRef, NumericSum};
 pub use oid::{TypeInfo, all_types, array_of, element_of, format_type, type_by_name, type_info};

@@ -53,8 +53,27 @@ CREATE UNIQUE INDEX order_note ON shop."Order" (note);
 CREATE INDEX customer_born ON shop.customer (born DESC, name);
 ALTER TABLE line ADD CONSTRAINT line_positive CHECK (price > 0 AND number IN (1, 2, 3));
 ALTER SEQUENCE untouched OWNED BY line.number;
+CREATE TABLE put_off (
+    id int PRIMARY KEY DEFERRABLE,
+    code text CONSTRAINT put_off_code UNIQUE NULLS NOT DISTINCT DEFERRABLE INITIALLY DEFERRED,
+    parent int REFERENCES same_name DEFERRABLE INITIALLY DEFERRED
+);
+CREATE UNIQUE INDEX put_off_pair ON put_off (code, parent) NULLS NOT DISTINCT;
+COMMENT ON INDEX put_off_pair IS 'a pair';
+COMMENT ON CONSTRAINT put_off_code ON put_off IS 'looked at later';
 COMMENT ON TABLE line IS 'it''s a line';
 COMMENT ON COLUMN line.price IS E'what it\ncosts \\ in all';
+
+CREATE TYPE shop.mood AS ENUM ('sad', 'so so', 'happy');
+CREATE DOMAIN shop.positive AS integer DEFAULT 1;
+CREATE DOMAIN "Odd Schema"."Short" AS varchar(5) NOT NULL;
+CREATE TABLE shop.diary (day date PRIMARY KEY, mood shop.mood DEFAULT 'so so', steps shop.positive, moods shop.mood[], short "Odd Schema"."Short");
+CREATE INDEX diary_happy ON shop.diary (day) WHERE mood = 'happy';
+CREATE INDEX diary_month ON shop.diary (date_part('month', day), lower(short::text)) INCLUDE (steps);
+CREATE UNIQUE INDEX customer_lower ON shop.customer (lower(name)) WHERE active;
+COMMENT ON INDEX shop.diary_happy IS 'good days';
+COMMENT ON SCHEMA shop IS 'what is sold';
+COMMENT ON CONSTRAINT line_positive ON line IS 'no gifts';
 
 CREATE VIEW cheap AS SELECT l.order_id, l.price, o.note FROM line l JOIN shop."Order" o ON o.id = l.order_id WHERE l.price < 100;
 CREATE VIEW shop.per_customer (who, orders) AS
@@ -66,6 +85,7 @@ CREATE INDEX kept_name ON kept (name);
 INSERT INTO shop.customer (name, balance, born, seen, tags, facts, photo, code, key) VALUES
     ('Ann', 10.50, '1990-02-28', '2024-01-01 12:00:00+00', '{a,"b c",NULL}', '{"a": [1, null]}', '\x00ff', 'ab', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'),
     (E'Bob\t\\ "x"', 0, NULL, '2024-01-01 12:00:00.5+00', DEFAULT, NULL, NULL, NULL, NULL);
+INSERT INTO shop.diary VALUES ('2024-01-01', 'happy', 100, '{sad,"so so",NULL}', 'a'), ('2024-01-02', DEFAULT, DEFAULT, NULL, '');
 INSERT INTO shop."Order" (customer_id, "placed at", note) VALUES (1, '2024-01-02', 'first'), (2, '2024-01-03 10:11:12.345', E'line\nbreak'), (2, 'infinity', NULL);
 INSERT INTO line VALUES (1000, 1, 9.99, 1.5, 0.1, '1 day 02:00', '10:00'), (1005, 2, 1e20, NULL, 'Infinity', NULL, NULL);
 INSERT INTO dropped VALUES (1, '2024-01-01', DEFAULT), (2, NULL, 9);
@@ -79,3 +99,10 @@ INSERT INTO many VALUES
     (NULL, NULL, NULL, 'NaN', 'NaN', '-Infinity', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'infinity', NULL, NULL, '-infinity', NULL, NULL, NULL, NULL, NULL,
      '[0:1]={5,6}', '{}', NULL);
 REFRESH MATERIALIZED VIEW kept;
+GRANT SELECT ON shop.customer TO PUBLIC;
+GRANT SELECT (id, "placed at"), UPDATE (note) ON shop."Order" TO PUBLIC;
+GRANT USAGE ON SCHEMA shop TO PUBLIC;
+GRANT USAGE ON SEQUENCE shop.numbers TO PUBLIC;
+GRANT INSERT, SELECT ON cheap TO PUBLIC;
+REVOKE ALL ON line FROM postgres;
+GRANT SELECT, INSERT ON line TO postgres;

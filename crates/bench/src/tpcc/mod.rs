@@ -94,6 +94,8 @@ pub enum Isolation {
     ReadCommitted,
     /// A transaction sees what was committed before it.
     RepeatableRead,
+    /// Transactions are as if they had run one after the other.
+    Serializable,
 }
 
 impl Isolation {
@@ -101,6 +103,7 @@ impl Isolation {
         match self {
             Isolation::ReadCommitted => "READ COMMITTED",
             Isolation::RepeatableRead => "REPEATABLE READ",
+            Isolation::Serializable => "SERIALIZABLE",
         }
     }
 }

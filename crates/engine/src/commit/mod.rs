@@ -4,7 +4,8 @@
 //! 1. [`mod@reserve`]: space in the log is set aside; a full disk refuses here (53100), and nothing has happened yet.
 //! 2. [`stamp`]: in the log's critical section the transaction takes its timestamp and position, is published, and its
 //!    definitions become the catalog's (E1). From here on others see it.
-//! 3. [`mod@publish`]: versions are stamped, row locks released, garbage handed over. Others go on before it is durable.
+//! 3. [`mod@publish`]: versions are stamped, row locks released, garbage handed over; of a large transaction in parts, when the
+//!    outcome is known already. Others go on before it is durable.
 //! 4. Durable: the log's flusher, in its own time. The answer carries the position that the reply waits for (rule R1).
 //!
 //! A transaction that wrote nothing does none of this.
@@ -19,7 +20,7 @@ use engine_api::{CommitOutcome, Durability, Step};
 
 use crate::txn::Transaction;
 
-pub(crate) use publish::publish;
+pub(crate) use publish::{FINISH_AT_ONCE, publish};
 pub(crate) use reserve::{reserve, send_ahead};
 pub(crate) use stamp::stamp_as;
 pub(crate) use validate::{Look, Serial, ahead, between_prepared, check_reads, guarded, writes};

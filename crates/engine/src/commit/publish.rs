@@ -12,15 +12,21 @@ use crate::txn::Transaction;
 const COLLECT_EVERY: u64 = 16;
 const COLLECT_ROWS: usize = 64;
 
-/// Finishes a transaction that was published at `ts`.
+/// Steps of the end of a transaction that are made in one part: less than a millisecond of work.
+pub(crate) const FINISH_AT_ONCE: usize = 2048;
+
+/// Finishes a transaction that was published at `ts`, a large one as far as it goes at once.
 pub(crate) fn publish(txn: &mut Transaction, ts: Timestamp) {
     // The own view first, or it would pin what this transaction replaced.
     txn.end_view();
     // Before the table locks go: who gets one next must find that what it has open was replaced.
     let unused = if txn.definitions.changes.is_empty() { Vec::new() } else { drop_unused(txn) };
     let inner = &txn.shard.0;
-    if let Some(core) = txn.core.take() {
-        inner.store.finish_commit(core, ts);
+    match txn.core.take() {
+        // Others of this core go on between its parts ([`engine_api::Txn::finish_some`]).
+        Some(core) if core.size() > FINISH_AT_ONCE => txn.finishing = Some(Box::new((core, ts))),
+        Some(core) => inner.store.finish_commit(core, ts),
+        None => {}
     }
     // A large table takes its time to free: nobody waits for that.
     drop(unused);

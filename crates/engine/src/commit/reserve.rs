@@ -14,7 +14,7 @@ fn ask(txn: &Transaction, bytes: usize) -> Result<Step<Reservation>> {
     let waking = Arc::clone(&cell);
     match txn.shard.0.log.reserve(bytes, move || Box::new(move || waking.wake())) {
         Reserve::Ready(room) => Ok(Step::Ready(room)),
-        Reserve::Later => Ok(Step::Wait(Wait::on(&cell))),
+        Reserve::Later => Ok(Step::Wait(Wait::for_space(&cell))),
         Reserve::Full => Err(super::disk_full()),
     }
 }
@@ -49,7 +49,7 @@ fn send_parts(txn: &Transaction, id: TxnId, sent: &mut usize) -> Result<Option<W
         let cell = WaitCell::new();
         let waking = Arc::clone(&cell);
         if !log.append_chunk(room, id, part, move || Box::new(move || waking.wake())) {
-            return Ok(Some(Wait::on(&cell)));
+            return Ok(Some(Wait::for_space(&cell)));
         }
         *sent += part.len();
     }

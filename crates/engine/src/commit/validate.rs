@@ -8,8 +8,8 @@
 //! it was, both are stamped: write skew.
 //! Transactions of other levels are found by the look if they were stamped before it; they promise nothing.
 //!
-//! A long look does not keep others out: it goes ahead in parts outside of the section, and counts if no SERIALIZABLE
-//! writer was stamped since it began. After two such efforts it is made inside.
+//! A look does not keep others out: it is made before the section, and counts if no SERIALIZABLE writer was stamped since it
+//! began; otherwise it is made once more, inside. A long one goes ahead in parts, and only after two efforts is it made inside.
 
 use std::sync::Arc;
 
@@ -104,12 +104,21 @@ pub(crate) fn guarded<R>(
     act: impl FnOnce(&mut Transaction, &mut Serial) -> R,
 ) -> Result<Step<R>> {
     let shard = txn.shard.clone();
-    let mut serial = shard.0.serial.lock();
-    let is_covered = txn.look.effort.as_ref().is_some_and(|effort| effort.is_done && effort.horizon >= serial.last);
-    if !is_covered {
+    if txn.look.effort.is_none() && txn.look.efforts < EFFORTS {
         let horizon = shard.0.store.horizon();
         let mut cursor = Cursor::default();
+        let is_done = look(txn, &mut cursor, PART)?;
+        txn.look.effort = Some(Effort { horizon, cursor, is_done });
+        if !is_done {
+            txn.look.efforts += 1;
+            return Ok(Step::Wait(Wait::yield_now()));
+        }
+    }
+    let mut serial = shard.0.serial.lock();
+    let is_covered = txn.look.effort.take().is_some_and(|effort| effort.is_done && effort.horizon >= serial.last);
+    if !is_covered {
         let budget = if txn.look.efforts < EFFORTS { PART } else { usize::MAX };
+        let (horizon, mut cursor) = (shard.0.store.horizon(), Cursor::default());
         if !look(txn, &mut cursor, budget)? {
             txn.look.efforts += 1;
             txn.look.effort = Some(Effort { horizon, cursor, is_done: false });

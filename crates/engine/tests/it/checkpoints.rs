@@ -185,6 +185,7 @@ fn what_is_open_at_the_view_counts_when_it_commits() {
             database: base::Oid(5),
             prepared_at: 1,
             txn: 0,
+            advisory: Vec::new(),
         };
         ready(txn.prepare(&what));
     };

@@ -23,6 +23,9 @@ fn by_balance(unique: bool) -> CatalogObject {
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
+        unready: false,
         comment: None,
     })
 }

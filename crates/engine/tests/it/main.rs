@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod indexes;
+mod large;
 mod memory;
 mod prepared;
 mod savepoints;

@@ -29,6 +29,7 @@ fn define_wide(shard: &Shard) {
         view: None,
         persistence: Default::default(),
         on_commit: Default::default(),
+        triggers_off: false,
     };
     let keys = vec![IndexKey { column: 1, descending: false, nulls_first: false }];
     let indexes = (0..4).map(|n| IndexDesc {
@@ -43,6 +44,9 @@ fn define_wide(shard: &Shard) {
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
+        unready: false,
         comment: None,
     });
     let mut txn = begin(shard, Isolation::ReadCommitted);

@@ -13,6 +13,7 @@ fn named(name: &str) -> PreparedTransaction {
         database: base::Oid(5),
         prepared_at: 1,
         txn: 0,
+        advisory: vec![(engine_api::AdvisoryKey { database: base::Oid(5), number: 7, is_pair: false }, false)],
     }
 }
 
@@ -69,6 +70,7 @@ fn what_is_prepared_survives_restarts_until_it_is_ended() {
         }
         let shard = open(&disk);
         finish(&shard, "one", commits);
+        assert!(takes_advisory(&shard));
         let expected = if commits { AFTER } else { BEFORE };
         assert_eq!((all(&shard), names(&shard)), (expected.to_vec(), Vec::new()));
         let mut txn = begin(&shard, Isolation::ReadCommitted);
@@ -80,6 +82,12 @@ fn what_is_prepared_survives_restarts_until_it_is_ended() {
         let expected: Vec<_> = expected.into_iter().chain([(20, 1)]).collect();
         assert_eq!((all(&shard), names(&shard)), (expected, Vec::new()));
     }
+}
+
+/// Whether nobody has the lock that prepared transactions have here.
+fn takes_advisory(shard: &engine::Shard) -> bool {
+    let key = named("").advisory[0].0;
+    matches!(shard.advisory_locks(77).unwrap().lock(key, true, true, WaitPolicy::Error), Ok(Step::Ready(true)))
 }
 
 /// Its rows are locked, its keys taken.
@@ -95,6 +103,7 @@ fn is_guarded(shard: &engine::Shard) {
     }
     waits(insert(&mut *txn, 9, 1));
     txn.rollback();
+    assert!(!takes_advisory(shard), "its advisory lock is held");
 }
 
 #[test]

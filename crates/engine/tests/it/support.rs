@@ -104,6 +104,7 @@ pub fn accounts() -> TableDesc {
         view: None,
         persistence: Default::default(),
         on_commit: Default::default(),
+        triggers_off: false,
     }
 }
 
@@ -120,6 +121,9 @@ pub fn define(shard: &Shard) {
         predicate: None,
         include: Vec::new(),
         deferrable: false,
+        nulls_not_distinct: false,
+        invalid: false,
+        unready: false,
         comment: None,
     };
     let mut txn = begin(shard, Isolation::ReadCommitted);

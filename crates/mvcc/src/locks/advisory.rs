@@ -52,6 +52,12 @@ impl LockTable {
         answer
     }
 
+    /// Makes `txn` a holder beside those there are, whatever they hold.
+    pub fn give_advisory(&self, key: AdvisoryKey, txn: TxnId, modes: Modes) {
+        let key = LockKey::Advisory(key);
+        self.shard(key).entry(key).or_insert_with(|| Queue::new(Kind::Table)).grant(txn, modes);
+    }
+
     /// Leaves `txn` with `modes` in a queue without guards.
     pub fn reduce_queue(&self, key: LockKey, txn: TxnId, modes: Modes, wakes: &mut Wakes) {
         self.change_queue(key, |queue| queue.reduce(txn, modes, wakes));

@@ -7,6 +7,8 @@ mod garbage;
 mod locks;
 #[cfg(shuttle)]
 mod schedules;
+#[cfg(shuttle)]
+mod serial;
 #[cfg(not(shuttle))]
 mod stress;
 #[cfg_attr(shuttle, allow(dead_code))]

@@ -35,27 +35,36 @@ impl Wakeup for Gate {
     }
 }
 
-struct Shard {
-    w: World,
+pub struct Shard {
+    pub w: World,
     log: Mutex<u64>,
 }
 
 impl Shard {
-    fn new() -> Arc<Shard> {
+    pub fn new() -> Arc<Shard> {
         Arc::new(Shard { w: World::new(), log: Mutex::new(100) })
     }
 
     fn commit(&self, txn: Transaction) {
+        let ts = self.stamp(&txn);
+        self.finish(txn, ts);
+    }
+
+    /// Timestamp and publication, one step.
+    pub fn stamp(&self, txn: &Transaction) -> Timestamp {
         let mut log = self.log.lock().unwrap();
         *log += 1;
         let ts = Timestamp(*log);
-        self.w.store.publish(&txn, ts);
-        drop(log);
+        self.w.store.publish(txn, ts);
+        ts
+    }
+
+    pub fn finish(&self, txn: Transaction, ts: Timestamp) {
         self.w.store.finish_commit(txn, ts);
         self.w.store.raise_durable(ts);
     }
 
-    fn lock(&self, txn: &mut Transaction, row: RowId, mode: RowLockMode) -> LockResult {
+    pub fn lock(&self, txn: &mut Transaction, row: RowId, mode: RowLockMode) -> LockResult {
         let gate = Gate::new();
         let wake: Arc<dyn Wakeup> = gate.clone();
         loop {
@@ -66,14 +75,14 @@ impl Shard {
         }
     }
 
-    fn add(&self, txn: &mut Transaction, row: RowId) {
+    pub fn add(&self, txn: &mut Transaction, row: RowId) {
         let guard = pin();
         let Newest::Live(now) = self.w.table.newest(row, Some(txn.id()), &guard) else { panic!("not live") };
         let next = [now.tuple[0] + 1];
         self.w.table.update(txn, row, CommandId(0), LAYOUT, &next, false, &guard);
     }
 
-    fn counter(&self) -> RowId {
+    pub fn counter(&self) -> RowId {
         let mut txn = self.w.begin();
         let row = self.w.table.insert(&mut txn, CommandId(0), LAYOUT, &[0], &pin());
         self.commit(txn);
@@ -94,7 +103,7 @@ impl Shard {
 
 /// Runs random schedules, which switch often, and ones with few switches (PCT), which let a task stand still for long:
 /// some races need the other side to finish a whole commit within two instructions.
-fn run(test: impl Fn() + Send + Sync + 'static) {
+pub fn run(test: impl Fn() + Send + Sync + 'static) {
     let test = Arc::new(test);
     let mut config = shuttle::Config::new();
     // A store is built on the stack before it is moved to the heap.

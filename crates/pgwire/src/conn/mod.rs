@@ -19,6 +19,7 @@ use std::time::Duration;
 use base::{Error, Result, Severity};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
+use types::encoding::Conversion;
 
 use self::link::{Ahead, Ended, Input, Io, Link};
 use crate::proto::{self, Frame, Frontend, Target, backend};
@@ -81,12 +82,14 @@ pub(crate) struct Parked<S, Se> {
     pub(crate) stream: S,
     ticket: Ticket,
     session: Se,
+    conversion: Option<&'static Conversion>,
 }
 
 impl<S, Se> Parked<S, Se> {
     /// The same connection over the same socket in another guise.
     pub(crate) fn with_stream<T>(self, change: impl FnOnce(S) -> io::Result<T>) -> io::Result<Parked<T, Se>> {
-        Ok(Parked { stream: change(self.stream)?, ticket: self.ticket, session: self.session })
+        let Parked { stream, ticket, session, conversion } = self;
+        Ok(Parked { stream: change(stream)?, ticket, session, conversion })
     }
 }
 
@@ -116,18 +119,23 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
     B: Backend,
 {
+    let out = Out::new();
     let (stream, ticket, arrived) = match arrival {
         Arrival::New { stream, newcomer } => (stream, newcomer.registry.register(), Err(newcomer)),
-        Arrival::Parked(Parked { stream, ticket, session }) => (stream, ticket, Ok(session)),
+        Arrival::Parked(Parked { stream, ticket, session, conversion }) => {
+            out.set_conversion(conversion);
+            (stream, ticket, Ok(session))
+        }
     };
     let io = Io::new(stream);
-    let session = attend(&io, &ticket, arrived, backend, options, leave).await?;
-    Some(Parked { stream: io.into_inner(), ticket, session })
+    let session = attend(&io, &out, &ticket, arrived, backend, options, leave).await?;
+    Some(Parked { stream: io.into_inner(), ticket, session, conversion: out.conversion() })
 }
 
 /// Serves the connection behind `io`; answers the session if the connection leaves.
 async fn attend<S, B>(
     io: &Io<S>,
+    out: &Out,
     ticket: &Ticket,
     arrived: Result<B::Session, Newcomer<'_>>,
     backend: &B,
@@ -138,16 +146,15 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
     B: Backend,
 {
-    let out = Out::new();
     poll_fn(|cx| {
         ticket.control.listen(cx.waker());
         Poll::Ready(())
     })
     .await;
-    let writer = pin!(link::write_loop(io, &out, backend.horizon()));
+    let writer = pin!(link::write_loop(io, out, backend.horizon()));
     let control = &*ticket.control;
     let ahead = Ahead::default();
-    let mut link = Link { io, out: &out, control, writer, options, ahead, shrink: None };
+    let mut link = Link { io, out, control, writer, options, ahead, shrink: None };
     let mut input = Input::default();
     // The session is dropped inside: what it holds is not held for a client that reads slowly.
     let ended = match arrived {
@@ -274,8 +281,17 @@ where
     if matches!(frame.tag, b'd' | b'c' | b'f') {
         return Ok(());
     }
-    *skip_to_sync &= frame.tag != b'S';
-    let result = match proto::parse(frame) {
+    let tag = frame.tag;
+    *skip_to_sync &= tag != b'S';
+    let mut recoded = Vec::new();
+    let frame = match out.conversion() {
+        None => Ok(frame),
+        Some(conversion) => proto::recode(frame, conversion).map(|body| {
+            recoded = body;
+            Frame { tag, body: &recoded }
+        }),
+    };
+    let result = match frame.and_then(proto::parse) {
         Ok(Frontend::FunctionCall) => {
             Err(Error::unsupported("function calls by the fast-path interface are not supported"))
         }
@@ -309,14 +325,14 @@ where
                 // Flush asks for what the end of the batch does anyway.
                 _ => return Ok(()),
             };
-            return conclude(link, frame.tag, result, session, skip_to_sync);
+            return conclude(link, tag, result, session, skip_to_sync);
         }
         Err(error) => Err(error),
     };
     if let Err(error) = &result {
         link.drive(pin!(session.fail(error)), rest).await?;
     }
-    conclude(link, frame.tag, result, session, skip_to_sync)
+    conclude(link, tag, result, session, skip_to_sync)
 }
 
 /// Queues the answer of a message that succeeded.

@@ -1,6 +1,7 @@
 //! Messages of the server, appended to a buffer.
 
 use base::{Error, Oid, Result, SqlState};
+use types::encoding::Conversion;
 
 use super::Format;
 
@@ -141,10 +142,19 @@ pub fn command_complete_rows(buf: &mut Vec<u8>, verb: &str, rows: u64) {
 
 /// RowDescription.
 pub fn row_description<'a>(buf: &mut Vec<u8>, columns: impl ExactSizeIterator<Item = Column<'a>>) -> Result<()> {
+    row_description_named(buf, columns.map(|column| (column.name.as_bytes(), column)))
+}
+
+/// RowDescription with names in the client's encoding, which stand in for those of the columns.
+pub fn row_description_named<'a>(
+    buf: &mut Vec<u8>,
+    columns: impl ExactSizeIterator<Item = (&'a [u8], Column<'a>)>,
+) -> Result<()> {
     message(buf, b'T', |buf| {
         buf.extend_from_slice(&(columns.len() as u16).to_be_bytes());
-        for column in columns {
-            cstr(buf, column.name);
+        for (name, column) in columns {
+            buf.extend_from_slice(name.split(|b| *b == 0).next().unwrap_or_default());
+            buf.push(0);
             buf.extend_from_slice(&column.table.0.to_be_bytes());
             buf.extend_from_slice(&column.attribute.to_be_bytes());
             buf.extend_from_slice(&column.type_oid.0.to_be_bytes());
@@ -216,6 +226,14 @@ pub fn report(buf: &mut Vec<u8>, tag: u8, error: &Error) {
         }
         buf.push(0);
     });
+}
+
+/// Whether the client's encoding has all that an error says.
+pub fn check_report(error: &Error, conversion: &Conversion) -> Result<()> {
+    let fields = error.fields();
+    let texts = [&fields.detail, &fields.hint, &fields.context, &fields.table, &fields.column, &fields.constraint];
+    let mut texts = texts.into_iter().flatten().map(|text| &**text).chain([&*fields.message]);
+    texts.try_for_each(|text| if text.is_ascii() { Ok(()) } else { conversion.encoded(text).map(drop) })
 }
 
 #[cfg(test)]

@@ -6,16 +6,17 @@
 pub mod backend;
 mod body;
 mod frontend;
+mod recode;
 mod startup;
-mod utf8;
 
 pub use backend::Column;
 pub use body::Body;
 pub(crate) use frontend::frame_within;
 pub use frontend::{Bind, Format, Formats, Frame, Frontend, ParamTypes, Parse, Target, Values, frame, parse};
+pub(crate) use recode::recode;
 pub(crate) use startup::repeated_request;
 pub use startup::{Initial, MAX_STARTUP_LEN, Startup, initial};
-pub use utf8::text;
+pub use types::encoding::utf8 as text;
 
 use base::{Error, SqlState};
 

@@ -274,6 +274,10 @@ impl Binder<'_, '_> {
                         let text = text.clone();
                         return self.literal(&text, Ty::of(to), at);
                     }
+                    if let Some(entry) = functions::cast(oid::TEXT, to).filter(|_| from != oid::TEXT) {
+                        let text = fold::cast(self.cx, expr, Ty::of(oid::TEXT), CastKind::InOut, explicit, at);
+                        return self.cast_call(text, entry, explicit, at);
+                    }
                     let message =
                         format!("a cast to {} of a value that is not constant is not supported", format_type(to, -1));
                     return Err(self.unsupported(message, at));

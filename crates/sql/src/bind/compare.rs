@@ -4,6 +4,7 @@ use base::{Result, SqlState};
 use rupg_sql::nodes::{A_Expr, A_Expr_Kind as Kind, Node};
 use types::{Datum, array_of, element_of, format_type, oid};
 
+use super::coerce::can_coerce;
 use super::expr::{and, or};
 use super::{Binder, Located};
 use crate::functions::CastContext;
@@ -96,7 +97,9 @@ impl<'a> Binder<'a, '_> {
         if plain.len() > 1 {
             let mut types = vec![(left.expr.ty().oid, left.at)];
             types.extend(plain.iter().map(|v| (v.expr.ty().oid, v.at)));
+            let all_fit = |t: &base::Oid| types.iter().all(|&(ty, _)| can_coerce(ty, *t, CastContext::Implicit));
             let common = self.common_type(&types, None)?.filter(|&t| t != oid::RECORD && array_of(t).is_some());
+            let common = common.filter(all_fit);
             if let Some(common) = common {
                 let mut values = Vec::with_capacity(plain.len());
                 for value in std::mem::take(&mut plain) {

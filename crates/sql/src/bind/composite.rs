@@ -1,98 +1,21 @@
-//! Rows as values: set-returning functions of several columns in a select list, and the fields of what they return.
+//! Rows as values: their fields.
 
-use base::Result;
-use rupg_sql::nodes::{FuncCall, Node};
-use types::{Datum, oid};
+use base::{Result, SqlState};
+use rupg_sql::nodes::{Node, TypeCast};
+use types::{Datum, format_type, oid};
 
-use super::func::Callee;
+use super::equal::same;
+use super::node::strings;
+
 use super::scope::Found;
 use super::{Binder, Located};
-use crate::functions;
-use crate::ir::{Column, Expr, Query, Rel, RelColumn, RelKind, SetCall, Ty};
+use crate::functions::{self, CastContext};
+use crate::ir::{Column, Expr, Query, Rel, RelColumn, RelKind, SubqueryKind, Ty};
 
 /// The internal function that takes a field out of a record.
 pub(super) const FIELD: &str = "record field";
 
-/// A call, and the one field that is taken of what it returns.
-fn call_and_field(node: &Node) -> Option<(&FuncCall, Option<&str>)> {
-    match node {
-        Node::FuncCall(call) => Some((call, None)),
-        Node::A_Indirection(indirection) => match (indirection.arg.as_ref(), indirection.indirection.as_slice()) {
-            (Some(Node::FuncCall(call)), [Some(Node::String(field))]) => Some((call, Some(field))),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 impl<'a> Binder<'a, '_> {
-    /// A call of a set-returning function of several columns in the select list, or a field of one, as
-    /// [`Binder::function_in_targets`] has it.
-    pub(super) fn wide_function_in_targets(
-        &mut self,
-        node: &'a Node,
-        name: &str,
-        known: Option<usize>,
-    ) -> Result<Option<(Expr, usize)>> {
-        let Some((call, field)) = call_and_field(node) else { return Ok(None) };
-        let function_name = self.function_name(call)?;
-        if call.over.is_some() || functions::set_functions_named(function_name).iter().all(|f| f.columns.len() < 2) {
-            return Ok(None);
-        }
-        let args = self.exprs(&call.args)?;
-        let Some(found) = self.find_callee(call, &args)? else { return Ok(None) };
-        let Callee::Set(function) = found.callee else { return Ok(None) };
-        if let Some(inner) = args.iter().find(|a| self.has_set_call(&a.expr)) {
-            let message = "set-returning functions of set-returning functions are supported only in FROM";
-            return Err(self.unsupported(message, inner.at));
-        }
-        let (args, outputs) = self.set_arguments(found, function, args)?;
-        if outputs.len() < 2 {
-            return Ok(None);
-        }
-        let columns: Vec<RelColumn> = function
-            .columns
-            .iter()
-            .zip(outputs)
-            .map(|((name, _), ty)| RelColumn { name: name.to_string(), ty: Ty::of(ty) })
-            .collect();
-        let picked = match field {
-            None => None,
-            Some(field) => match columns.iter().position(|c| c.name == field) {
-                Some(at) => Some(at),
-                None => {
-                    let message = format!("could not identify column \"{field}\" in record data type");
-                    return Err(self.error(base::SqlState::UNDEFINED_COLUMN, message, call.location));
-                }
-            },
-        };
-        let width = columns.len();
-        let call = SetCall { function, args };
-        let rel = match known {
-            Some(rel) => {
-                let entry = &mut self.scope().rels[rel];
-                entry.columns.extend(columns);
-                if let RelKind::Function { calls, .. } = &mut entry.kind {
-                    calls.push(call);
-                }
-                rel
-            }
-            None => {
-                let kind = RelKind::Function { calls: vec![call], ordinality: false };
-                self.add_rel(Rel { alias: name.to_string(), kind, columns }, None)
-            }
-        };
-        let entry = &self.scope().rels[rel];
-        let first = entry.columns.len() - width;
-        let column =
-            |i: usize| Expr::Column(Column { level: 0, rel, column: first + i, ty: entry.columns[first + i].ty });
-        let expr = match picked {
-            Some(at) => column(at),
-            None => Expr::Row((0..width).map(column).collect(), Ty::of(oid::RECORD)),
-        };
-        Ok(Some((expr, rel)))
-    }
-
     /// `tableoid` of a relation of the catalog: of the one that was found, or of the only one around.
     pub(super) fn system_tableoid(&self, found: Option<&Found>, column: &str) -> Option<Expr> {
         if column != "tableoid" {
@@ -114,32 +37,149 @@ impl<'a> Binder<'a, '_> {
         Some(Expr::Column(Column { level, rel, column, ty: Ty::of(oid::OID) }))
     }
 
-    /// A field of a record whose columns are known from where it was made, below this query.
-    pub(super) fn record_field(&mut self, value: &Located, field: &str) -> Option<Expr> {
-        let Expr::Column(Column { level, rel, column, .. }) = &value.expr else { return None };
-        let index = self.scopes.len().checked_sub(1 + level)?;
-        let RelKind::Subquery { query, .. } = &self.scopes[index].rels.get(*rel)?.kind else { return None };
-        let (number, ty) = field_of(query, *column, field)?;
-        let function = functions::functions_named(FIELD).first().copied()?;
-        let number = Expr::Const(Datum::Int4(number as i32), Ty::of(oid::INT4));
-        Some(Expr::Call { function, args: vec![value.expr.clone(), number], ty, location: value.at })
+    /// A field of a record.
+    pub(super) fn record_field(&self, value: &Expr, field: &str) -> Option<Expr> {
+        let fields = self.record_fields(value)?;
+        fields.into_iter().find(|(name, _)| name == field).map(|(_, value)| value)
+    }
+
+    /// The fields of a record whose names are known from where it was made: here, or in a query below this one.
+    pub(super) fn record_fields(&self, value: &Expr) -> Option<Vec<(String, Expr)>> {
+        let index = |level: usize| self.scopes.len().checked_sub(1 + level);
+        match value {
+            Expr::WholeRow { level, rel } => {
+                let columns = self.scopes[index(*level)?].rels.get(*rel)?.columns.iter().enumerate();
+                let live = columns.filter(|(_, c)| !c.name.is_empty());
+                let column = |column, ty| Expr::Column(Column { level: *level, rel: *rel, column, ty });
+                Some(live.map(|(i, c)| (c.name.clone(), column(i, c.ty))).collect())
+            }
+            Expr::Row(values, _) => {
+                let rels = &self.scopes.last()?.rels;
+                let names = values.iter().map(|value| field_name(value, rels)).collect::<Option<Vec<String>>>();
+                let names = names.filter(|names| !names.is_empty()).or_else(|| self.names_of_row(values))?;
+                Some(names.into_iter().zip(values.iter().cloned()).collect())
+            }
+            Expr::Subquery { kind: SubqueryKind::Scalar, query, .. } => parts_of(value, self.target_shape(query, 0)?),
+            Expr::Column(Column { level, rel, column, .. }) => {
+                parts_of(value, self.shape_of(self.scopes[index(*level)?].rels.get(*rel)?, *column)?)
+            }
+            _ => None,
+        }
+    }
+
+    /// A row whose fields have these names.
+    pub(super) fn named_row(&mut self, fields: Vec<(String, Expr)>) -> Expr {
+        let (names, values): (Vec<String>, Vec<Expr>) = fields.into_iter().unzip();
+        self.named_rows.push((values.clone(), names));
+        Expr::Row(values, Ty::of(oid::RECORD))
+    }
+
+    fn names_of_row(&self, values: &[Expr]) -> Option<Vec<String>> {
+        let is_it = |row: &&(Vec<Expr>, Vec<String>)| {
+            row.0.len() == values.len() && row.0.iter().zip(values).all(|(a, b)| same(a, b))
+        };
+        self.named_rows.iter().rev().find(is_it).map(|(_, names)| names.clone())
+    }
+
+    /// Names and types of the fields of a record that is a column of a rel.
+    fn shape_of(&self, rel: &Rel, column: usize) -> Option<Vec<(String, Ty)>> {
+        match &rel.kind {
+            RelKind::Subquery { query, .. } => self.target_shape(query, column),
+            RelKind::Cte { id, .. } => self.target_shape(self.cte_body(*id)?, column),
+            _ => None,
+        }
+    }
+
+    /// The same for a column of a query's result.
+    fn target_shape(&self, query: &Query, column: usize) -> Option<Vec<(String, Ty)>> {
+        let target = query.targets.iter().filter(|t| !t.junk).nth(column)?;
+        match &target.expr {
+            Expr::Row(values, _) => {
+                let named = |value: &Expr| Some((field_name(value, &query.rels)?, value.ty()));
+                let fields = values.iter().map(named).collect::<Option<Vec<_>>>();
+                fields.or_else(|| {
+                    let types = values.iter().map(Expr::ty);
+                    Some(self.names_of_row(values)?.into_iter().zip(types).collect())
+                })
+            }
+            Expr::WholeRow { level: 0, rel } => {
+                let live = query.rels.get(*rel)?.columns.iter().filter(|c| !c.name.is_empty());
+                Some(live.map(|c| (c.name.clone(), c.ty)).collect())
+            }
+            Expr::Column(c) if c.level == 0 => self.shape_of(query.rels.get(c.rel)?, c.column),
+            Expr::Subquery { kind: SubqueryKind::Scalar, query, .. } => self.target_shape(query, 0),
+            _ => None,
+        }
+    }
+
+    /// `ROW(…)::t` and kin, where `t` is the name of a table; `None` if it is not.
+    ///
+    /// # Errors
+    /// 0A000 for a value whose fields are not known.
+    pub(super) fn row_type_cast(&mut self, cast: &'a TypeCast) -> Result<Option<Located>> {
+        let (Some(name), Some(arg)) = (cast.typeName.as_deref(), cast.arg.as_ref()) else { return Ok(None) };
+        if !name.arrayBounds.is_empty() || !name.typmods.is_empty() {
+            return Ok(None);
+        }
+        let Some(desc) = self.table_of_type(&strings(&name.names)) else { return Ok(None) };
+        let at = cast.location;
+        let columns = super::from::table_columns(&desc).into_iter().filter(|c| !c.name.is_empty());
+        let columns: Vec<RelColumn> = columns.collect();
+        let refuse = |b: &Self, why: String| {
+            b.error(SqlState::CANNOT_COERCE, format!("cannot cast type record to {}", desc.name), at).detail(why)
+        };
+        let Node::RowExpr(row) = arg else {
+            let value = self.expr(arg)?.expr;
+            return match value {
+                Expr::Const(Datum::Null, _) => {
+                    Ok(Some(Located { expr: Expr::Const(Datum::Null, Ty::of(oid::RECORD)), at }))
+                }
+                Expr::WholeRow { level, rel } if self.is_row_of(level, rel, &desc) => {
+                    Ok(Some(Located { expr: Expr::WholeRow { level, rel }, at }))
+                }
+                _ => Err(self.unsupported("casts of this value to the row type of a table are not supported", at)),
+            };
+        };
+        let values = self.exprs(&row.args)?;
+        match values.len().cmp(&columns.len()) {
+            std::cmp::Ordering::Less => return Err(refuse(self, "Input has too few columns.".to_string())),
+            std::cmp::Ordering::Greater => return Err(refuse(self, "Input has too many columns.".to_string())),
+            std::cmp::Ordering::Equal => {}
+        }
+        let mut fields = Vec::with_capacity(columns.len());
+        for (number, (value, column)) in values.into_iter().zip(columns).enumerate() {
+            let from = format_type(value.expr.ty().oid, -1);
+            let Some(value) = self.coerce_to(value, column.ty, CastContext::Explicit, -1)? else {
+                let to = format_type(column.ty.oid, -1);
+                return Err(refuse(self, format!("Cannot cast type {from} to {to} in column {}.", number + 1)));
+            };
+            fields.push((column.name, value.expr));
+        }
+        Ok(Some(Located { expr: self.named_row(fields), at }))
+    }
+
+    fn is_row_of(&self, level: usize, rel: usize, desc: &engine_api::TableDesc) -> bool {
+        let rel = self.scopes.len().checked_sub(1 + level).and_then(|index| self.scopes[index].rels.get(rel));
+        matches!(rel.map(|r| &r.kind), Some(RelKind::Table(info)) if info.desc.oid == desc.oid)
     }
 }
 
-/// The place and type of a field in a record that a query returns as one of its columns.
-fn field_of(query: &Query, column: usize, field: &str) -> Option<(usize, Ty)> {
-    match &query.targets.get(column)?.expr {
-        Expr::Row(values, _) => values.iter().enumerate().find_map(|(at, value)| {
-            let Expr::Column(c) = value else { return None };
-            let rel = query.rels.get(c.rel)?;
-            let is_it =
-                c.level == 0 && matches!(rel.kind, RelKind::Function { .. }) && rel.columns[c.column].name == field;
-            is_it.then_some((at, c.ty))
-        }),
-        Expr::Column(c) if c.level == 0 => match &query.rels.get(c.rel)?.kind {
-            RelKind::Subquery { query, .. } => field_of(query, c.column, field),
-            _ => None,
-        },
-        _ => None,
+/// The fields of a record, each taken out of it.
+fn parts_of(record: &Expr, shape: Vec<(String, Ty)>) -> Option<Vec<(String, Expr)>> {
+    let function = functions::functions_named(FIELD).first().copied()?;
+    let part = |number: usize, ty: Ty| {
+        let number = Expr::Const(Datum::Int4(number as i32), Ty::of(oid::INT4));
+        Expr::Call { function, args: vec![record.clone(), number], ty, location: -1 }
+    };
+    Some(shape.into_iter().enumerate().map(|(i, (name, ty))| (name, part(i, ty))).collect())
+}
+
+/// The name of a field of a row that was not written as one: of a function in the select list, or of a document.
+fn field_name(value: &Expr, rels: &[Rel]) -> Option<String> {
+    if let Some(name) = super::json_rows::field_name(value) {
+        return Some(name.to_string());
     }
+    let Expr::Column(c) = value else { return None };
+    let rel = rels.get(c.rel).filter(|rel| c.level == 0 && matches!(rel.kind, RelKind::Function { .. }))?;
+    Some(rel.columns[c.column].name.clone())
 }

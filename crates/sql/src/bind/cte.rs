@@ -101,6 +101,9 @@ impl<'a> Binder<'a, '_> {
                 let message = format!("WITH query name \"{}\" specified more than once", name_of(cte));
                 return Err(self.error(SqlState::DUPLICATE_ALIAS, message, cte.location));
             }
+            if matches!(cte.ctequery, Some(Node::MergeStmt(_))) {
+                return Err(self.unsupported("MERGE not supported in WITH query", cte.location));
+            }
             if !matches!(cte.ctequery, Some(Node::SelectStmt(_))) && self.scopes.len() > 1 {
                 let message = "WITH clause containing a data-modifying statement must be at the top level";
                 return Err(self.unsupported(message, cte.location));
@@ -133,9 +136,6 @@ impl<'a> Binder<'a, '_> {
             State::Binding(_) => return Err(self.mutual_recursion(node)),
             State::Unbound => cte.state = State::Binding(None),
         }
-        if node.search_clause.is_some() || node.cycle_clause.is_some() {
-            return Err(self.unsupported("SEARCH and CYCLE clauses are not supported", node.location));
-        }
         // It stands directly inside the query with the clause, wherever it is referred to.
         let deeper = self.scopes.split_off(scope + 1);
         let context = self.recursive_context;
@@ -148,6 +148,9 @@ impl<'a> Binder<'a, '_> {
         self.scopes.truncate(scope + 1);
         self.scopes.extend(deeper);
         let (mut query, modifies, recursive) = bound?;
+        if !recursive && (node.search_clause.is_some() || node.cycle_clause.is_some()) {
+            return Err(self.error(SqlState::SYNTAX_ERROR, "WITH query is not recursive", node.location));
+        }
         if depth > DEEPEST {
             return Err(Error::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
                 .hint("WITH queries read each other in too long a chain."));
@@ -228,6 +231,10 @@ impl<'a> Binder<'a, '_> {
             column.name = name.to_string();
         }
         let types: Vec<_> = columns.iter().map(|c| c.ty).collect();
+        let added = self.search_and_cycle(node, select, &columns)?;
+        // What is added has no name in the recursive part.
+        let hidden = added.iter().flat_map(|added| added.columns());
+        columns.extend(hidden.map(|c| RelColumn { name: String::new(), ..c }));
         self.scopes[scope].ctes[number].state = State::Binding(Some(Recursion { columns, uses: 0 }));
         let next = self.subquery(next, false)?;
         let state = std::mem::replace(&mut self.scopes[scope].ctes[number].state, State::Binding(None));
@@ -256,6 +263,9 @@ impl<'a> Binder<'a, '_> {
             }
             if let Body::SetOp { recursion, .. } = &mut bound.query.body {
                 *recursion = Some(id);
+            }
+            if let Some(added) = &added {
+                self.add_searched(added, &mut bound, id, name_of(node))?;
             }
         }
         self.finish_select(&mut bound)?;
@@ -349,6 +359,15 @@ impl<'a> Binder<'a, '_> {
         self.add_from_rel(RelKind::Cte { id, origins }, columns, name, alias, None)
     }
 
+    /// The query that a reference to a WITH query stands for.
+    pub(super) fn cte_body(&self, id: usize) -> Option<&Query> {
+        let cte = self.scopes.iter().flat_map(|scope| &scope.ctes).find(|cte| cte.id == id)?;
+        match &cte.state {
+            State::Bound(bound) => Some(&bound.query),
+            _ => None,
+        }
+    }
+
     /// Gives a query the WITH queries of its scope: those that are kept as such, the others where they are read.
     pub(super) fn finish_ctes(&mut self, query: &mut Query) -> Result<()> {
         if self.scope().ctes.is_empty() {
@@ -418,6 +437,7 @@ impl<'a> Binder<'a, '_> {
             Statement::Insert(insert) => insert.ctes = query.ctes,
             Statement::Update(update) => update.query.ctes = query.ctes,
             Statement::Delete(delete) => delete.query.ctes = query.ctes,
+            Statement::Merge(merge) => merge.query.ctes = query.ctes,
         }
         Ok(*statement)
     }

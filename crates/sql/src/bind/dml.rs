@@ -9,24 +9,25 @@ use rupg_sql::nodes::{
     RowExpr, SelectStmt, SetOperation, SubLink, UpdateStmt,
 };
 
+use super::equal::same;
 use super::from::{Relation, table_columns, target_item};
 use super::node::location;
 use super::scope::{NamedColumn, Place, Scope};
-use super::select::origin;
+use super::select::{BoundQuery, origin};
 use super::view::Through;
-use super::visit::same;
 use super::{BindContext, Binder, Located, ResultColumn};
 use crate::ir::{
     Column, ColumnSource, ConflictUpdate, Delete, Expr, Insert, InsertSource, OnConflict, Query, Rel, RelKind,
     Statement, TableInfo, Target, Ty, Update,
 };
 
-type Bound = (Statement, Vec<ResultColumn>);
+/// A bound statement and its result columns.
+pub(super) type Bound = (Statement, Vec<ResultColumn>);
 
 /// What a statement changes: a table, and the simple view in between if it names one.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
-    table: Arc<TableInfo>,
+    pub(super) table: Arc<TableInfo>,
     through: Option<Box<Through>>,
 }
 
@@ -61,8 +62,8 @@ const COMPUTED: usize = usize::MAX - 1;
 
 /// A table column that a statement assigns to.
 #[derive(Clone, Debug)]
-struct Assigned<'a> {
-    index: usize,
+pub(super) struct Assigned<'a> {
+    pub(super) index: usize,
     name: String,
     ty: Ty,
     at: i32,
@@ -126,7 +127,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The table that a statement changes.
-    fn target_table(&mut self, var: Option<&RangeVar>, verb: &str) -> Result<Written> {
+    pub(super) fn target_table(&mut self, var: Option<&RangeVar>, verb: &str) -> Result<Written> {
         let Some(var) = var else { return Err(Error::internal("a statement without a table")) };
         let name = var.relname.as_deref().unwrap_or("");
         match self.relation(var)? {
@@ -166,7 +167,7 @@ impl<'a> Binder<'a, '_> {
         alias.unwrap_or(written.name()).to_string()
     }
 
-    fn target_rels(&self, written: &Written, var: Option<&RangeVar>) -> Vec<Rel> {
+    pub(super) fn target_rels(&self, written: &Written, var: Option<&RangeVar>) -> Vec<Rel> {
         let table = &written.table;
         let rel =
             |alias: String| Rel { alias, kind: RelKind::Table(Arc::clone(table)), columns: table_columns(&table.desc) };
@@ -174,7 +175,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// Makes rels the range table of the current scope, all visible.
-    fn enter_target(&mut self, rels: &[Rel], written: &Written) {
+    pub(super) fn enter_target(&mut self, rels: &[Rel], written: &Written) {
         let schema = written.through.as_ref().map_or(written.table.desc.schema, |t| t.schema);
         let items = rels
             .iter()
@@ -224,7 +225,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The columns an INSERT names, or all.
-    fn insert_columns(&self, list: &'a [Option<Node>], written: &Written) -> Result<Vec<Assigned<'a>>> {
+    pub(super) fn insert_columns(&self, list: &'a [Option<Node>], written: &Written) -> Result<Vec<Assigned<'a>>> {
         let desc = &written.table.desc;
         if let (true, Some(through)) = (list.is_empty(), &written.through) {
             let columns = through.columns.iter();
@@ -282,7 +283,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// There may be fewer values than columns only if no columns were named.
-    fn match_width(
+    pub(super) fn match_width(
         &self,
         mut columns: Vec<Assigned<'a>>,
         width: usize,
@@ -331,17 +332,71 @@ impl<'a> Binder<'a, '_> {
             .filter(|(n, _)| lists.iter().all(|l| matches!(l.get(*n), Some(Some(Node::SetToDefault(_))))))
             .map(|(_, column)| column.index)
             .collect();
-        self.scope().place = Place::Values;
-        let mut rows = Vec::with_capacity(lists.len());
-        for list in lists {
-            let mut row = Vec::with_capacity(list.len());
-            for (node, column) in list.iter().flatten().zip(&columns) {
-                row.push(self.assigned_value(node, column, written)?);
-            }
-            rows.push(row);
+        let only = if let [only] = lists[..] { Some(only) } else { None };
+        match lists.into_iter().map(|list| self.row_values(list, &columns, written)).collect::<Result<_>>() {
+            Ok(rows) => Ok((InsertSource::Values(rows), columns)),
+            Err(error) => match only.filter(|_| super::set_calls::is_misplaced(&error)) {
+                Some(only) => self.insert_set(only, written, columns),
+                None => Err(error),
+            },
         }
-        self.scope().place = Place::Other;
-        Ok((InsertSource::Values(rows), columns))
+    }
+
+    /// A row of values with set-returning functions among them: several rows.
+    fn insert_set(
+        &mut self,
+        list: &'a [Option<Node>],
+        written: &Written,
+        columns: Vec<Assigned<'a>>,
+    ) -> Result<(InsertSource, Vec<Assigned<'a>>)> {
+        if columns.iter().any(|c| c.part.is_some()) {
+            return Err(Error::unsupported("INSERT of a query into parts of columns is not supported"));
+        }
+        self.defaulted.clear();
+        self.push_scope();
+        let mut bound = BoundQuery { query: Query::default(), at: Vec::new() };
+        self.scope().place = Place::Targets;
+        for (node, column) in list.iter().flatten().zip(&columns) {
+            let value = match node {
+                Node::SetToDefault(_) => {
+                    let expr = self.column_default(written.default_column(column.index))?;
+                    Located { expr, at: -1 }
+                }
+                node => self.expr(node)?,
+            };
+            bound.at.push(value.at);
+            bound.query.targets.push(Target { expr: value.expr, name: column.name.clone(), junk: false });
+        }
+        self.finish_select(&mut bound)?;
+        self.scopes.pop();
+        let types: Vec<(String, Ty)> = columns.iter().map(|c| (c.name.clone(), c.ty)).collect();
+        self.assign_targets(&mut bound, &types)?;
+        Ok((InsertSource::Query(Box::new(bound.query)), columns))
+    }
+
+    /// The values of the only row of an INSERT.
+    pub(super) fn insert_row(
+        &mut self,
+        list: &'a [Option<Node>],
+        columns: &[Assigned<'a>],
+        written: &Written,
+    ) -> Result<Vec<Expr>> {
+        columns.iter().try_for_each(|c| self.check_assignable(c, written, "insert into"))?;
+        let defaults = columns.iter().zip(list).filter(|(_, node)| matches!(node, Some(Node::SetToDefault(_))));
+        self.defaulted = defaults.map(|(column, _)| column.index).collect();
+        self.row_values(list, columns, written)
+    }
+
+    fn row_values(
+        &mut self,
+        list: &'a [Option<Node>],
+        columns: &[Assigned<'a>],
+        written: &Written,
+    ) -> Result<Vec<Expr>> {
+        self.at_place(Place::Values, |b| {
+            let values = list.iter().flatten().zip(columns);
+            values.map(|(node, column)| b.assigned_value(node, column, written)).collect()
+        })
     }
 
     /// A value for a column, or DEFAULT.
@@ -357,7 +412,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// Refuses values for columns that are always generated, and leaves out what OVERRIDING USER VALUE leaves out.
-    fn generated_values(
+    pub(super) fn generated_values(
         &mut self,
         overriding: OverridingKind,
         desc: &TableDesc,
@@ -398,7 +453,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The default of a column, NULL if it has none.
-    fn column_default(&mut self, column: &engine_api::ColumnDesc) -> Result<Expr> {
+    pub(super) fn column_default(&mut self, column: &engine_api::ColumnDesc) -> Result<Expr> {
         let ty = value_type(column);
         match &column.default {
             Some(text) if !column.dropped => default_expression(text, ty, &column.name, self.cx),
@@ -410,7 +465,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// CHECK constraints over rel 0.
-    fn checks(&mut self, desc: &TableDesc) -> Result<Vec<(String, Expr)>> {
+    pub(super) fn checks(&mut self, desc: &TableDesc) -> Result<Vec<(String, Expr)>> {
         let mut out = super::domain::row_checks(desc, self.cx)?;
         for constraint in &desc.constraints {
             if let ConstraintKind::Check { expression } = &constraint.kind {
@@ -447,6 +502,7 @@ impl<'a> Binder<'a, '_> {
                 None => self.inferred_index(infer, rels, written)?,
             }),
         };
+        self.refuse_deferrable_arbiter(arbiter, &written.table);
         let update = match updates {
             false => None,
             true => {
@@ -457,6 +513,20 @@ impl<'a> Binder<'a, '_> {
             }
         };
         Ok(Some(OnConflict { arbiter, update }))
+    }
+
+    /// A deferrable unique index does not know a duplicate when it sees one. The statement can be described, but not run.
+    fn refuse_deferrable_arbiter(&mut self, arbiter: Option<base::Oid>, table: &TableInfo) {
+        let takes = |index: &&engine_api::IndexDesc| index.deferrable && arbiter.is_none_or(|oid| oid == index.oid);
+        let Some(index) = table.indexes.iter().find(takes) else { return };
+        let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+        let schema = self.cx.catalog.get(table.desc.schema).map(|s| s.name().to_string()).unwrap_or_default();
+        self.refused.get_or_insert_with(|| {
+            Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                .schema(schema)
+                .table(&table.desc.name)
+                .constraint(&index.name)
+        });
     }
 
     /// The unique index over exactly the columns and expressions of a conflict target.
@@ -503,13 +573,7 @@ impl<'a> Binder<'a, '_> {
         let mut numbers: Vec<usize> = (0..table.indexes.len()).collect();
         numbers.sort_by_key(|&n| table.indexes[n].predicate.is_some());
         if let Some(number) = numbers.into_iter().find(|&n| matches(n)) {
-            let index = &table.indexes[number];
-            if index.deferrable {
-                let message =
-                    "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
-                return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
-            }
-            return Ok(index.oid);
+            return Ok(table.indexes[number].oid);
         }
         // PostgreSQL looks for the index when it plans: the statement can be described, but not run.
         let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
@@ -518,7 +582,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The assignments of UPDATE and DO UPDATE.
-    fn set_list(&mut self, list: &'a [Option<Node>], written: &Written) -> Result<Vec<(usize, Expr)>> {
+    pub(super) fn set_list(&mut self, list: &'a [Option<Node>], written: &Written) -> Result<Vec<(usize, Expr)>> {
         let desc = &written.table.desc;
         let mut set: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
         let mut parts: Vec<usize> = Vec::new();

@@ -193,7 +193,10 @@ impl<'a> Binder<'a, '_> {
     #[inline(never)]
     fn type_cast(&mut self, cast: &'a TypeCast) -> Result<Located> {
         let Some(name) = cast.typeName.as_deref() else { return Err(base::Error::internal("a cast without a type")) };
-        let ty = self.type_named(name)?;
+        let ty = match self.type_named(name) {
+            Ok(ty) => ty,
+            Err(error) => return self.row_type_cast(cast)?.ok_or(error),
+        };
         let Some(arg) = cast.arg.as_ref() else { return Err(base::Error::internal("a cast of nothing")) };
         // ARRAY[…]::t[] gives its type to the elements.
         let value = match arg {
@@ -737,7 +740,7 @@ impl<'a> Binder<'a, '_> {
         }
         let ty = value.expr.ty().oid;
         if ty == oid::RECORD
-            && let Some(expr) = self.record_field(&value, field)
+            && let Some(expr) = self.record_field(&value.expr, field)
         {
             return Ok(Located { expr, at });
         }
@@ -767,7 +770,10 @@ impl<'a> Binder<'a, '_> {
                 }
                 Ok(Expr::WholeRow { level: found.level, rel })
             }
-            None => Err(self.unsupported("the row of a join is not supported", at)),
+            None => {
+                let fields = self.found_columns(found, at);
+                Ok(self.named_row(fields))
+            }
         }
     }
 

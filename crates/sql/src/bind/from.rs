@@ -5,17 +5,14 @@ use std::sync::Arc;
 use base::{Oid, Result, SqlState};
 use engine_api::oids;
 use engine_api::{CatalogObject, Privileges, TableDesc, TableLockMode};
-use rupg_sql::nodes::{Alias, FuncCall, JoinExpr, JoinType, Node, RangeFunction, RangeSubselect, RangeVar};
-use types::oid;
+use rupg_sql::nodes::{Alias, JoinExpr, JoinType, Node, RangeSubselect, RangeVar};
 
 use super::cte::RecursiveContext;
 use super::expr::and;
-use super::func::{Callee, Overload};
-use super::node::{figure_name, string, strings};
+use super::node::{string, strings};
 use super::scope::{Item, NamedColumn, Place, columns_of};
-use super::visit::shift_levels;
 use super::{Binder, Located};
-use crate::ir::{Column, Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SetCall, TableInfo, Target, Ty};
+use crate::ir::{Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SetCall, TableInfo, Ty};
 use crate::privileges::{self, Who};
 use crate::system::{self, SystemRelation};
 
@@ -75,9 +72,12 @@ impl<'a> Binder<'a, '_> {
         let item = match node {
             Node::RangeVar(r) => self.range_var(r),
             Node::RangeSubselect(s) => self.range_subselect(s),
-            Node::RangeFunction(f) => self.range_function(f),
+            Node::RangeFunction(f) => match self.range_function(f) {
+                Ok((kind, columns, name)) => self.add_from_rel(kind, columns, &name, f.alias.as_deref(), None),
+                Err(e) => Err(e),
+            },
             Node::JoinExpr(j) => self.join(j),
-            Node::RangeTableSample(s) => Err(self.unsupported("TABLESAMPLE is not supported", s.location)),
+            Node::RangeTableSample(s) => self.range_sample(s),
             other => Err(self.unsupported("this kind of FROM item is not supported", super::node::location(other))),
         };
         self.depth -= 1;
@@ -279,132 +279,6 @@ impl<'a> Binder<'a, '_> {
         self.add_from_rel(kind, columns, "", alias, None)
     }
 
-    fn range_function(&mut self, range: &'a RangeFunction) -> Result<FromItem> {
-        let mut nodes = Vec::with_capacity(range.functions.len());
-        for function in range.functions.iter().flatten() {
-            nodes.extend(match function {
-                Node::List(pair) => pair.first().and_then(Option::as_ref),
-                node => Some(node),
-            });
-        }
-        let Some(&node) = nodes.first() else { return Err(base::Error::internal("a FROM function without a call")) };
-        let lateral = std::mem::replace(&mut self.scope().lateral_active, true);
-        let place = std::mem::replace(&mut self.scope().place, Place::FromFunction);
-        let several = nodes.len() > 1 || is_wide_unnest(node);
-        let bound = match several {
-            true => self.function_rels(&nodes, range),
-            false => match self.document_rows(node, range) {
-                Ok(Some(rows)) => Ok(rows),
-                Ok(None) => self.function_rel(node, range),
-                Err(e) => Err(e),
-            },
-        };
-        self.scope().lateral_active = lateral;
-        self.scope().place = place;
-        let (kind, columns, name) = bound?;
-        self.add_from_rel(kind, columns, &name, range.alias.as_deref(), None)
-    }
-
-    fn function_rel(&mut self, node: &'a Node, range: &RangeFunction) -> Result<(RelKind, Vec<RelColumn>, String)> {
-        if !range.coldeflist.is_empty() {
-            let message = "a column definition list is not supported";
-            return Err(self.unsupported(message, super::node::location(node)));
-        }
-        let name = figure_name(node);
-        let column_name = range.alias.as_ref().and_then(|a| a.aliasname.as_deref()).unwrap_or(&name).to_string();
-        let Node::FuncCall(call) = node else {
-            let value = self.expr(node)?;
-            return self.scalar_rel(value, range, column_name, name);
-        };
-        let mut args = Vec::with_capacity(call.args.len());
-        for arg in call.args.iter().flatten() {
-            args.push(self.expr(arg)?);
-        }
-        let found = self.find_callee(call, &args)?;
-        let Some((found, Callee::Set(function))) = found.map(|f| (f, f.callee)) else {
-            let value = self.expr(node)?;
-            return self.scalar_rel(value, range, column_name, name);
-        };
-        let (args, outputs) = self.set_arguments(found, function, args)?;
-        let mut columns = Vec::with_capacity(outputs.len() + 1);
-        for (&(out, _), ty) in function.columns.iter().zip(outputs) {
-            let name = if out.is_empty() { column_name.clone() } else { out.to_string() };
-            columns.push(RelColumn { name, ty: Ty::of(ty) });
-        }
-        if range.ordinality {
-            columns.push(RelColumn { name: "ordinality".to_string(), ty: Ty::of(oid::INT8) });
-        }
-        let calls = vec![SetCall { function, args }];
-        Ok((RelKind::Function { calls, ordinality: range.ordinality }, columns, name))
-    }
-
-    /// ROWS FROM of several functions, and `unnest` of several arrays: side by side.
-    fn function_rels(
-        &mut self,
-        nodes: &[&'a Node],
-        range: &RangeFunction,
-    ) -> Result<(RelKind, Vec<RelColumn>, String)> {
-        let (mut calls, mut columns) = (Vec::new(), Vec::new());
-        if !range.coldeflist.is_empty() {
-            let message = "a column definition list is not supported";
-            return Err(self.unsupported(message, nodes.first().map_or(-1, |n| super::node::location(n))));
-        }
-        for &node in nodes {
-            let name = figure_name(node);
-            let Node::FuncCall(call) = node else {
-                return Err(self.unsupported("ROWS FROM of this is not supported", super::node::location(node)));
-            };
-            let args = self.exprs(&call.args)?;
-            // Each array of `unnest(a, b)` has a call of its own.
-            let parts = if is_wide_unnest(node) { args.into_iter().map(|a| vec![a]).collect() } else { vec![args] };
-            for args in parts {
-                let found = self.find_callee(call, &args)?;
-                let Some((found, Callee::Set(function))) = found.map(|f| (f, f.callee)) else {
-                    let message = "ROWS FROM of a function that returns no set is not supported";
-                    return Err(self.unsupported(message, call.location));
-                };
-                let (args, outputs) = self.set_arguments(found, function, args)?;
-                for (&(out, _), ty) in function.columns.iter().zip(outputs) {
-                    let name = if out.is_empty() { name.clone() } else { out.to_string() };
-                    columns.push(RelColumn { name, ty: Ty::of(ty) });
-                }
-                calls.push(SetCall { function, args });
-            }
-        }
-        if range.ordinality {
-            columns.push(RelColumn { name: "ordinality".to_string(), ty: Ty::of(oid::INT8) });
-        }
-        let name = nodes.first().map(|n| figure_name(n)).unwrap_or_default();
-        Ok((RelKind::Function { calls, ordinality: range.ordinality }, columns, name))
-    }
-
-    /// A scalar function in FROM: one row of one column.
-    fn scalar_rel(
-        &mut self,
-        value: Located,
-        range: &RangeFunction,
-        column_name: String,
-        name: String,
-    ) -> Result<(RelKind, Vec<RelColumn>, String)> {
-        if value.expr.ty().oid == oid::RECORD {
-            let message = "a column definition list is required for functions returning \"record\"";
-            return Err(self.error(SqlState::SYNTAX_ERROR, message, value.at));
-        }
-        let mut expr = self.resolve_unknown(value)?.expr;
-        let ty = expr.ty();
-        shift_levels(&mut expr, 1);
-        let mut targets = vec![Target { expr, name: column_name.clone(), junk: false }];
-        let mut columns = vec![RelColumn { name: column_name, ty }];
-        if range.ordinality {
-            let ordinality = "ordinality".to_string();
-            let one = Expr::Const(types::Datum::Int8(1), Ty::of(oid::INT8));
-            targets.push(Target { expr: one, name: ordinality.clone(), junk: false });
-            columns.push(RelColumn { name: ordinality, ty: Ty::of(oid::INT8) });
-        }
-        let query = Box::new(Query { targets, ..Query::default() });
-        Ok((RelKind::Subquery { query, lateral: true }, columns, name))
-    }
-
     fn join(&mut self, join: &'a JoinExpr) -> Result<FromItem> {
         let kind = match join.jointype {
             JoinType::JOIN_LEFT => JoinKind::Left,
@@ -544,98 +418,6 @@ impl<'a> Binder<'a, '_> {
             Some((_, known)) => *known = (*known).max(mode),
             None => self.tables.push((table, mode)),
         }
-    }
-
-    /// A set-returning call in the select list, as a FROM item after all others: the column that stands for it and the
-    /// rel it is in, which is that of the calls before it, if there are any.
-    pub(super) fn function_in_targets(&mut self, node: &'a Node, name: &str) -> Result<Option<(Expr, usize)>> {
-        let known = self.scope().set_calls.map(|(rel, _)| rel);
-        if let Some(found) = self.wide_function_in_targets(node, name, known)? {
-            return Ok(Some(found));
-        }
-        let Node::FuncCall(call) = node else { return Ok(None) };
-        let function_name = self.function_name(call)?;
-        if crate::functions::set_functions_named(function_name).is_empty() || call.over.is_some() {
-            return Ok(None);
-        }
-        let args = self.exprs(&call.args)?;
-        let Some(found) = self.find_callee(call, &args)? else { return Ok(None) };
-        let Callee::Set(function) = found.callee else { return Ok(None) };
-        self.set_call_in_targets(call, found, function, args, name).map(Some)
-    }
-
-    /// A call of a set-returning function of one column anywhere in the select list.
-    pub(super) fn set_call_in_targets(
-        &mut self,
-        call: &FuncCall,
-        found: Overload,
-        function: &'static crate::functions::SetFunction,
-        args: Vec<Located>,
-        name: &str,
-    ) -> Result<(Expr, usize)> {
-        // Those among its arguments run beside all others, not before it.
-        if let Some(inner) = args.iter().find(|a| self.has_set_call(&a.expr)) {
-            let message = "set-returning functions of set-returning functions are supported only in FROM";
-            return Err(self.unsupported(message, inner.at));
-        }
-        let known = self.scope().set_calls.map(|(rel, _)| rel);
-        let (args, outputs) = self.set_arguments(found, function, args)?;
-        let [ty] = outputs.as_slice() else {
-            let message = "set-returning functions of several columns are supported only in FROM";
-            return Err(self.unsupported(message, call.location));
-        };
-        let ty = Ty::of(*ty);
-        let column = RelColumn { name: name.to_string(), ty };
-        let at = call.location;
-        let call = SetCall { function, args };
-        let rel = match known {
-            Some(rel) => {
-                let entry = &mut self.scope().rels[rel];
-                entry.columns.push(column);
-                if let RelKind::Function { calls, .. } = &mut entry.kind {
-                    calls.push(call);
-                }
-                rel
-            }
-            None => {
-                let kind = RelKind::Function { calls: vec![call], ordinality: false };
-                self.add_rel(Rel { alias: name.to_string(), kind, columns: vec![column] }, None)
-            }
-        };
-        self.scope().set_calls.get_or_insert((rel, at));
-        let number = self.scope().rels[rel].columns.len() - 1;
-        Ok((Expr::Column(Column { level: 0, rel, column: number, ty }), rel))
-    }
-
-    /// Whether an expression has a set-returning call of this select list in it.
-    pub(super) fn has_set_call(&self, expr: &Expr) -> bool {
-        let Some((rel, _)) = self.scopes.last().and_then(|s| s.set_calls) else { return false };
-        let mut found = false;
-        super::visit::walk(expr, 0, &mut |e, depth| {
-            found |= matches!(e, Expr::Column(c) if c.level == depth && c.rel == rel);
-        });
-        found
-    }
-
-    /// Refuses a set-returning call where it would have to run for some rows only.
-    pub(super) fn refuse_set_call(&self, expr: &Expr, message: &str) -> Result<()> {
-        if !self.has_set_call(expr) {
-            return Ok(());
-        }
-        let at = self.scopes.last().and_then(|s| s.set_calls).map_or(-1, |(_, at)| at);
-        Err(self
-            .unsupported(message, at)
-            .hint("You might be able to move the set-returning function into a LATERAL FROM item."))
-    }
-}
-
-/// `unnest` of several arrays.
-fn is_wide_unnest(node: &Node) -> bool {
-    match node {
-        Node::FuncCall(call) => {
-            call.args.len() > 1 && matches!(strings(&call.funcname).as_slice(), ["unnest"] | ["pg_catalog", "unnest"])
-        }
-        _ => false,
     }
 }
 

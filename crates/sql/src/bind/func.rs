@@ -99,10 +99,15 @@ fn type_list(args: &[Expr]) -> Expr {
     Expr::Const(Datum::Array(types::Array { element: oid::OID, dims, values }.into()), Ty::of(oid::OID_ARRAY))
 }
 
+/// Whether a function is there for a cast only: those of whole numbers to names in the catalog have other names in PostgreSQL.
+fn is_only_cast(f: &functions::Function) -> bool {
+    matches!(f.args, [oid::INT2 | oid::INT4 | oid::INT8]) && super::regtypes::is_catalog_type(f.ret)
+}
+
 /// All overloads of a name that take `count` arguments.
 fn overloads(name: &str, count: usize, spread: bool) -> Vec<Overload> {
     let mut out = Vec::new();
-    for &f in functions::functions_named(name) {
+    for &f in functions::functions_named(name).iter().filter(|f| !is_only_cast(f)) {
         out.extend(Overload::of(Callee::Scalar(f), f.args, f.variadic, f.defaults.len(), count, spread));
     }
     for &a in functions::aggregates_named(name) {
@@ -172,6 +177,8 @@ impl<'a> Binder<'a, '_> {
                 // Not for composite sources and string targets; those are field selections.
                 from != oid::RECORD
             }
+            // Numbers become names in the catalog for free in PostgreSQL.
+            Some(Pathway::Function(_)) if super::regtypes::is_catalog_type(info.oid) => from == oid::INT4,
             Some(Pathway::Function(_) | Pathway::Elements) => functions::functions_named(name).is_empty(),
             None => false,
         }
@@ -211,6 +218,10 @@ impl<'a> Binder<'a, '_> {
         if call.agg_within_group {
             return self.ordered_set_call(call, at);
         }
+        if let Some(fields) = self.row_of_document(call)? {
+            let fields = fields.into_iter().map(|(_, value)| value).collect();
+            return Ok(Located { expr: Expr::Row(fields, Ty::of(oid::RECORD)), at });
+        }
         let mentions = self.scopes.iter().map(|s| s.mentions.len()).collect::<Vec<_>>();
         let named = call.args.iter().flatten().any(|n| matches!(n, Node::NamedArgExpr(_)));
         let mut args = if named { self.named_arguments(call)? } else { self.exprs(&call.args)? };
@@ -229,9 +240,9 @@ impl<'a> Binder<'a, '_> {
                 let expr = self.aggregate(aggregate, found, args, call, &mentions)?;
                 Ok(Located { expr, at })
             }
-            Callee::Set(function) if self.place() == Place::Targets => {
+            Callee::Set(function) if super::set_calls::allowed(self.place()) => {
                 self.only_for_aggregates(call)?;
-                let (expr, _) = self.set_call_in_targets(call, found, function, args, function.name)?;
+                let expr = self.set_call(call, found, function, args, function.name)?;
                 Ok(Located { expr, at })
             }
             Callee::Set(_) => Err(self.misplaced_set(call)),
@@ -280,7 +291,7 @@ impl<'a> Binder<'a, '_> {
             .hint("No function matches the given name and argument types. You might need to add explicit type casts."))
     }
 
-    fn misplaced_set(&self, call: &FuncCall) -> base::Error {
+    pub(super) fn misplaced_set(&self, call: &FuncCall) -> base::Error {
         let message = format!("set-returning functions are not allowed in {}", self.place().name());
         self.error(SqlState::FEATURE_NOT_SUPPORTED, message, call.location)
     }
@@ -456,7 +467,7 @@ impl<'a> Binder<'a, '_> {
             let value = self.expr(node)?;
             let value = self.resolve_unknown(value)?;
             // An untyped literal among the arguments has got its type there.
-            let expr = args.iter().find(|a| super::visit::same(a, &value.expr)).cloned().unwrap_or(value.expr);
+            let expr = args.iter().find(|a| super::equal::same(a, &value.expr)).cloned().unwrap_or(value.expr);
             let (descending, nulls_first) = self.sort_direction(sort)?;
             self.check_sortable(&expr, value.at)?;
             keys.push((expr, descending, nulls_first));
@@ -470,7 +481,7 @@ impl<'a> Binder<'a, '_> {
             return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, call.location));
         }
         for (i, (expr, _, _)) in order_by.iter().enumerate() {
-            if !args.iter().any(|a| super::visit::same(a, expr)) {
+            if !args.iter().any(|a| super::equal::same(a, expr)) {
                 let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
                 let at = call.agg_order.get(i).and_then(Option::as_ref).map_or(-1, super::node::location);
                 return Err(self.error(SqlState::INVALID_COLUMN_REFERENCE, message, at));

@@ -4,7 +4,8 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::{ConstraintKind, TableLockMode};
 
 use super::Binder;
-use super::visit::{children, query_parts, same};
+use super::equal::same;
+use super::visit::{children, query_parts};
 use crate::ir::{Column, Expr, Query, Rel, RelKind};
 
 impl Binder<'_, '_> {
@@ -29,7 +30,13 @@ impl Binder<'_, '_> {
         let direct: Vec<Expr> = self.scope().aggs.iter().flat_map(|agg| &agg.direct).cloned().collect();
         let is_window: Vec<bool> = self.scope().rels.iter().map(|rel| matches!(rel.kind, RelKind::Window(_))).collect();
         check.windows = is_window;
-        for expr in query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(&windows).chain(&direct) {
+        let set_args = self.late_set_arguments(&query.group_by);
+        if let Some((rel, _)) = self.scope().set_calls {
+            check.windows[rel] = true;
+        }
+        for expr in
+            query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(&windows).chain(&direct).chain(&set_args)
+        {
             loop {
                 check.found = None;
                 check.ungrouped(expr, 0, &cleared);
@@ -104,7 +111,7 @@ struct GroupCheck<'q> {
     groups: &'q [Expr],
     found: Option<(Column, Oid)>,
     in_subquery: bool,
-    /// Which rels are results of window functions.
+    /// Which rels are results of window functions, or of set-returning ones in the select list.
     windows: Vec<bool>,
 }
 

@@ -3,8 +3,8 @@
 use base::{Error, Result, SqlState};
 use rupg_sql::nodes::{CoercionForm, GroupingFunc, GroupingSet, GroupingSetKind as Kind, Node};
 
+use super::equal::same;
 use super::scope::Place;
-use super::visit::same;
 use super::{Binder, Located};
 use crate::functions;
 use crate::ir::{AggCall, Expr, Query, Ty};

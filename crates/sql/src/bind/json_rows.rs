@@ -4,13 +4,14 @@
 //! constants.
 
 use base::{Oid, Result, SqlState};
-use rupg_sql::nodes::{FuncCall, Node, RangeFunction};
+use rupg_sql::nodes::{FuncCall, Node};
 use types::{Array, Datum, oid};
 
 use super::node::{string, strings};
+use super::range_function::Part;
 use super::{Binder, Located};
 use crate::functions::{self, CastContext, Function};
-use crate::ir::{Column, Expr, From, Query, Rel, RelColumn, RelKind, SetCall, Target, Ty};
+use crate::ir::{Column, Expr, Query, RelColumn, RelKind, SetCall, Ty};
 
 /// Functions of documents that take rows.
 const TAKE_ROWS: [&str; 13] = [
@@ -70,6 +71,39 @@ struct Source {
     populates: bool,
 }
 
+/// What a call reads, if it is one of a function that makes rows of documents.
+fn source_of(call: &FuncCall) -> Option<Source> {
+    let names = strings(&call.funcname);
+    let source = names.last().and_then(|name| source(name))?;
+    (call.args.len() == 1 + usize::from(source.populates)).then_some(source)
+}
+
+/// A field of a document as a value of a column's type; where the document does not have it, `otherwise` or NULL.
+pub(super) fn field_of(document: Expr, column: &RelColumn, otherwise: Option<Expr>) -> Expr {
+    let constant = |value: Datum, ty: Oid| Expr::Const(value, Ty::of(ty));
+    let null = || constant(Datum::Null, column.ty.oid);
+    let Ok(function) = internal("json field") else { return null() };
+    let args = vec![
+        document,
+        constant(Datum::text(&column.name), oid::TEXT),
+        constant(Datum::Oid(column.ty.oid.0), oid::OID),
+        constant(Datum::Int4(column.ty.typmod), oid::INT4),
+        otherwise.unwrap_or_else(null),
+    ];
+    Expr::Call { function, args, ty: column.ty, location: -1 }
+}
+
+/// The name of the field that [`field_of`] has made.
+pub(super) fn field_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Call { function, args, .. } if function.name == "json field" => match args.get(1) {
+            Some(Expr::Const(Datum::Text(name), _)) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 fn source(name: &str) -> Option<Source> {
     let (many, populates) = match name {
         "json_to_record" | "jsonb_to_record" => (false, false),
@@ -85,9 +119,10 @@ impl<'a> Binder<'a, '_> {
     /// Names and types of the fields of a row value; `None` if they are not known.
     fn row_shape(&self, expr: &Expr) -> Option<Vec<(String, Oid)>> {
         match expr {
-            Expr::Row(fields, _) => {
-                Some(fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), f.ty().oid)).collect())
-            }
+            Expr::Row(fields, _) => match self.record_fields(expr) {
+                Some(fields) => Some(fields.into_iter().map(|(name, f)| (name, f.ty().oid)).collect()),
+                None => Some(fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), f.ty().oid)).collect()),
+            },
             Expr::WholeRow { level, rel } => {
                 let scope = &self.scopes[self.scopes.len().checked_sub(1 + level)?];
                 let columns = scope.rels[*rel].columns.iter().filter(|c| !c.name.is_empty());
@@ -180,65 +215,83 @@ impl<'a> Binder<'a, '_> {
         Ok(name == "row_to_json" && args.first().is_some_and(|a| a.expr.ty().oid == oid::JSON))
     }
 
-    /// A function in FROM that makes rows of documents; `None` for others.
-    pub(super) fn document_rows(
-        &mut self,
-        node: &'a Node,
-        range: &'a RangeFunction,
-    ) -> Result<Option<(RelKind, Vec<RelColumn>, String)>> {
+    /// A function that makes rows of documents, with the list of columns it has in FROM; `None` for others.
+    pub(super) fn document_rows(&mut self, node: &'a Node, definitions: &'a [Option<Node>]) -> Result<Option<Part>> {
         let Node::FuncCall(call) = node else { return Ok(None) };
-        let names = strings(&call.funcname);
-        let Some(source) = names.last().and_then(|n| source(n)) else { return Ok(None) };
-        let name = names.last().copied().unwrap_or("").to_string();
-        let wanted = 1 + source.populates as usize;
-        if call.args.len() != wanted {
-            return Ok(None);
-        }
-        if range.coldeflist.is_empty() && !source.populates {
+        let Some(source) = source_of(call) else { return Ok(None) };
+        if definitions.is_empty() && !source.populates {
             let message = "a column definition list is required for functions returning \"record\"";
             return Err(self.error(SqlState::SYNTAX_ERROR, message, call.location));
         }
-        if !range.coldeflist.is_empty() && source.populates {
-            let message = "a column definition list is only allowed for functions returning \"record\"";
-            let at = range.coldeflist.iter().flatten().map(super::node::location).next().unwrap_or(-1);
+        if !definitions.is_empty() && source.populates && !self.is_bare_record(call)? {
+            let message = "a column definition list is redundant for a function returning a named composite type";
+            let at = super::range_function::first_location(definitions);
             return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
         }
-        let Some(columns) = self.record_columns(call, range, &source)? else { return Ok(None) };
+        let columns = match definitions.is_empty() {
+            false => self.defined_columns(definitions)?,
+            true => match self.populated_columns(call)? {
+                Some(columns) => columns,
+                None => return Ok(None),
+            },
+        };
+        let Some(call) = self.documents(call, &source)? else { return Ok(None) };
+        Ok(Some(Part::Documents(call, columns)))
+    }
+
+    /// The call that gives the documents of which rows are made.
+    fn documents(&mut self, call: &'a FuncCall, source: &Source) -> Result<Option<SetCall>> {
+        let name = strings(&call.funcname).last().copied().unwrap_or("");
         let document = self.operand(call.args.last().and_then(Option::as_ref))?;
         let wants = if name.starts_with("jsonb") { oid::JSONB } else { oid::JSON };
         let from = document.expr.ty().oid;
         if from != oid::UNKNOWN && from != wants {
             return Ok(None);
         }
-        let document = self.coerce(document, wants, CastContext::Implicit, -1)?;
-        self.document_rel(document.expr, columns, source.many, name, range.ordinality).map(Some)
+        let document = self.coerce(document, wants, CastContext::Implicit, -1)?.expr;
+        let set = functions::set_functions_named(if source.many { "json rows" } else { "json row" }).first().copied();
+        let function = set.ok_or_else(|| base::Error::internal("no function for rows of documents"))?;
+        let args = vec![document, Expr::Const(Datum::text(name), Ty::of(oid::TEXT))];
+        Ok(Some(SetCall { function, args }))
     }
 
-    /// The columns of the rows: those that are written, or those of the row that is to be populated.
-    fn record_columns(
-        &mut self,
-        call: &'a FuncCall,
-        range: &'a RangeFunction,
-        source: &Source,
-    ) -> Result<Option<Vec<(RelColumn, Option<Expr>)>>> {
-        let mut columns = Vec::new();
-        for node in range.coldeflist.iter().flatten() {
+    /// The columns of a definition list.
+    fn defined_columns(&mut self, definitions: &'a [Option<Node>]) -> Result<Vec<(RelColumn, Option<Expr>)>> {
+        let mut columns: Vec<(RelColumn, Option<Expr>)> = Vec::with_capacity(definitions.len());
+        for node in definitions.iter().flatten() {
             let Node::ColumnDef(def) = node else { continue };
-            let Some(name) = def.typeName.as_deref() else { continue };
-            let ty = super::types::resolve(name, self.sql, Some((&self.cx.catalog, &self.cx.identity)))?;
-            columns.push((RelColumn { name: def.colname.as_deref().unwrap_or("").to_string(), ty }, None));
+            let Some(type_name) = def.typeName.as_deref() else { continue };
+            let ty = super::types::resolve(type_name, self.sql, Some((&self.cx.catalog, &self.cx.identity)))?;
+            let name = def.colname.as_deref().unwrap_or("").to_string();
+            if columns.iter().any(|(c, _)| c.name == name) {
+                let message = format!("column name \"{name}\" specified more than once");
+                return Err(base::Error::new(SqlState::DUPLICATE_COLUMN, message));
+            }
+            columns.push((RelColumn { name, ty }, None));
         }
-        if !source.populates {
-            return Ok(Some(columns));
-        }
+        Ok(columns)
+    }
+
+    /// Whether the row to populate is a `record` of no known type.
+    fn is_bare_record(&mut self, call: &'a FuncCall) -> Result<bool> {
+        Ok(match call.args.first() {
+            Some(Some(Node::TypeCast(cast))) => {
+                let names = cast.typeName.as_deref().map(|t| strings(&t.names)).unwrap_or_default();
+                names.last() == Some(&"record")
+            }
+            _ => false,
+        })
+    }
+
+    /// The columns of the row that is to be populated.
+    fn populated_columns(&mut self, call: &'a FuncCall) -> Result<Option<Vec<(RelColumn, Option<Expr>)>>> {
+        let mut columns = Vec::new();
         match call.args.first() {
             Some(Some(Node::TypeCast(cast))) => {
                 let Some(name) = cast.typeName.as_deref() else { return Ok(None) };
                 let names: Vec<&str> = name.names.iter().flatten().filter_map(string).collect();
                 let Some(desc) = self.table_of_type(&names) else { return Ok(None) };
-                for column in super::from::table_columns(&desc) {
-                    columns.push((column, None));
-                }
+                columns.extend(super::from::table_columns(&desc).into_iter().map(|column| (column, None)));
             }
             Some(Some(node)) => {
                 let value = self.expr(node)?;
@@ -248,7 +301,7 @@ impl<'a> Binder<'a, '_> {
                 };
                 let index = self.scopes.len() - 1 - level;
                 let all = self.scopes[index].rels[rel].columns.clone();
-                for (column, entry) in all.into_iter().enumerate().filter(|(_, c)| !c.name.is_empty()) {
+                for (column, entry) in all.into_iter().enumerate() {
                     let old = Expr::Column(Column { level, rel, column, ty: entry.ty });
                     columns.push((entry, Some(old)));
                 }
@@ -259,8 +312,52 @@ impl<'a> Binder<'a, '_> {
         Ok(Some(columns))
     }
 
+    /// The row that a function makes of a document outside of FROM, as its fields.
+    pub(super) fn row_of_document(&mut self, call: &'a FuncCall) -> Result<Option<Vec<(String, Expr)>>> {
+        let Some(source) = source_of(call) else { return Ok(None) };
+        let columns = if source.populates { self.populated_columns(call)? } else { None };
+        let Some(columns) = columns else {
+            let name = strings(&call.funcname).last().copied().unwrap_or("").to_string();
+            if source.populates && !self.is_bare_record(call)? {
+                return Ok(None);
+            }
+            // PostgreSQL says so when it calls the function.
+            let message = format!("could not determine row type for result of {name}");
+            self.refused.get_or_insert_with(|| {
+                base::Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).hint(
+                    "Provide a non-null record argument, or call the function in the FROM clause using a column \
+                     definition list.",
+                )
+            });
+            return Ok(Some(Vec::new()));
+        };
+        let Some(documents) = self.documents(call, &source)? else { return Ok(None) };
+        let document = match source.many {
+            true if super::set_calls::allowed(self.place()) => {
+                let column = RelColumn { name: "document".to_string(), ty: Ty::of(oid::JSON) };
+                self.add_set_call(documents, vec![column], call.location)
+            }
+            true => return Err(self.misplaced_set(call)),
+            false => {
+                let [document, ..] = <[Expr; 2]>::try_from(documents.args)
+                    .map_err(|_| base::Error::internal("documents without their function"))?;
+                if super::visit::calls_volatile(&document) {
+                    let message = "making a row of a volatile document is supported only in FROM";
+                    return Err(self.unsupported(message, call.location));
+                }
+                let object = internal("json object")?;
+                Expr::Call { function: object, args: vec![document], ty: Ty::of(oid::JSON), location: call.location }
+            }
+        };
+        let fields = columns.into_iter().map(|(column, old)| {
+            let value = field_of(document.clone(), &column, old);
+            (column.name, value)
+        });
+        Ok(Some(fields.collect()))
+    }
+
     /// The table whose row type has a name.
-    fn table_of_type(&self, names: &[&str]) -> Option<engine_api::TableDesc> {
+    pub(super) fn table_of_type(&self, names: &[&str]) -> Option<engine_api::TableDesc> {
         let catalog = &self.cx.catalog;
         let (schemas, name) = match names {
             [name] => (self.cx.identity.search_path.clone(), *name),
@@ -269,54 +366,5 @@ impl<'a> Binder<'a, '_> {
         };
         let found = schemas.into_iter().find_map(|schema| catalog.relation(schema, name))?;
         catalog.table(found.oid()).cloned()
-    }
-
-    /// The rel of a function that makes rows: a query over its documents.
-    fn document_rel(
-        &mut self,
-        document: Expr,
-        columns: Vec<(RelColumn, Option<Expr>)>,
-        many: bool,
-        name: String,
-        ordinality: bool,
-    ) -> Result<(RelKind, Vec<RelColumn>, String)> {
-        let set = functions::set_functions_named(if many { "json rows" } else { "json row" }).first().copied();
-        let set = set.ok_or_else(|| base::Error::internal("no function for rows of documents"))?;
-        let field = internal("json field")?;
-        let mut args = vec![document, Expr::Const(Datum::text(&name), Ty::of(oid::TEXT))];
-        args.iter_mut().for_each(|e| super::visit::shift_levels(e, 1));
-        let own = RelColumn { name: "document".to_string(), ty: Ty::of(oid::JSON) };
-        let mut inner = vec![own];
-        if ordinality {
-            inner.push(RelColumn { name: "ordinality".to_string(), ty: Ty::of(oid::INT8) });
-        }
-        let kind = RelKind::Function { calls: vec![SetCall { function: set, args }], ordinality };
-        let rel = Rel { alias: name.clone(), kind, columns: inner };
-        let constant = |value: Datum, ty: Oid| Expr::Const(value, Ty::of(ty));
-        let mut targets = Vec::with_capacity(columns.len() + 1);
-        let mut outputs = Vec::with_capacity(columns.len() + 1);
-        for (column, old) in columns {
-            let source = Expr::Column(Column { level: 0, rel: 0, column: 0, ty: Ty::of(oid::JSON) });
-            let mut otherwise = old.unwrap_or(constant(Datum::Null, column.ty.oid));
-            super::visit::shift_levels(&mut otherwise, 1);
-            let args = vec![
-                source,
-                constant(Datum::text(&column.name), oid::TEXT),
-                constant(Datum::Oid(column.ty.oid.0), oid::OID),
-                constant(Datum::Int4(column.ty.typmod), oid::INT4),
-                otherwise,
-            ];
-            let expr = Expr::Call { function: field, args, ty: column.ty, location: -1 };
-            targets.push(Target { expr, name: column.name.clone(), junk: false });
-            outputs.push(column);
-        }
-        if ordinality {
-            let ty = Ty::of(oid::INT8);
-            let expr = Expr::Column(Column { level: 0, rel: 0, column: 1, ty });
-            targets.push(Target { expr, name: "ordinality".to_string(), junk: false });
-            outputs.push(RelColumn { name: "ordinality".to_string(), ty });
-        }
-        let query = Query { rels: vec![rel], from: vec![From::Rel(0)], targets, ..Query::default() };
-        Ok((RelKind::Subquery { query: Box::new(query), lateral: true }, outputs, name))
     }
 }

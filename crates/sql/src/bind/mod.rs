@@ -10,6 +10,7 @@ mod composite;
 mod cte;
 mod dml;
 mod domain;
+pub(crate) mod equal;
 mod expr;
 mod fold;
 mod from;
@@ -17,15 +18,20 @@ mod func;
 mod group;
 mod grouping;
 mod json_rows;
+mod merge;
 mod node;
 mod order;
 mod ordered_set;
 mod params;
 mod permissions;
+mod range_function;
 mod regtypes;
 mod resolve;
+mod sample;
 mod scope;
+mod search;
 mod select;
+mod set_calls;
 mod setop;
 mod sublink;
 mod subscript;
@@ -144,6 +150,8 @@ struct Binder<'a, 'c> {
     views: Vec<Oid>,
     /// The query is bound to be shown: views stay relations.
     shows: bool,
+    /// Rows whose fields have names that cannot be seen in them.
+    named_rows: Vec<(Vec<Expr>, Vec<String>)>,
     /// Relations named so far, while a view is being defined.
     seen: Option<Vec<engine_api::ViewRelation>>,
 }
@@ -169,6 +177,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             view: None,
             views: Vec::new(),
             shows: false,
+            named_rows: Vec::new(),
             seen: None,
         }
     }
@@ -196,7 +205,7 @@ fn stack_depth() -> Error {
     )
 }
 
-/// Binds SELECT, VALUES, INSERT, UPDATE or DELETE.
+/// Binds SELECT, VALUES, INSERT, UPDATE, DELETE or MERGE.
 pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundStatement> {
     let mut binder = Binder::new(cx, sql);
     let (statement, columns) = match node {
@@ -208,6 +217,7 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
         Node::InsertStmt(insert) => binder.insert(insert)?,
         Node::UpdateStmt(update) => binder.update(update)?,
         Node::DeleteStmt(delete) => binder.delete(delete)?,
+        Node::MergeStmt(merge) => binder.merge(merge)?,
         _ => return Err(Error::unsupported("this statement cannot be bound")),
     };
     binder.check_params(&statement)?;
@@ -293,6 +303,14 @@ pub(crate) fn figure_name(node: &Node) -> String {
 /// Binds a CHECK condition over the columns of a table (rel 0).
 pub fn bind_check(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     dml::check_expression(text, table, cx)
+}
+
+/// Whether a condition is one of those that another one demands together.
+pub(crate) fn is_part(whole: &Expr, part: &Expr) -> bool {
+    match whole {
+        Expr::And(all) => all.iter().any(|one| is_part(one, part)),
+        one => equal::same(one, part),
+    }
 }
 
 /// The expressions and the condition of an index, over the columns of its table (rel 0).

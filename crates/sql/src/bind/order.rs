@@ -4,10 +4,10 @@ use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, SortBy, SortByDir, SortByNulls};
 use types::{format_type, oid};
 
+use super::equal::same;
 use super::node::{constant, location, string};
 use super::resolve::binary_operator;
 use super::scope::Place;
-use super::visit::same;
 use super::{Binder, Located};
 use crate::ir::{Body, Expr, Query, SortKey, Target};
 
@@ -100,8 +100,14 @@ impl<'a> Binder<'a, '_> {
         if let Some(value) = constant(node) {
             return self.target_by_number(value, location(node), query, place);
         }
+        let set_calls = self.set_call_count();
         let value = self.at_place(place, |b| b.expr(node))?;
         let item_at = value.at;
+        if self.set_call_count() > set_calls
+            && let Some(found) = self.repeated_target(&value.expr, set_calls, query)
+        {
+            return Ok((found, item_at));
+        }
         // A literal among the targets has its type already.
         if let Some(found) = query.targets.iter().position(|t| same(&t.expr, &value.expr)) {
             return Ok((found, item_at));

@@ -110,5 +110,12 @@ fn walk_statement(statement: &Statement, f: &mut dyn FnMut(&Expr, usize)) {
             walk_query(&delete.query, 0, f);
             walk_targets(&delete.returning, f);
         }
+        Statement::Merge(merge) => {
+            walk_query(&merge.query, 0, f);
+            for action in &merge.actions {
+                action.condition.iter().for_each(|e| walk(e, 0, f));
+                action.kind.values().iter().for_each(|(_, e)| walk(e, 0, f));
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ use types::Datum;
 
 use super::{BindContext, visit};
 use crate::functions::SEQUENCE_STATE;
-use crate::ir::{ColumnSource, Expr, Insert, InsertSource, Query, Rel, RelKind, SetCall, Statement};
+use crate::ir::{ColumnSource, Expr, Insert, InsertSource, MergeKind, Query, Rel, RelKind, SetCall, Statement};
 use crate::privileges::{self, Class, Who};
 
 /// What a statement does to one range-table entry.
@@ -193,6 +193,22 @@ impl Walk {
                 self.parts(&delete.query);
                 delete.returning.iter().for_each(|target| self.expr(&target.expr));
             }
+            Statement::Merge(merge) => {
+                self.enter(&merge.query.rels, |_| Privileges::SELECT);
+                for action in &merge.actions {
+                    match &action.kind {
+                        MergeKind::Update(set) => self.updates(set),
+                        MergeKind::Delete => self.wants(Privileges::DELETE),
+                        MergeKind::Insert(_) => self.wants(Privileges::INSERT),
+                        MergeKind::Nothing => {}
+                    }
+                    action.condition.iter().for_each(|condition| self.expr(condition));
+                    if let MergeKind::Update(set) = &action.kind {
+                        set.iter().for_each(|(_, value)| self.expr(value));
+                    }
+                }
+                self.parts(&merge.query);
+            }
         }
         self.levels.clear();
     }
@@ -204,6 +220,13 @@ impl Walk {
         if let Some(need) = self.target() {
             need.wanted = need.wanted | Privileges::SELECT;
             need.read.extend(index.keys.iter().map(|key| key.column as usize - 1));
+        }
+    }
+
+    /// What is done with the target.
+    fn wants(&mut self, privilege: Privileges) {
+        if let Some(need) = self.target() {
+            need.wanted = need.wanted | privilege;
         }
     }
 

@@ -138,7 +138,24 @@ impl Binder<'_, '_> {
         let bare = name.strip_prefix('"').and_then(|n| n.strip_suffix('"')).filter(|n| *n != "char");
         let found = types::type_by_name(bare.unwrap_or(name));
         let found = found.and_then(|t| if array { types::type_info(t.array) } else { Some(t) });
-        found.map(|t| t.oid).ok_or_else(|| {
+        let made = || {
+            let fold = |part: &str| match part.strip_prefix('"').and_then(|p| p.strip_suffix('"')) {
+                Some(quoted) => quoted.to_string(),
+                None => part.to_ascii_lowercase(),
+            };
+            let catalog = &self.cx.catalog;
+            let named = |schema: Oid, name: &str| {
+                catalog.type_named(schema, &fold(name)).map(|ty| if array { ty.array } else { ty.oid })
+            };
+            match plain.split_once('.') {
+                Some((schema, name)) => {
+                    let schema = catalog.schema(self.cx.identity.database_oid, &fold(schema))?;
+                    named(schema.oid, name)
+                }
+                None => self.cx.identity.search_path.iter().find_map(|&schema| named(schema, plain)),
+            }
+        };
+        found.map(|t| t.oid).or_else(made).ok_or_else(|| {
             let message = format!("type \"{}\" does not exist", text.trim());
             self.error(SqlState::UNDEFINED_OBJECT, message, at)
         })

@@ -65,6 +65,11 @@ fn fits_polymorphic(declared: impl Fn(usize) -> Oid, args: &[Oid]) -> bool {
         }
         element = Some(same);
     }
+    // An enum must be known to be one.
+    let count = args.len();
+    if element.is_none() && (0..count).any(|i| declared(i) == oid::ANYENUM) {
+        return false;
+    }
     match choose_common(&compatible) {
         Ok(Some(common)) => compatible.iter().all(|c| can_coerce(c.0, common, CastContext::Implicit)),
         Ok(None) => true,

@@ -38,6 +38,7 @@ pub(super) enum Place {
     IndexExpression,
     IndexPredicate,
     Argument,
+    MergeWhen,
 }
 
 impl Place {
@@ -66,6 +67,7 @@ impl Place {
             Place::IndexExpression => "index expressions",
             Place::IndexPredicate => "index predicates",
             Place::Argument => "EXECUTE parameters",
+            Place::MergeWhen => "MERGE WHEN conditions",
         }
     }
 }

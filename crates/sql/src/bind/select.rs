@@ -98,6 +98,9 @@ impl<'a> Binder<'a, '_> {
         }
         bound.query.rels = std::mem::take(&mut self.scope().rels);
         bound.query.aggs = std::mem::take(&mut self.scope().aggs);
+        if let Some((rel, _)) = self.scope().set_calls.take() {
+            bound.query = super::set_calls::arrange(std::mem::take(&mut bound.query), rel)?;
+        }
         self.finish_ctes(&mut bound.query)
     }
 
@@ -105,7 +108,7 @@ impl<'a> Binder<'a, '_> {
         self.scope().windows = &select.windowClause;
         let mut query = Query { from: self.bind_from(&select.fromClause)?, ..Query::default() };
         let mut at = Vec::new();
-        let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
+        self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
         query.filter = self.condition(select.whereClause.as_ref(), Place::Where, "WHERE")?;
         query.having = self.condition(select.havingClause.as_ref(), Place::Having, "HAVING")?;
         self.order_by(&select.sortClause, &mut query, &mut at)?;
@@ -124,27 +127,19 @@ impl<'a> Binder<'a, '_> {
             let message = "aggregate functions are not allowed in a recursive query's recursive term";
             return Err(self.error(SqlState::INVALID_RECURSION, message, at));
         }
-        let grouped = query.is_grouped() || !self.scope().aggs.is_empty();
-        if let (Some(call), true) = (set_call, grouped) {
-            let message = "set-returning functions in the select list of a grouped query are not supported";
-            return Err(self.unsupported(message, call));
-        }
-        if let (Some(call), true) = (set_call, is_windowed(&self.scope().rels)) {
-            let message = "window functions beside set-returning functions are not supported";
-            return Err(self.unsupported(message, call));
-        }
-        self.locking(select, &mut query, set_call.is_some())?;
+        let has_set_call = self.scope().set_calls.is_some();
+        self.locking(select, &mut query, has_set_call)?;
         Ok(BoundQuery { query, at })
     }
 
-    /// A select list or RETURNING list. Answers where a set-returning call is, if there is one.
+    /// A select list or RETURNING list.
     pub(super) fn targets(
         &mut self,
         list: &'a [Option<Node>],
         query: &mut Query,
         at: &mut Vec<i32>,
         place: Place,
-    ) -> Result<Option<i32>> {
+    ) -> Result<()> {
         let before = std::mem::replace(&mut self.scope().place, place);
         for node in list.iter().flatten() {
             let Node::ResTarget(target) = node else { continue };
@@ -157,22 +152,12 @@ impl<'a> Binder<'a, '_> {
                 continue;
             }
             let name = target.name.as_deref().map_or_else(|| figure_name(value), str::to_string);
-            if place == Place::Targets
-                && let Some((expr, rel)) = self.function_in_targets(value, &name)?
-            {
-                self.scope().set_calls = Some((rel, location(value)));
-                query.targets.push(Target { expr, name, junk: false });
-                at.push(location(value));
-                continue;
-            }
             let value = self.expr(value)?;
             at.push(value.at);
             query.targets.push(Target { expr: value.expr, name, junk: false });
         }
         self.scope().place = before;
-        let set_calls = self.scope().set_calls;
-        query.from.extend(set_calls.map(|(rel, _)| From::Rel(rel)));
-        Ok(set_calls.map(|(_, at)| at))
+        Ok(())
     }
 
     /// Targets that nothing gave a type are text.
@@ -199,19 +184,16 @@ impl<'a> Binder<'a, '_> {
                 };
                 let Some(arg) = &i.arg else { return Ok(None) };
                 let value = self.expr(arg)?;
-                let Expr::WholeRow { level, rel } = value.expr else {
-                    return Err(self.unsupported("row expansion of this expression is not supported", at));
-                };
-                let index = self.scopes.len() - 1 - level;
-                let columns = self.scopes[index].rels[rel].columns.iter().enumerate();
-                let live = columns.filter(|(_, c)| !c.name.is_empty());
-                Ok(Some(
-                    live.map(|(column, c)| {
-                        let ty = c.ty;
-                        (c.name.clone(), Expr::Column(crate::ir::Column { level, rel, column, ty }))
-                    })
-                    .collect(),
-                ))
+                match self.record_fields(&value.expr) {
+                    Some(fields) => Ok(Some(fields)),
+                    None if value.expr.ty().oid == oid::RECORD => {
+                        Err(self.unsupported("row expansion of this expression is not supported", at))
+                    }
+                    None => {
+                        let shown = format_type(value.expr.ty().oid, -1);
+                        Err(self.error(SqlState::WRONG_OBJECT_TYPE, format!("type {shown} is not composite"), at))
+                    }
+                }
             }
             _ => Ok(None),
         }

@@ -62,13 +62,14 @@ impl<'a> Binder<'a, '_> {
         for i in 0..width(&left) {
             types.push(self.unify_column(&left, &right, i, name)?);
         }
+        let chosen: Vec<i32> = (0..types.len()).map(|i| chosen_at(&left, &right, i, types[i])).collect();
         self.bring_to(&mut left, &types, name)?;
         self.bring_to(&mut right, &types, name)?;
         let columns: Vec<RelColumn> = names.into_iter().zip(&types).map(|(name, &ty)| RelColumn { name, ty }).collect();
         let mut at = left.at[..columns.len()].to_vec();
         let mut query = self.over_virtual_rel("*SELECT*", columns);
         if !select.all {
-            for (target, &at) in query.targets.iter().zip(&at) {
+            for (target, &at) in query.targets.iter().zip(&chosen) {
                 self.check_groupable(&target.expr, at)?;
             }
         }
@@ -202,5 +203,18 @@ impl<'a> Binder<'a, '_> {
                     .hint("You will need to rewrite or cast the expression."))
             }
         }
+    }
+}
+
+/// Where the column is whose type both have got.
+fn chosen_at(left: &BoundQuery, right: &BoundQuery, column: usize, ty: Ty) -> i32 {
+    let side = |b: &BoundQuery| {
+        let target = b.query.targets.iter().enumerate().filter(|(_, t)| !t.junk).nth(column);
+        target.map(|(n, t)| (t.expr.ty().oid, b.at.get(n).copied().unwrap_or(-1)))
+    };
+    match (side(left), side(right)) {
+        (Some((l, _)), Some((r, at))) if l != ty.oid && r == ty.oid => at,
+        (Some((_, at)), _) => at,
+        _ => -1,
     }
 }

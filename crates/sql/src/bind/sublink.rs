@@ -88,6 +88,10 @@ impl<'a> Binder<'a, '_> {
         };
         let mut bound = self.subquery(select, true)?;
         let at = left.first().map_or(link.location, |l| l.at);
+        if left.len() > 1 && matches!(name, "<" | "<=" | ">" | ">=") {
+            let expr = self.ordered_rows(name, left, bound.query, all, link.location)?;
+            return Ok(Located { expr, at });
+        }
         let (left, functions) = self.column_comparisons(name, left, &mut bound, link.location)?;
         let query = Box::new(bound.query);
         let kind = match all {
@@ -95,6 +99,45 @@ impl<'a> Binder<'a, '_> {
             true => SubqueryKind::All { left, functions },
         };
         Ok(Located { expr: Expr::Subquery { kind, query, ty: Ty::of(oid::BOOL) }, at })
+    }
+
+    /// `(a, b) < ANY/ALL (subquery)`: whether `true = ANY/ALL` of what the comparison gives for its rows.
+    fn ordered_rows(&mut self, name: &str, left: Vec<Located>, query: Query, all: bool, at: i32) -> Result<Expr> {
+        let columns = super::from::visible_columns(&query);
+        self.check_width(left.len(), columns.len(), at)?;
+        if left.iter().any(|value| super::visit::calls_volatile(&value.expr)) {
+            return Err(self.unsupported("comparing a volatile row with the rows of a subquery is not supported", at));
+        }
+        let inwards = |mut value: Located| {
+            super::visit::shift_levels(&mut value.expr, 1);
+            value
+        };
+        let left = left.into_iter().map(inwards).collect();
+        let right = columns.iter().enumerate().map(|(column, c)| {
+            let expr = Expr::Column(crate::ir::Column { level: 0, rel: 0, column, ty: c.ty });
+            Located { expr, at }
+        });
+        let compared = self.row_comparison(name, left, right.collect(), at)?.expr;
+        let target = crate::ir::Target { expr: compared, name: String::new(), junk: false };
+        let query = Query { targets: vec![target], ..super::select::wrap(query, columns) };
+        let ty = Ty::of(oid::BOOL);
+        let truth = Located { expr: Expr::Const(types::Datum::Bool(true), ty), at };
+        let functions = vec![self.resolve_operator("=", Some(truth.clone()), truth.clone(), at)?.function];
+        let left = vec![truth.expr];
+        let kind = match all {
+            false => SubqueryKind::Any { left, functions },
+            true => SubqueryKind::All { left, functions },
+        };
+        Ok(Expr::Subquery { kind, query: Box::new(query), ty })
+    }
+
+    fn check_width(&self, left: usize, columns: usize, at: i32) -> Result<()> {
+        let few = match left.cmp(&columns) {
+            std::cmp::Ordering::Equal => return Ok(()),
+            std::cmp::Ordering::Less => "many",
+            std::cmp::Ordering::Greater => "few",
+        };
+        Err(self.error(SqlState::SYNTAX_ERROR, format!("subquery has too {few} columns"), at))
     }
 
     /// One operator per column; the subquery's columns get the operators' right types.
@@ -106,16 +149,7 @@ impl<'a> Binder<'a, '_> {
         at: i32,
     ) -> Result<(Vec<Expr>, Vec<&'static crate::functions::Function>)> {
         let columns = super::from::visible_columns(&bound.query);
-        if left.len() < columns.len() {
-            return Err(self.error(SqlState::SYNTAX_ERROR, "subquery has too many columns", at));
-        }
-        if left.len() > columns.len() {
-            return Err(self.error(SqlState::SYNTAX_ERROR, "subquery has too few columns", at));
-        }
-        if left.len() > 1 && !matches!(name, "=" | "<>") {
-            let message = format!("row comparison by {name} with the rows of a subquery is not supported");
-            return Err(self.unsupported(message, at));
-        }
+        self.check_width(left.len(), columns.len(), at)?;
         let mut lefts = Vec::with_capacity(left.len());
         let mut functions = Vec::with_capacity(left.len());
         let mut wanted = Vec::with_capacity(left.len());

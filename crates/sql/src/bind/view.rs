@@ -282,8 +282,8 @@ impl<'a, 'c> Binder<'a, 'c> {
             lateral_ok: true,
         });
         let (mut query, mut at) = (Query::default(), Vec::new());
-        let set_call = self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
-        if set_call.is_some() {
+        self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
+        if self.scope().set_calls.is_some() {
             return Err(refuse("Views that return set-returning functions are not automatically updatable."));
         }
         self.settle_targets(&mut query, &at)?;
@@ -326,7 +326,8 @@ impl<'a, 'c> Binder<'a, 'c> {
                     .hint("Use the REFRESH MATERIALIZED VIEW command.")
             });
         }
-        let indexes: Vec<IndexDesc> = self.cx.catalog.indexes(desc.oid).cloned().collect();
+        let valid = self.cx.catalog.indexes(desc.oid).filter(|index| !index.invalid);
+        let indexes: Vec<IndexDesc> = valid.cloned().collect();
         let codes = self.index_codes(desc, &indexes);
         Some(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes, codes })))
     }

@@ -1,5 +1,6 @@
-//! Walks over bound expressions: children, subqueries, columns; structural equality.
+//! Walks over bound expressions: children, subqueries, columns.
 
+use super::equal::{same, same_use};
 use crate::functions::Volatility;
 use crate::ir::{
     AggCall, AnyAllSource, Body, Column, ColumnSource, Expr, From, InsertSource, Query, RelKind, Statement,
@@ -8,7 +9,7 @@ use crate::ir::{
 
 /// Makes the two walkers, over shared and over exclusive references.
 macro_rules! walkers {
-    ($children:ident, $query:ident, $body:ident, $from:ident, $agg:ident, $statement:ident, $iter:ident, $offset:ident $(, $mutable:tt)?) => {
+    ($children:ident, $query:ident, $body:ident, $from:ident, $agg:ident, $statement:ident, $iter:ident, $offset:ident, $values:ident $(, $mutable:tt)?) => {
         /// Calls `f` on each direct child expression and `q` on each direct subquery.
         pub(crate) fn $children(
             expr: &$($mutable)? Expr,
@@ -112,6 +113,12 @@ macro_rules! walkers {
             for expr in query.having.$iter().chain(query.limit.$iter()).chain(query.offset.$iter()) {
                 f(expr);
             }
+            for sample in query.sample.$iter() {
+                f(&$($mutable)? sample.percent);
+                for expr in sample.seed.$iter() {
+                    f(expr);
+                }
+            }
             $body(&$($mutable)? query.body, f, q);
         }
 
@@ -201,6 +208,24 @@ macro_rules! walkers {
                         f(&$($mutable)? target.expr);
                     }
                 }
+                Statement::Merge(merge) => {
+                    $query(&$($mutable)? merge.query, f, q);
+                    f(&$($mutable)? merge.on);
+                    for action in merge.actions.$iter() {
+                        for expr in action.condition.$iter() {
+                            f(expr);
+                        }
+                        for (_, expr) in action.kind.$values().$iter() {
+                            f(expr);
+                        }
+                    }
+                    for (_, expr) in merge.checks.$iter() {
+                        f(expr);
+                    }
+                    for (_, expr) in merge.generated.$iter() {
+                        f(expr);
+                    }
+                }
             }
         }
 
@@ -228,7 +253,7 @@ macro_rules! walkers {
     };
 }
 
-walkers!(children, query_parts, body_parts, from_parts, aggregate_parts, statement_parts, iter, offset);
+walkers!(children, query_parts, body_parts, from_parts, aggregate_parts, statement_parts, iter, offset, values);
 walkers!(
     children_mut,
     query_parts_mut,
@@ -238,6 +263,7 @@ walkers!(
     statement_parts_mut,
     iter_mut,
     offset_mut,
+    values_mut,
     mut
 );
 
@@ -261,7 +287,7 @@ pub(crate) fn walk_query(query: &Query, depth: usize, f: &mut dyn FnMut(&Expr, u
     );
 }
 
-fn collect<'e>(expr: &'e Expr, below: &mut Vec<&'e Expr>, queries: &mut Vec<&'e Query>) {
+pub(super) fn collect<'e>(expr: &'e Expr, below: &mut Vec<&'e Expr>, queries: &mut Vec<&'e Query>) {
     // The callbacks of `children` cannot keep references, so the few shapes are taken apart by pointer here.
     match expr {
         Expr::Call { args, .. }
@@ -341,6 +367,7 @@ pub(super) fn walk_queries_mut(query: &mut Query, depth: usize, f: &mut dyn FnMu
         match &mut **statement {
             Statement::Update(update) => f(&mut update.query, depth),
             Statement::Delete(delete) => f(&mut delete.query, depth),
+            Statement::Merge(merge) => f(&mut merge.query, depth),
             Statement::Insert(_) | Statement::Select(_) => {}
         }
     }
@@ -413,24 +440,8 @@ pub(super) fn has_columns(expr: &Expr) -> bool {
     found
 }
 
-/// Whether two expressions are the same but for where they stand in the text.
-pub(crate) fn same(a: &Expr, b: &Expr) -> bool {
-    if !same_head(a, b) {
-        return false;
-    }
-    let (mut left, mut right) = (Vec::new(), Vec::new());
-    let (mut left_queries, mut right_queries) = (Vec::new(), Vec::new());
-    collect(a, &mut left, &mut left_queries);
-    collect(b, &mut right, &mut right_queries);
-    // Subqueries are compared by being absent: two texts are two subqueries.
-    left_queries.is_empty()
-        && right_queries.is_empty()
-        && left.len() == right.len()
-        && left.iter().zip(&right).all(|(a, b)| same(a, b))
-}
-
 /// Whether two nodes are the same, their children apart.
-fn same_head(a: &Expr, b: &Expr) -> bool {
+pub(super) fn same_head(a: &Expr, b: &Expr) -> bool {
     match (a, b) {
         (Expr::Const(v, t), Expr::Const(w, u)) => t == u && v.is_null() == w.is_null() && v == w,
         (Expr::Param(i, t), Expr::Param(j, u)) => i == j && t == u,
@@ -461,6 +472,7 @@ fn same_head(a: &Expr, b: &Expr) -> bool {
         (Expr::RowCompare { op: o, .. }, Expr::RowCompare { op: p, .. }) => o == p,
         (Expr::Array { ty: t, nested: m, .. }, Expr::Array { ty: u, nested: n, .. }) => t == u && m == n,
         (Expr::Subscript { ty: t, .. }, Expr::Subscript { ty: u, .. }) => t == u,
+        (Expr::Subquery { kind: k, ty: t, .. }, Expr::Subquery { kind: l, ty: u, .. }) => t == u && same_use(k, l),
         _ => false,
     }
 }

@@ -11,10 +11,11 @@ use rupg_sql::nodes::{
 use types::{format_type, oid};
 
 use super::coerce::can_coerce;
+use super::equal::same;
 use super::func::Callee;
 use super::node::{location, strings};
 use super::scope::Place;
-use super::visit::{has_columns, same, walk};
+use super::visit::{has_columns, walk};
 use super::{Binder, Located};
 use crate::functions::CastContext;
 use crate::ir::{

@@ -51,7 +51,7 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
         }
         return Ok(tag);
     }
-    let table = cx.locked_table(name, TableLockMode::AccessExclusive).await?;
+    let table = cx.locked_table(name, super::lock_level::of(stmt)).await?;
     cx.session.check_not_in_use(table.oid, &table.name, "ALTER TABLE")?;
     let mut constraints = Vec::new();
     for cmd in commands(stmt) {
@@ -118,6 +118,7 @@ fn refused_action(kind: AlterTableType) -> &'static str {
         T::AT_AlterColumnType => "ALTER COLUMN ... SET DATA TYPE",
         T::AT_AddConstraint => "ADD CONSTRAINT",
         T::AT_DropConstraint => "DROP CONSTRAINT",
+        T::AT_AlterConstraint => "ALTER CONSTRAINT",
         T::AT_ValidateConstraint => "VALIDATE CONSTRAINT",
         _ => "of this kind",
     }
@@ -185,9 +186,13 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
         }
         T::AT_SetNotNull => {
             let number = column_number(&table, name)?;
-            require_no_nulls(cx, &table, number).await?;
-            table.columns[number as usize - 1].not_null = true;
-            cx.put(CatalogObject::Table(table)).await?;
+            if !table.columns[number as usize - 1].not_null {
+                if !has_no_nulls(cx, &table, number) {
+                    require_no_nulls(cx, &table, number).await?;
+                }
+                table.columns[number as usize - 1].not_null = true;
+                cx.put(CatalogObject::Table(table)).await?;
+            }
         }
         T::AT_DropNotNull => {
             let number = column_number(&table, name)?;
@@ -211,6 +216,7 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
             return Ok(Some(vec![Pending { definition: (**constraint).clone(), column: None }]));
         }
         T::AT_DropConstraint => drop_constraint(cx, table, cmd, name).await?,
+        T::AT_AlterConstraint => alter_constraint(cx, table, cmd).await?,
         T::AT_ValidateConstraint => super::constraint::validate(cx, &table, name).await?,
         T::AT_AlterColumnType => alter_type(cx, table, cmd, name).await?,
         T::AT_SetRelOptions => {
@@ -234,10 +240,94 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
             let number = column_number(&table, name)?;
             identity::drop(cx, table, cmd, number).await?;
         }
+        T::AT_DropExpression => drop_expression(cx, table, cmd, name).await?,
+        T::AT_EnableTrigAll | T::AT_DisableTrigAll => {
+            table.triggers_off = cmd.subtype == T::AT_DisableTrigAll;
+            set_triggers(cx, table).await?;
+        }
+        T::AT_EnableTrigUser | T::AT_DisableTrigUser => {}
+        T::AT_EnableTrig | T::AT_DisableTrig | T::AT_EnableAlwaysTrig | T::AT_EnableReplicaTrig => {
+            let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.name);
+            return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+        }
         kind if is_ignored(kind) => {}
         _ => return Err(Error::unsupported("this form of ALTER TABLE is not supported")),
     }
     Ok(None)
+}
+
+/// ENABLE or DISABLE TRIGGER ALL: whether foreign keys of the table, and those that point to it, are looked at.
+async fn set_triggers(cx: &mut Cx<'_>, table: TableDesc) -> Result<()> {
+    if !cx.session.is_superuser()
+        && let Some(key) = table.constraints.iter().find(|c| matches!(c.kind, ConstraintKind::ForeignKey { .. }))
+    {
+        let message = format!("permission denied: \"RI_ConstraintTrigger_c_{}\" is a system trigger", key.oid.0);
+        return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+    }
+    cx.put(CatalogObject::Table(table)).await
+}
+
+/// DROP EXPRESSION: a generated column becomes an ordinary one, with the values it has.
+async fn drop_expression(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
+    let number = column_number(&table, name)?;
+    if table.columns[number as usize - 1].generated.take().is_some() {
+        return cx.put(CatalogObject::Table(table)).await;
+    }
+    let message = format!("column \"{name}\" of relation \"{}\" is not a stored generated column", table.name);
+    if cmd.missing_ok {
+        cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+        return Ok(());
+    }
+    Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+}
+
+/// Whether valid checks of the table leave no NULL in a column, so that its rows need not be looked at.
+fn has_no_nulls(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> bool {
+    let wanted = format!("{} IS NOT NULL", quote(&table.columns[number as usize - 1].name));
+    let given = table.constraints.iter().filter(|c| !c.not_valid).filter_map(|c| match &c.kind {
+        ConstraintKind::Check { expression } => Some(expression),
+        _ => None,
+    });
+    cx.session
+        .bind_stored(|binder| {
+            let wanted = crate::bind::bind_check(&wanted, table, binder)?;
+            for text in given {
+                let given = crate::bind::bind_check(text, table, binder)?;
+                // A check holds for NULL as well, so only one that is itself about NULLs says anything.
+                if crate::bind::is_part(&given, &wanted) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+        .unwrap_or(false)
+}
+
+/// ALTER CONSTRAINT: whether and when a foreign key is deferred.
+async fn alter_constraint(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Result<()> {
+    let (name, deferrable, deferred) = match &cmd.def {
+        Some(Node::ATAlterConstraint(def)) => (def.conname.as_deref(), def.deferrable, def.initdeferred),
+        Some(Node::Constraint(def)) => (def.conname.as_deref(), def.deferrable, def.initdeferred),
+        _ => return Err(Error::internal("ALTER CONSTRAINT without one")),
+    };
+    let name = name.unwrap_or_default();
+    let table_name = table.name.clone();
+    let Some(constraint) = table.constraints.iter_mut().find(|c| c.name == name) else {
+        let message = format!("constraint \"{name}\" of relation \"{table_name}\" does not exist");
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    };
+    let ConstraintKind::ForeignKey { table: referenced, .. } = constraint.kind else {
+        let message = format!("constraint \"{name}\" of relation \"{table_name}\" is not a foreign key constraint");
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+    };
+    constraint.deferrable = deferrable;
+    constraint.deferred = deferred;
+    cx.put(CatalogObject::Table(table)).await?;
+    // Plans of the other table know of it too.
+    match cx.catalog().table(referenced).cloned() {
+        Some(referenced) => cx.put(CatalogObject::Table(referenced)).await,
+        None => Ok(()),
+    }
 }
 
 /// The text of a SET DEFAULT expression: what stands after the word DEFAULT before its first position.
@@ -453,11 +543,6 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
     };
     let number = column_number(&table, name)?;
     refuse_used_by_view(cx, &table, number)?;
-    let catalog = cx.catalog();
-    if catalog.indexes(table.oid).any(|i| i.needs_code() && cx.session.index_uses(i, &table, number)) {
-        let message = "changing the type of a column that an index expression or predicate uses is not supported";
-        return Err(Error::unsupported(message));
-    }
     refuse_generated_from(cx, &table, number)?;
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.
@@ -508,6 +593,9 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
     column.typmod = ty.typmod;
     column.missing = None;
     check_defaults(cx, &table)?;
+    for index in super::index::rebound(cx, &table)? {
+        cx.put(CatalogObject::Index(index)).await?;
+    }
     let next = LayoutId(table.newest_layout().id.0 + 1);
     let layout = layout_of(&table, next);
     rewrite_table(cx, table, layout, &[(number, expression)]).await

@@ -1,12 +1,13 @@
-//! COMMENT ON relations, their columns and constraints, schemas and databases. Comments on other objects are taken and not
-//! kept.
+//! COMMENT ON relations, their columns and constraints, types and domains, roles, schemas and databases. Comments on other
+//! objects, which are built in, are taken and not kept.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, TableKind, TableLockMode};
+use engine_api::{CatalogObject, TableKind, TableLockMode, TypeKind};
 use rupg_sql::nodes::{CommentStmt, Node, ObjectType, RangeVar};
 
 use super::Cx;
 use super::names::{display, strings};
+use super::types::range;
 
 pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'static str> {
     use ObjectType as T;
@@ -16,6 +17,9 @@ pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'sta
         T::OBJECT_TABLE | T::OBJECT_VIEW | T::OBJECT_MATVIEW | T::OBJECT_COLUMN => on_table(cx, stmt, text).await?,
         T::OBJECT_INDEX | T::OBJECT_SEQUENCE => on_other(cx, stmt, text).await?,
         T::OBJECT_TABCONSTRAINT => on_constraint(cx, stmt, text).await?,
+        T::OBJECT_TYPE | T::OBJECT_DOMAIN => on_type(cx, stmt, text).await?,
+        T::OBJECT_DOMCONSTRAINT => on_domain_constraint(cx, stmt, text).await?,
+        T::OBJECT_ROLE => on_role(cx, stmt, text).await?,
         _ => {}
     }
     Ok("COMMENT")
@@ -120,4 +124,65 @@ async fn on_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>
     };
     constraint.comment = text;
     cx.put(CatalogObject::Table(table)).await
+}
+
+/// The name of a type as COMMENT has it.
+fn type_names(node: Option<&Node>) -> Option<&[Option<Node>]> {
+    match node {
+        Some(Node::TypeName(name)) => Some(&name.names),
+        Some(Node::List(names)) => Some(names),
+        _ => None,
+    }
+}
+
+async fn on_type(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+    let Some(names) = type_names(stmt.object.as_ref()) else { return Ok(()) };
+    let name = range(names);
+    if let Some(Node::TypeName(written)) = &stmt.object
+        && cx.find_type(&name)?.is_none()
+        && cx.column_type(written).is_ok()
+    {
+        // A built-in one keeps the comment it has.
+        return Ok(());
+    }
+    let mut desc = cx.locked_type(&name).await?;
+    if stmt.objtype == ObjectType::OBJECT_DOMAIN && !matches!(desc.kind, TypeKind::Domain(_)) {
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", desc.name)));
+    }
+    desc.comment = text;
+    cx.put(CatalogObject::Type(desc)).await
+}
+
+async fn on_domain_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+    let Some(Node::List(parts)) = &stmt.object else { return Ok(()) };
+    let (Some(names), Some(Some(Node::String(constraint)))) =
+        (type_names(parts.first().and_then(Option::as_ref)), parts.get(1))
+    else {
+        return Ok(());
+    };
+    let mut desc = cx.locked_type(&range(names)).await?;
+    let name = desc.name.clone();
+    let TypeKind::Domain(domain) = &mut desc.kind else {
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a domain")));
+    };
+    let Some(check) = domain.checks.iter_mut().find(|check| check.name == **constraint) else {
+        let message = format!("constraint \"{constraint}\" for domain {name} does not exist");
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    };
+    check.comment = text;
+    cx.put(CatalogObject::Type(desc)).await
+}
+
+async fn on_role(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
+    let Some(Node::String(name)) = &stmt.object else { return Ok(()) };
+    let mut role = cx.catalog().role(name).cloned().ok_or_else(|| super::role::unknown_role(name))?;
+    if !super::role::may_create_roles(cx) {
+        let message = "must have CREATEROLE privilege to comment on roles";
+        return Err(super::role::denied(message));
+    }
+    if role.superuser && !cx.session.is_superuser() {
+        return Err(super::role::denied("must be superuser to comment on superuser"));
+    }
+    role.comment = text;
+    cx.put(CatalogObject::Role(role)).await
 }

@@ -30,9 +30,6 @@ pub(super) async fn add_constraints(cx: &mut Cx<'_>, table: Oid, pending: Vec<Pe
     for p in pending {
         let desc = cx.catalog().table(table).cloned().ok_or_else(|| Error::internal("the table went away"))?;
         let definition = &p.definition;
-        if definition.deferrable || definition.initdeferred {
-            return Err(Error::unsupported("deferrable constraints are not supported"));
-        }
         match definition.contype {
             K::CONSTR_PRIMARY | K::CONSTR_UNIQUE => add_key(cx, desc, &p, fresh).await?,
             K::CONSTR_CHECK => add_check(cx, desc, &p, fresh).await?,
@@ -78,9 +75,6 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
     let primary = definition.contype == ConstrType::CONSTR_PRIMARY;
     if let Some(index) = &definition.indexname {
         return adopt_index(cx, table, definition, index, primary).await;
-    }
-    if definition.nulls_not_distinct {
-        return Err(Error::unsupported("NULLS NOT DISTINCT is not supported"));
     }
     if !definition.including.is_empty() {
         return Err(Error::unsupported("INCLUDE columns are not supported"));
@@ -131,7 +125,10 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
         expressions: Vec::new(),
         predicate: None,
         include: Vec::new(),
-        deferrable: false,
+        deferrable: definition.deferrable,
+        nulls_not_distinct: definition.nulls_not_distinct,
+        invalid: false,
+        unready: false,
         comment: None,
     };
     let kind = match primary {
@@ -143,8 +140,8 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
         name,
         columns,
         kind,
-        deferrable: false,
-        deferred: false,
+        deferrable: definition.deferrable,
+        deferred: definition.initdeferred,
         not_valid: false,
         comment: None,
     });
@@ -181,6 +178,9 @@ async fn adopt_index(
     let cannot = "Cannot create a primary key or unique constraint using such an index.";
     let refused = if table.constraints.iter().any(|c| own(&c)) {
         let message = format!("index \"{name}\" is already associated with a constraint");
+        Some(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+    } else if index.invalid {
+        let message = format!("index \"{name}\" is not valid");
         Some(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
     } else if !index.unique {
         Some(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a unique index")).detail(cannot))
@@ -221,6 +221,7 @@ async fn adopt_index(
     }
     index.name = new_name.clone();
     index.primary = primary;
+    index.deferrable = definition.deferrable;
     let kind = match primary {
         true => ConstraintKind::PrimaryKey { index: index.oid },
         false => ConstraintKind::Unique { index: index.oid },
@@ -230,8 +231,8 @@ async fn adopt_index(
         name: new_name,
         columns,
         kind,
-        deferrable: false,
-        deferred: false,
+        deferrable: definition.deferrable,
+        deferred: definition.initdeferred,
         not_valid: false,
         comment: None,
     });
@@ -410,8 +411,8 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
             match_full: definition.fk_matchtype == b'f',
             set_columns,
         },
-        deferrable: false,
-        deferred: false,
+        deferrable: definition.deferrable,
+        deferred: definition.initdeferred,
         not_valid: !fresh && definition.skip_validation,
         comment: None,
     });
@@ -432,22 +433,37 @@ fn referenced_key(catalog: &Catalog, table: &TableDesc, wanted: &[String]) -> Re
                 format!("there is no primary key for referenced table \"{}\"", table.name),
             )
         })?;
+        refuse_deferrable(primary, table, "primary key")?;
         return Ok((primary.keys.iter().map(|k| k.column).collect(), primary.oid));
     }
     let columns = column_numbers(table, wanted, "referenced in foreign key constraint", "foreign key constraint")?;
     let same_set = |index: &&IndexDesc| {
         index.unique
+            && !index.invalid
             && !index.needs_code()
             && index.keys.len() == columns.len()
             && index.keys.iter().all(|k| columns.contains(&k.column))
     };
-    match catalog.indexes(table.oid).find(same_set) {
-        Some(index) => Ok((columns, index.oid)),
+    let found = catalog.indexes(table.oid).filter(same_set).min_by_key(|index| index.deferrable);
+    match found {
+        Some(index) => {
+            refuse_deferrable(index, table, "unique constraint")?;
+            Ok((columns, index.oid))
+        }
         None => Err(Error::new(
             SqlState::INVALID_FOREIGN_KEY,
             format!("there is no unique constraint matching given keys for referenced table \"{}\"", table.name),
         )),
     }
+}
+
+/// 55000
+fn refuse_deferrable(index: &IndexDesc, table: &TableDesc, kind: &str) -> Result<()> {
+    if !index.deferrable {
+        return Ok(());
+    }
+    let message = format!("cannot use a deferrable {kind} for referenced table \"{}\"", table.name);
+    Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
 }
 
 /// `VALIDATE CONSTRAINT`: looks at all rows of a constraint that was added NOT VALID.
@@ -473,6 +489,7 @@ async fn look_at_all(cx: &mut Cx<'_>, table: &TableDesc, constraint: &Constraint
             let Some(referenced) = cx.catalog().table(*referenced).cloned() else {
                 return Err(Error::internal("a foreign key without the table it refers to"));
             };
+            cx.lock(referenced.oid, TableLockMode::RowShare).await?;
             validate_foreign_key(cx, table, &referenced, &constraint.columns, columns, name).await
         }
         _ => Err(Error::new(

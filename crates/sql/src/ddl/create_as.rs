@@ -62,6 +62,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_
         view: None,
         persistence: persistence(name.relpersistence, temporary),
         on_commit: on_commit(cx, into.onCommit, temporary)?,
+        triggers_off: false,
     };
     for (i, column) in columns.iter().enumerate() {
         let name = names.get(i).unwrap_or(&column.name);

@@ -54,6 +54,7 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
         view: None,
         persistence: persistence(name.relpersistence, temporary),
         on_commit: on_commit(cx, stmt.oncommit, temporary)?,
+        triggers_off: false,
     };
     let mut pending: Vec<Pending> = Vec::new();
     let mut serials: Vec<(i16, base::Oid, Vec<Option<Node>>)> = Vec::new();
@@ -206,8 +207,7 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
         constraints: Vec::new(),
     };
     let mut said_null = false;
-    for constraint in def.constraints.iter().flatten() {
-        let Node::Constraint(constraint) = constraint else { continue };
+    for constraint in &super::attributes::with_attributes(cx.sql, &def.constraints)? {
         let conflict = match constraint.contype {
             ConstrType::CONSTR_NULL => {
                 said_null = true;
@@ -271,9 +271,6 @@ fn column_constraint(
         }
         K::CONSTR_PRIMARY | K::CONSTR_UNIQUE | K::CONSTR_CHECK | K::CONSTR_FOREIGN => {
             column.constraints.push(constraint.clone());
-        }
-        K::CONSTR_ATTR_DEFERRABLE | K::CONSTR_ATTR_DEFERRED => {
-            return Err(Error::unsupported("deferrable constraints are not supported"));
         }
         _ => {}
     }

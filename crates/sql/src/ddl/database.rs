@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base::{Error, Result, SqlState};
 use engine_api::{CatalogObject, DatabaseDesc, PrivilegesDesc, SchemaDesc, oids};
-use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DropdbStmt};
+use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DropdbStmt, Node};
 
 use super::{Cx, drop};
 
@@ -53,6 +53,22 @@ pub(super) async fn drop_database(cx: &mut Cx<'_>, stmt: &DropdbStmt) -> Result<
     if database.oid == cx.database() {
         return Err(Error::new(SqlState::OBJECT_IN_USE, "cannot drop the currently open database"));
     }
+    let database = database.clone();
+    let force = stmt
+        .options
+        .iter()
+        .flatten()
+        .any(|node| matches!(node, Node::DefElem(option) if option.defname.as_deref() == Some("force")));
+    cx.session.close_database(&database, force).await?;
+    let dropped = drop_contents(cx, &database).await;
+    if dropped.is_err() {
+        cx.session.reopen_database(database.oid);
+    }
+    dropped.map(|()| "DROP DATABASE")
+}
+
+async fn drop_contents(cx: &mut Cx<'_>, database: &DatabaseDesc) -> Result<()> {
+    let catalog = cx.catalog();
     let schemas: BTreeSet<_> = catalog
         .objects()
         .filter(|o| matches!(&***o, CatalogObject::Schema(s) if s.database == database.oid))
@@ -71,13 +87,10 @@ pub(super) async fn drop_database(cx: &mut Cx<'_>, stmt: &DropdbStmt) -> Result<
     cx.drop_one(oid)?;
     // What went with the database is not news to anyone.
     cx.session.forget_notices();
-    Ok("DROP DATABASE")
+    Ok(())
 }
 
 pub(super) async fn create_schema(cx: &mut Cx<'_>, stmt: &CreateSchemaStmt) -> Result<&'static str> {
-    if !stmt.schemaElts.is_empty() {
-        return Err(Error::unsupported("CREATE SCHEMA with elements is not supported"));
-    }
     let role = stmt.authrole.as_deref().and_then(|r| r.rolename.as_deref());
     let name = stmt.schemaname.as_deref().or(role).unwrap_or_default();
     let database = cx.database();
@@ -100,5 +113,11 @@ pub(super) async fn create_schema(cx: &mut Cx<'_>, stmt: &CreateSchemaStmt) -> R
     };
     let schema = SchemaDesc { oid: cx.allocate(), database, name: name.to_string(), owner, comment: None };
     cx.put(CatalogObject::Schema(schema)).await?;
+    if !stmt.schemaElts.is_empty() {
+        if owner != cx.owner() {
+            return Err(Error::unsupported("CREATE SCHEMA with elements for another role is not supported"));
+        }
+        super::schema_elements::create(cx, name, &stmt.schemaElts).await?;
+    }
     Ok("CREATE SCHEMA")
 }

@@ -1,7 +1,7 @@
 //! CREATE INDEX, REINDEX.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, IndexDesc, IndexExpression, IndexKey, TableDesc, TableLockMode};
+use engine_api::{CatalogObject, IndexDesc, IndexExpression, IndexKey, Persistence, TableDesc, TableLockMode};
 use rupg_sql::nodes::{DefElem, IndexElem, IndexStmt, Node, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls};
 
 use super::Cx;
@@ -13,9 +13,16 @@ use crate::index_code::is_immutable;
 const KEYS_MAX: usize = 32;
 
 pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'static str> {
+    define_index(cx, stmt, false).await.map(|_| "CREATE INDEX")
+}
+
+/// Makes an index; one that is built beside writers begins without entries and is not valid. `None` if there is one with its
+/// name, and that is no error.
+pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool) -> Result<Option<IndexDesc>> {
     refuse_unsupported(stmt)?;
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("CREATE INDEX without a table"))?;
-    let table = cx.locked_relation(name, TableLockMode::Share).await?;
+    let mode = if beside { TableLockMode::ShareUpdateExclusive } else { TableLockMode::Share };
+    let table = cx.locked_relation(name, mode).await?;
     if !table.is_stored() {
         let message = format!("cannot create index on relation \"{}\"", table.name);
         return Err(
@@ -60,7 +67,7 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
     let index_name = match &stmt.idxname {
         Some(given) => {
             if !cx.check_free(table.schema, given, stmt.if_not_exists)? {
-                return Ok("CREATE INDEX");
+                return Ok(None);
             }
             given.to_string()
         }
@@ -78,10 +85,30 @@ pub(super) async fn create_index(cx: &mut Cx<'_>, stmt: &IndexStmt) -> Result<&'
         predicate,
         include,
         deferrable: false,
+        nulls_not_distinct: stmt.nulls_not_distinct,
+        invalid: beside && table.persistence != Persistence::Temporary,
+        unready: false,
         comment: None,
     };
-    cx.put(CatalogObject::Index(index)).await?;
-    Ok("CREATE INDEX")
+    cx.put(CatalogObject::Index(index.clone())).await?;
+    Ok(Some(index))
+}
+
+/// The indexes of a table whose columns have got other types, where their expressions mean something else now.
+pub(super) fn rebound(cx: &mut Cx<'_>, table: &TableDesc) -> Result<Vec<IndexDesc>> {
+    let mut changed = Vec::new();
+    for index in cx.catalog().indexes(table.oid).filter(|index| index.needs_code()) {
+        let mut index = index.clone();
+        for part in &mut index.expressions {
+            let text = part.text.clone();
+            *part = expression(cx, table, &text, part.name.clone())?;
+        }
+        if let Some(text) = index.predicate.clone() {
+            predicate(cx, table, &text)?;
+        }
+        changed.push(index);
+    }
+    Ok(changed)
 }
 
 fn no_column(name: &str) -> Error {
@@ -146,9 +173,6 @@ fn included(table: &TableDesc, list: &[Option<Node>]) -> Result<Vec<i16>> {
 }
 
 fn refuse_unsupported(stmt: &IndexStmt) -> Result<()> {
-    if stmt.nulls_not_distinct {
-        return Err(Error::unsupported("NULLS NOT DISTINCT is not supported"));
-    }
     match stmt.accessMethod.as_deref() {
         None | Some("btree") => Ok(()),
         // Equality is all a hash index answers, and an ordered index answers it too.
@@ -262,7 +286,7 @@ fn element_text<'s>(sql: &'s str, tokens: &[Token]) -> &'s str {
     }
 }
 
-/// REINDEX: an ordered index in memory has nothing to mend; what is named must be there.
+/// REINDEX: an ordered index in memory has nothing to mend; what is named must be there, and what is not valid is built.
 pub(super) async fn reindex(cx: &mut Cx<'_>, stmt: &ReindexStmt) -> Result<&'static str> {
     let concurrently =
         stmt.params.iter().flatten().any(|node| matches!(node, Node::DefElem(option) if is_concurrently(option)));
@@ -304,7 +328,19 @@ pub(super) async fn reindex(cx: &mut Cx<'_>, stmt: &ReindexStmt) -> Result<&'sta
         let name = name.relname.as_deref().unwrap_or_default();
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not {what}")));
     }
-    cx.lock(table, TableLockMode::Share).await?;
+    let only = found.as_deref().filter(|_| index).map(CatalogObject::oid);
+    let broken = |cx: &mut Cx<'_>| -> Vec<IndexDesc> {
+        let catalog = cx.catalog();
+        catalog.indexes(table).filter(|i| i.invalid && only.is_none_or(|oid| oid == i.oid)).cloned().collect()
+    };
+    let mode = match concurrently && !broken(cx).iter().any(|index| index.unready) {
+        true => TableLockMode::ShareUpdateExclusive,
+        false => TableLockMode::Share,
+    };
+    cx.lock(table, mode).await?;
+    for index in broken(cx) {
+        super::concurrently::complete(cx, index).await?;
+    }
     Ok("REINDEX")
 }
 

@@ -136,8 +136,8 @@ async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) 
                 name,
                 columns,
                 kind,
-                deferrable: false,
-                deferred: false,
+                deferrable: constraint.is_some_and(|c| c.deferrable),
+                deferred: constraint.is_some_and(|c| c.deferred),
                 not_valid: false,
                 comment: None,
             });

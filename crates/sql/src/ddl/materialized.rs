@@ -40,6 +40,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
         view: Some(ViewDesc { query: text, populated: false, ..bound.desc }),
         persistence: Persistence::Permanent,
         on_commit: Default::default(),
+        triggers_off: false,
     };
     desc.layouts.push(layout_of(&desc, LayoutId(1)));
     let oid = desc.oid;
@@ -47,7 +48,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
     if into.skipData {
         return Ok("CREATE MATERIALIZED VIEW".to_string());
     }
-    let rows = fill(cx, oid).await?;
+    let rows = fill(cx, oid, false).await?;
     Ok(format!("SELECT {rows}"))
 }
 
@@ -73,23 +74,50 @@ pub(super) async fn refresh(cx: &mut Cx<'_>, stmt: &RefreshMatViewStmt) -> Resul
         }
     };
     if stmt.concurrent && stmt.skipData {
-        let message = "REFRESH options CONCURRENTLY and WITH NO DATA cannot be used together";
+        let message = "CONCURRENTLY and WITH NO DATA options cannot be used together";
         return Err(Error::new(SqlState::SYNTAX_ERROR, message));
     }
-    if stmt.concurrent {
-        return Err(Error::unsupported("REFRESH MATERIALIZED VIEW CONCURRENTLY is not supported"));
-    }
-    cx.lock(view.oid, TableLockMode::AccessExclusive).await?;
+    let mode = if stmt.concurrent { TableLockMode::Exclusive } else { TableLockMode::AccessExclusive };
+    cx.lock(view.oid, mode).await?;
     if cx.catalog().table(view.oid).is_none() {
         return Err(Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", view.name)));
     }
-    cx.txn().truncate(view.oid)?;
+    if stmt.concurrent {
+        check_concurrently(cx, view.oid)?;
+    } else {
+        cx.txn().truncate(view.oid)?;
+    }
     if !stmt.skipData {
-        fill(cx, view.oid).await?;
+        fill(cx, view.oid, stmt.concurrent).await?;
         return Ok("REFRESH MATERIALIZED VIEW");
     }
     set_populated(cx, view.oid, false).await?;
     Ok("REFRESH MATERIALIZED VIEW")
+}
+
+/// What CONCURRENTLY needs.
+fn check_concurrently(cx: &mut Cx<'_>, oid: Oid) -> Result<()> {
+    let catalog = cx.catalog();
+    let Some(desc) = catalog.table(oid) else { return Ok(()) };
+    if !desc.view.as_ref().is_some_and(|view| view.populated) {
+        let message = "CONCURRENTLY cannot be used when the materialized view is not populated";
+        return Err(Error::unsupported(message));
+    }
+    let usable = |i: &engine_api::IndexDesc| i.unique && !i.invalid && !i.needs_code();
+    if !catalog.indexes(oid).any(usable) {
+        let schema = super::quote_name(&super::constraint::schema_of(&catalog, desc));
+        let name = super::quote_name(&desc.name);
+        let message = format!("cannot refresh materialized view \"{schema}.{name}\" concurrently");
+        let hint = "Create a unique index with no WHERE clause on one or more columns of the materialized view.";
+        return Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint(hint));
+    }
+    Ok(())
+}
+
+async fn run_own(cx: &mut Cx<'_>, sql: &str) -> Result<u64> {
+    let mut parsed = crate::parse::parse(sql)?;
+    let node = parsed.pop().ok_or_else(|| Error::internal("no statement of our own"))?.node;
+    cx.session.run_internal(&node, sql).await
 }
 
 async fn set_populated(cx: &mut Cx<'_>, oid: Oid, populated: bool) -> Result<()> {
@@ -104,7 +132,9 @@ async fn set_populated(cx: &mut Cx<'_>, oid: Oid, populated: bool) -> Result<()>
 ///
 /// While it is filled it stands in the catalog as a table, and its query as a view that ends with the statement: so the rows
 /// come from the query as it was stored, whatever its names mean today.
-async fn fill(cx: &mut Cx<'_>, oid: Oid) -> Result<u64> {
+///
+/// `beside`: readers go on meanwhile, and what is there is deleted instead of truncated.
+async fn fill(cx: &mut Cx<'_>, oid: Oid, beside: bool) -> Result<u64> {
     let mut desc = cx.catalog().table(oid).cloned().ok_or_else(|| Error::internal("the view went away"))?;
     let whole = desc.clone();
     let source = TableDesc {
@@ -120,9 +150,11 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid) -> Result<u64> {
     cx.put(CatalogObject::Table(desc)).await?;
     let quoted = |name: &str| format!("{}.{}", super::quote_name(&schema), super::quote_name(name));
     let insert = format!("INSERT INTO {} SELECT * FROM {}", quoted(&whole.name), quoted(&source.name));
-    let mut parsed = crate::parse::parse(&insert)?;
-    let node = parsed.pop().ok_or_else(|| Error::internal("no INSERT of our own"))?.node;
-    let rows = cx.session.run_internal(&node, &insert).await?;
+    if beside {
+        run_own(cx, &format!("DELETE FROM {}", quoted(&whole.name))).await?;
+        cx.txn().begin_command();
+    }
+    let rows = run_own(cx, &insert).await?;
     cx.drop_one(source_oid)?;
     let mut desc = cx.catalog().table(oid).cloned().ok_or_else(|| Error::internal("the view went away"))?;
     desc.kind = TableKind::MaterializedView;

@@ -7,7 +7,9 @@
 //! through [`Cx::put`], so an error anywhere leaves nothing behind once the transaction is rolled back.
 
 mod alter_table;
+mod attributes;
 mod comment;
+pub(crate) mod concurrently;
 mod constraint;
 mod create_as;
 mod create_table;
@@ -19,6 +21,7 @@ mod grant;
 mod identity;
 mod index;
 mod like;
+mod lock_level;
 mod materialized;
 mod membership;
 mod names;
@@ -28,6 +31,7 @@ mod rewrite;
 mod rights;
 mod role;
 mod role_settings;
+mod schema_elements;
 mod sequence;
 mod set_schema;
 pub(crate) mod temporary;
@@ -76,6 +80,7 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::ReassignOwnedStmt(stmt) => owner::reassign_owned(&mut cx, stmt).await?,
         Node::DropOwnedStmt(stmt) => owner::drop_owned(&mut cx, stmt).await?,
         Node::AlterRoleSetStmt(stmt) => role_settings::alter_role_set(&mut cx, stmt).await?,
+        Node::AlterSystemStmt(stmt) => role_settings::alter_system(&mut cx, stmt).await?,
         Node::AlterDatabaseSetStmt(stmt) => role_settings::alter_database_set(&mut cx, stmt).await?,
         Node::GrantStmt(stmt) => grant::grant(&mut cx, stmt).await?,
         Node::GrantRoleStmt(stmt) => membership::grant_roles(&mut cx, stmt).await?,

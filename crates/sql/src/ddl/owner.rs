@@ -45,6 +45,10 @@ pub(super) async fn alter_owner(cx: &mut Cx<'_>, stmt: &AlterOwnerStmt) -> Resul
     let owner = stmt.newowner.as_deref().ok_or_else(|| Error::internal("OWNER TO nobody"))?;
     let owner = role_oid(cx, owner)?;
     let name = match &stmt.object {
+        Some(Node::List(names)) if matches!(stmt.objectType, ObjectType::OBJECT_TYPE | ObjectType::OBJECT_DOMAIN) => {
+            let domain = stmt.objectType == ObjectType::OBJECT_DOMAIN;
+            return super::types::change_owner(cx, names, domain, owner).await;
+        }
         Some(Node::String(name)) => name.to_string(),
         _ => return Err(Error::unsupported("this kind of OWNER TO is not supported")),
     };

@@ -75,6 +75,13 @@ pub(super) async fn rewrite_table(
             cx.session.wait_in_transaction(engine_api::Wait::yield_now()).await?;
         }
     }
+    let mut unproven = Vec::new();
+    cx.txn().take_unproven(&mut unproven);
+    for (index, row) in unproven {
+        while let Step::Wait(wait) = cx.txn().prove_unique(&target, index, row)? {
+            cx.session.wait_in_transaction(wait).await?;
+        }
+    }
     Ok(())
 }
 

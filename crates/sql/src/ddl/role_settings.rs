@@ -1,16 +1,24 @@
-//! ALTER ROLE … SET, ALTER DATABASE … SET: what sessions begin with.
+//! ALTER ROLE … SET, ALTER DATABASE … SET, ALTER SYSTEM: what sessions begin with.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{CatalogObject, RoleSetting, TableLockMode};
-use rupg_sql::nodes::{AlterDatabaseSetStmt, AlterRoleSetStmt, VariableSetKind, VariableSetStmt};
+use engine_api::oids::ROLE_POSTGRES;
+use engine_api::{CatalogObject, RoleDesc, RoleSetting, TableLockMode};
+use rupg_sql::nodes::{AlterDatabaseSetStmt, AlterRoleSetStmt, AlterSystemStmt, VariableSetKind, VariableSetStmt};
 
 use super::Cx;
 use super::role::{denied, may_create_roles, role_name, unknown_role};
 use crate::privileges;
 
 pub(super) async fn alter_role_set(cx: &mut Cx<'_>, stmt: &AlterRoleSetStmt) -> Result<&'static str> {
-    let spec = stmt.role.as_deref().ok_or_else(|| Error::unsupported("ALTER ROLE ALL is not supported"))?;
     let set = stmt.setstmt.as_deref().ok_or_else(|| Error::internal("ALTER ROLE SET of nothing"))?;
+    let Some(spec) = stmt.role.as_deref() else {
+        match stmt.database.as_deref() {
+            Some(name) => set_in_database(cx, set, name).await?,
+            None if !cx.session.is_superuser() => return Err(denied("must be superuser to alter settings globally")),
+            None => change_first(cx, set, |role| &mut role.settings_of_all).await?,
+        }
+        return Ok("ALTER ROLE");
+    };
     let name = role_name(cx, spec);
     if name.starts_with("pg_") {
         return Err(Error::new(SqlState::RESERVED_NAME, format!("role name \"{name}\" is reserved"))
@@ -36,16 +44,50 @@ pub(super) async fn alter_role_set(cx: &mut Cx<'_>, stmt: &AlterRoleSetStmt) -> 
 
 pub(super) async fn alter_database_set(cx: &mut Cx<'_>, stmt: &AlterDatabaseSetStmt) -> Result<&'static str> {
     let set = stmt.setstmt.as_deref().ok_or_else(|| Error::internal("ALTER DATABASE SET of nothing"))?;
-    let oid = database_named(cx, stmt.dbname.as_deref().unwrap_or_default())?;
+    set_in_database(cx, set, stmt.dbname.as_deref().unwrap_or_default()).await?;
+    Ok("ALTER DATABASE")
+}
+
+/// ALTER SYSTEM: takes effect when the configuration is read again.
+pub(super) async fn alter_system(cx: &mut Cx<'_>, stmt: &AlterSystemStmt) -> Result<&'static str> {
+    let set = stmt.setstmt.as_deref().ok_or_else(|| Error::internal("ALTER SYSTEM of nothing"))?;
+    let name = set.name.as_deref().unwrap_or_default();
+    if !cx.session.is_superuser() {
+        return Err(match set.kind {
+            VariableSetKind::VAR_RESET_ALL => denied("permission denied to perform ALTER SYSTEM RESET ALL"),
+            _ => denied(format!("permission denied to set parameter \"{name}\"")),
+        });
+    }
+    if set.kind != VariableSetKind::VAR_RESET_ALL {
+        cx.session.current_setting(name)?;
+    }
+    change_first(cx, set, |role| &mut role.settings_of_system).await?;
+    Ok("ALTER SYSTEM")
+}
+
+/// Changes a list that hangs on the first role, which nobody can drop.
+async fn change_first(
+    cx: &mut Cx<'_>,
+    set: &VariableSetStmt,
+    list: impl FnOnce(&mut RoleDesc) -> &mut Vec<RoleSetting>,
+) -> Result<()> {
+    cx.lock(ROLE_POSTGRES, TableLockMode::ShareRowExclusive).await?;
+    let first = cx.catalog().role_by_oid(ROLE_POSTGRES).cloned();
+    let mut first = first.ok_or_else(|| Error::internal("the first role is gone"))?;
+    change(cx, set, Oid::INVALID, list(&mut first))?;
+    cx.put(CatalogObject::Role(first)).await
+}
+
+async fn set_in_database(cx: &mut Cx<'_>, set: &VariableSetStmt, name: &str) -> Result<()> {
+    let oid = database_named(cx, name)?;
     cx.lock(oid, TableLockMode::ShareRowExclusive).await?;
     let catalog = cx.catalog();
-    let Some(object) = catalog.get(oid) else { return Ok("ALTER DATABASE") };
+    let Some(object) = catalog.get(oid) else { return Ok(()) };
     privileges::require_owner(&catalog, cx.session.who(), object)?;
-    let CatalogObject::Database(database) = &**object else { return Ok("ALTER DATABASE") };
+    let CatalogObject::Database(database) = &**object else { return Ok(()) };
     let mut database = database.clone();
     change(cx, set, oid, &mut database.settings)?;
-    cx.put(CatalogObject::Database(database)).await?;
-    Ok("ALTER DATABASE")
+    cx.put(CatalogObject::Database(database)).await
 }
 
 fn database_named(cx: &mut Cx<'_>, name: &str) -> Result<Oid> {

@@ -18,7 +18,7 @@ use crate::ir::Ty;
 /// Bytes of a label.
 const LABEL_MAX: usize = 63;
 
-fn range(names: &[Option<Node>]) -> RangeVar {
+pub(super) fn range(names: &[Option<Node>]) -> RangeVar {
     let mut names = strings(names);
     RangeVar {
         relname: names.pop().map(Into::into),
@@ -42,7 +42,7 @@ impl Cx<'_> {
     }
 
     /// A type that is to change, locked.
-    async fn locked_type(&mut self, name: &RangeVar) -> Result<TypeDesc> {
+    pub(super) async fn locked_type(&mut self, name: &RangeVar) -> Result<TypeDesc> {
         let missing = || {
             let message = format!("type \"{}\" does not exist", display(name));
             Error::new(SqlState::UNDEFINED_OBJECT, message)
@@ -100,6 +100,31 @@ pub(super) async fn create_enum(cx: &mut Cx<'_>, stmt: &CreateEnumStmt) -> Resul
 
 fn not_an_enum(desc: &TypeDesc) -> Error {
     Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not an enum", quote(&desc.name)))
+}
+
+/// ALTER TYPE and ALTER DOMAIN … OWNER TO.
+pub(super) async fn change_owner(
+    cx: &mut Cx<'_>,
+    names: &[Option<Node>],
+    domain: bool,
+    owner: Oid,
+) -> Result<&'static str> {
+    let mut desc = cx.locked_type(&range(names)).await?;
+    let tag = if domain { "ALTER DOMAIN" } else { "ALTER TYPE" };
+    if domain && !matches!(desc.kind, TypeKind::Domain(_)) {
+        let message = format!("{} is not a domain", display(&range(names)));
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+    }
+    if desc.owner != owner && !cx.session.is_superuser() {
+        if cx.session.who().role != desc.owner {
+            let message = format!("must be owner of type {}", desc.name);
+            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        }
+        super::role::require_member(cx, owner)?;
+    }
+    desc.owner = owner;
+    cx.put(CatalogObject::Type(desc)).await?;
+    Ok(tag)
 }
 
 pub(super) async fn alter_enum(cx: &mut Cx<'_>, stmt: &AlterEnumStmt) -> Result<&'static str> {
@@ -176,7 +201,7 @@ fn new_check(cx: &mut Cx<'_>, domain: &DomainDesc, owner: &str, constraint: &Con
         Some(name) => name.to_string(),
         None => free_constraint_name(&taken, owner, "", "check"),
     };
-    Ok(DomainCheck { oid: cx.allocate(), name, expression: text.to_string() })
+    Ok(DomainCheck { oid: cx.allocate(), name, expression: text.to_string(), comment: None })
 }
 
 pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> Result<&'static str> {

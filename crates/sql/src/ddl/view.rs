@@ -56,6 +56,7 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
         view: Some(view),
         persistence: if name.relpersistence == b't' { Persistence::Temporary } else { Persistence::Permanent },
         on_commit: Default::default(),
+        triggers_off: false,
     };
     desc.layouts.push(layout_of(&desc, LayoutId(1)));
     if let Some(old) = &replaced {

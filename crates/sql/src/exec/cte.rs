@@ -99,6 +99,11 @@ impl Shared {
         self.deferred.push(Deferred { constraints, node });
     }
 
+    /// Whether a part of the statement may have changed rows.
+    pub fn may_have_changed(&self) -> bool {
+        self.touched.is_some()
+    }
+
     /// Notes that a row is changed. `false` if another part of the statement, or this one, has changed it already.
     pub fn touch(&mut self, target: &Target, row: base::RowId) -> bool {
         match &mut self.touched {

@@ -6,29 +6,38 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState};
-use engine_api::{ForeignKeyAction, Isolation, RowBatch, RowLockMode, RowLockOutcome, Step, TableLockMode, WaitPolicy};
+use base::{Error, Oid, Result, RowId, SqlState};
+use engine_api::{
+    ForeignKeyAction, Isolation, RowBatch, RowLockMode, RowLockOutcome, Step, TableDesc, TableLockMode, Txn, WaitPolicy,
+};
 use types::Datum;
 
 use super::lock_rows::only_locks;
+use super::put_off::Unproven;
 use super::scan::fitted_key;
 use super::{Cx, Machine, Next};
-use crate::plan::{KeyColumn, ParentChange, Plan, PlannedTable, PlannerStats, ReferencedKey, ReferencingKey, Target};
+use crate::functions::EvalContext;
+use crate::plan::{EngineRows, KeyColumn, ParentChange, Plan, PlannedTable, ReferencedKey, ReferencingKey, Target};
 
 /// What one statement has to look at.
 pub(super) struct Constraints {
     /// Keys of the row as it was: of `references`, then of `referenced`.
     old: Vec<Vec<Datum>>,
-    /// (foreign key, its values)
-    to_find: Vec<(usize, Vec<Datum>)>,
+    /// (foreign key, its values, the row that has them)
+    pub(super) to_find: Vec<(usize, Vec<Datum>, RowId)>,
     /// (foreign key of another table, old key, new key)
-    to_follow: Vec<(usize, Vec<Datum>, Option<Vec<Datum>>)>,
+    pub(super) to_follow: Vec<(usize, Vec<Datum>, Option<Vec<Datum>>)>,
+    /// Rows whose keys in deferrable unique indexes are looked at when the statement is done.
+    pub(super) to_prove: Vec<Unproven>,
     /// How far [`Constraints::run`] has come.
+    put_off: bool,
     started: bool,
+    pub(super) proved: usize,
     found: usize,
     followed: usize,
     following: Option<Following>,
     watches: bool,
+    search: ParentSearch,
     rows: RowBatch,
 }
 
@@ -38,14 +47,6 @@ struct Following {
     machine: Option<Machine>,
     /// It looks for rows that must not be there, and changes nothing.
     checks: bool,
-}
-
-struct EngineRows<'a>(&'a dyn engine_api::Engine);
-
-impl PlannerStats for EngineRows<'_> {
-    fn row_count(&self, table: Oid) -> u64 {
-        self.0.row_count(table)
-    }
 }
 
 fn values(target: &Target, columns: &[usize], frame: &[Datum]) -> Vec<Datum> {
@@ -65,11 +66,15 @@ impl Constraints {
             old: Vec::new(),
             to_find: Vec::new(),
             to_follow: Vec::new(),
+            to_prove: Vec::new(),
+            put_off: false,
             started: false,
+            proved: 0,
             found: 0,
             followed: 0,
             following: None,
             watches: !target.references.is_empty() || !target.referenced.is_empty(),
+            search: ParentSearch::default(),
             rows: RowBatch::new(),
         }
     }
@@ -77,7 +82,11 @@ impl Constraints {
     pub fn clear(&mut self) {
         self.to_find.clear();
         self.to_follow.clear();
+        self.to_prove.clear();
+        self.put_off = false;
         self.started = false;
+        self.proved = 0;
+        self.search.found = None;
         self.found = 0;
         self.followed = 0;
         self.following = None;
@@ -93,21 +102,23 @@ impl Constraints {
         self.old.extend(target.referenced.iter().map(|k| values(target, &k.columns, frame)));
     }
 
-    fn find(&mut self, key: usize, values: Vec<Datum>) {
-        if self.to_find.last().is_none_or(|(k, v)| *k != key || !same(v, &values)) {
-            self.to_find.push((key, values));
+    fn find(&mut self, target: &Target, key: usize, values: Vec<Datum>, row: RowId) {
+        // A row that is looked at later may go before; then another one with the same key counts.
+        let each = target.references[key].deferred.is_some();
+        if each || self.to_find.last().is_none_or(|(k, v, _)| *k != key || !same(v, &values)) {
+            self.to_find.push((key, values, row));
         }
     }
 
     /// Notes a new row.
-    pub fn note_inserted(&mut self, target: &Target, frame: &[Datum]) {
+    pub fn note_inserted(&mut self, target: &Target, row: RowId, frame: &[Datum]) {
         for (i, key) in target.references.iter().enumerate() {
-            self.find(i, values(target, &key.columns, frame));
+            self.find(target, i, values(target, &key.columns, frame), row);
         }
     }
 
     /// Notes a row after it has changed.
-    pub fn note_updated(&mut self, target: &Target, frame: &[Datum]) {
+    pub fn note_updated(&mut self, target: &Target, row: RowId, frame: &[Datum]) {
         if !self.watches {
             return;
         }
@@ -115,7 +126,7 @@ impl Constraints {
         for (i, key) in target.references.iter().enumerate() {
             let new = values(target, &key.columns, frame);
             if old.next().is_none_or(|old| !same(&old, &new)) {
-                self.find(i, new);
+                self.find(target, i, new, row);
             }
         }
         for (i, key) in target.referenced.iter().enumerate() {
@@ -140,18 +151,31 @@ impl Constraints {
     /// Looks at everything that was noted. `Done` when all is well.
     ///
     /// # Errors
-    /// 23503, and those of cascades.
+    /// 23503, 23505, and those of cascades.
     pub fn run(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<Next> {
+        if target.may_defer {
+            if !self.put_off {
+                self.put_off(target, cx)?;
+                self.put_off = true;
+            }
+            if let Some(wait) = self.prove(cx)? {
+                return Ok(Next::Wait(wait));
+            }
+        }
         if !self.started && !self.to_find.is_empty() {
             // What the statement itself has written is there to be pointed to.
             cx.run.txn.begin_command();
             self.started = true;
         }
-        while let Some((key, values)) = self.to_find.get(self.found) {
-            let reference = Arc::clone(&target.references[*key]);
-            let values = values.clone();
-            if let Some(wait) = self.check_parent(target, &reference, &values, cx)? {
-                return Ok(Next::Wait(wait));
+        while let Some((key, values, _)) = self.to_find.get(self.found) {
+            let key = &target.references[*key];
+            let child = &target.table.info.desc;
+            if needs_parent(key, child, values, cx.run.eval)? {
+                match lock_parent(key, values, &mut self.search, cx.run.txn)? {
+                    Step::Ready(true) => {}
+                    Step::Ready(false) => return Err(not_present(key, child, values, cx.run.eval)),
+                    Step::Wait(wait) => return Ok(Next::Wait(wait)),
+                }
             }
             self.found += 1;
             if let Some(wait) = cx.run.tick(1)? {
@@ -171,66 +195,6 @@ impl Constraints {
         Ok(Next::Done)
     }
 
-    /// Locks the row that a key points to.
-    fn check_parent(
-        &mut self,
-        target: &Target,
-        key: &ReferencingKey,
-        values: &[Datum],
-        cx: &mut Cx<'_, '_>,
-    ) -> Result<Option<engine_api::Wait>> {
-        let nulls = values.iter().filter(|v| v.is_null()).count();
-        if nulls == values.len() || (nulls > 0 && !key.match_full) {
-            return Ok(None);
-        }
-        let child = &target.table.info.desc;
-        let violation = |cx: &Cx<'_, '_>, detail: String| {
-            Error::new(
-                SqlState::FOREIGN_KEY_VIOLATION,
-                format!(
-                    "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
-                    child.name, key.constraint
-                ),
-            )
-            .detail(detail)
-            .schema(super::modify::schema_name(cx, target))
-            .table(&child.name)
-            .constraint(&key.constraint)
-        };
-        if nulls > 0 {
-            let detail = "MATCH FULL does not allow mixing of null and nonnull key values.";
-            return Err(violation(cx, detail.to_string()));
-        }
-        // A row whose key has gone elsewhere while its lock was waited for is looked for again, as often as that happens:
-        // another may have got the key meanwhile.
-        'search: loop {
-            let newest = cx.run.txn.isolation() == Isolation::ReadCommitted;
-            let rows = rows_with_key(&key.parent, key.index, &key.key, values, newest, &mut self.rows, cx)?;
-            for row in rows {
-                let table = key.parent.open(cx.run.txn)?;
-                self.rows.clear();
-                let step = cx.run.txn.lock_row(table, row, RowLockMode::KeyShare, WaitPolicy::Block, &mut self.rows);
-                match step.map_err(only_locks)? {
-                    Step::Ready(RowLockOutcome::Locked) => return Ok(None),
-                    Step::Ready(RowLockOutcome::Moved) => {
-                        let again = rows_with_key(&key.parent, key.index, &key.key, values, true, &mut self.rows, cx)?;
-                        if again.contains(&row) {
-                            return Ok(None);
-                        }
-                        continue 'search;
-                    }
-                    Step::Ready(RowLockOutcome::Gone | RowLockOutcome::Skipped) => {}
-                    Step::Wait(wait) => return Ok(Some(wait)),
-                }
-            }
-            break;
-        }
-        let names = key.columns.iter().map(|c| child.columns[*c].name.as_str());
-        let shown = show_key(names, key.columns.iter().map(|c| child.columns[*c].type_oid), values, cx);
-        let detail = format!("Key {shown} is not present in table \"{}\".", key.parent.info.desc.name);
-        Err(violation(cx, detail))
-    }
-
     /// Does what a foreign key of another table demands after a row here changed.
     fn follow(&mut self, target: &Target, cx: &mut Cx<'_, '_>) -> Result<Option<engine_api::Wait>> {
         let (number, old, new) = &self.to_follow[self.followed];
@@ -243,9 +207,7 @@ impl Constraints {
         let old = old.clone();
         let new = new.clone();
         if self.following.is_none() {
-            if action == ForeignKeyAction::NoAction
-                && !rows_with_key(&target.table, key.index, &key.key, &old, true, &mut self.rows, cx)?.is_empty()
-            {
+            if action == ForeignKeyAction::NoAction && is_back(&key, &target.table, &old, &mut self.rows, cx.run.txn)? {
                 return Ok(None);
             }
             let catalog = cx.run.txn.catalog();
@@ -274,7 +236,7 @@ impl Constraints {
         cx.run.changed = changed;
         match next? {
             Next::Wait(wait) => Ok(Some(wait)),
-            Next::Row if following.checks => Err(still_referenced(target, &key, &old, cx)),
+            Next::Row if following.checks => Err(still_referenced(&key, &target.table.info.desc, &old, cx.run.eval)),
             Next::Row | Next::Done if action == ForeignKeyAction::SetDefault && !following.checks => {
                 // Rows whose default is the key that goes have not changed, so nothing has looked at them.
                 let catalog = cx.run.txn.catalog();
@@ -290,11 +252,115 @@ impl Constraints {
     }
 }
 
-fn still_referenced(target: &Target, key: &ReferencedKey, old: &[Datum], cx: &Cx<'_, '_>) -> Error {
-    let parent = &target.table.info.desc;
-    let names = key.columns.iter().map(|c| parent.columns[*c].name.as_str());
-    let shown = show_key(names, key.columns.iter().map(|c| parent.columns[*c].type_oid), old, cx);
-    let catalog = cx.run.eval.catalog();
+/// Whether a foreign key's values have to be there in the other table.
+///
+/// # Errors
+/// 23503 if some are NULL and that is not allowed.
+pub(crate) fn needs_parent(
+    key: &ReferencingKey,
+    child: &TableDesc,
+    values: &[Datum],
+    eval: &dyn EvalContext,
+) -> Result<bool> {
+    let nulls = values.iter().filter(|v| v.is_null()).count();
+    if nulls == 0 {
+        return Ok(true);
+    }
+    if nulls == values.len() || !key.match_full {
+        return Ok(false);
+    }
+    Err(violation(key, child, eval).detail("MATCH FULL does not allow mixing of null and nonnull key values."))
+}
+
+/// The search for the row that a key points to, over waits.
+#[derive(Default)]
+pub(crate) struct ParentSearch {
+    /// What was found, and how many of them are not it. `None`: nothing was looked for yet.
+    found: Option<(Vec<RowId>, usize)>,
+    rows: RowBatch,
+}
+
+/// Locks the row that a key points to; `false` if there is none. To be called again after a wait: a row that was waited for and
+/// is deleted is gone, even if another has its key by then, as on PostgreSQL.
+pub(crate) fn lock_parent(
+    key: &ReferencingKey,
+    values: &[Datum],
+    search: &mut ParentSearch,
+    txn: &mut dyn Txn,
+) -> Result<Step<bool>> {
+    loop {
+        let (rows, at) = match search.found.take() {
+            Some(found) => found,
+            None => {
+                let newest = txn.isolation() == Isolation::ReadCommitted;
+                let rows = rows_with_key(&key.parent, key.index, &key.key, values, newest, &mut search.rows, txn)?;
+                (rows, 0)
+            }
+        };
+        let Some(&row) = rows.get(at) else { return Ok(Step::Ready(false)) };
+        let table = key.parent.open(txn)?;
+        search.rows.clear();
+        let step = txn.lock_row(table, row, RowLockMode::KeyShare, WaitPolicy::Block, &mut search.rows);
+        match step.map_err(only_locks)? {
+            Step::Ready(RowLockOutcome::Locked) => return Ok(Step::Ready(true)),
+            Step::Ready(RowLockOutcome::Moved) => {
+                let again = rows_with_key(&key.parent, key.index, &key.key, values, true, &mut search.rows, txn)?;
+                if again.contains(&row) {
+                    return Ok(Step::Ready(true));
+                }
+                // Its key has gone elsewhere while its lock was waited for. It is looked for again, as often as that happens:
+                // another may have got the key meanwhile.
+            }
+            Step::Ready(RowLockOutcome::Gone | RowLockOutcome::Skipped) => search.found = Some((rows, at + 1)),
+            Step::Wait(wait) => {
+                search.found = Some((rows, at));
+                return Ok(Step::Wait(wait));
+            }
+        }
+    }
+}
+
+/// Whether a key that a row has lost is another row's, or its own again.
+pub(crate) fn is_back(
+    key: &ReferencedKey,
+    parent: &PlannedTable,
+    old: &[Datum],
+    found: &mut RowBatch,
+    txn: &mut dyn Txn,
+) -> Result<bool> {
+    Ok(!rows_with_key(parent, key.index, &key.key, old, true, found, txn)?.is_empty())
+}
+
+fn schema_name(table: &TableDesc, eval: &dyn EvalContext) -> String {
+    eval.catalog().get(table.schema).map(|s| s.name().to_string()).unwrap_or_default()
+}
+
+fn violation(key: &ReferencingKey, child: &TableDesc, eval: &dyn EvalContext) -> Error {
+    Error::new(
+        SqlState::FOREIGN_KEY_VIOLATION,
+        format!("insert or update on table \"{}\" violates foreign key constraint \"{}\"", child.name, key.constraint),
+    )
+    .schema(schema_name(child, eval))
+    .table(&child.name)
+    .constraint(&key.constraint)
+}
+
+/// 23503 for a row that points to nothing.
+pub(crate) fn not_present(key: &ReferencingKey, child: &TableDesc, values: &[Datum], eval: &dyn EvalContext) -> Error {
+    let shown = show_key(child, &key.columns, values, eval);
+    let detail = format!("Key {shown} is not present in table \"{}\".", key.parent.info.desc.name);
+    violation(key, child, eval).detail(detail)
+}
+
+/// 23503 for a row that others still point to.
+pub(crate) fn still_referenced(
+    key: &ReferencedKey,
+    parent: &TableDesc,
+    old: &[Datum],
+    eval: &dyn EvalContext,
+) -> Error {
+    let shown = show_key(parent, &key.columns, old, eval);
+    let catalog = eval.catalog();
     let schema = catalog.table(key.child).and_then(|t| catalog.get(t.schema)).map(|s| s.name().to_string());
     Error::new(
         SqlState::FOREIGN_KEY_VIOLATION,
@@ -317,31 +383,26 @@ fn rows_with_key(
     values: &[Datum],
     newest: bool,
     rows: &mut RowBatch,
-    cx: &mut Cx<'_, '_>,
-) -> Result<Vec<base::RowId>> {
+    txn: &mut dyn Txn,
+) -> Result<Vec<RowId>> {
     let Some(bytes) = fitted_key(key.iter().map(|(column, place)| (*column, &values[*place]))) else {
         return Ok(Vec::new());
     };
-    let table = table.open(cx.run.txn)?;
+    let table = table.open(txn)?;
     rows.clear();
-    cx.run.txn.get_referenced(table, index, &bytes, newest, rows)?;
+    txn.get_referenced(table, index, &bytes, newest, rows)?;
     Ok(rows.iter().map(|r| r.row).collect())
 }
 
 /// `(a, b)=(1, x)`
-fn show_key<'a>(
-    names: impl Iterator<Item = &'a str>,
-    types: impl Iterator<Item = Oid>,
-    values: &[Datum],
-    cx: &Cx<'_, '_>,
-) -> String {
-    let names: Vec<&str> = names.collect();
+fn show_key(table: &TableDesc, columns: &[usize], values: &[Datum], eval: &dyn EvalContext) -> String {
+    let names: Vec<&str> = columns.iter().map(|&c| table.columns[c].name.as_str()).collect();
     let shown: Vec<String> = values
         .iter()
-        .zip(types)
-        .map(|(value, ty)| {
+        .zip(columns)
+        .map(|(value, &column)| {
             let mut text = Vec::new();
-            match types::write_text(value.as_ref(), ty, cx.run.eval.settings(), &mut text) {
+            match types::write_text(value.as_ref(), table.columns[column].type_oid, eval.settings(), &mut text) {
                 Ok(()) => String::from_utf8_lossy(&text).into_owned(),
                 Err(_) => String::new(),
             }

@@ -120,15 +120,15 @@ impl Machine {
     /// As [`Machine::next`], inside an expression, where nothing can be waited for but a turn.
     ///
     /// # Errors
-    /// 0A000 if a lock would have to be waited for.
+    /// 0A000 if a lock must be waited for: what to wait for is in [`Run::suspended`], for who can begin the statement anew.
     pub fn next_now(&mut self, run: &mut Run<'_>) -> Result<bool> {
         loop {
             match self.next(run)? {
                 Next::Row => return Ok(true),
                 Next::Done => return Ok(false),
                 Next::Wait(wait) if wait.is_over() => {}
-                Next::Wait(_) => {
-                    run.txn.cancel_wait();
+                Next::Wait(wait) => {
+                    run.suspended = Some(wait);
                     return Err(Error::unsupported("row locks in a subquery of an expression are not supported"));
                 }
             }

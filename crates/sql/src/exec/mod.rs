@@ -16,7 +16,7 @@ mod cte;
 mod current;
 mod distinct;
 mod filter;
-mod foreign_key;
+pub(crate) mod foreign_key;
 mod function_scan;
 mod hash_join;
 mod limit;
@@ -26,7 +26,9 @@ mod meter;
 mod modify;
 mod nested_loop;
 mod project;
+mod put_off;
 mod rows;
+mod sample;
 mod scan;
 mod set_op;
 mod sort;
@@ -49,6 +51,7 @@ pub(crate) use budget::Held;
 pub use budget::MemoryBudget;
 pub(crate) use machine::{Machine, SubplanState};
 pub(crate) use rows::datum_bytes;
+pub(crate) use sample::bad_argument as bad_sample;
 
 /// What an execution works with.
 pub struct ExecCx<'a> {
@@ -152,6 +155,8 @@ pub(crate) struct Run<'a> {
     pub changed: u64,
     /// What WITH keeps.
     pub shared: &'a mut cte::Shared,
+    /// What a subquery of an expression has to wait for.
+    pub suspended: Option<Wait>,
 }
 
 /// A turn of one statement before others of the core get theirs (rule R9).
@@ -237,6 +242,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Values(node) => Box::new(values::Values::new(node)),
         Node::Subquery(node) => Box::new(subquery::SubqueryScan::new(node)),
         Node::Filter(node) => Box::new(filter::Filter::new(node)),
+        Node::Sample(node) => Box::new(sample::Sample::new(node)),
         Node::Project(node) => Box::new(project::Project::new(node)),
         Node::NestedLoop(node) => Box::new(nested_loop::NestedLoop::new(node)),
         Node::HashJoin(node) => Box::new(hash_join::HashJoin::new(node)),
@@ -257,6 +263,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Insert(node) => Box::new(modify::insert::Insert::new(node)),
         Node::Update(node) => Box::new(modify::update::Update::new(node)),
         Node::Delete(node) => Box::new(modify::delete::Delete::new(node)),
+        Node::Merge(node) => Box::new(modify::merge::Merge::new(node)),
     }
 }
 
@@ -268,6 +275,10 @@ pub struct Execution {
     pending: Option<Next>,
     /// Rows handed out since the caller was last told of an end or a limit.
     handed_out: u64,
+    /// A row has been handed out.
+    shown: bool,
+    /// The statement begins anew when its wait is over.
+    anew: bool,
     changed: u64,
     held: budget::Held,
     shared: cte::Shared,
@@ -284,7 +295,8 @@ impl Execution {
     pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
         let machine = Machine::new(&plan.root, params);
         let shared = cte::Shared::new(plan.cells);
-        Execution { shared, plan, machine, pending: None, handed_out: 0, changed: 0, held: budget::Held::default() }
+        let held = budget::Held::default();
+        Execution { shared, plan, machine, pending: None, handed_out: 0, shown: false, anew: false, changed: 0, held }
     }
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.
@@ -292,6 +304,7 @@ impl Execution {
         self.machine.reset(params);
         self.pending = None;
         self.handed_out = 0;
+        self.shown = false;
         self.changed = 0;
         self.held.release();
         if self.plan.cells != (0, 0) {
@@ -316,6 +329,10 @@ impl Execution {
     /// # Errors
     /// Those of the statement.
     pub fn run(&mut self, cx: &mut ExecCx<'_>, sink: &mut dyn RowSink, max_rows: u64) -> Result<Progress> {
+        if std::mem::take(&mut self.anew) {
+            // The lock is asked for again by whoever comes to it.
+            cx.txn.cancel_wait();
+        }
         let mut run = Run {
             txn: &mut *cx.txn,
             eval: cx.eval,
@@ -328,13 +345,40 @@ impl Execution {
             memory: cx.memory,
             changed: self.changed,
             shared: &mut self.shared,
+            suspended: None,
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;
+        self.shown |= self.handed_out > 0;
+        let result = match (result, run.suspended.take()) {
+            (Err(error), Some(wait)) => return self.begin_anew(wait, error, cx),
+            (result, _) => result,
+        };
         Ok(match result? {
             Progress::Done { rows } => Progress::Done { rows: if self.plan.changes { self.changed } else { rows } },
             other => other,
         })
+    }
+}
+
+impl Execution {
+    /// Lets a statement whose expression has to wait for a row lock begin anew once the wait is over: then the lock is its
+    /// own. Operators cannot stop in the middle of an expression.
+    ///
+    /// # Errors
+    /// The given one if the statement has done something already.
+    #[cold]
+    fn begin_anew(&mut self, wait: Wait, error: Error, cx: &mut ExecCx<'_>) -> Result<Progress> {
+        if self.shown || self.changed > 0 || self.shared.may_have_changed() {
+            cx.txn.cancel_wait();
+            return Err(error);
+        }
+        self.machine.restart();
+        self.anew = true;
+        self.pending = None;
+        self.held.release();
+        self.shared = cte::Shared::new(self.plan.cells);
+        Ok(Progress::Wait(wait))
     }
 }
 

@@ -5,8 +5,8 @@ mod parse;
 mod picture;
 
 use base::Result;
+use types::Datum;
 use types::oid::*;
-use types::{Datum, Numeric};
 
 use super::entry::{mismatch, stable, text_of};
 use super::{EvalContext, Function};
@@ -27,9 +27,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
 fn to_char(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let format = text_of(args, 1)?;
     let text = match &args[0] {
-        Datum::Numeric(n) => picture::decimal(n, format, false)?,
-        Datum::Int4(n) => picture::decimal(&Numeric::new(i64::from(*n), 0), format, true)?,
-        Datum::Int8(n) => picture::decimal(&Numeric::new(*n, 0), format, true)?,
+        Datum::Numeric(n) => picture::decimal(n, format)?,
+        Datum::Int4(n) => picture::whole(i64::from(*n), true, format)?,
+        Datum::Int8(n) => picture::whole(*n, false, format)?,
         Datum::Float4(n) => picture::float(f64::from(*n), 6, format)?,
         Datum::Float8(n) => picture::float(*n, 15, format)?,
         _ => return Err(mismatch("to_char")),

@@ -75,8 +75,8 @@ pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> O
     (out.eval)(cx, std::slice::from_ref(value)).ok()
 }
 
-pub(crate) use session::relation_named;
-pub(crate) use sets::SEQUENCE_STATE;
+pub(crate) use session::{relation_named, shown_type};
+pub(crate) use sets::{SEQUENCE_STATE, SINGLE_VALUE};
 
 /// How far a function's value can be trusted to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,6 +131,13 @@ pub trait EvalContext {
     /// The session's open cursors.
     fn cursors(&self) -> Vec<OpenCursor> {
         Vec::new()
+    }
+    /// The name of the next exported snapshot.
+    ///
+    /// # Errors
+    /// 25001 inside of a savepoint; 0A000 where there is no session.
+    fn next_snapshot(&self) -> Result<String> {
+        Err(base::Error::unsupported("pg_export_snapshot is not supported here"))
     }
     /// `pg_notify`
     ///
@@ -207,6 +214,13 @@ pub trait EvalContext {
     fn has_wish(&self) -> bool {
         false
     }
+    /// Looks whether the statement is still wanted, for functions that may take long.
+    ///
+    /// # Errors
+    /// 57014 if it was cancelled or its time is over.
+    fn check_cancelled(&self) -> Result<()> {
+        Ok(())
+    }
     /// What is known of the values in a table.
     fn statistics(&self, _table: Oid) -> Option<std::sync::Arc<crate::statistics::TableStatistics>> {
         None
@@ -242,10 +256,12 @@ pub struct AdvisoryWish {
 }
 
 /// What an expression wants to be waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// So many microseconds pass.
     Sleep(i64),
+    /// What the command sees is kept under this name for other sessions.
+    Export(String),
 }
 
 /// What `pg_prepared_statements` shows of a statement.

@@ -13,9 +13,12 @@ mod sequences;
 mod sizes;
 mod waits;
 
+pub(crate) use catalog::shown_type;
+
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
+use types::encoding::Encoding;
 use types::oid::*;
 use types::{Array, Datum, Numeric};
 
@@ -82,11 +85,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(1597, "pg_encoding_to_char", &[INT4], NAME, encoding_to_char),
     stable(1264, "pg_char_to_encoding", &[NAME], INT4, char_to_encoding),
     stable(1039, "getdatabaseencoding", &[], NAME, database_encoding),
+    immutable(2319, "pg_encoding_max_length", &[INT4], INT4, encoding_max_length),
     stable(810, "pg_client_encoding", &[], NAME, client_encoding),
     stable(1215, "obj_description", &[OID, NAME], TEXT, catalog::description),
     stable(1348, "obj_description", &[OID], TEXT, catalog::description),
     stable(1216, "col_description", &[OID, INT4], TEXT, catalog::description),
-    stable(1993, "shobj_description", &[OID, NAME], TEXT, null),
+    stable(1993, "shobj_description", &[OID, NAME], TEXT, catalog::description),
     stable(3298, "row_security_active", &[OID], BOOL, no),
     stable(3299, "row_security_active", &[TEXT], BOOL, no),
     volatile(3810, "pg_is_in_recovery", &[], BOOL, no),
@@ -104,6 +108,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(4032, "pg_sequence_last_value", &[REGCLASS], INT8, sequences::sequence_last_value),
     stable(2943, "txid_current", &[], INT8, unsupported),
     stable(5059, "pg_current_xact_id", &[], XID8, unsupported),
+    volatile(3809, "pg_export_snapshot", &[], TEXT, waits::export_snapshot),
     volatile(3036, "pg_notify", &[TEXT, TEXT], VOID, notify::notify).lax(),
     volatile(3296, "pg_notification_queue_usage", &[], FLOAT8, notify::queue_usage),
     volatile(2626, "pg_sleep", &[FLOAT8], VOID, waits::sleep),
@@ -157,8 +162,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(2034, "pg_conf_load_time", &[], TIMESTAMPTZ, backends::started),
     stable(2560, "pg_postmaster_start_time", &[], TIMESTAMPTZ, backends::started),
     volatile(2171, "pg_cancel_backend", &[INT4], BOOL, backends::cancel),
-    volatile(2096, "pg_terminate_backend", &[INT4], BOOL, backends::terminate),
-    volatile(9598, "pg_terminate_backend", &[INT4, INT8], BOOL, backends::terminate),
+    volatile(2096, "pg_terminate_backend", &[INT4, INT8], BOOL, backends::terminate).or(&[Datum::Int8(0)]),
     volatile(2621, "pg_reload_conf", &[], BOOL, backends::reload),
     volatile(9599, "pg_stat_statements_reset", &[], VOID, backends::reset_statements),
     stable(3778, "pg_tablespace_location", &[OID], TEXT, tablespace_location),
@@ -324,19 +328,16 @@ fn tablespace_location(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     Ok(Datum::text(""))
 }
 
-/// Encodings by PostgreSQL's numbers, as far as clients ask for them.
-const ENCODINGS: [(i32, &str); 5] = [(0, "SQL_ASCII"), (6, "UTF8"), (8, "LATIN1"), (16, "LATIN9"), (24, "WIN1252")];
-
 fn encoding_to_char(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let number = int_of(args, 0)?;
-    Ok(Datum::text(ENCODINGS.iter().find(|e| e.0 == number).map_or("", |e| e.1)))
+    Ok(Datum::text(Encoding::from_number(int_of(args, 0)?).map_or("", Encoding::name)))
 }
 
 fn char_to_encoding(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let name: String = text_of(args, 0)?.chars().filter(char::is_ascii_alphanumeric).collect();
-    let same = |known: &str| known.chars().filter(char::is_ascii_alphanumeric).eq(name.to_ascii_uppercase().chars());
-    let known = ENCODINGS.iter().find(|e| same(e.1)).map(|e| e.0);
-    Ok(Datum::Int4(known.or_else(|| name.eq_ignore_ascii_case("unicode").then_some(6)).unwrap_or(-1)))
+    Ok(Datum::Int4(Encoding::from_name(text_of(args, 0)?).map_or(-1, Encoding::number)))
+}
+
+fn encoding_max_length(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Ok(Encoding::from_number(int_of(args, 0)?).map_or(Datum::Null, |e| Datum::Int4(e.max_length())))
 }
 
 fn database_encoding(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {

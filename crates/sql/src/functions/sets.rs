@@ -55,6 +55,13 @@ pub(super) static SET_FUNCTIONS: &[SetFunction] = &[
 pub(crate) static SEQUENCE_STATE: SetFunction =
     set(9521, "", &[REGCLASS], &[("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)], sequence_state);
 
+/// A row of one value, beside others in ROWS FROM; it has no name that a call could use.
+pub(crate) static SINGLE_VALUE: SetFunction = set(9522, "", &[ANYELEMENT], &[("", ANYELEMENT)], single_value).lax();
+
+fn single_value(_: &dyn EvalContext, args: &[Datum]) -> Rows {
+    Ok(Box::new(std::iter::once(Ok(vec![args.first().cloned().unwrap_or_default()]))))
+}
+
 fn sequence_state(cx: &dyn EvalContext, args: &[Datum]) -> Rows {
     let Some(Datum::Oid(oid)) = args.first() else { return Err(mismatch("sequence_state")) };
     let (last_value, is_called) = cx.sequence_state(base::Oid(*oid))?;

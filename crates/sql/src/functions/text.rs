@@ -3,6 +3,7 @@
 //!
 //! Positions and lengths count characters. Text that is ASCII, as most is, is cut without counting.
 
+mod are;
 pub(super) mod bytes;
 pub(super) mod digest;
 pub(super) mod join;

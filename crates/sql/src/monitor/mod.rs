@@ -263,6 +263,8 @@ pub struct Monitor {
     /// When the server began, in microseconds since 2000.
     pub started: i64,
     sessions: Mutex<BTreeMap<i32, Arc<Activity>>>,
+    /// Databases that are dropped, or about to be: nobody gets in any more. Changed under the latch of `sessions`.
+    dropping: Mutex<Vec<Oid>>,
     /// What sessions that have ended had counted, and how many have begun.
     databases: Mutex<BTreeMap<Oid, DatabaseCounts>>,
     /// Figures of statements.
@@ -293,6 +295,7 @@ impl Monitor {
         Monitor {
             started: now,
             sessions: Mutex::default(),
+            dropping: Mutex::default(),
             databases: Mutex::default(),
             statements: Statements::default(),
         }
@@ -332,6 +335,27 @@ impl Monitor {
     /// Sessions of a role.
     pub fn sessions_of(&self, role: Oid) -> usize {
         self.sessions.lock().values().filter(|session| session.role == role).count()
+    }
+
+    /// Closes a database to new sessions, unless some are in it: then answers which.
+    pub fn begin_drop(&self, database: Oid) -> Vec<i32> {
+        let sessions = self.sessions.lock();
+        let inside: Vec<i32> = sessions.values().filter(|s| s.database == database).map(|s| s.pid).collect();
+        if inside.is_empty() {
+            self.dropping.lock().push(database);
+        }
+        inside
+    }
+
+    /// Opens it again: it was not dropped after all.
+    pub fn give_up_drop(&self, database: Oid) {
+        self.dropping.lock().retain(|of| *of != database);
+    }
+
+    /// Whether a database is closed. To be asked by a session that is listed: then [`Monitor::begin_drop`] has seen it, or is seen.
+    pub fn is_dropping(&self, database: Oid) -> bool {
+        let _listed = self.sessions.lock();
+        self.dropping.lock().contains(&database)
     }
 
     /// What happened in a database.

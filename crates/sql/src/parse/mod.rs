@@ -6,6 +6,7 @@
 //! Invariant: a tree that leaves this module is shallow enough to be walked and dropped recursively.
 
 mod depth;
+mod escapes;
 pub mod fingerprint;
 
 use base::{Error, Notice, Result, Severity, SqlState};
@@ -36,7 +37,8 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
 /// As [`parse`].
 pub fn parse_with_notices(sql: &str) -> Result<(Vec<ParsedStatement>, Vec<Notice>)> {
     depth::check(sql)?;
-    let (list, notices) = rupg_sql::parse(sql).map_err(|e| error(&e, sql))?;
+    let read = escapes::as_release_15(sql);
+    let (list, notices) = rupg_sql::parse(&read).map_err(|e| error(&e, sql))?;
     let mut statements = Vec::with_capacity(list.len());
     for node in list {
         let Some(Node::RawStmt(raw)) = node else {

@@ -135,7 +135,7 @@ fn column_of(expr: &Expr, of: &Of) -> Option<(usize, Oid)> {
         Expr::Const(..) | Expr::Param(..) | Expr::Column(_) => return None,
         _ => {}
     }
-    if let Some((number, _)) = of.computed.iter().find(|(_, e)| crate::bind::visit::same(e, expr)) {
+    if let Some((number, _)) = of.computed.iter().find(|(_, e)| crate::bind::equal::same(e, expr)) {
         return Some((*number, expr.ty().oid));
     }
     match expr {
@@ -329,7 +329,7 @@ impl OfTable<'_, '_> {
             [Sarg { kind: SargKind::Ranges(ranges), .. }] => Some(ranges),
             _ => None,
         };
-        if given == keys && index.unique && several.is_none() {
+        if given == keys && index.is_immediate() && several.is_none() {
             return values.unwrap_or(1.0);
         }
         if self.level.tables[self.rel].is_some() {

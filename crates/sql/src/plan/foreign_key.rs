@@ -19,7 +19,11 @@ use crate::ir::{
 /// A key of this table that points to another.
 #[derive(Debug)]
 pub(crate) struct ReferencingKey {
+    pub oid: Oid,
     pub constraint: String,
+    /// `None`: looked at when the statement is done. Otherwise whether that waits for the end of the transaction, unless
+    /// SET CONSTRAINTS says something else.
+    pub deferred: Option<bool>,
     /// Columns here (attribute number - 1).
     pub columns: Vec<usize>,
     pub match_full: bool,
@@ -33,7 +37,10 @@ pub(crate) struct ReferencingKey {
 /// A key of this table that another table points to.
 #[derive(Debug)]
 pub(crate) struct ReferencedKey {
+    pub oid: Oid,
     pub constraint: String,
+    /// As that of [`ReferencingKey`]; counts for NO ACTION only.
+    pub deferred: Option<bool>,
     /// Columns here (attribute number - 1), in the order of the constraint.
     pub columns: Vec<usize>,
     pub child: Oid,
@@ -50,6 +57,15 @@ pub(crate) struct ReferencedKey {
     check_plan: OnceLock<Arc<Plan>>,
 }
 
+/// Tables as large as the engine says, for plans that follow changes.
+pub(crate) struct EngineRows<'a>(pub &'a dyn engine_api::Engine);
+
+impl PlannerStats for EngineRows<'_> {
+    fn row_count(&self, table: Oid) -> u64 {
+        self.0.row_count(table)
+    }
+}
+
 /// What happened to a row that is pointed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParentChange {
@@ -60,7 +76,7 @@ pub(crate) enum ParentChange {
 /// A table with its indexes, as a plan has it.
 pub(crate) fn table_info(catalog: &Catalog, table: Oid) -> Result<Arc<TableInfo>> {
     let desc = catalog.table(table).cloned().ok_or_else(|| Error::internal(format!("no table {table}")))?;
-    let indexes = catalog.indexes(table).cloned().collect();
+    let indexes = catalog.indexes(table).filter(|index| !index.invalid).cloned().collect();
     Ok(Arc::new(TableInfo { desc, indexes, codes: Vec::new() }))
 }
 
@@ -90,11 +106,16 @@ fn places(columns: &[i16]) -> Vec<usize> {
 /// The foreign keys of a table.
 pub(crate) fn referencing(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<ReferencingKey>>> {
     let mut keys = Vec::new();
+    if info.desc.triggers_off {
+        return Ok(keys);
+    }
     for constraint in &info.desc.constraints {
         let ConstraintKind::ForeignKey { table, columns, index, match_full, .. } = &constraint.kind else { continue };
         let parent = table_info(catalog, *table)?;
         keys.push(Arc::new(ReferencingKey {
+            oid: constraint.oid,
             constraint: constraint.name.clone(),
+            deferred: constraint.deferrable.then_some(constraint.deferred),
             columns: places(&constraint.columns),
             match_full: *match_full,
             key: index_key(&parent, *index, columns)?,
@@ -108,6 +129,9 @@ pub(crate) fn referencing(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc
 /// The foreign keys that point to a table.
 pub(crate) fn referenced(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<ReferencedKey>>> {
     let mut keys = Vec::new();
+    if info.desc.triggers_off {
+        return Ok(keys);
+    }
     for object in catalog.objects() {
         let engine_api::CatalogObject::Table(child) = &**object else { continue };
         for constraint in &child.constraints {
@@ -119,7 +143,9 @@ pub(crate) fn referenced(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<
                 continue;
             }
             keys.push(Arc::new(ReferencedKey {
+                oid: constraint.oid,
                 constraint: constraint.name.clone(),
+                deferred: constraint.deferrable.then_some(constraint.deferred),
                 columns: places(columns),
                 child: child.oid,
                 child_name: child.name.clone(),

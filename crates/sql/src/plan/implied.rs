@@ -3,7 +3,7 @@
 use super::access::Conjunct;
 use super::join::hashable;
 use super::walk;
-use crate::bind::visit::same;
+use crate::bind::equal::same;
 use crate::ir::{Column, Expr};
 
 /// Columns that are made equal to more than so many others are not all paired.

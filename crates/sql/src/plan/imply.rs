@@ -1,6 +1,6 @@
 //! Whether a condition holds wherever others do: what a partial index needs to be of use.
 
-use crate::bind::visit::same;
+use crate::bind::equal::same;
 use crate::expr::{How, comparison_of};
 use crate::ir::{AnyAllSource, CompareOp, Expr};
 

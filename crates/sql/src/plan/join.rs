@@ -202,14 +202,13 @@ fn depends_on(level: &Level<'_>, rel: usize) -> Mask {
         RelKind::Function { calls, .. } => {
             for arg in calls.iter().flat_map(|call| &call.args) {
                 walk::columns_of(arg, &mut |c| mask |= 1 << c.rel);
+                walk::whole_rows_of(arg, &mut |rel| mask |= 1 << rel);
             }
         }
-        RelKind::Subquery { query, lateral: true } => walk::walk_query(query, 1, &mut |e, depth| {
-            if let Expr::Column(c) = e
-                && c.level == depth
-            {
-                mask |= 1 << c.rel;
-            }
+        RelKind::Subquery { query, lateral: true } => walk::walk_query(query, 1, &mut |e, depth| match e {
+            Expr::Column(c) if c.level == depth => mask |= 1 << c.rel,
+            Expr::WholeRow { level, rel } if *level == depth => mask |= 1 << rel,
+            _ => {}
         }),
         _ => {}
     }

@@ -10,7 +10,7 @@ use types::oid;
 use super::access::Mask;
 use super::node::{CtePlan, Meter, MeteredNode, Node, QueryPlan, RowReader, Subplan};
 use super::{PlanContext, query, walk};
-use crate::bind::visit::same;
+use crate::bind::equal::same;
 use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile};
 use crate::expr::{Comparison, How};
 use crate::ir::{Column, CompareOp, Expr, Query, Rel, RelKind, SubqueryKind, TableInfo};

@@ -33,14 +33,16 @@ use engine_api::{Catalog, ColumnDesc};
 use types::{Datum, InputContext, OutputSettings};
 
 pub use explain::{ExplainOptions, ExplainTimes};
-pub(crate) use foreign_key::{ParentChange, ReferencedKey, ReferencingKey};
+pub(crate) use foreign_key::{
+    EngineRows, ParentChange, ReferencedKey, ReferencingKey, referenced, referencing, table_info,
+};
 pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
     FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn,
-    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MeteredNode, NestedLoopNode, Node,
-    PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowReader, ScanNode, SetOpNode, SortNode,
-    SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode, WindowNode,
-    WorkTableNode,
+    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeNode, MergeWork, MeteredNode,
+    NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowReader, SampleNode,
+    ScanNode, SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode,
+    WindowFrameNode, WindowNode, WorkTableNode,
 };
 
 pub(crate) use imply::implies;

@@ -1,4 +1,4 @@
-//! INSERT, UPDATE and DELETE.
+//! INSERT, UPDATE, DELETE and MERGE.
 
 use std::sync::Arc;
 
@@ -7,13 +7,14 @@ use engine_api::{ConflictArbiter, RowLockMode};
 
 use super::level::{Level, Outer};
 use super::node::{
-    ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, Node, PlannedTable, QueryPlan, RowWriter,
-    SubqueryNode, Target, UpdateNode,
+    ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, MergeNode, MergeStep, MergeWork, Node,
+    PlannedTable, QueryPlan, RowWriter, SubqueryNode, Target, UpdateNode,
 };
 use super::{PlanContext, foreign_key, join, query, walk};
 use crate::expr::{Code, Slot};
 use crate::ir::{
-    self, ColumnSource, Delete, Expr, From, Insert, InsertSource, OnConflict, Query, Rel, Statement, TableInfo, Update,
+    self, ColumnSource, Delete, Expr, From, Insert, InsertSource, Merge, MergeAction, MergeKind, OnConflict, Query,
+    Rel, Statement, TableInfo, Update,
 };
 
 /// Which kinds of change a target must be ready for.
@@ -48,7 +49,12 @@ fn target(
             }
         }
     }
+    let references = if kinds.inserts { foreign_key::referencing(info, level.cx.catalog)? } else { Vec::new() };
+    let referenced = if kinds.removes { foreign_key::referenced(info, level.cx.catalog)? } else { Vec::new() };
     let target = Target {
+        may_defer: references.iter().any(|key| key.deferred.is_some())
+            || referenced.iter().any(|key| key.deferred.is_some())
+            || info.indexes.iter().any(|index| index.deferrable),
         table: PlannedTable::new(info),
         reader: level.reader(rel, info)?,
         writer: RowWriter::new(info),
@@ -57,8 +63,8 @@ fn target(
         checks,
         view_checks,
         generated,
-        references: if kinds.inserts { foreign_key::referencing(info, level.cx.catalog)? } else { Vec::new() },
-        referenced: if kinds.removes { foreign_key::referenced(info, level.cx.catalog)? } else { Vec::new() },
+        references,
+        referenced,
         returning: computed,
         returns: !returning.is_empty(),
     };
@@ -105,6 +111,7 @@ pub(super) fn statement(statement: &Statement, cx: &PlanContext<'_>) -> Result<P
         Statement::Insert(statement) => insert(statement, cx),
         Statement::Update(statement) => update(statement, cx),
         Statement::Delete(statement) => delete(statement, cx),
+        Statement::Merge(statement) => merge(statement, cx),
     }
 }
 
@@ -240,4 +247,34 @@ fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<Planned> {
     let recheck = query::qualification(&mut level, query)?;
     let node = DeleteNode { target, input, recheck, may_repeat: may_repeat(query) };
     finish(level, Node::Delete(Arc::new(node)), output)
+}
+
+/// Plans a MERGE.
+fn merge(merge: &Merge, cx: &PlanContext<'_>) -> Result<Planned> {
+    let query: &Query = &merge.query;
+    let statement = Statement::Merge(Box::new(merge.clone()));
+    let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    level.add_ctes(&query.ctes)?;
+    let does = |wanted: fn(&MergeKind) -> bool| merge.actions.iter().any(|action| wanted(&action.kind));
+    let kinds = Kinds {
+        inserts: does(|kind| matches!(kind, MergeKind::Insert(_) | MergeKind::Update(_))),
+        removes: does(|kind| matches!(kind, MergeKind::Delete | MergeKind::Update(_))),
+    };
+    let (target, output) = target(&mut level, 0, &merge.table, (&merge.checks, &[]), &merge.generated, &[], kinds)?;
+    let input = join::from_where(&mut level, &query.from, None, None)?.node;
+    let mut conditions = Vec::new();
+    walk::conjuncts(merge.on.clone(), &mut conditions);
+    let recheck = level.compile_all(&conditions)?;
+    let actions = merge.actions.iter().map(|a| merge_step(&mut level, &merge.table, a)).collect::<Result<_>>()?;
+    finish(level, Node::Merge(Arc::new(MergeNode { target, input, recheck, actions })), output)
+}
+
+fn merge_step(level: &mut Level<'_>, info: &TableInfo, action: &MergeAction) -> Result<MergeStep> {
+    let kind = match &action.kind {
+        MergeKind::Update(set) => MergeWork::Update { set: compile_set(level, set)?, mode: lock_mode(info, set) },
+        MergeKind::Delete => MergeWork::Delete,
+        MergeKind::Insert(values) => MergeWork::Insert(compile_set(level, values)?),
+        MergeKind::Nothing => MergeWork::Nothing,
+    };
+    Ok(MergeStep { matched: action.matched, condition: level.compile_all(&action.condition)?, kind })
 }

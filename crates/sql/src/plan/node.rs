@@ -72,6 +72,7 @@ pub(crate) enum Node {
     WorkTable(Arc<WorkTableNode>),
     Recursion(Arc<RecursionNode>),
     Filter(Arc<FilterNode>),
+    Sample(Arc<SampleNode>),
     Project(Arc<ProjectNode>),
     NestedLoop(Arc<NestedLoopNode>),
     HashJoin(Arc<HashJoinNode>),
@@ -90,6 +91,7 @@ pub(crate) enum Node {
     Insert(Arc<InsertNode>),
     Update(Arc<UpdateNode>),
     Delete(Arc<DeleteNode>),
+    Merge(Arc<MergeNode>),
 }
 
 /// A node of a plan that is explained, with what is expected of it and what it does.
@@ -394,6 +396,19 @@ pub(crate) struct FilterNode {
     pub conditions: Vec<Code>,
 }
 
+/// TABLESAMPLE
+#[derive(Debug)]
+pub(crate) struct SampleNode {
+    pub input: Node,
+    pub percent: Code,
+    pub seed: Option<Code>,
+    /// Rows come in groups.
+    pub system: bool,
+    pub row_slot: Slot,
+    /// Where a seed comes from that is not given.
+    pub random: &'static crate::functions::Function,
+}
+
 #[derive(Debug)]
 pub(crate) struct ProjectNode {
     pub input: Node,
@@ -617,6 +632,8 @@ pub(crate) struct Target {
     pub references: Vec<Arc<ReferencingKey>>,
     /// Keys of this table that others point to.
     pub referenced: Vec<Arc<ReferencedKey>>,
+    /// Some of its constraints are deferrable.
+    pub may_defer: bool,
     /// RETURNING: computed slots.
     pub returning: Vec<(Slot, Code)>,
     pub returns: bool,
@@ -669,4 +686,31 @@ pub(crate) struct DeleteNode {
     pub input: Node,
     pub recheck: Vec<Code>,
     pub may_repeat: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct MergeNode {
+    pub target: Target,
+    /// Rows of the source, each with the row of the target that it matches or without.
+    pub input: Node,
+    /// ON
+    pub recheck: Vec<Code>,
+    pub actions: Vec<MergeStep>,
+}
+
+/// A WHEN clause.
+#[derive(Debug)]
+pub(crate) struct MergeStep {
+    pub matched: bool,
+    pub condition: Vec<Code>,
+    pub kind: MergeWork,
+}
+
+/// What MERGE does with a row.
+#[derive(Debug)]
+pub(crate) enum MergeWork {
+    Update { set: Vec<(usize, Code)>, mode: RowLockMode },
+    Delete,
+    Insert(Vec<(usize, Code)>),
+    Nothing,
 }

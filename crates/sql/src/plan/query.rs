@@ -10,12 +10,12 @@ use super::join;
 use super::level::{Level, Outer};
 use super::node::{
     AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
-    ProjectNode, QueryPlan, RecursionNode, SetOpNode, SortNode, SortSlot, ValuesNode,
+    ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode, SortNode, SortSlot, ValuesNode,
 };
 use super::{PlanContext, RowOf, rewrite, selectivity, walk, window};
-use crate::bind::{visit::same, window_parts};
+use crate::bind::{equal::same, window_parts};
 use crate::expr::{Code, Resolve, Slot};
-use crate::ir::{Body, Expr, From, Query, RelKind};
+use crate::ir::{Body, Expr, From, Query, RelKind, Sample};
 
 /// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
 pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
@@ -57,6 +57,9 @@ pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPl
     for lock in &query.locking {
         level.row_slot(lock.rel);
     }
+    if query.sample.is_some() {
+        level.row_slot(0);
+    }
     level.add_ctes(&query.ctes)?;
     let (node, output) = build(&mut level, query)?;
     Ok(level.finish(node, output))
@@ -67,6 +70,9 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     let wanted = wanted_order(query, grouped);
     let wanted = wanted.as_deref().map(|w| (w, query.limit.is_some() && query.distinct.is_none()));
     let Source { mut node, mut rows, mut cost, ordered } = source(level, query, grouped, wanted)?;
+    if let Some(sample) = &query.sample {
+        node = sampled(level, sample, node)?;
+    }
     // Every rel of FROM; what is above its rows is no wider.
     let all = super::access::Mask::MAX;
     if grouped {
@@ -143,6 +149,20 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     }
     level.result = (rows, cost);
     Ok((node, visible))
+}
+
+/// Some of the rows of the only table.
+fn sampled(level: &mut Level<'_>, sample: &Sample, input: Node) -> Result<Node> {
+    let random = crate::functions::functions_named("random").first().copied();
+    let node = SampleNode {
+        input,
+        percent: level.compile(&sample.percent)?,
+        seed: sample.seed.as_ref().map(|seed| level.compile(seed)).transpose()?,
+        system: sample.system,
+        row_slot: level.row_slot(0),
+        random: random.ok_or_else(|| Error::internal("no random numbers"))?,
+    };
+    Ok(Node::Sample(Arc::new(node)))
 }
 
 fn listed<'e>(exprs: impl Iterator<Item = &'e Expr>, level: &Level<'_>) -> String {
@@ -348,6 +368,7 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
                 carried.insert(slot);
             }
         }
+        walk::whole_rows_of(expr, &mut |rel| carried.extend(level.columns(rel).iter().map(|(_, slot)| *slot)));
     }
     for (_, slot, _) in &keys {
         carried.remove(slot);

@@ -50,6 +50,7 @@ fn is_plain(query: &Query) -> bool {
         && query.limit.is_none()
         && query.offset.is_none()
         && query.locking.is_empty()
+        && query.sample.is_none()
         && !query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)))
         && !walk::is_volatile_query(query)
 }
@@ -161,12 +162,28 @@ fn mergeable(query: &Query, rel: usize) -> Option<Query> {
     if !inner.targets.iter().all(|target| is_cheap(&target.expr)) {
         return None;
     }
+    // In a set that a column is not grouped by it is NULL, whatever it is below: it must stay one that can be told from others.
+    if !query.grouping_sets.is_empty() && !distinct_columns(inner) {
+        return None;
+    }
     // Rows as values have the subquery's shape.
     let mut whole = false;
     walk::walk_query(query, 0, &mut |e, depth| {
         whole |= matches!(e, Expr::WholeRow { level, rel: r } if *level == depth && *r == rel);
     });
     (!whole).then(|| (**inner).clone())
+}
+
+/// Whether a query's select list is columns, each of them once.
+fn distinct_columns(query: &Query) -> bool {
+    let mut seen = Vec::new();
+    query.targets.iter().all(|target| match target.expr {
+        Expr::Column(c) if !seen.contains(&(c.level, c.rel, c.column)) => {
+            seen.push((c.level, c.rel, c.column));
+            true
+        }
+        _ => false,
+    })
 }
 
 /// Puts the tables of `inner` in the place of `rel`. Answers what stands in FROM for it.
@@ -383,7 +400,7 @@ fn may_push(query: &Query, rel: usize, condition: &Expr) -> bool {
             // Junk targets stand behind the visible ones, so a column is the target of its number.
             let by_group = |target: &Expr| {
                 matches!(target, Expr::Column(t) if t.level == 0)
-                    && inner.group_by.iter().any(|key| crate::bind::visit::same(key, target))
+                    && inner.group_by.iter().any(|key| crate::bind::equal::same(key, target))
             };
             fits &= c.level == 0 && c.rel == rel && target.is_some_and(by_group);
         }

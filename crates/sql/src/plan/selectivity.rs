@@ -387,7 +387,7 @@ pub(super) fn distinct(level: &Level<'_>, column: &Column) -> f64 {
         RelKind::Subquery { query, .. } => {
             let target = query.targets.get(column.column).map(|target| &target.expr);
             match (&query.group_by[..], target) {
-                ([key], Some(target)) if crate::bind::visit::same(key, target) => rows,
+                ([key], Some(target)) if crate::bind::equal::same(key, target) => rows,
                 ([], _) => rows.min(DISTINCT),
                 _ => (rows / 2.0).max(1.0),
             }

@@ -104,6 +104,10 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
         call.order_by.iter().for_each(|(e, ..)| walk(e, depth, f));
         call.filter.iter().for_each(|e| walk(e, depth, f));
     }
+    if let Some(sample) = &query.sample {
+        walk(&sample.percent, depth, f);
+        sample.seed.iter().for_each(|e| walk(e, depth, f));
+    }
     match &query.body {
         Body::Select => {}
         Body::Values(rows) => rows.iter().flatten().for_each(|e| walk(e, depth, f)),
@@ -119,6 +123,14 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
 pub(super) fn columns_of(expr: &Expr, f: &mut dyn FnMut(Column)) {
     walk(expr, 0, &mut |e, depth| match e {
         Expr::Column(column) if column.level == depth => f(*column),
+        _ => {}
+    });
+}
+
+/// The rels of the query at `level` whose rows an expression refers to as a whole.
+pub(super) fn whole_rows_of(expr: &Expr, f: &mut dyn FnMut(usize)) {
+    walk(expr, 0, &mut |e, depth| match e {
+        Expr::WholeRow { level, rel } if *level == depth => f(*rel),
         _ => {}
     });
 }
@@ -157,6 +169,16 @@ pub(super) fn walk_statement<'a>(statement: &'a Statement, depth: usize, f: &mut
             walk_query(&delete.query, depth, f);
             delete.returning.iter().for_each(|t| walk(&t.expr, depth, f));
         }
+        Statement::Merge(merge) => {
+            walk_query(&merge.query, depth, f);
+            walk(&merge.on, depth, f);
+            for action in &merge.actions {
+                action.condition.iter().for_each(|e| walk(e, depth, f));
+                action.kind.values().iter().for_each(|(_, e)| walk(e, depth, f));
+            }
+            merge.checks.iter().for_each(|(_, e)| walk(e, depth, f));
+            merge.generated.iter().for_each(|(_, e)| walk(e, depth, f));
+        }
     }
 }
 
@@ -184,7 +206,7 @@ pub(super) fn is_volatile(expr: &Expr) -> bool {
 
 /// Whether a query may answer differently when it is run twice in a statement.
 pub(super) fn is_volatile_query(query: &Query) -> bool {
-    let mut volatile = false;
+    let mut volatile = query.sample.is_some();
     walk_query(query, 0, &mut |e, _| {
         if let Expr::Call { function, .. } = e {
             volatile |= function.volatility == crate::functions::Volatility::Volatile;

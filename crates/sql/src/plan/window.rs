@@ -11,7 +11,7 @@ use super::level::Level;
 use super::node::{
     FrameBound, FrameCall, Node, PlannedFrame, ProjectNode, SortNode, SortSlot, WindowFrameNode, WindowNode,
 };
-use crate::bind::visit::same;
+use crate::bind::equal::same;
 use crate::expr::{Code, Slot};
 use crate::ir::{self, RelKind, WindowCall, WindowCallee};
 

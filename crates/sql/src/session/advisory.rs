@@ -58,6 +58,11 @@ impl Advisory {
         }
     }
 
+    /// See [`AdvisoryLocks::of_transaction`].
+    pub(super) fn of_transaction(&self) -> Result<Vec<(AdvisoryKey, bool)>> {
+        self.locks.borrow().as_ref().map_or_else(|| Ok(Vec::new()), |locks| locks.of_transaction())
+    }
+
     /// See [`AdvisoryLocks::mark`].
     pub(super) fn mark(&self) -> usize {
         self.locks.borrow().as_ref().map_or(0, |locks| locks.mark())

@@ -144,6 +144,12 @@ impl Session {
     /// Commits the open transaction, if any. The gate rises to it.
     pub(super) async fn commit_transaction(&mut self, out: &mut dyn Output) -> Result<()> {
         if self.txn.is_some()
+            && let Err(error) = self.check_deferred().await
+        {
+            self.abort_transaction();
+            return Err(error);
+        }
+        if self.txn.is_some()
             && self.holds_cursors()
             && let Err(error) = Box::pin(self.hold_cursors()).await
         {
@@ -183,6 +189,10 @@ impl Session {
                 Err(error) => break Err(error),
             }
         };
+        // What is left of a large one is not for others of this core to wait for; it is committed, whatever comes now.
+        while outcome.is_ok() && !txn.finish_some() {
+            self.environment.host.turn().await;
+        }
         self.end_block();
         match outcome {
             Ok(outcome) => {
@@ -230,6 +240,7 @@ impl Session {
     }
 
     pub(super) fn end_block(&mut self) {
+        self.forget_snapshots();
         self.block = Block::None;
         if !self.savepoints.is_empty() {
             self.savepoints.clear();
@@ -241,6 +252,7 @@ impl Session {
         self.has_deferrable = false;
         self.environment.read_only.set(false);
         self.environment.advisory.release_since(0);
+        self.environment.deferred.borrow_mut().clear();
     }
 
     /// Undoes all of a large transaction but little, in parts between which other connections of the core have their turns.
@@ -273,6 +285,7 @@ impl Session {
                 }
                 self.environment.advisory.release_since(savepoint.advisory);
                 self.environment.pending.borrow_mut().undo_to(savepoint.said);
+                self.environment.deferred.borrow_mut().undo_to(&savepoint.deferred);
                 self.block = Block::Failed;
                 let level = self.savepoints.len();
                 self.retain_portals(|portal| portal.is_held() || portal.level < level);
@@ -283,6 +296,7 @@ impl Session {
                     self.gate = self.gate.max(txn.gate());
                 }
                 self.environment.advisory.release_since(0);
+                self.environment.deferred.borrow_mut().clear();
                 self.forget_said();
                 self.block = Block::Failed;
                 self.retain_portals(Portal::is_held);
@@ -512,7 +526,9 @@ impl Session {
         let said = self.environment.pending.borrow().mark();
         self.environment.settings.borrow_mut().depth += 1;
         let advisory = self.environment.advisory.mark();
+        let deferred = self.environment.deferred.borrow_mut().mark();
         self.savepoints.push(NamedSavepoint {
+            deferred,
             name: name.to_string(),
             point,
             said,
@@ -552,6 +568,7 @@ impl Session {
         txn.rollback_to(point);
         self.environment.advisory.release_since(self.savepoints[at].advisory);
         let said = self.savepoints[at].said;
+        self.environment.deferred.borrow_mut().undo_to(&self.savepoints[at].deferred);
         self.environment.pending.borrow_mut().undo_to(said);
         self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);
         self.restore_read_only(self.savepoints[at].read_only);

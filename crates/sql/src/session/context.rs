@@ -10,6 +10,7 @@ use types::OutputSettings;
 
 use super::Shared;
 use super::advisory::Advisory;
+use super::cancel::CancelToken;
 use super::notify::Pending;
 use super::settings::Settings;
 use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
@@ -45,8 +46,14 @@ pub struct Environment {
     pub sequence_rights: Cell<Option<((Oid, Oid, u64), Privileges)>>,
     /// Named portals: `pg_cursors`, and where WHERE CURRENT OF finds its row.
     pub cursors: RefCell<Vec<OpenCursor>>,
+    /// Snapshots that expressions wish to export.
+    pub exports: RefCell<Vec<String>>,
+    /// How many have got names.
+    pub snapshots_named: Cell<u32>,
     /// Notifications and changes of listening of the transaction.
     pub pending: RefCell<Pending>,
+    /// Checks of constraints that the transaction has put off to its end.
+    pub(crate) deferred: RefCell<super::deferred::Deferred>,
     /// The channels that the session listens to.
     pub channels: RefCell<Vec<Arc<str>>>,
     /// What it shares with others.
@@ -67,6 +74,10 @@ pub struct Environment {
     pub transaction_start: Cell<i64>,
     /// Start of the statement.
     pub statement_start: Cell<i64>,
+    /// What cancels a running statement.
+    pub cancel: Arc<CancelToken>,
+    /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
+    pub deadline: Cell<u64>,
 }
 
 /// What the process lends to sessions. `sql` itself reads no clock.
@@ -188,6 +199,10 @@ impl EvalContext for StatementContext<'_> {
         &self.output
     }
 
+    fn check_cancelled(&self) -> Result<()> {
+        self.environment.check_stop()
+    }
+
     fn transaction_timestamp(&self) -> i64 {
         self.environment.transaction_start.get()
     }
@@ -291,6 +306,10 @@ impl EvalContext for StatementContext<'_> {
         super::portal::current_row(&self.environment.cursors.borrow(), cursor, table, name)
     }
 
+    fn next_snapshot(&self) -> Result<String> {
+        self.environment.next_snapshot()
+    }
+
     fn notify(&self, channel: &str, payload: &str) -> Result<()> {
         self.environment.pending.borrow_mut().notify(channel, payload)
     }
@@ -372,6 +391,11 @@ impl EvalContext for StatementContext<'_> {
     fn wish(&self, wish: Wish) -> Result<()> {
         match wish {
             Wish::Sleep(micros) => self.environment.sleep.set(self.environment.sleep.get().saturating_add(micros)),
+            Wish::Export(name) => {
+                self.environment.exports.borrow_mut().push(name);
+                // The statement stops for it as for a sleep.
+                self.environment.sleep.set(self.environment.sleep.get().saturating_add(1));
+            }
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ impl Session {
         let kind = match query.verb {
             Verb::Select => StatementKind::Select,
             Verb::Insert => StatementKind::Insert,
-            Verb::Update => StatementKind::Update,
+            Verb::Update | Verb::Merge => StatementKind::Update,
             Verb::Delete => StatementKind::Delete,
         };
         metrics::count_statement(kind, micros, rows);

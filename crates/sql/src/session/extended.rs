@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 use rupg_sql::nodes::Node;
+use types::encoding::{Conversion, recode_binary, utf8_text as utf8};
 use types::{Datum, InputContext};
 
 use super::context::StatementContext;
@@ -94,19 +95,23 @@ impl Session {
             let input =
                 InputContext { settings: settings.output(), now_micros: self.environment.transaction_start.get() };
             for (value, &ty) in values.iter().zip(&statement.param_types) {
-                params.push(match value {
-                    BoundValue::Null => Datum::Null,
+                let read = || match value {
+                    BoundValue::Null => Ok(Datum::Null),
                     BoundValue::Text(bytes) if functions::is_name_in_catalog(ty) => {
                         let text = utf8(bytes)?;
                         let eval = StatementContext::new(&self.environment, self.catalog());
                         match functions::from_name_in_catalog(&eval, ty, text) {
-                            Some(value) => value?,
-                            None => types::parse_text(ty, -1, text, &input)?,
+                            Some(value) => value,
+                            None => types::parse_text(ty, -1, text, &input),
                         }
                     }
-                    BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input)?,
-                    BoundValue::Binary(bytes) => types::read_binary(ty, -1, bytes)?,
-                });
+                    BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input),
+                    BoundValue::Binary(bytes) => match settings.conversion() {
+                        None => types::read_binary(ty, -1, bytes),
+                        Some(conversion) => read_binary_in(conversion, ty, bytes),
+                    },
+                };
+                params.push(read().map_err(|error| in_parameter(error, portal, params.len(), value))?);
             }
         }
         self.remove_portal(portal);
@@ -180,6 +185,7 @@ impl Session {
             }
             Kind::Utility(_) => {
                 if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), out)).await? {
+                    self.follow_encoding(out);
                     out.complete(&tag);
                 }
                 self.gate = self.current_gate();
@@ -288,24 +294,27 @@ impl Session {
     }
 }
 
-/// Text of a client: must be UTF-8.
-pub(super) fn utf8(bytes: &[u8]) -> Result<&str> {
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        let bad = &bytes[e.valid_up_to()..];
-        let len = e.error_len().unwrap_or(bad.len()).min(4);
-        let shown: Vec<String> = bad[..len].iter().map(|b| format!("0x{b:02x}")).collect();
-        Error::new(
-            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
-            format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
-        )
-    })?;
-    if text.as_bytes().contains(&0) {
-        return Err(Error::new(
-            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
-            "invalid byte sequence for encoding \"UTF8\": 0x00",
-        ));
+/// A binary value whose texts are in the client's encoding.
+#[cold]
+pub(super) fn read_binary_in(conversion: &Conversion, ty: Oid, bytes: &[u8]) -> Result<Datum> {
+    let convert = |text: &[u8]| conversion.decoded(text).map(String::into_bytes);
+    let converted = recode_binary(ty, bytes, &convert)?;
+    types::read_binary(ty, -1, converted.as_deref().unwrap_or(bytes))
+}
+
+/// An error of a parameter says which one; what it was is said when it could be read as text.
+#[cold]
+fn in_parameter(error: Error, portal: &str, number: usize, value: &BoundValue<'_>) -> Error {
+    let portal = if portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{portal}\"") };
+    let shown = match value {
+        BoundValue::Text(bytes) if utf8(bytes).is_ok() => " = '...'",
+        _ => "",
+    };
+    let mut error = error;
+    if error.fields().message == types::LEFT_OVER {
+        error.fields_mut().message = format!("{} in bind parameter {}", types::LEFT_OVER, number + 1);
     }
-    Ok(text)
+    error.context(format!("{portal} parameter ${}{shown}", number + 1))
 }
 
 fn no_portal(name: &str) -> Error {

@@ -64,6 +64,13 @@ impl Session {
         })
     }
 
+    /// Sets the search path for the rest of the transaction.
+    pub(crate) fn set_search_path(&mut self, value: &str) -> Result<()> {
+        let level = self.savepoint_level();
+        self.binding = None;
+        self.environment.settings.borrow_mut().set("search_path", value, true, level)
+    }
+
     /// The name of a setting as PostgreSQL spells it.
     pub(crate) fn setting_name(&self, name: &str) -> String {
         self.environment.settings.borrow().canonical_of(name)
@@ -279,6 +286,41 @@ impl Session {
         self.refresh_binding(&catalog);
         let eval = StatementContext::new(&self.environment, catalog);
         crate::system::restated_index(text, condition, old, new, &eval)
+    }
+
+    /// Closes a database that is to be dropped to new sessions; those in it have five seconds to end, as on PostgreSQL, or are
+    /// ended if it is forced.
+    ///
+    /// # Errors
+    /// 55006
+    pub(crate) async fn close_database(&mut self, database: &engine_api::DatabaseDesc, force: bool) -> Result<()> {
+        const TRIES: u32 = 50;
+        const PAUSE_MS: u64 = 100;
+        let mut inside = Vec::new();
+        for _ in 0..TRIES {
+            inside = self.shared.monitor.begin_drop(database.oid);
+            if inside.is_empty() {
+                return Ok(());
+            }
+            if force {
+                for &pid in &inside {
+                    self.environment.host.terminate_backend(pid);
+                }
+            }
+            self.environment.host.sleep(PAUSE_MS).await;
+            self.wait(Wait::yield_now()).await?;
+        }
+        let detail = match inside.len() {
+            1 => "There is 1 other session using the database.".to_string(),
+            count => format!("There are {count} other sessions using the database."),
+        };
+        let message = format!("database \"{}\" is being accessed by other users", database.name);
+        Err(base::Error::new(base::SqlState::OBJECT_IN_USE, message).detail(detail))
+    }
+
+    /// A database that was closed is open again.
+    pub(crate) fn reopen_database(&self, database: Oid) {
+        self.shared.monitor.give_up_drop(database);
     }
 
     /// Refuses a statement inside of a transaction block.

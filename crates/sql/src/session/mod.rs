@@ -18,6 +18,7 @@ mod context;
 mod copy;
 mod counts;
 mod cursor;
+mod deferred;
 mod drive;
 mod explain;
 mod extended;
@@ -28,6 +29,7 @@ mod prepare;
 mod query;
 mod role;
 mod settings;
+mod snapshots;
 mod statement;
 mod two_phase;
 mod utility;
@@ -36,19 +38,22 @@ mod wait;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
 use engine_api::{Catalog, Engine, Privileges, RoleSetting, Savepoint, Txn};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
+use types::encoding::Conversion;
 
 pub use crate::bind::ResultColumn;
 pub(crate) use block::{number_of, text_of};
 pub use cancel::CancelToken;
 pub use context::{Environment, Host, StatementContext};
+pub(crate) use deferred::Check;
 pub use extended::{BoundValue, ExecuteEnd};
 pub(crate) use internal::TextOf;
+use settings::Initial;
 pub use settings::{SERVER_VERSION, Settings, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
@@ -86,6 +91,8 @@ pub trait Output {
     fn notice(&mut self, notice: &Notice);
     /// A notification of another session, or the session's own.
     fn notification(&mut self, _pid: i32, _channel: &str, _payload: &str) {}
+    /// The client's texts are of another encoding from now on; `None` is UTF-8.
+    fn encoding(&mut self, _conversion: Option<&'static Conversion>) {}
     /// A setting changed that the client is told about.
     fn parameter(&mut self, name: &str, value: &str);
     /// What is queued from now on (and before) leaves only when the log is durable up to here (rule R1).
@@ -119,6 +126,8 @@ pub struct Shared {
     pub max_connections: usize,
     /// What all sessions begin with, by the configuration file.
     pub settings: Vec<(String, String)>,
+    /// What ALTER SYSTEM had said when the configuration was read.
+    system: Mutex<Arc<[RoleSetting]>>,
     /// What sessions are doing.
     pub monitor: Arc<Monitor>,
     /// For sorts, hash tables and groups.
@@ -126,6 +135,7 @@ pub struct Shared {
     cache: StatementCache,
     statistics: Arc<Statistics>,
     hub: notify::Hub,
+    snapshots: snapshots::Snapshots,
 }
 
 impl Shared {
@@ -136,6 +146,7 @@ impl Shared {
         max_connections: usize,
         settings: Vec<(String, String)>,
     ) -> Arc<Shared> {
+        let system = Mutex::new(system_settings(&engine.catalog()));
         Arc::new(Shared {
             memory: Arc::new(MemoryBudget::new(engine.memory().limit)),
             monitor: Arc::new(Monitor::new(host.now())),
@@ -143,10 +154,18 @@ impl Shared {
             host,
             max_connections,
             settings,
+            system,
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
             statistics: Arc::default(),
             hub: notify::Hub::default(),
+            snapshots: snapshots::Snapshots::default(),
         })
+    }
+
+    /// Reads the configuration again: sessions that begin from now on have what ALTER SYSTEM said.
+    pub fn reload(&self) {
+        *self.system.lock().unwrap_or_else(PoisonError::into_inner) = system_settings(&self.engine.catalog());
+        self.host.reload();
     }
 
     /// What is known of the values in tables.
@@ -175,6 +194,8 @@ struct NamedSavepoint {
     read_only: bool,
     /// What had been taken of advisory locks.
     advisory: usize,
+    /// What had been put off to the end of the transaction.
+    deferred: deferred::Mark,
 }
 
 /// One session.
@@ -207,6 +228,8 @@ pub struct Session {
     role: Oid,
     /// The role that the client logged in as.
     login_role: Oid,
+    /// Names of the snapshots that the transaction has exported.
+    exported: Vec<String>,
     /// Where notifications arrive, once it has listened.
     mailbox: Option<Arc<notify::Mailbox>>,
     /// The newest commit of this session; replies wait for it (a client may act on what it was told).
@@ -219,21 +242,31 @@ fn may_use(catalog: &Catalog, identity: &Identity, schema: Oid) -> bool {
     catalog.get(schema).is_some_and(|o| privileges::held(catalog, who, o).contains(Privileges::USAGE))
 }
 
-/// What a session begins with, the weaker word first: the configuration file's, the database's, the role's, the role's in
-/// the database.
-fn initial_settings(
-    file: &[(String, String)],
-    role: &[RoleSetting],
-    catalog: &Catalog,
-    database: &str,
-) -> Vec<(String, String)> {
+/// What ALTER SYSTEM has said.
+fn system_settings(catalog: &Catalog) -> Arc<[RoleSetting]> {
+    let first = catalog.role_by_oid(engine_api::oids::ROLE_POSTGRES);
+    first.map_or_else(Arc::default, |role| role.settings_of_system.as_slice().into())
+}
+
+/// What a session begins with, the weaker word first: the configuration's, that for all roles, the database's, the role's,
+/// the role's in the database.
+fn initial_settings(shared: &Shared, role: &[RoleSetting], catalog: &Catalog, database: &str) -> Vec<Initial> {
     let database = catalog.database(database);
     let here = database.map(|database| database.oid);
-    let pair = |s: &RoleSetting| (s.name.clone(), s.value.clone());
-    let of_database = database.into_iter().flat_map(|database| &database.settings).map(pair);
-    let of_role = role.iter().filter(|s| !s.database.is_valid()).map(pair);
-    let of_both = role.iter().filter(|s| s.database.is_valid() && Some(s.database) == here).map(pair);
-    file.iter().cloned().chain(of_database).chain(of_role).chain(of_both).collect()
+    let from = |source| move |s: &RoleSetting| Initial { name: s.name.clone(), value: s.value.clone(), source };
+    let of_file = shared.settings.iter().map(|(name, value)| Initial {
+        name: name.clone(),
+        value: value.clone(),
+        source: "configuration file",
+    });
+    let system = Arc::clone(&shared.system.lock().unwrap_or_else(PoisonError::into_inner));
+    let of_system = system.iter().map(from("configuration file"));
+    let first = catalog.role_by_oid(engine_api::oids::ROLE_POSTGRES);
+    let of_all = first.into_iter().flat_map(|first| &first.settings_of_all).map(from("global"));
+    let of_database = database.into_iter().flat_map(|database| &database.settings).map(from("database"));
+    let of_role = role.iter().filter(|s| !s.database.is_valid()).map(from("user"));
+    let of_both = role.iter().filter(|s| s.database.is_valid() && Some(s.database) == here).map(from("database user"));
+    of_file.chain(of_system).chain(of_all).chain(of_database).chain(of_role).chain(of_both).collect()
 }
 
 /// The binding key of the session, remade when search path, role or settings change.
@@ -269,7 +302,7 @@ impl Session {
             ));
         }
         let (login_role, superuser) = (role.oid, role.superuser);
-        let initial: Vec<(String, String)> = initial_settings(&shared.settings, &role.settings, &catalog, database);
+        let initial = initial_settings(shared, &role.settings, &catalog, database);
         let database = catalog
             .database(database)
             .ok_or_else(|| fatal(SqlState::INVALID_CATALOG_NAME, format!("database \"{database}\" does not exist")))?;
@@ -303,6 +336,12 @@ impl Session {
         let cancel = Arc::new(CancelToken::default());
         let now = shared.host.now();
         let listed = shared.monitor.list(pid, now, database.oid, login_role, client);
+        if shared.monitor.is_dropping(listed.activity.database) || shared.engine.catalog().get(database.oid).is_none() {
+            let message = format!("database \"{}\" does not exist", database.name);
+            return Err(
+                fatal(SqlState::INVALID_CATALOG_NAME, message).detail("It seems to have just been dropped or renamed.")
+            );
+        }
         listed.activity.set_application(&settings.show("application_name").unwrap_or_default());
         Ok(Session {
             environment: Environment {
@@ -319,7 +358,10 @@ impl Session {
                 sequence_rights: Cell::new(None),
                 prepared: RefCell::default(),
                 cursors: RefCell::default(),
+                exports: RefCell::default(),
+                snapshots_named: Cell::new(0),
                 pending: RefCell::default(),
+                deferred: RefCell::default(),
                 channels: RefCell::default(),
                 shared: Arc::downgrade(shared),
                 random: Cell::new(random | 1),
@@ -330,6 +372,8 @@ impl Session {
                 advisory: Advisory::default(),
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
+                cancel: Arc::clone(&cancel),
+                deadline: Cell::new(0),
             },
             shared: Arc::clone(shared),
             cancel,
@@ -349,6 +393,7 @@ impl Session {
             deadline: Cell::new(0),
             role: login_role,
             login_role,
+            exported: Vec::new(),
             mailbox: None,
             gate: Lsn(0),
         })
@@ -480,9 +525,23 @@ impl Session {
         }
     }
 
+    /// How the client's texts are converted; `None` for UTF-8.
+    pub fn conversion(&self) -> Option<&'static Conversion> {
+        self.environment.settings.borrow().conversion()
+    }
+
+    /// A statement that may have changed settings is done: what it changed of the encoding holds at once.
+    fn follow_encoding(&self, out: &mut dyn Output) {
+        let settings = self.environment.settings.borrow();
+        if settings.has_reports() {
+            out.encoding(settings.conversion());
+        }
+    }
+
     /// Tells the client which settings have changed; PostgreSQL does so right before ReadyForQuery.
     fn send_parameters(&self, out: &mut dyn Output) {
         if self.environment.settings.borrow().has_reports() {
+            self.follow_encoding(out);
             for (name, value) in self.environment.settings.borrow_mut().take_reports() {
                 if name == "application_name" {
                     self.environment.listed.activity.set_application(&value);

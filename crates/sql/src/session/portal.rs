@@ -497,6 +497,10 @@ impl Session {
             portal.execution.is_some() && portal.query().is_ok_and(|q| q.locks.iter().any(|(of, _)| *of == table))
         };
         if !self.portals.values().any(|portal| reads(portal)) {
+            if self.environment.deferred.borrow().concerns(table) {
+                let message = format!("cannot {command} \"{name}\" because it has pending trigger events");
+                return Err(Error::new(SqlState::OBJECT_IN_USE, message));
+            }
             return Ok(());
         }
         let message = format!("cannot {command} \"{name}\" because it is being used by active queries in this session");

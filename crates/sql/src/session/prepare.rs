@@ -212,6 +212,7 @@ impl Session {
             ir::Statement::Insert(_) => Verb::Insert,
             ir::Statement::Update(_) => Verb::Update,
             ir::Statement::Delete(_) => Verb::Delete,
+            ir::Statement::Merge(_) => Verb::Merge,
         };
         let writes = verb != Verb::Select
             || matches!(&bound.statement, ir::Statement::Select(query)

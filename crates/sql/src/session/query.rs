@@ -84,6 +84,9 @@ impl Session {
         if last && self.block == Block::None {
             self.commit_transaction(out).await?;
         }
+        if !last {
+            self.follow_encoding(out);
+        }
         if let Some(tag) = tag {
             out.complete(&tag);
         }

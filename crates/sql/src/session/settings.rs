@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use base::{Error, Notice, Result, SqlState};
 use engine_api::{Durability, Isolation};
+use types::encoding::{Conversion, Encoding};
 use types::{DateOrder, DateStyle, IntervalStyle, OutputSettings};
 
 pub use table::SERVER_VERSION;
@@ -20,6 +21,17 @@ struct Value {
     text: Arc<str>,
     /// What RESET goes back to: the default, or what the start-up packet asked for.
     reset: Arc<str>,
+    /// Where that comes from.
+    source: &'static str,
+}
+
+/// A setting that a session begins with.
+#[derive(Clone, Debug)]
+pub(super) struct Initial {
+    pub name: String,
+    pub value: String,
+    /// As pg_settings calls it.
+    pub source: &'static str,
 }
 
 /// A setting of the table, or one of an extension's or application's.
@@ -50,6 +62,8 @@ pub struct Settings {
     changes: Vec<Change>,
     /// Typed copy of what input and output read.
     output: Arc<OutputSettings>,
+    /// `client_encoding`, as a conversion; `None` for UTF-8.
+    conversion: Option<&'static Conversion>,
     /// `synchronous_commit`, as commits take it.
     durability: Durability,
     /// `default_transaction_isolation`
@@ -92,11 +106,6 @@ fn unrecognized(name: &str) -> Error {
 
 fn invalid(name: &str, value: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid value for parameter \"{name}\": \"{value}\""))
-}
-
-/// An encoding's name as PostgreSQL compares it: letters and digits only.
-pub(super) fn encoding_name(written: &str) -> String {
-    written.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect()
 }
 
 /// PostgreSQL's boolean spellings, unambiguous prefixes included.
@@ -207,8 +216,8 @@ fn show_unit(value: i64, unit: &str) -> String {
 
 impl Settings {
     /// Defaults, with the start-up packet's wishes on top.
-    pub fn new(
-        given: &[(String, String)],
+    pub(super) fn new(
+        given: &[Initial],
         startup: &[(String, String)],
         user: &str,
         superuser: bool,
@@ -223,7 +232,8 @@ impl Settings {
                     "max_connections" => max_connections.to_string().into(),
                     _ => s.default.into(),
                 };
-                Value { reset: Arc::clone(&text), text }
+                let source = if matches!(s.kind, Kind::Fixed(_)) { "override" } else { "default" };
+                Value { reset: Arc::clone(&text), text, source }
             })
             .collect();
         let mut settings = Settings {
@@ -232,6 +242,7 @@ impl Settings {
             depth: 0,
             changes: Vec::new(),
             output: Arc::default(),
+            conversion: None,
             durability: Durability::On,
             default_isolation: Isolation::ReadCommitted,
             default_read_only: false,
@@ -246,11 +257,13 @@ impl Settings {
             announced: Vec::new(),
             binding_generation: 0,
         };
-        for (name, value) in given {
+        for Initial { name, value, source } in given {
             settings.adopt(name, value);
+            settings.comes_from(name, source);
         }
         for (name, value) in startup {
             settings.set(name, value, false, 0)?;
+            settings.comes_from(name, "client");
         }
         settings.commit();
         for value in &mut settings.values {
@@ -264,6 +277,11 @@ impl Settings {
     /// What input and output functions read.
     pub fn output(&self) -> &Arc<OutputSettings> {
         &self.output
+    }
+
+    /// How the client's texts are converted; `None` for UTF-8.
+    pub fn conversion(&self) -> Option<&'static Conversion> {
+        self.conversion
     }
 
     /// Everything that ParameterStatus announces at start-up.
@@ -291,9 +309,8 @@ impl Settings {
     pub fn values(&self) -> Vec<crate::functions::SettingValue> {
         let source = |spec: &Spec, value: &Value| match () {
             () if value.text != value.reset => "session",
-            () if *value.reset == *spec.default => "default",
-            () if matches!(spec.kind, Kind::Fixed(_)) => "override",
-            () => "client",
+            () if matches!(spec.kind, Kind::Fixed(_)) && *value.reset == *spec.default => "default",
+            () => value.source,
         };
         let both = SPECS.iter().zip(&self.values);
         both.map(|(spec, value)| crate::functions::SettingValue {
@@ -373,6 +390,12 @@ impl Settings {
             Some(spec) => self.check(spec, name, value).and_then(|text| self.change(spec, text, false, 0)),
             None => self.set_custom(name, Some(value), false, 0),
         };
+    }
+
+    fn comes_from(&mut self, name: &str, source: &'static str) {
+        if let Some(spec) = find(name) {
+            self.values[spec].source = source;
+        }
     }
 
     /// What the server logs is no business of those who are watched by it.
@@ -514,16 +537,16 @@ impl Settings {
                 None => return Err(not_among(written, value, words)),
             },
             Kind::Text => match name {
-                "client_encoding" => match encoding_name(value).as_str() {
-                    "UTF8" | "UNICODE" => "UTF8".into(),
-                    "SQLASCII" => "SQL_ASCII".into(),
-                    encoding if !is_encoding(encoding) => return Err(invalid(name, value)),
-                    _ => {
-                        return Err(Error::unsupported(format!(
-                            "client encoding \"{value}\" is not supported; use UTF8"
-                        )));
+                "client_encoding" => {
+                    let encoding = Encoding::from_name(value).ok_or_else(|| invalid(name, value))?;
+                    if !encoding.is_plain() && encoding.conversion().is_none() {
+                        let detail = format!("Conversion between {} and UTF8 is not supported.", encoding.name());
+                        let mut error = invalid(name, value).detail(detail);
+                        error.fields_mut().code = SqlState::FEATURE_NOT_SUPPORTED;
+                        return Err(error);
                     }
-                },
+                    encoding.name().into()
+                }
                 "DateStyle" => {
                     let (style, order) = self.parse_date_style(value)?;
                     date_style_text(style, order).into()
@@ -540,6 +563,7 @@ impl Settings {
         let mut conflict = false;
         let mut say_style = |new| conflict |= style.replace(new).is_some_and(|old| old != new);
         let mut said_order = Vec::new();
+        let mut says_default = false;
         for word in value.split(',').map(str::trim).filter(|w| !w.is_empty()) {
             match word.to_ascii_lowercase().as_str() {
                 "iso" => say_style(DateStyle::Iso),
@@ -555,10 +579,7 @@ impl Settings {
                 "dmy" => said_order.push(Dmy),
                 "mdy" | "us" | "noneuro" | "noneuropean" => said_order.push(Mdy),
                 word if word.starts_with("euro") => said_order.push(Dmy),
-                "default" => {
-                    say_style(DateStyle::Iso);
-                    said_order.push(Mdy);
-                }
+                "default" => says_default = true,
                 _ => {
                     return Err(invalid("DateStyle", value).detail(format!("Unrecognized key word: \"{word}\".")));
                 }
@@ -570,6 +591,12 @@ impl Settings {
         }
         if conflict {
             return Err(invalid("DateStyle", value).detail("Conflicting \"datestyle\" specifications."));
+        }
+        if says_default {
+            // Whatever is not said otherwise is as RESET would have it.
+            let reset = find("DateStyle").map_or("ISO, MDY", |spec| &*self.values[spec].reset);
+            let (its_style, its_order) = self.parse_date_style(reset)?;
+            return Ok((style.unwrap_or(its_style), order.unwrap_or(its_order)));
         }
         Ok((style.unwrap_or(self.output.date_style), order.unwrap_or(self.output.date_order)))
     }
@@ -592,6 +619,7 @@ impl Settings {
                 (output.date_style, output.date_order) = (style, order);
             }
             "TimeZone" => Arc::make_mut(&mut self.output).timezone = parse_zone(&text)?,
+            "client_encoding" => self.conversion = Encoding::from_name(&text).and_then(Encoding::conversion),
             "IntervalStyle" => {
                 Arc::make_mut(&mut self.output).interval_style = match &*text {
                     "sql_standard" => IntervalStyle::SqlStandard,
@@ -751,34 +779,6 @@ fn is_custom_name(name: &str) -> bool {
         bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_' || b >= 0x80)
             && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80)
     })
-}
-
-/// Whether PostgreSQL has an encoding of this name (upper case, without hyphens and underscores).
-pub(super) fn is_encoding(name: &str) -> bool {
-    const NAMES: [&str; 15] = [
-        "BIG5",
-        "EUCCN",
-        "EUCJIS2004",
-        "EUCJP",
-        "EUCKR",
-        "EUCTW",
-        "GB18030",
-        "GBK",
-        "JOHAB",
-        "KOI8R",
-        "KOI8U",
-        "MULEINTERNAL",
-        "SHIFTJIS2004",
-        "SJIS",
-        "UHC",
-    ];
-    let numbered = |prefix: &str, range: &[u32]| {
-        name.strip_prefix(prefix).and_then(|n| n.parse().ok()).is_some_and(|n: u32| range.contains(&n))
-    };
-    NAMES.contains(&name)
-        || numbered("LATIN", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
-        || numbered("ISO8859", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16])
-        || numbered("WIN", &[866, 874, 1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258])
 }
 
 /// An isolation level by PostgreSQL's words.

@@ -78,6 +78,8 @@ pub enum Verb {
     Update,
     /// DELETE n
     Delete,
+    /// MERGE n
+    Merge,
 }
 
 impl Verb {
@@ -88,6 +90,7 @@ impl Verb {
             Verb::Insert => "INSERT",
             Verb::Update => "UPDATE",
             Verb::Delete => "DELETE",
+            Verb::Merge => "MERGE",
         }
     }
 
@@ -159,7 +162,7 @@ pub fn is_query(node: &Node) -> bool {
     if let Node::SelectStmt(select) = node {
         return !makes_table(select);
     }
-    matches!(node, Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_))
+    matches!(node, Node::InsertStmt(_) | Node::UpdateStmt(_) | Node::DeleteStmt(_) | Node::MergeStmt(_))
 }
 
 /// SELECT INTO: a definition.

@@ -21,7 +21,10 @@ impl Session {
             Block::Open => {}
         }
         let result = match self.check_preparable(name) {
-            Ok(()) => self.hand_over(name).await,
+            Ok(()) => match self.check_deferred().await {
+                Ok(()) => self.hand_over(name).await,
+                refused => refused,
+            },
             Err(error) => Err(error),
         };
         if let Err(error) = result {
@@ -42,13 +45,13 @@ impl Session {
         if self.holds_cursors() {
             return Err(Error::unsupported("cannot PREPARE a transaction that has created a cursor WITH HOLD"));
         }
+        if self.has_exported() {
+            return Err(Error::unsupported("cannot PREPARE a transaction that has exported snapshots"));
+        }
         if self.has_notifications() {
             return Err(Error::unsupported(
                 "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY",
             ));
-        }
-        if self.environment.advisory.mark() > 0 {
-            return Err(Error::unsupported("cannot PREPARE a transaction that has taken advisory locks"));
         }
         Ok(())
     }
@@ -62,6 +65,7 @@ impl Session {
                 database: identity.database_oid,
                 prepared_at: self.environment.host.now(),
                 txn: 0,
+                advisory: self.environment.advisory.of_transaction()?,
             }
         };
         loop {

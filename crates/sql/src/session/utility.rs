@@ -106,9 +106,12 @@ pub(super) async fn run(
         Node::ListenStmt(stmt) => session.listen(stmt)?,
         Node::UnlistenStmt(stmt) => session.unlisten(stmt)?,
         Node::LockStmt(stmt) => lock(session, stmt).await?,
+        Node::IndexStmt(stmt) if stmt.concurrent => {
+            return create_index_concurrently(session, stmt, sql, out).await.map(Some);
+        }
         Node::VacuumStmt(stmt) => vacuum(session, stmt, sql).await?,
         Node::CheckPointStmt(_) => checkpoint(session).await?,
-        Node::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
+        Node::ConstraintsSetStmt(stmt) => session.set_constraints(stmt).await?,
         _ => return define(session, node, sql).await.map(Some),
     };
     Ok(Some(tag.to_string()))
@@ -131,8 +134,8 @@ async fn checkpoint(session: &mut Session) -> Result<&'static str> {
 async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String> {
     match node {
         Node::CreatedbStmt(_) => session.check_no_block("CREATE DATABASE")?,
+        Node::AlterSystemStmt(_) => session.check_no_block("ALTER SYSTEM")?,
         Node::DropdbStmt(_) => session.check_no_block("DROP DATABASE")?,
-        Node::IndexStmt(stmt) if stmt.concurrent => session.check_no_block("CREATE INDEX CONCURRENTLY")?,
         Node::DropStmt(stmt) if stmt.concurrent => session.check_no_block("DROP INDEX CONCURRENTLY")?,
         _ => {}
     }
@@ -151,6 +154,44 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
         Some(tag) => Ok(tag),
         None => Err(Error::unsupported(format!("{} is not supported", command_name(node)))),
     }
+}
+
+/// CREATE INDEX CONCURRENTLY: two transactions; what fills the index ends with the statement.
+async fn create_index_concurrently(
+    session: &mut Session,
+    stmt: &IndexStmt,
+    sql: &str,
+    out: &mut dyn Output,
+) -> Result<String> {
+    session.check_no_block("CREATE INDEX CONCURRENTLY")?;
+    session.ensure_transaction()?;
+    if session.read_only {
+        return Err(read_only_error("CREATE INDEX"));
+    }
+    session.transaction().begin_command();
+    let begun = ddl::concurrently::begin(session, stmt, sql).await;
+    session.binding = None;
+    if let Some(begun) = begun? {
+        Box::pin(session.commit_transaction(out)).await?;
+        session.ensure_transaction()?;
+        session.transaction().begin_command();
+        if let Err(error) = ddl::concurrently::fill(session, &begun, sql).await {
+            session.abort_transaction();
+            session.ensure_transaction()?;
+            session.transaction().begin_command();
+            if ddl::concurrently::give_up(session, &begun, sql).await.is_ok() {
+                // If it cannot be said, the index is kept up; it is not valid all the same.
+                let _ = Box::pin(session.commit_transaction(out)).await;
+            }
+            return Err(error);
+        }
+    }
+    if let Some(txn) = &mut session.txn {
+        txn.end_command();
+        session.gate = session.gate.max(txn.gate());
+    }
+    session.binding = None;
+    Ok("CREATE INDEX".to_string())
 }
 
 /// The command's name as PostgreSQL spells it, from the node's: `CreateViewStmt` → `CREATE VIEW`.
@@ -224,6 +265,8 @@ fn object_words(kind: ObjectType) -> &'static str {
 fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
     use VariableSetKind as K;
     let name = stmt.name.as_deref().unwrap_or_default();
+    // It lasts if the message or the pipeline does.
+    session.ensure_transaction()?;
     let level = session.savepoint_level();
     if stmt.is_local && session.block == Block::None && !session.implicit_block {
         session.push_notice(Error::with_severity(
@@ -304,6 +347,7 @@ fn set_transaction(session: &mut Session, stmt: &VariableSetStmt, name: &str) ->
             ));
         }
         "TRANSACTION" => session.set_transaction(modes)?,
+        "TRANSACTION SNAPSHOT" => session.import_snapshot(&stmt.args)?,
         "SESSION CHARACTERISTICS" => {
             let level = session.savepoint_level();
             let mut settings = session.environment.settings.borrow_mut();

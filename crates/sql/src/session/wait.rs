@@ -9,6 +9,7 @@ use base::{Error, Result, SqlState};
 use engine_api::Wait;
 
 use super::Session;
+use super::context::Environment;
 use crate::monitor::Waiting;
 
 impl Session {
@@ -16,11 +17,14 @@ impl Session {
     pub(super) fn start_statement(&mut self) {
         let environment = &self.environment;
         environment.statement_start.set(environment.host.now());
-        environment.sleep.set(0);
+        if environment.sleep.replace(0) != 0 {
+            environment.exports.borrow_mut().clear();
+        }
         self.cancel.clear();
         let timeout = environment.settings.borrow().statement_timeout_ms;
         let deadline = if timeout == 0 { 0 } else { environment.host.monotonic_nanos() + timeout * 1_000_000 };
         self.deadline.set(deadline);
+        environment.deadline.set(deadline);
     }
 
     /// Sleeps as long as expressions wish ([`crate::functions::Wish`]), unless the statement is cancelled or times out.
@@ -57,6 +61,7 @@ impl Session {
             let slept = Box::pin(self.sleep_as_wished()).await;
             self.environment.listed.activity.waits(Waiting::No);
             slept?;
+            self.export_as_wished();
         }
         if self.environment.advisory.is_wished() {
             Box::pin(self.lock_as_wished()).await?;
@@ -77,7 +82,7 @@ impl Session {
             self.environment.host.turn().await;
             return self.check_stop();
         }
-        let lock_ms = self.environment.settings.borrow().lock_timeout_ms;
+        let lock_ms = if wait.is_for_lock() { self.environment.settings.borrow().lock_timeout_ms } else { 0 };
         let statement_ms = match self.deadline.get() {
             0 => None,
             deadline => Some(deadline.saturating_sub(self.environment.host.monotonic_nanos()).div_ceil(1_000_000)),
@@ -90,7 +95,7 @@ impl Session {
         };
         let mut timer = ms.map(|ms| self.environment.host.sleep(ms));
         let activity = &self.environment.listed.activity;
-        activity.waits(Waiting::Lock);
+        activity.waits(if wait.is_for_lock() { Waiting::Lock } else { Waiting::No });
         let result = poll_fn(|cx| {
             if Pin::new(&mut wait).poll(cx).is_ready() {
                 return Poll::Ready(Ok(()));
@@ -112,12 +117,22 @@ impl Session {
     ///
     /// # Errors
     /// 57014 if it was cancelled or its time is over.
-    fn check_stop(&self) -> Result<()> {
+    pub(super) fn check_stop(&self) -> Result<()> {
+        self.environment.check_stop()
+    }
+}
+
+impl Environment {
+    /// Whether the statement may go on.
+    ///
+    /// # Errors
+    /// 57014 if it was cancelled or its time is over.
+    pub(super) fn check_stop(&self) -> Result<()> {
         if self.cancel.flag().load(Ordering::Acquire) {
             return Err(canceled());
         }
         let deadline = self.deadline.get();
-        if deadline != 0 && self.environment.host.monotonic_nanos() >= deadline {
+        if deadline != 0 && self.host.monotonic_nanos() >= deadline {
             return Err(statement_timeout());
         }
         Ok(())

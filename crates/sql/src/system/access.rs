@@ -91,6 +91,12 @@ pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             ));
         }
     }
+    for role in roles(&catalog).filter(|role| !role.settings_of_all.is_empty()) {
+        let values = role.settings_of_all.iter().map(|s| text(format!("{}={}", s.name, s.value))).collect();
+        let columns =
+            vec![("setdatabase", Datum::Oid(0)), ("setrole", Datum::Oid(0)), ("setconfig", text_array(values))];
+        rows.push(row(rel, columns));
+    }
     for object in catalog.objects() {
         if let CatalogObject::Database(database) = &**object
             && !database.settings.is_empty()

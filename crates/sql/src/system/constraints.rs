@@ -26,8 +26,8 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ("oid", oid(c.oid)),
                 ("conname", text(&c.name)),
                 ("connamespace", oid(table.schema)),
-                ("condeferrable", Datum::Bool(false)),
-                ("condeferred", Datum::Bool(false)),
+                ("condeferrable", Datum::Bool(c.deferrable)),
+                ("condeferred", Datum::Bool(c.deferred)),
                 ("convalidated", Datum::Bool(!c.not_valid)),
                 ("conrelid", oid(table.oid)),
                 ("contypid", Datum::Oid(0)),
@@ -70,6 +70,27 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             }
             rows.push(row(rel, values));
         }
+    }
+    for (ty, check) in super::descriptions::domain_checks(&catalog) {
+        let values = vec![
+            ("oid", oid(check.oid)),
+            ("conname", text(&check.name)),
+            ("connamespace", oid(ty.schema)),
+            ("contype", text("c")),
+            ("condeferrable", Datum::Bool(false)),
+            ("condeferred", Datum::Bool(false)),
+            ("convalidated", Datum::Bool(true)),
+            ("conrelid", Datum::Oid(0)),
+            ("contypid", oid(ty.oid)),
+            ("conindid", Datum::Oid(0)),
+            ("conparentid", Datum::Oid(0)),
+            ("confrelid", Datum::Oid(0)),
+            ("conislocal", Datum::Bool(true)),
+            ("coninhcount", Datum::Int4(0)),
+            ("connoinherit", Datum::Bool(false)),
+            ("conbin", text(&check.expression)),
+        ];
+        rows.push(row(rel, values));
     }
     Ok(rows)
 }

@@ -83,6 +83,9 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDesc, column: i32, cx: &
     if !index.include.is_empty() {
         text.push_str(&format!(" INCLUDE ({})", columns(table, &index.include)));
     }
+    if index.nulls_not_distinct {
+        text.push_str(" NULLS NOT DISTINCT");
+    }
     if let Some(predicate) = &index.predicate {
         text.push_str(&format!(" WHERE {}", super::index_text(predicate, true, table, cx).0));
     }
@@ -112,7 +115,10 @@ pub fn constraint_definition(
     let own = columns(table, &constraint.columns);
     let text = match &constraint.kind {
         ConstraintKind::PrimaryKey { .. } => format!("PRIMARY KEY ({own})"),
-        ConstraintKind::Unique { .. } => format!("UNIQUE ({own})"),
+        ConstraintKind::Unique { index } => {
+            let nulls = catalog.index(*index).is_some_and(|index| index.nulls_not_distinct);
+            format!("UNIQUE {}({own})", if nulls { "NULLS NOT DISTINCT " } else { "" })
+        }
         ConstraintKind::Check { expression } => {
             format!("CHECK ({})", super::check_text(expression, table, pretty, cx))
         }
@@ -137,5 +143,15 @@ pub fn constraint_definition(
             )
         }
     };
-    if constraint.not_valid { format!("{text} NOT VALID") } else { text }
+    let mut text = text;
+    for (said, words) in [
+        (constraint.deferrable, " DEFERRABLE"),
+        (constraint.deferred, " INITIALLY DEFERRED"),
+        (constraint.not_valid, " NOT VALID"),
+    ] {
+        if said {
+            text.push_str(words);
+        }
+    }
+    text
 }

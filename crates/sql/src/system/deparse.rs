@@ -205,11 +205,11 @@ fn key_word(name: &str) -> Option<&'static str> {
     })
 }
 
-fn type_name(ty: Ty) -> String {
+fn type_name(ty: Ty, cx: &dyn EvalContext) -> String {
     if ty.oid == oid::BPCHAR && ty.typmod < 0 {
         return "bpchar".to_string();
     }
-    types::format_type(ty.oid, ty.typmod)
+    functions::shown_type(cx, ty.oid, ty.typmod)
 }
 
 fn quote_literal(text: &str) -> String {
@@ -282,7 +282,7 @@ impl<'a> Writer<'a> {
             }
             Expr::Array { elements, ty, .. } => {
                 if elements.is_empty() {
-                    let _ = write!(self.out, "ARRAY[]::{}", type_name(*ty));
+                    let _ = write!(self.out, "ARRAY[]::{}", type_name(*ty, self.cx));
                     return true;
                 }
                 self.listed("ARRAY[", elements, "]")
@@ -433,7 +433,7 @@ impl<'a> Writer<'a> {
     }
 
     fn label(&mut self, ty: Ty) -> bool {
-        let _ = write!(self.out, "::{}", type_name(ty));
+        let _ = write!(self.out, "::{}", type_name(ty, self.cx));
         true
     }
 
@@ -532,7 +532,7 @@ impl<'a> Writer<'a> {
             && self.listed("ARRAY[", &relabelled, "]")
             && self.word(close)
             && self.word("::")
-            && self.word(&type_name(Ty::of(left.ty().oid)))
+            && self.word(&type_name(Ty::of(left.ty().oid), self.cx))
             && self.word("[]")
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject};
+use engine_api::{Catalog, CatalogObject, DomainCheck, TypeDesc, TypeKind};
 use types::Datum;
 
 use super::relations::{in_database, tables_of};
@@ -16,6 +16,12 @@ use crate::functions::EvalContext;
 const CLASS: u32 = 1259;
 /// OID of `pg_namespace`.
 const NAMESPACE: u32 = 2615;
+/// OID of `pg_type`.
+const TYPE: u32 = 1247;
+/// OID of `pg_database`.
+const DATABASE: u32 = 1262;
+/// OID of `pg_authid`.
+const ROLE: u32 = 1260;
 /// OID of `pg_constraint`.
 const CONSTRAINT: u32 = 2606;
 
@@ -79,13 +85,48 @@ fn own_comment(catalog: &Catalog, object: Oid) -> Option<(String, &'static str)>
         Some(CatalogObject::Index(index)) => index.comment.clone().map(|text| (text, "pg_class")),
         Some(CatalogObject::Sequence(sequence)) => sequence.comment.clone().map(|text| (text, "pg_class")),
         Some(CatalogObject::Database(database)) => database.comment.clone().map(|text| (text, "pg_database")),
+        Some(CatalogObject::Type(ty)) => ty.comment.clone().map(|text| (text, "pg_type")),
+        Some(CatalogObject::Role(role)) => role.comment.clone().map(|text| (text, "pg_authid")),
         Some(_) => None,
         None => {
+            if let Some((_, check)) = domain_checks(catalog).find(|(_, check)| check.oid == object) {
+                return check.comment.clone().map(|text| (text, "pg_constraint"));
+            }
             let tables = catalog.objects().filter_map(|o| catalog.table(o.oid()));
             let found = tables.flat_map(|t| &t.constraints).find(|c| c.oid == object)?;
             found.comment.clone().map(|text| (text, "pg_constraint"))
         }
     }
+}
+
+/// The constraints of all domains.
+pub(crate) fn domain_checks(catalog: &Catalog) -> impl Iterator<Item = (&TypeDesc, &DomainCheck)> {
+    let types = catalog.objects().filter_map(|o| catalog.user_type(o.oid()));
+    types.flat_map(|ty| {
+        let checks = match &ty.kind {
+            TypeKind::Domain(domain) => domain.checks.as_slice(),
+            TypeKind::Enum(_) => &[],
+        };
+        checks.iter().map(move |check| (ty, check))
+    })
+}
+
+/// Comments on databases and roles.
+pub(super) fn shared_descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let mut rows = Vec::new();
+    for object in catalog.objects() {
+        let (class, comment) = match &**object {
+            CatalogObject::Database(database) => (DATABASE, &database.comment),
+            CatalogObject::Role(role) => (ROLE, &role.comment),
+            _ => continue,
+        };
+        let Some(comment) = comment else { continue };
+        let values =
+            vec![("objoid", oid(object.oid())), ("classoid", Datum::Oid(class)), ("description", text(comment))];
+        rows.push(row(rel, values));
+    }
+    Ok(rows)
 }
 
 /// What every database says of its schema `public` at first; pg_dump looks for it.
@@ -111,15 +152,25 @@ pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     for object in catalog.objects() {
         let here = match &**object {
             CatalogObject::Schema(schema) => schema.database == cx.identity().database_oid,
-            CatalogObject::Index(_) | CatalogObject::Sequence(_) => in_database(&catalog, object.namespace().1, cx),
+            CatalogObject::Index(_) | CatalogObject::Sequence(_) | CatalogObject::Type(_) => {
+                in_database(&catalog, object.namespace().1, cx)
+            }
             _ => false,
         };
         if let Some((comment, of)) = here.then(|| own_comment(&catalog, object.oid())).flatten() {
-            rows.push(one(object.oid(), if of == "pg_class" { CLASS } else { NAMESPACE }, 0, &comment));
+            let class = match of {
+                "pg_class" => CLASS,
+                "pg_type" => TYPE,
+                _ => NAMESPACE,
+            };
+            rows.push(one(object.oid(), class, 0, &comment));
         }
     }
     for constraint in tables_of(&catalog, cx).iter().flat_map(|t| &t.constraints) {
         rows.extend(constraint.comment.as_deref().map(|comment| one(constraint.oid, CONSTRAINT, 0, comment)));
+    }
+    for (_, check) in domain_checks(&catalog).filter(|(ty, _)| in_database(&catalog, ty.schema, cx)) {
+        rows.extend(check.comment.as_deref().map(|comment| one(check.oid, CONSTRAINT, 0, comment)));
     }
     rows.extend(BUILT_IN.iter().map(|d| one(Oid(d.object), d.class, 0, d.text)));
     Ok(rows)

@@ -238,12 +238,13 @@ pub(super) fn table_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
             ("table_schema", text(name_of(catalog, table.schema))),
             ("table_name", text(&table.name)),
             ("constraint_type", text(kind)),
-            ("is_deferrable", text("NO")),
-            ("initially_deferred", text("NO")),
+            ("is_deferrable", yes_no(c.deferrable)),
+            ("initially_deferred", yes_no(c.deferred)),
             ("enforced", text("YES")),
         ]);
-        if matches!(c.kind, ConstraintKind::Unique { .. }) {
-            values.push(("nulls_distinct", text("YES")));
+        if let ConstraintKind::Unique { index } = c.kind {
+            let distinct = !catalog.index(index).is_some_and(|index| index.nulls_not_distinct);
+            values.push(("nulls_distinct", yes_no(distinct)));
         }
         rows.push(row(rel, values));
     });

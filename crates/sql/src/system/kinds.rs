@@ -13,7 +13,7 @@ pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         .iter()
         .map(|t| {
             let array = t.category == 'A';
-            let kind = if t.category == 'P' { "p" } else { "b" };
+            let kind = if t.category == 'P' || t.oid == types::oid::UNKNOWN { "p" } else { "b" };
             row(
                 rel,
                 vec![
@@ -100,7 +100,7 @@ fn made_type(rel: &SystemRelation, desc: &TypeDesc, ty: base::Oid) -> Option<Vec
         ("typcollation", Datum::Oid(domain.map_or(0, |d| collation_of(d.base)))),
     ];
     if let Some(default) = default {
-        values.push(("typdefault", text(default)));
+        values.extend([("typdefaultbin", text(&default)), ("typdefault", text(default))]);
     }
     Some(row(rel, values))
 }

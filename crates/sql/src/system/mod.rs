@@ -19,6 +19,7 @@ mod kinds;
 mod locks;
 mod names;
 mod operator_classes;
+mod operator_facts;
 mod procedures;
 mod relations;
 mod schema;
@@ -40,7 +41,7 @@ pub use deparse::{
     check_text, columns_used, default_text, generated_text, index_text, restated, restated_index,
     view_columns_writable, view_is_writable, view_text,
 };
-pub(crate) use descriptions::comment;
+pub(crate) use descriptions::{comment, domain_checks};
 pub(crate) use procedures::{function_name, functions_named};
 
 /// A relation computed from the catalog.

@@ -5,6 +5,7 @@ use engine_api::oids;
 use types::Datum;
 
 use super::internal_functions::{INTERNAL_FUNCTIONS, internal_function, internal_oid};
+use super::operator_facts::operator_facts;
 use super::relations::oid_array;
 use super::{Rows, SystemRelation, oid, row, text};
 use crate::functions::{self, CastContext, EvalContext, Volatility};
@@ -43,6 +44,27 @@ struct Procedure<'a> {
     strict: bool,
     set: bool,
     volatility: &'a str,
+    /// Arguments that may be left out.
+    defaults: usize,
+}
+
+/// Functions that make rows from what a statement sees or does; all others only from their arguments.
+const STABLE_SETS: &[u32] = &[939, 1179, 1686, 2289, 3035];
+/// `pg_partition_ancestors` and kin.
+const VOLATILE_SETS: &[u32] = &[3425];
+/// Functions with rows and arguments that may be left out; here each number of arguments is a function of its own.
+const SETS_WITH_DEFAULTS: &[u32] = &[1179, 4006];
+/// Aggregates whose result depends on settings.
+const STABLE_AGGREGATES: &[u32] = &[3175, 3197, 3267];
+/// Input functions of pseudo-types take NULL.
+const LAX_INTERNAL: &[&str] = &["trigger_in", "language_handler_in", "internal_in", "event_trigger_in"];
+
+fn set_volatility(oid: u32) -> &'static str {
+    match oid {
+        oid if STABLE_SETS.contains(&oid) => "s",
+        oid if VOLATILE_SETS.contains(&oid) => "v",
+        _ => "i",
+    }
 }
 
 fn procedure(rel: &SystemRelation, p: Procedure<'_>) -> Vec<Datum> {
@@ -71,7 +93,7 @@ fn procedure(rel: &SystemRelation, p: Procedure<'_>) -> Vec<Datum> {
         ("provolatile", text(p.volatility)),
         ("proparallel", text("s")),
         ("pronargs", Datum::Int2(count)),
-        ("pronargdefaults", Datum::Int2(0)),
+        ("pronargdefaults", Datum::Int2(p.defaults as i16)),
         ("prorettype", oid(p.ret)),
         ("proargtypes", oid_array(&p.args, 0)),
         ("prosrc", text(if p.kind == "a" { "aggregate_dummy" } else { p.name })),
@@ -116,6 +138,12 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                 strict: f.strict,
                 set: false,
                 volatility,
+                defaults: match f.oid {
+                    // Fewer arguments are functions of their own here.
+                    4350 | 4351 => 1,
+                    5054 => 2,
+                    _ => f.defaults.len(),
+                },
             },
         ));
     }
@@ -132,7 +160,8 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                 variadic: false,
                 strict: false,
                 set: false,
-                volatility: "i",
+                volatility: if STABLE_AGGREGATES.contains(&a.oid) { "s" } else { "i" },
+                defaults: 0,
             },
         ));
     }
@@ -153,7 +182,8 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                 variadic: s.variadic,
                 strict: s.strict,
                 set: true,
-                volatility: "i",
+                volatility: set_volatility(s.oid),
+                defaults: if SETS_WITH_DEFAULTS.contains(&s.oid) { 2 } else { 0 },
             },
         ));
     }
@@ -168,13 +198,14 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                 columns: &[],
                 ret: Oid(f.ret),
                 variadic: false,
-                strict: true,
+                strict: !LAX_INTERNAL.contains(&f.name),
                 set: false,
                 volatility: match f.volatility {
                     'i' => "i",
                     's' => "s",
                     _ => "v",
                 },
+                defaults: 0,
             },
         ));
     }
@@ -222,6 +253,7 @@ pub(super) fn operators(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
             let both = [o.left, o.right];
             let args: &[Oid] = if o.left.is_valid() { &both } else { &both[1..] };
             let function = functions::function(o.function, args);
+            let facts = operator_facts(o.oid);
             row(
                 rel,
                 vec![
@@ -230,13 +262,13 @@ pub(super) fn operators(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                     ("oprnamespace", oid(oids::SCHEMA_PG_CATALOG)),
                     ("oprowner", oid(oids::ROLE_POSTGRES)),
                     ("oprkind", text(if o.left.is_valid() { "b" } else { "l" })),
-                    ("oprcanmerge", Datum::Bool(false)),
-                    ("oprcanhash", Datum::Bool(o.name == "=")),
+                    ("oprcanmerge", Datum::Bool(facts.is_some_and(|f| f.merges))),
+                    ("oprcanhash", Datum::Bool(facts.is_some_and(|f| f.hashes))),
                     ("oprleft", oid(o.left)),
                     ("oprright", oid(o.right)),
                     ("oprresult", function.map_or(Datum::Oid(0), |f| oid(f.ret))),
-                    ("oprcom", Datum::Oid(0)),
-                    ("oprnegate", Datum::Oid(0)),
+                    ("oprcom", Datum::Oid(facts.map_or(0, |f| f.commutator))),
+                    ("oprnegate", Datum::Oid(facts.map_or(0, |f| f.negator))),
                     ("oprcode", function.map_or(Datum::Oid(0), |f| Datum::Oid(f.oid))),
                     ("oprrest", Datum::Oid(if o.name == "=" { internal_oid("eqsel") } else { 0 })),
                     ("oprjoin", Datum::Oid(if o.name == "=" { internal_oid("eqjoinsel") } else { 0 })),
@@ -246,14 +278,37 @@ pub(super) fn operators(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
         .collect())
 }
 
+/// Function and method of a cast, as PostgreSQL has it. Where a cast is free there, or shares a function, Nyala may have
+/// one of its own, with a number that PostgreSQL does not use.
+fn cast_method(c: &functions::CastEntry) -> (u32, &'static str) {
+    use types::oid::{BPCHAR, CHAR, INT2, INT4, INT8, JSON, JSONB, OID, REGCLASS, VARCHAR};
+    let fits = |f: &&&functions::Function| f.args.first() == Some(&c.source);
+    let function = c.function.and_then(|name| functions::functions_named(name).iter().find(fits).map(|f| f.oid));
+    let Some(function) = function else { return (0, "b") };
+    if !(OWN_FUNCTIONS..engine_api::oids::FIRST_USER.0).contains(&function) {
+        return (function, "f");
+    }
+    match (c.source, c.target) {
+        (INT2, _) => (313, "f"),
+        (INT8, _) => (1287, "f"),
+        (_, INT8) => (1288, "f"),
+        (BPCHAR | VARCHAR, CHAR) => (944, "f"),
+        (VARCHAR, REGCLASS) => (1079, "f"),
+        (JSON, JSONB) | (JSONB, JSON) => (0, "i"),
+        (INT4, _) | (_, INT4) | (OID, _) => (0, "b"),
+        _ => (function, "f"),
+    }
+}
+
+/// Numbers from here on are Nyala's own.
+const OWN_FUNCTIONS: u32 = 9_000;
+
 pub(super) fn casts(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
     Ok(functions::all_casts()
         .iter()
         .enumerate()
         .map(|(i, c)| {
-            let fits = |f: &&&functions::Function| f.args.first() == Some(&c.source);
-            let function =
-                c.function.and_then(|name| functions::functions_named(name).iter().find(fits).map(|f| f.oid));
+            let (function, method) = cast_method(c);
             let context = match c.context {
                 CastContext::Implicit => "i",
                 CastContext::Assignment => "a",
@@ -265,9 +320,9 @@ pub(super) fn casts(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                     ("oid", Datum::Oid(10_000 + i as u32)),
                     ("castsource", oid(c.source)),
                     ("casttarget", oid(c.target)),
-                    ("castfunc", Datum::Oid(function.unwrap_or(0))),
+                    ("castfunc", Datum::Oid(function)),
                     ("castcontext", text(context)),
-                    ("castmethod", text(if function.is_some() { "f" } else { "b" })),
+                    ("castmethod", text(method)),
                 ],
             )
         })

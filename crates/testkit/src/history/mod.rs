@@ -14,6 +14,7 @@
 //! forbids all three, READ COMMITTED the first two. Cycles with more rw edges (G2) only SERIALIZABLE forbids.
 
 mod cycle;
+pub mod registers;
 #[cfg(test)]
 mod tests;
 

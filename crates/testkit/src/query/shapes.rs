@@ -9,7 +9,12 @@ const COLUMNS: [(&str, Kind); 6] =
 impl Writer<'_> {
     /// A statement of any shape.
     pub(super) fn statement(&mut self) -> String {
-        match self.below(12) {
+        match self.below(18) {
+            12 => self.lateral(),
+            13 => self.set_returning(),
+            14 => self.documents(),
+            15 => self.row_comparisons(),
+            16 | 17 => self.changes(),
             0 | 1 => self.with(),
             2 | 3 => self.set_operation(),
             4 | 5 => self.windowed(),
@@ -42,7 +47,7 @@ impl Writer<'_> {
             1 => self.grouping_sets(),
             _ => self.select(),
         };
-        self.tables.truncate(TABLES.len());
+        self.tables.truncate(TABLES.len() + 1);
         format!("WITH {recursive}{} {main}", parts.join(", "))
     }
 

@@ -1,6 +1,6 @@
 //! Format patterns (`YYYY-MM-DD HH24:MI`) and `to_char`.
 
-use super::calendar::{iso_week, julian, weekday};
+use super::calendar::weekday;
 use super::zone::with_info;
 use super::{Civil, MICROS_PER_SEC, days_from_civil, is_infinite};
 use crate::interval::Interval;
@@ -236,42 +236,52 @@ fn not_for_intervals() -> Error {
         .hint("Intervals are not tied to specific calendar dates.")
 }
 
+/// The Julian day of fields that may be those of an interval, so that month 0 means something too.
+fn julian_of_fields(year: i64, month: i64, day: i64) -> i64 {
+    let (month, year) = if month > 2 { (month + 1, year + 4800) } else { (month + 13, year + 4799) };
+    let century = year / 100;
+    year * 365 - 32_167 + year / 4 - century + century / 4 + 7834 * month / 256 + day
+}
+
+/// The Julian day that a week of an ISO year begins on.
+pub(super) fn iso_week_start(year: i64, week: i64) -> i64 {
+    let fourth = julian_of_fields(year, 1, 4);
+    (week - 1) * 7 + fourth - fourth.rem_euclid(7)
+}
+
+/// A date by ISO weeks.
+struct IsoDate {
+    year: i64,
+    week: i64,
+    /// Day of the ISO year, from 1.
+    day: i64,
+}
+
+fn iso_date(c: &Civil) -> IsoDate {
+    let mut year = i64::from(c.year);
+    let day = julian_of_fields(year, c.month.into(), c.day.into());
+    if day < iso_week_start(year, 1) {
+        year -= 1;
+    } else if day >= iso_week_start(year + 1, 1) {
+        year += 1;
+    }
+    let start = iso_week_start(year, 1);
+    IsoDate { year, week: (day - start) / 7 + 1, day: day - start + 1 }
+}
+
 fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) -> Result<()> {
     let c = &v.c;
     let calendar_only = matches!(
         what,
-        "A.D."
-            | "AD"
-            | "B.C."
-            | "BC"
-            | "MONTH"
-            | "MON"
-            | "DAY"
-            | "DY"
-            | "D"
-            | "ID"
-            | "IDDD"
-            | "IW"
-            | "IYYY"
-            | "IYY"
-            | "IY"
-            | "I"
-            | "TZ"
-            | "TZH"
-            | "TZM"
-            | "OF"
+        "A.D." | "AD" | "B.C." | "BC" | "MONTH" | "MON" | "DAY" | "DY" | "D" | "ID" | "TZ" | "TZH" | "TZM" | "OF"
     );
-    if v.interval && calendar_only && !matches!(what, "MONTH" | "MON" if c.month == 0) {
-        if matches!(what, "IYYY" | "IYY" | "IY" | "I" | "IDDD" | "IW") {
-            return Err(Error::unsupported("ISO weeks of intervals are not supported in to_char"));
-        }
+    if v.interval && calendar_only {
         return Err(not_for_intervals());
     }
     let hour12 = if v.hour % 12 == 0 { 12 } else { v.hour % 12 };
     let year = i64::from(if v.interval || c.year > 0 { c.year } else { 1 - c.year });
-    let days = if v.interval { 0 } else { c.days() };
-    let (iso_year, iso) = iso_week(days);
-    let iso_year = i64::from(if iso_year > 0 { iso_year } else { 1 - iso_year });
+    let iso = iso_date(c);
+    let iso_year = if v.interval || iso.year > 0 { iso.year } else { 1 - iso.year };
     let (west, abbreviation) = v.zone.unwrap_or((0, ""));
     let (east_sign, offset) = (if west <= 0 { '+' } else { '-' }, west.abs());
     let wide = |n: usize| if fill { n } else { 0 };
@@ -314,14 +324,13 @@ fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) 
         "DY" => out.push_str(&cased(&WEEKDAYS[v.weekday as usize][..3], case)),
         "DDD" => out.push_str(&format!("{:0width$}", v.day_of_year, width = wide(3))),
         "IDDD" => {
-            let day = i64::from(iso - 1) * 7 + (days + 5).rem_euclid(7) + 1;
-            out.push_str(&format!("{day:0width$}", width = wide(3)));
+            out.push_str(&format!("{:0width$}", iso.day, width = wide(3)));
         }
         "DD" => out.push_str(&format!("{:0width$}", c.day, width = wide(2))),
         "D" => out.push_str(&(v.weekday + 1).to_string()),
         "ID" => out.push_str(&(if v.weekday == 0 { 7 } else { v.weekday }).to_string()),
         "WW" => out.push_str(&format!("{:0width$}", v.day_of_year.wrapping_sub(1) / 7 + 1, width = wide(2))),
-        "IW" => out.push_str(&format!("{iso:0width$}", width = wide(2))),
+        "IW" => out.push_str(&format!("{:0width$}", iso.week, width = wide(2))),
         "W" => out.push_str(&(c.day.wrapping_sub(1) / 7 + 1).to_string()),
         "Q" if c.month != 0 => out.push_str(&((c.month - 1) / 3 + 1).to_string()),
         "CC" => {
@@ -337,9 +346,9 @@ fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) 
         "YYY" => padded(out, year % 1000, 3, fill),
         "YY" => padded(out, year % 100, 2, fill),
         "Y" => out.push_str(&(year % 10).to_string()),
-        "IYYY" => padded(out, iso_year, 4, fill),
-        "IYY" => padded(out, iso_year % 1000, 3, fill),
-        "IY" => padded(out, iso_year % 100, 2, fill),
+        "IYYY" => out.push_str(&format!("{:0width$}", iso_year, width = wide(4 + usize::from(year < 0)))),
+        "IYY" => out.push_str(&format!("{:0width$}", iso_year % 1000, width = wide(3 + usize::from(year < 0)))),
+        "IY" => out.push_str(&format!("{:0width$}", iso_year % 100, width = wide(2 + usize::from(year < 0)))),
         "I" => out.push_str(&(iso_year % 10).to_string()),
         "RM" if c.month != 0 || c.year != 0 => {
             // Months of intervals may be none or negative; they count backwards then.
@@ -351,7 +360,7 @@ fn pattern(v: &Shown<'_>, what: &str, case: Case, fill: bool, out: &mut String) 
             };
             name(out, ROMAN[at as usize], case, wide(4));
         }
-        "J" => out.push_str(&julian(c.year, c.month.max(1), c.day).to_string()),
+        "J" => out.push_str(&julian_of_fields(c.year.into(), c.month.into(), c.day.into()).to_string()),
         _ => {}
     }
     Ok(())

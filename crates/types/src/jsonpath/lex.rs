@@ -29,6 +29,8 @@ pub(super) struct Lexer<'a> {
     /// Where the current word begins and ends.
     pub(super) start: usize,
     end: usize,
+    /// What errors about the current word show instead of it.
+    blank: Option<(usize, usize)>,
 }
 
 fn is_special(c: char) -> bool {
@@ -41,15 +43,16 @@ fn is_blank(c: char) -> bool {
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a str) -> Lexer<'a> {
-        Lexer { text, start: 0, end: 0 }
+        Lexer { text, start: 0, end: 0, blank: None }
     }
 
     /// The error at the current word.
     #[cold]
     pub(super) fn error(&self, what: &str) -> Error {
-        let message = match self.start >= self.text.len() {
+        let (start, end) = self.blank.unwrap_or((self.start, self.end));
+        let message = match start >= self.text.len() {
             true => format!("{what} at end of jsonpath input"),
-            false => format!("{what} at or near \"{}\" of jsonpath input", &self.text[self.start..self.end]),
+            false => format!("{what} at or near \"{}\" of jsonpath input", &self.text[start..end]),
         };
         Error::new(SqlState::SYNTAX_ERROR, message)
     }
@@ -78,6 +81,7 @@ impl<'a> Lexer<'a> {
 
     /// The next word.
     pub(super) fn next(&mut self) -> Result<Token> {
+        self.blank = None;
         self.skip()?;
         self.start = self.end;
         let rest = self.rest();
@@ -109,7 +113,13 @@ impl<'a> Lexer<'a> {
             self.end += first.len_utf8();
             return Err(self.error("syntax error"));
         }
-        Ok(Token::Name(self.name()?))
+        let name = self.name()?;
+        // PostgreSQL sees the end of a name in what follows it, and errors about the name show that.
+        self.blank = Some(match self.rest().chars().next().filter(|c| is_blank(*c)) {
+            Some(blank) => (self.end, self.end + blank.len_utf8()),
+            None => (self.text.len(), self.text.len()),
+        });
+        Ok(Token::Name(name))
     }
 
     fn name(&mut self) -> Result<String> {
@@ -133,7 +143,7 @@ impl<'a> Lexer<'a> {
         loop {
             let Some(c) = self.rest().chars().next() else {
                 self.start = self.text.len();
-                return Err(self.error("unterminated quoted string"));
+                return Err(self.error("unexpected end of quoted string"));
             };
             self.end += c.len_utf8();
             match c {
@@ -167,12 +177,19 @@ impl<'a> Lexer<'a> {
 
     /// What follows a backslash.
     fn escape(&mut self, out: &mut String) -> Result<()> {
+        let backslash = self.end - 1;
         let Some(c) = self.rest().chars().next() else {
-            self.start = self.text.len();
+            self.blank = Some((backslash, self.end));
             return Err(self.error("unexpected end after backslash"));
         };
         self.end += c.len_utf8();
-        let invalid = |what: &str, lexer: &Lexer<'_>| lexer.error(what);
+        // What was read of the sequence is shown.
+        let invalid = |what: &str, lexer: &mut Lexer<'_>| {
+            let most = if what.contains("hex") { 1 } else { 3 };
+            let digits = lexer.rest().bytes().take(most).take_while(u8::is_ascii_hexdigit).count();
+            lexer.blank = Some((backslash, lexer.end + digits));
+            lexer.error(what)
+        };
         let character = match c {
             'b' => '\u{8}',
             'f' => '\u{c}',

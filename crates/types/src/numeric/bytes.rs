@@ -5,6 +5,7 @@ use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
 
 use super::{Numeric, NumericRef, Repr, SCALE_MAX, Source, pow10};
+use crate::io::Input;
 
 impl Numeric {
     /// Appends the row form: a tag byte, then for a small value its scale and the fewest bytes of its mantissa.
@@ -31,36 +32,41 @@ impl Numeric {
     /// Reads the binary wire form: base-10000 digits.
     ///
     /// # Errors
-    /// 22P03
-    pub fn read_binary(bytes: &[u8]) -> Result<Numeric> {
+    /// 08P01, 22P03; 22003 for a number beyond the type's range.
+    pub(crate) fn read_binary(input: &mut Input<'_>) -> Result<Numeric> {
         let invalid = |what: &str| {
             Error::new(SqlState::INVALID_BINARY_REPRESENTATION, format!("invalid {what} in external \"numeric\" value"))
         };
-        let word = |i: usize| bytes.get(2 * i..2 * i + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
-        let count = word(0).ok_or_else(|| invalid("length"))? as usize;
-        let weight = word(1).ok_or_else(|| invalid("length"))? as i16 as i64;
-        let sign = word(2).ok_or_else(|| invalid("length"))?;
-        let scale = word(3).ok_or_else(|| invalid("length"))? as u32;
-        if bytes.len() != 8 + 2 * count {
-            return Err(invalid("length"));
+        let count = input.short()? as usize;
+        let weight = i64::from(input.short()? as i16);
+        let sign = input.short()?;
+        if !matches!(sign, 0x0000 | 0x4000 | 0xc000 | 0xd000 | 0xf000) {
+            return Err(invalid("sign"));
         }
-        match sign {
-            0x0000 | 0x4000 => {}
-            0xc000 => return Ok(Numeric::NAN),
-            0xd000 => return Ok(Numeric::INFINITY),
-            0xf000 => return Ok(Numeric::NEG_INFINITY),
-            _ => return Err(invalid("sign")),
-        }
+        let scale = u32::from(input.short()?);
         if scale > SCALE_MAX {
             return Err(invalid("scale"));
         }
         let mut m = BigInt::zero();
-        for i in 0..count {
-            let digit = word(4 + i).filter(|d| *d < 10000).ok_or_else(|| invalid("digit"))?;
-            m = m * 10000u32 + digit;
+        // What stands behind the scale is cut off, so it need not be computed.
+        let wanted = (weight + 1 + i64::from(scale.div_ceil(4))).clamp(0, count as i64) as usize;
+        for at in 0..count {
+            let digit = input.short()?;
+            if digit >= 10_000 {
+                return Err(invalid("digit"));
+            }
+            if at < wanted {
+                m = m * 10_000u32 + digit;
+            }
         }
-        // The last digit stands at 10000^(weight - count + 1).
-        let exponent = 4 * (weight - count as i64 + 1) + scale as i64;
+        match sign {
+            0xc000 => return Ok(Numeric::NAN),
+            0xd000 => return Ok(Numeric::INFINITY),
+            0xf000 => return Ok(Numeric::NEG_INFINITY),
+            _ => {}
+        }
+        // The last digit stands at 10000^(weight - wanted + 1).
+        let exponent = 4 * (weight - wanted as i64 + 1) + i64::from(scale);
         let m = if exponent >= 0 { m * pow10(exponent as u32) } else { m / pow10((-exponent) as u32) };
         Numeric::checked(if sign == 0x4000 { -m } else { m }, scale)
     }

@@ -151,7 +151,7 @@ impl Insert {
             self.state = State::Reading;
             return Ok(Next::Row);
         }
-        self.apply(node, set, cx, frame)?;
+        self.apply(node, row, set, cx, frame)?;
         self.state = State::Updating(row);
         Ok(Next::Row)
     }
@@ -159,6 +159,7 @@ impl Insert {
     fn apply(
         &mut self,
         node: &InsertNode,
+        row: RowId,
         set: &[(usize, Code)],
         cx: &mut Cx<'_, '_>,
         frame: &mut [Datum],
@@ -173,7 +174,7 @@ impl Insert {
             frame[target.slots[*column] as usize] = value;
         }
         check(target, cx, frame)?;
-        self.constraints.note_updated(target, frame);
+        self.constraints.note_updated(target, row, frame);
         self.tuple.clear();
         target.writer.write(frame, &target.slots, &mut self.tuple)
     }
@@ -202,7 +203,7 @@ impl Operator for Insert {
                             if updates {
                                 self.own.insert(row.0);
                             }
-                            self.constraints.note_inserted(target, frame);
+                            self.constraints.note_inserted(target, row, frame);
                             if let Some(next) = changed(target, cx, frame)? {
                                 return Ok(next);
                             }

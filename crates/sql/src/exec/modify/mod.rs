@@ -1,9 +1,10 @@
-//! INSERT, UPDATE and DELETE: what they have in common.
+//! INSERT, UPDATE, DELETE and MERGE: what they have in common.
 //!
 //! The rows are changed one after the other; foreign keys are looked at when all are done, as PostgreSQL's triggers do.
 
 pub(super) mod delete;
 pub(super) mod insert;
+pub(super) mod merge;
 pub(super) mod update;
 
 use base::{Error, Result, RowId, SqlState};

@@ -62,7 +62,7 @@ impl Update {
     }
 
     /// Computes the new row into the frame and its tuple; the old row's keys are noted.
-    fn compute(&mut self, node: &UpdateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+    fn compute(&mut self, node: &UpdateNode, row: RowId, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
         let target = &node.target;
         let mut values: SmallVec<[Datum; 8]> = SmallVec::new();
         for (_, code) in &node.set {
@@ -73,7 +73,7 @@ impl Update {
             frame[target.slots[*column] as usize] = value;
         }
         check(target, cx, frame)?;
-        self.constraints.note_updated(target, frame);
+        self.constraints.note_updated(target, row, frame);
         self.tuple.clear();
         target.writer.write(frame, &target.slots, &mut self.tuple)
     }
@@ -107,7 +107,7 @@ impl Operator for Update {
                         Locked::Wait(wait) => return Ok(Next::Wait(wait)),
                     };
                     self.state = if passes {
-                        self.compute(&node, cx, frame)?;
+                        self.compute(&node, row, cx, frame)?;
                         State::Storing(row)
                     } else {
                         State::Reading

@@ -396,7 +396,7 @@ pub(super) fn to_number(text: &str, format: &str) -> Result<Datum> {
     let digits = reader.digits.strip_suffix('.').unwrap_or(&reader.digits);
     let number = Numeric::parse(&format!("{sign}{digits}"))?;
     let (precision, scale) = (picture.pre + picture.multi + reader.read_post, reader.read_post);
-    let number = number.apply_typmod(precision.max(1), scale)?;
+    let number = number.apply_typmod(precision, scale)?;
     if picture.times {
         let factor = Numeric::new(10, 0).power(&Numeric::new(-i64::from(picture.multi), 0))?;
         return Ok(Datum::Numeric(number.mul(&factor)?));

@@ -2,7 +2,7 @@
 //!
 //! The order of decisions in [`Writer::digit`] is PostgreSQL's, whose results for odd pictures follow from it.
 
-use base::Result;
+use base::{Error, Result, SqlState};
 use types::Numeric;
 
 use super::parse::{Anchor, Node, Picture};
@@ -107,7 +107,8 @@ impl Writer<'_> {
             } else if self.ends_at_point() {
                 self.out.push('0');
             }
-        } else if byte != 0 {
+        } else {
+            // Behind the number's last digit this is the end of the text, whatever the picture has left.
             self.out.push(byte as char);
             self.in_number = true;
         }
@@ -116,7 +117,7 @@ impl Writer<'_> {
         }
     }
 
-    fn node(&mut self, node: &Node) {
+    fn node(&mut self, node: &Node) -> Result<()> {
         let fill = self.picture.fill;
         match node {
             Node::Nine | Node::Zero | Node::Point => self.digit(node),
@@ -124,7 +125,7 @@ impl Writer<'_> {
             Node::Comma | Node::Group if !fill => self.out.push(' '),
             Node::Currency => self.out.push(' '),
             Node::Th | Node::ThLower if self.byte(0) != b'#' && self.sign != b'-' && !self.picture.decimal => {
-                let th = ordinal(self.number);
+                let th = ordinal(self.number)?;
                 self.out.push_str(&if *node == Node::Th { th.to_ascii_uppercase() } else { th.to_string() });
             }
             Node::Minus if self.sign == b'-' => self.out.push('-'),
@@ -134,18 +135,31 @@ impl Writer<'_> {
             Node::Literal(c) => self.out.push(*c),
             _ => {}
         }
+        Ok(())
     }
 }
 
 /// The ending of an ordinal number.
-fn ordinal(number: &[u8]) -> &'static str {
-    match number {
-        [.., b'1', _] => "th",
+fn ordinal(number: &[u8]) -> Result<&'static str> {
+    Ok(match number {
+        [.., b'1', b'0'..=b'9'] => "th",
         [.., b'1'] => "st",
         [.., b'2'] => "nd",
         [.., b'3'] => "rd",
-        _ => "th",
+        [.., b'0'..=b'9'] => "th",
+        other => {
+            let message = format!("\"{}\" is not a number", String::from_utf8_lossy(other));
+            return Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message));
+        }
+    })
+}
+
+/// What was written, up to where it ends.
+fn ended(mut out: String) -> String {
+    if let Some(end) = out.find('\0') {
+        out.truncate(end);
     }
+    out
 }
 
 /// Index of the last digit after the point that is not 0, or of the point; `None` without a point.
@@ -155,7 +169,7 @@ fn last_relevant(number: &[u8]) -> Option<usize> {
 }
 
 /// Writes a number, given as text, by a picture.
-fn write(mut picture: Picture, text: &str) -> String {
+fn write(mut picture: Picture, text: &str) -> Result<String> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (b'-', digits),
         None => (b'+', text),
@@ -207,9 +221,9 @@ fn write(mut picture: Picture, text: &str) -> String {
         out: String::new(),
     };
     for node in &nodes {
-        writer.node(node);
+        writer.node(node)?;
     }
-    writer.out
+    Ok(ended(writer.out))
 }
 
 /// A Roman numeral, or what stands for a number that has none.
@@ -251,6 +265,19 @@ fn write_roman(picture: &Picture, number: Option<i32>) -> String {
                 out.push(*c);
                 continue;
             }
+            // There is no sign, and what is not there ends the text.
+            Node::Sign => {
+                out.push('\0');
+                continue;
+            }
+            Node::Currency => {
+                out.push(' ');
+                continue;
+            }
+            Node::Comma | Node::Group | Node::Minus | Node::Plus => {
+                out.push_str(if picture.fill { "" } else { " " });
+                continue;
+            }
             _ => continue,
         };
         if picture.fill {
@@ -259,7 +286,7 @@ fn write_roman(picture: &Picture, number: Option<i32>) -> String {
             out.push_str(&format!("{numeral:>ROMAN_WIDTH$}"));
         }
     }
-    out
+    ended(out)
 }
 
 /// What `EEEE` shows for a number that is not finite.
@@ -307,16 +334,44 @@ fn decimal_exponent(number: &Numeric, post: i32) -> Result<String> {
     Ok(format!("{blank}{mantissa}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs()))
 }
 
-/// `to_char(numeric, text)`, and of whole numbers.
-pub(super) fn decimal(number: &Numeric, format: &str, whole: bool) -> Result<String> {
+/// `to_char` of whole numbers. With `V`, products beyond a short one are cut to it, those beyond a long one are refused.
+pub(super) fn whole(number: i64, short: bool, format: &str) -> Result<String> {
+    let mut picture = Picture::parse(format)?;
+    let exact = Numeric::new(number, 0);
+    if picture.roman {
+        return Ok(write_roman(&picture, Some(exact.to_i32()?)));
+    }
+    if picture.exponent {
+        return Ok(float_exponent(exact.to_f64(), picture.post));
+    }
+    let mut number = number;
+    if picture.times {
+        let factor = 10f64.powi(picture.multi);
+        number = match short {
+            true => {
+                let factor = if factor <= f64::from(i32::MAX) { factor as i32 } else { i32::MIN };
+                i64::from((number as i32).wrapping_mul(factor))
+            }
+            false => number
+                .checked_mul(factor as i64)
+                .filter(|_| factor < i64::MAX as f64)
+                .ok_or_else(|| Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range"))?,
+        };
+        picture.pre += picture.multi;
+    }
+    let text = text_of(&Numeric::new(number, 0).round(picture.post));
+    write(picture, &text)
+}
+
+/// `to_char(numeric, text)`
+pub(super) fn decimal(number: &Numeric, format: &str) -> Result<String> {
     let mut picture = Picture::parse(format)?;
     if picture.roman {
-        return Ok(write_roman(&picture, number.round(0).to_i32().ok()));
+        return Ok(write_roman(&picture, Some(number.round(0).to_i32()?)));
     }
     if picture.exponent {
         return match number.is_finite() {
             false => Ok(no_exponent(&picture)),
-            true if whole => Ok(float_exponent(number.to_f64(), picture.post)),
             true => decimal_exponent(number, picture.post),
         };
     }
@@ -326,7 +381,7 @@ pub(super) fn decimal(number: &Numeric, format: &str, whole: bool) -> Result<Str
         picture.pre += picture.multi;
     }
     let text = text_of(&number.round(picture.post));
-    Ok(write(picture, &text))
+    write(picture, &text)
 }
 
 /// `to_char` of floats, which have so many reliable digits.
@@ -343,12 +398,17 @@ pub(super) fn float(mut value: f64, digits: i32, format: &str) -> Result<String>
         value *= 10f64.powi(picture.multi);
         picture.pre += picture.multi;
     }
-    let whole = format!("{:.0}", value.abs()).len() as i32;
+    let shown = |value: f64, post: usize| match value.is_finite() {
+        true => format!("{value:.post$}"),
+        false if value.is_nan() => "NaN".to_string(),
+        false => format!("{}Infinity", if value < 0.0 { "-" } else { "" }),
+    };
+    let whole = shown(value.abs(), 0).len() as i32;
     if whole >= digits {
         picture.post = 0;
     } else if whole + picture.post > digits {
         picture.post = digits - whole;
     }
-    let text = format!("{value:.*}", picture.post as usize);
-    Ok(write(picture, &text))
+    let text = shown(value, picture.post as usize);
+    write(picture, &text)
 }

@@ -68,8 +68,8 @@ impl Call {
     }
 
     /// All items; `None` for an error that is passed over. What was found before such an error counts.
-    fn items(&self) -> Result<(Vec<Value>, bool)> {
-        let (items, outcome) = run::items(&self.path, &self.document, &self.variables, false);
+    fn items(&self, cx: &dyn EvalContext) -> Result<(Vec<Value>, bool)> {
+        let (items, outcome) = run::items(cx, &self.path, &self.document, &self.variables, false);
         self.settled(items, outcome)
     }
 
@@ -81,15 +81,15 @@ impl Call {
         }
     }
 
-    fn exists(&self) -> Result<Datum> {
+    fn exists(&self, cx: &dyn EvalContext) -> Result<Datum> {
         // A lax path that found something looks no further, and so meets no later error.
-        let (items, outcome) = run::items(&self.path, &self.document, &self.variables, !self.path.strict);
+        let (items, outcome) = run::items(cx, &self.path, &self.document, &self.variables, !self.path.strict);
         let (items, whole) = self.settled(items, outcome)?;
         Ok(if whole { Datum::Bool(!items.is_empty()) } else { Datum::Null })
     }
 
-    fn matches(&self) -> Result<Datum> {
-        match self.items()?.0.as_slice() {
+    fn matches(&self, cx: &dyn EvalContext) -> Result<Datum> {
+        match self.items(cx)?.0.as_slice() {
             [Value::Bool(v)] => Ok(Datum::Bool(*v)),
             [Value::Null] => Ok(Datum::Null),
             _ if self.silent => Ok(Datum::Null),
@@ -98,34 +98,34 @@ impl Call {
     }
 }
 
-fn exists(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Call::of(args)?.exists()
+fn exists(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Call::of(args)?.exists(cx)
 }
 
-fn matches(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Call::of(args)?.matches()
+fn matches(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Call::of(args)?.matches(cx)
 }
 
-fn exists_silently(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Call { silent: true, ..Call::of(args)? }.exists()
+fn exists_silently(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Call { silent: true, ..Call::of(args)? }.exists(cx)
 }
 
-fn matches_silently(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Call { silent: true, ..Call::of(args)? }.matches()
+fn matches_silently(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Call { silent: true, ..Call::of(args)? }.matches(cx)
 }
 
-fn query_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let (items, _) = Call::of(args)?.items()?;
+fn query_array(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (items, _) = Call::of(args)?.items(cx)?;
     datum(&Value::Array(items))
 }
 
-fn query_first(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let (items, _) = Call::of(args)?.items()?;
+fn query_first(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let (items, _) = Call::of(args)?.items(cx)?;
     items.first().map_or(Ok(Datum::Null), datum)
 }
 
-fn query(_: &dyn EvalContext, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
-    let (items, _) = Call::of(args)?.items()?;
+fn query(cx: &dyn EvalContext, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
+    let (items, _) = Call::of(args)?.items(cx)?;
     Ok(Box::new(items.into_iter().map(|item| Ok(vec![datum(&item)?]))))
 }
 

@@ -48,6 +48,14 @@ pub(super) fn cancel(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 pub(super) fn terminate(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let of_superuser = "must be a superuser to terminate superuser process";
     let of_another = "must be a member of the role whose process is being terminated or member of pg_signal_backend";
+    match args.get(1) {
+        Some(Datum::Int8(..0)) => {
+            let message = "\"timeout\" must not be negative";
+            return Err(Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
+        }
+        None | Some(Datum::Int8(0)) => {}
+        Some(_) => return Err(Error::unsupported("pg_terminate_backend does not wait for the end of the session")),
+    }
     let found = target(cx, args, of_superuser, of_another)?;
     let host = &environment(cx)?.host;
     Ok(Datum::Bool(found.is_some_and(|pid| host.terminate_backend(pid))))
@@ -62,7 +70,10 @@ fn require_superuser(cx: &dyn EvalContext, function: &str) -> Result<()> {
 
 pub(super) fn reload(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     require_superuser(cx, "pg_reload_conf")?;
-    environment(cx)?.host.reload();
+    match environment(cx)?.shared.upgrade() {
+        Some(shared) => shared.reload(),
+        None => environment(cx)?.host.reload(),
+    }
     Ok(Datum::Bool(true))
 }
 

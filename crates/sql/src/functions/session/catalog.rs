@@ -9,7 +9,24 @@ use super::super::{EvalContext, all_aggregates, all_set_functions, function_by_o
 use super::names;
 use crate::system;
 
-pub(super) fn format_type(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+/// A type's name with its modifier, and with its schema if it is not found without.
+pub(crate) fn shown_type(cx: &dyn EvalContext, oid: Oid, typmod: i32) -> String {
+    let shown = types::format_type(oid, typmod);
+    let made = match type_info(oid) {
+        Some(info) if info.is_array() => info.element,
+        _ => oid,
+    };
+    let catalog = cx.catalog();
+    let Some(CatalogObject::Type(desc)) = catalog.get(made).map(|o| &**o) else { return shown };
+    let named = |&schema: &Oid| catalog.type_named(schema, &desc.name);
+    let found = cx.identity().search_path.iter().find_map(named).map(|t| t.oid);
+    match names::schema_name(cx, desc.schema).filter(|_| found != Some(made)) {
+        Some(schema) => format!("{schema}.{shown}"),
+        None => shown,
+    }
+}
+
+pub(super) fn format_type(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let typmod = match args.get(1) {
         Some(Datum::Int4(n)) => *n,
         _ => -1,
@@ -21,7 +38,7 @@ pub(super) fn format_type(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> 
         let known = matches!(args.get(1), Some(Datum::Int4(_)));
         return Ok(Datum::text(if known { "bpchar" } else { "character" }));
     }
-    Ok(Datum::from(types::format_type(oid, typmod)))
+    Ok(Datum::from(shown_type(cx, oid, typmod)))
 }
 
 pub(super) fn user_by_id(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -90,6 +107,10 @@ pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<
         {
             return Ok(Datum::from(system::constraint_definition(&catalog, table, constraint, pretty, cx)));
         }
+    }
+    if let Some((_, check)) = system::domain_checks(&catalog).find(|(_, check)| check.oid == oid) {
+        let text = &check.expression;
+        return Ok(Datum::from(if pretty { format!("CHECK ({text})") } else { format!("CHECK (({text}))") }));
     }
     Ok(Datum::Null)
 }

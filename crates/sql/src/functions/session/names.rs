@@ -109,6 +109,11 @@ pub(super) fn is_visible(cx: &dyn EvalContext, oid: Oid) -> Option<bool> {
     Some(cx.identity().search_path.iter().find_map(|&s| relation_in(cx, s, &name)) == Some(oid))
 }
 
+/// A schema's name with the quotes it needs.
+pub(super) fn schema_name(cx: &dyn EvalContext, schema: Oid) -> Option<String> {
+    super::catalog_name(&cx.catalog(), schema).map(|name| quote_name(&name).to_string())
+}
+
 /// `schema.name` with the quotes it needs.
 pub(super) fn qualified(cx: &dyn EvalContext, schema: Oid, name: &str) -> String {
     match super::catalog_name(&cx.catalog(), schema) {

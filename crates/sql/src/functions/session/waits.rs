@@ -26,6 +26,13 @@ pub(super) fn sleep_for(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     wish(cx, end.saturating_sub(now))
 }
 
+/// What the command sees is kept before its row leaves.
+pub(super) fn export_snapshot(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    let name = cx.next_snapshot()?;
+    cx.wish(Wish::Export(name.clone()))?;
+    Ok(Datum::from(name))
+}
+
 pub(super) fn sleep_until(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::TimestampTz(end)] = args else { return Err(mismatch("pg_sleep")) };
     wish(cx, end.saturating_sub(cx.clock_timestamp()))

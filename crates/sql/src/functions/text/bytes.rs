@@ -2,6 +2,7 @@
 
 use base::{Error, Result, SqlState};
 use types::Datum;
+use types::encoding::{Conversion, Encoding, utf8_text};
 use types::oid::*;
 
 use super::super::entry::{immutable, mismatched, stable};
@@ -266,43 +267,105 @@ fn decode(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bytea(bytes.into()))
 }
 
-/// Only UTF-8 is known, by its names.
-fn is_utf8(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    matches!(plain.to_ascii_lowercase().as_str(), "utf8" | "unicode")
+/// The encoding of this name; `what` it is.
+fn encoding_of(name: &str, what: &str) -> Result<Encoding> {
+    Encoding::from_name(name).ok_or_else(|| invalid_parameter(format!("invalid {what} encoding name \"{name}\"")))
+}
+
+fn no_conversion(from: Encoding, to: Encoding) -> Error {
+    let message =
+        format!("default conversion function for encoding \"{}\" to \"{}\" does not exist", from.name(), to.name());
+    Error::new(SqlState::UNDEFINED_FUNCTION, message)
+}
+
+/// The conversion between UTF-8 and an encoding; `None` if bytes stay as they are.
+fn conversion_of(encoding: Encoding, from: Encoding, to: Encoding) -> Result<Option<&'static Conversion>> {
+    match encoding.conversion() {
+        None if !encoding.is_plain() && encoding.name() == "MULE_INTERNAL" => Err(no_conversion(from, to)),
+        None if !encoding.is_plain() => {
+            Err(Error::unsupported(format!("conversion of encoding \"{}\" is not supported", encoding.name())))
+        }
+        conversion => Ok(conversion),
+    }
 }
 
 fn convert_from(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Bytea(bytes), Datum::Text(encoding)] = args else { return mismatched(args) };
-    if !is_utf8(encoding) {
-        return Err(Error::unsupported(format!("conversion from encoding \"{encoding}\" is not supported")));
-    }
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => Ok(text.into()),
-        Ok(_) => {
-            Err(Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x00"))
-        }
-        Err(at) => {
-            let bad = &bytes[at.valid_up_to()..];
-            let length = match bad[0] {
-                0xf0..0xf8 => 4,
-                0xe0..0xf0 => 3,
-                0xc0..0xe0 => 2,
-                _ => 1,
-            };
-            let shown: Vec<String> = bad.iter().take(length).map(|b| format!("0x{b:02x}")).collect();
-            let message = format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "));
-            Err(Error::new(SqlState::CHARACTER_NOT_IN_REPERTOIRE, message))
-        }
+    let [Datum::Bytea(bytes), Datum::Text(name)] = args else { return mismatched(args) };
+    let from = encoding_of(name, "source")?;
+    match conversion_of(from, from, Encoding::UTF8)? {
+        None => Ok(utf8_text(bytes)?.into()),
+        Some(conversion) => Ok(conversion.decoded(bytes)?.into()),
     }
 }
 
 fn convert_to(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text), Datum::Text(encoding)] = args else { return mismatched(args) };
-    if !is_utf8(encoding) {
-        return Err(Error::unsupported(format!("conversion to encoding \"{encoding}\" is not supported")));
+    let [Datum::Text(text), Datum::Text(name)] = args else { return mismatched(args) };
+    let to = encoding_of(name, "destination")?;
+    match conversion_of(to, Encoding::UTF8, to)? {
+        None => Ok(text.as_bytes().into()),
+        Some(conversion) => Ok(Datum::Bytea(conversion.encoded(text)?.into())),
     }
-    Ok(text.as_bytes().into())
+}
+
+/// As PostgreSQL, by a conversion that it has: to or from UTF-8, or none at all.
+fn convert(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [Datum::Bytea(bytes), Datum::Text(from), Datum::Text(to)] = args else { return mismatched(args) };
+    let (from, to) = (encoding_of(from, "source")?, encoding_of(to, "destination")?);
+    let plain = from == to || from == Encoding::SQL_ASCII || to == Encoding::SQL_ASCII;
+    if plain {
+        let checked = if from == Encoding::SQL_ASCII { to } else { from };
+        match conversion_of(checked, from, to)? {
+            None if checked == Encoding::UTF8 => drop(utf8_text(bytes)?),
+            _ => {}
+        }
+        return Ok(Datum::Bytea(bytes.clone()));
+    }
+    match (from, to) {
+        (Encoding::UTF8, to) => {
+            let text = utf8_text(bytes)?;
+            let conversion = conversion_of(to, from, to)?.ok_or_else(|| no_conversion(from, to))?;
+            Ok(Datum::Bytea(conversion.encoded(text)?.into()))
+        }
+        (from, Encoding::UTF8) => {
+            let conversion = conversion_of(from, from, to)?.ok_or_else(|| no_conversion(from, to))?;
+            Ok(Datum::Bytea(conversion.decoded(bytes)?.into_bytes().into()))
+        }
+        _ if is_related(from, to) => {
+            let (decoder, encoder) = (conversion_of(from, from, to)?, conversion_of(to, from, to)?);
+            let (Some(decoder), Some(encoder)) = (decoder, encoder) else { return Err(no_conversion(from, to)) };
+            let text = decoder.decoded(bytes)?;
+            let bytes = encoder.encoded(&text).map_err(|_| {
+                Error::unsupported(format!(
+                    "conversion from \"{}\" to \"{}\" of a character that only one of them has is not supported",
+                    from.name(),
+                    to.name()
+                ))
+            })?;
+            Ok(Datum::Bytea(bytes.into()))
+        }
+        _ => Err(no_conversion(from, to)),
+    }
+}
+
+/// Whether PostgreSQL converts between two encodings directly.
+fn is_related(from: Encoding, to: Encoding) -> bool {
+    const CYRILLIC: [&str; 4] = ["KOI8R", "WIN1251", "WIN866", "ISO_8859_5"];
+    let both = |names: &[&str]| names.contains(&from.name()) && names.contains(&to.name());
+    both(&CYRILLIC) || both(&["LATIN2", "WIN1250"]) || both(&["EUC_JP", "SJIS"])
+}
+
+/// `length(bytea, name)`: characters in an encoding.
+fn length_in(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [Datum::Bytea(bytes), Datum::Text(name)] = args else { return mismatched(args) };
+    let Some(encoding) = Encoding::from_name(name) else {
+        return Err(invalid_parameter(format!("invalid encoding name \"{name}\"")));
+    };
+    let length = match conversion_of(encoding, encoding, Encoding::UTF8)? {
+        None if encoding == Encoding::SQL_ASCII => bytes.len(),
+        None => utf8_text(bytes)?.chars().count(),
+        Some(conversion) => conversion.decoded(bytes)?.chars().count(),
+    };
+    Ok(Datum::Int4(length as i32))
 }
 
 /// The table, by OID.
@@ -315,9 +378,11 @@ pub(in crate::functions) static FUNCTIONS: &[Function] = &[
     immutable(724, "set_bit", &[BYTEA, INT8, INT4], BYTEA, set_bit),
     immutable(749, "overlay", &[BYTEA, BYTEA, INT4, INT4], BYTEA, overlay),
     immutable(752, "overlay", &[BYTEA, BYTEA, INT4], BYTEA, overlay),
+    stable(1713, "length", &[BYTEA, NAME], INT4, length_in),
     stable(1714, "convert_from", &[BYTEA, NAME], TEXT, convert_from),
     stable(1717, "convert_to", &[TEXT, NAME], BYTEA, convert_to),
     immutable(1810, "bit_length", &[BYTEA], INT4, one!(|a| a.len() as i32 * 8)),
+    stable(1813, "convert", &[BYTEA, NAME, NAME], BYTEA, convert),
     immutable(1946, "encode", &[BYTEA, TEXT], TEXT, encode),
     immutable(1947, "decode", &[TEXT, TEXT], BYTEA, decode),
     immutable(2010, "length", &[BYTEA], INT4, one!(|a| a.len() as i32)),

@@ -1,35 +1,28 @@
-//! Regular expressions: PostgreSQL's "advanced" syntax translated to that of the `regex` crate, compiled once per thread.
+//! Compiled regular expressions: a fast path for what the `regex` crate answers as PostgreSQL does, and a cache per thread.
 //!
-//! An expression without lazy quantifiers matches as much as it can from the leftmost place where it matches at all,
-//! whatever the order of its branches. The `regex` crate takes the first branch instead, so where that can make a difference
-//! a slower machine looks for the longest match.
-//!
-//! Weaker than PostgreSQL: back references and look-around are refused; which quantifier yields to which, where greedy and
-//! lazy ones are mixed, follows the `regex` crate.
+//! Whether and where an expression matches first is the crate's to say, which takes linear time. Which of several matches at
+//! that place is taken, and how it is divided among the groups, is another question in PostgreSQL than in the crate; where
+//! the answers may differ, and where there are back references or look-around, `super::are` finds the match.
 
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 
 use base::{Error, Result, SqlState};
-use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
-use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
-use regex_automata::util::syntax;
-use regex_automata::{Anchored, Input, MatchKind};
 use smallvec::SmallVec;
+
+use super::super::EvalContext;
+use super::are::{self, Matcher, Steps, Subject};
 
 /// A compiled expression.
 #[derive(Clone)]
-pub(in crate::functions) struct Pattern {
-    regex: Regex,
-    /// Finds the longest match at a place, for expressions whose first match may be another.
-    longest: Option<Arc<Longest>>,
-}
+pub(in crate::functions) struct Pattern(Rc<Machines>);
 
-/// The machine that finds longest matches, and its working memory.
-struct Longest {
-    machine: PikeVM,
-    memory: Mutex<pikevm::Cache>,
+struct Machines {
+    /// Says whether and where it matches first; not there for what the crate cannot do.
+    first: Option<Regex>,
+    /// Says what is matched; not there if the crate says the same.
+    exact: Option<Matcher>,
 }
 
 /// Where an expression matched: the whole, then its groups.
@@ -57,35 +50,76 @@ impl<'t> Found<'t> {
 
 impl Pattern {
     /// Whether the expression matches somewhere.
-    pub(in crate::functions) fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+    ///
+    /// # Errors
+    /// 57014
+    pub(in crate::functions) fn is_match(&self, cx: &dyn EvalContext, text: &str) -> Result<bool> {
+        match &self.0.first {
+            Some(regex) => Ok(regex.is_match(text)),
+            None => Ok(self.find(cx, text, 0)?.is_some()),
+        }
     }
 
     /// The first match from a byte offset on.
-    pub(in crate::functions) fn find<'t>(&self, text: &'t str, from: usize) -> Option<Found<'t>> {
-        let Some(longest) = &self.longest else {
-            let found = self.regex.captures_at(text, from)?;
-            return Some(Found { text, spans: found.iter().map(|g| g.map(|m| (m.start(), m.end()))).collect() });
+    ///
+    /// # Errors
+    /// 57014
+    pub(in crate::functions) fn find<'t>(
+        &self,
+        cx: &dyn EvalContext,
+        text: &'t str,
+        from: usize,
+    ) -> Result<Option<Found<'t>>> {
+        self.find_in(cx, text, &OnceCell::new(), from)
+    }
+
+    fn find_in<'t>(
+        &self,
+        cx: &dyn EvalContext,
+        text: &'t str,
+        subject: &OnceCell<Subject>,
+        from: usize,
+    ) -> Result<Option<Found<'t>>> {
+        let Some(exact) = &self.0.exact else {
+            let found = self.0.first.as_ref().and_then(|regex| regex.captures_at(text, from));
+            return Ok(found
+                .map(|found| Found { text, spans: found.iter().map(|g| g.map(|m| (m.start(), m.end()))).collect() }));
         };
-        let start = self.regex.find_at(text, from)?.start();
-        let mut captures = longest.machine.create_captures();
-        let input = Input::new(text).range(start..).anchored(Anchored::Yes);
-        longest.machine.captures(&mut longest.memory.lock(), input, &mut captures);
-        let spans = (0..captures.group_len()).map(|n| captures.get_group(n).map(|g| (g.start, g.end))).collect();
-        Some(Found { text, spans })
+        let mut start = from;
+        if let Some(regex) = &self.0.first {
+            match regex.find_at(text, from) {
+                Some(found) => start = found.start(),
+                None => return Ok(None),
+            }
+        }
+        let subject = subject.get_or_init(|| Subject::new(text));
+        let spans = exact.find(subject, start, self.0.first.is_some(), &Steps::new(cx))?;
+        Ok(spans.map(|spans| Found { text, spans: spans.into() }))
     }
 
     /// The matches from a byte offset on, as PostgreSQL counts them: behind an empty one the next character is skipped.
-    pub(in crate::functions) fn matches<'t>(&self, text: &'t str, from: usize) -> impl Iterator<Item = Found<'t>> {
+    pub(in crate::functions) fn matches<'t>(
+        &self,
+        cx: &dyn EvalContext,
+        text: &'t str,
+        from: usize,
+    ) -> impl Iterator<Item = Result<Found<'t>>> {
         let mut at = from;
+        let subject = OnceCell::new();
         std::iter::from_fn(move || {
             if at > text.len() {
                 return None;
             }
-            let found = self.find(text, at)?;
+            let found = match self.find_in(cx, text, &subject, at).transpose()? {
+                Ok(found) => found,
+                Err(error) => {
+                    at = usize::MAX;
+                    return Some(Err(error));
+                }
+            };
             let (start, end) = found.span(0)?;
             at = if start < end { end } else { end + text[end..].chars().next().map_or(1, char::len_utf8) };
-            Some(found)
+            Some(Ok(found))
         })
     }
 }
@@ -108,6 +142,10 @@ pub(in crate::functions) struct Options {
     pub expanded: bool,
     /// `q`: not an expression but a text.
     pub literal: bool,
+    /// `e`: an extended expression, without what is special to advanced ones.
+    pub extended: bool,
+    /// `b`: a basic expression.
+    pub basic: bool,
     /// `g`, for functions that allow it.
     pub global: bool,
 }
@@ -138,7 +176,8 @@ impl Options {
             'x' => self.expanded = true,
             't' => self.expanded = false,
             'q' => self.literal = true,
-            'e' | 'b' => self.literal = false,
+            'e' => (self.literal, self.basic, self.extended) = (false, false, true),
+            'b' => (self.literal, self.basic, self.extended) = (false, true, false),
             _ => return Err(()),
         }
         Ok(())
@@ -175,375 +214,49 @@ pub(in crate::functions) fn compiled(pattern: &str, options: Options) -> Result<
 }
 
 /// Whether the expression matches somewhere.
-pub(in crate::functions) fn is_match(text: &str, pattern: &str, options: Options) -> Result<bool> {
+pub(in crate::functions) fn is_match(
+    cx: &dyn EvalContext,
+    text: &str,
+    pattern: &str,
+    options: Options,
+) -> Result<bool> {
     let options = Options { global: false, ..options };
     let hit = CACHE.with_borrow(|cache| {
-        cache.first().filter(|c| c.options == options && *c.pattern == *pattern).map(|c| c.regex.is_match(text))
+        let front = cache.first().filter(|c| c.options == options && *c.pattern == *pattern);
+        front.and_then(|c| c.regex.0.first.as_ref()).map(|regex| regex.is_match(text))
     });
     match hit {
         Some(matched) => Ok(matched),
-        None => Ok(compiled(pattern, options)?.is_match(text)),
+        None => compiled(pattern, options)?.is_match(cx, text),
     }
 }
 
-#[cold]
-fn invalid(what: &str) -> Error {
-    Error::new(SqlState::INVALID_REGULAR_EXPRESSION, format!("invalid regular expression: {what}"))
-}
-
-fn compile(pattern: &str, mut options: Options) -> Result<Pattern> {
-    let mut source = pattern;
-    if let Some(rest) = source.strip_prefix("***=") {
-        options.literal = true;
-        source = rest;
-    } else if let Some(rest) = source.strip_prefix("***:") {
-        source = rest;
+fn compile(pattern: &str, options: Options) -> Result<Pattern> {
+    if options.basic {
+        return Err(Error::unsupported("basic regular expressions are not supported"));
     }
-    if !options.literal
-        && let Some(rest) = source.strip_prefix("(?")
-        && let Some(end) = rest.find(')')
-        && end > 0
-        && rest[..end].bytes().all(|b| b.is_ascii_lowercase())
+    let parsed = are::parse(
+        pattern,
+        are::Syntax {
+            ignore_case: options.ignore_case,
+            dot_excludes_newline: options.dot_excludes_newline,
+            line_anchors: options.line_anchors,
+            expanded: options.expanded,
+            extended: options.extended,
+            literal: options.literal,
+        },
+    )?;
+    let mut first = None;
+    let mut ambiguous = true;
+    if !parsed.has_back
+        && !parsed.has_look
+        && let Some((written, may_differ)) = are::write(&parsed.node)
     {
-        for c in rest[..end].chars() {
-            options.set(c).map_err(|()| invalid("invalid embedded option"))?;
-        }
-        source = &rest[end + 1..];
+        first = RegexBuilder::new(&written).size_limit(SIZE_LIMIT).build().ok();
+        // A group that is repeated no times is counted but not written.
+        let counts = |regex: &Regex| regex.captures_len() == parsed.groups as usize + 1;
+        ambiguous = may_differ || !first.as_ref().is_some_and(counts);
     }
-    let (translated, ambiguous) =
-        if options.literal { (regex::escape(source), false) } else { Translator::new(source, options).run()? };
-    let regex = RegexBuilder::new(&translated)
-        .case_insensitive(options.ignore_case)
-        .dot_matches_new_line(!options.dot_excludes_newline)
-        .multi_line(options.line_anchors)
-        .size_limit(SIZE_LIMIT)
-        .build()
-        .map_err(|error| explained(&error.to_string()))?;
-    let longest = if ambiguous { Some(Arc::new(longest_machine(&translated, options)?)) } else { None };
-    Ok(Pattern { regex, longest })
-}
-
-fn longest_machine(translated: &str, options: Options) -> Result<Longest> {
-    let syntax = syntax::Config::new()
-        .case_insensitive(options.ignore_case)
-        .dot_matches_new_line(!options.dot_excludes_newline)
-        .multi_line(options.line_anchors);
-    let machine = pikevm::Builder::new()
-        .syntax(syntax)
-        .configure(pikevm::Config::new().match_kind(MatchKind::All))
-        .build(translated)
-        .map_err(|error| explained(&error.to_string()))?;
-    let memory = Mutex::new(machine.create_cache());
-    Ok(Longest { machine, memory })
-}
-
-/// The error with PostgreSQL's words for it.
-fn explained(error: &str) -> Error {
-    const WORDS: [(&str, &str); 9] = [
-        ("unclosed group", "parentheses () not balanced"),
-        ("unopened group", "parentheses () not balanced"),
-        ("unclosed character class", "brackets [] not balanced"),
-        ("repetition operator missing expression", "quantifier operand invalid"),
-        ("invalid character class range", "invalid character range"),
-        ("invalid repetition count range", "invalid repetition count(s)"),
-        ("unclosed counted repetition", "braces {} not balanced"),
-        ("exceeds size limit", "regular expression is too complex"),
-        ("nest limit", "regular expression is too complex"),
-    ];
-    let words = WORDS.iter().find(|(part, _)| error.contains(part)).map_or("invalid escape \\ sequence", |(_, w)| w);
-    invalid(words)
-}
-
-struct Translator<'a> {
-    rest: std::iter::Peekable<std::str::Chars<'a>>,
-    options: Options,
-    /// SUBSTRING … SIMILAR: the first part matches as little as possible, which `{1,1}?` does not say to the crate.
-    shortest_prefix: bool,
-    /// Places that match in more than one way; with two of them, or an alternation (which counts as two), the first match
-    /// is not always the longest.
-    choices: u32,
-    /// There is a lazy quantifier.
-    lazy: bool,
-    out: String,
-}
-
-impl<'a> Translator<'a> {
-    fn new(source: &'a str, options: Options) -> Translator<'a> {
-        Translator {
-            rest: source.chars().peekable(),
-            options,
-            shortest_prefix: source.starts_with("^(?:") && source.contains("){1,1}?("),
-            choices: 0,
-            lazy: false,
-            out: String::with_capacity(source.len() + 8),
-        }
-    }
-
-    /// The expression in the crate's syntax, and whether its longest match has to be looked for.
-    fn run(mut self) -> Result<(String, bool)> {
-        // A quantifier has nothing to repeat at the beginning and after another one.
-        let mut quantified = true;
-        let mut depth = 0u32;
-        if self.shortest_prefix {
-            self.out.push_str("^(?U:");
-            self.rest.by_ref().take("^(?:".len()).for_each(drop);
-            depth = 1;
-        }
-        while let Some(c) = self.rest.next() {
-            let was_quantified = std::mem::replace(&mut quantified, false);
-            match c {
-                '\\' => self.escape()?,
-                '[' => self.brackets()?,
-                '(' => {
-                    depth += 1;
-                    self.group()?;
-                    quantified = true;
-                }
-                ')' => {
-                    depth = depth.checked_sub(1).ok_or_else(|| invalid("parentheses () not balanced"))?;
-                    self.out.push(')');
-                }
-                '|' => {
-                    self.choices += 2;
-                    self.out.push('|');
-                    quantified = true;
-                }
-                '*' | '+' | '?' => {
-                    if was_quantified {
-                        return Err(invalid("quantifier operand invalid"));
-                    }
-                    self.choices += 1;
-                    self.out.push(c);
-                    self.lazy();
-                    quantified = true;
-                }
-                '{' if self.rest.peek().is_some_and(char::is_ascii_digit) => {
-                    if was_quantified {
-                        return Err(invalid("quantifier operand invalid"));
-                    }
-                    self.choices += 1;
-                    self.counts()?;
-                    quantified = true;
-                }
-                '{' | '}' | ']' => {
-                    self.out.push('\\');
-                    self.out.push(c);
-                }
-                '#' if self.options.expanded => {
-                    while self.rest.next_if(|&c| c != '\n').is_some() {}
-                    quantified = was_quantified;
-                }
-                c if self.options.expanded && c.is_whitespace() => quantified = was_quantified,
-                '^' => {
-                    self.out.push('^');
-                    quantified = true;
-                }
-                c => self.out.push(c),
-            }
-        }
-        if depth > 0 {
-            return Err(invalid("parentheses () not balanced"));
-        }
-        Ok((self.out, self.choices > 1 && !self.lazy && !self.shortest_prefix))
-    }
-
-    fn lazy(&mut self) {
-        if self.rest.next_if_eq(&'?').is_some() {
-            self.lazy = true;
-            self.out.push('?');
-        }
-    }
-
-    fn group(&mut self) -> Result<()> {
-        self.out.push('(');
-        if self.rest.next_if_eq(&'?').is_none() {
-            return Ok(());
-        }
-        match self.rest.next() {
-            Some(':') => self.out.push_str("?:"),
-            Some('#') => {
-                // A comment; it stands for nothing.
-                while self.rest.next_if(|&c| c != ')').is_some() {}
-                self.out.push_str("?:");
-            }
-            Some('=' | '!' | '<') => {
-                return Err(Error::unsupported("look-around in regular expressions is not supported"));
-            }
-            _ => return Err(invalid("quantifier operand invalid")),
-        }
-        Ok(())
-    }
-
-    /// `{m}`, `{m,}`, `{m,n}`
-    fn counts(&mut self) -> Result<()> {
-        let mut text = String::new();
-        loop {
-            match self.rest.next() {
-                Some('}') => break,
-                Some(c) if c.is_ascii_digit() || (c == ',' && !text.contains(',')) => text.push(c),
-                Some(_) => return Err(invalid("invalid repetition count(s)")),
-                None => return Err(invalid("braces {} not balanced")),
-            }
-        }
-        let (low, high) = text.split_once(',').map_or((text.as_str(), None), |(low, high)| (low, Some(high)));
-        let count = |s: &str| s.parse::<u32>().ok().filter(|&n| n <= 255);
-        let low = count(low).ok_or_else(|| invalid("invalid repetition count(s)"))?;
-        if let Some(high) = high.filter(|h| !h.is_empty()) {
-            count(high).filter(|&h| h >= low).ok_or_else(|| invalid("invalid repetition count(s)"))?;
-        }
-        self.out.push('{');
-        self.out.push_str(&text);
-        self.out.push('}');
-        self.lazy();
-        Ok(())
-    }
-
-    fn literal(&mut self, c: char) {
-        self.out.push_str(&regex::escape(c.encode_utf8(&mut [0; 4])));
-    }
-
-    /// The number of exactly (or at most) so many hexadecimal digits.
-    fn hex(&mut self, least: usize, most: usize) -> Result<char> {
-        let (mut n, mut digits) = (0u32, 0);
-        while digits < most
-            && let Some(c) = self.rest.next_if(char::is_ascii_hexdigit)
-        {
-            n = n << 4 | c.to_digit(16).unwrap_or(0);
-            digits += 1;
-        }
-        let c = (digits >= least).then(|| char::from_u32(n)).flatten();
-        c.ok_or_else(|| invalid("invalid escape \\ sequence"))
-    }
-
-    /// A character that an escape stands for, outside and inside of brackets.
-    fn escaped_character(&mut self, c: char) -> Result<char> {
-        Ok(match c {
-            'a' => '\x07',
-            'b' => '\x08',
-            'B' => '\\',
-            'e' => '\x1b',
-            'f' => '\x0c',
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            'v' => '\x0b',
-            'u' => self.hex(4, 4)?,
-            'U' => self.hex(8, 8)?,
-            'x' => self.hex(1, 8)?,
-            'c' => {
-                let c = self.rest.next().ok_or_else(|| invalid("invalid escape \\ sequence"))?;
-                char::from_u32(c as u32 & 0x1f).unwrap_or('\0')
-            }
-            '0' => {
-                let mut n = 0;
-                for _ in 0..2 {
-                    let Some(d) = self.rest.next_if(|c| ('0'..='7').contains(c)) else { break };
-                    n = n * 8 + d.to_digit(8).unwrap_or(0);
-                }
-                char::from_u32(n).unwrap_or('\0')
-            }
-            c if c.is_ascii_alphanumeric() => return Err(invalid("invalid escape \\ sequence")),
-            c => c,
-        })
-    }
-
-    fn escape(&mut self) -> Result<()> {
-        let c = self.rest.next().ok_or_else(|| invalid("invalid escape \\ sequence"))?;
-        match c {
-            'd' | 'D' | 'w' | 'W' | 's' | 'S' => {
-                self.out.push('\\');
-                self.out.push(c);
-            }
-            'A' => self.out.push_str("\\A"),
-            'Z' => self.out.push_str("\\z"),
-            'y' => self.out.push_str("\\b"),
-            'Y' => self.out.push_str("\\B"),
-            'm' => self.out.push_str("\\b{start}"),
-            'M' => self.out.push_str("\\b{end}"),
-            '1'..='9' => return Err(Error::unsupported("back references in regular expressions are not supported")),
-            c => {
-                let c = self.escaped_character(c)?;
-                self.literal(c);
-            }
-        }
-        Ok(())
-    }
-
-    /// A bracket expression; what is special in brackets to the `regex` crate only is escaped.
-    fn brackets(&mut self) -> Result<()> {
-        let unbalanced = || invalid("brackets [] not balanced");
-        let start = self.out.len();
-        self.out.push('[');
-        let negated = self.rest.next_if_eq(&'^').is_some();
-        if negated {
-            self.out.push('^');
-            if self.options.dot_excludes_newline {
-                self.out.push_str("\\n");
-            }
-        }
-        let mut first = true;
-        loop {
-            let c = self.rest.next().ok_or_else(unbalanced)?;
-            match c {
-                ']' if !first => break,
-                '[' if matches!(self.rest.peek(), Some(':' | '.' | '=')) => {
-                    let kind = self.rest.next().unwrap_or(':');
-                    let mut name = String::new();
-                    loop {
-                        let c = self.rest.next().ok_or_else(unbalanced)?;
-                        if c == kind && self.rest.next_if_eq(&']').is_some() {
-                            break;
-                        }
-                        name.push(c);
-                    }
-                    match (kind, name.as_str()) {
-                        // Not classes but the edges of words.
-                        (':', "<" | ">") if first && self.rest.next_if_eq(&']').is_some() => {
-                            self.out.truncate(start);
-                            self.out.push_str(if name == "<" { "\\b{start}" } else { "\\b{end}" });
-                            return Ok(());
-                        }
-                        (':', "alpha") => self.out.push_str("\\p{Alphabetic}"),
-                        (':', "alnum") => self.out.push_str("\\p{Alphabetic}\\p{Nd}"),
-                        (':', "lower") => self.out.push_str("\\p{Lowercase}"),
-                        (':', "upper") => self.out.push_str("\\p{Uppercase}"),
-                        (':', "word") => self.out.push_str("\\w"),
-                        (
-                            ':',
-                            "digit" | "space" | "blank" | "cntrl" | "graph" | "print" | "punct" | "xdigit" | "ascii",
-                        ) => {
-                            self.out.push_str(&format!("[:{name}:]"));
-                        }
-                        (':', _) => return Err(invalid("invalid character class")),
-                        (_, name) if name.chars().count() == 1 => name.chars().for_each(|c| self.literal(c)),
-                        _ => return Err(invalid("invalid collating element")),
-                    }
-                }
-                '\\' => {
-                    let c = self.rest.next().ok_or_else(unbalanced)?;
-                    if matches!(c, 'd' | 'w' | 's' | 'D' | 'W' | 'S') {
-                        self.out.push('\\');
-                        self.out.push(c);
-                    } else {
-                        let c = self.escaped_character(c)?;
-                        self.bracket_literal(c);
-                    }
-                }
-                // A hyphen is literal at the ends, else it makes a range.
-                '-' if !first && self.rest.peek() != Some(&']') => self.out.push('-'),
-                c => self.bracket_literal(c),
-            }
-            first = false;
-        }
-        self.out.push(']');
-        Ok(())
-    }
-
-    fn bracket_literal(&mut self, c: char) {
-        // The crate takes `\<` and `\>` for edges of words.
-        if c.is_ascii_punctuation() && c != '<' && c != '>' {
-            self.out.push('\\');
-        }
-        self.out.push(c);
-    }
+    let exact = if ambiguous { Some(Matcher::new(&parsed)?) } else { None };
+    Ok(Pattern(Rc::new(Machines { first, exact })))
 }

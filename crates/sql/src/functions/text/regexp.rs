@@ -15,10 +15,10 @@ type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
 
 macro_rules! operator {
     ($holds:literal, $ignore_case:literal) => {
-        |_, args| match args {
+        |cx, args| match args {
             [Datum::Text(text), Datum::Text(pattern)] => {
                 let options = Options { ignore_case: $ignore_case, ..Options::default() };
-                Ok(Datum::Bool(is_match(text, pattern, options)? == $holds))
+                Ok(Datum::Bool(is_match(cx, text, pattern, options)? == $holds))
             }
             _ => mismatched(args),
         }
@@ -64,10 +64,11 @@ fn text_array(values: Vec<Datum>) -> Datum {
 }
 
 /// The parts between the matches; empty matches at the ends and beside other matches do not split.
-pub(in crate::functions) fn split<'t>(regex: &Pattern, text: &'t str) -> Vec<&'t str> {
+pub(in crate::functions) fn split<'t>(cx: &dyn EvalContext, regex: &Pattern, text: &'t str) -> Result<Vec<&'t str>> {
     let mut parts = Vec::new();
     let mut from = 0;
-    for (start, end) in regex.matches(text, 0).filter_map(|found| found.span(0)) {
+    for found in regex.matches(cx, text, 0) {
+        let Some((start, end)) = found?.span(0) else { break };
         if start == end && (start == from || start == text.len()) {
             continue;
         }
@@ -75,7 +76,7 @@ pub(in crate::functions) fn split<'t>(regex: &Pattern, text: &'t str) -> Vec<&'t
         from = end;
     }
     parts.push(&text[from..]);
-    parts
+    Ok(parts)
 }
 
 /// What the functions that make rows take: text, pattern, flags.
@@ -87,34 +88,36 @@ fn for_rows(args: &[Datum]) -> Result<(&str, &str, &str)> {
 }
 
 /// `regexp_matches(text, pattern [, flags])`: a row for each match with `g`, else for the first.
-fn regexp_matches(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+fn regexp_matches(cx: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
     let (text, pattern, flags) = for_rows(args)?;
     let options = Options::parse(flags)?;
     let limit = if options.global { usize::MAX } else { 1 };
-    let found: Vec<Datum> = compiled(pattern, options)?.matches(text, 0).take(limit).map(|f| groups(&f)).collect();
+    let regex = compiled(pattern, options)?;
+    let found =
+        regex.matches(cx, text, 0).take(limit).map(|f| f.map(|f| groups(&f))).collect::<Result<Vec<Datum>>>()?;
     Ok(Box::new(found.into_iter().map(|row| Ok(vec![row]))))
 }
 
 /// `regexp_split_to_table(text, pattern [, flags])`
-fn regexp_split_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+fn regexp_split_to_table(cx: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
     let (text, pattern, flags) = for_rows(args)?;
     let regex = compiled(pattern, flags_without_global(flags, "regexp_split_to_table")?)?;
-    let parts: Vec<Datum> = split(&regex, text).into_iter().map(Datum::text).collect();
+    let parts: Vec<Datum> = split(cx, &regex, text)?.into_iter().map(Datum::text).collect();
     Ok(Box::new(parts.into_iter().map(|row| Ok(vec![row]))))
 }
 
 /// `regexp_split_to_array(text, pattern [, flags])`
-fn regexp_split_to_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_split_to_array(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let regex = compiled(pattern, flags_without_global(flags(rest, 0), "regexp_split_to_array")?)?;
-    Ok(text_array(split(&regex, text).into_iter().map(Datum::text).collect()))
+    Ok(text_array(split(cx, &regex, text)?.into_iter().map(Datum::text).collect()))
 }
 
-fn substring(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn substring(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(text), Datum::Text(pattern)] => {
             let regex = compiled(pattern, Options::default())?;
-            let Some(found) = regex.find(text, 0) else { return Ok(Datum::Null) };
+            let Some(found) = regex.find(cx, text, 0)? else { return Ok(Datum::Null) };
             Ok(found.group(found.groups().min(1)).into())
         }
         _ => mismatched(args),
@@ -130,7 +133,7 @@ fn substring_similar(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     }
 }
 
-fn regexp_match(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_match(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (text, pattern, options) = match args {
         [Datum::Text(text), Datum::Text(pattern)] => (text, pattern, Options::default()),
         [Datum::Text(text), Datum::Text(pattern), Datum::Text(flags)] => {
@@ -142,10 +145,10 @@ fn regexp_match(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         }
         _ => return mismatched(args),
     };
-    Ok(compiled(pattern, options)?.find(text, 0).map_or(Datum::Null, |found| groups(&found)))
+    Ok(compiled(pattern, options)?.find(cx, text, 0)?.map_or(Datum::Null, |found| groups(&found)))
 }
 
-fn regexp_like(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_like(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (text, pattern, options) = match args {
         [Datum::Text(text), Datum::Text(pattern)] => (text, pattern, Options::default()),
         [Datum::Text(text), Datum::Text(pattern), Datum::Text(flags)] => {
@@ -153,18 +156,19 @@ fn regexp_like(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         }
         _ => return mismatched(args),
     };
-    Ok(Datum::Bool(is_match(text, pattern, options)?))
+    Ok(Datum::Bool(is_match(cx, text, pattern, options)?))
 }
 
 /// `regexp_count(text, pattern [, start [, flags]])`
-fn regexp_count(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_count(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let start = int(rest, 0, 1)?;
     let start = checked("start", start, 1)?;
     let options = flags_without_global(flags(rest, 1), "regexp_count")?;
     let regex = compiled(pattern, options)?;
-    let count = offset_of(text, start).map_or(0, |from| regex.matches(text, from).count());
-    Ok(Datum::Int4(count as i32))
+    let Some(from) = offset_of(text, start) else { return Ok(Datum::Int4(0)) };
+    let count = regex.matches(cx, text, from).try_fold(0, |count, found| found.map(|_| count + 1))?;
+    Ok(Datum::Int4(count))
 }
 
 /// The integer at a place of the optional arguments.
@@ -184,7 +188,7 @@ fn flags(rest: &[Datum], at: usize) -> &str {
 }
 
 /// `regexp_instr(text, pattern [, start [, N [, endoption [, flags [, subexpr]]]]])`
-fn regexp_instr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_instr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let start = checked("start", int(rest, 0, 1)?, 1)?;
     let nth = checked("n", int(rest, 1, 1)?, 1)?;
@@ -194,20 +198,25 @@ fn regexp_instr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     }
     let group = checked("subexpr", int(rest, 4, 0)?, 0)?;
     let regex = compiled(pattern, flags_without_global(flags(rest, 3), "regexp_instr")?)?;
-    let found = offset_of(text, start).and_then(|from| regex.matches(text, from).nth(nth - 1));
-    let part = found.and_then(|f| f.span(group)).map(|(from, to)| if end == 1 { to } else { from });
+    let found = offset_of(text, start).and_then(|from| regex.matches(cx, text, from).nth(nth - 1)).transpose()?;
+    let part = found.and_then(|f| f.span(group_of(&f, group))).map(|(from, to)| if end == 1 { to } else { from });
     Ok(Datum::Int4(part.map_or(0, |at| text[..at].chars().count() as i32 + 1)))
 }
 
 /// `regexp_substr(text, pattern [, start [, N [, flags [, subexpr]]]])`
-fn regexp_substr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_substr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let start = checked("start", int(rest, 0, 1)?, 1)?;
     let nth = checked("n", int(rest, 1, 1)?, 1)?;
     let group = checked("subexpr", int(rest, 3, 0)?, 0)?;
     let regex = compiled(pattern, flags_without_global(flags(rest, 2), "regexp_substr")?)?;
-    let found = offset_of(text, start).and_then(|from| regex.matches(text, from).nth(nth - 1));
-    Ok(found.and_then(|f| f.group(group)).into())
+    let found = offset_of(text, start).and_then(|from| regex.matches(cx, text, from).nth(nth - 1)).transpose()?;
+    Ok(found.and_then(|f| f.group(group_of(&f, group))).into())
+}
+
+/// A group as `regexp_instr` and `regexp_substr` count them: an expression without groups is its own first group.
+fn group_of(found: &Found<'_>, group: usize) -> usize {
+    if found.groups() == 0 && group == 1 { 0 } else { group }
 }
 
 /// Appends the replacement: `\1` to `\9` are groups, `\&` is the match, `\\` a backslash.
@@ -236,10 +245,18 @@ fn append(replacement: &str, found: &Found<'_>, out: &mut String) {
 }
 
 /// Replaces the `nth` match, or all if that is 0.
-fn replace(regex: &Pattern, text: &str, replacement: &str, from: usize, nth: usize) -> Datum {
+fn replace(
+    cx: &dyn EvalContext,
+    regex: &Pattern,
+    text: &str,
+    replacement: &str,
+    from: usize,
+    nth: usize,
+) -> Result<Datum> {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
-    for (number, found) in regex.matches(text, from).enumerate() {
+    for (number, found) in regex.matches(cx, text, from).enumerate() {
+        let found = found?;
         if nth != 0 && number + 1 < nth {
             continue;
         }
@@ -252,11 +269,11 @@ fn replace(regex: &Pattern, text: &str, replacement: &str, from: usize, nth: usi
         }
     }
     out.push_str(&text[copied..]);
-    out.into()
+    Ok(out.into())
 }
 
 /// `regexp_replace(text, pattern, replacement [, flags])`
-fn regexp_replace(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_replace(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), Datum::Text(replacement), rest @ ..] = args else {
         return mismatched(args);
     };
@@ -267,11 +284,11 @@ fn regexp_replace(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         ),
         _ => e,
     })?;
-    Ok(replace(&compiled(pattern, options)?, text, replacement, 0, usize::from(!options.global)))
+    replace(cx, &compiled(pattern, options)?, text, replacement, 0, usize::from(!options.global))
 }
 
 /// `regexp_replace(text, pattern, replacement, start [, N [, flags]])`
-fn regexp_replace_from(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_replace_from(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), Datum::Text(replacement), rest @ ..] = args else {
         return mismatched(args);
     };
@@ -279,7 +296,7 @@ fn regexp_replace_from(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let nth = checked("n", int(rest, 1, 1)?, 0)?;
     let regex = compiled(pattern, Options::parse(flags(rest, 2))?)?;
     match offset_of(text, start) {
-        Some(from) => Ok(replace(&regex, text, replacement, from, nth)),
+        Some(from) => replace(cx, &regex, text, replacement, from, nth),
         None => Ok(args[0].clone()),
     }
 }

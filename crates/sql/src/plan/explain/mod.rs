@@ -163,6 +163,7 @@ fn node(at: &Node) -> Shown<'_> {
         }
         // A condition or a select list is no step of its own in PostgreSQL's plans.
         Node::Filter(n) => node(&n.input),
+        Node::Sample(n) => Shown::new("Sample", "Sample Scan").over([node(&n.input)]),
         Node::Project(n) => node(&n.input),
         Node::OneRow => Shown::new("Result", "Result"),
         Node::Scan(n) => scan(n),
@@ -236,6 +237,7 @@ fn node(at: &Node) -> Shown<'_> {
             changed("Insert", &n.target.table.info.desc.name).over([source])
         }
         Node::Update(n) => changed("Update", &n.target.table.info.desc.name).over([node(&n.input)]),
+        Node::Merge(n) => changed("Merge", &n.target.table.info.desc.name).over([node(&n.input)]),
         Node::Delete(n) => changed("Delete", &n.target.table.info.desc.name).over([node(&n.input)]),
     }
 }

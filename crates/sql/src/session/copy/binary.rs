@@ -2,10 +2,12 @@
 
 use base::{Error, Result, SqlState};
 use types::Datum;
+use types::encoding::{Conversion, recode_binary, utf8};
 
 use crate::exec::OutputRow;
 use crate::ir::Ty;
 use crate::session::ResultColumn;
+use crate::session::extended::read_binary_in;
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
@@ -89,8 +91,11 @@ pub(super) fn tuple<'a>(data: &'a [u8], columns: &[String]) -> Result<Tuple<'a>>
 }
 
 /// A field's value.
-pub(super) fn value(ty: Ty, bytes: &[u8]) -> Result<Datum> {
-    let value = types::read_binary(ty.oid, ty.typmod, bytes)?;
+pub(super) fn value(ty: Ty, bytes: &[u8], client: Option<&Conversion>) -> Result<Datum> {
+    let value = match client {
+        None => types::read_binary(ty.oid, ty.typmod, bytes)?,
+        Some(client) => read_binary_in(client, ty.oid, bytes)?,
+    };
     types::apply_typmod(value, ty.oid, ty.typmod, false)
 }
 
@@ -103,7 +108,12 @@ pub(super) fn write_trailer(out: &mut Vec<u8>) {
     out.extend_from_slice(&(-1i16).to_be_bytes());
 }
 
-pub(super) fn write_tuple(row: OutputRow<'_>, columns: &[ResultColumn], out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write_tuple(
+    row: OutputRow<'_>,
+    columns: &[ResultColumn],
+    client: Option<&Conversion>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     out.extend_from_slice(&(columns.len() as i16).to_be_bytes());
     for (value, column) in row.iter().zip(columns) {
         if value.is_null() {
@@ -113,6 +123,11 @@ pub(super) fn write_tuple(row: OutputRow<'_>, columns: &[ResultColumn], out: &mu
         let length = out.len();
         out.extend_from_slice(&[0; 4]);
         types::write_binary(value.as_ref(), column.ty.oid, out)?;
+        if let Some(client) = client {
+            let value = out.split_off(length + 4);
+            let convert = |text: &[u8]| client.encoded(utf8(text)?);
+            out.extend_from_slice(&recode_binary(column.ty.oid, &value, &convert)?.unwrap_or(value));
+        }
         let bytes = (out.len() - length - 4) as i32;
         out[length..length + 4].copy_from_slice(&bytes.to_be_bytes());
     }

@@ -3,7 +3,7 @@
 use base::{Error, Result, SqlState};
 
 use super::from::Loader;
-use crate::session::extended::utf8;
+use types::encoding::utf8_text as utf8;
 
 impl Loader {
     /// The next line without its end, and the bytes it takes with it; `None` if it is not complete.

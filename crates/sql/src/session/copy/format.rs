@@ -2,9 +2,9 @@
 
 use base::{Error, Result, SqlState};
 use rupg_sql::nodes::Node;
+use types::encoding::{Conversion, Encoding};
 
 use crate::session::block::{number_of, text_of};
-use crate::session::settings::{encoding_name, is_encoding};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Format {
@@ -22,9 +22,19 @@ pub(super) struct Format {
     pub(super) force_quote: Vec<String>,
     pub(super) force_not_null: Vec<String>,
     pub(super) force_null: Vec<String>,
+    /// Instead of the client's.
+    pub(super) encoding: Option<Encoding>,
 }
 
 impl Format {
+    /// How the data's texts are converted, if the client's are by this.
+    pub(super) fn conversion(&self, client: Option<&'static Conversion>) -> Option<&'static Conversion> {
+        match self.encoding {
+            None => client,
+            Some(encoding) => encoding.conversion(),
+        }
+    }
+
     /// Reads the option list.
     pub(super) fn parse(options: &[Option<Node>], is_from: bool, sql: &str) -> Result<Format> {
         let mut given: Vec<&str> = Vec::new();
@@ -32,6 +42,7 @@ impl Format {
         let (mut header, mut match_header, mut force_quote_all) = (false, false, false);
         let (mut delimiter, mut null, mut quote, mut escape) = (None, None, None, None);
         let (mut force_quote, mut force_not_null, mut force_null) = (Vec::new(), Vec::new(), Vec::new());
+        let mut encoding = None;
         for node in options.iter().flatten() {
             let Node::DefElem(option) = node else { continue };
             let name = option.defname.as_deref().unwrap_or_default();
@@ -79,15 +90,15 @@ impl Format {
                 "force_null" => force_null = names()?,
                 // Rows are visible to nobody else before commit whatever this says.
                 "freeze" => check_boolean(option.arg.as_ref(), "freeze")?,
-                "encoding" => match encoding_name(&text()).as_str() {
-                    // What is not converted is UTF-8 all the same.
-                    "UTF8" | "UNICODE" | "SQLASCII" => {}
-                    encoding if !is_encoding(encoding) => {
-                        let message = "argument to option \"encoding\" must be a valid encoding name";
-                        return Err(invalid(message.to_owned()).at_byte(sql, option.location));
+                "encoding" => {
+                    let message = "argument to option \"encoding\" must be a valid encoding name";
+                    let given = Encoding::from_name(&text())
+                        .ok_or_else(|| invalid(message.to_owned()).at_byte(sql, option.location))?;
+                    if !given.is_plain() && given.conversion().is_none() {
+                        return Err(Error::unsupported(format!("COPY in {} is not supported", given.name())));
                     }
-                    _ => return Err(Error::unsupported("COPY in this encoding is not supported")),
-                },
+                    encoding = Some(given);
+                }
                 other => {
                     let message = format!("option \"{other}\" not recognized");
                     return Err(Error::new(SqlState::SYNTAX_ERROR, message).at_byte(sql, option.location));
@@ -163,6 +174,7 @@ impl Format {
             force_quote,
             force_not_null,
             force_null,
+            encoding,
         })
     }
 }

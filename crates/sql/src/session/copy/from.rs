@@ -7,6 +7,7 @@ use base::{Error, Result, SqlState};
 use engine_api::{TableKind, Wait};
 use rupg_sql::nodes::CopyStmt;
 use types::Datum;
+use types::encoding::{Conversion, utf8_text as utf8};
 
 use super::condition::Condition;
 use super::format::Format;
@@ -16,7 +17,6 @@ use crate::exec::Execution;
 use crate::ir::Ty;
 use crate::parse;
 use crate::session::drive::NoRows;
-use crate::session::extended::utf8;
 use crate::session::query::read_only_error;
 use crate::session::statement::Kind;
 use crate::session::{Output, Session};
@@ -57,7 +57,9 @@ pub(super) async fn copy_from(
     if columns.is_empty() {
         insert = format!("INSERT INTO {} DEFAULT VALUES", ddl::qualified_name(session, &table));
     }
-    let types: Vec<_> = columns.iter().map(|&c| table.columns[c].type_oid).collect();
+    // A domain's value is read as the type under it; the INSERT checks the domain's conditions.
+    let tys: Vec<Ty> = columns.iter().map(|&c| type_under(&table.columns[c])).collect();
+    let types: Vec<_> = tys.iter().map(|ty| ty.oid).collect();
     let condition = match &stmt.whereClause {
         Some(clause) => Some(Condition::bind(session, clause, &table, &columns, sql)?),
         None => None,
@@ -67,12 +69,14 @@ pub(super) async fn copy_from(
     let statement = Arc::new(session.bind_query(&node, &insert, &types, 0, true)?);
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
+    let client = session.conversion();
+    let mut stream = Stream::of(if format.binary { None } else { format.conversion(client) });
     out.copy_in(format.binary, columns.len());
     out.flush().await?;
     let mut loader = Loader {
         execution: Execution::new(Arc::clone(&query.plan), Vec::new()),
         condition,
-        tys: columns.iter().map(|&c| Ty { oid: table.columns[c].type_oid, typmod: table.columns[c].typmod }).collect(),
+        tys,
         names: columns.iter().map(|&c| table.columns[c].name.clone()).collect(),
         table: table.name.clone(),
         format,
@@ -80,12 +84,14 @@ pub(super) async fn copy_from(
         rows: 0,
         begun: false,
         ended: false,
+        client,
     };
     let mut pending: Vec<u8> = Vec::new();
     let mut chunk = Vec::new();
     loop {
         let more = out.next_copy(&mut chunk).await?;
-        pending.extend_from_slice(&chunk);
+        session.check_stop()?;
+        stream.take(&chunk, !more, &mut pending).map_err(|e| e.context(loader.place(&pending)))?;
         let used = match loader.format.binary {
             true => loader.load_binary(session, &pending, !more).await?,
             false => loader.load(session, &pending, !more).await?,
@@ -100,6 +106,39 @@ pub(super) async fn copy_from(
     }
     session.end_query(out);
     Ok(format!("COPY {}", loader.rows))
+}
+
+fn type_under(column: &engine_api::ColumnDesc) -> Ty {
+    let (oid, typmod) = types::user::base_type(column.type_oid, column.typmod);
+    Ty { oid, typmod }
+}
+
+/// The text of the client as it comes, converted as far as its characters are whole.
+struct Stream {
+    conversion: Option<&'static Conversion>,
+    /// What is left of a character that has been cut.
+    cut: Vec<u8>,
+    text: String,
+}
+
+impl Stream {
+    fn of(conversion: Option<&'static Conversion>) -> Stream {
+        Stream { conversion, cut: Vec::new(), text: String::new() }
+    }
+
+    /// Appends the data to `pending`.
+    fn take(&mut self, chunk: &[u8], last: bool, pending: &mut Vec<u8>) -> Result<()> {
+        let Some(conversion) = self.conversion else {
+            pending.extend_from_slice(chunk);
+            return Ok(());
+        };
+        self.cut.extend_from_slice(chunk);
+        self.text.clear();
+        let used = conversion.decode_part(&self.cut, last, &mut self.text);
+        pending.extend_from_slice(self.text.as_bytes());
+        self.cut.drain(..used?);
+        Ok(())
+    }
 }
 
 /// Turns bytes into rows.
@@ -117,9 +156,17 @@ pub(super) struct Loader {
     pub(super) begun: bool,
     /// `\.` or the binary trailer was seen: the rest is ignored.
     pub(super) ended: bool,
+    /// The client's encoding, that of texts in binary data.
+    client: Option<&'static Conversion>,
 }
 
 impl Loader {
+    /// Where bytes that follow these, which have not been loaded, are.
+    fn place(&self, pending: &[u8]) -> String {
+        let lines = pending.iter().filter(|b| **b == b'\n').count() as u64;
+        format!("COPY {}, line {}", self.table, self.line + 1 + lines)
+    }
+
     /// Loads every complete line of `data` (and the last one without a newline if `last`). Answers the bytes used.
     async fn load(&mut self, session: &mut Session, data: &[u8], last: bool) -> Result<usize> {
         let mut at = 0;
@@ -188,7 +235,7 @@ impl Loader {
                     for (i, field) in fields.into_iter().enumerate() {
                         let value = match field {
                             None => Datum::Null,
-                            Some(bytes) => binary::value(self.tys[i], bytes).map_err(|e| {
+                            Some(bytes) => binary::value(self.tys[i], bytes, self.client).map_err(|e| {
                                 let place =
                                     format!("COPY {}, line {}, column {}", self.table, self.line, self.names[i]);
                                 e.context(place)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::{Error, Result, SqlState};
 use engine_api::TableKind;
 use rupg_sql::nodes::{CopyStmt, Node};
+use types::encoding::{Conversion, utf8};
 use types::{Datum, OutputSettings};
 
 use super::format::Format;
@@ -49,10 +50,13 @@ pub(super) async fn copy_to(
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     out.copy_out(format.binary, query.columns.len());
+    let client = session.conversion();
+    let conversion = format.conversion(client);
     if format.header {
         let names: Vec<Vec<u8>> = query.columns.iter().map(|c| c.name.clone().into_bytes()).collect();
         let mut line = Vec::new();
         write_line(&format, names.iter().map(|n| Some(n.as_slice())), &[], &mut line);
+        convert_from(conversion, &mut line, 0)?;
         out.copy_data(&line);
     }
     let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
@@ -65,14 +69,16 @@ pub(super) async fn copy_to(
         ends: Vec::new(),
         rows: 0,
         scratch: Vec::new(),
+        conversion: if format.binary { client } else { conversion },
     };
     if format.binary {
         binary::write_header(&mut lines.out);
     }
     loop {
-        let done = matches!(session.advance(&mut execution, &mut lines, 0).await?, Progress::Done { .. });
+        let progress = session.advance(&mut execution, &mut lines, 0).await;
+        // The rows before an error are sent, too.
         lines.hand_over(out);
-        if done {
+        if matches!(progress?, Progress::Done { .. }) {
             break;
         }
         let gate = session.current_gate();
@@ -98,6 +104,7 @@ fn check_query(node: &Node) -> Result<()> {
         Node::SelectStmt(select) if select.intoClause.is_some() => {
             return Err(Error::unsupported("COPY (SELECT INTO) is not supported"));
         }
+        Node::MergeStmt(_) => return Err(Error::unsupported("MERGE not supported in COPY")),
         Node::InsertStmt(insert) => insert.returningClause.is_some(),
         Node::UpdateStmt(update) => update.returningClause.is_some(),
         Node::DeleteStmt(delete) => delete.returningClause.is_some(),
@@ -120,6 +127,7 @@ struct Lines<'a> {
     ends: Vec<usize>,
     rows: u64,
     scratch: Vec<u8>,
+    conversion: Option<&'static Conversion>,
 }
 
 impl Lines<'_> {
@@ -143,7 +151,7 @@ impl Lines<'_> {
 impl RowSink for Lines<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
         if self.format.binary {
-            binary::write_tuple(row, self.columns, &mut self.out)?;
+            binary::write_tuple(row, self.columns, self.conversion, &mut self.out)?;
             return Ok(self.row_ends());
         }
         self.scratch.clear();
@@ -158,9 +166,18 @@ impl RowSink for Lines<'_> {
             }
         }
         let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
+        let start = self.out.len();
         write_line(self.format, fields, &self.quoted, &mut self.out);
+        convert_from(self.conversion, &mut self.out, start)?;
         Ok(self.row_ends())
     }
+}
+
+/// Puts the text from `start` on into the data's encoding.
+fn convert_from(conversion: Option<&Conversion>, line: &mut Vec<u8>, start: usize) -> Result<()> {
+    let Some(conversion) = conversion else { return Ok(()) };
+    let text = line.split_off(start);
+    conversion.encode(utf8(&text)?, line)
 }
 
 /// `quoted`: columns that CSV quotes always.

@@ -135,6 +135,8 @@ impl Session {
         self.ensure_transaction()?;
         let change = match stmt.conditionname.as_deref() {
             Some(channel) => Change::Unlisten(channel.into()),
+            // A session that has never listened has nothing to end.
+            None if self.mailbox.is_none() && !self.has_notifications() => return Ok("UNLISTEN"),
             None => Change::UnlistenAll,
         };
         self.environment.pending.borrow_mut().listening.push(change);

@@ -663,7 +663,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         schema: "pg_catalog",
         name: "pg_shdescription",
         columns: &[("objoid", OID), ("classoid", OID), ("description", TEXT)],
-        rows: empty,
+        rows: descriptions::shared_descriptions,
     },
     SystemRelation {
         oid: Oid(2619),

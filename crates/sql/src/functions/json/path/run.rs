@@ -8,6 +8,7 @@ use types::json::Value;
 use types::jsonpath::{Expr, JsonPath, Method, Node, Op, RegexFlags};
 use types::{Numeric, io};
 
+use super::super::super::EvalContext;
 use super::super::super::text::pattern::{self, Options};
 
 /// Levels of steps that may be under way, so that no document can exhaust the stack.
@@ -33,8 +34,14 @@ pub(super) fn is_suppressed(e: &Error) -> bool {
 }
 
 /// Items found by a path, and how it ended. With `first` it ends with the first one.
-pub(super) fn items(path: &JsonPath, document: &Value, variables: &Value, first: bool) -> (Vec<Value>, Result<()>) {
-    let mut run = Run { root: document, variables, strict: path.strict, depth: 0 };
+pub(super) fn items(
+    cx: &dyn EvalContext,
+    path: &JsonPath,
+    document: &Value,
+    variables: &Value,
+    first: bool,
+) -> (Vec<Value>, Result<()>) {
+    let mut run = Run { cx, root: document, variables, strict: path.strict, depth: 0 };
     let mut found = Found { items: Vec::new(), first };
     let scope = Scope { current: document, length: None, lenient: !path.strict };
     let outcome = run.steps(&path.expr, document, &scope, &mut found, true).map(drop);
@@ -66,6 +73,7 @@ struct Scope<'a> {
 }
 
 struct Run<'a> {
+    cx: &'a dyn EvalContext,
     root: &'a Value,
     variables: &'a Value,
     strict: bool,
@@ -457,8 +465,9 @@ impl Run<'_> {
             }
             Node::LikeRegex { expr, pattern, flags } => {
                 let options = regex_options(*flags);
+                let cx = self.cx;
                 self.any(expr, None, item, scope, |value, _| match value {
-                    Value::String(s) => pattern::is_match(s, pattern, options).map(Some),
+                    Value::String(s) => pattern::is_match(cx, s, pattern, options).map(Some),
                     _ => Ok(None),
                 })
             }

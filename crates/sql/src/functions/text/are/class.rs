@@ -1,0 +1,183 @@
+//! Sets of characters, as the locale C.UTF-8 sees characters.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// A named class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::functions::text) enum Named {
+    Alnum,
+    Alpha,
+    Ascii,
+    Blank,
+    Cntrl,
+    Digit,
+    Graph,
+    Lower,
+    Print,
+    Punct,
+    Space,
+    Upper,
+    Xdigit,
+    Word,
+}
+
+impl Named {
+    pub(super) fn of(name: &str) -> Option<Named> {
+        Some(match name {
+            "alnum" => Named::Alnum,
+            "alpha" => Named::Alpha,
+            "ascii" => Named::Ascii,
+            "blank" => Named::Blank,
+            "cntrl" => Named::Cntrl,
+            "digit" => Named::Digit,
+            "graph" => Named::Graph,
+            "lower" => Named::Lower,
+            "print" => Named::Print,
+            "punct" => Named::Punct,
+            "space" => Named::Space,
+            "upper" => Named::Upper,
+            "xdigit" => Named::Xdigit,
+            "word" => Named::Word,
+            _ => return None,
+        })
+    }
+
+    /// The class in the syntax of the `regex` crate, to stand in brackets.
+    pub(super) fn written(self) -> &'static str {
+        match self {
+            Named::Alnum => r"\p{Alphabetic}\p{Nd}",
+            Named::Alpha => r"\p{Alphabetic}[\p{Nd}&&[^0-9]]",
+            Named::Ascii => r"[:ascii:]",
+            Named::Blank => r"\t\p{Zs}",
+            Named::Cntrl => r"\p{Cc}\u{2028}\u{2029}",
+            Named::Digit => "0-9",
+            Named::Graph => r"[^\p{Z}\p{Cc}\p{Cn}]",
+            Named::Lower => r"\p{Lowercase}",
+            Named::Print => r"[^\p{Cc}\p{Cn}\u{2028}\u{2029}]",
+            Named::Punct => r"[[^\p{Z}\p{Cc}\p{Cn}]&&[^\p{Alphabetic}\p{Nd}]]",
+            Named::Space => r"[\p{White_Space}&&[^\u{85}\u{a0}\u{2007}\u{202f}]]",
+            Named::Upper => r"\p{Uppercase}",
+            Named::Xdigit => "0-9A-Fa-f",
+            Named::Word => r"\p{Alphabetic}\p{Nd}_",
+        }
+    }
+
+    fn holds(self, c: char) -> bool {
+        if c.is_ascii() {
+            return match self {
+                Named::Alnum => c.is_ascii_alphanumeric(),
+                Named::Alpha => c.is_ascii_alphabetic(),
+                Named::Ascii => true,
+                Named::Blank => c == ' ' || c == '\t',
+                Named::Cntrl => c.is_ascii_control(),
+                Named::Digit => c.is_ascii_digit(),
+                Named::Graph => c.is_ascii_graphic(),
+                Named::Lower => c.is_ascii_lowercase(),
+                Named::Print => c == ' ' || c.is_ascii_graphic(),
+                Named::Punct => c.is_ascii_punctuation(),
+                Named::Space => c.is_ascii_whitespace() || c == '\x0b',
+                Named::Upper => c.is_ascii_uppercase(),
+                Named::Xdigit => c.is_ascii_hexdigit(),
+                Named::Word => c.is_ascii_alphanumeric() || c == '_',
+            };
+        }
+        match self {
+            Named::Ascii | Named::Digit | Named::Xdigit => false,
+            Named::Lower => c.is_lowercase(),
+            Named::Upper => c.is_uppercase(),
+            _ => TABLES[self as usize].is_match(c.encode_utf8(&mut [0; 4])),
+        }
+    }
+}
+
+/// The classes beyond ASCII, by the number of the class.
+static TABLES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    (0..=Named::Word as usize)
+        .map(|n| {
+            let name = ALL[n].written();
+            Regex::new(&format!("^[{name}]$")).expect("the classes are written in the crate's syntax")
+        })
+        .collect()
+});
+
+const ALL: [Named; 14] = [
+    Named::Alnum,
+    Named::Alpha,
+    Named::Ascii,
+    Named::Blank,
+    Named::Cntrl,
+    Named::Digit,
+    Named::Graph,
+    Named::Lower,
+    Named::Print,
+    Named::Punct,
+    Named::Space,
+    Named::Upper,
+    Named::Xdigit,
+    Named::Word,
+];
+
+/// Whether a character belongs to words.
+pub(super) fn is_word(c: char) -> bool {
+    Named::Word.holds(c)
+}
+
+/// A character in the other case, if there is one of one character.
+pub(super) fn other_cases(c: char) -> (char, char) {
+    let one = |mut chars: Box<dyn Iterator<Item = char>>| match (chars.next(), chars.next()) {
+        (Some(one), None) => one,
+        _ => c,
+    };
+    if c.is_ascii() {
+        return (c.to_ascii_lowercase(), c.to_ascii_uppercase());
+    }
+    (one(Box::new(c.to_lowercase())), one(Box::new(c.to_uppercase())))
+}
+
+/// A set of characters.
+#[derive(Clone, Debug, Default)]
+pub(in crate::functions::text) struct Class {
+    /// First and last code of each range.
+    pub(super) ranges: Vec<(u32, u32)>,
+    /// Named classes, and whether their complement is meant.
+    pub(super) named: Vec<(Named, bool)>,
+    /// The set is all but these.
+    pub(super) negated: bool,
+    /// Newline is not in it, whatever else says so.
+    pub(super) no_newline: bool,
+    /// Both cases of what is in it are in it.
+    pub(super) ignore_case: bool,
+}
+
+impl Class {
+    /// One character.
+    pub(super) fn one(code: u32, ignore_case: bool) -> Class {
+        Class { ranges: vec![(code, code)], ignore_case, ..Class::default() }
+    }
+
+    /// Any character.
+    pub(super) fn any(no_newline: bool) -> Class {
+        Class { negated: true, no_newline, ..Class::default() }
+    }
+
+    /// Whether a character is in the set.
+    pub(super) fn holds(&self, c: char) -> bool {
+        if c == '\n' && self.no_newline {
+            return false;
+        }
+        let mut within = self.within(c);
+        if !within && self.ignore_case {
+            let (lower, upper) = other_cases(c);
+            within = (lower != c && self.within(lower)) || (upper != c && self.within(upper));
+        }
+        within != self.negated
+    }
+
+    fn within(&self, c: char) -> bool {
+        let code = u32::from(c);
+        self.ranges.iter().any(|&(low, high)| low <= code && code <= high)
+            || self.named.iter().any(|&(class, complement)| class.holds(c) != complement)
+    }
+}

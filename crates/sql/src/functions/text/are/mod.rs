@@ -1,0 +1,147 @@
+//! PostgreSQL's regular expressions as PostgreSQL matches them: which match of several is taken, back references, look-around.
+//!
+//! Responsible for: reading an expression ([`parse`]), deciding what prefers long and what short matches ([`shape`]),
+//! finding where parts can match ([`nfa`]), and dividing a match among the groups ([`dissect`]).
+//! Not responsible for: flags of SQL functions, caching, and the fast path of expressions whose answer does not depend on
+//! preferences (`super::pattern`).
+//! Invariants: work is counted in steps and given up when the statement is cancelled; recursion is as deep as the
+//! expression is nested, and that is bounded.
+//!
+//! A match is found in two stages. The whole expression has one preference, for the longest or the shortest match, and
+//! takes the leftmost place; then the span is divided from the outside in, each part by its own preference. That is not
+//! what a backtracking matcher does, which knows no whole.
+
+mod class;
+mod dissect;
+mod names;
+mod nfa;
+mod parse;
+mod shape;
+mod write;
+
+use base::Result;
+
+pub(super) use class::Class;
+pub(super) use dissect::{Matcher, Subject};
+pub(super) use parse::parse;
+pub(super) use write::write;
+
+use super::super::EvalContext;
+
+/// What the reader of an expression makes of it.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    /// Matches the empty text.
+    Empty,
+    /// One character.
+    Class(Class),
+    /// A place in the text.
+    Assert(Assert),
+    /// Look-around: whether the expression matches ahead or behind, or must not.
+    Look { ahead: bool, negated: bool, node: Box<Node> },
+    /// `\1`
+    Back(u32),
+    /// A group that is remembered.
+    Group(u32, Box<Node>),
+    /// A quantifier; `None` is no upper bound.
+    Repeat { node: Box<Node>, min: u32, max: Option<u32>, prefers: Preference },
+    /// One after the other.
+    Concat(Vec<Node>),
+    /// `|`
+    Alternatives(Vec<Node>),
+}
+
+/// Constraints on a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Assert {
+    /// `\A`, and `^` outside of newline-sensitive matching.
+    TextStart,
+    /// `\Z`, `$`
+    TextEnd,
+    /// `^` in newline-sensitive matching.
+    LineStart,
+    /// `$` in newline-sensitive matching.
+    LineEnd,
+    /// `\m`
+    WordStart,
+    /// `\M`
+    WordEnd,
+    /// `\y`
+    WordEdge,
+    /// `\Y`
+    NoWordEdge,
+}
+
+/// Which matches a part takes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Preference {
+    /// It has none.
+    None,
+    /// The longest.
+    Long,
+    /// The shortest.
+    Short,
+}
+
+/// How the text of an expression is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Syntax {
+    /// `i`
+    pub(super) ignore_case: bool,
+    /// Dot and negated brackets do not match newlines.
+    pub(super) dot_excludes_newline: bool,
+    /// `^` and `$` match at newlines.
+    pub(super) line_anchors: bool,
+    /// `x`
+    pub(super) expanded: bool,
+    /// `e`: extended expressions, without the escapes of advanced ones.
+    pub(super) extended: bool,
+    /// `q`: a text.
+    pub(super) literal: bool,
+}
+
+/// An expression that was read.
+pub(super) struct Parsed {
+    pub(super) node: Node,
+    /// Number of groups.
+    pub(super) groups: u32,
+    /// The syntax with the options inside of the expression.
+    pub(super) syntax: Syntax,
+    /// It has back references.
+    pub(super) has_back: bool,
+    /// It has look-around.
+    pub(super) has_look: bool,
+}
+
+/// Steps between two looks at whether the statement is still wanted.
+const STEPS_PER_LOOK: u32 = 1 << 16;
+
+/// Counts work.
+pub(super) struct Steps<'a> {
+    cx: &'a dyn EvalContext,
+    left: std::cell::Cell<u32>,
+}
+
+impl<'a> Steps<'a> {
+    /// For work on behalf of a statement.
+    pub(super) fn new(cx: &'a dyn EvalContext) -> Steps<'a> {
+        Steps { cx, left: std::cell::Cell::new(STEPS_PER_LOOK) }
+    }
+
+    /// Counts steps.
+    ///
+    /// # Errors
+    /// 57014 if the statement was cancelled or its time is over.
+    fn count(&self, steps: u32) -> Result<()> {
+        match self.left.get().checked_sub(steps) {
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
+            None => {
+                self.left.set(STEPS_PER_LOOK);
+                self.cx.check_cancelled()
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Limits of time.
+
+use std::thread::sleep;
+
+use crate::*;
+
+/// Sends to both, and compares what comes before the servers hang up.
+fn hung_up(pair: &mut Pair, sql: &str, code: &str) {
+    pair.query(sql);
+    let [of_postgres, of_nyala] = pair.wires().each_mut().map(|wire| wire.answers(1));
+    assert_eq!(of_nyala, of_postgres);
+    assert!(of_nyala[0].contains(&format!("C{code}")) && of_nyala.last().is_some_and(|m| m == "(end)"), "{of_nyala:?}");
+}
+
+#[test]
+fn idle_in_a_transaction() {
+    hung_up(&mut Pair::new(&[]), "SET idle_in_transaction_session_timeout = 150; BEGIN; SELECT 1", "25P03");
+    let mut pair = Pair::new(&[]);
+    pair.query("SET idle_in_transaction_session_timeout = 150");
+    hung_up(&mut pair, "BEGIN; SELECT nothing", "25P03");
+    let mut pair = Pair::new(&[]);
+    pair.query("SET idle_in_transaction_session_timeout = 100");
+    sleep(Duration::from_millis(300));
+    pair.query("SELECT 'outside of a transaction it may be idle'");
+}
+
+#[test]
+fn idle_session() {
+    hung_up(&mut Pair::new(&[]), "SET idle_session_timeout = 150", "57P05");
+    let mut pair = Pair::new(&[]);
+    pair.query("SET idle_session_timeout = 150; BEGIN");
+    sleep(Duration::from_millis(400));
+    pair.query("SELECT 'a transaction may be idle'");
+    hung_up(&mut pair, "COMMIT", "57P05");
+}
+
+#[test]
+fn statements() {
+    let mut pair = Pair::new(&[]);
+    pair.query("CREATE TABLE t (a int)");
+    pair.query("SET statement_timeout = 200");
+    let slow = b"SELECT pg_sleep(20)";
+    let ended = pair.same(&[query(slow)], 1);
+    assert!(ended.iter().any(|m| m.contains("C57014")), "{ended:?}");
+    let ended = pair.same(&[parse("", slow), bind("", &[], 0), execute(0), sync()], 1);
+    assert!(ended.iter().any(|m| m.contains("C57014")), "{ended:?}");
+    pair.query("BEGIN");
+    pair.same(&[query(slow)], 1);
+    pair.query("SELECT 1");
+    pair.query("ROLLBACK");
+    // A statement in the time is not touched, and the time between statements is the client's.
+    pair.query("SELECT pg_sleep(0.05)");
+    sleep(Duration::from_millis(300));
+    pair.query("SELECT 1");
+    pair.query("SELECT 1; SELECT pg_sleep(20); SELECT 2");
+    let busy = "SELECT count(*) FROM generate_series(1, 2000000000) AS g";
+    let ended = pair.query(busy);
+    assert!(ended.iter().any(|m| m.contains("C57014")), "{ended:?}");
+    let ended = pair.query(&format!("COPY ({busy}) TO STDOUT"));
+    assert!(ended.iter().any(|m| m.contains("C57014")), "{ended:?}");
+    // A COPY that waits for its client.
+    for wire in pair.wires() {
+        wire.send(&[query(b"COPY t FROM STDIN")]);
+        wire.answers_to('G');
+    }
+    sleep(Duration::from_millis(500));
+    for wire in pair.wires() {
+        wire.send(&[copy_data(b"1\n")]);
+        let ended = wire.answers(1);
+        assert!(ended.iter().any(|m| m.contains("C57014")), "{ended:?}");
+    }
+    pair.query("SET statement_timeout = 0; SELECT count(*) FROM t");
+}
+
+#[test]
+fn locks() {
+    let mut pair = Pair::new(&[]);
+    pair.query("CREATE TABLE t (a int PRIMARY KEY, b int); INSERT INTO t VALUES (1, 1)");
+    let mut waiting = pair.more(&[]);
+    pair.query("BEGIN; UPDATE t SET b = 2");
+    same(&mut waiting, &[query(b"SET lock_timeout = 150")], 1);
+    let change = b"UPDATE t SET b = 3";
+    let ended = same(&mut waiting, &[query(change)], 1);
+    assert!(ended.iter().any(|m| m.contains("C55P03")), "{ended:?}");
+    same(&mut waiting, &[parse("", change), bind("", &[], 0), execute(0), sync()], 1);
+    same(&mut waiting, &[query(b"LOCK TABLE t")], 1);
+    same(&mut waiting, &[query(b"BEGIN; LOCK TABLE t")], 1);
+    same(&mut waiting, &[query(b"ROLLBACK")], 1);
+    same(&mut waiting, &[query(b"INSERT INTO t VALUES (2, 2); SELECT * FROM t FOR UPDATE")], 1);
+    same(&mut waiting, &[query(b"SET lock_timeout = 0; SET statement_timeout = 150"), query(change)], 2);
+    pair.query("COMMIT");
+    same(&mut waiting, &[query(b"SET statement_timeout = 0; SET lock_timeout = '10s'"), query(change)], 2);
+    pair.query("SELECT * FROM t");
+}
