@@ -127,6 +127,12 @@ struct Nobody {
     catalog: Arc<Catalog>,
 }
 
+/// A context for tests of what depends on nothing but rows.
+#[cfg(test)]
+pub(crate) fn nobody() -> impl EvalContext {
+    Nobody { settings: OutputSettings::default(), catalog: Arc::new(Catalog::default()) }
+}
+
 fn unavailable<T>() -> Result<T> {
     Err(Error::internal("an index expression that depends on its session"))
 }

@@ -1,4 +1,5 @@
-//! Random join trees over small tables with NULLs: PostgreSQL and the server under test must agree on every row.
+//! Random join trees over small tables with NULLs: PostgreSQL and the server under test must agree on every row,
+//! whichever kind of join it is told to use.
 //!
 //! The seed is printed; `NYALA_SEED=n` repeats a run.
 
@@ -6,6 +7,15 @@ use testkit::{Connection, Random, Target, joins};
 
 const ROUNDS: u64 = 6;
 const QUERIES: u64 = 150;
+
+/// What is switched off, so that each kind of join has its turn.
+const METHODS: [&[&str]; 5] = [
+    &[],
+    &["enable_mergejoin", "enable_nestloop"],
+    &["enable_hashjoin", "enable_nestloop"],
+    &["enable_hashjoin", "enable_mergejoin"],
+    &["enable_hashjoin", "enable_nestloop", "enable_seqscan"],
+];
 
 /// More than that says nothing new.
 const SHOWN: usize = 10;
@@ -26,11 +36,18 @@ fn random_joins_agree() {
         }
         for _ in 0..QUERIES {
             let sql = joins::query(&mut random);
+            let forced = METHODS[random.below(METHODS.len() as u64) as usize];
+            for setting in ["enable_hashjoin", "enable_mergejoin", "enable_nestloop", "enable_seqscan"] {
+                let on = if forced.contains(&setting) { "off" } else { "on" };
+                create(&mut second, &format!("SET {setting} = {on}"));
+            }
             let (expected, actual) = (first.query(&sql), second.query(&sql));
             fine += usize::from(expected.error().is_none());
             if expected != actual {
                 let made = tables.join(";\n");
-                wrong.push(format!("{made};\n{sql}\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"));
+                wrong.push(format!(
+                    "{made};\n{sql}\n  without {forced:?}\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"
+                ));
             }
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Responsible for: dispatch by type, and the forms of the simple types; numbers are in [`crate::numeric`], dates and times
 //! in [`crate::datetime`], arrays in the module `array`.
-//! Invariant: `parse_text(write_text(v)) = v` and `read_binary(write_binary(v)) = v` for every value of every type.
+//! Invariant: `parse_text(write_text(v)) = v` and `read_binary(write_binary(v)) = v` for every value of every type, but for empty
+//! vectors of the catalog, which PostgreSQL writes and refuses to read.
 
 mod binary;
 mod float;

@@ -80,7 +80,10 @@ fn round_trip(ty: base::Oid, typmod: i32, text: &str, binary: bool) -> base::Res
     let shown = show(&value, ty)?;
     let (mut wire, mut tuple) = (Vec::new(), Vec::new());
     write_binary(value.as_ref(), ty, &mut wire)?;
-    assert_eq!(show(&read_binary(ty, typmod, &wire)?, ty)?, shown, "binary form of {text}");
+    // PostgreSQL writes the binary form of an empty vector of the catalog, but does not read it.
+    if !(shown.is_empty() && [oid::INT2VECTOR, oid::OIDVECTOR].contains(&ty)) {
+        assert_eq!(show(&read_binary(ty, typmod, &wire)?, ty)?, shown, "binary form of {text}");
+    }
     let layout = RowLayout::new(&[ColumnType { oid: ty, typmod }]);
     layout.encode(&[value], &mut tuple)?;
     layout.validate(&tuple)?;

@@ -22,7 +22,7 @@ pub(super) struct HashJoin {
     /// First row of each key; next row of the same key, by row.
     first: Vec<u32>,
     next_row: Vec<u32>,
-    /// Build rows that found a partner (FULL).
+    /// Build rows that found a partner (RIGHT, FULL).
     matched_rows: Vec<bool>,
     state: State,
     key: Vec<Datum>,
@@ -37,8 +37,13 @@ enum State {
         row: u32,
         matched: bool,
     },
-    /// Build rows without a partner, from this one on (FULL).
+    /// Build rows without a partner, from this one on (RIGHT, FULL).
     Rest(usize),
+}
+
+/// Whether rows of the build side come even without a partner.
+fn keeps_build(join: JoinType) -> bool {
+    matches!(join, JoinType::Right | JoinType::Full)
 }
 
 impl HashJoin {
@@ -73,14 +78,15 @@ impl HashJoin {
     fn add(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
         let node = Arc::clone(&self.node);
         let has_key = self.read_key(&node.build_keys, cx, frame)?;
-        if !has_key && node.join != JoinType::Full {
+        let keeps = keeps_build(node.join);
+        if !has_key && !keeps {
             return Ok(());
         }
         let bytes = self.rows.push(frame, &node.build_slots);
         cx.run.charge(bytes + 8)?;
         let row = self.next_row.len() as u32;
         self.next_row.push(END);
-        if node.join == JoinType::Full {
+        if keeps {
             self.matched_rows.push(false);
         }
         if has_key {
@@ -116,7 +122,7 @@ impl Operator for HashJoin {
                         let row = found.map_or(END, |number| self.first[number]);
                         self.state = State::Matching { row, matched: false };
                     }
-                    Next::Done if node.join == JoinType::Full => self.state = State::Rest(0),
+                    Next::Done if keeps_build(node.join) => self.state = State::Rest(0),
                     other => return Ok(other),
                 },
                 State::Matching { row: END, matched } => {
@@ -146,7 +152,7 @@ impl Operator for HashJoin {
                             return Ok(Next::Row);
                         }
                     } else if fits {
-                        if node.join == JoinType::Full {
+                        if keeps_build(node.join) {
                             self.matched_rows[row as usize] = true;
                         }
                         return Ok(Next::Row);

@@ -22,6 +22,7 @@ mod hash_join;
 mod limit;
 mod lock_rows;
 mod machine;
+mod merge_join;
 mod meter;
 mod modify;
 mod nested_loop;
@@ -246,6 +247,7 @@ pub(crate) fn operator(node: &Node) -> Box<dyn Operator> {
         Node::Project(node) => Box::new(project::Project::new(node)),
         Node::NestedLoop(node) => Box::new(nested_loop::NestedLoop::new(node)),
         Node::HashJoin(node) => Box::new(hash_join::HashJoin::new(node)),
+        Node::MergeJoin(node) => Box::new(merge_join::MergeJoin::new(node)),
         Node::Cte(node) => Box::new(cte::CteScan::new(node)),
         Node::WorkTable(node) => Box::new(cte::WorkTableScan::new(node)),
         Node::Recursion(node) => Box::new(cte::Recursion::new(node)),

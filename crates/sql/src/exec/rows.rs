@@ -53,6 +53,13 @@ impl RowStore {
         bytes + 8
     }
 
+    /// Appends all rows of another store of the same slots. Answers the bytes they take.
+    pub fn push_all(&mut self, other: &RowStore) -> usize {
+        self.values.extend_from_slice(&other.values);
+        self.rows += other.rows;
+        other.values.iter().map(datum_bytes).sum::<usize>() + 8 * other.rows
+    }
+
     /// The values of row `row`, `width` of them.
     pub fn row(&self, row: usize, width: usize) -> &[Datum] {
         &self.values[row * width..(row + 1) * width]

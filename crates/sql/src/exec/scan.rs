@@ -5,7 +5,7 @@ use std::ops::Bound as KeyBound;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result};
-use engine_api::{KeyRange, RowBatch, ScanSpec, TableRef};
+use engine_api::{BatchRow, KeyRange, RowBatch, ScanSpec, TableRef};
 use types::{Datum, oid};
 
 use super::{Cx, Next, Operator};
@@ -138,8 +138,7 @@ impl Operator for Scan {
             while self.at < self.batch.len() {
                 let row = self.batch.row(self.at);
                 self.at += 1;
-                self.node.reader.read(row, frame);
-                if self.node.filter.is_empty() || all_true(&self.node.filter, cx, frame)? {
+                if passes(&self.node, row, cx, frame)? {
                     return Ok(Next::Row);
                 }
             }
@@ -160,6 +159,20 @@ impl Operator for Scan {
         self.size = FIRST_BATCH;
         self.state = State::Start;
     }
+}
+
+/// Reads a row, if the filter lets it through; what is read only then comes last.
+#[inline]
+fn passes(node: &ScanNode, row: BatchRow<'_>, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<bool> {
+    let Some(mut reading) = node.reader.begin(row, frame) else { return Ok(false) };
+    for (condition, stage) in node.filter.iter().zip(&node.stages) {
+        reading.up_to(*stage, frame);
+        if !all_true(std::slice::from_ref(condition), cx, frame)? {
+            return Ok(false);
+        }
+    }
+    reading.finish(frame);
+    Ok(true)
 }
 
 fn open(cx: &mut Cx<'_, '_>, table: &TableRef, index: Option<Oid>, range: KeyRange, reverse: bool) -> Result<State> {

@@ -5,7 +5,8 @@ use engine_api::{IndexDesc, IndexKey};
 use types::oid;
 
 use super::level::Level;
-use super::node::{Access, Bound, KeyColumn, KeyPart, ListSource, Node, PlannedTable, ScanNode};
+use super::methods::{PlanMethod, PlanMethods, sort_cost};
+use super::node::{Access, Bound, KeyColumn, KeyPart, ListSource, Node, PlannedTable, RowReader, ScanNode};
 use super::{explain, selectivity, walk};
 use crate::expr::{Code, How, comparison_of};
 use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
@@ -114,7 +115,7 @@ fn over_rel(expr: &Expr, rel: usize) -> Expr {
 }
 
 /// What stands for a key of an index: its column, or the number of its expression.
-fn key_number(number: usize, index: &IndexDesc, at: usize) -> usize {
+pub(super) fn key_number(number: usize, index: &IndexDesc, at: usize) -> usize {
     match index.keys[at].column {
         0 => computed_column(number, index.keys[..at].iter().filter(|k| k.column == 0).count()),
         column => (column - 1) as usize,
@@ -285,8 +286,10 @@ pub(super) fn choose<'e>(
     let counted = |c: &&Conjunct| testable(c) && (!c.derived || c.mask == 1 << rel || available != 0);
     let rows = (total * selectivity::of_rel(level, rel, conjuncts.iter().filter(counted))).max(1.0);
     let table = OfTable { level, rel, conjuncts, total, rows, left: conjuncts.iter().filter(testable).count() as i32 };
-    let full = Path { index: None, rows, cost: total + 1.0, reverse: false, ordered: false };
-    let mut best = finish(full, wanted, false, table.left);
+    let methods = level.cx.methods;
+    let cost = total + 1.0 + methods.cost(PlanMethod::SeqScan);
+    let full = Path { index: None, rows, cost, reverse: false, ordered: false };
+    let mut best = finish(full, wanted, false, table.left, methods);
     // A table that is small now may not be small for long, and an index of a small one costs next to nothing.
     let mut least = best.cost.max(INDEXED_MIN);
     for (number, index) in info.indexes.iter().enumerate().filter(|(n, _)| has_all(info, *n, rel, conjuncts)) {
@@ -358,13 +361,19 @@ impl OfTable<'_, '_> {
 /// Adds what it costs to sort, if a wanted order does not come by itself.
 ///
 /// With LIMIT an ordered path ends early, the later the more conditions are left to test.
-fn finish<'e>(mut path: Path<'e>, wanted: Option<(&WantedOrder, bool)>, ordered: bool, left: i32) -> Path<'e> {
+fn finish<'e>(
+    mut path: Path<'e>,
+    wanted: Option<(&WantedOrder, bool)>,
+    ordered: bool,
+    left: i32,
+    methods: PlanMethods,
+) -> Path<'e> {
     path.ordered = ordered;
     match wanted {
         Some((_, limited)) if ordered && limited => {
             path.cost = path.cost.min(20.0 + path.cost * 0.05 * 4f64.powi(left.min(4)))
         }
-        Some(_) if !ordered => path.cost += path.rows * path.rows.max(2.0).log2() * 0.2,
+        Some(_) if !ordered => path.cost += sort_cost(path.rows, methods),
         _ => {}
     }
     path
@@ -428,7 +437,10 @@ fn index_path<'e>(
     let used = prefix.len() + usize::from(lower.is_some()) + usize::from(upper.is_some());
     let left = (table.left - used as i32).max(0);
     // A row through an index costs more than one of a full scan, and walking down the tree costs something too.
-    let cost = 2.0 + rows * 1.5;
+    let methods = table.level.cx.methods;
+    let several = prefix.iter().any(|sarg| matches!(sarg.kind, SargKind::Ranges(_)));
+    let method = if several { PlanMethod::BitmapScan } else { PlanMethod::IndexScan };
+    let cost = 2.0 + rows * 1.5 + methods.cost(method);
     let path = Path {
         index: Some((number, prefix, lower, upper)),
         rows: table.rows.min(rows).max(1.0),
@@ -436,7 +448,7 @@ fn index_path<'e>(
         reverse,
         ordered: false,
     };
-    Some(finish(path, wanted, ordered, left))
+    Some(finish(path, wanted, ordered, left, methods))
 }
 
 /// Whether an index gives a wanted order behind its equal prefix, and whether backwards.
@@ -522,15 +534,42 @@ pub(super) fn scan(
         }
     }
     let filter_condition = explain::conditions(&filter_exprs, level.rels);
+    let (reader, stages) = staged(level, rel, info, &filter)?;
     let node = ScanNode {
         table: PlannedTable::new(info),
         alias: level.rels[rel].alias.clone(),
-        reader: level.reader(rel, info)?,
+        reader,
+        stages,
         access,
         filter,
         shown: (index_condition, filter_condition),
     };
     Ok(Scanned { node: Node::Scan(std::sync::Arc::new(node)), rows, cost, ordered })
+}
+
+/// A reader of a table's used columns that has first what the first condition needs, then what the second one does, and so on.
+/// Answers also how many columns each needs.
+fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> Result<(RowReader, Box<[usize]>)> {
+    let mut left = level.columns(rel).to_vec();
+    let mut ordered = Vec::with_capacity(left.len());
+    let mut stages = Vec::with_capacity(filter.len());
+    for condition in filter {
+        let (mut slots, mut all) = (Vec::new(), false);
+        condition.visit(&mut |code| match code {
+            Code::Slot(slot) => slots.push(*slot),
+            // What a subquery takes from the row is not told here.
+            Code::Subquery { .. } => all = true,
+            _ => {}
+        });
+        left.retain(|column| {
+            let needed = all || slots.contains(&column.1);
+            ordered.extend(needed.then_some(*column));
+            !needed
+        });
+        stages.push(ordered.len());
+    }
+    ordered.append(&mut left);
+    Ok((RowReader::new(info, &ordered, level.table_row_slot(rel))?, stages.into()))
 }
 
 fn key_column(info: &TableInfo, index: &IndexDesc, at: usize) -> KeyColumn {

@@ -8,6 +8,8 @@ use super::access::{Conjunct, Mask};
 use super::implied;
 use super::join::{Item, Part, estimate, hashable};
 use super::level::Level;
+use super::merge::{self, WantedColumn};
+use super::methods::PlanMethods;
 use super::node::JoinType;
 use super::order::{Guess, Place, Role, Set};
 use super::selectivity;
@@ -29,11 +31,19 @@ pub(super) struct Graph<'g, 'a, 'q> {
     classes: Vec<Vec<(usize, f64)>>,
     /// By what a right side multiplies the rows of the left one.
     factors: Vec<f64>,
+    /// The order that is wanted of the whole.
+    wanted: &'g [WantedColumn],
+    ordered: RefCell<FxHashMap<(usize, Set), Option<f64>>>,
     lookups: RefCell<FxHashMap<(usize, Mask), Option<f64>>>,
 }
 
 impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
-    pub fn new(level: &'g Level<'a>, parts: &'g [Part<'q>], conjuncts: &'g [Conjunct]) -> Graph<'g, 'a, 'q> {
+    pub fn new(
+        level: &'g Level<'a>,
+        parts: &'g [Part<'q>],
+        conjuncts: &'g [Conjunct],
+        wanted: &'g [WantedColumn],
+    ) -> Graph<'g, 'a, 'q> {
         let set_of = |mask: Mask| {
             parts.iter().enumerate().filter(|(_, p)| p.mask & mask != 0).fold(0, |set: Set, (i, _)| set | 1 << i)
         };
@@ -47,6 +57,8 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
             shares: Vec::new(),
             classes: Vec::new(),
             factors: vec![1.0; parts.len()],
+            wanted,
+            ordered: RefCell::default(),
             lookups: RefCell::default(),
         };
         for (number, part) in parts.iter().enumerate() {
@@ -91,6 +103,21 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
         self.places.clone()
     }
 
+    /// The rels of two sets, the conditions that join them, and how.
+    fn between(&self, left: Set, right: Set) -> ([Mask; 2], &'g [Conjunct], JoinType) {
+        let only = |set: Set| (set.count_ones() == 1).then(|| &self.parts[set.trailing_zeros() as usize]);
+        let mask = |set: Set| {
+            let parts = self.parts.iter().enumerate().filter(|(i, _)| set & (1 << i) != 0);
+            parts.fold(0, |mask, (_, part)| mask | part.mask)
+        };
+        let attached = [right, left].into_iter().filter_map(only).find(|part| part.join != JoinType::Inner);
+        let (conditions, join) = match attached {
+            Some(part) => (part.on.as_slice(), part.join),
+            None => (self.conjuncts, JoinType::Inner),
+        };
+        ([mask(left), mask(right)], conditions, join)
+    }
+
     fn add_keys(&mut self, expr: &Expr, set_of: &dyn Fn(Mask) -> Set) {
         if let Some((a, b, _)) = hashable(expr) {
             let (a, b) = (set_of(Conjunct::new(a.clone()).mask), set_of(Conjunct::new(b.clone()).mask));
@@ -120,7 +147,8 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
             }
             _ => {}
         }
-        Place { role, needs, rows, cost, distinct, lateral: part.lateral }
+        let may_swap = part.join == JoinType::Left && !part.lateral;
+        Place { role, needs, rows, cost, distinct, lateral: part.lateral, may_swap }
     }
 
     /// How many distinct keys the right side of a semi-join has, if equalities of its columns are all that ties it.
@@ -145,7 +173,7 @@ impl<'g, 'a, 'q> Graph<'g, 'a, 'q> {
 
     fn factor(&self, part: &Part<'_>, place: &Place) -> f64 {
         match part.join {
-            JoinType::Inner | JoinType::Full => 1.0,
+            JoinType::Inner | JoinType::Right | JoinType::Full => 1.0,
             JoinType::Semi => selectivity::of_semi_join(self.level, &part.on, part.mask, place.rows),
             JoinType::Anti => {
                 (1.0 - selectivity::of_semi_join(self.level, &part.on, part.mask, place.rows)).clamp(0.05, 0.95)
@@ -205,6 +233,49 @@ impl Guess for Graph<'_, '_, '_> {
 
     fn is_tied(&self, left: Set, right: Set) -> bool {
         self.ties.iter().any(|tie| tie & left != 0 && tie & right != 0)
+    }
+
+    fn methods(&self) -> PlanMethods {
+        self.level.cx.methods
+    }
+
+    fn in_order(&self, number: usize, other: Set) -> Option<f64> {
+        let part = &self.parts[number];
+        let Item::Rel(rel) = part.item else { return None };
+        let RelKind::Table(info) = &self.level.rels[rel].kind else { return None };
+        let own: Set = 1 << number;
+        let tied = |&(a, b): &(Set, Set)| {
+            if a == own {
+                b
+            } else if b == own {
+                a
+            } else {
+                0
+            }
+        };
+        let other = other & self.keys.iter().map(tied).fold(0, |all, set| all | set);
+        if other == 0 || info.indexes.is_empty() {
+            return None;
+        }
+        if let Some(known) = self.ordered.borrow().get(&(number, other)) {
+            return *known;
+        }
+        let (sides, conditions, join) = self.between(own, other);
+        let mut keys = merge::keys(conditions, sides[0], sides[1]);
+        merge::arrange(self.level, &mut keys, sides, self.wanted, join);
+        let own_conditions = if part.join == JoinType::Inner { self.conjuncts } else { &part.on };
+        let cost = match keys.is_empty() {
+            true => None,
+            false => merge::cost_in_order(self.level, rel, &keys, true, own_conditions),
+        };
+        self.ordered.borrow_mut().insert((number, other), cost);
+        cost
+    }
+
+    fn serves(&self, left: Set, right: Set) -> bool {
+        let (sides, conditions, join) = self.between(left, right);
+        let mut keys = merge::keys(conditions, sides[0], sides[1]);
+        !keys.is_empty() && merge::serve(&mut keys, self.wanted, join)
     }
 
     fn lookup(&self, left: Set, number: usize) -> Option<f64> {

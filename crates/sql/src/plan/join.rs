@@ -14,6 +14,8 @@ use super::access::{self, Conjunct, Mask, WantedOrder};
 use super::graph::Graph;
 use super::implied;
 use super::level::Level;
+use super::merge::{self, WantedColumn};
+use super::methods::{PlanMethod, sort_cost};
 use super::node::{
     CteScanNode, DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
     SubqueryNode, SystemNode, WorkTableNode,
@@ -85,7 +87,7 @@ pub(super) fn from_where(
     level: &mut Level<'_>,
     from: &[From],
     filter: Option<&Expr>,
-    wanted: Option<(&WantedOrder, bool)>,
+    wanted: Option<(&[WantedColumn], bool)>,
 ) -> Result<Joined> {
     if level.rels.len() > MAX_RELS {
         return Err(Error::unsupported(format!("more than {MAX_RELS} relations in one FROM clause")));
@@ -118,7 +120,7 @@ fn list(
     level: &mut Level<'_>,
     from: &[&From],
     conjuncts: &mut Vec<Conjunct>,
-    wanted: Option<(&WantedOrder, bool)>,
+    wanted: Option<(&[WantedColumn], bool)>,
 ) -> Result<Joined> {
     let mut parts = Vec::new();
     for from in from {
@@ -140,16 +142,26 @@ fn list(
         implied::derive(conjuncts);
     }
     if let [Part { join: JoinType::Inner, .. }] = &parts[..] {
-        let mut joined = start(level, &mut parts[0], conjuncts, wanted)?;
+        let order = wanted.and_then(|(wanted, limited)| Some((order_of_one(&parts[0], wanted)?, limited)));
+        let order = order.as_ref().map(|(order, limited)| (order.as_slice(), *limited));
+        let mut joined = start(level, &mut parts[0], conjuncts, order)?;
         add_filter(level, &mut joined, conjuncts)?;
         return Ok(joined);
     }
+    let columns = wanted.map_or(&[][..], |(wanted, _)| wanted);
     let order = {
-        let graph = Graph::new(level, &parts, conjuncts);
-        order::choose(&graph.places(), &graph)
+        let graph = Graph::new(level, &parts, conjuncts, columns);
+        order::choose(&graph.places(), &graph, wanted.map(|(_, limited)| limited))
     };
-    let order = order.ok_or_else(|| Error::internal("no order of joins"))?;
-    Builder { parts: &mut parts, conjuncts }.build(level, &order)
+    let (order, served) = order.ok_or_else(|| Error::internal("no order of joins"))?;
+    Builder { parts: &mut parts, conjuncts, wanted: if served { columns } else { &[] } }.build(level, &order)
+}
+
+/// A wanted order as one of the columns of the only part.
+fn order_of_one(part: &Part<'_>, wanted: &[WantedColumn]) -> Option<Vec<(usize, bool, bool)>> {
+    let Item::Rel(rel) = part.item else { return None };
+    let column = |c: &WantedColumn| (c.rel == rel).then_some((c.column, c.descending, c.nulls_first));
+    wanted.iter().map(column).collect()
 }
 
 fn flatten<'q>(from: &'q From, parts: &mut Vec<Part<'q>>, conjuncts: &mut Vec<Conjunct>) {
@@ -343,7 +355,7 @@ fn read(
     Ok(Joined { node, mask, rows, cost, ordered: false })
 }
 
-fn slots_of(level: &Level<'_>, mask: Mask) -> Vec<Slot> {
+pub(super) fn slots_of(level: &Level<'_>, mask: Mask) -> Vec<Slot> {
     (0..level.rels.len()).filter(|rel| mask & (1 << rel) != 0).flat_map(|rel| level.rel_slots(rel)).collect()
 }
 
@@ -364,7 +376,7 @@ pub(super) fn hashable(expr: &Expr) -> Option<(&Expr, &Expr, Oid)> {
 
 /// Keys by which two sides can be joined: (left, right, type), and the conjuncts they come from. What was derived is of use
 /// only where nothing else is.
-fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<(usize, Expr, Expr, Oid)> {
+pub(super) fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<(usize, Expr, Expr, Oid)> {
     let side = |expr: &Expr| Conjunct::new(expr.clone()).mask;
     let mut keys = Vec::new();
     for derived in [false, true] {
@@ -388,7 +400,7 @@ fn hash_keys(conjuncts: &[Conjunct], left: Mask, right: Mask) -> Vec<(usize, Exp
 }
 
 /// One side of an equality as a key of type `ty`: integers of two widths meet in the widest.
-fn key_of(expr: &Expr, ty: Oid) -> Expr {
+pub(super) fn key_of(expr: &Expr, ty: Oid) -> Expr {
     let widen = || functions::function("int8", &[expr.ty().oid]).filter(|_| ty == oid::INT8 && expr.ty().oid != ty);
     match widen() {
         Some(function) => Expr::Call { function, args: vec![expr.clone()], ty: crate::ir::Ty::of(ty), location: -1 },
@@ -400,6 +412,8 @@ fn key_of(expr: &Expr, ty: Oid) -> Expr {
 struct Builder<'b, 'q> {
     parts: &'b mut [Part<'q>],
     conjuncts: &'b mut Vec<Conjunct>,
+    /// The order that the last merge is to give.
+    wanted: &'b [WantedColumn],
 }
 
 impl Builder<'_, '_> {
@@ -407,6 +421,7 @@ impl Builder<'_, '_> {
         let mut joined = match order {
             Order::Part(part) => start(level, &mut self.parts[*part], self.conjuncts, None)?,
             Order::Distinct(part) => self.distinct(level, *part)?,
+            Order::Join { left, right, method: Method::Merge, rows } => self.merge(level, left, right, *rows)?,
             Order::Join { left, right, method, rows } => {
                 let left = self.build(level, left)?;
                 match **right {
@@ -449,6 +464,64 @@ impl Builder<'_, '_> {
         Ok(Joined { node: level.note(node, mask, rows, cost), mask, rows, cost, ordered: false })
     }
 
+    fn mask(&self, order: &Order) -> Mask {
+        match order {
+            Order::Part(part) | Order::Distinct(part) => self.parts[*part].mask,
+            Order::Join { left, right, .. } => self.mask(left) | self.mask(right),
+        }
+    }
+
+    /// Merges two sides.
+    fn merge(&mut self, level: &mut Level<'_>, left: &Order, right: &Order, rows: f64) -> Result<Joined> {
+        let sides = [self.mask(left), self.mask(right)];
+        let attached = match right {
+            Order::Part(part) if self.parts[*part].join != JoinType::Inner => Some(*part),
+            _ => None,
+        };
+        let join = attached.map_or(JoinType::Inner, |part| self.parts[part].join);
+        let mut on = attached.map_or(Vec::new(), |part| std::mem::take(&mut self.parts[part].on));
+        let mut keys = merge::keys(if attached.is_some() { &on } else { self.conjuncts }, sides[0], sides[1]);
+        // Only the last merge gives the order of the whole.
+        let last = sides[0] | sides[1] == self.parts.iter().fold(0, |mask, part| mask | part.mask);
+        let wanted = if last { self.wanted } else { &[] };
+        let served = merge::arrange(level, &mut keys, sides, wanted, join);
+        let left = self.in_order(level, left, &keys, true)?;
+        let right = match attached {
+            Some(part) => {
+                let order = merge::columns(&keys, sides[1].trailing_zeros() as usize, false);
+                let order = order.as_ref().map(|order| (order.as_slice(), false));
+                let right = start(level, &mut self.parts[part], &mut on, order)?;
+                merge::sorted(level, right, &keys, false)?
+            }
+            None => self.in_order(level, right, &keys, false)?,
+        };
+        let conditions = if attached.is_some() { &mut on } else { &mut *self.conjuncts };
+        let joined = merge::merged(level, [left, right], &keys, join, conditions, rows)?;
+        for key in &keys {
+            conditions[key.conjunct].used = true;
+        }
+        Ok(Joined { ordered: served, ..joined })
+    }
+
+    /// Builds one side of a merge.
+    fn in_order(&mut self, level: &mut Level<'_>, order: &Order, keys: &[merge::Key], is_left: bool) -> Result<Joined> {
+        let side = match order {
+            Order::Part(part) => {
+                let part = &mut self.parts[*part];
+                let wanted = match part.item {
+                    Item::Rel(rel) => merge::columns(keys, rel, is_left),
+                    Item::Group(_) => None,
+                };
+                let wanted = wanted.as_ref().map(|wanted| (wanted.as_slice(), false));
+                let mut side = start(level, part, self.conjuncts, wanted)?;
+                add_filter(level, &mut side, self.conjuncts)?;
+                side
+            }
+            order => Joined { ordered: false, ..self.build(level, order)? },
+        };
+        merge::sorted(level, side, keys, is_left)
+    }
+
     /// Looks one part up for each row that is there.
     fn look_up(&mut self, level: &mut Level<'_>, left: Joined, part: usize, rows: f64) -> Result<Joined> {
         let part = &mut self.parts[part];
@@ -480,7 +553,10 @@ impl Builder<'_, '_> {
         rows: f64,
     ) -> Result<Joined> {
         let mask = left.mask | right.mask;
-        let keys = hash_keys(self.conjuncts, left.mask, right.mask);
+        let keys = match method {
+            Method::Loop => Vec::new(),
+            _ => hash_keys(self.conjuncts, left.mask, right.mask),
+        };
         let both = left.cost + right.cost;
         if keys.is_empty() {
             let cost = both + left.rows * right.rows * 0.5;
@@ -540,7 +616,10 @@ impl Builder<'_, '_> {
             return Ok(Joined { node, mask, rows, cost, ordered: false });
         }
         let (lateral, right) = (part.lateral, start(level, part, &mut on, None)?);
-        let keys = if lateral { Vec::new() } else { hash_keys(&on, left.mask, right_mask) };
+        let keys = match lateral || method == Method::Loop {
+            true => Vec::new(),
+            false => hash_keys(&on, left.mask, right_mask),
+        };
         for (i, ..) in &keys {
             on[*i].used = true;
         }
@@ -565,12 +644,15 @@ impl Builder<'_, '_> {
             let node = level.note(Node::NestedLoop(Arc::new(node)), mask, rows, cost);
             return Ok(Joined { node, mask, rows, cost, ordered: false });
         }
-        let cost = both + left.rows + right.rows * 1.5 + rows * 0.3;
+        let swapped = join == JoinType::Left && method == Method::HashLeft;
+        let build = if swapped { left.rows } else { right.rows };
+        let cost = both + left.rows + right.rows + build * 0.5 + rows * 0.3;
         tell_keys(level, &keys, &on);
         if !conditions.is_empty() {
             level.tell("Join Filter", || explain::conditions(&left_over, level.rels));
         }
-        let node = hash_join(level, left, right, &keys, join, conditions, true)?;
+        let join = if swapped { JoinType::Right } else { join };
+        let node = hash_join(level, left, right, &keys, join, conditions, !swapped)?;
         let node = level.note(node, mask, rows, cost);
         Ok(Joined { node, mask, rows, cost, ordered: false })
     }
@@ -618,6 +700,14 @@ fn full(level: &mut Level<'_>, from: &From) -> Result<Joined> {
     };
     let mask = mask_of(from);
     let mut on = conditions_of(on.as_ref());
+    let sides = [mask_of(left), mask_of(right)];
+    let mut keys = merge::keys(&on, sides[0], sides[1]);
+    if !keys.is_empty() {
+        merge::arrange(level, &mut keys, sides, &[], JoinType::Full);
+        if merges_fully(level, [left, right], &keys) {
+            return full_merge(level, [left, right], &keys, &on);
+        }
+    }
     let left = list(level, &[&**left], &mut Vec::new(), None)?;
     let right = list(level, &[&**right], &mut Vec::new(), None)?;
     let keys = hash_keys(&on, left.mask, right.mask);
@@ -656,4 +746,46 @@ fn full_without_keys(
     let node = hash_join(level, left, right, &keys, JoinType::Full, conditions, true)?;
     let node = level.note(node, mask, rows, cost);
     Ok(Joined { node, mask, rows, cost, ordered: false })
+}
+
+/// Whether a full join is merged: both sides come in order by indexes, or nothing else is switched on.
+fn merges_fully(level: &Level<'_>, sides: [&From; 2], keys: &[merge::Key]) -> bool {
+    let methods = level.cx.methods;
+    if methods.is_off(PlanMethod::MergeJoin) {
+        return false;
+    }
+    let mut alone = 0.0;
+    let mut ordered = 0.0;
+    for (side, is_left) in sides.into_iter().zip([true, false]) {
+        let From::Rel(rel) = side else { return methods.is_off(PlanMethod::HashJoin) };
+        let (rows, cost) = estimate(level, *rel, &[], 0);
+        let sorted = cost + sort_cost(rows, methods);
+        alone += cost + rows * if is_left { 1.0 } else { 1.5 };
+        let cost = merge::cost_in_order(level, *rel, keys, is_left, &[]).map_or(sorted, |cost| cost.min(sorted));
+        ordered += cost + rows * if is_left { 1.0 } else { 1.2 };
+    }
+    ordered < alone + methods.cost(PlanMethod::HashJoin)
+}
+
+/// A full join of two sides in the order of their keys.
+fn full_merge(level: &mut Level<'_>, sides: [&From; 2], keys: &[merge::Key], on: &[Conjunct]) -> Result<Joined> {
+    let mut built = Vec::with_capacity(2);
+    for (side, is_left) in sides.into_iter().zip([true, false]) {
+        let columns = match side {
+            From::Rel(rel) => merge::columns(keys, *rel, is_left).map(|columns| (*rel, columns)),
+            From::Join { .. } => None,
+        };
+        let wanted: Option<Vec<WantedColumn>> = columns.map(|(rel, columns)| {
+            let column = |&(column, descending, nulls_first)| WantedColumn { rel, column, descending, nulls_first };
+            columns.iter().map(column).collect()
+        });
+        let wanted = wanted.as_ref().map(|wanted| (wanted.as_slice(), false));
+        let joined = list(level, &[side], &mut Vec::new(), wanted)?;
+        built.push(merge::sorted(level, joined, keys, is_left)?);
+    }
+    let (Some(right), Some(left)) = (built.pop(), built.pop()) else {
+        return Err(Error::internal("a join of less than two sides"));
+    };
+    let rows = left.rows + right.rows;
+    merge::merged(level, [left, right], keys, JoinType::Full, on, rows)
 }

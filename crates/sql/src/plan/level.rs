@@ -8,6 +8,7 @@ use base::{Error, Oid, Result};
 use types::oid;
 
 use super::access::Mask;
+use super::explain::Told;
 use super::node::{CtePlan, Meter, MeteredNode, Node, QueryPlan, RowReader, Subplan};
 use super::{PlanContext, query, walk};
 use crate::bind::equal::same;
@@ -41,7 +42,9 @@ pub(super) struct Level<'a> {
     /// Subqueries of expressions.
     pub subplans: Vec<Subplan>,
     /// What EXPLAIN shows of the node that is noted next.
-    details: RefCell<Vec<(&'static str, String)>>,
+    details: RefCell<Vec<(&'static str, Told)>>,
+    /// What the query gives, as EXPLAIN (VERBOSE) shows it.
+    pub shown_output: Vec<String>,
     /// Rows of the result, and its cost.
     pub result: (f64, f64),
     /// Rows of each rel, expected.
@@ -77,6 +80,7 @@ impl<'a> Level<'a> {
             outer: Vec::new(),
             subplans: Vec::new(),
             details: RefCell::default(),
+            shown_output: Vec::new(),
             result: (1.0, 0.0),
             rows: rels.iter().map(|rel| expected_rows(cx, rel)).collect(),
             tables: rels.iter().map(|rel| known_of(cx, rel)).collect(),
@@ -126,6 +130,11 @@ impl<'a> Level<'a> {
         }
     }
 
+    /// The slot of the identity of a rel's rows, if it is wanted.
+    pub fn table_row_slot(&self, rel: usize) -> Option<Slot> {
+        self.row_slots[rel]
+    }
+
     /// All slots of a rel.
     pub fn rel_slots(&self, rel: usize) -> Vec<Slot> {
         self.columns[rel].iter().map(|(_, slot)| *slot).chain(self.row_slots[rel]).collect()
@@ -162,8 +171,28 @@ impl<'a> Level<'a> {
     /// Something that EXPLAIN shows of the node that is noted next.
     pub fn tell(&self, name: &'static str, text: impl FnOnce() -> String) {
         if self.cx.explains {
-            self.details.borrow_mut().push((name, text()));
+            self.details.borrow_mut().push((name, Told::Text(text())));
         }
+    }
+
+    /// The same, for several.
+    pub fn tell_list(&self, name: &'static str, items: impl FnOnce() -> Vec<String>) {
+        if self.cx.explains {
+            self.details.borrow_mut().push((name, Told::List(items())));
+        }
+    }
+
+    /// Columns of some rels, or what the query gives.
+    fn output_of(&self, mask: Mask) -> Vec<String> {
+        if mask == Mask::MAX {
+            return self.shown_output.clone();
+        }
+        let rels = (0..self.rels.len()).filter(|rel| mask & (1 << rel) != 0);
+        let column = |rel: usize, column: usize| match self.rels.len() {
+            1 => self.rels[rel].columns[column].name.clone(),
+            _ => format!("{}.{}", self.rels[rel].alias, self.rels[rel].columns[column].name),
+        };
+        rels.flat_map(|rel| self.columns[rel].iter().map(move |(number, _)| column(rel, *number))).collect()
     }
 
     /// The same, for a node that gives no row before it has spent `first`.
@@ -172,7 +201,16 @@ impl<'a> Level<'a> {
             return node;
         }
         let width = (0..self.rels.len()).filter(|rel| mask & (1 << rel) != 0).map(|rel| self.width(rel)).sum();
-        let (details, meter) = (self.details.take(), Meter::default());
+        let (mut details, meter) = (self.details.take(), Meter::default());
+        if self.cx.verbose {
+            let output = self.output_of(mask);
+            details.extend((!output.is_empty()).then_some(("Output", Told::List(output))));
+            if let Node::Scan(scan) = &node
+                && let Some(schema) = self.cx.catalog.get(scan.table.info.desc.schema)
+            {
+                details.push(("Schema", Told::Text(schema.name().to_string())));
+            }
+        }
         Node::Metered(Arc::new(MeteredNode { input: node, rows, first, cost, width, details, meter }))
     }
 

@@ -17,6 +17,8 @@ mod implied;
 mod imply;
 mod join;
 mod level;
+mod merge;
+mod methods;
 mod modify;
 mod node;
 mod order;
@@ -32,17 +34,18 @@ use base::{Error, Oid, Result};
 use engine_api::{Catalog, ColumnDesc};
 use types::{Datum, InputContext, OutputSettings};
 
-pub use explain::{ExplainOptions, ExplainTimes};
+pub use explain::{ExplainFormat, ExplainOptions, ExplainTimes};
 pub(crate) use foreign_key::{
     EngineRows, ParentChange, ReferencedKey, ReferencingKey, referenced, referencing, table_info,
 };
+pub use methods::{PlanMethod, PlanMethods};
 pub(crate) use node::{
     Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
     FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn,
-    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeNode, MergeWork, MeteredNode,
-    NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode, RowReader, SampleNode,
-    ScanNode, SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode,
-    WindowFrameNode, WindowNode, WorkTableNode,
+    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeJoinNode, MergeKey, MergeNode,
+    MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode,
+    RowReader, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Subplan, SubqueryNode, SystemNode, Target,
+    UpdateNode, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
 };
 
 pub(crate) use imply::implies;
@@ -99,6 +102,10 @@ pub(crate) struct PlanContext<'a> {
     pub eval: Option<&'a dyn EvalContext>,
     /// The plan is made to be shown: its nodes are counted.
     pub explains: bool,
+    /// With what each node gives.
+    pub verbose: bool,
+    /// What is switched off.
+    pub methods: PlanMethods,
 }
 
 /// What a plan may be made for besides its statement.
@@ -110,6 +117,10 @@ pub struct Circumstances<'a> {
     pub eval: Option<&'a dyn EvalContext>,
     /// The plan is made to be shown, by EXPLAIN.
     pub explains: bool,
+    /// With what each node gives.
+    pub verbose: bool,
+    /// What is switched off.
+    pub methods: PlanMethods,
 }
 
 /// Plans a statement.
@@ -122,9 +133,9 @@ pub fn plan(
     stats: &dyn PlannerStats,
     circumstances: Circumstances<'_>,
 ) -> Result<Arc<Plan>> {
-    let Circumstances { hints, eval, explains } = circumstances;
+    let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
     let (params, cells) = (walk::params(statement), cte::Cells::default());
-    run(statement, &PlanContext { catalog, stats, cells, params, hints, eval, explains })
+    run(statement, &PlanContext { catalog, stats, cells, params, hints, eval, explains, verbose, methods })
 }
 
 /// Plans a cursor's query: as [`plan`] does, with the identities of the rows that WHERE CURRENT OF may be about.
@@ -138,8 +149,9 @@ pub fn plan_cursor(
     circumstances: Circumstances<'_>,
 ) -> Result<Arc<Plan>> {
     let params = walk::params(&Statement::Select(Box::new(query.clone())));
-    let Circumstances { hints, eval, explains } = circumstances;
-    let cx = PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains };
+    let Circumstances { hints, eval, explains, verbose, methods } = circumstances;
+    let cx =
+        PlanContext { catalog, stats, cells: cte::Cells::default(), params, hints, eval, explains, verbose, methods };
     let (root, row_ids) = query::plan_cursor(query, &cx)?;
     let cells = cx.cells.counts();
     Ok(Arc::new(Plan { root: Arc::new(root), changes: false, fills: false, cells, row_ids }))
@@ -154,7 +166,21 @@ pub(crate) fn plan_with_params(
 ) -> Result<Arc<Plan>> {
     let params = params.max(walk::params(statement));
     let cells = cte::Cells::default();
-    run(statement, &PlanContext { catalog, stats, cells, params, hints: &[], eval: None, explains: false })
+    let methods = PlanMethods::default();
+    run(
+        statement,
+        &PlanContext {
+            catalog,
+            stats,
+            cells,
+            params,
+            hints: &[],
+            eval: None,
+            explains: false,
+            verbose: false,
+            methods,
+        },
+    )
 }
 
 fn run(statement: &Statement, cx: &PlanContext<'_>) -> Result<Arc<Plan>> {

@@ -76,6 +76,7 @@ pub(crate) enum Node {
     Project(Arc<ProjectNode>),
     NestedLoop(Arc<NestedLoopNode>),
     HashJoin(Arc<HashJoinNode>),
+    MergeJoin(Arc<MergeJoinNode>),
     Materialize(Arc<MaterializeNode>),
     Sort(Arc<SortNode>),
     Aggregate(Arc<AggregateNode>),
@@ -106,7 +107,7 @@ pub(crate) struct MeteredNode {
     /// Bytes of a row.
     pub width: u64,
     /// Conditions and keys, as EXPLAIN shows them.
-    pub details: Vec<(&'static str, String)>,
+    pub details: Vec<(&'static str, super::explain::Told)>,
     pub meter: Meter,
 }
 
@@ -150,7 +151,7 @@ impl Node {
     }
 }
 
-/// A stored table in a plan. Opened once; the plan is dropped when the catalog changes.
+/// A stored table in a plan. Opened once; the plan is dropped when the table's definition changes.
 #[derive(Debug)]
 pub(crate) struct PlannedTable {
     pub info: Arc<TableInfo>,
@@ -224,17 +225,46 @@ impl RowReader {
     /// Reads one row.
     #[inline]
     pub fn read(&self, row: BatchRow<'_>, frame: &mut [Datum]) {
+        if let Some(mut reading) = self.begin(row, frame) {
+            reading.finish(frame);
+        }
+    }
+
+    /// Begins to read one row, column by column in the order that the reader was made with. `None` if its layout is unknown.
+    #[inline]
+    pub fn begin<'r>(&'r self, row: BatchRow<'r>, frame: &mut [Datum]) -> Option<Reading<'r>> {
         if let Some(slot) = self.row_slot {
             frame[slot as usize] = Datum::Int8(row.row.0 as i64);
         }
-        let Some(reader) = self.layouts.iter().rev().find(|l| l.id == row.layout) else { return };
-        let tuple = RowRef::new(&reader.layout, row.tuple);
-        for (slot, source) in &reader.steps {
+        let reader = self.layouts.iter().rev().find(|l| l.id == row.layout)?;
+        Some(Reading { tuple: RowRef::new(&reader.layout, row.tuple), steps: &reader.steps, at: 0 })
+    }
+}
+
+/// A row that is being read.
+pub(crate) struct Reading<'r> {
+    tuple: RowRef<'r>,
+    steps: &'r [(Slot, Source)],
+    at: usize,
+}
+
+impl Reading<'_> {
+    /// Reads the columns up to number `end` of the reader's order.
+    #[inline]
+    pub fn up_to(&mut self, end: usize, frame: &mut [Datum]) {
+        for (slot, source) in &self.steps[self.at..end.max(self.at)] {
             frame[*slot as usize] = match source {
-                Source::Field(field) => tuple.get_owned(*field),
+                Source::Field(field) => self.tuple.get_owned(*field),
                 Source::Missing(value) => value.clone(),
             };
         }
+        self.at = end.max(self.at);
+    }
+
+    /// Reads the others.
+    #[inline]
+    pub fn finish(&mut self, frame: &mut [Datum]) {
+        self.up_to(self.steps.len(), frame);
     }
 }
 
@@ -273,6 +303,8 @@ pub(crate) struct ScanNode {
     pub reader: RowReader,
     pub access: Access,
     pub filter: Vec<Code>,
+    /// How many of the reader's columns each condition of the filter needs: the others are read if it holds.
+    pub stages: Box<[usize]>,
     /// The conditions as EXPLAIN shows them: those of the index, those of the filter.
     pub shown: (String, String),
 }
@@ -421,6 +453,8 @@ pub(crate) enum JoinType {
     Inner,
     /// Outer (probe) rows without a partner come with NULLs.
     Left,
+    /// Inner (build) rows without a partner come with NULLs.
+    Right,
     /// Rows of both sides come with NULLs.
     Full,
     /// Outer (probe) rows that have a partner come once, without it.
@@ -456,6 +490,28 @@ pub(crate) struct HashJoinNode {
     pub conditions: Vec<Code>,
     pub build_slots: Vec<Slot>,
     pub probe_slots: Vec<Slot>,
+}
+
+/// Joins two inputs that come in the order of `keys`.
+#[derive(Debug)]
+pub(crate) struct MergeJoinNode {
+    pub left: Node,
+    pub right: Node,
+    pub join: JoinType,
+    pub left_keys: Vec<Code>,
+    pub right_keys: Vec<Code>,
+    pub keys: Vec<MergeKey>,
+    /// Conditions beyond equality of the keys.
+    pub conditions: Vec<Code>,
+    pub left_slots: Vec<Slot>,
+    pub right_slots: Vec<Slot>,
+}
+
+/// How the inputs of a merge join are ordered by a key; where NULLs are makes no difference.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MergeKey {
+    pub ty: Oid,
+    pub descending: bool,
 }
 
 #[derive(Debug)]

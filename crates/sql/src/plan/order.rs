@@ -6,6 +6,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::methods::{PlanMethod, PlanMethods, sort_cost};
+
 /// Parts of which all orders are looked at.
 const EXHAUSTIVE_MAX: usize = 10;
 /// Parts of which also those orders are looked at that join two joins.
@@ -38,6 +40,8 @@ pub(super) struct Place {
     pub distinct: f64,
     /// It is read anew for each row of what it needs.
     pub lateral: bool,
+    /// It is the right side of a left join: the left side may be the one that is kept.
+    pub may_swap: bool,
 }
 
 /// What the order is decided by.
@@ -50,6 +54,18 @@ pub(super) trait Guess {
     fn is_tied(&self, left: Set, right: Set) -> bool;
     /// Cost of reading one part by an index for one row of `left`; `None` if no index helps.
     fn lookup(&self, left: Set, part: usize) -> Option<f64>;
+    /// Cost of reading one part in the order of the keys that tie it to `other`; `None` if no index has that order.
+    fn in_order(&self, _part: usize, _other: Set) -> Option<f64> {
+        None
+    }
+    /// Whether merging these two gives the order that is wanted of the whole.
+    fn serves(&self, _left: Set, _right: Set) -> bool {
+        false
+    }
+    /// What is switched off.
+    fn methods(&self) -> PlanMethods {
+        PlanMethods::default()
+    }
 }
 
 /// How two sides are joined.
@@ -61,6 +77,8 @@ pub(super) enum Method {
     Hash,
     /// The left side is kept by its keys.
     HashLeft,
+    /// Both sides are read in the order of their keys.
+    Merge,
     /// The right side is kept and gone through for each row of the left one.
     Loop,
 }
@@ -92,9 +110,10 @@ enum How {
     Join(Set, Set, Method),
 }
 
-/// The cheapest order found.
-pub(super) fn choose(places: &[Place], guess: &dyn Guess) -> Option<Order> {
-    let mut search = Search { places, guess, best: FxHashMap::default() };
+/// The cheapest order found, and whether its rows come in the order that is `wanted`: then only the first of them may be
+/// (`limited`).
+pub(super) fn choose(places: &[Place], guess: &dyn Guess, wanted: Option<bool>) -> Option<(Order, bool)> {
+    let mut search = Search { places, guess, methods: guess.methods(), best: FxHashMap::default() };
     let all: Set = (0..places.len()).fold(0, |set, part| set | 1 << part);
     for (part, place) in places.iter().enumerate() {
         let first = match place.role {
@@ -113,12 +132,17 @@ pub(super) fn choose(places: &[Place], guess: &dyn Guess) -> Option<Order> {
             search.greedy(all);
         }
     }
-    search.order(all)
+    let served = wanted.and_then(|limited| search.served(all, limited));
+    if let Some(best) = served {
+        search.best.insert(all, best);
+    }
+    search.order(all).map(|order| (order, served.is_some()))
 }
 
 struct Search<'a> {
     places: &'a [Place],
     guess: &'a dyn Guess,
+    methods: PlanMethods,
     best: FxHashMap<Set, Best>,
 }
 
@@ -145,6 +169,29 @@ impl Search<'_> {
             }
         }
         self.best.contains_key(&all)
+    }
+
+    /// The cheapest merge at the top that gives the wanted order, if it costs less than sorting what the cheapest order gives.
+    fn served(&self, all: Set, limited: bool) -> Option<Best> {
+        let mut best: Option<Best> = None;
+        let mut right = (all - 1) & all;
+        while right != 0 {
+            let left = all ^ right;
+            if (self.places.len() <= BUSHY_MAX || right.count_ones() == 1)
+                && self.guess.serves(left, right)
+                && let Some(rows) = self.may_join(left, right, true)
+                && let Some(cost) = self.merge_cost(left, right, rows)
+            {
+                // The first rows come before the others are read.
+                let cost = if limited { 20.0 + cost * 0.2 } else { cost };
+                if best.is_none_or(|best| cost < best.cost) {
+                    best = Some(Best { cost, rows, how: How::Join(left, right, Method::Merge) });
+                }
+            }
+            right = (right - 1) & all;
+        }
+        let other = self.best.get(&all)?;
+        best.filter(|best| best.cost < other.cost + sort_cost(other.rows, self.methods))
     }
 
     /// Adds one part after the other, always the one that costs least.
@@ -182,55 +229,97 @@ impl Search<'_> {
         }
     }
 
-    /// The cheapest way to join two sets, if they may be joined.
-    fn join(&self, left: Set, right: Set, tied: bool) -> Option<Best> {
-        let before = self.best.get(&left)?;
-        let single = (right.count_ones() == 1).then(|| right.trailing_zeros() as usize);
-        let place = single.map(|part| &self.places[part]);
+    /// A part that comes first with its keys made distinct, if the set is one.
+    fn starting(&self, set: Set) -> Option<&Place> {
+        let only = (set.count_ones() == 1).then(|| &self.places[set.trailing_zeros() as usize]);
+        only.filter(|place| place.role == Role::RightOrFirst)
+    }
+
+    /// Rows of the join of two sets, if they may be joined.
+    fn may_join(&self, left: Set, right: Set, tied: bool) -> Option<f64> {
+        self.best.get(&left)?;
+        let place = (right.count_ones() == 1).then(|| &self.places[right.trailing_zeros() as usize]);
         let needs = place.map_or(0, |place| place.needs);
         if needs & !left != 0 {
             return None;
         }
         // A part that came first with distinct keys must meet what it needs in its first join.
-        let first = (left.count_ones() == 1).then(|| &self.places[left.trailing_zeros() as usize]);
-        let starts = first.filter(|place| place.role == Role::RightOrFirst);
+        let starts = self.starting(left);
         if starts.is_some_and(|place| place.needs & !right != 0) {
             return None;
         }
-        let is_right = place.is_some_and(|place| place.role != Role::Inner);
-        if starts.is_some() && is_right {
+        if starts.is_some() && place.is_some_and(|place| place.role != Role::Inner) {
             return None;
         }
         if tied && !self.guess.is_tied(left, right) && needs == 0 {
             return None;
         }
-        let rows = self.guess.rows(left | right);
+        Some(self.guess.rows(left | right))
+    }
+
+    /// Rows of a side by itself, and what they cost.
+    fn alone(&self, left: Set, right: Set) -> Option<(f64, f64)> {
+        let place = (right.count_ones() == 1).then(|| &self.places[right.trailing_zeros() as usize]);
+        match place {
+            Some(place) if place.lateral && place.needs & left != 0 => None,
+            Some(place) if place.role != Role::Inner => Some((place.rows, place.cost)),
+            _ => self.best.get(&right).map(|best| (best.rows, best.cost)),
+        }
+    }
+
+    /// What merging two sets costs that may be joined; `None` if no equality ties them.
+    fn merge_cost(&self, left: Set, right: Set, rows: f64) -> Option<f64> {
+        let (before, after) = (self.best.get(&left)?, self.alone(left, right)?);
+        if !self.guess.has_keys(left, right) || self.starting(left).is_some() {
+            return None;
+        }
+        let side = |set: Set, other: Set, rows: f64, cost: f64| {
+            let sorted = cost + sort_cost(rows, self.methods);
+            let only = (set.count_ones() == 1).then(|| set.trailing_zeros() as usize);
+            only.and_then(|part| self.guess.in_order(part, other)).map_or(sorted, |cost| cost.min(sorted))
+        };
+        let both = side(left, right, before.rows, before.cost) + side(right, left, after.0, after.1);
+        let merging = before.rows + after.0 * 1.2 + rows * 0.3;
+        Some(both + merging + self.methods.cost(PlanMethod::MergeJoin))
+    }
+
+    /// The cheapest way to join two sets, if they may be joined.
+    fn join(&self, left: Set, right: Set, tied: bool) -> Option<Best> {
+        let rows = self.may_join(left, right, tied)?;
+        let before = self.best.get(&left)?;
+        let single = (right.count_ones() == 1).then(|| right.trailing_zeros() as usize);
+        let place = single.map(|part| &self.places[part]);
+        let is_right = place.is_some_and(|place| place.role != Role::Inner);
         let mut best: Option<(f64, Method)> = None;
         let mut offer = |cost: f64, method: Method| {
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, method));
             }
         };
+        let looping = self.methods.cost(PlanMethod::NestedLoop);
         if let (Some(part), Some(place)) = (single, place) {
             if place.lateral {
-                offer(before.cost + before.rows * (place.cost + 1.0), Method::Lookup);
+                offer(before.cost + before.rows * (place.cost + 1.0) + looping, Method::Lookup);
             } else if let Some(each) = self.guess.lookup(left, part) {
-                offer(before.cost + before.rows * (each + 1.0), Method::Lookup);
+                offer(before.cost + before.rows * (each + 1.0) + looping, Method::Lookup);
             }
         }
-        let alone = match place {
-            Some(place) if is_right => Some((place.rows, place.cost)),
-            _ => self.best.get(&right).map(|best| (best.rows, best.cost)),
-        };
-        if let Some((right_rows, right_cost)) = alone.filter(|_| !place.is_some_and(|place| place.lateral)) {
+        let alone = self.alone(left, right).filter(|_| !place.is_some_and(|place| place.lateral));
+        if let Some((right_rows, right_cost)) = alone {
             let both = before.cost + right_cost;
-            if self.guess.has_keys(left, right) {
-                offer(both + right_rows * 1.5 + before.rows + rows * 0.3, Method::Hash);
-                if !is_right {
-                    offer(both + before.rows * 1.5 + right_rows + rows * 0.3, Method::HashLeft);
+            let has_keys = self.guess.has_keys(left, right);
+            if has_keys {
+                let hashing = self.methods.cost(PlanMethod::HashJoin);
+                offer(both + right_rows * 1.5 + before.rows + rows * 0.3 + hashing, Method::Hash);
+                if !is_right || place.is_some_and(|place| place.may_swap) {
+                    offer(both + before.rows * 1.5 + right_rows + rows * 0.3 + hashing, Method::HashLeft);
                 }
-            } else {
-                offer(both + right_rows + before.rows * right_rows * 0.5 + rows * 0.3, Method::Loop);
+                if let Some(cost) = self.merge_cost(left, right, rows) {
+                    offer(cost, Method::Merge);
+                }
+            }
+            if !has_keys || self.methods.is_off(PlanMethod::HashJoin) {
+                offer(both + right_rows + before.rows * right_rows * 0.5 + rows * 0.3 + looping, Method::Loop);
             }
         }
         let (cost, method) = best?;
@@ -277,7 +366,7 @@ mod tests {
     }
 
     fn place(rows: f64) -> Place {
-        Place { role: Role::Inner, needs: 0, rows, cost: rows, distinct: rows, lateral: false }
+        Place { role: Role::Inner, needs: 0, rows, cost: rows, distinct: rows, lateral: false, may_swap: false }
     }
 
     fn show(order: &Order) -> String {
@@ -291,7 +380,7 @@ mod tests {
     #[test]
     fn the_small_side_is_kept() {
         let guess = Chain(vec![1000.0, 10.0]);
-        let order = choose(&[place(1000.0), place(10.0)], &guess).unwrap();
+        let (order, _) = choose(&[place(1000.0), place(10.0)], &guess, None).unwrap();
         assert!(["(0 Hash 1)", "(1 HashLeft 0)"].contains(&show(&order).as_str()), "{}", show(&order));
     }
 
@@ -301,7 +390,7 @@ mod tests {
         let mut places = [place(10.0), place(10.0), place(10.0)];
         places[0] = Place { role: Role::Right, needs: 0b10, ..places[0] };
         places[2] = Place { role: Role::Right, needs: 0b10, ..places[2] };
-        let shown = show(&choose(&places, &guess).unwrap());
+        let shown = show(&choose(&places, &guess, None).unwrap().0);
         assert!(shown.starts_with("((1 "), "{shown}");
     }
 
@@ -310,7 +399,7 @@ mod tests {
         for count in [2usize, 9, 10, 11, 20] {
             let guess = Chain(vec![5.0; count]);
             let places = vec![place(5.0); count];
-            assert!(choose(&places, &guess).is_some(), "{count} parts");
+            assert!(choose(&places, &guess, None).is_some(), "{count} parts");
         }
         struct Untied;
         impl Guess for Untied {
@@ -327,6 +416,6 @@ mod tests {
                 None
             }
         }
-        assert!(choose(&[place(5.0), place(5.0), place(5.0)], &Untied).is_some());
+        assert!(choose(&[place(5.0), place(5.0), place(5.0)], &Untied, None).is_some());
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result};
 
-use super::access::WantedOrder;
 use super::join;
 use super::level::{Level, Outer};
+use super::merge::WantedColumn;
+use super::methods::sort_cost;
 use super::node::{
     AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
     ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode, SortNode, SortSlot, ValuesNode,
@@ -66,6 +67,9 @@ pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPl
 }
 
 fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
+    if level.cx.verbose {
+        level.shown_output = listed(query.targets.iter().filter(|t| !t.junk).map(|t| &t.expr), level);
+    }
     let grouped = query.is_grouped();
     let wanted = wanted_order(query, grouped);
     let wanted = wanted.as_deref().map(|w| (w, query.limit.is_some() && query.distinct.is_none()));
@@ -80,7 +84,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         rows = if query.group_by.is_empty() { 1.0 } else { selectivity::groups(level, &query.group_by, rows) };
         node = aggregate(level, query, node)?;
         if !query.group_by.is_empty() {
-            level.tell("Group Key", || listed(query.group_by.iter(), level));
+            level.tell_list("Group Key", || listed(query.group_by.iter(), level));
         }
         node = level.note_from(node, all, rows, cost, cost + rows * 0.2);
         cost += rows * 0.2;
@@ -121,9 +125,9 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             _ => None,
         };
         node = sort(level, query, node, &targets, limit);
-        cost += rows * rows.max(2.0).log2() * 0.2;
+        cost += sort_cost(rows, level.cx.methods);
         if matches!(node, Node::Sort(_)) {
-            level.tell("Sort Key", || sort_keys(query, level));
+            level.tell_list("Sort Key", || sort_keys(query, level));
             node = level.note_from(node, all, rows, cost, cost + rows * 0.1);
         }
     }
@@ -165,22 +169,26 @@ fn sampled(level: &mut Level<'_>, sample: &Sample, input: Node) -> Result<Node> 
     Ok(Node::Sample(Arc::new(node)))
 }
 
-fn listed<'e>(exprs: impl Iterator<Item = &'e Expr>, level: &Level<'_>) -> String {
-    exprs.map(|expr| super::explain::show(expr, level.rels)).collect::<Vec<_>>().join(", ")
+fn listed<'e>(exprs: impl Iterator<Item = &'e Expr>, level: &Level<'_>) -> Vec<String> {
+    exprs.map(|expr| super::explain::show(expr, level.rels)).collect()
 }
 
-fn sort_keys(query: &Query, level: &Level<'_>) -> String {
+/// What follows a sort key.
+pub(super) fn direction(descending: bool, nulls_first: bool) -> &'static str {
+    match (descending, nulls_first) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, true) => " DESC",
+        (true, false) => " DESC NULLS LAST",
+    }
+}
+
+fn sort_keys(query: &Query, level: &Level<'_>) -> Vec<String> {
     let key = |key: &crate::ir::SortKey| {
         let text = super::explain::show(&query.targets[key.target].expr, level.rels);
-        let order = match (key.descending, key.nulls_first) {
-            (false, false) => "",
-            (false, true) => " NULLS FIRST",
-            (true, true) => " DESC",
-            (true, false) => " DESC NULLS LAST",
-        };
-        text + order
+        text + direction(key.descending, key.nulls_first)
     };
-    query.order_by.iter().map(key).collect::<Vec<_>>().join(", ")
+    query.order_by.iter().map(key).collect()
 }
 
 /// Rows that LIMIT and OFFSET leave, as far as they are known; PostgreSQL takes a tenth of the others.
@@ -208,7 +216,12 @@ struct Source {
     ordered: bool,
 }
 
-fn source(level: &mut Level<'_>, query: &Query, grouped: bool, wanted: Option<(&WantedOrder, bool)>) -> Result<Source> {
+fn source(
+    level: &mut Level<'_>,
+    query: &Query,
+    grouped: bool,
+    wanted: Option<(&[WantedColumn], bool)>,
+) -> Result<Source> {
     Ok(match &query.body {
         Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
             Some(node) => Source { node, rows: 1.0, cost: 4.0, ordered: false },
@@ -248,16 +261,11 @@ fn source(level: &mut Level<'_>, query: &Query, grouped: bool, wanted: Option<(&
     })
 }
 
-/// The order that a scan of the only table should have, if ORDER BY is about its columns alone.
-fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>> {
+/// The order that what FROM gives should have, if ORDER BY is about its columns alone.
+fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<WantedColumn>> {
     // A window function sorts for itself.
     let windowed = query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
-    if grouped
-        || windowed
-        || query.order_by.is_empty()
-        || query.distinct.is_some()
-        || !matches!(query.from[..], [From::Rel(_)])
-    {
+    if grouped || windowed || query.order_by.is_empty() || query.distinct.is_some() {
         return None;
     }
     query
@@ -265,7 +273,8 @@ fn wanted_order(query: &Query, grouped: bool) -> Option<Vec<(usize, bool, bool)>
         .iter()
         .map(|key| match &query.targets[key.target].expr {
             Expr::Column(c) if c.level == 0 && !matches!(query.rels[c.rel].kind, RelKind::Window(_)) => {
-                Some((c.column, key.descending, key.nulls_first))
+                let (descending, nulls_first) = (key.descending, key.nulls_first);
+                Some(WantedColumn { rel: c.rel, column: c.column, descending, nulls_first })
             }
             _ => None,
         })
@@ -294,9 +303,9 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
         Some(filter) => Expr::And(vec![filter.clone(), not_null]),
         None => not_null,
     };
-    let wanted: [(usize, bool, bool); 1] = [(column.column, descending, descending)];
+    let wanted = [WantedColumn { rel: *rel, column: column.column, descending, nulls_first: descending }];
     let subplans = level.subplans.len();
-    let joined = join::from_where(level, &query.from, Some(&filter), Some((&wanted as &WantedOrder, true)))?;
+    let joined = join::from_where(level, &query.from, Some(&filter), Some((&wanted, true)))?;
     if !joined.ordered {
         level.subplans.truncate(subplans);
         return Ok(None);

@@ -1,17 +1,19 @@
 //! Statements bound and planned once for all sessions (rule R10).
 //!
 //! Key: what binding depends on – the text (or its fingerprint), the parameter types asked for, the database, the role,
-//! the search path and the settings that binding reads. A hit is used only while the catalog has the version it was
-//! bound to. Bounded in bytes, roughly: when full, the older half goes.
+//! the search path and the settings that binding reads. A hit is used only while nothing has changed that matters to it
+//! ([`Changes`]). Bounded in bytes, roughly: when full, the older half goes.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Oid;
+use engine_api::Catalog;
 use parking_lot::RwLock;
 use rustc_hash::{FxHashMap, FxHasher};
 
+use super::changes::Changes;
 use super::statement::Statement;
 
 /// Rough cost of one cached statement: plans are trees whose exact size is not known, but it grows with the text.
@@ -122,12 +124,13 @@ impl StatementCache {
         types: &[Oid],
         binding: &BindingKey,
         binding_hash: u64,
-        catalog_version: u64,
+        catalog: &Arc<Catalog>,
+        changes: &Changes,
     ) -> Option<Arc<Statement>> {
         let entries = self.entries.read();
         let entry = entries.by_key.get(&key_of(text, types, binding_hash))?;
         let same = *entry.text == *text && *entry.types == *types && *entry.binding == *binding;
-        if !same || !entry.statement.is_valid_for(catalog_version) {
+        if !same || !entry.statement.is_good_for(catalog, changes) {
             return None;
         }
         entry.used.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -142,6 +145,7 @@ impl StatementCache {
         binding: &Arc<BindingKey>,
         binding_hash: u64,
         statement: Arc<Statement>,
+        (catalog, changes): (&Arc<Catalog>, &Changes),
     ) {
         let cost = cost(&text);
         // One that would push out many others is bound each time.
@@ -152,10 +156,10 @@ impl StatementCache {
         let used = self.tick.fetch_add(1, Ordering::Relaxed);
         let mut entries = self.entries.write();
         // Plans hold their tables open: what is bound to older definitions goes, so that dropped tables can.
-        let version = statement.catalog_version;
+        let version = statement.version();
         let newest = self.newest.fetch_max(version, Ordering::Relaxed);
         if newest < version {
-            entries.retain(|e| e.statement.is_valid_for(version));
+            entries.retain(|e| e.statement.is_good_for(catalog, changes));
         } else if !statement.is_valid_for(newest) {
             return;
         }
@@ -173,6 +177,13 @@ mod tests {
     use super::*;
     use crate::session::statement::Kind;
 
+    fn nothing() -> (Arc<Catalog>, Changes) {
+        let mut catalog = Catalog::default();
+        catalog.version = 1;
+        let catalog = Arc::new(catalog);
+        (Arc::clone(&catalog), Changes::since(catalog))
+    }
+
     fn put(cache: &StatementCache, binding: &Arc<BindingKey>, text: &str) {
         let text: Arc<str> = text.into();
         let statement = Statement {
@@ -180,9 +191,11 @@ mod tests {
             start: 0,
             param_types: Vec::new(),
             kind: Kind::Empty,
-            catalog_version: 1,
+            catalog_version: 1.into(),
+            binding: 0,
         };
-        cache.put(text, &[], binding, binding.hash64(), Arc::new(statement));
+        let (catalog, changes) = nothing();
+        cache.put(text, &[], binding, binding.hash64(), Arc::new(statement), (&catalog, &changes));
     }
 
     #[test]
@@ -200,7 +213,8 @@ mod tests {
             put(&cache, &binding, &long(n));
             assert!(cache.entries.read().bytes <= limit);
         }
-        let found = |text: &str| cache.get(text, &[], &binding, binding.hash64(), 1).is_some();
+        let (catalog, changes) = nothing();
+        let found = |text: &str| cache.get(text, &[], &binding, binding.hash64(), &catalog, &changes).is_some();
         assert!(found(&long(999)) && !found(&long(1)));
         let all: usize = cache.entries.read().by_key.values().map(Entry::bytes).sum();
         assert_eq!(all, cache.entries.read().bytes);

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use rupg_sql::nodes::{DefElem, ExplainStmt, Node};
+use rupg_sql::nodes::{DefElem, ExecuteStmt, ExplainStmt, Node};
 use types::{Datum, OutputSettings, oid};
 
 use super::block::text_of;
-use super::statement::{Kind, is_query};
-use super::{Output, ResultColumn, Session};
+use super::statement::{Kind, Statement, is_query};
+use super::{Output, ResultColumn, Session, utility};
 use crate::exec::{Execution, OutputRow};
 use crate::ir::Ty;
-use crate::plan::{ExplainOptions, ExplainTimes};
+use crate::plan::{ExplainFormat, ExplainOptions, ExplainTimes};
 
 /// Type of the answer's one column.
 pub(super) fn result_type(stmt: &ExplainStmt) -> Ty {
@@ -40,7 +40,15 @@ fn is_on(name: &str, option: &DefElem) -> Result<bool> {
 }
 
 fn options(stmt: &ExplainStmt, sql: &str) -> Result<ExplainOptions> {
-    let mut options = ExplainOptions { analyze: false, costs: true, timing: true, summary: false, json: false };
+    let mut options = ExplainOptions {
+        analyze: false,
+        costs: true,
+        timing: true,
+        summary: false,
+        verbose: false,
+        settings: None,
+        format: ExplainFormat::Text,
+    };
     let (mut timing, mut summary, mut wal) = (None, None, false);
     for option in options_of(stmt) {
         let name = option.defname.as_deref().unwrap_or_default();
@@ -50,13 +58,14 @@ fn options(stmt: &ExplainStmt, sql: &str) -> Result<ExplainOptions> {
             "timing" => timing = Some(is_on(name, option)?),
             "summary" => summary = Some(is_on(name, option)?),
             "wal" => wal = is_on(name, option)?,
-            "verbose" | "buffers" | "settings" => _ = is_on(name, option)?,
+            "verbose" => options.verbose = is_on(name, option)?,
+            "settings" => options.settings = is_on(name, option)?.then(Vec::new),
+            "buffers" => _ = is_on(name, option)?,
             "format" => match option.arg.as_ref().and_then(text_of).as_deref() {
-                Some("text") => options.json = false,
-                Some("json") => options.json = true,
-                Some(format @ ("xml" | "yaml")) => {
-                    return Err(Error::unsupported(format!("EXPLAIN in the format {format} is not supported")));
-                }
+                Some("text") => options.format = ExplainFormat::Text,
+                Some("json") => options.format = ExplainFormat::Json,
+                Some("yaml") => options.format = ExplainFormat::Yaml,
+                Some("xml") => options.format = ExplainFormat::Xml,
                 other => {
                     let message =
                         format!("unrecognized value for EXPLAIN option \"{name}\": \"{}\"", other.unwrap_or_default());
@@ -82,6 +91,18 @@ fn options(stmt: &ExplainStmt, sql: &str) -> Result<ExplainOptions> {
     Ok(options)
 }
 
+/// The statement that EXECUTE names, and its parameters.
+async fn prepared(session: &mut Session, execute: &ExecuteStmt, sql: &str) -> Result<(Arc<Statement>, Vec<Datum>)> {
+    let name = execute.name.as_deref().unwrap_or_default();
+    let statement = session.statement(name)?;
+    if !matches!(statement.kind, Kind::Query(_)) {
+        return Err(Error::unsupported("EXPLAIN of this statement is not supported"));
+    }
+    session.ensure_transaction()?;
+    let params = utility::execute_params(session, execute, &statement, sql)?;
+    Ok((statement, params))
+}
+
 /// Runs EXPLAIN.
 pub(super) async fn run(
     session: &mut Session,
@@ -89,14 +110,21 @@ pub(super) async fn run(
     sql: &str,
     out: &mut dyn Output,
 ) -> Result<&'static str> {
-    let options = options(stmt, sql)?;
+    let mut options = options(stmt, sql)?;
+    if options.settings.is_some() {
+        options.settings = Some(session.environment.settings.borrow().of_planner());
+    }
     let node = stmt.query.as_ref().ok_or_else(|| Error::internal("EXPLAIN without a statement"))?;
     let node = match node {
         Node::CreateTableAsStmt(create) if !options.analyze => create.query.as_ref().unwrap_or(node),
         Node::DeclareCursorStmt(declare) if !options.analyze => declare.query.as_ref().unwrap_or(node),
         node => node,
     };
-    if !is_query(node) {
+    let prepared = match node {
+        Node::ExecuteStmt(execute) => Some(Box::pin(prepared(session, execute, sql)).await?),
+        _ => None,
+    };
+    if prepared.is_none() && !is_query(node) {
         return Err(Error::unsupported("EXPLAIN of this statement is not supported"));
     }
     session.ensure_transaction()?;
@@ -104,7 +132,10 @@ pub(super) async fn run(
     session.refresh_binding(&catalog);
     let milliseconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e6;
     let began = session.monotonic_nanos();
-    let statement = Arc::new(session.bind_explained(node, sql)?);
+    let statement = Arc::new(match &prepared {
+        Some((statement, params)) => session.bind_prepared(statement, params, options.verbose)?,
+        None => session.bind_explained(node, sql, options.verbose)?,
+    });
     let mut times = ExplainTimes { planning: milliseconds(began, session.monotonic_nanos()), execution: 0.0 };
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     if let Some(error) = &query.refused {
@@ -113,7 +144,8 @@ pub(super) async fn run(
     if options.analyze {
         session.begin_query(&statement).await?;
         let began = session.monotonic_nanos();
-        let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
+        let params = prepared.map_or(Vec::new(), |(_, params)| params);
+        let mut execution = Execution::new(Arc::clone(&query.plan), params);
         session.drive_silently(&mut execution).await?;
         times.execution = milliseconds(began, session.monotonic_nanos());
         session.end_query(out);

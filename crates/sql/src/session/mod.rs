@@ -14,6 +14,7 @@ mod advisory;
 mod block;
 mod cache;
 mod cancel;
+mod changes;
 mod context;
 mod copy;
 mod counts;
@@ -133,6 +134,7 @@ pub struct Shared {
     /// For sorts, hash tables and groups.
     memory: Arc<MemoryBudget>,
     cache: StatementCache,
+    changes: changes::Changes,
     statistics: Arc<Statistics>,
     hub: notify::Hub,
     snapshots: snapshots::Snapshots,
@@ -146,6 +148,7 @@ impl Shared {
         max_connections: usize,
         settings: Vec<(String, String)>,
     ) -> Arc<Shared> {
+        let changes = changes::Changes::since(engine.catalog());
         let system = Mutex::new(system_settings(&engine.catalog()));
         Arc::new(Shared {
             memory: Arc::new(MemoryBudget::new(engine.memory().limit)),
@@ -156,6 +159,7 @@ impl Shared {
             settings,
             system,
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
+            changes,
             statistics: Arc::default(),
             hub: notify::Hub::default(),
             snapshots: snapshots::Snapshots::default(),
@@ -502,7 +506,13 @@ impl Session {
                 database: identity.database_oid,
                 role: identity.current_user.clone(),
                 search_path,
-                settings: format!("{}|{}|{}", shown("TimeZone"), shown("DateStyle"), shown("IntervalStyle")),
+                settings: format!(
+                    "{}|{}|{}|{}",
+                    shown("TimeZone"),
+                    shown("DateStyle"),
+                    shown("IntervalStyle"),
+                    settings.methods.bits()
+                ),
             }
         };
         let hash = key.hash64();

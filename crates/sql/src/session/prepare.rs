@@ -10,7 +10,7 @@ use types::{Datum, InputContext};
 
 use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
-use super::{Session, cache, utility};
+use super::{Session, cache, changes, utility};
 use crate::bind::{self, BindContext};
 use crate::functions::PreparedStatement;
 use crate::{ir, parse, plan};
@@ -25,6 +25,10 @@ struct Purpose<'a> {
     cursor: bool,
     /// EXPLAIN.
     explains: bool,
+    /// EXPLAIN (VERBOSE).
+    verbose: bool,
+    /// Values that its parameters have this time.
+    values: Option<&'a [Datum]>,
     /// The literals that its parameters are this time.
     literals: Option<&'a parse::fingerprint::Fingerprint>,
 }
@@ -40,7 +44,7 @@ impl Session {
         let Some(binding) = &self.binding else { return Ok(None) };
         let shared = &self.shared;
         let get = |text: &str, types: &[Oid]| {
-            let statement = shared.cache.get(text, types, &binding.key, binding.hash, catalog.version)?;
+            let statement = shared.cache.get(text, types, &binding.key, binding.hash, &catalog, &shared.changes)?;
             (!statement.is_outdated(shared.statistics())).then_some(statement)
         };
         // What another session prepared may have parameters; here nothing gives them values.
@@ -104,7 +108,9 @@ impl Session {
     fn share(&self, statement: &Arc<Statement>, types: &[Oid]) {
         if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
             let text = Arc::clone(&statement.text);
-            self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(statement));
+            let catalog = self.catalog();
+            let changes = &self.shared.changes;
+            self.shared.cache.put(text, types, &binding.key, binding.hash, Arc::clone(statement), (&catalog, changes));
         }
     }
 
@@ -149,7 +155,8 @@ impl Session {
                 start: 0,
                 param_types: types.to_vec(),
                 kind: Kind::Utility(Arc::new(parsed.node)),
-                catalog_version: catalog.version,
+                catalog_version: catalog.version.into(),
+                binding: 0,
             };
             if !utility::ends_block(&statement.kind) {
                 self.check_not_failed()?;
@@ -187,8 +194,18 @@ impl Session {
     }
 
     /// Binds and plans a query to be shown.
-    pub(super) fn bind_explained(&mut self, node: &Node, sql: &str) -> Result<Statement> {
-        self.bind_for(node, sql, &[], 0, false, Purpose { explains: true, ..Purpose::default() })
+    pub(super) fn bind_explained(&mut self, node: &Node, sql: &str, verbose: bool) -> Result<Statement> {
+        self.bind_for(node, sql, &[], 0, false, Purpose { explains: true, verbose, ..Purpose::default() })
+    }
+
+    /// Binds and plans a prepared statement to be shown.
+    pub(super) fn bind_prepared(
+        &mut self,
+        statement: &Statement,
+        params: &[Datum],
+        verbose: bool,
+    ) -> Result<Statement> {
+        self.bind_again(statement, Purpose { explains: true, verbose, values: Some(params), ..Purpose::default() })
     }
 
     fn bind_for(
@@ -201,6 +218,9 @@ impl Session {
         purpose: Purpose<'_>,
     ) -> Result<Statement> {
         let catalog = self.catalog();
+        if !self.has_own_ddl() {
+            self.shared.changes.look(&catalog);
+        }
         let identity = self.environment.identity.borrow().clone();
         let identity_role = identity.role;
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
@@ -228,9 +248,11 @@ impl Session {
         let input = InputContext { settings: &settings, now_micros: self.environment.transaction_start.get() };
         let hints = purpose.literals.and_then(|print| print.values(&bound.param_types, &input).ok());
         let circumstances = plan::Circumstances {
-            hints: hints.as_deref().unwrap_or_default(),
+            hints: purpose.values.or(hints.as_deref()).unwrap_or_default(),
             eval: Some(&eval),
             explains: purpose.explains,
+            verbose: purpose.verbose,
+            methods: self.environment.settings.borrow().methods,
         };
         let plan = match &bound.statement {
             ir::Statement::Select(query) if purpose.cursor => {
@@ -246,6 +268,7 @@ impl Session {
             kind: Kind::Query(Query {
                 plan,
                 columns: bound.columns.into(),
+                depends: changes::dependencies(bound.tables.iter().map(|(table, _)| *table), writes, &catalog),
                 locks: bound.tables,
                 verb,
                 writes,
@@ -256,12 +279,19 @@ impl Session {
                 planned_at: AtomicU64::new(planned_at),
             }),
             // What was bound to definitions that may be rolled back is good for one run.
-            catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version },
+            catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version }.into(),
+            binding: self.binding.as_ref().map_or(0, |binding| binding.hash),
         })
     }
 
     /// The statement bound to the definitions of now.
     pub(super) fn rebound(&mut self, statement: &Statement) -> Result<Arc<Statement>> {
+        let fresh = self.bind_again(statement, Purpose::default())?;
+        statement.check_result_of(&fresh)?;
+        Ok(Arc::new(fresh))
+    }
+
+    fn bind_again(&mut self, statement: &Statement, purpose: Purpose<'_>) -> Result<Statement> {
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
         let parsed = parse::parse(&statement.text)?;
@@ -276,10 +306,8 @@ impl Session {
         };
         let node = node.ok_or_else(|| Error::internal("a statement that is not in its text"))?;
         let (text, types) = (&statement.text, &statement.param_types);
-        let purpose = Purpose { cursor: for_cursor, ..Purpose::default() };
-        let fresh = self.bind_for(&node, text, types, statement.start, !for_cursor, purpose)?;
-        statement.check_result_of(&fresh)?;
-        Ok(Arc::new(fresh))
+        let purpose = Purpose { cursor: for_cursor, ..purpose };
+        self.bind_for(&node, text, types, statement.start, !for_cursor, purpose)
     }
 
     /// A statement of the extended protocol or PREPARE, from the cache if it is there.
@@ -289,7 +317,7 @@ impl Session {
         self.refresh_binding(&catalog);
         if let (Some(binding), false) = (&self.binding, self.has_own_ddl()) {
             let cache = &self.shared.cache;
-            if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, catalog.version)
+            if let Some(statement) = cache.get(sql, types, &binding.key, binding.hash, &catalog, &self.shared.changes)
                 && !statement.is_outdated(self.shared.statistics())
             {
                 if !utility::ends_block(&statement.kind) {
@@ -307,7 +335,8 @@ impl Session {
                 start: 0,
                 param_types: types.to_vec(),
                 kind: Kind::Empty,
-                catalog_version: catalog.version,
+                catalog_version: catalog.version.into(),
+                binding: 0,
             })),
             1 => self.prepare_parsed(parsed.remove(0), sql, types, true, silent),
             _ => Err(Error::new(SqlState::SYNTAX_ERROR, "cannot insert multiple commands into a prepared statement")),
@@ -325,18 +354,35 @@ impl Session {
         })
     }
 
+    /// Whether a prepared statement may run without being bound or planned again.
+    pub(super) fn is_good(&mut self, statement: &Statement) -> bool {
+        if !matches!(statement.kind, Kind::Query(_)) {
+            return true;
+        }
+        let generation = self.environment.settings.borrow().binding_generation;
+        let is_bound_so =
+            |binding: &super::Binding| binding.generation == generation && binding.hash == statement.binding;
+        if !self.binding.as_ref().is_some_and(is_bound_so)
+            || !statement.is_for(self.role)
+            || statement.is_outdated(self.shared.statistics())
+            || self.has_own_ddl()
+        {
+            return false;
+        }
+        if statement.is_valid_for(self.shared.engine.catalog_version()) {
+            return true;
+        }
+        // A new schema may be on the search path now.
+        let catalog = self.catalog();
+        self.refresh_binding(&catalog);
+        self.binding.as_ref().is_some_and(|binding| binding.hash == statement.binding)
+            && statement.is_good_for(&catalog, &self.shared.changes)
+    }
+
     /// The statement, bound again if the catalog has moved on.
     pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
         let statement = self.statement(name)?;
-        let generation = self.environment.settings.borrow().binding_generation;
-        let fresh = self.binding.as_ref().is_some_and(|binding| binding.generation == generation);
-        let valid = !matches!(statement.kind, Kind::Query(_))
-            || (fresh
-                && statement.is_for(self.role)
-                && statement.is_valid_for(self.shared.engine.catalog_version())
-                && !statement.is_outdated(self.shared.statistics())
-                && !self.has_own_ddl());
-        if valid {
+        if self.is_good(&statement) {
             return Ok(statement);
         }
         let fresh = self.prepare(&Arc::clone(&statement.text), &statement.param_types)?;

@@ -166,8 +166,8 @@ impl Session {
             }
             // Locked tables keep their definitions; what changed before must be bound anew.
             if query.locks.is_empty()
-                || statement.catalog_version == u64::MAX
-                || statement.is_current(&*self.shared.engine)
+                || statement.version() == u64::MAX
+                || statement.is_current(&*self.shared.engine, &self.shared.changes)
             {
                 break;
             }

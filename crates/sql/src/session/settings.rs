@@ -90,6 +90,8 @@ pub struct Settings {
     announced: Vec<Arc<str>>,
     /// Rises when a setting that binding reads changes (search_path, DateStyle, TimeZone …).
     pub binding_generation: u64,
+    /// What the planner is not to use.
+    pub methods: crate::plan::PlanMethods,
 }
 
 fn find(name: &str) -> Option<usize> {
@@ -256,6 +258,7 @@ impl Settings {
             reports: Vec::new(),
             announced: Vec::new(),
             binding_generation: 0,
+            methods: crate::plan::PlanMethods::default(),
         };
         for Initial { name, value, source } in given {
             settings.adopt(name, value);
@@ -327,6 +330,37 @@ impl Settings {
     /// All settings: name, value as SHOW prints it, description.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, String, &'static str)> {
         SPECS.iter().enumerate().map(|(i, s)| (s.name, self.shown(i), s.about))
+    }
+
+    /// Settings that steer the planner and are not what they are at first: PostgreSQL's `GUC_EXPLAIN`.
+    pub fn of_planner(&self) -> Vec<(String, String)> {
+        let steers = |name: &str| {
+            let starts = ["enable_", "cpu_", "geqo", "jit", "parallel_", "max_parallel_workers", "min_parallel_"];
+            let whole = [
+                "constraint_exclusion",
+                "cursor_tuple_fraction",
+                "effective_cache_size",
+                "effective_io_concurrency",
+                "force_parallel_mode",
+                "from_collapse_limit",
+                "hash_mem_multiplier",
+                "join_collapse_limit",
+                "plan_cache_mode",
+                "random_page_cost",
+                "recursive_worktable_factor",
+                "search_path",
+                "seq_page_cost",
+                "temp_buffers",
+                "work_mem",
+            ];
+            starts.iter().any(|start| name.starts_with(start)) || whole.contains(&name)
+        };
+        let changed = SPECS
+            .iter()
+            .zip(&self.values)
+            .enumerate()
+            .filter(|(_, (spec, value))| steers(spec.name) && *value.text != *spec.default);
+        changed.map(|(number, (spec, _))| (spec.name.to_string(), self.shown(number))).collect()
     }
 
     fn shown(&self, spec: usize) -> String {
@@ -647,6 +681,9 @@ impl Settings {
                 };
             }
             "log_min_duration_statement" => self.log_min_duration_ms = text.parse().unwrap_or(-1),
+            name if name.starts_with("enable_") && self.methods.follow(name, &*text == "on") => {
+                self.binding_generation += 1;
+            }
             "lock_timeout" => self.lock_timeout_ms = text.parse().unwrap_or(0),
             "statement_timeout" => self.statement_timeout_ms = text.parse().unwrap_or(0),
             "idle_session_timeout" => self.idle_session_timeout_ms = text.parse().unwrap_or(0),

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::{Error, Oid, Result};
-use engine_api::{Engine, TableLockMode};
+use engine_api::{Catalog, Engine, TableLockMode};
 use rupg_sql::nodes::Node;
 
+use super::changes::Changes;
 use crate::bind::ResultColumn;
 use crate::monitor::statements::Figures;
 use crate::plan::Plan;
@@ -22,8 +23,10 @@ pub struct Statement {
     pub param_types: Vec<Oid>,
     /// What it is.
     pub kind: Kind,
-    /// Catalog version it was bound to.
-    pub catalog_version: u64,
+    /// The newest catalog version that it is known to be good for. Relaxed: it only rises, and what was found good stays so.
+    pub catalog_version: AtomicU64,
+    /// What else it was bound to ([`super::cache::BindingKey::hash64`]); 0 if nothing.
+    pub binding: u64,
 }
 
 /// Kinds of statements by how they run.
@@ -44,6 +47,8 @@ pub struct Query {
     pub columns: Arc<[ResultColumn]>,
     /// Tables it uses and how they are locked.
     pub locks: Vec<(Oid, TableLockMode)>,
+    /// Tables whose definitions matter to it, in order.
+    pub depends: Box<[Oid]>,
     /// First word of the completion tag.
     pub verb: Verb,
     /// Changes data or locks rows: refused in a read-only transaction.
@@ -106,7 +111,27 @@ impl Verb {
 impl Statement {
     /// Whether the statement may run under this catalog version without being bound again.
     pub fn is_valid_for(&self, catalog_version: u64) -> bool {
-        !matches!(self.kind, Kind::Query(_)) || self.catalog_version == catalog_version
+        !matches!(self.kind, Kind::Query(_)) || self.version() == catalog_version
+    }
+
+    /// The newest catalog version that it is known to be good for.
+    pub fn version(&self) -> u64 {
+        self.catalog_version.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may run under a catalog without being bound again: nothing has changed that matters to it.
+    pub fn is_good_for(&self, catalog: &Arc<Catalog>, changes: &Changes) -> bool {
+        self.is_valid_for(catalog.version) || self.outlives(catalog, changes)
+    }
+
+    #[cold]
+    fn outlives(&self, catalog: &Arc<Catalog>, changes: &Changes) -> bool {
+        let (Kind::Query(query), since) = (&self.kind, self.version()) else { return true };
+        let good = since != u64::MAX && changes.spare(query, &self.text, since, catalog);
+        if good {
+            self.catalog_version.fetch_max(catalog.version, Ordering::Relaxed);
+        }
+        good
     }
 
     /// Whether it was checked for this role.
@@ -129,8 +154,8 @@ impl Statement {
     }
 
     /// Whether the definitions it was bound to are those of now.
-    pub fn is_current(&self, engine: &dyn Engine) -> bool {
-        self.catalog_version == engine.catalog_version()
+    pub fn is_current(&self, engine: &dyn Engine, changes: &Changes) -> bool {
+        self.version() == engine.catalog_version() || self.outlives(&engine.catalog(), changes)
     }
 
     /// Whether this statement, bound again, may take its own place.

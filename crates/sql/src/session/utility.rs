@@ -418,7 +418,8 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
             start: 0,
             param_types: types,
             kind: Kind::Utility(Arc::new(node.clone())),
-            catalog_version: catalog.version,
+            catalog_version: catalog.version.into(),
+            binding: 0,
         }
     };
     let statement = Arc::new(statement);
@@ -427,25 +428,37 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
     Ok("PREPARE")
 }
 
-async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut dyn Output) -> Result<String> {
-    let name = stmt.name.as_deref().unwrap_or_default();
-    let mut statement = session.statement(name)?;
-    if matches!(statement.kind, Kind::Query(_)) && !statement.is_valid_for(session.catalog().version) {
-        statement = session.rebound(&statement)?;
-        session.keep_statement(name, Arc::clone(&statement))?;
-    }
+/// What EXECUTE gives the parameters of a statement.
+pub(super) fn execute_params(
+    session: &mut Session,
+    stmt: &ExecuteStmt,
+    statement: &Statement,
+    sql: &str,
+) -> Result<Vec<Datum>> {
     if stmt.params.len() != statement.param_types.len() {
+        let name = stmt.name.as_deref().unwrap_or_default();
         return Err(Error::new(
             SqlState::SYNTAX_ERROR,
             format!("wrong number of parameters for prepared statement \"{name}\""),
         )
         .detail(format!("Expected {} parameters but got {}.", statement.param_types.len(), stmt.params.len())));
     }
-    session.ensure_transaction()?;
     let mut params = Vec::new();
     for (i, (node, &ty)) in stmt.params.iter().flatten().zip(&statement.param_types).enumerate() {
         params.push(session.evaluate(node, ty, i + 1, sql)?);
     }
+    Ok(params)
+}
+
+async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut dyn Output) -> Result<String> {
+    let name = stmt.name.as_deref().unwrap_or_default();
+    let mut statement = session.statement(name)?;
+    if !session.is_good(&statement) {
+        statement = session.rebound(&statement)?;
+        session.keep_statement(name, Arc::clone(&statement))?;
+    }
+    session.ensure_transaction()?;
+    let params = execute_params(session, stmt, &statement, sql)?;
     if !matches!(statement.kind, Kind::Query(_)) {
         let Kind::Utility(node) = &statement.kind else { return Ok(String::new()) };
         let tag = Box::pin(run(session, node, &statement.text, out)).await?;

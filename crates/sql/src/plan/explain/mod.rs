@@ -1,4 +1,4 @@
-//! EXPLAIN: a plan as PostgreSQL shows plans, as text or as JSON.
+//! EXPLAIN: a plan as PostgreSQL shows plans, as text or in one of its structured forms.
 //!
 //! A plan made to be explained has a [`MeteredNode`] around each of its nodes: what is expected of it, and, once it has run,
 //! what it did. Nodes without one show the figures of what is below them. Costs are in PostgreSQL's unit, a hundred rows of a
@@ -7,6 +7,9 @@
 mod expr;
 mod json;
 mod text;
+mod tree;
+mod xml;
+mod yaml;
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -18,8 +21,28 @@ use crate::ir::SetOp;
 /// One row of a full scan in PostgreSQL's unit (`cpu_tuple_cost`).
 const ROW_COST: f64 = 0.01;
 
+/// A form of EXPLAIN's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExplainFormat {
+    /// Lines.
+    Text,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// XML.
+    Xml,
+}
+
+/// What EXPLAIN shows of a node: one text, or a list of them.
+#[derive(Clone, Debug)]
+pub(crate) enum Told {
+    Text(String),
+    List(Vec<String>),
+}
+
 /// What EXPLAIN is to show.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ExplainOptions {
     /// The statement was run.
     pub analyze: bool,
@@ -29,8 +52,12 @@ pub struct ExplainOptions {
     pub timing: bool,
     /// Times of planning and running.
     pub summary: bool,
-    /// JSON instead of text.
-    pub json: bool,
+    /// What nodes give, and schemas of tables.
+    pub verbose: bool,
+    /// Settings of the planner that are not what they are at first, if they are to be shown.
+    pub settings: Option<Vec<(String, String)>>,
+    /// The form.
+    pub format: ExplainFormat,
 }
 
 /// Times in milliseconds.
@@ -42,10 +69,16 @@ pub struct ExplainTimes {
     pub execution: f64,
 }
 
-/// The lines of EXPLAIN's answer; one with many lines in it for JSON.
+/// The lines of EXPLAIN's answer; one with many lines in it for the structured forms.
 pub(super) fn lines(plan: &QueryPlan, options: &ExplainOptions, times: ExplainTimes) -> Vec<String> {
     let top = query(plan);
-    if options.json { vec![json::write(&top, options, times)] } else { text::write(&top, options, times) }
+    let tree = || tree::query(&top, options, times);
+    match options.format {
+        ExplainFormat::Text => text::write(&top, options, times),
+        ExplainFormat::Json => vec![json::write(tree())],
+        ExplainFormat::Yaml => vec![yaml::write(&tree())],
+        ExplainFormat::Xml => vec![xml::write(&tree())],
+    }
 }
 
 /// A node as it is shown.
@@ -57,7 +90,7 @@ struct Shown<'p> {
     /// Further properties that only JSON names.
     properties: Vec<(&'static str, String)>,
     /// Conditions and keys.
-    details: Vec<(&'static str, String)>,
+    details: Vec<(&'static str, Told)>,
     meter: Option<&'p MeteredNode>,
     /// What it is to the node above.
     relationship: &'static str,
@@ -95,9 +128,18 @@ impl<'p> Shown<'p> {
 
     fn detail(mut self, name: &'static str, value: &str) -> Shown<'p> {
         if !value.is_empty() {
-            self.details.push((name, value.to_string()));
+            self.details.push((name, Told::Text(value.to_string())));
         }
         self
+    }
+
+    /// Says also in which schema its table is.
+    fn qualify(&mut self, schema: &str) {
+        if let Some(at) = self.headline.find(" on ") {
+            self.headline.insert_str(at + 4, &format!("{schema}."));
+        }
+        let at = self.properties.iter().position(|(name, _)| *name == "Alias").unwrap_or(self.properties.len());
+        self.properties.insert(at, ("Schema", schema.to_string()));
     }
 
     fn over(mut self, below: impl IntoIterator<Item = Shown<'p>>) -> Shown<'p> {
@@ -158,7 +200,15 @@ fn node(at: &Node) -> Shown<'_> {
         Node::Metered(n) => {
             let mut shown = node(&n.input);
             shown.meter = Some(n);
-            shown.details.extend(n.details.iter().cloned());
+            for (name, told) in &n.details {
+                match (*name, told) {
+                    ("Schema", Told::Text(schema)) => shown.qualify(schema),
+                    // What a node gives is said before how it finds it.
+                    ("Output", _) if shown.details.iter().any(|(name, _)| *name == "Output") => {}
+                    ("Output", _) => shown.details.insert(0, (name, told.clone())),
+                    _ => shown.details.push((name, told.clone())),
+                }
+            }
             shown
         }
         // A condition or a select list is no step of its own in PostgreSQL's plans.
@@ -193,6 +243,7 @@ fn node(at: &Node) -> Shown<'_> {
             let hash = Shown::new("Hash", "Hash").is("Inner").over([node(&n.build)]);
             joined("Hash", "Hash Join", n.join).over([node(&n.probe), hash])
         }
+        Node::MergeJoin(n) => joined("Merge", "Merge Join", n.join).over([node(&n.left), node(&n.right).is("Inner")]),
         Node::Materialize(n) => Shown::new("Materialize", "Materialize").over([node(&n.input)]),
         Node::Sort(n) => Shown::new("Sort", "Sort").over([node(&n.input)]),
         Node::Aggregate(n) => {
@@ -253,6 +304,7 @@ fn joined<'p>(start: &str, kind: &'static str, join: JoinType) -> Shown<'p> {
     let word = match join {
         JoinType::Inner => "Inner",
         JoinType::Left => "Left",
+        JoinType::Right => "Right",
         JoinType::Full => "Full",
         JoinType::Semi => "Semi",
         JoinType::Anti => "Anti",

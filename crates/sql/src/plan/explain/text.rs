@@ -1,10 +1,14 @@
 //! EXPLAIN's lines.
 
-use super::{ExplainOptions, ExplainTimes, ROW_COST, Shown};
+use super::{ExplainOptions, ExplainTimes, ROW_COST, Shown, Told};
 
 pub(super) fn write(top: &Shown<'_>, options: &ExplainOptions, times: ExplainTimes) -> Vec<String> {
     let mut out = Vec::new();
     node(top, 0, options, &mut out);
+    if let Some(settings) = options.settings.as_ref().filter(|settings| !settings.is_empty()) {
+        let shown: Vec<String> = settings.iter().map(|(name, value)| format!("{name} = '{value}'")).collect();
+        out.push(format!("Settings: {}", shown.join(", ")));
+    }
     if options.summary {
         out.push(format!("Planning Time: {:.3} ms", times.planning));
         if options.analyze {
@@ -43,7 +47,10 @@ fn node(shown: &Shown<'_>, indent: usize, options: &ExplainOptions, out: &mut Ve
     out.push(line);
     let inside = " ".repeat(indent + 2);
     for (name, value) in &shown.details {
-        out.push(format!("{inside}{name}: {value}"));
+        match value {
+            Told::Text(text) => out.push(format!("{inside}{name}: {text}")),
+            Told::List(items) => out.push(format!("{inside}{name}: {}", items.join(", "))),
+        }
     }
     for below in &shown.below {
         match &below.subplan {

@@ -1,0 +1,36 @@
+CREATE TABLE a (id int PRIMARY KEY, x int, t text);
+CREATE TABLE b (id int PRIMARY KEY, aid int, y bigint);
+CREATE INDEX a_x ON a (x);
+CREATE INDEX b_aid ON b (aid);
+INSERT INTO a SELECT i, CASE WHEN i % 7 = 0 THEN NULL ELSE i % 50 END, 't' || i FROM generate_series(1, 2000) i;
+INSERT INTO b SELECT i, CASE WHEN i % 5 = 0 THEN NULL ELSE i % 1500 END, i FROM generate_series(1, 3000) i;
+ANALYZE a;
+ANALYZE b;
+-- An order that a merge serves.
+EXPLAIN (COSTS off) SELECT * FROM a JOIN b ON a.id = b.aid ORDER BY a.id;
+EXPLAIN (COSTS off) SELECT * FROM a JOIN b ON a.id = b.aid ORDER BY b.aid DESC LIMIT 5;
+EXPLAIN (COSTS off) SELECT * FROM a LEFT JOIN b ON a.id = b.aid ORDER BY a.id;
+-- The small side is kept, whichever it is.
+EXPLAIN (COSTS off) SELECT * FROM a LEFT JOIN b ON a.x = b.y WHERE a.t = 't7';
+EXPLAIN (COSTS off) SELECT * FROM a JOIN b ON a.x = b.y;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+EXPLAIN (COSTS off) SELECT * FROM a JOIN b ON a.x = b.y;
+EXPLAIN (COSTS off) SELECT * FROM a LEFT JOIN b ON a.x = b.y AND a.id < b.id;
+EXPLAIN (COSTS off) SELECT * FROM a RIGHT JOIN b ON a.x + 1 = b.y;
+EXPLAIN (COSTS off) SELECT * FROM a FULL JOIN b ON a.x = b.y;
+EXPLAIN (COSTS off) SELECT * FROM a WHERE EXISTS (SELECT FROM b WHERE b.aid = a.x AND b.y > a.id);
+EXPLAIN (COSTS off) SELECT * FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.aid = a.x AND b.y > a.id);
+EXPLAIN (COSTS off) SELECT * FROM a c JOIN a d USING (x) JOIN b ON b.aid = c.id;
+RESET ALL;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+EXPLAIN (COSTS off) SELECT * FROM a JOIN b ON a.x = b.y;
+EXPLAIN (COSTS off) SELECT * FROM a JOIN b ON a.t = b.y::text;
+RESET ALL;
+SET enable_seqscan = off;
+EXPLAIN (COSTS off) SELECT * FROM a WHERE id > 5;
+EXPLAIN (COSTS off) SELECT * FROM a ORDER BY id;
+SET enable_indexscan = off;
+RESET enable_seqscan;
+EXPLAIN (COSTS off) SELECT * FROM a WHERE id = 5;
