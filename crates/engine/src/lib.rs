@@ -28,6 +28,7 @@ mod prepared;
 mod reads;
 mod record;
 mod recovery;
+mod replay;
 mod scan;
 mod sequence;
 mod shape;

@@ -1,7 +1,7 @@
 //! Opening a shard: the image of the last checkpoint, if there is one, and the log from there on.
 //!
-//! The image brings definitions, sequences and rows. Records that end behind it are applied one after the other: rows by
-//! RowId, definitions to the catalog; of those before, only transactions that are prepared and not ended count. Indexes are
+//! The image brings definitions, sequences and rows. Of records that end behind it, definitions are applied in
+//! order, rows by many threads ([`crate::replay`]); of those before, only transactions that are prepared and not ended count. Indexes are
 //! built at the end, from the rows that are left.
 
 use std::collections::BTreeMap;
@@ -23,6 +23,7 @@ use crate::gate::Gates;
 use crate::load::image_error;
 use crate::prepared::{Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
+use crate::replay::Appliers;
 use crate::sequence::Sequences;
 use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
 use crate::storage::{TableStore, storage_id};
@@ -37,6 +38,8 @@ struct Replay {
     next_oid: u32,
     /// Payloads of prepared transactions that are not ended.
     prepared: BTreeMap<TxnId, Vec<u8>>,
+    /// While the log is read.
+    appliers: Option<Appliers>,
 }
 
 impl Replay {
@@ -79,11 +82,7 @@ impl Replay {
 
     fn record(&mut self, record: Record<'_>) -> Result<(), String> {
         match record.kind {
-            RecordKind::Commit => {
-                let rows = self.rows_of(record.payload)?;
-                self.load(rows, record.ts);
-                Ok(())
-            }
+            RecordKind::Commit => self.committed(record.payload, record.ts),
             RecordKind::Prepare => {
                 self.prepared.insert(record.txn, record.payload.to_vec());
                 Ok(())
@@ -91,9 +90,7 @@ impl Replay {
             RecordKind::CommitPrepared => {
                 let missing = || format!("transaction {} is committed and was not prepared", record.txn);
                 let payload = self.prepared.remove(&record.txn).ok_or_else(missing)?;
-                let rows = self.rows_of(&payload)?;
-                self.load(rows, record.ts);
-                Ok(())
+                self.committed(&payload, record.ts)
             }
             RecordKind::RollbackPrepared => {
                 self.prepared.remove(&record.txn);
@@ -110,10 +107,25 @@ impl Replay {
         }
     }
 
-    /// What the operations of a payload make of rows; definitions are changed at once.
+    /// Applies a payload: definitions at once, rows by the threads.
+    fn committed(&mut self, payload: &[u8], ts: Timestamp) -> Result<(), String> {
+        let live = live_ops(payload)?;
+        for (_, op) in &live {
+            match op {
+                Op::Insert { storage, .. } | Op::Update { storage, .. } | Op::Delete { storage, .. } => {
+                    self.rows(*storage)?;
+                }
+                definition => self.definition(definition)?,
+            }
+        }
+        let Some(appliers) = &mut self.appliers else { return Err("rows behind the end of the log".to_string()) };
+        appliers.push(ts, payload, live.iter().map(|(at, op)| (*at, op)))
+    }
+
+    /// What the operations of a payload make of rows; definitions are changed at once. REQUIRES that all rows are applied.
     fn rows_of(&mut self, payload: &[u8]) -> Result<Rows, String> {
         let mut rows = Rows::default();
-        for op in live_ops(payload)? {
+        for (_, op) in live_ops(payload)? {
             self.op(op, &mut rows)?;
         }
         Ok(rows)
@@ -124,7 +136,7 @@ impl Replay {
         let mut restoring = Vec::new();
         for (id, payload) in std::mem::take(&mut self.prepared) {
             let ops = live_ops(&payload)?;
-            let state = ops.iter().find_map(|op| match op {
+            let state = ops.iter().find_map(|(_, op)| match op {
                 Op::Prepared { json } => Some(*json),
                 _ => None,
             });
@@ -165,30 +177,25 @@ impl Replay {
                 self.rows(storage)?;
                 rows.insert((storage, row), None);
             }
+            definition => self.definition(&definition)?,
+        }
+        Ok(())
+    }
+
+    fn definition(&mut self, op: &Op<'_>) -> Result<(), String> {
+        match op {
             Op::PutObject { json } => {
                 let object: CatalogObject =
                     serde_json::from_slice(json).map_err(|e| format!("a catalog object cannot be read: {e}"))?;
                 self.put(object);
             }
             Op::DropObject { oid } => {
-                self.catalog.remove(oid);
-                self.tables.retain(|id, _| id.table != oid);
+                self.catalog.remove(*oid);
+                self.tables.retain(|id, _| id.table != *oid);
             }
-            Op::UndoTo { .. } | Op::Prepared { .. } => {}
+            _ => {}
         }
         Ok(())
-    }
-
-    /// Loads what a transaction made of its rows. Storage it dropped again has gone.
-    fn load(&self, rows: Rows, ts: Timestamp) {
-        let guard = pin();
-        for ((storage, row), state) in rows {
-            let Some(table) = self.tables.get(&storage) else { continue };
-            match state {
-                Some((layout, tuple)) => table.rows.load(row, ts, layout, &tuple, &guard),
-                None => table.rows.load_delete(row, ts, &guard),
-            };
-        }
     }
 
     /// Temporary relations went with the sessions that had them.
@@ -217,14 +224,18 @@ impl Replay {
             let id = storage_id(table);
             let store = &self.store;
             self.tables.retain(|other, _| other.table != id.table || *other == id);
-            self.tables.entry(id).or_insert_with(|| Arc::new(TableStore::new(store, table, Vec::new())));
+            if !self.tables.contains_key(&id) {
+                let made = Arc::new(TableStore::new(store, table, Vec::new()));
+                self.appliers.iter_mut().for_each(|appliers| appliers.add_storage(&made));
+                self.tables.insert(id, made);
+            }
         }
         self.catalog.put(Arc::new(object));
     }
 }
 
-/// The operations of a record that were not undone inside their transaction.
-fn live_ops(payload: &[u8]) -> Result<Vec<Op<'_>>, String> {
+/// The operations of a record that were not undone inside their transaction, each with the byte where it begins.
+fn live_ops(payload: &[u8]) -> Result<Vec<(u64, Op<'_>)>, String> {
     let mut live: Vec<(u64, Op<'_>)> = Vec::new();
     let mut ops = Ops::new(payload);
     loop {
@@ -235,7 +246,7 @@ fn live_ops(payload: &[u8]) -> Result<Vec<Op<'_>>, String> {
             op => live.push((offset, op)),
         }
     }
-    Ok(live.into_iter().map(|(_, op)| op).collect())
+    Ok(live)
 }
 
 /// See [`Shard::open`].
@@ -255,12 +266,16 @@ pub(crate) fn open(
         sequences: Sequences::default(),
         next_oid: oids::FIRST_USER.0,
         prepared: BTreeMap::new(),
+        appliers: None,
     };
     let (mut upto, mut log_from) = (Lsn(0), Lsn(0));
     if let Some(manifest) = &manifest {
         replay.image(world, options.threads, manifest)?;
         (upto, log_from) = (Lsn(manifest.upto), Lsn(manifest.log_from));
     }
+    let mut appliers = Appliers::start(world, options.threads);
+    replay.tables.values().for_each(|store| appliers.add_storage(store));
+    replay.appliers = Some(appliers);
     let mut apply = |record: Record<'_>| match record.end <= upto {
         true => {
             replay.old_record(record);
@@ -269,6 +284,7 @@ pub(crate) fn open(
         false => replay.record(record),
     };
     let (log, mut replayed) = Log::open(world, driver, log_from, &mut apply, on_failure)?;
+    replay.appliers.take().map_or(Ok(()), Appliers::finish).map_err(DriverError::Corrupt)?;
     if let Some(manifest) = &manifest {
         if replayed.end < upto {
             let end = replayed.end;
