@@ -149,7 +149,10 @@ fn apply(
     guard: &Guard,
 ) -> Result<(), String> {
     let rows_of = |storage: StorageId| {
-        stores.get(&storage).map(|store| &store.rows).ok_or_else(|| format!("rows of {storage:?}, which was never made"))
+        stores
+            .get(&storage)
+            .map(|store| &store.rows)
+            .ok_or_else(|| format!("rows of {storage:?}, which was never made"))
     };
     match op {
         Op::Insert { storage, row, layout, tuple } => _ = rows_of(storage)?.load(row, ts, layout, tuple, guard),

@@ -286,3 +286,57 @@ fn definitions_and_sequences_are_in_the_image() {
     drop(shard);
     assert_eq!(open(&disk).catalog().objects().count(), count);
 }
+
+/// Rows with their RowIds, in order.
+fn numbered(shard: &Shard) -> Vec<(u64, Vec<u8>)> {
+    let mut txn = begin(shard, Isolation::ReadCommitted);
+    let table = txn.open_table(ACCOUNTS).expect("it is there");
+    let spec = ScanSpec { table, index: None, range: KeyRange::all(), reverse: false };
+    let mut rows = txn.open_scan(spec).expect("it is there");
+    let mut batch = RowBatch::new();
+    while rows.next(&mut *txn, 100, &mut batch).expect("it can be read") {}
+    batch.iter().map(|row| (row.row.0, row.tuple.to_vec())).collect()
+}
+
+/// However many threads replay the log, and load the image before it, the rows are those of one thread.
+#[test]
+fn many_threads_replay_as_one_does() {
+    for seed in 1..=10 {
+        let mut random = SimRandom::new(seed);
+        let disk = SimDisk::new();
+        let shard = bank(&disk, 0);
+        let mut accounts = BTreeMap::new();
+        // More rows than stay together in one thread.
+        for block in 0..4 {
+            let mut txn = begin(&shard, Isolation::ReadCommitted);
+            for id in 0..400 {
+                ready(insert(&mut *txn, 1000 + block * 400 + id, i64::from(id)));
+                accounts.insert(1000 + block * 400 + id, i64::from(id));
+            }
+            commit(&shard, txn);
+        }
+        for round in 0..60 {
+            assert!(change(&shard, &mut accounts, &mut random), "a healthy disk");
+            let id = 1000 + random.below(1600) as i32;
+            let mut txn = begin(&shard, Isolation::ReadCommitted);
+            // One commit writes a row more than once.
+            for _ in 0..3 {
+                ready(update(&mut *txn, id, |balance| balance * 3 + 1));
+            }
+            commit(&shard, txn);
+            if seed % 2 == 0 && round == 30 {
+                checkpoint(&shard);
+            }
+        }
+        let expected = numbered(&shard);
+        drop(shard);
+        for threads in [1, 2, 5] {
+            let copy = disk.after_crash(Crash::KeepAll, &mut random);
+            let log = redo::FileOptions { segment_bytes: 256 << 10, batch_bytes_max: 32 << 10 };
+            let options = engine::ShardOptions { memory_limit: 1 << 30, log, threads, ..Default::default() };
+            let (shard, _) = Shard::open(&world(&copy), options, Box::new(|_| {})).expect("it opens");
+            assert_eq!(numbered(&shard), expected, "seed {seed}, {threads} threads");
+            sorted(&shard);
+        }
+    }
+}
