@@ -158,6 +158,36 @@ fn the_log_has_what_it_is_asked_for() {
 }
 
 #[test]
+fn slow_statements_are_logged_with_their_parameters() {
+    let (server, _directory) = start(&[]);
+    let mut admin = server.connect();
+    for sql in ["SET log_min_duration_statement = 20", "PREPARE p AS SELECT $1::int, pg_sleep(0.05)"] {
+        assert_eq!(admin.query(sql).error(), None, "{sql}");
+    }
+    for sql in ["SELECT 'as it was said', pg_sleep(0.05)", "EXECUTE p (5)"] {
+        assert_eq!(admin.query(sql).error(), None, "{sql}");
+    }
+    let values = [Some("it's"), None];
+    assert_eq!(admin.extended("SELECT $1::text, $2::int, pg_sleep(0.05)", &values).error(), None);
+    assert_eq!(admin.extended("SELECT $1::text", &[Some("quick")]).error(), None);
+    assert_eq!(admin.query("SET log_parameter_max_length = 3").error(), None);
+    assert_eq!(admin.extended("SELECT $1::text, pg_sleep(0.05)", &[Some("a long one")]).error(), None);
+    assert_eq!(admin.query("SET log_min_duration_statement = -1").error(), None);
+    let log = server.stderr();
+    for line in [
+        " ms  statement: SELECT 'as it was said', pg_sleep(0.05)",
+        " ms  statement: EXECUTE p (5)",
+        "postgres@postgres DETAIL:  prepare: PREPARE p AS SELECT $1::int, pg_sleep(0.05)",
+        " ms  execute <unnamed>: SELECT $1::text, $2::int, pg_sleep(0.05)",
+        "postgres@postgres DETAIL:  parameters: $1 = 'it''s', $2 = NULL",
+        "postgres@postgres DETAIL:  parameters: $1 = 'a l...'",
+    ] {
+        assert!(log.contains(line), "{line}\n{log}");
+    }
+    assert!(!log.contains("quick"), "{log}");
+}
+
+#[test]
 fn a_role_may_have_a_limit_of_connections() {
     let (server, _directory) = start(&[]);
     let mut admin = server.connect();

@@ -71,6 +71,22 @@ CREATE TABLE shop.diary (day date PRIMARY KEY, mood shop.mood DEFAULT 'so so', s
 CREATE INDEX diary_happy ON shop.diary (day) WHERE mood = 'happy';
 CREATE INDEX diary_month ON shop.diary (date_part('month', day), lower(short::text)) INCLUDE (steps);
 CREATE UNIQUE INDEX customer_lower ON shop.customer (lower(name)) WHERE active;
+CREATE DOMAIN shop.share AS numeric(5,2) DEFAULT 1 NOT NULL CONSTRAINT share_low CHECK (VALUE >= 0) CONSTRAINT share_high CHECK (VALUE <= 100);
+CREATE DOMAIN shop.code AS text CHECK (length(VALUE) = 2 OR VALUE IS NULL);
+CREATE TABLE shop.parts (part shop.share PRIMARY KEY, code shop.code, codes shop.code[]);
+INSERT INTO shop.parts VALUES (1.5, 'ab', '{ab,cd}'), (100, NULL, NULL);
+CREATE TABLE shop.later (
+    id int,
+    parent date CONSTRAINT later_day REFERENCES shop.diary DEFERRABLE,
+    code text,
+    CONSTRAINT later_id PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT later_pair UNIQUE NULLS NOT DISTINCT (parent, code)
+);
+INSERT INTO shop.later VALUES (1, '2024-01-01', NULL), (2, NULL, 'x');
+COMMENT ON TYPE shop.mood IS 'how it''s going';
+COMMENT ON DOMAIN shop.share IS 'a part of a hundred';
+COMMENT ON CONSTRAINT share_high ON DOMAIN shop.share IS 'no more than all';
+COMMENT ON CONSTRAINT later_day ON shop.later IS 'a foreign key';
 COMMENT ON INDEX shop.diary_happy IS 'good days';
 COMMENT ON SCHEMA shop IS 'what is sold';
 COMMENT ON CONSTRAINT line_positive ON line IS 'no gifts';

@@ -232,6 +232,8 @@ pub struct Session {
     role: Oid,
     /// The role that the client logged in as.
     login_role: Oid,
+    /// The roles that settings have named, by the name each had then: a role keeps its sessions when it is renamed.
+    named_roles: FxHashMap<String, Oid>,
     /// Names of the snapshots that the transaction has exported.
     exported: Vec<String>,
     /// Where notifications arrive, once it has listened.
@@ -397,6 +399,7 @@ impl Session {
             deadline: Cell::new(0),
             role: login_role,
             login_role,
+            named_roles: std::iter::once((user.to_string(), login_role)).collect(),
             exported: Vec::new(),
             mailbox: None,
             gate: Lsn(0),
