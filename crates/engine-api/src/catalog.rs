@@ -38,6 +38,8 @@ pub mod oids {
     pub const ROLE_READ_ALL_STATS: Oid = Oid(3375);
     /// Role `pg_signal_backend`.
     pub const ROLE_SIGNAL_BACKEND: Oid = Oid(4200);
+    /// `pg_checkpoint`: may ask for checkpoints.
+    pub const ROLE_CHECKPOINT: Oid = Oid(4544);
     /// The first OID of user objects.
     pub const FIRST_USER: Oid = Oid(16384);
 }
