@@ -117,11 +117,26 @@ fn statements_are_counted_by_their_text() {
         rows(&mut admin, statements),
         ["INSERT INTO t VALUES ($1, $2)|20|20", "SELECT b FROM t WHERE a < $1|3|15"]
     );
+    assert_eq!(admin.query("CREATE TABLE u AS SELECT * FROM t").error(), None);
+    for sql in ["BEGIN", "COMMIT", "BEGIN", "PREPARE p AS SELECT 1", "EXECUTE p", "DEALLOCATE p", "COMMIT"] {
+        assert_eq!(admin.query(sql).error(), None, "{sql}");
+    }
+    let utilities = "SELECT query, calls, rows, plans, total_plan_time FROM pg_stat_statements WHERE query ~ '^(BEGIN|COMMIT|CREATE|PREPARE|EXECUTE|DEALL)' ORDER BY query COLLATE \"C\"";
+    assert_eq!(
+        rows(&mut admin, utilities),
+        [
+            "BEGIN|2|0|0|0",
+            "COMMIT|2|0|0|0",
+            "CREATE TABLE t (a int PRIMARY KEY, b int)|1|0|0|0",
+            "CREATE TABLE u AS SELECT * FROM t|1|20|0|0",
+        ]
+    );
     let times = "SELECT bool_and(min_exec_time <= mean_exec_time AND mean_exec_time <= max_exec_time AND total_exec_time >= max_exec_time) FROM pg_stat_statements";
     assert_eq!(one(&mut admin, times), "t");
     assert_eq!(admin.query("CREATE ROLE ann").error(), None);
     assert_eq!(admin.query("SET ROLE ann").error(), None);
-    assert_eq!(one(&mut admin, "SELECT DISTINCT query FROM pg_stat_statements"), "<insufficient privilege>");
+    let of_others = "SELECT DISTINCT query FROM pg_stat_statements WHERE userid <> 'ann'::regrole";
+    assert_eq!(one(&mut admin, of_others), "<insufficient privilege>");
     assert_eq!(code(&admin.query("SELECT pg_stat_statements_reset()")), Some("42501"));
     assert_eq!(admin.query("RESET ROLE").error(), None);
     assert_eq!(admin.query("SELECT pg_stat_statements_reset()").error(), None);

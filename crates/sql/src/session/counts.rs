@@ -11,6 +11,9 @@ use crate::exec::Execution;
 use crate::metrics::{self, StatementKind};
 use crate::monitor::State;
 
+/// Statements other than queries that a session remembers the figures of.
+const UTILITIES_REMEMBERED: usize = 8;
+
 /// How the client has said a statement.
 #[derive(Clone, Copy)]
 pub(super) enum Said<'a> {
@@ -75,10 +78,32 @@ impl Session {
     }
 
     /// Counts another statement that succeeded.
-    pub(super) fn count_utility(&self, node: &Node, said: Said<'_>) {
+    pub(super) fn count_utility(&self, node: &Node, statement: &Statement, tag: Option<&str>, said: Said<'_>) {
         let (kind, micros) = (kind_of(node), self.micros_so_far());
         metrics::count_statement(kind, micros, 0);
+        if !matches!(node, Node::ExecuteStmt(_) | Node::PrepareStmt(_) | Node::DeallocateStmt(_)) {
+            self.count_figures(statement, rows_of(tag.unwrap_or_default()), micros);
+        }
         self.log_statement(kind, micros, said, || self.shown_prepared(node));
+    }
+
+    /// Counts a run of a statement that is no query in `pg_stat_statements`. Blocks begin and end with the same few texts: a
+    /// session remembers where it counted the last ones.
+    fn count_figures(&self, statement: &Statement, rows: u64, micros: i64) {
+        let text = statement.text.get(statement.start..).unwrap_or(&statement.text).trim();
+        let role = self.role;
+        let mut known = self.utility_figures.borrow_mut();
+        if let Some((_, figures)) = known.iter().find(|(by, figures)| *by == role && *figures.key.text == *text) {
+            return figures.count(micros, rows);
+        }
+        let environment = &self.environment;
+        let database = environment.identity.borrow().database_oid;
+        let figures = environment.monitor.statements.of(database, role, &text.into());
+        figures.count(micros, rows);
+        if known.len() == UTILITIES_REMEMBERED {
+            known.remove(0);
+        }
+        known.push((role, figures));
     }
 
     /// Writes a statement to the server's log if `log_statement` or `log_min_duration_statement` say so.
@@ -157,6 +182,14 @@ impl Session {
         let environment = &self.environment;
         environment.clock.set(environment.host.now());
         environment.clock.get().saturating_sub(environment.statement_start.get())
+    }
+}
+
+/// The number of rows in the tag of a statement that has one: of COPY, FETCH, CREATE TABLE AS and kin.
+fn rows_of(tag: &str) -> u64 {
+    match tag.split_once(' ') {
+        Some(("COPY" | "FETCH" | "SELECT", rows)) => rows.parse().unwrap_or(0),
+        _ => 0,
     }
 }
 

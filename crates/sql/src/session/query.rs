@@ -128,7 +128,7 @@ impl Session {
                     _ => Box::pin(utility::run(self, node, &statement.text, out)).await?,
                 };
                 self.send_notices(out);
-                self.count_utility(node, said);
+                self.count_utility(node, statement, tag.as_deref(), said);
                 tag
             }
         })
