@@ -143,14 +143,12 @@ impl Session {
         }
     }
 
-    /// The values of a statement's parameters as the log shows them, each at most `log_parameter_max_length` bytes long.
+    /// The values of a statement's parameters as the log shows them.
     #[cold]
     fn shown_parameters(&self, types: &[base::Oid], values: &[Datum]) -> String {
         let settings = self.environment.settings.borrow();
-        let longest: i64 = settings.show("log_parameter_max_length").and_then(|text| text.parse().ok()).unwrap_or(-1);
-        let longest = usize::try_from(longest).unwrap_or(usize::MAX);
         let mut shown = String::new();
-        if longest == 0 || values.is_empty() {
+        if values.is_empty() {
             return shown;
         }
         for (i, (value, &ty)) in values.iter().zip(types).enumerate() {
@@ -163,9 +161,7 @@ impl Session {
             // What has no text form is shown as nothing.
             let _ = types::write_text(value.as_ref(), ty, settings.output(), &mut bytes);
             let text = String::from_utf8_lossy(&bytes);
-            let end = (0..=longest.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
-            let more = if end < text.len() { "..." } else { "" };
-            shown += &format!("'{}{more}'", text[..end].replace('\'', "''"));
+            shown += &format!("'{}'", text.replace('\'', "''"));
         }
         shown
     }

@@ -34,12 +34,14 @@ fn settings_of_a_failed_block() {
     pair.query("SHOW idle_in_transaction_session_timeout");
     pair.query("SET application_name = 'a'; BEGIN; SET application_name = 'b'; SELECT nothing");
     pair.query("ROLLBACK; SHOW application_name");
-    pair.query("BEGIN; SET application_name = 'c'; SAVEPOINT s; SET application_name = 'd'; SELECT nothing");
+    pair.query("BEGIN; SET application_name = 'c'; SAVEPOINT s");
+    pair.query("SET application_name = 'd'; SELECT nothing");
     pair.query("ROLLBACK TO s");
     pair.query("SHOW application_name");
     pair.query("SET application_name = 'e'; SELECT nothing");
     pair.query("COMMIT; SHOW application_name");
-    pair.query("SET application_name = 'f'; BEGIN; COMMIT; SELECT nothing");
+    pair.query("SET application_name = 'f'; BEGIN; COMMIT");
+    pair.query("SELECT nothing");
     pair.query("SHOW application_name");
 }
 
