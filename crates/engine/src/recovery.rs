@@ -285,6 +285,8 @@ pub(crate) fn open(
     };
     let (log, mut replayed) = Log::open(world, driver, log_from, &mut apply, on_failure)?;
     replay.appliers.take().map_or(Ok(()), Appliers::finish).map_err(DriverError::Corrupt)?;
+    // Segments that a crash kept from being removed.
+    log.trim(log_from);
     if let Some(manifest) = &manifest {
         if replayed.end < upto {
             let end = replayed.end;

@@ -513,10 +513,11 @@ impl Session {
                 role: identity.current_user.clone(),
                 search_path,
                 settings: format!(
-                    "{}|{}|{}|{}",
+                    "{}|{}|{}|{}|{}",
                     shown("TimeZone"),
                     shown("DateStyle"),
                     shown("IntervalStyle"),
+                    shown("array_nulls"),
                     settings.methods.bits()
                 ),
             }
