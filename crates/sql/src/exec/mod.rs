@@ -324,6 +324,11 @@ impl Execution {
         small
     }
 
+    /// The first `count` of its parameter values.
+    pub fn params(&self, count: usize) -> &[Datum] {
+        self.machine.first_values(count)
+    }
+
     /// The plan that is run.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
