@@ -38,6 +38,8 @@ pub mod oids {
     pub const ROLE_READ_ALL_STATS: Oid = Oid(3375);
     /// Role `pg_signal_backend`.
     pub const ROLE_SIGNAL_BACKEND: Oid = Oid(4200);
+    /// `pg_checkpoint`: may ask for checkpoints.
+    pub const ROLE_CHECKPOINT: Oid = Oid(4544);
     /// The first OID of user objects.
     pub const FIRST_USER: Oid = Oid(16384);
 }
@@ -467,10 +469,16 @@ pub enum TypeKind {
 pub struct EnumLabel {
     /// Identity.
     pub oid: Oid,
-    /// Place in the order of the labels; it never changes.
+    /// What values of the label hold; its place in the order unless `path` is there. It never changes.
     pub order: f32,
     /// The label.
     pub name: String,
+    /// Place in the order of the labels where a number does not say it; it never changes.
+    #[serde(default)]
+    pub path: Vec<f32>,
+    /// The number that catalogs show as its place.
+    #[serde(default)]
+    pub shown: Option<f32>,
 }
 
 /// A domain: a type with conditions.
@@ -502,6 +510,27 @@ pub struct DomainCheck {
     pub comment: Option<String>,
 }
 
+impl EnumLabel {
+    /// A label at a new place.
+    pub fn new(oid: Oid, name: String, place: Vec<f32>, shown: f32, names: usize) -> EnumLabel {
+        let (order, path) = match place[..] {
+            [number] => (number, Vec::new()),
+            _ => (types::place::name(names), place),
+        };
+        EnumLabel { oid, order, name, path, shown: (shown != order).then_some(shown) }
+    }
+
+    /// Its place in the order of the labels.
+    pub fn place(&self) -> &[f32] {
+        if self.path.is_empty() { std::slice::from_ref(&self.order) } else { &self.path }
+    }
+
+    /// The number that catalogs show as its place.
+    pub fn shown(&self) -> f32 {
+        self.shown.unwrap_or(self.order)
+    }
+}
+
 impl TypeDesc {
     /// All identities that the type has taken.
     pub fn oids(&self) -> impl Iterator<Item = Oid> {
@@ -517,7 +546,9 @@ impl TypeDesc {
     pub fn known(&self) -> types::user::UserType {
         let kind = match &self.kind {
             TypeKind::Enum(labels) => {
-                types::user::UserKind::Enum(labels.iter().map(|l| (l.order, l.name.clone())).collect())
+                let known =
+                    |l: &EnumLabel| types::user::Label { mark: l.order, path: l.path.clone(), name: l.name.clone() };
+                types::user::UserKind::Enum(labels.iter().map(known).collect())
             }
             TypeKind::Domain(domain) => types::user::UserKind::Domain { base: domain.base, typmod: domain.typmod },
         };

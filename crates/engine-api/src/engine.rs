@@ -80,6 +80,15 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
+    /// Asks for a checkpoint that begins from now on, and answers its number for [`Engine::checkpoint_done`].
+    fn request_checkpoint(&self) -> u64;
+
+    /// Whether that checkpoint, or a later one, counts.
+    ///
+    /// # Errors
+    /// 58030, 53100 if it failed.
+    fn checkpoint_done(&self, number: u64) -> Result<Step<()>>;
+
     /// Memory held, by kind (rule R18).
     fn memory(&self) -> MemoryUse;
 }

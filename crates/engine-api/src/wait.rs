@@ -102,3 +102,16 @@ impl Future for Wait {
         if self.cell.is_done() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_waits_for_locks_is_about_no_others() {
+        let cell = WaitCell::new();
+        assert!(Wait::on(&cell).is_for_lock());
+        assert!(!Wait::for_space(&cell).is_for_lock() && !Wait::yield_now().is_for_lock());
+        assert!(!Wait::for_space(&cell).is_over() && Wait::yield_now().is_over());
+    }
+}

@@ -208,7 +208,7 @@ const PREDEFINED: &[(Oid, &str, &[Oid])] = &[
     (Oid(4570), "pg_write_server_files", &[]),
     (Oid(4571), "pg_execute_server_program", &[]),
     (oids::ROLE_SIGNAL_BACKEND, "pg_signal_backend", &[]),
-    (Oid(4544), "pg_checkpoint", &[]),
+    (oids::ROLE_CHECKPOINT, "pg_checkpoint", &[]),
 ];
 
 /// Applies changes in order.

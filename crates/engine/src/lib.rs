@@ -1,7 +1,7 @@
 //! One shard: transactions over the rows in memory, made durable by the log.
 //!
 //! Responsible for: the [`engine_api`] traits on one node – views and commands, row locks with their outcomes, index upkeep
-//! and uniqueness, the commit pipeline, catalog and sequences, recovery from the log.
+//! and uniqueness, the commit pipeline, catalog and sequences, checkpoints, recovery from image and log.
 //! Not responsible for: SQL, sockets, what a default or a check means.
 //! Invariants:
 //! - (E1) A transaction's log record is appended, its commit published and its catalog changes made visible in the one
@@ -18,14 +18,17 @@
 mod advisory;
 mod beside;
 mod catalog;
+mod checkpoint;
 mod commit;
 mod figures;
 mod gate;
+mod load;
 mod locks;
 mod prepared;
 mod reads;
 mod record;
 mod recovery;
+mod replay;
 mod scan;
 mod sequence;
 mod shape;
@@ -34,5 +37,6 @@ mod storage;
 mod txn;
 mod unique;
 
+pub use checkpoint::{Checkpoint, CheckpointWriter};
 pub use figures::Figures;
 pub use shard::{Shard, ShardOptions};

@@ -1,25 +1,29 @@
-//! Opening a shard: the log says everything.
+//! Opening a shard: the image of the last checkpoint, if there is one, and the log from there on.
 //!
-//! Records are applied one after the other: rows by RowId, definitions to the catalog. Indexes are built at the end, from
-//! the rows that are left.
+//! The image brings definitions, sequences and rows. Of records that end behind it, definitions are applied in
+//! order, rows by many threads ([`crate::replay`]); of those before, only transactions that are prepared and not ended count. Indexes are
+//! built at the end, from the rows that are left.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use base::{Oid, RowId, Timestamp, TxnId};
-use engine_api::{Catalog, CatalogObject, IndexCompiler, PrivilegesDesc, TableDesc, oids};
+use base::{Lsn, Oid, RowId, Timestamp, TxnId};
+use checkpoint::{Image, Manifest, remove_unnamed};
+use engine_api::{Catalog, CatalogObject, PrivilegesDesc, SequenceState, oids};
 use env::World;
-use mvcc::index::OrderedIndex as _;
 use mvcc::{Newest, Store, StoreOptions, pin};
 use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, FileLog, Log, Record, RecordKind, Replayed};
 use rustc_hash::FxHashMap;
 
 use crate::catalog;
+use crate::checkpoint::{ImageState, Images, META_OBJECTS, META_STATE};
 use crate::gate::Gates;
+use crate::load::image_error;
 use crate::prepared::{Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
+use crate::replay::Appliers;
 use crate::sequence::Sequences;
 use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
 use crate::storage::{TableStore, storage_id};
@@ -34,16 +38,51 @@ struct Replay {
     next_oid: u32,
     /// Payloads of prepared transactions that are not ended.
     prepared: BTreeMap<TxnId, Vec<u8>>,
+    /// While the log is read.
+    appliers: Option<Appliers>,
 }
 
 impl Replay {
+    /// Takes over an image.
+    fn image(&mut self, world: &World, threads: usize, manifest: &Manifest) -> Result<(), DriverError> {
+        let image = Image::open(&*world.disk, manifest).map_err(image_error)?;
+        let malformed = |what: &str| DriverError::Corrupt(format!("a checkpoint's {what} cannot be read"));
+        self.catalog = Catalog::default();
+        self.catalog.version = 1;
+        let objects = image.meta(META_OBJECTS).map_err(image_error)?;
+        let mut rest = &objects[..];
+        while let Some((len, tail)) = rest.split_first_chunk() {
+            let (json, tail) = tail.split_at_checked(u32::from_le_bytes(*len) as usize).ok_or(malformed("objects"))?;
+            self.put(serde_json::from_slice(json).map_err(|_| malformed("objects"))?);
+            rest = tail;
+        }
+        let state = image.meta(META_STATE).map_err(image_error)?;
+        let state: ImageState = serde_json::from_slice(&state).map_err(|_| malformed("state"))?;
+        self.next_oid = self.next_oid.max(state.next_oid);
+        for (oid, last_value, is_called) in state.sequences {
+            self.sequences.restore(Oid(oid), SequenceState { last_value, is_called });
+        }
+        crate::load::rows(world, threads, image, &self.tables, Timestamp(manifest.ts))?;
+        for (table, generation, next) in state.tables {
+            if let Some(store) = self.tables.get(&StorageId { table: Oid(table), generation }) {
+                store.rows.set_next_row_id(RowId(next));
+            }
+        }
+        Ok(())
+    }
+
+    /// A record that the image has: only what is open between the phases of a commit is not in it.
+    fn old_record(&mut self, record: Record<'_>) {
+        match record.kind {
+            RecordKind::Prepare => _ = self.prepared.insert(record.txn, record.payload.to_vec()),
+            RecordKind::CommitPrepared | RecordKind::RollbackPrepared => _ = self.prepared.remove(&record.txn),
+            _ => {}
+        }
+    }
+
     fn record(&mut self, record: Record<'_>) -> Result<(), String> {
         match record.kind {
-            RecordKind::Commit => {
-                let rows = self.rows_of(record.payload)?;
-                self.load(rows, record.ts);
-                Ok(())
-            }
+            RecordKind::Commit => self.committed(record.payload, record.ts),
             RecordKind::Prepare => {
                 self.prepared.insert(record.txn, record.payload.to_vec());
                 Ok(())
@@ -51,9 +90,7 @@ impl Replay {
             RecordKind::CommitPrepared => {
                 let missing = || format!("transaction {} is committed and was not prepared", record.txn);
                 let payload = self.prepared.remove(&record.txn).ok_or_else(missing)?;
-                let rows = self.rows_of(&payload)?;
-                self.load(rows, record.ts);
-                Ok(())
+                self.committed(&payload, record.ts)
             }
             RecordKind::RollbackPrepared => {
                 self.prepared.remove(&record.txn);
@@ -70,10 +107,25 @@ impl Replay {
         }
     }
 
-    /// What the operations of a payload make of rows; definitions are changed at once.
+    /// Applies a payload: definitions at once, rows by the threads.
+    fn committed(&mut self, payload: &[u8], ts: Timestamp) -> Result<(), String> {
+        let live = live_ops(payload)?;
+        for (_, op) in &live {
+            match op {
+                Op::Insert { storage, .. } | Op::Update { storage, .. } | Op::Delete { storage, .. } => {
+                    self.rows(*storage)?;
+                }
+                definition => self.definition(definition)?,
+            }
+        }
+        let Some(appliers) = &mut self.appliers else { return Err("rows behind the end of the log".to_string()) };
+        appliers.push(ts, payload, live.iter().map(|(at, op)| (*at, op)))
+    }
+
+    /// What the operations of a payload make of rows; definitions are changed at once. REQUIRES that all rows are applied.
     fn rows_of(&mut self, payload: &[u8]) -> Result<Rows, String> {
         let mut rows = Rows::default();
-        for op in live_ops(payload)? {
+        for (_, op) in live_ops(payload)? {
             self.op(op, &mut rows)?;
         }
         Ok(rows)
@@ -84,7 +136,7 @@ impl Replay {
         let mut restoring = Vec::new();
         for (id, payload) in std::mem::take(&mut self.prepared) {
             let ops = live_ops(&payload)?;
-            let state = ops.iter().find_map(|op| match op {
+            let state = ops.iter().find_map(|(_, op)| match op {
                 Op::Prepared { json } => Some(*json),
                 _ => None,
             });
@@ -125,30 +177,25 @@ impl Replay {
                 self.rows(storage)?;
                 rows.insert((storage, row), None);
             }
+            definition => self.definition(&definition)?,
+        }
+        Ok(())
+    }
+
+    fn definition(&mut self, op: &Op<'_>) -> Result<(), String> {
+        match op {
             Op::PutObject { json } => {
                 let object: CatalogObject =
                     serde_json::from_slice(json).map_err(|e| format!("a catalog object cannot be read: {e}"))?;
                 self.put(object);
             }
             Op::DropObject { oid } => {
-                self.catalog.remove(oid);
-                self.tables.retain(|id, _| id.table != oid);
+                self.catalog.remove(*oid);
+                self.tables.retain(|id, _| id.table != *oid);
             }
-            Op::UndoTo { .. } | Op::Prepared { .. } => {}
+            _ => {}
         }
         Ok(())
-    }
-
-    /// Loads what a transaction made of its rows. Storage it dropped again has gone.
-    fn load(&self, rows: Rows, ts: Timestamp) {
-        let guard = pin();
-        for ((storage, row), state) in rows {
-            let Some(table) = self.tables.get(&storage) else { continue };
-            match state {
-                Some((layout, tuple)) => table.rows.load(row, ts, layout, &tuple, &guard),
-                None => table.rows.load_delete(row, ts, &guard),
-            };
-        }
     }
 
     /// Temporary relations went with the sessions that had them.
@@ -177,14 +224,18 @@ impl Replay {
             let id = storage_id(table);
             let store = &self.store;
             self.tables.retain(|other, _| other.table != id.table || *other == id);
-            self.tables.entry(id).or_insert_with(|| Arc::new(TableStore::new(store, table, Vec::new())));
+            if !self.tables.contains_key(&id) {
+                let made = Arc::new(TableStore::new(store, table, Vec::new()));
+                self.appliers.iter_mut().for_each(|appliers| appliers.add_storage(&made));
+                self.tables.insert(id, made);
+            }
         }
         self.catalog.put(Arc::new(object));
     }
 }
 
-/// The operations of a record that were not undone inside their transaction.
-fn live_ops(payload: &[u8]) -> Result<Vec<Op<'_>>, String> {
+/// The operations of a record that were not undone inside their transaction, each with the byte where it begins.
+fn live_ops(payload: &[u8]) -> Result<Vec<(u64, Op<'_>)>, String> {
     let mut live: Vec<(u64, Op<'_>)> = Vec::new();
     let mut ops = Ops::new(payload);
     loop {
@@ -195,7 +246,7 @@ fn live_ops(payload: &[u8]) -> Result<Vec<Op<'_>>, String> {
             op => live.push((offset, op)),
         }
     }
-    Ok(live.into_iter().map(|(_, op)| op).collect())
+    Ok(live)
 }
 
 /// See [`Shard::open`].
@@ -204,6 +255,8 @@ pub(crate) fn open(
     options: ShardOptions,
     on_failure: Box<dyn FnOnce(DriverError) + Send>,
 ) -> Result<(Shard, Replayed), DriverError> {
+    let manifest = Manifest::read(&*world.disk).map_err(image_error)?;
+    remove_unnamed(&*world.disk, manifest.as_ref()).map_err(DriverError::Failed)?;
     let driver = Box::new(FileLog::new(Arc::clone(&world.disk), options.log));
     let store = StoreOptions { first_generation: 1, horizon: Timestamp(0), memory_limit: options.memory_limit };
     let mut replay = Replay {
@@ -213,8 +266,35 @@ pub(crate) fn open(
         sequences: Sequences::default(),
         next_oid: oids::FIRST_USER.0,
         prepared: BTreeMap::new(),
+        appliers: None,
     };
-    let (log, replayed) = Log::open(world, driver, base::Lsn(0), &mut |record| replay.record(record), on_failure)?;
+    let (mut upto, mut log_from) = (Lsn(0), Lsn(0));
+    if let Some(manifest) = &manifest {
+        replay.image(world, options.threads, manifest)?;
+        (upto, log_from) = (Lsn(manifest.upto), Lsn(manifest.log_from));
+    }
+    let mut appliers = Appliers::start(world, options.threads);
+    replay.tables.values().for_each(|store| appliers.add_storage(store));
+    replay.appliers = Some(appliers);
+    let mut apply = |record: Record<'_>| match record.end <= upto {
+        true => {
+            replay.old_record(record);
+            Ok(())
+        }
+        false => replay.record(record),
+    };
+    let (log, mut replayed) = Log::open(world, driver, log_from, &mut apply, on_failure)?;
+    replay.appliers.take().map_or(Ok(()), Appliers::finish).map_err(DriverError::Corrupt)?;
+    // Segments that a crash kept from being removed.
+    log.trim(log_from);
+    if let Some(manifest) = &manifest {
+        if replayed.end < upto {
+            let end = replayed.end;
+            return Err(DriverError::Corrupt(format!("it ends at {end}, and checkpoint {upto} was made behind that")));
+        }
+        replayed.last_ts = replayed.last_ts.max(Timestamp(manifest.ts));
+        replayed.last_txn = replayed.last_txn.max(TxnId(manifest.last_txn));
+    }
     replay.store.start_ids_after(replayed.last_txn);
     let restoring = replay.restore().map_err(DriverError::Corrupt)?;
     let compiler = options.compiler;
@@ -226,12 +306,11 @@ pub(crate) fn open(
         let alone = Arc::get_mut(rows);
         base::invariant!(alone.is_some(), "nobody has a table open while its log is read");
         alone.into_iter().for_each(TableStore::settle);
-        if let Some(table) = catalog.table(rows.id.table) {
-            let code = compiler.as_deref();
-            finish_table(&store, code, &catalog, table, rows).map_err(|e| DriverError::Corrupt(e.to_string()))?;
-        }
     }
+    crate::load::indexes(world, options.threads, &store, compiler.as_deref(), &catalog, &tables)?;
     let inner = Inner {
+        world: world.clone(),
+        images: Images::new(manifest),
         compiler,
         store,
         log,
@@ -256,35 +335,4 @@ pub(crate) fn open(
         prepared.finish(&shard).map_err(DriverError::Corrupt)?;
     }
     Ok((shard, replayed))
-}
-
-/// Gives a table its shape and its indexes their entries.
-fn finish_table(
-    memory: &Store,
-    compiler: Option<&dyn IndexCompiler>,
-    catalog: &Catalog,
-    table: &TableDesc,
-    store: &TableStore,
-) -> base::Result<()> {
-    let shape = Arc::new(crate::shape::Shape::of(table));
-    store.upkeep.replace_shape(Arc::clone(&shape));
-    for desc in catalog.indexes(table.oid).filter(|desc| !desc.unready) {
-        let index = crate::storage::IndexStore::empty(memory, compiler, catalog, table, desc.clone())?;
-        let mut key = Vec::new();
-        let guard = pin();
-        for row in 0..store.rows.end().0 {
-            if let Newest::Live(version) = store.rows.newest(RowId(row), None, &guard) {
-                key.clear();
-                shape.key(&index, version.layout, version.tuple, &mut key);
-                if key.is_empty() {
-                    continue;
-                }
-                let added = index.tree.insert(&key, RowId(row));
-                base::invariant!(added.is_ok(), "a key of row {row} was accepted once");
-            }
-        }
-        drop(guard);
-        store.add_index(index);
-    }
-    Ok(())
 }

@@ -23,10 +23,19 @@ const SPARE_RECORDS: usize = 64;
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
     state: SequenceState,
+    /// What its last record says.
+    recorded: SequenceState,
     /// Values that may still be handed out before the log must run ahead again.
     logged: i64,
     /// End of the last record.
     gate: Lsn,
+}
+
+impl Sequence {
+    /// One whose last record says where it is.
+    fn recorded(state: SequenceState, gate: Lsn) -> Sequence {
+        Sequence { state, recorded: state, logged: 0, gate }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -79,12 +88,26 @@ impl Sequences {
         let oid = Oid(u32::from_le_bytes(bytes[..4].try_into().ok()?));
         let state =
             SequenceState { last_value: i64::from_le_bytes(bytes[4..12].try_into().ok()?), is_called: bytes[12] != 0 };
-        self.0.lock().sequences.insert(oid, Sequence { state, logged: 0, gate: Lsn(0) });
+        self.0.lock().sequences.insert(oid, Sequence::recorded(state, Lsn(0)));
         Some(oid)
     }
 
+    /// Recovery: a state that an image has.
+    pub fn restore(&self, oid: Oid, state: SequenceState) {
+        self.0.lock().sequences.insert(oid, Sequence::recorded(state, Lsn(0)));
+    }
+
+    /// Calls `look` while no record of a sequence can be appended, and puts down what their last records say: OID, last
+    /// value, whether it was handed out.
+    pub fn hold<R>(&self, recorded: &mut Vec<(u32, i64, bool)>, look: impl FnOnce() -> R) -> R {
+        let all = self.0.lock();
+        recorded.extend(all.sequences.iter().map(|(oid, s)| (oid.0, s.recorded.last_value, s.recorded.is_called)));
+        recorded.sort_unstable();
+        look()
+    }
+
     fn start(desc: &SequenceDesc) -> Sequence {
-        Sequence { state: SequenceState { last_value: desc.start, is_called: false }, logged: 0, gate: Lsn(0) }
+        Sequence::recorded(SequenceState { last_value: desc.start, is_called: false }, Lsn(0))
     }
 
     /// The next value.
@@ -102,7 +125,8 @@ impl Sequences {
                 true => (value, 0),
                 false => advance(desc, state, wanted).map_or((value, 0), |last| (last, wanted)),
             };
-            sequence.gate = append(inner, room, desc.oid, SequenceState { last_value: ahead, is_called: true });
+            sequence.recorded = SequenceState { last_value: ahead, is_called: true };
+            sequence.gate = append(inner, room, desc.oid, sequence.recorded);
             sequence.logged = covered;
         } else {
             sequence.logged -= 1;
@@ -116,7 +140,7 @@ impl Sequences {
         let mut all = self.0.lock();
         let (room, _) = room(inner, &mut all.spare)?;
         let gate = append(inner, room, oid, state);
-        all.sequences.insert(oid, Sequence { state, logged: 0, gate });
+        all.sequences.insert(oid, Sequence::recorded(state, gate));
         Ok(())
     }
 

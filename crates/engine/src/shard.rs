@@ -17,6 +17,7 @@ use redo::{DriverError, DurableWatch, Log, LogStats, Replayed};
 use rustc_hash::FxHashMap;
 
 use crate::advisory;
+use crate::checkpoint::Images;
 use crate::commit::Serial;
 use crate::gate::Gates;
 use crate::prepared::{self, Prepared};
@@ -34,6 +35,8 @@ pub struct ShardOptions {
     pub memory_limit: u64,
     /// Sizes of the log's files.
     pub log: redo::FileOptions,
+    /// Threads that load an image and build indexes at the start.
+    pub threads: usize,
     /// Makes the code of indexes over expressions and of partial ones; without it there are none.
     pub compiler: Option<Arc<dyn IndexCompiler>>,
 }
@@ -46,7 +49,7 @@ impl std::fmt::Debug for ShardOptions {
 
 impl Default for ShardOptions {
     fn default() -> ShardOptions {
-        ShardOptions { memory_limit: 8 << 30, log: redo::FileOptions::default(), compiler: None }
+        ShardOptions { memory_limit: 8 << 30, log: redo::FileOptions::default(), threads: 2, compiler: None }
     }
 }
 
@@ -88,6 +91,8 @@ impl CurrentCatalog {
 
 /// State of the shard behind all transactions.
 pub(crate) struct Inner {
+    pub world: World,
+    pub images: Images,
     pub compiler: Option<Arc<dyn IndexCompiler>>,
     pub store: Store,
     pub log: Log,
@@ -253,6 +258,14 @@ impl Engine for Shard {
 
     fn sequence_gate(&self, sequence: Oid) -> Lsn {
         self.0.sequences.gate(sequence, self.durable())
+    }
+
+    fn request_checkpoint(&self) -> u64 {
+        self.0.images.request()
+    }
+
+    fn checkpoint_done(&self, number: u64) -> Result<Step<()>> {
+        self.0.images.done(number)
     }
 
     fn sequence_set(&self, sequence: Oid, state: SequenceState) -> Result<()> {

@@ -619,6 +619,11 @@ impl Transaction {
 
     /// Ends everything without a commit.
     pub fn undo_all(&mut self) {
+        if self.redo_ahead > 0
+            && let Some(core) = &self.core
+        {
+            self.shard.0.log.forget(core.id());
+        }
         if let Some(finishing) = self.finishing.take() {
             self.shard.0.store.finish_commit(finishing.0, finishing.1);
         }

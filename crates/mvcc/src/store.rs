@@ -79,6 +79,11 @@ impl Store {
         self.shared.txns.start_after(last);
     }
 
+    /// An id that no transaction has exceeded which began before this call.
+    pub fn last_txn(&self) -> TxnId {
+        self.shared.txns.last_id()
+    }
+
     /// Storage for a table. Not shared with an earlier one of the same OID.
     pub fn new_table(&self, oid: Oid, indexes: Arc<dyn RowGarbage>) -> Table {
         let number = self.shared.next_table.fetch_add(1, Ordering::Relaxed);

@@ -321,8 +321,8 @@ impl Table {
         unsafe { self.directory.mark_gone(row, &self.account, guard) }
     }
 
-    /// Loads a committed row (recovery, standby). Replaces what is there; nothing of it is kept.
-    /// A version that is not newer than the loaded one is ignored, and `false` returned.
+    /// Loads a committed row (recovery, standby). Replaces what is there, also what the same commit had made of it before; nothing
+    /// of it is kept. A version that is older than the loaded one is ignored, and `false` returned.
     pub fn load(&self, row: RowId, ts: Timestamp, layout: LayoutId, tuple: &[u8], guard: &Guard) -> bool {
         self.load_version(row, ts, Some((layout, tuple)), guard)
     }
@@ -343,7 +343,7 @@ impl Table {
             spin(round);
         }
         let before = header.head(guard).newest;
-        let newer = before.is_none_or(|old| matches!(old.begin(), crate::version::Begin::Committed(t) if t < ts));
+        let newer = before.is_none_or(|old| matches!(old.begin(), crate::version::Begin::Committed(t) if t <= ts));
         if newer {
             // SAFETY: the collector's mark is exclusive (H1).
             unsafe {

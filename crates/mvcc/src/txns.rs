@@ -96,6 +96,14 @@ impl TxnTable {
         self.first_generation.fetch_max(TxnTable::generation_of(last) + 1, Ordering::AcqRel);
     }
 
+    /// An id that no transaction before this call has exceeded.
+    pub fn last_id(&self) -> TxnId {
+        let used = self.used.load(Ordering::Acquire);
+        let newest = (0..used).map(|index| self.at(index).generation.load(Ordering::Relaxed)).max();
+        let first = self.first_generation.load(Ordering::Acquire);
+        TxnId(newest.unwrap_or(first).max(first) << SLOT_BITS | u64::from(SLOTS - 1))
+    }
+
     fn at(&self, index: u32) -> &Slot {
         let chunk = self.chunks[(index / CHUNK) as usize].get_or_init(|| {
             (0..CHUNK)

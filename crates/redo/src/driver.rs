@@ -65,7 +65,7 @@ pub trait ReplicatedLog: Send {
     /// What it can take.
     fn limits(&self) -> Limits;
 
-    /// Reads every batch from `from` on, in order, and makes the driver ready to append after the last good one.
+    /// Reads every batch that ends behind `from`, in order, and makes the driver ready to append after the last good one.
     ///
     /// # Errors
     /// `Corrupt` if something that was durable is damaged; `Failed`.

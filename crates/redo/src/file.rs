@@ -286,7 +286,13 @@ impl ReplicatedLog for FileLog {
     }
 
     fn read(&mut self, from: Lsn, visit: &mut dyn FnMut(Batch<'_>) -> Result<(), String>) -> Result<Mark, DriverError> {
-        let names = self.list()?;
+        let mut names = self.list()?;
+        // Segments before the one with `from` are not needed, and may be gone in part.
+        let first = names.iter().rposition(|(start, _)| *start <= from);
+        if first.is_none() && (!names.is_empty() || from > Lsn(0)) {
+            return Err(DriverError::Corrupt(format!("the segments from position {from} on are missing")));
+        }
+        names.drain(..first.unwrap_or(0));
         let mut expected = None;
         let mut stopped: Option<(Stop, Found)> = None;
         let mut last: Option<(Arc<dyn DiskFile>, Lsn, u64)> = None;
@@ -311,7 +317,7 @@ impl ReplicatedLog for FileLog {
                 }
                 self.generation = frame_header.generation;
                 durable = durable.max(frame_header.durable);
-                if frame_header.start >= from {
+                if frame_header.start.0 + records.len() as u64 > from.0 {
                     let batch = Batch { start: frame_header.start, bytes: records };
                     visit(batch).map_err(|e| DriverError::Corrupt(format!("{name} at byte {offset}: {e}")))?;
                 }

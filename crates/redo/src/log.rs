@@ -121,6 +121,9 @@ struct Open {
     /// Told when space or backlog changes.
     waiting: Vec<Box<dyn FnOnce() + Send>>,
     records: u64,
+    /// Transactions that have begun here and whose end is not here: where the first record of each begins. Those that write
+    /// ahead of their commit, and those that are prepared.
+    ahead: FxHashMap<TxnId, Lsn>,
 }
 
 struct Inner {
@@ -134,6 +137,8 @@ struct Inner {
     /// The preparer's last word: no space.
     full: std::sync::atomic::AtomicBool,
     prepare: (Mutex<bool>, Condvar),
+    /// What lies before is not needed any more. Raised by anyone, acted upon by the flusher.
+    needed_from: AtomicU64,
     groups: AtomicU64,
     flush_nanos: AtomicU64,
     groups_by_records: [AtomicU64; GROUP_BUCKETS],
@@ -179,7 +184,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Reads back what `driver` has, record by record, and starts to take new ones.
+    /// Reads back what `driver` has from `from` on, record by record, and starts to take new ones. `from` is where a record
+    /// begins; what lies before may be gone.
     ///
     /// `on_failure` is called once if the driver fails: the process is expected to end.
     ///
@@ -193,13 +199,22 @@ impl Log {
         on_failure: Box<dyn FnOnce(DriverError) + Send>,
     ) -> Result<(Log, Replayed), DriverError> {
         let mut chains: FxHashMap<TxnId, Vec<u8>> = FxHashMap::default();
+        let mut ahead: FxHashMap<TxnId, Lsn> = FxHashMap::default();
         let (mut last_ts, mut last_txn) = (Timestamp(0), TxnId(0));
         let mark = driver.read(from, &mut |batch| {
-            let mut rest = batch.bytes;
+            let (mut rest, mut at) = (batch.bytes, batch.start);
             while !rest.is_empty() {
-                let (record, tail) = record::split(rest).ok_or("a record is malformed")?;
+                let (record, tail) = record::split(rest, at).ok_or("a record is malformed")?;
+                let begin = std::mem::replace(&mut at, record.end);
                 rest = tail;
+                if begin < from {
+                    continue;
+                }
                 last_txn = last_txn.max(record.txn);
+                match record.kind {
+                    RecordKind::Chunk | RecordKind::Prepare => _ = ahead.entry(record.txn).or_insert(begin),
+                    _ => _ = ahead.remove(&record.txn),
+                }
                 if record.kind == RecordKind::Chunk {
                     chains.entry(record.txn).or_default().extend_from_slice(record.payload);
                     continue;
@@ -215,6 +230,8 @@ impl Log {
             }
             Ok(())
         })?;
+        // What was open when the writer stopped will not be ended.
+        ahead.retain(|txn, _| !chains.contains_key(txn));
         let limits = driver.limits();
         let inner = Arc::new(Inner {
             open: Mutex::new(Open {
@@ -227,6 +244,7 @@ impl Log {
                 closed: false,
                 waiting: Vec::new(),
                 records: 0,
+                ahead,
             }),
             work: Condvar::new(),
             durable: DurableWatch::new(mark.end),
@@ -236,6 +254,7 @@ impl Log {
             reserved: AtomicU64::new(0),
             full: false.into(),
             prepare: (Mutex::new(true), Condvar::new()),
+            needed_from: AtomicU64::new(0),
             groups: AtomicU64::new(0),
             flush_nanos: AtomicU64::new(0),
             groups_by_records: Default::default(),
@@ -301,6 +320,12 @@ impl Log {
         let (body, last) = payload.split_at(chunks * max);
         let mut open = self.inner.lock();
         base::invariant!(!open.closed, "an append to a closed log");
+        if kind == RecordKind::Prepare {
+            let begin = open.end;
+            open.ahead.entry(txn).or_insert(begin);
+        } else if !open.ahead.is_empty() {
+            open.ahead.remove(&txn);
+        }
         for chunk in body.chunks(max) {
             self.push(&mut open, RecordKind::Chunk, txn, Timestamp(0), chunk);
         }
@@ -331,6 +356,8 @@ impl Log {
             open.waiting.push(wake());
             return false;
         }
+        let begin = open.end;
+        open.ahead.entry(txn).or_insert(begin);
         for chunk in payload.chunks(self.chunk_bytes_max()) {
             self.push(&mut open, RecordKind::Chunk, txn, Timestamp(0), chunk);
         }
@@ -341,6 +368,25 @@ impl Log {
             self.inner.work.notify_one();
         }
         true
+    }
+
+    /// A transaction that has sent chunks ahead is rolled back: they mean nothing.
+    pub fn forget(&self, txn: TxnId) {
+        self.inner.lock().ahead.remove(&txn);
+    }
+
+    /// Calls `look` inside the critical section of the log with its end and with the position from which on the log has all
+    /// of every transaction whose last record is not appended yet: what `look` reads goes with that end (rule R2).
+    pub fn at_end<R>(&self, look: impl FnOnce(Lsn, Lsn) -> R) -> R {
+        let open = self.inner.lock();
+        let oldest = open.ahead.values().copied().min().unwrap_or(open.end);
+        look(open.end, oldest.min(open.end))
+    }
+
+    /// What lies before `upto` is not needed any more. The space is given back with one of the next groups.
+    pub fn trim(&self, upto: Lsn) {
+        self.inner.needed_from.fetch_max(upto.0, Ordering::AcqRel);
+        // An idle flusher has nothing to do it with, and there is no hurry.
     }
 
     /// Largest payload of a record: a record lies in one batch. Space for more at once may never come to be set aside.
@@ -414,6 +460,7 @@ impl Drop for Log {
 /// The flusher: one group after the other, until the log is closed and empty.
 fn flush(inner: &Inner, driver: &mut dyn ReplicatedLog, window: usize, clock: &dyn Clock) -> Result<(), DriverError> {
     let mut group: Vec<Gathered> = Vec::new();
+    let mut trimmed = 0;
     loop {
         let start = {
             let mut open = inner.lock();
@@ -457,6 +504,12 @@ fn flush(inner: &Inner, driver: &mut dyn ReplicatedLog, window: usize, clock: &d
         }
         if has_waiting {
             inner.wake_waiting();
+        }
+        let needed_from = inner.needed_from.load(Ordering::Acquire);
+        if needed_from > trimmed {
+            // What cannot be removed now is removed with a later position, or at the next start.
+            let _ = driver.trim(Lsn(needed_from));
+            trimmed = needed_from;
         }
     }
 }

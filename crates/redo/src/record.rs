@@ -5,7 +5,7 @@
 //! ```
 //! Little-endian. A transaction is a chain of `Chunk` records whose last is of another kind; a chain without it is ignored.
 
-use base::{Timestamp, TxnId};
+use base::{Lsn, Timestamp, TxnId};
 
 /// Bytes of a record before its payload.
 pub(crate) const HEADER: usize = 24;
@@ -53,6 +53,8 @@ pub struct Record<'a> {
     pub txn: TxnId,
     /// When it was committed.
     pub ts: Timestamp,
+    /// The position after it.
+    pub end: Lsn,
     /// What it says.
     pub payload: &'a [u8],
 }
@@ -64,12 +66,13 @@ pub(crate) fn write_header(kind: RecordKind, len: usize, txn: TxnId, ts: Timesta
     out.extend_from_slice(&ts.0.to_le_bytes());
 }
 
-/// Splits the first record off `bytes`.
-pub(crate) fn split(bytes: &[u8]) -> Option<(Record<'_>, &[u8])> {
+/// Splits the first record off `bytes`, which begin at a position.
+pub(crate) fn split(bytes: &[u8], at: Lsn) -> Option<(Record<'_>, &[u8])> {
     let (header, rest) = bytes.split_at_checked(HEADER)?;
     let kind = RecordKind::from_u8(header[0])?;
     let word = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("eight bytes"));
     let len = u32::from_le_bytes(header[4..8].try_into().expect("four bytes")) as usize;
     let (payload, rest) = rest.split_at_checked(len)?;
-    Some((Record { kind, txn: TxnId(word(8)), ts: Timestamp(word(16)), payload }, rest))
+    let end = Lsn(at.0.checked_add((HEADER + len) as u64)?);
+    Some((Record { kind, txn: TxnId(word(8)), ts: Timestamp(word(16)), end, payload }, rest))
 }

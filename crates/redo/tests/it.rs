@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Lsn, Timestamp, TxnId};
+use env::Disk as _;
 use env::sim::{Crash, SimDisk, SimRandom};
 use env::{World, real};
 use redo::{DriverError, FileLog, FileOptions, Log, RecordKind, Replayed, Reserve};
@@ -22,13 +23,18 @@ fn world(disk: &SimDisk) -> World {
 
 /// Opens the log on a disk and collects what it has: (timestamp, payload).
 fn open(disk: &SimDisk) -> Result<(Log, Replayed, Vec<(u64, Vec<u8>)>), DriverError> {
+    open_from(disk, Lsn(0))
+}
+
+/// As [`open`], from a position on.
+fn open_from(disk: &SimDisk, from: Lsn) -> Result<(Log, Replayed, Vec<(u64, Vec<u8>)>), DriverError> {
     let world = world(disk);
     let driver = Box::new(FileLog::new(Arc::clone(&world.disk), OPTIONS));
     let mut found = Vec::new();
     let (log, replayed) = Log::open(
         &world,
         driver,
-        Lsn(0),
+        from,
         &mut |record| {
             found.push((record.ts.0, record.payload.to_vec()));
             Ok(())
@@ -306,24 +312,56 @@ fn anything_may_lie_in_a_segment() {
 
 #[test]
 fn old_segments_can_be_trimmed() {
-    use redo::ReplicatedLog;
     let disk = SimDisk::new();
     let (log, _, _) = open(&disk).unwrap();
-    let mut end = Lsn(0);
+    let mut ends = vec![Lsn(0)];
     for ts in 1..=100 {
-        end = append(&log, ts, &[1; 900]).unwrap();
+        ends.push(append(&log, ts, &[1; 900]).unwrap());
     }
+    assert!(log.durable().block(ends[100]));
+    let before = disk_segments(&disk);
+    log.trim(ends[60]);
+    // The flusher trims behind a group.
+    let end = append(&log, 101, &[2; 10]).unwrap();
     assert!(log.durable().block(end));
     drop(log);
-    let before = disk_segments(&disk).len();
-    let mut driver = FileLog::new(Arc::new(disk.clone()), OPTIONS);
-    driver.read(Lsn(0), &mut |_| Ok(())).unwrap();
-    driver.trim(end).unwrap();
-    assert!(disk_segments(&disk).len() < before && !disk_segments(&disk).is_empty());
-    drop(driver);
-    let (_, replayed, found) = open(&disk).unwrap();
+    let left = disk_segments(&disk);
+    assert!(left.len() < before.len() && !left.is_empty());
+    let (log, replayed, found) = open_from(&disk, ends[60]).unwrap();
     assert_eq!(replayed.end, end);
-    assert_eq!(found.last().map(|f| f.0), Some(100));
+    let expected: Vec<u64> = (61..=101).collect();
+    assert_eq!(found.iter().map(|f| f.0).collect::<Vec<_>>(), expected, "from the position on, and only that");
+    drop(log);
+    // Some of what is not needed may have come back with a crash.
+    disk.create(&before[0]).unwrap();
+    assert_eq!(open_from(&disk, ends[60]).unwrap().2.len(), expected.len());
+    disk.remove(&before[0]).unwrap();
+    // What is needed and missing is refused.
+    assert!(matches!(open(&disk), Err(DriverError::Corrupt(_))));
+    for name in disk_segments(&disk) {
+        disk.remove(&name).unwrap();
+    }
+    assert!(matches!(open_from(&disk, ends[60]), Err(DriverError::Corrupt(_))));
+}
+
+#[test]
+fn a_transaction_that_writes_ahead_keeps_its_log() {
+    let disk = SimDisk::new();
+    let (log, _, _) = open(&disk).unwrap();
+    let chunk = |txn: u64| match log.reserve(100, || Box::new(|| {})) {
+        Reserve::Ready(room) => assert!(log.append_chunk(room, TxnId(txn), &[7; 100], || Box::new(|| {}))),
+        other => panic!("{other:?}"),
+    };
+    let first = append(&log, 1, &[1; 10]).unwrap();
+    chunk(50);
+    chunk(60);
+    let second = append(&log, 2, &[1; 10]).unwrap();
+    chunk(50);
+    assert_eq!(log.at_end(|end, oldest| (end > second, oldest)), (true, first));
+    log.forget(TxnId(50));
+    assert!(log.at_end(|_, oldest| first < oldest && oldest < second));
+    let end = append(&log, 60, &[1; 10]).unwrap();
+    assert_eq!(log.at_end(|end, oldest| (end, oldest)), (end, end));
 }
 
 /// A driver on a disk, and the payloads it reads back.

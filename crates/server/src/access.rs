@@ -7,10 +7,11 @@ use base::Error;
 use engine_api::Catalog;
 use pgwire::scram::Verifier;
 use pgwire::{AuthPlan, Peer, Startup, Tls};
+use sql::system::login_rules::LoginRule;
 
 use crate::backend::{has_password, is_loopback};
 use crate::config::ServeOptions;
-use crate::hba::{Applicant, Method, Rules};
+use crate::hba::{self, Applicant, Method, Rules};
 
 /// What decides about logins. Shared by all cores.
 pub struct Access {
@@ -63,6 +64,15 @@ impl Access {
     /// Whether a file says who gets in.
     pub fn has_rules(&self) -> bool {
         self.rules_file.is_some()
+    }
+
+    /// The host rules as their file has them now; what is wrong with a file that cannot be read is its only line.
+    pub fn rules_in_file(&self) -> Vec<LoginRule> {
+        let Some(path) = &self.rules_file else { return Vec::new() };
+        match std::fs::read_to_string(path) {
+            Ok(text) => hba::lines(&text),
+            Err(error) => vec![LoginRule { error: Some(error.to_string()), ..LoginRule::default() }],
+        }
     }
 
     /// Reads the files again. What cannot be understood stays as it was, and the log says why.

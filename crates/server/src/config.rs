@@ -98,6 +98,15 @@ pub struct ServeOptions {
     #[arg(long, env = "NYALA_HTTP", value_name = "ADDRESS:PORT|off", value_parser = http_address)]
     pub http: Option<HttpAddress>,
 
+    /// Log after which a checkpoint is made: bytes, or a size such as 1GB.
+    #[arg(long, env = "NYALA_CHECKPOINT_LOG", value_name = "SIZE", default_value = "1GB", value_parser = memory)]
+    pub checkpoint_log: Memory,
+
+    /// Seconds after which a checkpoint is made if anything was written since the last.
+    #[arg(long, env = "NYALA_CHECKPOINT_INTERVAL", value_name = "SECONDS", default_value_t = 300,
+          value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub checkpoint_interval: u32,
+
     /// Threads that serve connections; one per processor, each kept on its own, if not given.
     #[arg(long, env = "NYALA_CORES", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub cores: Option<u16>,

@@ -9,6 +9,7 @@ use base::{Error, SqlState};
 use engine_api::Catalog;
 use pgwire::Peer;
 use sql::privileges::{Who, roles};
+use sql::system::login_rules::LoginRule;
 
 /// How a client has to prove who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +109,48 @@ impl Rules {
             None => Err(refusal("no pg_hba.conf entry for", applicant)),
         }
     }
+}
+
+/// Every line of a file as `pg_hba_file_rules` shows it.
+pub fn lines(text: &str) -> Vec<LoginRule> {
+    let mut lines = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let number = i32::try_from(number + 1).unwrap_or(i32::MAX);
+        match fields(line).and_then(|fields| if fields.is_empty() { Ok(None) } else { shown(&fields).map(Some) }) {
+            Ok(None) => {}
+            Ok(Some(shown)) => lines.push(LoginRule { line: number, ..shown }),
+            Err(wrong) => lines.push(LoginRule { line: number, error: Some(wrong), ..LoginRule::default() }),
+        }
+    }
+    lines
+}
+
+fn shown(fields: &[Vec<Word>]) -> Result<LoginRule, String> {
+    let rule = rule(fields)?;
+    let word = |at: usize| fields.get(at).and_then(|field| field.first()).map(|word| word.text.clone());
+    let words = |words: &[Word]| words.iter().map(|word| word.text.clone()).collect();
+    let (address, netmask) = match rule.addresses {
+        _ if rule.kind == Kind::Local => (None, None),
+        Addresses::Network(address, bits) => {
+            let mask = match address {
+                IpAddr::V4(_) => Ipv4Addr::from_bits(prefix_mask(bits.into(), 32) as u32).to_string(),
+                IpAddr::V6(_) => Ipv6Addr::from_bits(prefix_mask(bits.into(), 128)).to_string(),
+            };
+            (Some(address.to_string()), Some(mask))
+        }
+        _ => (word(3), None),
+    };
+    Ok(LoginRule {
+        line: 0,
+        kind: word(0).unwrap_or_default(),
+        databases: words(&rule.databases),
+        users: words(&rule.users),
+        address,
+        netmask,
+        // The rule has no options behind its method.
+        method: word(fields.len() - 1).unwrap_or_default(),
+        error: None,
+    })
 }
 
 #[cold]
@@ -348,6 +391,41 @@ mod tests {
         assert_eq!(method(rules, "10.9.9.9:5", "bob", "any"), message("no pg_hba.conf entry for", "10.9.9.9"));
         assert_eq!(method(rules, "[::1]:5", "bob", "any"), message("pg_hba.conf rejects connection for", "::1"));
         assert_eq!(method("", "local", "bob", "any"), message("no pg_hba.conf entry for", "[local]"));
+    }
+
+    #[test]
+    fn lines_are_shown_as_they_are() {
+        let text = [
+            "# none",
+            "local all postgres,+staff trust",
+            "host \"a b\" all 10.0.0.0/8 md5",
+            "host all all ::1 ffff:ffff:: reject",
+            "host all all samehost scram-sha-256 # here",
+            "host all",
+        ];
+        let text = text.join(
+            "
+",
+        );
+        let shown: Vec<String> = lines(&text)
+            .iter()
+            .map(|l| {
+                let (address, mask) = (l.address.as_deref().unwrap_or("-"), l.netmask.as_deref().unwrap_or("-"));
+                let error = l.error.as_deref().unwrap_or("-");
+                let (databases, users) = (l.databases.join(","), l.users.join(","));
+                format!("{} {} {databases} {users} {address} {mask} {} {error}", l.line, l.kind, l.method)
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "2 local all postgres,+staff - - trust -",
+                "3 host a b all 10.0.0.0 255.0.0.0 md5 -",
+                "4 host all all ::1 ffff:ffff:: reject -",
+                "5 host all all samehost - scram-sha-256 -",
+                "6    - -  end of line before the role",
+            ]
+        );
     }
 
     #[test]

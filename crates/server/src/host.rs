@@ -13,6 +13,7 @@ use env::Clock;
 use pgwire::Registry;
 use pgwire::scram::{ITERATIONS, Verifier};
 use sql::session::Host;
+use sql::system::login_rules::LoginRule;
 
 use crate::access::Access;
 
@@ -70,6 +71,10 @@ impl Host for ProcessHost {
 
     fn reload(&self) {
         self.access.reload();
+    }
+
+    fn login_rules(&self) -> Vec<LoginRule> {
+        self.access.rules_in_file()
     }
 
     fn cancel_backend(&self, pid: i32) -> bool {

@@ -16,6 +16,7 @@
 
 mod access;
 mod backend;
+mod checkpointer;
 mod config;
 mod config_file;
 mod garbage;

@@ -21,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::access::Access;
 use crate::backend::{CoreBackend, SUPERUSER, has_password, is_loopback};
+use crate::checkpointer::{Checkpointer, Plan};
 use crate::config::ServeOptions;
 use crate::garbage::Collector;
 use crate::health::{self, Health};
@@ -67,8 +68,15 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
         let stop = stop_signals().map_err(|e| format!("cannot receive signals: {e}"))?;
         let server = listen::bind(server_config(options, &access))?;
         let collector = Collector::start(&*world.spawn, shard.clone());
+        let plan = Plan {
+            log_bytes: options.checkpoint_log.bytes(memory_total()),
+            interval: Duration::from_secs(options.checkpoint_interval.into()),
+            threads: cores(options),
+        };
+        let checkpointer = Checkpointer::start(Arc::clone(&world.spawn), shard.clone(), plan);
         ready(&server, options);
         let served = serve_until(server, &world, &shard, options, &health, &access, stop).await;
+        drop(checkpointer);
         drop(collector);
         served
     })?;
@@ -90,6 +98,7 @@ fn open_shard(world: &World, options: &ServeOptions) -> Result<Shard, String> {
     let shard_options = ShardOptions {
         memory_limit: options.memory_limit.bytes(memory_total()),
         compiler: Some(sql::index_code::compiler()),
+        threads: cores(options),
         ..Default::default()
     };
     let began = Instant::now();
@@ -98,10 +107,17 @@ fn open_shard(world: &World, options: &ServeOptions) -> Result<Shard, String> {
     if let Some(place) = &replayed.cut {
         tracing::warn!("the log's end, which was never acknowledged, was cut off in {place}");
     }
+    let (image, from) = match shard.last_checkpoint() {
+        Some(manifest) => {
+            let (rows, bytes) = manifest.files.iter().fold((0, 0), |(r, b), file| (r + file.rows, b + file.bytes));
+            (format!("checkpoint {} ({rows} rows, {bytes} bytes) and ", manifest.checkpoint), manifest.log_from)
+        }
+        None => (String::new(), 0),
+    };
     tracing::info!(
-        "data directory {} opened: {} bytes of log in {} ms",
+        "data directory {} opened: {image}{} bytes of log in {} ms",
         options.data.display(),
-        replayed.end,
+        replayed.end.0 - from,
         began.elapsed().as_millis()
     );
     Ok(shard)

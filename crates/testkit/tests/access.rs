@@ -49,6 +49,9 @@ fn rules_decide_and_are_read_again() {
     let port = Nyala::free_port();
     let server = Nyala::start_with(&data, port, &["--hba", rules.to_str().unwrap(), "--http", "off"]);
     let mut admin = server.connect();
+    let shown = "SELECT line_number, type, database, user_name, address, netmask, auth_method, options, error FROM pg_hba_file_rules";
+    let place = format!("host=127.0.0.1 port={port} user=postgres dbname=postgres");
+    assert_eq!(psql(&place, &[], shown), "1|host|{all}|{postgres}|127.0.0.1|255.255.255.255|trust||");
     for sql in [
         "CREATE ROLE ann LOGIN PASSWORD 'secret'",
         "CREATE ROLE bob LOGIN",

@@ -1,7 +1,7 @@
 //! kill -9 under load, again and again: what was acknowledged is there, nothing is there by half.
 //!
 //! Eight clients move money between accounts and write a journal row per transfer. The server dies at a random moment and
-//! starts again on the same directory, twenty times over or as often as `NYALA_KILLS` says. After each start the journal must hold every acknowledged
+//! starts again on the same directory, in every other life beside checkpoints, twenty times over or as often as `NYALA_KILLS` says. After each start the journal must hold every acknowledged
 //! transfer, only transfers that were tried, and explain every balance to the cent.
 
 use std::collections::BTreeSet;
@@ -44,7 +44,8 @@ fn acknowledged_transfers_survive() {
     for round in 1..=rounds {
         let lifetime = Duration::from_millis(300 + random.below(500));
         let before = all.acknowledged.len();
-        load_and_kill(server, lifetime, &mut random, &numbers, &mut all);
+        let checkpoints = round % 2 == 0;
+        load_and_kill(server, lifetime, checkpoints, &mut random, &numbers, &mut all);
         let start = Instant::now();
         server = Nyala::start(&data, port);
         let (count, up_ms) = (all.acknowledged.len(), start.elapsed().as_millis());
@@ -69,8 +70,20 @@ fn create(connection: &mut Connection) {
     }
 }
 
-fn load_and_kill(server: Nyala, lifetime: Duration, random: &mut Random, numbers: &AtomicU64, all: &mut Transfers) {
+fn load_and_kill(
+    server: Nyala,
+    lifetime: Duration,
+    checkpoints: bool,
+    random: &mut Random,
+    numbers: &AtomicU64,
+    all: &mut Transfers,
+) {
     std::thread::scope(|scope| {
+        if checkpoints {
+            // One image after the other, so that the end comes at any place in the making of one.
+            let mut connection = server.connect();
+            scope.spawn(move || while connection.query("CHECKPOINT").status.is_some() {});
+        }
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| {
                 let (connection, random) = (server.connect(), Random::new(random.number()));

@@ -117,11 +117,26 @@ fn statements_are_counted_by_their_text() {
         rows(&mut admin, statements),
         ["INSERT INTO t VALUES ($1, $2)|20|20", "SELECT b FROM t WHERE a < $1|3|15"]
     );
+    assert_eq!(admin.query("CREATE TABLE u AS SELECT * FROM t").error(), None);
+    for sql in ["BEGIN", "COMMIT", "BEGIN", "PREPARE p AS SELECT 1", "EXECUTE p", "DEALLOCATE p", "COMMIT"] {
+        assert_eq!(admin.query(sql).error(), None, "{sql}");
+    }
+    let utilities = "SELECT query, calls, rows, plans, total_plan_time FROM pg_stat_statements WHERE query ~ '^(BEGIN|COMMIT|CREATE|PREPARE|EXECUTE|DEALL)' ORDER BY query COLLATE \"C\"";
+    assert_eq!(
+        rows(&mut admin, utilities),
+        [
+            "BEGIN|2|0|0|0",
+            "COMMIT|2|0|0|0",
+            "CREATE TABLE t (a int PRIMARY KEY, b int)|1|0|0|0",
+            "CREATE TABLE u AS SELECT * FROM t|1|20|0|0",
+        ]
+    );
     let times = "SELECT bool_and(min_exec_time <= mean_exec_time AND mean_exec_time <= max_exec_time AND total_exec_time >= max_exec_time) FROM pg_stat_statements";
     assert_eq!(one(&mut admin, times), "t");
     assert_eq!(admin.query("CREATE ROLE ann").error(), None);
     assert_eq!(admin.query("SET ROLE ann").error(), None);
-    assert_eq!(one(&mut admin, "SELECT DISTINCT query FROM pg_stat_statements"), "<insufficient privilege>");
+    let of_others = "SELECT DISTINCT query FROM pg_stat_statements WHERE userid <> 'ann'::regrole";
+    assert_eq!(one(&mut admin, of_others), "<insufficient privilege>");
     assert_eq!(code(&admin.query("SELECT pg_stat_statements_reset()")), Some("42501"));
     assert_eq!(admin.query("RESET ROLE").error(), None);
     assert_eq!(admin.query("SELECT pg_stat_statements_reset()").error(), None);
@@ -155,6 +170,33 @@ fn the_log_has_what_it_is_asked_for() {
     assert_eq!(admin.query("CREATE ROLE ann").error(), None);
     assert_eq!(admin.query("SET ROLE ann").error(), None);
     assert_eq!(code(&admin.query("SET log_statement = 'none'")), Some("42501"));
+}
+
+#[test]
+fn slow_statements_are_logged_with_their_parameters() {
+    let (server, _directory) = start(&[]);
+    let mut admin = server.connect();
+    for sql in ["SET log_min_duration_statement = 20", "PREPARE p AS SELECT $1::int, pg_sleep(0.05)"] {
+        assert_eq!(admin.query(sql).error(), None, "{sql}");
+    }
+    for sql in ["SELECT 'as it was said', pg_sleep(0.05)", "EXECUTE p (5)"] {
+        assert_eq!(admin.query(sql).error(), None, "{sql}");
+    }
+    let values = [Some("it's"), None];
+    assert_eq!(admin.extended("SELECT $1::text, $2::int, pg_sleep(0.05)", &values).error(), None);
+    assert_eq!(admin.extended("SELECT $1::text", &[Some("quick")]).error(), None);
+    assert_eq!(admin.query("SET log_min_duration_statement = -1").error(), None);
+    let log = server.stderr();
+    for line in [
+        " ms  statement: SELECT 'as it was said', pg_sleep(0.05)",
+        " ms  statement: EXECUTE p (5)",
+        "postgres@postgres DETAIL:  prepare: PREPARE p AS SELECT $1::int, pg_sleep(0.05)",
+        " ms  execute <unnamed>: SELECT $1::text, $2::int, pg_sleep(0.05)",
+        "postgres@postgres DETAIL:  parameters: $1 = 'it''s', $2 = NULL",
+    ] {
+        assert!(log.contains(line), "{line}\n{log}");
+    }
+    assert!(!log.contains("quick"), "{log}");
 }
 
 #[test]

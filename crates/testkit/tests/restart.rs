@@ -40,15 +40,23 @@ fn a_restart_changes_nothing() {
         let Target::Nyala { server, directory } = subject else { panic!("the server under test is no PostgreSQL") };
         let port = server.port();
         let before = contents(&mut server.connect());
+        assert!(before.len() > CATALOG.len(), "{name} leaves no table");
         server.kill();
         let server = Nyala::start(&directory.path().join("data"), port);
-        let after = contents(&mut server.connect());
-        assert!(before.len() > CATALOG.len(), "{name} leaves no table");
-        for ((sql, before), (_, after)) in before.iter().zip(&after) {
-            assert!(before == after, "{name}: {sql}\n  before:\n{before}\n  after the restart:\n{after}");
-        }
-        assert_eq!(before.len(), after.len(), "{name}: tables came or went");
+        compare(name, "read from the log", &before, &contents(&mut server.connect()));
+        assert_eq!(server.connect().query("CHECKPOINT").error(), None);
+        server.kill();
+        let server = Nyala::start(&directory.path().join("data"), port);
+        assert!(server.stderr().contains("opened: checkpoint 1 ("), "{}", server.stderr());
+        compare(name, "read from an image", &before, &contents(&mut server.connect()));
     }
+}
+
+fn compare(name: &str, how: &str, before: &[(String, Reply)], after: &[(String, Reply)]) {
+    for ((sql, before), (_, after)) in before.iter().zip(after) {
+        assert!(before == after, "{name}: {sql}\n  before:\n{before}\n  {how}:\n{after}");
+    }
+    assert_eq!(before.len(), after.len(), "{name}: tables came or went");
 }
 
 /// The catalog and the rows of all tables: each question with its answer.

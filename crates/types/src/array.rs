@@ -39,7 +39,7 @@ pub(crate) fn parse(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> 
         return Ok(Datum::Array(Arc::new(Array { element, dims: Vec::new(), values: Vec::new() })));
     }
     let mut values = Vec::with_capacity(total.min(body.len()));
-    read_elements(body, |word| {
+    read_elements(body, cx.settings.array_nulls, |word| {
         values.push(match word {
             None => Datum::Null,
             Some(word) => crate::apply_typmod(io::parse_text(element, typmod, word, cx)?, element, typmod, false)?,
@@ -280,8 +280,8 @@ impl Shape<'_> {
     }
 }
 
-/// Hands each element of a well-formed array to `make`, in order; NULL as `None`.
-fn read_elements(text: &str, mut make: impl FnMut(Option<&str>) -> Result<()>) -> Result<()> {
+/// Hands each element of a well-formed array to `make`, in order; NULL as `None`, if the word means it.
+fn read_elements(text: &str, nulls: bool, mut make: impl FnMut(Option<&str>) -> Result<()>) -> Result<()> {
     let mut word: Vec<u8> = Vec::new();
     // Where the word ends without its trailing blanks; whether there is an element at all, and one that is not plain.
     let (mut end, mut present, mut quoting, mut quoted) = (0, false, false, false);
@@ -304,7 +304,7 @@ fn read_elements(text: &str, mut make: impl FnMut(Option<&str>) -> Result<()>) -
                 if present {
                     // Cut from UTF-8 at ASCII places, so it is UTF-8.
                     let value = String::from_utf8_lossy(&word[..end]);
-                    let null = !quoting && value.eq_ignore_ascii_case("null");
+                    let null = nulls && !quoting && value.eq_ignore_ascii_case("null");
                     make(if null { None } else { Some(&value) })?;
                 }
                 word.clear();

@@ -52,7 +52,7 @@ pub fn compare(a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
         (D::TimeTz(a, z), D::TimeTz(b, y)) => timetz_key(*a, *z).cmp(&timetz_key(*b, *y)),
         (D::Interval(a), D::Interval(b)) => interval_key(a).cmp(&interval_key(b)),
         (D::Uuid(a), D::Uuid(b)) => a.cmp(b),
-        (D::Enum(_, a), D::Enum(_, b)) => a.total_cmp(b),
+        (D::Enum(ty, a), D::Enum(_, b)) => crate::place::compare(*ty, *a, *b),
         (D::Array(a), D::Array(b)) => {
             let (a, b) = (a.get(), b.get());
             let elements = compare_lists(&a.values, &b.values, a.element);

@@ -60,11 +60,7 @@ fn write_value(value: DatumRef<'_>, out: &mut Vec<u8>) {
         }
         DatumRef::Interval(v) => out.extend_from_slice(&((interval_key(&v) as u128) ^ 1 << 127).to_be_bytes()),
         DatumRef::Uuid(v) => out.extend_from_slice(v),
-        DatumRef::Enum(_, order) => {
-            let bits = order.to_bits();
-            let ordered = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
-            out.extend_from_slice(&ordered.to_be_bytes());
-        }
+        DatumRef::Enum(ty, mark) => crate::place::write_key(ty, mark, out),
         DatumRef::Array(v) => {
             let v = v.get();
             write_list(&v.values, v.element, out);

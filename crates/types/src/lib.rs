@@ -20,6 +20,7 @@ pub mod jsonpath;
 pub mod key;
 pub mod numeric;
 pub mod oid;
+pub mod place;
 pub mod row;
 mod settings;
 mod typmod;

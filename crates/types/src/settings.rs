@@ -122,6 +122,8 @@ pub struct OutputSettings {
     pub extra_float_digits: i32,
     /// `bytea_output`
     pub bytea_output: ByteaOutput,
+    /// `array_nulls`
+    pub array_nulls: bool,
 }
 
 impl Default for OutputSettings {
@@ -133,6 +135,7 @@ impl Default for OutputSettings {
             timezone: TimeZone::utc(),
             extra_float_digits: 1,
             bytea_output: ByteaOutput::Hex,
+            array_nulls: true,
         }
     }
 }

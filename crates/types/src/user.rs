@@ -19,8 +19,8 @@ pub const FIRST_OID: u32 = 16_384;
 /// What a type is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UserKind {
-    /// Labels with their places in the order of the type.
-    Enum(Vec<(f32, String)>),
+    /// Labels in the order of the type.
+    Enum(Vec<Label>),
     /// A type with conditions.
     Domain {
         /// The type, which may be a domain too.
@@ -28,6 +28,17 @@ pub enum UserKind {
         /// Its modifier.
         typmod: i32,
     },
+}
+
+/// A label of an enum.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Label {
+    /// What values hold. It never changes.
+    pub mark: f32,
+    /// Where the label stands, if the mark does not say it.
+    pub path: Vec<f32>,
+    /// The label.
+    pub name: String,
 }
 
 /// A type as it is made known.
@@ -162,9 +173,9 @@ pub fn base_type(oid: Oid, typmod: i32) -> (Oid, i32) {
 pub fn parse_label(oid: Oid, text: &str) -> Result<Datum> {
     if let Some(definition) = definition(oid) {
         if let UserKind::Enum(labels) = &definition.kind
-            && let Some((order, _)) = labels.iter().find(|(_, label)| label == text)
+            && let Some(found) = labels.iter().find(|label| label.name == text)
         {
-            return Ok(Datum::Enum(oid, *order));
+            return Ok(Datum::Enum(oid, found.mark));
         }
         let message = format!("invalid input value for enum {}: \"{text}\"", quoted(&definition.name));
         return Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message));
@@ -173,10 +184,10 @@ pub fn parse_label(oid: Oid, text: &str) -> Result<Datum> {
 }
 
 /// The label of an enum's value.
-pub fn label(oid: Oid, order: f32) -> Option<String> {
+pub fn label(oid: Oid, mark: f32) -> Option<String> {
     let definition = definition(oid)?;
     let UserKind::Enum(labels) = &definition.kind else { return None };
-    labels.iter().find(|(at, _)| *at == order).map(|(_, label)| label.clone())
+    labels.iter().find(|label| label.mark == mark).map(|label| label.name.clone())
 }
 
 #[cfg(test)]
@@ -185,11 +196,12 @@ mod tests {
 
     #[test]
     fn a_label_is_read_and_shown() {
-        let labels = vec![(1.0, "sad".to_string()), (1.5, "so so".to_string()), (2.0, "happy".to_string())];
+        let label = |mark, name: &str| Label { mark, path: Vec::new(), name: name.to_string() };
+        let labels = vec![label(1.0, "sad"), label(1.5, "so so"), label(2.0, "happy")];
         let (oid, array) = (Oid(4_000_000_001), Oid(4_000_000_002));
         define(UserType { oid, array, name: "Mood".to_string(), kind: UserKind::Enum(labels) });
         let value = parse_label(oid, "so so").unwrap();
-        assert!(matches!(value, Datum::Enum(_, order) if label(oid, order).as_deref() == Some("so so")));
+        assert!(matches!(value, Datum::Enum(_, order) if super::label(oid, order).as_deref() == Some("so so")));
         assert!(parse_label(oid, "nope").is_err());
         assert_eq!(crate::format_type(array, -1), "\"Mood\"[]");
         assert_eq!(crate::element_of(array), Some(oid));

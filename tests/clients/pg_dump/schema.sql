@@ -71,6 +71,20 @@ CREATE TABLE shop.diary (day date PRIMARY KEY, mood shop.mood DEFAULT 'so so', s
 CREATE INDEX diary_happy ON shop.diary (day) WHERE mood = 'happy';
 CREATE INDEX diary_month ON shop.diary (date_part('month', day), lower(short::text)) INCLUDE (steps);
 CREATE UNIQUE INDEX customer_lower ON shop.customer (lower(name)) WHERE active;
+CREATE DOMAIN shop.share AS numeric(5,2) DEFAULT 1 NOT NULL;
+CREATE DOMAIN shop.code AS text;
+CREATE TABLE shop.parts (part shop.share PRIMARY KEY, code shop.code);
+INSERT INTO shop.parts VALUES (1.5, 'ab'), (100, NULL);
+CREATE TABLE shop.later (
+    id int,
+    parent date CONSTRAINT later_day REFERENCES shop.diary DEFERRABLE,
+    code text,
+    CONSTRAINT later_id PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT later_pair UNIQUE NULLS NOT DISTINCT (parent, code)
+);
+COMMENT ON TYPE shop.mood IS 'how it''s going';
+COMMENT ON DOMAIN shop.share IS 'a part of a hundred';
+COMMENT ON CONSTRAINT later_day ON shop.later IS 'a foreign key';
 COMMENT ON INDEX shop.diary_happy IS 'good days';
 COMMENT ON SCHEMA shop IS 'what is sold';
 COMMENT ON CONSTRAINT line_positive ON line IS 'no gifts';
@@ -86,6 +100,7 @@ INSERT INTO shop.customer (name, balance, born, seen, tags, facts, photo, code, 
     ('Ann', 10.50, '1990-02-28', '2024-01-01 12:00:00+00', '{a,"b c",NULL}', '{"a": [1, null]}', '\x00ff', 'ab', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'),
     (E'Bob\t\\ "x"', 0, NULL, '2024-01-01 12:00:00.5+00', DEFAULT, NULL, NULL, NULL, NULL);
 INSERT INTO shop.diary VALUES ('2024-01-01', 'happy', 100, '{sad,"so so",NULL}', 'a'), ('2024-01-02', DEFAULT, DEFAULT, NULL, '');
+INSERT INTO shop.later VALUES (1, '2024-01-01', NULL), (2, NULL, 'x');
 INSERT INTO shop."Order" (customer_id, "placed at", note) VALUES (1, '2024-01-02', 'first'), (2, '2024-01-03 10:11:12.345', E'line\nbreak'), (2, 'infinity', NULL);
 INSERT INTO line VALUES (1000, 1, 9.99, 1.5, 0.1, '1 day 02:00', '10:00'), (1005, 2, 1e20, NULL, 'Infinity', NULL, NULL);
 INSERT INTO dropped VALUES (1, '2024-01-01', DEFAULT), (2, NULL, 9);

@@ -80,7 +80,7 @@ fn index_nodes_count_against_the_memory_limit_and_come_back() {
     const LIMIT: u64 = 24 << 20;
     let disk = SimDisk::new();
     let log = redo::FileOptions { segment_bytes: 16 << 20, batch_bytes_max: 4 << 20 };
-    let options = ShardOptions { memory_limit: LIMIT, log, compiler: None };
+    let options = ShardOptions { memory_limit: LIMIT, log, ..ShardOptions::default() };
     let shard = Shard::open(&world(&disk), options, Box::new(|_| {})).unwrap().0;
     define_wide(&shard);
     // A row costs some 1.5 KB once and its keys four times.

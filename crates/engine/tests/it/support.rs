@@ -21,7 +21,7 @@ pub fn open(disk: &SimDisk) -> Shard {
 }
 
 pub fn open_with(disk: &SimDisk, log: redo::FileOptions) -> Shard {
-    let options = ShardOptions { memory_limit: 1 << 30, log, compiler: None };
+    let options = ShardOptions { memory_limit: 1 << 30, log, ..ShardOptions::default() };
     Shard::open(&world(disk), options, Box::new(|_| {})).expect("the log opens").0
 }
 

@@ -7,11 +7,13 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::{DomainDesc, TableDesc, TypeDesc, TypeKind};
 use types::{Datum, oid, user};
 
+use rupg_sql::nodes::Node;
+
 use super::dml::{detached, parse_expression, without_position};
 use super::scope::{Item, NamedColumn, Place, Scope};
 use super::{BindContext, Binder, Located};
 use crate::functions;
-use crate::ir::{Column, Expr, Ty};
+use crate::ir::{Column, Expr, RelKind, Ty};
 
 fn domain_of(desc: &TypeDesc) -> Option<&DomainDesc> {
     match &desc.kind {
@@ -62,30 +64,98 @@ pub(super) fn check_condition(text: &str, domain: &DomainDesc, cx: &mut BindCont
     condition(text, &Expr::Const(Datum::Null, Ty { oid: base, typmod }), cx).map(drop)
 }
 
+fn internal(name: &str) -> Result<&'static functions::Function> {
+    let function = functions::functions_named(name).first().copied();
+    function.ok_or_else(|| Error::internal("no function for domains"))
+}
+
+/// Where the conditions find a value that was kept for them.
+fn held_depth(expr: &Expr) -> Option<i32> {
+    match expr {
+        Expr::Call { function, args, .. } if function.name == "domain held" => match args.first() {
+            Some(Expr::Const(Datum::Int4(depth), _)) => Some(*depth),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The least depth at which an expression keeps a value for conditions.
+fn held_by(expr: &Expr) -> Option<i32> {
+    let mut least = None;
+    super::visit::walk(expr, 0, &mut |e, _| {
+        if let Expr::Call { function, args, .. } = e
+            && function.name == "domain hold"
+            && let Some(Expr::Const(Datum::Int4(depth), _)) = args.first()
+        {
+            least = Some(least.map_or(*depth, |l: i32| l.min(*depth)));
+        }
+    });
+    least
+}
+
+/// A value as it is evaluated, and as the conditions speak of it: what is volatile is evaluated once.
+fn once(value: Expr) -> Result<(Expr, Expr)> {
+    if !super::visit::calls_volatile(&value) {
+        return Ok((value.clone(), value));
+    }
+    let ty = value.ty();
+    let mut inside = None;
+    super::visit::walk(&value, 0, &mut |e, _| inside = inside.max(held_depth(e)));
+    let depth = || Expr::Const(Datum::Int4(inside.map_or(0, |d| d + 1)), Ty::of(oid::INT4));
+    let about = Expr::Call { function: internal("domain held")?, args: vec![depth()], ty, location: -1 };
+    let value = Expr::Call { function: internal("domain hold")?, args: vec![depth(), value], ty, location: -1 };
+    Ok((value, about))
+}
+
+/// A type's name: with its schema unless the search path finds it without.
+fn shown_name(cx: &BindContext<'_>, desc: &TypeDesc) -> String {
+    let found = cx.identity.search_path.iter().find_map(|&schema| cx.catalog.type_named(schema, &desc.name));
+    let name = types::format_type(desc.oid, -1);
+    match cx.catalog.get(desc.schema) {
+        Some(schema) if found.is_none_or(|f| f.oid != desc.oid) => {
+            format!("{}.{name}", crate::ddl::quote_name(schema.name()))
+        }
+        _ => name,
+    }
+}
+
 /// The value, tested when it is evaluated; `None` if the domain demands nothing.
 fn tested(value: Expr, ty: Oid, cx: &mut BindContext<'_>) -> Result<Option<Expr>> {
     let domains = chain(cx, ty);
     let Some(outer) = domains.first() else { return Ok(None) };
     let text = |s: &str| Expr::Const(Datum::text(s), Ty::of(oid::TEXT));
     let of = value.ty();
+    let (value, about) = once(value)?;
     let schema = cx.catalog.get(outer.schema).map_or(String::new(), |s| s.name().to_string());
     let not_null = domains.iter().filter_map(domain_of).any(|d| d.not_null);
-    let mut args =
-        vec![value.clone(), text(&schema), text(&outer.name), Expr::Const(Datum::Bool(not_null), Ty::of(oid::BOOL))];
+    let mut args = vec![
+        value,
+        text(&schema),
+        text(&outer.name),
+        text(&shown_name(cx, outer)),
+        Expr::Const(Datum::Bool(not_null), Ty::of(oid::BOOL)),
+    ];
+    let fixed = args.len();
     for domain in domains.iter().rev().filter_map(domain_of) {
         let mut checks = domain.checks.clone();
         checks.sort_by(|a, b| a.name.cmp(&b.name));
         for check in checks {
             args.push(text(&check.name));
-            args.push(condition(&check.expression, &value, cx)?);
+            args.push(condition(&check.expression, &about, cx)?);
         }
     }
-    if !not_null && args.len() == 4 {
+    if !not_null && args.len() == fixed {
         return Ok(None);
     }
-    let function = functions::functions_named("domain value").first().copied();
-    let function = function.ok_or_else(|| Error::internal("no function for domains"))?;
-    Ok(Some(Expr::Call { function, args, ty: of, location: -1 }))
+    if let Some(depth) = held_depth(&about)
+        && args[fixed..].iter().filter_map(held_by).any(|other| other <= depth)
+    {
+        return Err(Error::unsupported(
+            "a condition of a domain that casts a volatile expression to a domain is not supported",
+        ));
+    }
+    Ok(Some(Expr::Call { function: internal("domain value")?, args, ty: of, location: -1 }))
 }
 
 /// What the domains of a table's columns demand of a row, over rel 0.
@@ -115,23 +185,42 @@ impl Binder<'_, '_> {
     /// A value of the type under a domain as one of the domain.
     pub(super) fn coerce_to_domain(&mut self, value: Located, ty: Oid) -> Result<Located> {
         let Located { expr, at } = value;
-        let has_checks = chain(self.cx, ty).iter().filter_map(domain_of).any(|d| !d.checks.is_empty());
-        if has_checks && super::visit::calls_volatile(&expr) {
-            return Err(self.unsupported("a cast of a volatile expression to a domain is not supported", at));
-        }
         let tested = tested(expr.clone(), ty, self.cx)?;
         Ok(Located { expr: tested.unwrap_or(expr), at })
     }
 
     /// The error of a label that no enum has for this statement.
     pub(super) fn unsafe_label(&self, ty: Oid, text: &str) -> Option<Error> {
-        let desc = self.cx.catalog.user_type(ty)?;
+        let desc = self.cx.catalog.user_type(ty).filter(|d| d.oid == ty)?;
         let TypeKind::Enum(labels) = &desc.kind else { return None };
-        labels.iter().find(|l| l.name == text)?;
-        let message = format!("unsafe use of new value \"{text}\" of enum type {}", types::format_type(ty, -1));
+        let shown = shown_name(self.cx, desc);
+        if !labels.iter().any(|l| l.name == text) {
+            let message = format!("invalid input value for enum {shown}: \"{text}\"");
+            return Some(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, message));
+        }
+        let message = format!("unsafe use of new value \"{text}\" of enum type {shown}");
         Some(
             Error::new(SqlState::UNSAFE_NEW_ENUM_VALUE_USAGE, message)
                 .hint("New enum values must be committed before they can be used."),
         )
+    }
+
+    /// The domain that a written expression is of, where that can be told: a cast, a column of a table.
+    pub(super) fn domain_shown(&self, node: &Node, expr: &Expr) -> Option<Oid> {
+        let found = match (node, expr) {
+            (Node::TypeCast(cast), _) => {
+                let known = Some((&*self.cx.catalog, &self.cx.identity));
+                super::types::resolve(cast.typeName.as_deref()?, self.sql, known).ok()?.oid
+            }
+            (_, Expr::Column(column)) => {
+                let scope = self.scopes.get((self.scopes.len() - 1).checked_sub(column.level)?)?;
+                match &scope.rels.get(column.rel)?.kind {
+                    RelKind::Table(info) => info.desc.columns.get(column.column)?.type_oid,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        user::is_domain(found).then_some(found)
     }
 }

@@ -358,7 +358,12 @@ impl<'a> Binder<'a, '_> {
             return self.variadic_call(function, args, ty, call);
         }
         if functions::wants_types(function) {
-            args.insert(0, type_list(&args));
+            let node = call.args.first().and_then(Option::as_ref).filter(|_| function.name == "pg_typeof");
+            let domain = node.zip(args.first()).and_then(|(node, arg)| self.domain_shown(node, arg));
+            match domain {
+                Some(domain) => args.insert(0, type_list(&[Expr::Const(Datum::Null, Ty::of(domain))])),
+                None => args.insert(0, type_list(&args)),
+            }
         }
         Ok(fold::call(self.cx, function, args, ty, call.location))
     }

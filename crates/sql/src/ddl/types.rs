@@ -89,7 +89,7 @@ pub(super) async fn create_enum(cx: &mut Cx<'_>, stmt: &CreateEnumStmt) -> Resul
                 .constraint("pg_enum_typid_label_index"));
         }
         let order = (labels.len() + 1) as f32;
-        labels.push(EnumLabel { oid: cx.allocate(), order, name: label });
+        labels.push(EnumLabel::new(cx.allocate(), label, vec![order], order, 0));
     }
     let owner = cx.owner();
     let kind = TypeKind::Enum(labels);
@@ -159,28 +159,46 @@ pub(super) async fn alter_enum(cx: &mut Cx<'_>, stmt: &AlterEnumStmt) -> Result<
                 found.ok_or_else(|| missing(neighbor))? + stmt.newValIsAfter as usize
             }
         };
-        let order = between(at.checked_sub(1).map(|i| labels[i].order), labels.get(at).map(|l| l.order))?;
-        let oid = cx.allocate();
-        labels.insert(at, EnumLabel { oid, order, name: new.to_string() });
+        let at_end = stmt.newValNeighbor.is_none();
+        let label = new_label(labels, at, at_end, new, || cx.allocate())?;
+        labels.insert(at, label);
     }
     cx.put(CatalogObject::Type(desc)).await?;
     Ok("ALTER TYPE")
 }
 
-/// A place between two others.
-fn between(before: Option<f32>, after: Option<f32>) -> Result<f32> {
-    Ok(match (before, after) {
+/// A label to stand before the one at `at`, or after all.
+fn new_label(
+    labels: &mut [EnumLabel],
+    at: usize,
+    at_end: bool,
+    name: &str,
+    allocate: impl FnOnce() -> Oid,
+) -> Result<EnumLabel> {
+    let beside = |labels: &[EnumLabel]| {
+        let before = at.checked_sub(1).and_then(|i| labels.get(i)).map(EnumLabel::shown);
+        (before, labels.get(at).filter(|_| !at_end).map(EnumLabel::shown))
+    };
+    let shown = match beside(labels) {
         (None, None) => 1.0,
-        (Some(before), None) => before.floor() + 1.0,
-        (None, Some(after)) => after.ceil() - 1.0,
-        (Some(before), Some(after)) => {
-            let middle = (before + after) / 2.0;
-            if middle <= before || middle >= after {
-                return Err(Error::unsupported("there is no place left between the labels of the enum"));
+        (Some(before), None) => before + 1.0,
+        (None, Some(after)) => after - 1.0,
+        (Some(before), Some(after)) => match (before + after) / 2.0 {
+            middle if middle != before && middle != after => middle,
+            _ => {
+                // Only what is shown is numbered anew: values keep their marks.
+                for (i, label) in labels.iter_mut().enumerate() {
+                    label.shown = Some((i + 1) as f32);
+                }
+                at as f32 + 0.5
             }
-            middle
-        }
-    })
+        },
+    };
+    let before = at.checked_sub(1).and_then(|i| labels.get(i)).map(EnumLabel::place);
+    let place = types::place::between(before, labels.get(at).map(EnumLabel::place))
+        .ok_or_else(|| Error::unsupported("there is no place left between the labels of the enum"))?;
+    let names = labels.iter().filter(|l| !l.path.is_empty()).count();
+    Ok(EnumLabel::new(allocate(), name.to_string(), place, shown, names))
 }
 
 /// The text behind a constraint's keyword.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Result, RowId, SqlState};
-use engine_api::{RowBatch, RowLockOutcome, Step, Txn};
+use engine_api::{RowBatch, RowLockMode, RowLockOutcome, Step, TableRef, Txn, WaitPolicy};
 use types::Datum;
 
 use super::{Cx, Next, Operator, operator};
@@ -18,6 +18,21 @@ pub(super) struct LockRows {
     target: Option<usize>,
     moved: bool,
     newest: RowBatch,
+}
+
+/// A row lock that is waited for.
+pub(crate) struct Awaited {
+    table: TableRef,
+    row: RowId,
+    mode: RowLockMode,
+}
+
+impl Awaited {
+    /// Asks for the lock again: whoever has waited for it must take it before asking for any other.
+    pub fn take(&self, txn: &mut dyn Txn) -> Result<Step<RowLockOutcome>> {
+        let answer = txn.lock_row(&self.table, self.row, self.mode, WaitPolicy::Block, &mut RowBatch::new());
+        answer.map_err(only_locks)
+    }
 }
 
 impl LockRows {
@@ -82,7 +97,11 @@ impl Operator for LockRows {
                         self.target = None;
                         continue 'rows;
                     }
-                    Step::Wait(wait) => return Ok(Next::Wait(wait)),
+                    Step::Wait(wait) => {
+                        let table = target.table.open(cx.run.txn)?.clone();
+                        cx.run.awaited = Some(Awaited { table, row, mode: target.mode });
+                        return Ok(Next::Wait(wait));
+                    }
                 }
             }
             self.target = None;

@@ -53,6 +53,10 @@ impl Machine {
     }
 
     /// Begins anew with other parameters.
+    pub fn first_values(&self, count: usize) -> &[Datum] {
+        self.frame.get(..count).unwrap_or_default()
+    }
+
     pub fn reset(&mut self, params: Vec<Datum>) {
         let count = params.len();
         for (slot, value) in self.frame.iter_mut().zip(params) {

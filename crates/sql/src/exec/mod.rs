@@ -42,7 +42,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Error, Result, SqlState};
-use engine_api::{Txn, Wait};
+use engine_api::{Step, Txn, Wait};
 use types::Datum;
 
 use crate::functions::EvalContext;
@@ -158,6 +158,8 @@ pub(crate) struct Run<'a> {
     pub shared: &'a mut cte::Shared,
     /// What a subquery of an expression has to wait for.
     pub suspended: Option<Wait>,
+    /// The row lock that was waited for last.
+    pub awaited: Option<lock_rows::Awaited>,
 }
 
 /// A turn of one statement before others of the core get theirs (rule R9).
@@ -279,8 +281,8 @@ pub struct Execution {
     handed_out: u64,
     /// A row has been handed out.
     shown: bool,
-    /// The statement begins anew when its wait is over.
-    anew: bool,
+    /// The lock that is taken before the statement begins anew.
+    awaited: Option<lock_rows::Awaited>,
     changed: u64,
     held: budget::Held,
     shared: cte::Shared,
@@ -298,7 +300,7 @@ impl Execution {
         let machine = Machine::new(&plan.root, params);
         let shared = cte::Shared::new(plan.cells);
         let held = budget::Held::default();
-        Execution { shared, plan, machine, pending: None, handed_out: 0, shown: false, anew: false, changed: 0, held }
+        Execution { shared, plan, machine, pending: None, handed_out: 0, shown: false, awaited: None, changed: 0, held }
     }
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.
@@ -307,6 +309,7 @@ impl Execution {
         self.pending = None;
         self.handed_out = 0;
         self.shown = false;
+        self.awaited = None;
         self.changed = 0;
         self.held.release();
         if self.plan.cells != (0, 0) {
@@ -321,6 +324,11 @@ impl Execution {
         small
     }
 
+    /// The first `count` of its parameter values.
+    pub fn params(&self, count: usize) -> &[Datum] {
+        self.machine.first_values(count)
+    }
+
     /// The plan that is run.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
@@ -331,9 +339,11 @@ impl Execution {
     /// # Errors
     /// Those of the statement.
     pub fn run(&mut self, cx: &mut ExecCx<'_>, sink: &mut dyn RowSink, max_rows: u64) -> Result<Progress> {
-        if std::mem::take(&mut self.anew) {
-            // The lock is asked for again by whoever comes to it.
-            cx.txn.cancel_wait();
+        if let Some(awaited) = self.awaited.take()
+            && let Step::Wait(wait) = awaited.take(cx.txn)?
+        {
+            self.awaited = Some(awaited);
+            return Ok(Progress::Wait(wait));
         }
         let mut run = Run {
             txn: &mut *cx.txn,
@@ -348,12 +358,14 @@ impl Execution {
             changed: self.changed,
             shared: &mut self.shared,
             suspended: None,
+            awaited: None,
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;
         self.shown |= self.handed_out > 0;
+        let awaited = run.awaited.take();
         let result = match (result, run.suspended.take()) {
-            (Err(error), Some(wait)) => return self.begin_anew(wait, error, cx),
+            (Err(error), Some(wait)) => return self.begin_anew(wait, awaited, error, cx),
             (result, _) => result,
         };
         Ok(match result? {
@@ -370,13 +382,19 @@ impl Execution {
     /// # Errors
     /// The given one if the statement has done something already.
     #[cold]
-    fn begin_anew(&mut self, wait: Wait, error: Error, cx: &mut ExecCx<'_>) -> Result<Progress> {
-        if self.shown || self.changed > 0 || self.shared.may_have_changed() {
+    fn begin_anew(
+        &mut self,
+        wait: Wait,
+        awaited: Option<lock_rows::Awaited>,
+        error: Error,
+        cx: &mut ExecCx<'_>,
+    ) -> Result<Progress> {
+        if awaited.is_none() || self.shown || self.changed > 0 || self.shared.may_have_changed() {
             cx.txn.cancel_wait();
             return Err(error);
         }
         self.machine.restart();
-        self.anew = true;
+        self.awaited = awaited;
         self.pending = None;
         self.held.release();
         self.shared = cte::Shared::new(self.plan.cells);

@@ -1,7 +1,7 @@
 //! Constraints that are deferrable: what is looked at when the statement is done, and what when the transaction ends.
 //!
 //! A statement notes everything as if nothing were deferrable. When all its rows are done, what the transaction defers goes to
-//! the session's queue ([`crate::session::Deferred`]), and the rest is looked at as ever.
+//! the session's queue (`session::deferred`), and the rest is looked at as ever.
 
 use base::{Oid, Result, RowId};
 use engine_api::{Catalog, ConstraintDesc, ConstraintKind, ForeignKeyAction, Step, TableDesc, TableRef, Wait};

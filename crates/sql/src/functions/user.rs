@@ -1,17 +1,21 @@
 //! Functions of the types that statements make.
 
+use std::cell::RefCell;
+
 use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
 use types::user::{UserKind, definition};
 use types::{Array, Datum};
 
-use super::entry::{argument_types, immutable, mismatch, stable};
+use super::entry::{argument_types, immutable, mismatch, stable, volatile};
 use super::{EvalContext, Function};
 
 /// The table.
 #[rustfmt::skip]
 pub(super) static FUNCTIONS: &[Function] = &[
     stable(9585, "domain value", &[ANY], ANYELEMENT, domain_value).lax().repeating(),
+    volatile(9586, "domain hold", &[INT4, ANYELEMENT], ANYELEMENT, hold).lax(),
+    volatile(9587, "domain held", &[INT4], ANYELEMENT, held),
     immutable(3508, "enum_eq", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_eq())),
     immutable(3509, "enum_ne", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_ne())),
     immutable(3510, "enum_lt", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_lt())),
@@ -26,18 +30,48 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(3531, "enum_range", &[ANYENUM], ANYARRAY, range).lax(),
 ];
 
-/// The value, the domain's schema and name, whether NULL is refused, then name and outcome of each condition.
+thread_local! {
+    /// Values that conditions of domains are about, by how deep the domains are in one another.
+    static HELD: RefCell<Vec<Datum>> = const { RefCell::new(Vec::new()) };
+}
+
+fn depth(arg: &Datum) -> Result<usize> {
+    match arg {
+        Datum::Int4(depth) => usize::try_from(*depth).map_err(|_| mismatch("domain")),
+        _ => Err(mismatch("domain")),
+    }
+}
+
+/// Keeps a value that is to be evaluated once, for the conditions that are evaluated after it in the same call.
+fn hold(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let [at, value] = args else { return Err(mismatch("domain")) };
+    let at = depth(at)?;
+    HELD.with_borrow_mut(|held| {
+        held.resize(at + 1, Datum::Null);
+        held[at] = value.clone();
+    });
+    Ok(value.clone())
+}
+
+fn held(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let at = depth(args.first().ok_or_else(|| mismatch("domain"))?)?;
+    HELD.with_borrow(|held| held.get(at).cloned()).ok_or_else(|| mismatch("domain"))
+}
+
+/// The value, the domain's schema and name, the name that is shown, whether NULL is refused, then name and outcome of each
+/// condition.
 fn domain_value(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [value, Datum::Text(schema), Datum::Text(name), Datum::Bool(not_null), checks @ ..] = args else {
+    let [value, Datum::Text(schema), Datum::Text(name), Datum::Text(shown), Datum::Bool(not_null), checks @ ..] = args
+    else {
         return Err(mismatch("domain"));
     };
     if *not_null && value.is_null() {
-        let message = format!("domain {name} does not allow null values");
+        let message = format!("domain {shown} does not allow null values");
         return Err(Error::new(SqlState::NOT_NULL_VIOLATION, message).schema(&**schema).data_type(&**name));
     }
     for check in checks.chunks_exact(2) {
         if let [Datum::Text(constraint), Datum::Bool(false)] = check {
-            let message = format!("value for domain {name} violates check constraint \"{constraint}\"");
+            let message = format!("value for domain {shown} violates check constraint \"{constraint}\"");
             let error = Error::new(SqlState::CHECK_VIOLATION, message);
             return Err(error.schema(&**schema).data_type(&**name).constraint(&**constraint));
         }
@@ -47,7 +81,7 @@ fn domain_value(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 fn order(args: &[Datum]) -> Option<std::cmp::Ordering> {
     match args {
-        [Datum::Enum(_, a), Datum::Enum(_, b)] => Some(a.total_cmp(b)),
+        [Datum::Enum(ty, a), Datum::Enum(_, b)] => Some(types::place::compare(*ty, *a, *b)),
         _ => None,
     }
 }
@@ -61,7 +95,7 @@ fn pick(args: &[Datum], smaller: bool) -> Datum {
     args.get(!first as usize).cloned().unwrap_or_default()
 }
 
-/// The enum that a call is about, with its labels' places, and the arguments.
+/// The enum that a call is about, with its labels' marks, and the arguments.
 fn labels(args: &[Datum]) -> Result<(Oid, Vec<f32>, &[Datum])> {
     let (types, args) = argument_types(args);
     let ty = match types.and_then(|t| t.values.first()) {
@@ -70,7 +104,7 @@ fn labels(args: &[Datum]) -> Result<(Oid, Vec<f32>, &[Datum])> {
     };
     let definition = definition(ty).ok_or_else(|| mismatch("enum function"))?;
     match &definition.kind {
-        UserKind::Enum(labels) => Ok((ty, labels.iter().map(|l| l.0).collect(), args)),
+        UserKind::Enum(labels) => Ok((ty, labels.iter().map(|l| l.mark).collect(), args)),
         UserKind::Domain { .. } => Err(mismatch("enum function")),
     }
 }
@@ -85,14 +119,14 @@ fn end(args: &[Datum], first: bool) -> Result<Datum> {
 }
 
 fn range(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let (ty, orders, args) = labels(args)?;
+    let (ty, marks, args) = labels(args)?;
     let bound = |at: usize| match (args.len(), args.get(at)) {
-        (2, Some(Datum::Enum(_, order))) => Some(*order),
+        (2, Some(Datum::Enum(_, mark))) => marks.iter().position(|m| m == mark),
         _ => None,
     };
-    let (low, high) = (bound(0), bound(1));
-    let inside = |o: &f32| low.is_none_or(|low| *o >= low) && high.is_none_or(|high| *o <= high);
-    let values: Vec<Datum> = orders.into_iter().filter(inside).map(|order| Datum::Enum(ty, order)).collect();
+    let (low, high) = (bound(0).unwrap_or(0), bound(1).map_or(marks.len(), |at| at + 1));
+    let inside = marks.get(low..high).unwrap_or_default();
+    let values: Vec<Datum> = inside.iter().map(|&mark| Datum::Enum(ty, mark)).collect();
     let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
     Ok(Datum::Array(Array { element: ty, dims, values }.into()))
 }

@@ -288,6 +288,7 @@ impl Session {
                 self.environment.deferred.borrow_mut().undo_to(&savepoint.deferred);
                 self.block = Block::Failed;
                 let level = self.savepoints.len();
+                self.environment.settings.borrow_mut().rollback_to(level as u32);
                 self.retain_portals(|portal| portal.is_held() || portal.level < level);
             }
             (_, None) => {
@@ -297,6 +298,7 @@ impl Session {
                 }
                 self.environment.advisory.release_since(0);
                 self.environment.deferred.borrow_mut().clear();
+                self.environment.settings.borrow_mut().rollback();
                 self.forget_said();
                 self.block = Block::Failed;
                 self.retain_portals(Portal::is_held);

@@ -29,7 +29,7 @@ pub struct BindingKey {
     pub role: String,
     /// Search path, resolved.
     pub search_path: Vec<Oid>,
-    /// Settings that binding reads (zone, date style), as one text.
+    /// Settings that binding reads (zone, date style, …), as one text.
     pub settings: String,
 }
 

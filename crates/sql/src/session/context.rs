@@ -96,6 +96,10 @@ pub trait Host: Send + Sync + 'static {
     fn log(&self, _line: &str) {}
     /// Reads the configuration's files again.
     fn reload(&self) {}
+    /// The rules of logging in, as their file has them now.
+    fn login_rules(&self) -> Vec<crate::system::login_rules::LoginRule> {
+        Vec::new()
+    }
     /// Cancels the statement of a session; whether there is one with this number.
     fn cancel_backend(&self, _pid: i32) -> bool {
         false

@@ -8,6 +8,7 @@ use types::encoding::{Conversion, recode_binary, utf8_text as utf8};
 use types::{Datum, InputContext};
 
 use super::context::StatementContext;
+use super::counts::Said;
 use super::portal::{Passing, Portal};
 use super::statement::{Kind, Statement};
 use super::{Block, Output, ResultColumn, Session, cursor, utility};
@@ -184,7 +185,8 @@ impl Session {
                 return Ok(ExecuteEnd::Complete);
             }
             Kind::Utility(_) => {
-                if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), out)).await? {
+                let said = Said::Execute { portal: name, statement: &portal.statement };
+                if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), said, out)).await? {
                     self.follow_encoding(out);
                     out.complete(&tag);
                 }
@@ -219,9 +221,10 @@ impl Session {
         let max_rows = if query.columns.is_empty() { 0 } else { max_rows };
         let (rows, done) = self.drive(&mut execution, query, max_rows, out).await?;
         if done {
-            self.keep(execution);
             self.end_query(out);
-            self.count_query(&statement, query, rows);
+            let said = Said::Execute { portal: name, statement: &portal.statement };
+            self.count_query(&statement, query, rows, said, &execution);
+            self.keep(execution);
             portal.finished = true;
             out.complete(&query.verb.tag(rows));
             self.put_portal_back(name, portal);

@@ -232,6 +232,10 @@ pub struct Session {
     role: Oid,
     /// The role that the client logged in as.
     login_role: Oid,
+    /// The roles that settings have named, by the name each had then: a role keeps its sessions when it is renamed.
+    named_roles: FxHashMap<String, Oid>,
+    /// Where the last statements other than queries were counted, by the role that ran them.
+    utility_figures: RefCell<Vec<(Oid, Arc<crate::monitor::statements::Figures>)>>,
     /// Names of the snapshots that the transaction has exported.
     exported: Vec<String>,
     /// Where notifications arrive, once it has listened.
@@ -397,6 +401,8 @@ impl Session {
             deadline: Cell::new(0),
             role: login_role,
             login_role,
+            named_roles: std::iter::once((user.to_string(), login_role)).collect(),
+            utility_figures: RefCell::default(),
             exported: Vec::new(),
             mailbox: None,
             gate: Lsn(0),
@@ -507,10 +513,11 @@ impl Session {
                 role: identity.current_user.clone(),
                 search_path,
                 settings: format!(
-                    "{}|{}|{}|{}",
+                    "{}|{}|{}|{}|{}",
                     shown("TimeZone"),
                     shown("DateStyle"),
                     shown("IntervalStyle"),
+                    shown("array_nulls"),
                     settings.methods.bits()
                 ),
             }

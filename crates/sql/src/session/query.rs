@@ -7,6 +7,7 @@ use engine_api::{Step, WaitPolicy};
 use rupg_sql::nodes::Node;
 use types::Datum;
 
+use super::counts::Said;
 use super::statement::{Kind, Statement, Verb};
 use super::{Block, Output, Session, utility};
 use crate::exec::Execution;
@@ -48,7 +49,7 @@ impl Session {
         self.begins(sql);
         self.remove_portal("");
         if let Some((statement, params)) = self.cached_simple(sql)? {
-            let tag = self.run_statement(&statement, params, out).await?;
+            let tag = self.run_statement(&statement, params, Said::Simple(sql), out).await?;
             return self.conclude(tag, true, out).await;
         }
         let (parsed, notices) = parse::parse_with_notices(sql)?;
@@ -72,7 +73,7 @@ impl Session {
                 // All statements of one message are one implicit block until something ends it.
                 self.ensure_transaction()?;
             }
-            let tag = self.run_statement(&statement, Vec::new(), out).await?;
+            let tag = self.run_statement(&statement, Vec::new(), Said::Simple(sql), out).await?;
             self.conclude(tag, i + 1 == count, out).await?;
         }
         Ok(())
@@ -98,6 +99,7 @@ impl Session {
         &mut self,
         statement: &Arc<Statement>,
         params: Vec<Datum>,
+        said: Said<'_>,
         out: &mut dyn Output,
     ) -> Result<Option<String>> {
         Ok(match &statement.kind {
@@ -114,9 +116,9 @@ impl Session {
                 }
                 let mut execution = self.execution(&query.plan, params);
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
-                self.keep(execution);
                 self.end_query(out);
-                self.count_query(&statement, query, rows);
+                self.count_query(&statement, query, rows, said, &execution);
+                self.keep(execution);
                 Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
@@ -126,7 +128,7 @@ impl Session {
                     _ => Box::pin(utility::run(self, node, &statement.text, out)).await?,
                 };
                 self.send_notices(out);
-                self.count_utility(node, &statement.text);
+                self.count_utility(node, statement, tag.as_deref(), said);
                 tag
             }
         })

@@ -42,11 +42,12 @@ impl Session {
         if setting == "role" {
             if name != NONE {
                 let wanted = role_named(&catalog, &name)?;
-                let session = self.environment.identity.borrow().session_user.clone();
-                let who = Who { role: role_named(&catalog, &session)?, ..self.who() };
+                let session = self.environment.settings.borrow().show("session_authorization").unwrap_or_default();
+                let who = Who { role: self.role_of_setting(&catalog, &session), ..self.who() };
                 if !roles::is_member(&catalog, who, wanted) {
                     return Err(denied(format!("permission denied to set role \"{name}\"")));
                 }
+                self.named_roles.insert(name.clone(), wanted);
             }
         } else {
             let wanted = role_named(&catalog, &name)?;
@@ -55,6 +56,7 @@ impl Session {
             if wanted != login && !roles::is_superuser(&catalog, login) {
                 return Err(denied("permission denied to set session authorization".to_string()));
             }
+            self.named_roles.insert(name.clone(), wanted);
             changes.push(("role", NONE));
         }
         for (setting, value) in changes {
@@ -73,21 +75,28 @@ impl Session {
         }
     }
 
+    /// The role that a setting names: the one that had the name when it was set.
+    fn role_of_setting(&self, catalog: &Catalog, name: &str) -> Oid {
+        let known = self.named_roles.get(name).copied();
+        known.or_else(|| catalog.role(name).map(|role| role.oid)).unwrap_or(Oid::INVALID)
+    }
+
     /// Makes the identity anew from the settings and the catalog.
     pub(super) fn adopt_identity(&mut self, catalog: &Catalog) {
         let mut settings = self.environment.settings.borrow_mut();
         let session = settings.show("session_authorization").unwrap_or_default();
         let role = settings.show("role").filter(|role| role != NONE);
         let current = role.unwrap_or_else(|| session.clone());
-        let found = catalog.role(&current);
+        let of_session = self.role_of_setting(catalog, &session);
+        let found = catalog.role_by_oid(self.role_of_setting(catalog, &current));
         let superuser = found.is_some_and(|role| role.superuser);
         settings.derive("is_superuser", if superuser { "on" } else { "off" });
         let mut identity = self.environment.identity.borrow_mut();
         // A role that has been dropped may do nothing.
         identity.role = found.map_or(Oid::INVALID, |role| role.oid);
         identity.superuser = superuser;
-        identity.current_user = current;
-        identity.session_user = session;
+        identity.current_user = found.map_or(current, |role| role.name.clone());
+        identity.session_user = catalog.role_by_oid(of_session).map_or(session, |role| role.name.clone());
         self.role = identity.role;
     }
 }

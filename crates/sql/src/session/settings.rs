@@ -667,6 +667,10 @@ impl Settings {
                 Arc::make_mut(&mut self.output).bytea_output =
                     if &*text == "escape" { types::ByteaOutput::Escape } else { types::ByteaOutput::Hex }
             }
+            "array_nulls" => {
+                Arc::make_mut(&mut self.output).array_nulls = &*text == "on";
+                self.binding_generation += 1;
+            }
             "synchronous_commit" => {
                 self.durability = if &*text == "off" { Durability::Off } else { Durability::On };
             }

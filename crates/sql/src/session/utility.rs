@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use base::{Error, Result, Severity, SqlState};
-use engine_api::{Step, TableLockMode, WaitPolicy};
+use engine_api::{Step, TableLockMode, WaitPolicy, oids};
 use rupg_sql::nodes::*;
 use types::{Datum, OutputSettings, oid};
 
@@ -16,6 +16,7 @@ use super::{Block, Output, ResultColumn, Session, copy, cursor, explain};
 use crate::ddl;
 use crate::exec::Execution;
 use crate::ir::Ty;
+use crate::privileges::roles;
 
 /// Result columns of the utilities that return rows.
 pub(super) fn result_columns(node: &Node) -> Option<Arc<[ResultColumn]>> {
@@ -109,12 +110,24 @@ pub(super) async fn run(
             return create_index_concurrently(session, stmt, sql, out).await.map(Some);
         }
         Node::VacuumStmt(stmt) => vacuum(session, stmt, sql).await?,
-        // Checkpoints are not taken; the log is all there is, and it is always up to date.
-        Node::CheckPointStmt(_) => "CHECKPOINT",
+        Node::CheckPointStmt(_) => checkpoint(session).await?,
         Node::ConstraintsSetStmt(stmt) => session.set_constraints(stmt).await?,
         _ => return define(session, node, sql).await.map(Some),
     };
     Ok(Some(tag.to_string()))
+}
+
+async fn checkpoint(session: &mut Session) -> Result<&'static str> {
+    let (catalog, who) = (session.catalog(), session.who());
+    if !roles::has_privileges_of(&catalog, who, oids::ROLE_CHECKPOINT) {
+        let message = "must be superuser or have privileges of pg_checkpoint to do CHECKPOINT";
+        return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+    }
+    let number = session.engine().request_checkpoint();
+    while let Step::Wait(wait) = session.engine().checkpoint_done(number)? {
+        session.wait_for_lock(wait).await?;
+    }
+    Ok("CHECKPOINT")
 }
 
 /// DDL: in a transaction of its own or in the block; refused when read-only.

@@ -144,6 +144,13 @@ pub(super) fn statements(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ("toplevel", Datum::Bool(true)),
                 ("queryid", if seen { Datum::Int8(figures.id()) } else { Datum::Null }),
                 ("query", if seen { text(&figures.key.text) } else { text("<insufficient privilege>") }),
+                // Planning is not tracked, as with PostgreSQL's default.
+                ("plans", Datum::Int8(0)),
+                ("total_plan_time", millis(0)),
+                ("min_plan_time", millis(0)),
+                ("max_plan_time", millis(0)),
+                ("mean_plan_time", millis(0)),
+                ("stddev_plan_time", millis(0)),
                 ("calls", Datum::Int8(sums.calls as i64)),
                 ("total_exec_time", millis(sums.micros)),
                 ("min_exec_time", millis(sums.micros_min)),

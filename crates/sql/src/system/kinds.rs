@@ -117,7 +117,7 @@ pub(super) fn enums(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 vec![
                     ("oid", oid(label.oid)),
                     ("enumtypid", oid(desc.oid)),
-                    ("enumsortorder", Datum::Float4(label.order)),
+                    ("enumsortorder", Datum::Float4(label.shown())),
                     ("enumlabel", text(label.name.clone())),
                 ],
             )

@@ -17,6 +17,7 @@ mod information;
 mod internal_functions;
 mod kinds;
 mod locks;
+pub mod login_rules;
 mod names;
 mod operator_classes;
 mod operator_facts;

@@ -324,11 +324,21 @@ pub struct Calls {
     functions: Vec<(String, Vec<String>, String)>,
 }
 
+/// Drops whatever has one of these names.
+pub fn clear(connection: &mut Connection, names: &[&str]) {
+    for name in names {
+        for kind in ["TABLE", "VIEW", "MATERIALIZED VIEW", "SEQUENCE", "INDEX", "TYPE", "DOMAIN"] {
+            // Only one of them can be there; the others are errors.
+            connection.query(&format!("DROP {kind} IF EXISTS {name} CASCADE"));
+        }
+    }
+}
+
 impl Calls {
     /// Makes the tables `v`, with a column for each type, and `u` like it, and reads the list of functions.
     pub fn prepare(connection: &mut Connection) -> Calls {
         let columns: Vec<String> = TYPES.iter().map(|(name, _)| format!("{} {name}", column(name))).collect();
-        connection.query("DROP TABLE IF EXISTS u, v CASCADE");
+        clear(connection, &["u", "v"]);
         for table in ["v (i int", "u (i int PRIMARY KEY DEFAULT 0"] {
             let reply = connection.query(&format!("CREATE TABLE {table}, {})", columns.join(", ")));
             assert_eq!(reply.error(), None);

@@ -25,6 +25,27 @@ fn idle_in_a_transaction() {
 }
 
 #[test]
+fn settings_of_a_failed_block() {
+    // What was set in the message before BEGIN belongs to the block, and ends when the block fails.
+    let mut pair = Pair::new(&[]);
+    pair.query("SET idle_in_transaction_session_timeout = 150; BEGIN; SELECT nothing");
+    sleep(Duration::from_millis(400));
+    pair.query("ROLLBACK");
+    pair.query("SHOW idle_in_transaction_session_timeout");
+    pair.query("SET application_name = 'a'; BEGIN; SET application_name = 'b'; SELECT nothing");
+    pair.query("ROLLBACK; SHOW application_name");
+    pair.query("BEGIN; SET application_name = 'c'; SAVEPOINT s");
+    pair.query("SET application_name = 'd'; SELECT nothing");
+    pair.query("ROLLBACK TO s");
+    pair.query("SHOW application_name");
+    pair.query("SET application_name = 'e'; SELECT nothing");
+    pair.query("COMMIT; SHOW application_name");
+    pair.query("SET application_name = 'f'; BEGIN; COMMIT");
+    pair.query("SELECT nothing");
+    pair.query("SHOW application_name");
+}
+
+#[test]
 fn idle_session() {
     hung_up(&mut Pair::new(&[]), "SET idle_session_timeout = 150", "57P05");
     let mut pair = Pair::new(&[]);

@@ -128,8 +128,8 @@ pub(in crate::functions) fn regclass_out(cx: &dyn EvalContext, args: &[Datum]) -
     reg_text(args, |oid| Some(system::relation_text(&cx.catalog(), &cx.identity().search_path, oid)))
 }
 
-pub(in crate::functions) fn regtype_out(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    reg_text(args, |oid| type_info(oid).map(|_| types::format_type(oid, -1)))
+pub(in crate::functions) fn regtype_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    reg_text(args, |oid| type_info(oid).map(|_| shown_type(cx, oid, -1)))
 }
 
 pub(in crate::functions) fn regnamespace_out(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {

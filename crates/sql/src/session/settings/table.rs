@@ -64,7 +64,7 @@ pub const SERVER_VERSION: &str = "15.18";
 #[rustfmt::skip]
 pub(super) static SPECS: &[Spec] = specs! {
     "application_name", "", Kind::Text, true, "Sets the application name to be reported in statistics and logs.";
-    "array_nulls", "on", Kind::Only("on", &[]), false, "Enable input of NULL elements in arrays.";
+    "array_nulls", "on", Kind::Bool, false, "Enable input of NULL elements in arrays.";
     "authentication_timeout", "1min", Kind::Fixed(" now"), false, "Sets the maximum allowed time to complete client authentication.";
     "autovacuum", "on", Kind::Fixed(" now"), false, "Starts the autovacuum subprocess.";
     "backend_flush_after", "0", Kind::Int { min: 0, max: 256, unit: "8kB" }, false, "Number of pages after which previously performed writes are flushed to disk.";

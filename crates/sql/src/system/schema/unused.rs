@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, grants, operator_classes};
+use crate::system::{SystemRelation, empty, grants, login_rules, operator_classes};
 
 /// In the order of their names.
 #[rustfmt::skip]
@@ -74,7 +74,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("line_number", INT4), ("type", TEXT), ("database", TEXT_ARRAY), ("user_name", TEXT_ARRAY),
             ("address", TEXT), ("netmask", TEXT), ("auth_method", TEXT), ("options", TEXT_ARRAY), ("error", TEXT),
         ],
-        rows: empty,
+        rows: login_rules::rows,
     },
     SystemRelation {
         oid: Oid(12118),

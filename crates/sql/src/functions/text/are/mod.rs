@@ -1,6 +1,6 @@
 //! PostgreSQL's regular expressions as PostgreSQL matches them: which match of several is taken, back references, look-around.
 //!
-//! Responsible for: reading an expression ([`parse`]), deciding what prefers long and what short matches ([`shape`]),
+//! Responsible for: reading an expression ([`parse()`]), deciding what prefers long and what short matches ([`shape`]),
 //! finding where parts can match ([`nfa`]), and dividing a match among the groups ([`dissect`]).
 //! Not responsible for: flags of SQL functions, caching, and the fast path of expressions whose answer does not depend on
 //! preferences (`super::pattern`).

@@ -1,0 +1,159 @@
+//! Reading an image back.
+
+use std::io;
+use std::sync::Arc;
+
+use base::{LayoutId, RowId};
+use env::{Disk, DiskFile};
+
+use crate::block::{self, Holds, Rows};
+use crate::manifest::{Manifest, ManifestFile};
+use crate::part::{self, FOOTER, HEADER};
+use crate::{ImageError, VERSION};
+
+/// A block of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockRef {
+    file: usize,
+    offset: u64,
+    len: u64,
+    /// What it holds.
+    pub holds: Holds,
+}
+
+impl BlockRef {
+    /// Bytes on disk.
+    pub fn bytes(&self) -> u64 {
+        self.len
+    }
+}
+
+/// Memory that a thread uses again for each block.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    stored: Vec<u8>,
+    content: Vec<u8>,
+}
+
+struct File {
+    file: Arc<dyn DiskFile>,
+    entry: ManifestFile,
+    checkpoint: u64,
+}
+
+/// An image that is being read, by any number of threads.
+pub struct Image {
+    files: Vec<File>,
+    blocks: Vec<BlockRef>,
+}
+
+impl Image {
+    /// Opens the files that a manifest names and reads their directories.
+    ///
+    /// # Errors
+    /// All.
+    pub fn open(disk: &dyn Disk, manifest: &Manifest) -> Result<Image, ImageError> {
+        let mut image = Image { files: Vec::new(), blocks: Vec::new() };
+        for entry in &manifest.files {
+            let file = disk.open(&entry.name).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => ImageError::Damaged(format!("{} is missing", entry.name)),
+                _ => error.into(),
+            })?;
+            let file = File { file, entry: entry.clone(), checkpoint: manifest.checkpoint };
+            image.directory_of(&file)?;
+            image.files.push(file);
+        }
+        Ok(image)
+    }
+
+    /// The blocks, in the order of files and offsets.
+    pub fn blocks(&self) -> &[BlockRef] {
+        &self.blocks
+    }
+
+    /// The engine's own bytes of this name, put together.
+    ///
+    /// # Errors
+    /// All.
+    pub fn meta(&self, name: u64) -> Result<Vec<u8>, ImageError> {
+        let (mut all, mut scratch) = (Vec::new(), Scratch::default());
+        for block in self.blocks.iter().filter(|block| block.holds == Holds::Meta(name)) {
+            all.extend_from_slice(self.content(block, &mut scratch)?);
+        }
+        Ok(all)
+    }
+
+    /// Hands the rows of a block to `each`. Nothing of a block counts before this has returned `Ok`: a malformed one may have
+    /// handed over some of its rows.
+    ///
+    /// # Errors
+    /// All.
+    pub fn rows(
+        &self,
+        block: &BlockRef,
+        scratch: &mut Scratch,
+        mut each: impl FnMut(RowId, LayoutId, &[u8]),
+    ) -> Result<(), ImageError> {
+        let Holds::Rows { range, rows, .. } = block.holds.clone() else { return Ok(()) };
+        let content = self.content(block, scratch)?;
+        for row in Rows::new(content, range, rows) {
+            let (row, layout, tuple) = row.map_err(|()| self.damaged(block))?;
+            each(row, layout, tuple);
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, block: &BlockRef) -> ImageError {
+        ImageError::Damaged(format!("{} at byte {}", self.files[block.file].entry.name, block.offset))
+    }
+
+    fn content<'s>(&self, block: &BlockRef, scratch: &'s mut Scratch) -> Result<&'s [u8], ImageError> {
+        let file = &self.files[block.file];
+        scratch.stored.resize(block.len as usize, 0);
+        let read = file.file.read_at(&mut scratch.stored, block.offset)?;
+        let found = block::decode(&scratch.stored[..read], &mut scratch.content);
+        let (header, content) = found.ok_or_else(|| self.damaged(block))?;
+        let is_it = header.holds == block.holds && header.checkpoint == file.checkpoint;
+        if is_it { Ok(content) } else { Err(self.damaged(block)) }
+    }
+
+    /// Reads a file's directory. REQUIRES that the file is pushed next.
+    fn directory_of(&mut self, file: &File) -> Result<(), ImageError> {
+        let name = &file.entry.name;
+        let damaged = |what: &str| ImageError::Damaged(format!("{name}: {what}"));
+        let mut header = [0; HEADER];
+        file.file.read_at(&mut header, 0)?;
+        match part::decode_header(&header) {
+            Some((VERSION, checkpoint)) if checkpoint == file.checkpoint => {}
+            Some((version, _)) if version > VERSION => {
+                return Err(ImageError::Newer(format!("{name} has version {version}, this server reads {VERSION}")));
+            }
+            _ => return Err(damaged("its header is wrong")),
+        }
+        let len = file.file.len()?;
+        if len != file.entry.bytes || len < (HEADER + FOOTER) as u64 {
+            return Err(damaged(&format!("it has {len} bytes, not {}", file.entry.bytes)));
+        }
+        let mut footer = [0; FOOTER];
+        file.file.read_at(&mut footer, len - FOOTER as u64)?;
+        let (at, bytes) = part::decode_footer(&footer).ok_or_else(|| damaged("its end is wrong"))?;
+        if at.checked_add(bytes) != Some(len - FOOTER as u64) {
+            return Err(damaged("its end is wrong"));
+        }
+        let mut scratch = Scratch::default();
+        scratch.stored.resize(bytes as usize, 0);
+        file.file.read_at(&mut scratch.stored, at)?;
+        let found = block::decode(&scratch.stored, &mut scratch.content);
+        let (header, mut directory) = found.ok_or_else(|| damaged("its directory is damaged"))?;
+        if header.holds != Holds::Directory || header.checkpoint != file.checkpoint {
+            return Err(damaged("its directory is not its own"));
+        }
+        while !directory.is_empty() {
+            let entry = part::next_entry(&mut directory);
+            let entry = entry.filter(|(offset, len, _)| offset.checked_add(*len).is_some_and(|end| end <= at));
+            let (offset, len, holds) = entry.ok_or_else(|| damaged("its directory is malformed"))?;
+            self.blocks.push(BlockRef { file: self.files.len(), offset, len, holds });
+        }
+        Ok(())
+    }
+}

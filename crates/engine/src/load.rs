@@ -1,0 +1,159 @@
+//! Many threads at a start: the rows of an image, then the entries of indexes.
+//!
+//! Both are lists of parts that do not touch each other – blocks of rows, an index and a range of rows –, and each thread takes
+//! the next part until there is none.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use base::{RowId, Timestamp};
+use checkpoint::{Holds, Image, ImageError, Scratch};
+use engine_api::{Catalog, IndexCompiler};
+use env::World;
+use mvcc::index::OrderedIndex as _;
+use mvcc::{Newest, Store, pin};
+use parking_lot::Mutex;
+use redo::DriverError;
+
+use crate::checkpoint::table_of;
+use crate::record::StorageId;
+use crate::shape::Shape;
+use crate::storage::{IndexStore, TableStore};
+
+/// Rows whose entries one thread makes before it takes the next part.
+const PART_ROWS: u64 = 1 << 15;
+
+/// What an image's error means to whoever opens the shard.
+pub(crate) fn image_error(error: ImageError) -> DriverError {
+    match error {
+        ImageError::Io(error) => DriverError::Failed(error),
+        other => DriverError::Corrupt(other.to_string()),
+    }
+}
+
+/// Work in numbered parts.
+trait Parts: Send + Sync + 'static {
+    /// Does a part; `Ok(false)` if there is none of this number.
+    fn part(&self, number: usize, scratch: &mut Scratch) -> Result<bool, DriverError>;
+}
+
+/// Does all parts with so many threads; the first error ends it.
+fn run<P: Parts>(world: &World, threads: usize, name: &str, parts: P) -> Result<(), DriverError> {
+    let shared = Arc::new((parts, AtomicUsize::new(0), Mutex::new(None)));
+    let work = |shared: Arc<(P, AtomicUsize, Mutex<Option<DriverError>>)>| {
+        let (parts, next, error) = &*shared;
+        let mut scratch = Scratch::default();
+        loop {
+            match parts.part(next.fetch_add(1, Ordering::Relaxed), &mut scratch) {
+                Ok(true) if error.lock().is_none() => {}
+                Ok(_) => break,
+                Err(found) => {
+                    error.lock().get_or_insert(found);
+                    break;
+                }
+            }
+        }
+    };
+    let others: Vec<_> = (1..threads)
+        .map(|_| {
+            let shared = Arc::clone(&shared);
+            world.spawn.spawn(name, Box::new(move || work(shared)))
+        })
+        .collect();
+    work(Arc::clone(&shared));
+    others.into_iter().for_each(|thread| thread.join());
+    let error = shared.2.lock().take();
+    error.map_or(Ok(()), Err)
+}
+
+struct Rows {
+    image: Image,
+    tables: BTreeMap<StorageId, Arc<TableStore>>,
+    ts: Timestamp,
+}
+
+impl Parts for Rows {
+    fn part(&self, number: usize, scratch: &mut Scratch) -> Result<bool, DriverError> {
+        let Some(block) = self.image.blocks().get(number) else { return Ok(false) };
+        let Holds::Rows { table, .. } = &block.holds else { return Ok(true) };
+        let id = table_of(*table);
+        let missing = || DriverError::Corrupt(format!("a checkpoint has rows of {id:?}, which it does not define"));
+        let store = self.tables.get(&id).ok_or_else(missing)?;
+        let guard = pin();
+        let each = |row, layout, tuple: &[u8]| _ = store.rows.load(row, self.ts, layout, tuple, &guard);
+        self.image.rows(block, scratch, each).map_err(image_error)?;
+        Ok(true)
+    }
+}
+
+/// Loads the rows of an image.
+pub(crate) fn rows(
+    world: &World,
+    threads: usize,
+    image: Image,
+    tables: &BTreeMap<StorageId, Arc<TableStore>>,
+    ts: Timestamp,
+) -> Result<(), DriverError> {
+    run(world, threads, "load-rows", Rows { image, tables: tables.clone(), ts })
+}
+
+/// Rows to be entered into an index.
+struct Entries {
+    store: Arc<TableStore>,
+    shape: Arc<Shape>,
+    index: Arc<IndexStore>,
+    from: u64,
+    end: u64,
+}
+
+impl Parts for Vec<Entries> {
+    fn part(&self, number: usize, _: &mut Scratch) -> Result<bool, DriverError> {
+        let Some(Entries { store, shape, index, from, end }) = self.get(number) else { return Ok(false) };
+        let mut key = Vec::new();
+        let guard = pin();
+        for row in (*from..*end).map(RowId) {
+            if let Newest::Live(version) = store.rows.newest(row, None, &guard) {
+                key.clear();
+                shape.key(index, version.layout, version.tuple, &mut key);
+                // A partial index does not have every row.
+                if !key.is_empty() {
+                    let added = index.tree.insert(&key, row);
+                    base::invariant!(added.is_ok(), "a key of row {row} was accepted once");
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Gives tables their shapes and their indexes the entries.
+pub(crate) fn indexes(
+    world: &World,
+    threads: usize,
+    memory: &Store,
+    compiler: Option<&dyn IndexCompiler>,
+    catalog: &Catalog,
+    tables: &BTreeMap<StorageId, Arc<TableStore>>,
+) -> Result<(), DriverError> {
+    let mut entries: Vec<Entries> = Vec::new();
+    for store in tables.values() {
+        let Some(table) = catalog.table(store.id.table) else { continue };
+        let shape = Arc::new(Shape::of(table));
+        store.upkeep.replace_shape(Arc::clone(&shape));
+        for desc in catalog.indexes(table.oid).filter(|desc| !desc.unready) {
+            let index = IndexStore::empty(memory, compiler, catalog, table, desc.clone())
+                .map_err(|error| DriverError::Corrupt(error.to_string()))?;
+            let end = store.rows.end().0;
+            entries.extend((0..end).step_by(PART_ROWS as usize).map(|from| Entries {
+                store: Arc::clone(store),
+                shape: Arc::clone(&shape),
+                index: Arc::clone(&index),
+                from,
+                end: end.min(from + PART_ROWS),
+            }));
+            store.add_index(index);
+        }
+    }
+    run(world, threads, "load-indexes", entries)
+}

@@ -1,0 +1,181 @@
+//! The threads that make checkpoints: by the size of the log, by time, and when they are asked for.
+//!
+//! One is made in the background by one thread that rests as long as it works, so that at most half a core goes to it; one
+//! that somebody waits for, and one that the log has long outgrown, by as many threads as there are cores, without rests.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use engine::{Checkpoint, CheckpointWriter, Shard};
+use env::{Joined, Spawn};
+
+/// Time between two looks at the log.
+const LOOK: Duration = Duration::from_millis(50);
+/// Time to the next effort after one that failed, unless somebody asks.
+const RETRY: Duration = Duration::from_secs(10);
+/// A log that is so many times what it should be is worth the haste.
+const HASTE: u64 = 2;
+
+/// When checkpoints are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Bytes of log after which one is made.
+    pub log_bytes: u64,
+    /// Time after which one is made if anything was written.
+    pub interval: Duration,
+    /// Threads at most.
+    pub threads: usize,
+}
+
+/// The running thread; stopped when dropped, and with it a checkpoint that is being made.
+pub struct Checkpointer {
+    stop: Option<mpsc::Sender<()>>,
+    is_stopping: Arc<AtomicBool>,
+    thread: Option<Box<dyn Joined>>,
+}
+
+impl Checkpointer {
+    /// Starts to make checkpoints of `shard`.
+    pub fn start(spawn: Arc<dyn Spawn>, shard: Shard, plan: Plan) -> Checkpointer {
+        let (stop, stopped) = mpsc::channel();
+        let is_stopping = Arc::new(AtomicBool::new(false));
+        let mut making = Making { spawn: Arc::clone(&spawn), shard, plan, is_stopping: Arc::clone(&is_stopping) };
+        let thread = spawn.spawn("checkpoint", Box::new(move || making.run(&stopped)));
+        Checkpointer { stop: Some(stop), is_stopping, thread: Some(thread) }
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            thread.join();
+        }
+    }
+}
+
+struct Making {
+    spawn: Arc<dyn Spawn>,
+    shard: Shard,
+    plan: Plan,
+    is_stopping: Arc<AtomicBool>,
+}
+
+/// What is due now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Nothing,
+    Gently,
+    AtOnce,
+}
+
+fn due(plan: &Plan, log: u64, since: Duration, is_wanted: bool) -> Due {
+    match () {
+        () if is_wanted || log >= plan.log_bytes.saturating_mul(HASTE) => Due::AtOnce,
+        () if log >= plan.log_bytes || (log > 0 && since >= plan.interval) => Due::Gently,
+        () => Due::Nothing,
+    }
+}
+
+impl Making {
+    fn run(&mut self, stopped: &mpsc::Receiver<()>) {
+        let mut last = Instant::now();
+        let mut not_before = last;
+        while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            let made_upto = self.shard.last_checkpoint().map_or(0, |manifest| manifest.upto);
+            let log = self.shard.log_stats().bytes.saturating_sub(made_upto);
+            let is_wanted = self.shard.is_checkpoint_wanted();
+            let due = due(&self.plan, log, last.elapsed(), is_wanted);
+            if due == Due::Nothing || (!is_wanted && Instant::now() < not_before) {
+                continue;
+            }
+            last = Instant::now();
+            if let Err(error) = self.make(due)
+                && !self.is_stopping.load(Ordering::Acquire)
+            {
+                tracing::warn!("a checkpoint failed, the one before stays: {error}");
+                not_before = Instant::now() + RETRY;
+            }
+        }
+    }
+
+    fn make(&self, due: Due) -> io::Result<()> {
+        let Some(checkpoint) = self.shard.begin_checkpoint() else { return Ok(()) };
+        let began = Instant::now();
+        let threads = if due == Due::AtOnce { self.plan.threads.max(1) } else { 1 };
+        let made = self.write(&checkpoint, threads, due == Due::Gently).and_then(|files| checkpoint.commit(files));
+        let manifest = made.inspect_err(|error| checkpoint.fail(error))?;
+        let (rows, bytes) = manifest.files.iter().fold((0, 0), |(r, b), file| (r + file.rows, b + file.bytes));
+        tracing::info!(
+            "checkpoint {}: {rows} rows, {bytes} bytes in {} ms; the log is kept from {} on",
+            manifest.checkpoint,
+            began.elapsed().as_millis(),
+            manifest.log_from
+        );
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        checkpoint: &Arc<Checkpoint>,
+        threads: usize,
+        is_gentle: bool,
+    ) -> io::Result<Vec<checkpoint::ManifestFile>> {
+        let (sender, files) = mpsc::channel();
+        let mut joined = Vec::new();
+        for part in 1..threads as u32 {
+            let (checkpoint, sender) = (Arc::clone(checkpoint), sender.clone());
+            let is_stopping = Arc::clone(&self.is_stopping);
+            let work = move || _ = sender.send(write_file(&checkpoint, part, is_gentle, &is_stopping));
+            joined.push(self.spawn.spawn("checkpoint", Box::new(work)));
+        }
+        let first = write_file(checkpoint, 0, is_gentle, &self.is_stopping);
+        joined.into_iter().for_each(|thread| thread.join());
+        drop(sender);
+        let mut files = std::iter::once(first).chain(files).collect::<io::Result<Vec<_>>>()?;
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(files)
+    }
+}
+
+fn write_file(
+    checkpoint: &Arc<Checkpoint>,
+    part: u32,
+    is_gentle: bool,
+    is_stopping: &AtomicBool,
+) -> io::Result<checkpoint::ManifestFile> {
+    let mut writer: CheckpointWriter = checkpoint.writer(part)?;
+    loop {
+        let began = Instant::now();
+        if is_stopping.load(Ordering::Acquire) {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "the server ends"));
+        }
+        if !writer.step()? {
+            return writer.finish();
+        }
+        if is_gentle {
+            std::thread::sleep(began.elapsed());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_depends_on_log_time_and_wishes() {
+        let plan = Plan { log_bytes: 100, interval: Duration::from_secs(60), threads: 2 };
+        let (soon, late) = (Duration::from_secs(1), Duration::from_secs(61));
+        assert_eq!(due(&plan, 99, soon, false), Due::Nothing);
+        assert_eq!(due(&plan, 100, soon, false), Due::Gently);
+        assert_eq!(due(&plan, 1, late, false), Due::Gently);
+        assert_eq!(due(&plan, 0, late, false), Due::Nothing);
+        assert_eq!(due(&plan, 200, soon, false), Due::AtOnce);
+        assert_eq!(due(&plan, 0, soon, true), Due::AtOnce);
+    }
+}
