@@ -291,7 +291,8 @@ fn definitions_and_sequences_are_in_the_image() {
 fn numbered(shard: &Shard) -> Vec<(u64, Vec<u8>)> {
     let mut txn = begin(shard, Isolation::ReadCommitted);
     let table = txn.open_table(ACCOUNTS).expect("it is there");
-    let spec = ScanSpec { table, index: None, range: KeyRange::all(), reverse: false };
+    let spec =
+        ScanSpec { table, index: None, range: KeyRange::all(), reverse: false, content: engine_api::RowContent::Tuple };
     let mut rows = txn.open_scan(spec).expect("it is there");
     let mut batch = RowBatch::new();
     while rows.next(&mut *txn, 100, &mut batch).expect("it can be read") {}
