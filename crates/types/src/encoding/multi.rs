@@ -19,7 +19,7 @@ enum Kind {
 /// An encoding's tables.
 pub(super) struct Multi {
     kind: Kind,
-    library: &'static Library,
+    codec: &'static Library,
     exceptions: &'static Exceptions,
     /// Characters of codes of one and two bytes; 0 is none.
     pairs: Box<[u16]>,
@@ -31,7 +31,7 @@ pub(super) struct Multi {
 
 impl Multi {
     pub(super) fn of(name: &str) -> Option<Multi> {
-        let (kind, library, exceptions) = match name {
+        let (kind, codec, exceptions) = match name {
             "EUC_JP" => (Kind::EucJp, EUC_JP, &exceptions::EUC_JP),
             "EUC_CN" => (Kind::Euc, GBK, &exceptions::EUC_CN),
             "EUC_KR" => (Kind::Euc, EUC_KR, &exceptions::EUC_KR),
@@ -45,7 +45,7 @@ impl Multi {
         let triples = if kind == Kind::EucJp { vec![0; 1 << 16] } else { Vec::new() };
         let mut multi = Multi {
             kind,
-            library,
+            codec,
             exceptions,
             pairs: vec![0; 1 << 16].into(),
             triples: triples.into(),
@@ -55,11 +55,11 @@ impl Multi {
         Some(multi)
     }
 
-    /// Lays out the tables: the library's characters, then PostgreSQL's differences, then the way back.
+    /// Lays out the tables: the codec's characters, then PostgreSQL's differences, then the way back.
     fn fill(&mut self, name: &str) {
-        let library = self.library;
+        let codec = self.codec;
         let look = |bytes: &[u8]| {
-            let text = library.decode_without_bom_handling_and_without_replacement(bytes)?;
+            let text = codec.decode_without_bom_handling_and_without_replacement(bytes)?;
             let mut characters = text.chars();
             let first = characters.next()?;
             let private = ('\u{e000}'..'\u{f900}').contains(&first) && name != "GB18030";
@@ -179,7 +179,7 @@ impl Multi {
         if let Some((character, first, _)) = moved {
             return char::from_u32(character + (code - first));
         }
-        let text = self.library.decode_without_bom_handling_and_without_replacement(bytes)?;
+        let text = self.codec.decode_without_bom_handling_and_without_replacement(bytes)?;
         text.chars().next()
     }
 
@@ -190,7 +190,7 @@ impl Multi {
             return known;
         }
         let mut buffer = [0; 4];
-        let (bytes, _, failed) = self.library.encode(c.encode_utf8(&mut buffer));
+        let (bytes, _, failed) = self.codec.encode(c.encode_utf8(&mut buffer));
         let bytes: [u8; 4] = bytes.as_ref().try_into().ok()?;
         (!failed).then(|| u32::from_be_bytes(bytes))
     }
