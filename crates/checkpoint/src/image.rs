@@ -21,13 +21,6 @@ pub struct BlockRef {
     pub holds: Holds,
 }
 
-impl BlockRef {
-    /// Bytes on disk.
-    pub fn bytes(&self) -> u64 {
-        self.len
-    }
-}
-
 /// Memory that a thread uses again for each block.
 #[derive(Debug, Default)]
 pub struct Scratch {

@@ -51,6 +51,16 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Rows in the image.
+    pub fn rows(&self) -> u64 {
+        self.files.iter().map(|file| file.rows).sum()
+    }
+
+    /// Bytes of the image on disk.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
     fn encode(&self) -> io::Result<Vec<u8>> {
         let mut bytes = format!("{TITLE}{VERSION}\n").into_bytes();
         serde_json::to_writer_pretty(&mut bytes, self)?;

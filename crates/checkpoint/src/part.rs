@@ -24,11 +24,11 @@ const WRITE: usize = 1 << 20;
 /// Bytes written before they are synced: the disk gets its work in even portions, and commits do not queue behind one large one.
 const SYNC: u64 = 16 << 20;
 
-pub(crate) fn name_of(checkpoint: u64, part: u32) -> String {
+fn name_of(checkpoint: u64, part: u32) -> String {
     format!("{checkpoint:010}-{part:04}.image")
 }
 
-pub(crate) fn encode_header(checkpoint: u64, part: u32) -> [u8; HEADER] {
+fn encode_header(checkpoint: u64, part: u32) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -133,7 +133,7 @@ impl PartWriter {
     }
 
     /// Bytes written so far, those still in memory included.
-    pub fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 

@@ -324,11 +324,6 @@ impl CheckpointWriter {
         Ok(true)
     }
 
-    /// Bytes written so far.
-    pub fn bytes(&self) -> u64 {
-        self.file.bytes()
-    }
-
     /// Makes the file durable.
     ///
     /// # Errors

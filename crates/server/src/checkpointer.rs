@@ -109,10 +109,11 @@ impl Making {
         let threads = if due == Due::AtOnce { self.plan.threads.max(1) } else { 1 };
         let made = self.write(&checkpoint, threads, due == Due::Gently).and_then(|files| checkpoint.commit(files));
         let manifest = made.inspect_err(|error| checkpoint.fail(error))?;
-        let (rows, bytes) = manifest.files.iter().fold((0, 0), |(r, b), file| (r + file.rows, b + file.bytes));
         tracing::info!(
-            "checkpoint {}: {rows} rows, {bytes} bytes in {} ms; the log is kept from {} on",
+            "checkpoint {}: {} rows, {} bytes in {} ms; the log is kept from {} on",
             manifest.checkpoint,
+            manifest.rows(),
+            manifest.bytes(),
             began.elapsed().as_millis(),
             manifest.log_from
         );

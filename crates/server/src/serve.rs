@@ -109,8 +109,8 @@ fn open_shard(world: &World, options: &ServeOptions) -> Result<Shard, String> {
     }
     let (image, from) = match shard.last_checkpoint() {
         Some(manifest) => {
-            let (rows, bytes) = manifest.files.iter().fold((0, 0), |(r, b), file| (r + file.rows, b + file.bytes));
-            (format!("checkpoint {} ({rows} rows, {bytes} bytes) and ", manifest.checkpoint), manifest.log_from)
+            let (number, rows, bytes) = (manifest.checkpoint, manifest.rows(), manifest.bytes());
+            (format!("checkpoint {number} ({rows} rows, {bytes} bytes) and "), manifest.log_from)
         }
         None => (String::new(), 0),
     };

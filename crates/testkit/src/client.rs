@@ -83,11 +83,7 @@ impl Connection {
 
     fn prepared(&mut self, sql: &str, parameters: &[Option<&str>], result_format: u16) -> Reply {
         let mut messages = Vec::new();
-        let mut parse = Vec::new();
-        put_text(&mut parse, "");
-        put_text(&mut parse, sql);
-        parse.extend(0u16.to_be_bytes());
-        put_message(&mut messages, b'P', &parse);
+        put_parse(&mut messages, sql);
         put_message(&mut messages, b'D', b"S\0");
         let mut bind = b"\0\0\0\0".to_vec();
         bind.extend((parameters.len() as u16).to_be_bytes());
@@ -112,11 +108,7 @@ impl Connection {
     /// Like [`Connection::extended`] with one parameter in binary form.
     pub fn with_binary(&mut self, sql: &str, parameter: &[u8]) -> Reply {
         let mut messages = Vec::new();
-        let mut parse = Vec::new();
-        put_text(&mut parse, "");
-        put_text(&mut parse, sql);
-        parse.extend(0u16.to_be_bytes());
-        put_message(&mut messages, b'P', &parse);
+        put_parse(&mut messages, sql);
         let mut bind = b"\0\0\0\x01\0\x01\0\x01".to_vec();
         bind.extend((parameter.len() as u32).to_be_bytes());
         bind.extend(parameter);
@@ -132,11 +124,7 @@ impl Connection {
     pub fn describe(&mut self, statements: &[String]) -> Vec<Reply> {
         let mut messages = Vec::new();
         for sql in statements {
-            let mut parse = Vec::new();
-            put_text(&mut parse, "");
-            put_text(&mut parse, sql);
-            parse.extend(0u16.to_be_bytes());
-            put_message(&mut messages, b'P', &parse);
+            put_parse(&mut messages, sql);
             put_message(&mut messages, b'D', b"S\0");
             put_message(&mut messages, b'S', b"");
         }
@@ -393,6 +381,15 @@ fn framed(body: &[u8]) -> Vec<u8> {
     let mut bytes = (body.len() as u32 + 4).to_be_bytes().to_vec();
     bytes.extend(body);
     bytes
+}
+
+/// A Parse message for the unnamed statement, the types of its parameters left open.
+fn put_parse(out: &mut Vec<u8>, sql: &str) {
+    let mut parse = Vec::new();
+    put_text(&mut parse, "");
+    put_text(&mut parse, sql);
+    parse.extend(0u16.to_be_bytes());
+    put_message(out, b'P', &parse);
 }
 
 fn put_message(messages: &mut Vec<u8>, kind: u8, body: &[u8]) {
