@@ -22,6 +22,8 @@ mod checkpoint;
 mod commit;
 mod figures;
 mod gate;
+#[doc(hidden)]
+pub mod inspect;
 mod load;
 mod locks;
 mod prepared;

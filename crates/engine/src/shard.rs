@@ -180,6 +180,11 @@ impl Shard {
         self.0.log.durable()
     }
 
+    /// The end of what was appended to the log.
+    pub fn log_end(&self) -> Lsn {
+        self.0.log.end()
+    }
+
     /// Figures of the log.
     pub fn log_stats(&self) -> LogStats {
         self.0.log.stats()
