@@ -116,6 +116,11 @@ impl Model {
         self.rows.range((of, i32::MIN)..=(of, i32::MAX)).map(|(key, _)| key.1)
     }
 
+    /// Whether a key ever had a row.
+    pub fn was_there(&self, key: Key) -> bool {
+        self.rows.contains_key(&key)
+    }
+
     /// A table's definition at a length.
     pub fn shape(&self, of: Oid, len: usize) -> Option<Shape> {
         self.shapes.get(&of).and_then(|versions| at(versions, len))

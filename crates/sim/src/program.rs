@@ -114,8 +114,8 @@ impl Mix {
         }
     }
 
-    /// The next transaction of a session. `made` are tables that may be dropped.
-    pub fn program(&self, random: &mut SimRandom, made: &[Oid]) -> Program {
+    /// The next transaction of a session. `made` are tables that may be dropped; registers are used from `first_register` on.
+    pub fn program(&self, random: &mut SimRandom, made: &[Oid], first_register: i32) -> Program {
         let mut choice = random.below(self.kinds.iter().sum());
         let mut kind = 0;
         while choice >= self.kinds[kind] {
@@ -146,11 +146,13 @@ impl Mix {
             2 => {
                 program.isolation = Isolation::Serializable;
                 program.is_judged = true;
+                // A reply may rest on a commit that is lost if that one did not wait.
+                program.durability = Durability::On;
                 if program.end == End::Prepare {
                     program.end = End::Commit;
                 }
                 for _ in 0..1 + random.below(5) {
-                    let act = self.register(random);
+                    let act = self.register(random, first_register);
                     program.acts.push_back(act);
                 }
             }
@@ -200,14 +202,20 @@ impl Mix {
         }
     }
 
-    fn register(&self, random: &mut SimRandom) -> Act {
-        let (of, id, grp) = (REGISTERS, self.id(random), random.below(4) as i32);
+    fn register(&self, random: &mut SimRandom, first: i32) -> Act {
+        let (of, id, grp) = (REGISTERS, first + self.id(random), random.below(4) as i32);
         match random.below(14) {
             0..=2 => Act::Insert { of, id, grp },
             3..=5 => Act::Update { of, id, grp: Some(grp) },
             6 => Act::Delete { of, id },
             7..=9 => Act::Read { of, id },
-            _ => Act::Scan { of, by: self.by(random) },
+            _ => Act::Scan {
+                of,
+                by: match self.by(random) {
+                    By::Ids(from, to) => By::Ids(first + from, first + to),
+                    other => other,
+                },
+            },
         }
     }
 
