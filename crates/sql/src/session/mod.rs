@@ -208,6 +208,8 @@ pub struct Session {
     environment: Environment,
     cancel: Arc<CancelToken>,
     txn: Option<Box<dyn Txn>>,
+    /// The last transaction, committed: the next one begins in its place.
+    ended: Option<Box<dyn Txn>>,
     block: Block,
     read_only: bool,
     /// Whether there may be temporary relations, and whether commits change some.
@@ -386,6 +388,7 @@ impl Session {
             shared: Arc::clone(shared),
             cancel,
             txn: None,
+            ended: None,
             block: Block::None,
             read_only: false,
             temporary: Cell::new((false, false)),

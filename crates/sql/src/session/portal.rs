@@ -95,7 +95,7 @@ struct Keeper<'a> {
 
 impl RowSink for Keeper<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
-        let row: Vec<Datum> = row.iter().cloned().collect();
+        let row: Vec<Datum> = row.owned().collect();
         self.kept.held.charge(row_bytes(&row), &self.budget)?;
         self.kept.rows.push_back(row);
         Ok(false)
