@@ -325,12 +325,13 @@ impl std::fmt::Debug for Execution {
 }
 
 impl Execution {
-    /// A run with these parameter values, of the statement's parameter types.
-    pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
+    /// A run with these parameter values, of the statement's parameter types. Boxed, for it is large and handed on.
+    pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Box<Execution> {
         let machine = Machine::new(&plan.root, params);
         let shared = cte::Shared::new(plan.cells);
         let held = budget::Held::default();
-        Execution { shared, plan, machine, pending: None, handed_out: 0, shown: false, awaited: None, changed: 0, held }
+        let (pending, awaited) = (None, None);
+        Box::new(Execution { shared, plan, machine, pending, handed_out: 0, shown: false, awaited, changed: 0, held })
     }
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.

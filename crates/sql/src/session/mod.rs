@@ -227,7 +227,8 @@ pub struct Session {
     portals: FxHashMap<String, Box<Portal>>,
     binding: Option<Binding>,
     /// Finished executions, to be run again.
-    idle: Vec<Execution>,
+    #[expect(clippy::vec_box, reason = "they come and go for every statement, and are large")]
+    idle: Vec<Box<Execution>>,
     /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
     deadline: Cell<u64>,
     /// The current role, as plans are checked for it; that of the identity.

@@ -40,7 +40,7 @@ pub(super) struct Portal {
     pub statement: Arc<Statement>,
     pub params: Vec<Datum>,
     /// There from the first run until the last row was read.
-    pub execution: Option<Execution>,
+    pub execution: Option<Box<Execution>>,
     /// What it sees, from its first run on.
     pub view: Option<KeptView>,
     rows: KeptRows,
