@@ -177,7 +177,13 @@ impl Operator for Scan {
 
 /// Reads a row, if the filter lets it through; what is read only then comes last, or stays in the row.
 #[inline]
-fn passes(node: &ScanNode, row: BatchRow<'_>, straight: bool, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<bool> {
+fn passes(
+    node: &ScanNode,
+    row: BatchRow<'_>,
+    straight: bool,
+    cx: &mut Cx<'_, '_>,
+    frame: &mut [Datum],
+) -> Result<bool> {
     if let Some(keys) = &node.keys {
         if !keys.read(row.tuple, frame) {
             return Err(Error::internal("a key that is none of its index"));

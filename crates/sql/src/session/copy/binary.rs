@@ -1,8 +1,8 @@
 //! COPY's binary format: a header, tuples of length-prefixed fields, a trailer.
 
 use base::{Error, Result, SqlState};
-use types::{Datum, DatumRef};
 use types::encoding::{Conversion, recode_binary, utf8};
+use types::{Datum, DatumRef};
 
 use crate::exec::OutputRow;
 use crate::ir::Ty;
