@@ -26,6 +26,8 @@ mod gate;
 pub mod inspect;
 mod load;
 mod locks;
+#[doc(hidden)]
+pub mod planted;
 mod prepared;
 mod reads;
 mod record;

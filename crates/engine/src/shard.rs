@@ -226,7 +226,7 @@ impl Engine for Shard {
     }
 
     fn catalog_gate(&self) -> Lsn {
-        self.0.gates.of(self.0.catalog_timestamp(), self.durable())
+        self.0.gates.up_to(self.0.catalog_timestamp(), self.durable())
     }
 
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn> {

@@ -260,9 +260,9 @@ impl Log {
             groups_by_records: Default::default(),
             groups_by_time: Default::default(),
         });
-        let preparer = driver.preparer().map(|prepare| {
-            world.spawn.start("log-space", Box::new(Preparer { inner: Arc::clone(&inner), prepare }))
-        });
+        let preparer = driver
+            .preparer()
+            .map(|prepare| world.spawn.start("log-space", Box::new(Preparer { inner: Arc::clone(&inner), prepare })));
         let flusher = Flusher {
             inner: Arc::clone(&inner),
             driver,
@@ -513,10 +513,8 @@ impl Flusher {
     /// The group is durable: tells so, and gives back its space.
     fn finish(&mut self) {
         let inner = &*self.inner;
-        inner.count_group(
-            self.clock.monotonic_nanos() - self.began,
-            self.group.iter().map(|batch| batch.records).sum(),
-        );
+        inner
+            .count_group(self.clock.monotonic_nanos() - self.began, self.group.iter().map(|batch| batch.records).sum());
         inner.durable.advance(self.end);
         inner.reserved.fetch_sub(self.group.iter().map(|batch| batch.promised).sum(), Ordering::AcqRel);
         let has_waiting = {

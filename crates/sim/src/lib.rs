@@ -27,4 +27,4 @@ mod schema;
 mod session;
 mod trace;
 
-pub use run::{Failure, Options, Report, run};
+pub use run::{Failure, Options, Planted, Report, run};

@@ -69,16 +69,10 @@ pub enum Went {
 ///
 /// # Errors
 /// As [`Shard::open`].
-pub fn open(
-    disk: &SimDisk,
-    run: &mut Run,
-) -> Result<(Shard, SimTasks, Arc<AtomicBool>, Replayed), DriverError> {
+pub fn open(disk: &SimDisk, run: &mut Run) -> Result<(Shard, SimTasks, Arc<AtomicBool>, Replayed), DriverError> {
     let tasks = SimTasks::new(&run.clock);
-    let world = World {
-        disk: Arc::new(disk.clone()),
-        clock: Arc::new(run.clock.clone()),
-        spawn: Arc::new(tasks.clone()),
-    };
+    let world =
+        World { disk: Arc::new(disk.clone()), clock: Arc::new(run.clock.clone()), spawn: Arc::new(tasks.clone()) };
     let has_failed = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&has_failed);
     let options = ShardOptions {

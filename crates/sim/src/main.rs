@@ -1,5 +1,7 @@
 //! Runs seeds: `cargo run -p sim -- --seeds 1000`.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 use std::time::Instant;
 

@@ -62,7 +62,7 @@ pub struct Entry {
 }
 
 /// The model. Lengths are of the list.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Model {
     entries: Vec<Entry>,
     /// Versions of rows with the length from which on they are there.
@@ -198,12 +198,20 @@ impl Model {
             ));
         }
         if !lost.is_empty() {
-            let entries = std::mem::take(&mut self.entries);
-            *self = Model::default();
-            for entry in entries {
-                self.append(entry);
-            }
+            self.again();
         }
         Ok(lost)
+    }
+
+    /// As [`Model::cut`], whatever replies were sent.
+    pub fn forget(&mut self, end: u64) {
+        self.entries.retain(|entry| entry.position <= end);
+        self.again();
+    }
+
+    fn again(&mut self) {
+        for entry in std::mem::take(self).entries {
+            self.append(entry);
+        }
     }
 }

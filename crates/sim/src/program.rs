@@ -13,26 +13,62 @@ use crate::schema::{BANK, ITEMS, REGISTERS};
 #[allow(missing_docs)]
 pub enum Act {
     /// A row by its key.
-    Read { of: Oid, id: i32 },
+    Read {
+        of: Oid,
+        id: i32,
+    },
     /// Rows, a few at a time.
-    Scan { of: Oid, by: By },
-    Insert { of: Oid, id: i32, grp: i32 },
-    Update { of: Oid, id: i32, grp: Option<i32> },
-    Delete { of: Oid, id: i32 },
-    Lock { of: Oid, id: i32, mode: RowLockMode },
+    Scan {
+        of: Oid,
+        by: By,
+    },
+    Insert {
+        of: Oid,
+        id: i32,
+        grp: i32,
+    },
+    Update {
+        of: Oid,
+        id: i32,
+        grp: Option<i32>,
+    },
+    Delete {
+        of: Oid,
+        id: i32,
+    },
+    Lock {
+        of: Oid,
+        id: i32,
+        mode: RowLockMode,
+    },
     /// To an account.
-    Add { id: i32, amount: i64 },
+    Add {
+        id: i32,
+        amount: i64,
+    },
     Savepoint,
     RollbackTo,
     Release,
     /// A value of the sequence.
     Next,
-    CreateTable { with_group: bool },
-    DropTable { of: Oid },
-    CreateIndex { of: Oid },
-    DropIndex { of: Oid },
-    AddColumn { of: Oid },
-    Empty { of: Oid },
+    CreateTable {
+        with_group: bool,
+    },
+    DropTable {
+        of: Oid,
+    },
+    CreateIndex {
+        of: Oid,
+    },
+    DropIndex {
+        of: Oid,
+    },
+    AddColumn {
+        of: Oid,
+    },
+    Empty {
+        of: Oid,
+    },
 }
 
 /// Which rows a scan finds, and how.
@@ -102,7 +138,8 @@ pub struct Mix {
 impl Mix {
     /// A mix: some kinds are left out.
     pub fn choose(random: &mut SimRandom) -> Mix {
-        let mut kinds = [8, 8, 8, 1, 2].map(|weight| if random.below(4) == 0 { 0 } else { weight * (1 + random.below(3)) });
+        let mut kinds =
+            [8, 8, 8, 1, 2].map(|weight| if random.below(4) == 0 { 0 } else { weight * (1 + random.below(3)) });
         kinds[random.below(3) as usize] += 4;
         Mix {
             sessions: 2 + random.below(6) as usize,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use env::sim::{Figures, Operation, SimClock, SimDisk, SimRandom};
+use env::Disk as _;
+use env::sim::{Crash, Figures, Operation, SimClock, SimDisk, SimRandom};
 use redo::{DriverError, FileOptions};
 use testkit::history::{Fate, registers};
 
@@ -25,13 +26,22 @@ pub struct Options {
     pub steps: u64,
     /// Lines of the trace go to stderr.
     pub prints: bool,
-    /// Every so many syncs one does nothing: a planted fault. 0: none.
-    pub skipped_syncs: u64,
+    /// A fault that is planted to see whether it is found.
+    pub planted: Option<Planted>,
+}
+
+/// What is made wrong on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// One of so many syncs of files does nothing.
+    SkippedSync(u64),
+    /// Something in the engine.
+    Engine(engine::planted::Planted),
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { steps: 2500, prints: false, skipped_syncs: 0 }
+        Options { steps: 3000, prints: false, planted: None }
     }
 }
 
@@ -110,8 +120,12 @@ pub fn run(seed: u64, options: &Options) -> Result<Report, Failure> {
         log: FileOptions { segment_bytes, batch_bytes_max },
     };
     run.trace.say(format_args!("seed {seed}: {:?} {:?} {:?}", run.mix, run.faults, run.log));
-    let mut lives = Lives { disk: SimDisk::new(), report: Report::default(), options: *options };
+    let mut lives = Lives { disk: SimDisk::new(), report: Report::default(), options: *options, durable: Vec::new() };
+    if let Some(Planted::Engine(fault)) = options.planted {
+        engine::planted::plant(Some(fault));
+    }
     let went = catch_unwind(AssertUnwindSafe(|| lives.run(&mut run)));
+    engine::planted::plant(None);
     let went = went.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
@@ -139,6 +153,8 @@ struct Lives {
     disk: SimDisk,
     report: Report,
     options: Options,
+    /// The positions up to which the log was durable in the last life.
+    durable: Vec<u64>,
 }
 
 /// How a life ends.
@@ -173,8 +189,8 @@ impl Lives {
             run.trace.say(format_args!("life {number} is to end by {end:?}"));
             let steps = self.options.steps / lives;
             let steps = steps / 2 + run.random.below(steps + 1);
-            if self.options.skipped_syncs > 0 {
-                self.disk.skip_syncs_every(self.options.skipped_syncs);
+            if let Some(Planted::SkippedSync(every)) = self.options.planted {
+                self.disk.skip_syncs_every(every);
             }
             let went = self.live(&mut life, steps, end, run)?;
             self.end(life, went, end, run);
@@ -232,11 +248,54 @@ impl Lives {
         self.disk.end_process();
         run.faults.free(&self.disk, &mut run.trace);
         self.disk.set_quota(None);
-        let _ = durable;
+        self.durable = durable;
+    }
+
+    /// A copy of the disk with a bit of something durable flipped: a start on it is refused, or finds what was there, but for the
+    /// last group, of which nothing says yet that it was durable.
+    fn damage(&mut self, run: &mut Run) -> Result<(), String> {
+        let copy = self.disk.after_crash(Crash::KeepAll, &mut run.random);
+        copy.end_process();
+        let names = copy.list().map_err(|error| error.to_string())?;
+        let Some(name) = names.get(run.random.below(names.len() as u64) as usize) else { return Ok(()) };
+        let len = copy.durable_len(name);
+        // Most of a segment is empty: more is to be seen near its beginning.
+        let byte = if run.random.below(2) == 0 { run.random.below(len) } else { run.random.below(len.min(4096)) };
+        run.trace.say(format_args!("a bit of byte {byte} of {name} is flipped"));
+        run.faults.count("bit of durable bytes flipped");
+        copy.flip_bit(name, byte * 8 + run.random.below(8));
+        let model = run.model.clone();
+        let opened = open(&copy, run);
+        let went = match opened {
+            Err(DriverError::Corrupt(place)) => {
+                run.trace.say(format_args!("a start is refused: {place}"));
+                run.faults.count("damage refused");
+                Ok(())
+            }
+            Err(error) => Err(format!("{name} is damaged, and a start says: {error}")),
+            Ok((shard, _tasks, _, replayed)) => {
+                let known = self.durable.iter().rev().nth(1).copied().unwrap_or(0);
+                run.trace.say(format_args!("it starts all the same: {replayed:?}"));
+                let end = replayed.end.0;
+                let cut = if end < known && name.ends_with(".log") {
+                    Err(format!("the log ends at {end}, and its next group says that {known} was durable"))
+                } else {
+                    run.model.forget(end);
+                    Ok(())
+                };
+                cut.and_then(|()| check::everything(&shard, &run.model, run.mix.accounts))
+                    .map_err(|wrong| format!("byte {byte} of {name} is damaged: {wrong}"))
+            }
+        };
+        run.model = model;
+        went
     }
 
     /// Starts the shard, on a disk that may fail meanwhile, and compares what it finds.
     fn start(&mut self, run: &mut Run) -> Result<Life, String> {
+        if self.report.starts > 0 && run.random.below(3) == 0 {
+            self.damage(run)?;
+        }
         for effort in 0..STARTS {
             let fault = if effort + 4 < STARTS && self.report.starts > 0 { run.random.below(12) } else { u64::MAX };
             let others = run.random.below(30);

@@ -45,7 +45,8 @@ fn layout(columns: usize) -> RowLayout {
 
 /// A row's bytes in a table of so many columns.
 pub fn encode(id: i32, row: Row, columns: usize) -> Vec<u8> {
-    let all = [Datum::Int4(id), Datum::Int4(row.grp), Datum::Int8(row.val), Datum::text(&pad(row.val)), Datum::Int8(MISSING)];
+    let all =
+        [Datum::Int4(id), Datum::Int4(row.grp), Datum::Int8(row.val), Datum::text(&pad(row.val)), Datum::Int8(MISSING)];
     let mut out = Vec::new();
     layout(columns).encode(&all[..columns], &mut out).expect("the values fit their types");
     out

@@ -99,11 +99,21 @@ enum State {
     Running,
     Ending,
     /// Committed; a part of the work is left.
-    Finishing { gate: Lsn, entry: Option<usize> },
+    Finishing {
+        gate: Lsn,
+        entry: Option<usize>,
+    },
     /// The reply waits.
-    Replying { gate: Lsn, entry: Option<usize>, is_commit: bool },
+    Replying {
+        gate: Lsn,
+        entry: Option<usize>,
+        is_commit: bool,
+    },
     /// Ends what another has prepared.
-    Deciding { name: String, commits: bool },
+    Deciding {
+        name: String,
+        commits: bool,
+    },
 }
 
 /// A session.
@@ -351,7 +361,7 @@ impl Session {
     }
 
     fn note(&mut self, model: &Model, key: Key, len: usize) {
-        if !self.own.contains_key(&key) {
+        if !self.own.contains_key(&key) && !self.emptied.contains(&key.0) {
             self.noted.extend(model.writer(key, len));
         }
     }
@@ -494,7 +504,10 @@ impl Session {
             By::Rows => (None, KeyRange::all()),
             By::Ids(first, last) => {
                 let (lower, upper) = (schema::key(first), schema::key(last));
-                (Some(shape.by_id), KeyRange { lower: std::ops::Bound::Included(lower), upper: std::ops::Bound::Included(upper) })
+                (
+                    Some(shape.by_id),
+                    KeyRange { lower: std::ops::Bound::Included(lower), upper: std::ops::Bound::Included(upper) },
+                )
             }
             By::Group(grp) => match shape.by_grp {
                 Some(index) => (Some(index), KeyRange::prefix(&schema::key(grp))),
@@ -578,13 +591,7 @@ impl Session {
         Ok(())
     }
 
-    fn insert(
-        &mut self,
-        key: Key,
-        grp: i32,
-        shape: &schema::Shape,
-        common: &mut Common<'_>,
-    ) -> Result<Went, Stop> {
+    fn insert(&mut self, key: Key, grp: i32, shape: &schema::Shape, common: &mut Common<'_>) -> Result<Went, Stop> {
         let was_there = |session: &Session, common: &Common<'_>| {
             key.0 == REGISTERS && (session.own.contains_key(&key) || common.model.was_there(key))
         };
@@ -597,7 +604,9 @@ impl Session {
         let tuple = schema::encode(key.1, row, shape.columns);
         match self.txn_mut().insert(&table, &tuple, ConflictArbiter::None)? {
             Step::Wait(wait) => return Ok(Went::Wait(wait)),
-            Step::Ready(InsertOutcome::Conflict(_)) => return Err("a conflict that nobody asked for".to_string().into()),
+            Step::Ready(InsertOutcome::Conflict(_)) => {
+                return Err("a conflict that nobody asked for".to_string().into());
+            }
             Step::Ready(InsertOutcome::Inserted(_)) => {}
         }
         common.notes.number += 1;
@@ -755,16 +764,18 @@ impl Session {
                 self.phase = Phase::Define { objects, of, shape };
                 Ok(Went::On)
             }
-            Act::CreateIndex { of } => self.on_table(*of, TableLockMode::ShareRowExclusive, common, |session, mut shape, common| {
-                if shape.by_grp.is_none() {
-                    let oid = common.shard.allocate_oid();
-                    shape.by_grp = Some(oid);
-                    let objects = vec![CatalogObject::Index(schema::index(oid, *of, false))];
-                    session.phase = Phase::Define { objects, of: *of, shape };
-                    return Ok(Went::On);
-                }
-                Ok(Went::Done)
-            }),
+            Act::CreateIndex { of } => {
+                self.on_table(*of, TableLockMode::ShareRowExclusive, common, |session, mut shape, common| {
+                    if shape.by_grp.is_none() {
+                        let oid = common.shard.allocate_oid();
+                        shape.by_grp = Some(oid);
+                        let objects = vec![CatalogObject::Index(schema::index(oid, *of, false))];
+                        session.phase = Phase::Define { objects, of: *of, shape };
+                        return Ok(Went::On);
+                    }
+                    Ok(Went::Done)
+                })
+            }
             Act::AddColumn { of } => {
                 self.on_table(*of, TableLockMode::AccessExclusive, common, |session, mut shape, _| {
                     if shape.columns == 5 {
@@ -785,26 +796,22 @@ impl Session {
                     Ok(Went::Done)
                 })
             }
-            Act::DropTable { of } => {
-                self.on_table(*of, TableLockMode::AccessExclusive, common, |session, shape, _| {
-                    for oid in shape.by_grp.into_iter().chain([shape.by_id, *of]) {
-                        session.txn_mut().drop_object(oid)?;
-                    }
-                    session.own.retain(|key, _| key.0 != *of);
-                    session.shapes.insert(*of, None);
-                    Ok(Went::Done)
-                })
-            }
-            Act::Empty { of } => {
-                self.on_table(*of, TableLockMode::AccessExclusive, common, |session, mut shape, _| {
-                    session.txn_mut().truncate(*of)?;
-                    session.own.retain(|key, _| key.0 != *of);
-                    session.emptied.push(*of);
-                    shape.storage += 1;
-                    session.shapes.insert(*of, Some(shape));
-                    Ok(Went::Done)
-                })
-            }
+            Act::DropTable { of } => self.on_table(*of, TableLockMode::AccessExclusive, common, |session, shape, _| {
+                for oid in shape.by_grp.into_iter().chain([shape.by_id, *of]) {
+                    session.txn_mut().drop_object(oid)?;
+                }
+                session.own.retain(|key, _| key.0 != *of);
+                session.shapes.insert(*of, None);
+                Ok(Went::Done)
+            }),
+            Act::Empty { of } => self.on_table(*of, TableLockMode::AccessExclusive, common, |session, mut shape, _| {
+                session.txn_mut().truncate(*of)?;
+                session.own.retain(|key, _| key.0 != *of);
+                session.emptied.push(*of);
+                shape.storage += 1;
+                session.shapes.insert(*of, Some(shape));
+                Ok(Went::Done)
+            }),
             other => Err(format!("{other:?} is no definition").into()),
         }
     }
@@ -825,7 +832,8 @@ impl Session {
     }
 
     fn end(&mut self, common: &mut Common<'_>) -> Result<(), String> {
-        let (end, durability) = self.program.as_ref().map_or((End::Rollback, Durability::On), |p| (p.end, p.durability));
+        let (end, durability) =
+            self.program.as_ref().map_or((End::Rollback, Durability::On), |p| (p.end, p.durability));
         let answer = match end {
             End::Rollback => {
                 self.roll_back(common);
@@ -1000,7 +1008,9 @@ fn prepared(name: &str) -> PreparedTransaction {
 pub fn difference(found: &BTreeMap<i32, Row>, expected: &BTreeMap<i32, Row>) -> String {
     let ids: BTreeSet<i32> = found.keys().chain(expected.keys()).copied().collect();
     let differ = ids.into_iter().filter(|id| found.get(id) != expected.get(id));
-    let lines: Vec<String> =
-        differ.take(5).map(|id| format!("row {id} is {:?} and must be {:?}", found.get(&id), expected.get(&id))).collect();
+    let lines: Vec<String> = differ
+        .take(5)
+        .map(|id| format!("row {id} is {:?} and must be {:?}", found.get(&id), expected.get(&id)))
+        .collect();
     lines.join("; ")
 }
