@@ -385,10 +385,13 @@ impl Log {
         look(open.end, oldest.min(open.end))
     }
 
-    /// What lies before `upto` is not needed any more. The space is given back with one of the next groups.
+    /// What lies before `upto` is not needed any more. The flusher gives the space back soon, also when nothing is written: on a
+    /// full disk nothing can be before it has.
     pub fn trim(&self, upto: Lsn) {
         self.inner.needed_from.fetch_max(upto.0, Ordering::AcqRel);
-        // An idle flusher has nothing to do it with, and there is no hurry.
+        if std::mem::take(&mut self.inner.lock().flusher_sleeps) {
+            self.inner.work.notify_one();
+        }
     }
 
     /// Largest payload of a record: a record lies in one batch. Space for more at once may never come to be set aside.
@@ -421,6 +424,11 @@ impl Log {
     /// End of what was appended.
     pub fn end(&self) -> Lsn {
         self.inner.lock().end
+    }
+
+    /// Whether the disk had no space for the log when it was last asked.
+    pub fn is_full(&self) -> bool {
+        self.inner.full.load(Ordering::Acquire)
     }
 
     /// Figures since opening.
@@ -480,7 +488,11 @@ impl Flusher {
         if self.group.is_empty() {
             let is_closed = self.gather();
             if self.group.is_empty() {
-                return Ok(if is_closed { Turn::Ended } else { Turn::Idle });
+                return Ok(match is_closed {
+                    true => Turn::Ended,
+                    false if self.trim() => Turn::Again,
+                    false => Turn::Idle,
+                });
             }
             self.submit()?;
         }
@@ -536,12 +548,25 @@ impl Flusher {
         if has_waiting {
             inner.wake_waiting();
         }
-        let needed_from = inner.needed_from.load(Ordering::Acquire);
-        if needed_from > self.trimmed {
-            // What cannot be removed now is removed with a later position, or at the next start.
-            let _ = self.driver.trim(Lsn(needed_from));
-            self.trimmed = needed_from;
+        self.trim();
+    }
+
+    /// What is not needed any more, and has not been removed yet.
+    fn not_needed(&self) -> Option<u64> {
+        let needed_from = self.inner.needed_from.load(Ordering::Acquire);
+        (needed_from > self.trimmed).then_some(needed_from)
+    }
+
+    /// Removes what is not needed any more; `false`: there was nothing.
+    fn trim(&mut self) -> bool {
+        let Some(upto) = self.not_needed() else { return false };
+        // What cannot be removed now is removed with a later position, or at the next start.
+        let _ = self.driver.trim(Lsn(upto));
+        self.trimmed = upto;
+        if self.inner.full.load(Ordering::Acquire) {
+            self.inner.poke_preparer();
         }
+        true
     }
 }
 
@@ -559,7 +584,7 @@ impl Task for Flusher {
 
     fn rest(&mut self) {
         let mut open = self.inner.lock();
-        while open.batches.is_empty() && !open.closed {
+        while open.batches.is_empty() && !open.closed && self.not_needed().is_none() {
             open.flusher_sleeps = true;
             open = self.inner.work.wait(open).unwrap_or_else(|e| e.into_inner());
         }

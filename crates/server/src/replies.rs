@@ -156,8 +156,8 @@ impl Output for Replies<'_> {
         }
         let formats = self.formats;
         let queued = self.out.data_row(columns.len(), |fields| {
-            for (i, (value, column)) in row.iter().zip(columns).enumerate() {
-                fields.field(value, column.ty.oid, formats.get(i), settings)?;
+            for (i, column) in columns.iter().enumerate() {
+                fields.field(row.get(i), column.ty.oid, formats.get(i), settings)?;
             }
             Ok(())
         });

@@ -21,6 +21,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use types::encoding::Conversion;
 
+pub(crate) use self::login::too_many;
+
 use self::link::{Ahead, Ended, Input, Io, Link};
 use crate::proto::{self, Frame, Frontend, Target, backend};
 use crate::registry::{Registry, Ticket};

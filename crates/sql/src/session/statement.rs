@@ -104,7 +104,7 @@ impl Verb {
         let mut tag = Vec::with_capacity(32);
         tag.extend_from_slice(self.word().as_bytes());
         tag.extend_from_slice(if self == Verb::Insert { b" 0 " } else { b" " });
-        types::write_int(rows as i64, &mut tag);
+        types::io::write_int(rows as i64, &mut tag);
         // Digits behind letters.
         String::from_utf8(tag).unwrap_or_default()
     }
