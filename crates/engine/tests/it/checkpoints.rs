@@ -38,7 +38,7 @@ impl Going {
     }
 }
 
-fn checkpoint(shard: &Shard) {
+pub fn checkpoint(shard: &Shard) {
     Going::begin(shard).and_then(Going::commit).expect("a healthy disk");
 }
 

@@ -1,5 +1,7 @@
 //! The shard through the traits that SQL uses: what transactions see, wait for, and find again after a crash.
 
+mod carried;
+mod checked;
 mod checkpoints;
 mod indexes;
 mod large;
