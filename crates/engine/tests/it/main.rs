@@ -3,6 +3,7 @@
 mod carried;
 mod checked;
 mod checkpoints;
+mod fixtures;
 mod indexes;
 mod large;
 mod memory;
