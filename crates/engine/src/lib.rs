@@ -18,6 +18,7 @@
 mod advisory;
 mod beside;
 mod catalog;
+mod check;
 mod checkpoint;
 mod commit;
 mod figures;
@@ -29,6 +30,7 @@ mod locks;
 #[doc(hidden)]
 pub mod planted;
 mod prepared;
+mod progress;
 mod reads;
 mod record;
 mod recovery;
@@ -41,6 +43,8 @@ mod storage;
 mod txn;
 mod unique;
 
-pub use checkpoint::{Checkpoint, CheckpointWriter};
+pub use check::{CheckError, CheckedTable, Sound, check};
+pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
 pub use figures::Figures;
+pub use progress::{Progress, Stage};
 pub use shard::{Shard, ShardOptions};
