@@ -355,15 +355,24 @@ fn an_idle_log_is_trimmed_and_a_full_disk_takes_more() {
     }
     assert!(log.durable().block(end));
     let before = disk_segments(&disk).len();
-    disk.set_quota(Some(0));
-    let mut ts = 100;
-    while let Some(at) = append(&log, ts + 1, &[1; 900]) {
-        (end, ts) = (at, ts + 1);
+    let begun = std::time::Instant::now();
+    while !disk.list().unwrap().iter().any(|name| name == "spare") {
+        assert!(begun.elapsed().as_secs() < 20, "no segment is prepared");
+        std::thread::yield_now();
     }
-    assert!(log.durable().block(end) && log.is_full());
+    let used = disk.list().unwrap().iter().map(|name| disk.open(name).unwrap().len().unwrap()).sum();
+    disk.set_quota(Some(used));
+    let mut ts = 100;
+    // A refusal may come before the last segment that was prepared is in use.
+    while !log.is_full() || disk.list().unwrap().iter().any(|name| name == "spare") {
+        assert!(begun.elapsed().as_secs() < 20, "the disk does not get full");
+        if let Some(at) = append(&log, ts + 1, &[1; 900]) {
+            (end, ts) = (at, ts + 1);
+            assert!(log.durable().block(end));
+        }
+    }
     disk.set_quota(None);
     log.trim(end);
-    let begun = std::time::Instant::now();
     while disk_segments(&disk).len() >= before || log.is_full() {
         assert!(begun.elapsed().as_secs() < 20, "the log is not cut, or still said to be full");
         std::thread::yield_now();
