@@ -21,6 +21,7 @@ mod catalog;
 mod checkpoint;
 mod commit;
 mod figures;
+mod fill;
 mod gate;
 mod load;
 mod locks;
@@ -39,4 +40,5 @@ mod unique;
 
 pub use checkpoint::{Checkpoint, CheckpointWriter};
 pub use figures::Figures;
+pub use recovery::OpenTimes;
 pub use shard::{Shard, ShardOptions};

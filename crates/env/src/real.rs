@@ -2,12 +2,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::fs::{Advice, FallocateFlags, FlockOperation, fadvise, fallocate, flock};
 
 use crate::{Clock, Disk, DiskFile, DiskLock, Joined, Spawn, World};
 
@@ -115,6 +116,11 @@ impl DiskFile for RealFile {
             }
         }
         Ok(filled)
+    }
+
+    fn will_read(&self, offset: u64, len: u64) {
+        // A hint: a file system that does not take it reads when it is asked to.
+        let _ = fadvise(&self.0, offset, NonZeroU64::new(len), Advice::WillNeed);
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {

@@ -52,5 +52,6 @@ fn main() -> ExitCode {
         config::Command::Serve(options) => serve::run(&options),
         config::Command::Bench(config::Experiment::Tpcc(args)) => bench::tpcc::main(args),
         config::Command::Bench(config::Experiment::Tpch(args)) => bench::tpch::main(args),
+        config::Command::Bench(config::Experiment::Coldstart(args)) => bench::coldstart::main(args),
     }
 }

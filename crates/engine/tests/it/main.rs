@@ -3,6 +3,7 @@
 mod checkpoints;
 mod indexes;
 mod large;
+mod loads;
 mod memory;
 mod prepared;
 mod savepoints;
