@@ -55,7 +55,7 @@ impl Node {
             command.env_remove(name);
         }
         command.arg("serve").arg("--data").arg(data).args(["--listen", &format!("127.0.0.1:{port}")]);
-        command.args(["--socket-dir", "", "--http", "off"]);
+        command.args(["--http", "off"]);
         command.args(["--checkpoint-log", "100TB", "--checkpoint-interval", "86400"]);
         command.args(cores.map(|cores| format!("--cores={cores}")));
         command.stdin(Stdio::null()).stderr(Stdio::piped());

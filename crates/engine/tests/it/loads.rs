@@ -130,7 +130,9 @@ fn check(count: u64, rises: bool) {
     commit(&shard, txn);
     let expected: Vec<_> = [BY_ID, BY_BALANCE, SOME].map(|index| (index, through(&shard, index))).into();
     drop(shard);
-    for (threads, from_image) in [(1, false), (2, false), (1, true), (3, true)] {
+    let ways = [(2, false), (3, true), (1, false), (1, true)];
+    // A large one takes its time.
+    for (threads, from_image) in ways.into_iter().take(if count > 10_000 { 2 } else { 4 }) {
         let what = format!("{threads} threads, from {}", if from_image { "an image" } else { "the log" });
         let copy = disk.after_crash(Crash::KeepAll, &mut SimRandom::new(1));
         let mut shard = open_by(&copy, threads);
