@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use redo::DriverError;
 
 use crate::load::{Parts, run};
+use crate::progress::Progress;
 use crate::shape::Shape;
 use crate::storage::{IndexStore, TableStore};
 
@@ -43,6 +44,7 @@ pub(crate) struct Entries {
     pub store: Arc<TableStore>,
     pub shape: Arc<Shape>,
     pub index: Arc<IndexStore>,
+    pub progress: Arc<Progress>,
 }
 
 impl Entries {
@@ -174,7 +176,10 @@ impl Parts for Rising {
             pushed.is_ok()
         });
         match pushed.and_then(|()| part.finish(next.map(|(_, first)| first))) {
-            Ok(part) => self.made.lock()[number] = Some(part),
+            Ok(part) => {
+                self.entries.progress.indexed(end - from);
+                self.made.lock()[number] = Some(part);
+            }
             Err(Unfit::Order) => self.falls.store(true, Memory::Release),
             Err(unfit) => return Err(self.entries.error(unfit)),
         }
@@ -292,6 +297,7 @@ impl Parts for HandOut {
                 range.lock().append(bucket);
             }
         }
+        self.entries.progress.indexed((end - from) / 2);
         Ok(true)
     }
 }
@@ -319,6 +325,7 @@ impl Parts for Sorting {
         });
         let high = cuts.get(number).map(|(_, boundary)| boundary);
         let part = pushed.and_then(|()| part.finish(high)).map_err(|unfit| entries.error(unfit))?;
+        entries.progress.indexed(part.entries() as u64 / 2);
         self.made.lock()[number] = Some(part);
         Ok(true)
     }

@@ -18,6 +18,7 @@
 mod advisory;
 mod beside;
 mod catalog;
+mod check;
 mod checkpoint;
 mod commit;
 mod figures;
@@ -26,6 +27,7 @@ mod gate;
 mod load;
 mod locks;
 mod prepared;
+mod progress;
 mod reads;
 mod record;
 mod recovery;
@@ -38,7 +40,9 @@ mod storage;
 mod txn;
 mod unique;
 
-pub use checkpoint::{Checkpoint, CheckpointWriter};
+pub use check::{CheckError, CheckedTable, Sound, check};
+pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
 pub use figures::Figures;
+pub use progress::{Progress, Stage};
 pub use recovery::OpenTimes;
 pub use shard::{Shard, ShardOptions};

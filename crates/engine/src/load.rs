@@ -17,6 +17,7 @@ use redo::DriverError;
 
 use crate::checkpoint::table_of;
 use crate::fill::{self, Entries};
+use crate::progress::Progress;
 use crate::record::StorageId;
 use crate::shape::Shape;
 use crate::storage::{IndexStore, TableStore};
@@ -25,7 +26,7 @@ use crate::storage::{IndexStore, TableStore};
 pub(crate) fn image_error(error: ImageError) -> DriverError {
     match error {
         ImageError::Io(error) => DriverError::Failed(error),
-        other => DriverError::Corrupt(other.to_string()),
+        other => DriverError::Refused(other.to_string()),
     }
 }
 
@@ -77,6 +78,7 @@ struct Rows {
     image: Image,
     tables: BTreeMap<StorageId, Arc<TableStore>>,
     ts: Timestamp,
+    progress: Arc<Progress>,
 }
 
 impl Parts for Rows {
@@ -93,6 +95,7 @@ impl Parts for Rows {
         let mut loader = store.rows.loader(self.ts, &guard);
         let each = |row, layout, tuple: &[u8]| loader.load(row, layout, tuple);
         self.image.rows(block, scratch, each).map_err(image_error)?;
+        self.progress.loaded(block.bytes());
         Ok(true)
     }
 }
@@ -104,8 +107,12 @@ pub(crate) fn rows(
     image: Image,
     tables: &BTreeMap<StorageId, Arc<TableStore>>,
     ts: Timestamp,
+    progress: &Arc<Progress>,
 ) -> Result<(), DriverError> {
-    run(world, threads, "load-rows", Rows { image, tables: tables.clone(), ts })
+    let rows = Rows { image, tables: tables.clone(), ts, progress: Arc::clone(progress) };
+    run(world, threads, "load-rows", rows)?;
+    progress.all_loaded();
+    Ok(())
 }
 
 /// Gives tables their shapes and their indexes the entries.
@@ -116,6 +123,7 @@ pub(crate) fn indexes(
     compiler: Option<&dyn IndexCompiler>,
     catalog: &Catalog,
     tables: &BTreeMap<StorageId, Arc<TableStore>>,
+    progress: &Arc<Progress>,
 ) -> Result<(), DriverError> {
     let mut entries: Vec<Entries> = Vec::new();
     for store in tables.values() {
@@ -125,10 +133,16 @@ pub(crate) fn indexes(
         for desc in catalog.indexes(table.oid).filter(|desc| !desc.unready) {
             let index = IndexStore::empty(memory, compiler, catalog, table, desc.clone())
                 .map_err(|error| DriverError::Corrupt(error.to_string()))?;
-            entries.push(Entries { store: Arc::clone(store), shape: Arc::clone(&shape), index: Arc::clone(&index) });
+            entries.push(Entries {
+                store: Arc::clone(store),
+                shape: Arc::clone(&shape),
+                index: Arc::clone(&index),
+                progress: Arc::clone(progress),
+            });
             store.add_index(index);
         }
     }
+    progress.expect_entries(entries.iter().map(|entries| entries.store.rows.end().0).sum());
     // The largest first, so that no thread is left alone with one at the end.
     entries.sort_by_key(|entries| std::cmp::Reverse(entries.store.rows.row_count()));
     fill::all(world, threads, entries)
