@@ -98,6 +98,9 @@ struct FileLock(#[expect(dead_code, reason = "held, not used")] File);
 
 impl DiskLock for FileLock {}
 
+/// Bytes that the system is told of at once.
+const HINT: u64 = 1 << 20;
+
 struct RealFile(File);
 
 impl DiskFile for RealFile {
@@ -119,8 +122,11 @@ impl DiskFile for RealFile {
     }
 
     fn will_read(&self, offset: u64, len: u64) {
-        // A hint: a file system that does not take it reads when it is asked to.
-        let _ = fadvise(&self.0, offset, NonZeroU64::new(len), Advice::WillNeed);
+        // One hint is good for some megabytes at most.
+        for at in (offset..offset + len).step_by(HINT as usize) {
+            // A file system that does not take it reads when it is asked to.
+            let _ = fadvise(&self.0, at, NonZeroU64::new(HINT.min(offset + len - at)), Advice::WillNeed);
+        }
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {

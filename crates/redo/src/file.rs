@@ -197,6 +197,13 @@ impl FileLog {
         Ok((start.0 + end.saturating_sub(SEGMENT_HEADER as u64)).saturating_sub(from.0))
     }
 
+    /// Lets the disk begin with the next segment while this one is looked at. What fails here fails again when it is read.
+    fn will_read(&self, next: Option<&(Lsn, String)>) {
+        if let Some(file) = next.and_then(|(_, name)| self.disk.open(name).ok()) {
+            file.will_read(0, file.len().unwrap_or(0));
+        }
+    }
+
     /// Names and first positions of the segments, in order.
     fn list(&self) -> Result<Vec<(Lsn, String)>, DriverError> {
         let names = self.disk.list().map_err(failed)?;
@@ -225,6 +232,7 @@ impl FileLog {
         let mut durable = from;
         for (i, (start, name)) in names.iter().enumerate() {
             let bytes = self.read_whole(name)?;
+            self.will_read(names.get(i + 1));
             let header = SegmentHeader::decode(&bytes).map_err(|e| DriverError::Refused(format!("{name}: {e}")))?;
             let end = *expected.get_or_insert(*start);
             let found = Found { name: name.clone(), bytes };
