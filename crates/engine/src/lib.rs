@@ -24,8 +24,12 @@ mod commit;
 mod figures;
 mod fill;
 mod gate;
+#[doc(hidden)]
+pub mod inspect;
 mod load;
 mod locks;
+#[doc(hidden)]
+pub mod planted;
 mod prepared;
 mod progress;
 mod reads;
