@@ -44,6 +44,7 @@ fn open_by(disk: &SimDisk, threads: usize) -> Shard {
         log: redo::FileOptions { segment_bytes: 4 << 20, batch_bytes_max: 1 << 20 },
         threads,
         compiler: Some(Arc::new(Compiler)),
+        ..ShardOptions::default()
     };
     Shard::open(&world(disk), options, Box::new(|_| {})).expect("it opens").0
 }
