@@ -22,6 +22,7 @@ mod check;
 mod checkpoint;
 mod commit;
 mod figures;
+mod fill;
 mod gate;
 #[doc(hidden)]
 pub mod inspect;
@@ -47,4 +48,5 @@ pub use check::{CheckError, CheckedTable, Sound, check};
 pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
 pub use figures::Figures;
 pub use progress::{Progress, Stage};
+pub use recovery::OpenTimes;
 pub use shard::{Shard, ShardOptions};
