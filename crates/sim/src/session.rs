@@ -193,6 +193,12 @@ impl Session {
         matches!(self.state, State::Idle)
     }
 
+    /// Steps that it makes when its turn comes.
+    pub fn steps_at_once(&self) -> usize {
+        let acts = self.program.as_ref().map_or(0, |program| program.acts.len());
+        if acts > 20 && matches!(self.state, State::Running) { 24 } else { 1 }
+    }
+
     /// What it is at, for who asks why nothing goes on.
     pub fn describe(&self) -> String {
         let state = match &self.state {
@@ -291,7 +297,10 @@ impl Session {
         match self.act(&act, common) {
             Ok(Went::On) => {}
             Ok(Went::Wait(wait)) => self.waiting = Some(wait),
-            Ok(Went::Done) => self.act_is_over(common),
+            Ok(Went::Done) => {
+                common.trace.say(format_args!("s{} {act:?}", self.number));
+                self.act_is_over(common);
+            }
             Err(Stop::Wrong(wrong)) => return Err(format!("session {}, {act:?}: {wrong}", self.number)),
             Err(Stop::Error(error)) => self.refused(&act, &error, common)?,
         }
