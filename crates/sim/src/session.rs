@@ -136,6 +136,9 @@ enum State {
     },
 }
 
+/// See [`Session`].
+type Inserted = BTreeMap<Key, Option<Option<Row>>>;
+
 /// A session.
 pub struct Session {
     number: usize,
@@ -150,7 +153,9 @@ pub struct Session {
     own: Writes,
     shapes: Shapes,
     emptied: Vec<Oid>,
-    savepoints: Vec<(Savepoint, Writes, (usize, usize))>,
+    /// Rows that it has inserted, with what it had made of their keys before.
+    inserted: Inserted,
+    savepoints: Vec<(Savepoint, Writes, (usize, usize, Inserted))>,
     /// Records that what was seen rests on.
     noted: BTreeSet<usize>,
     /// What a SERIALIZABLE transaction has read, and when.
@@ -177,6 +182,7 @@ impl Session {
             own: Writes::new(),
             shapes: Shapes::new(),
             emptied: Vec::new(),
+            inserted: Inserted::new(),
             savepoints: Vec::new(),
             noted: BTreeSet::new(),
             reads: Vec::new(),
@@ -333,6 +339,7 @@ impl Session {
                 self.own = own;
                 self.ops.truncate(ops.0);
                 self.list_ops.truncate(ops.1);
+                self.inserted = ops.2;
                 self.act_is_over(common);
             }
             _ => self.roll_back(common),
@@ -460,7 +467,11 @@ impl Session {
             Act::Lock { of, id, mode } => self.change((*of, *id), *mode, common, |row, _| Some(row)),
             Act::Savepoint => {
                 let savepoint = self.txn_mut().savepoint();
-                self.savepoints.push((savepoint, self.own.clone(), (self.ops.len(), self.list_ops.len())));
+                self.savepoints.push((
+                    savepoint,
+                    self.own.clone(),
+                    (self.ops.len(), self.list_ops.len(), self.inserted.clone()),
+                ));
                 Ok(Went::Done)
             }
             Act::RollbackTo => {
@@ -469,6 +480,7 @@ impl Session {
                     self.own = own;
                     self.ops.truncate(ops.0);
                     self.list_ops.truncate(ops.1);
+                    self.inserted = ops.2;
                 }
                 Ok(Went::Done)
             }
@@ -671,7 +683,8 @@ impl Session {
         if key.0 == REGISTERS {
             self.ops.push(registers::Op::Insert { row: key.1 as u64, version: row.val as u64, group: grp as u64 });
         }
-        self.own.insert(key, Some(row));
+        let before = self.own.insert(key, Some(row));
+        self.inserted.insert(key, before);
         Ok(Went::Done)
     }
 
@@ -781,7 +794,14 @@ impl Session {
                 return Ok(Went::Done);
             }
         }
-        self.own.insert(key, None);
+        // A row of its own goes without a trace: another may have the key by now.
+        match self.inserted.remove(&key) {
+            // The judge wants registers that are inserted once.
+            _ if key.0 == REGISTERS => _ = self.own.insert(key, None),
+            Some(None) => _ = self.own.remove(&key),
+            Some(Some(before)) => _ = self.own.insert(key, before),
+            None => _ = self.own.insert(key, None),
+        }
         Ok(Went::Done)
     }
 
