@@ -21,6 +21,7 @@ mod catalog;
 mod checkpoint;
 mod commit;
 mod figures;
+mod fuzz;
 mod gate;
 mod load;
 mod locks;
@@ -39,4 +40,5 @@ mod unique;
 
 pub use checkpoint::{Checkpoint, CheckpointWriter};
 pub use figures::Figures;
+pub use fuzz::fuzz_operations;
 pub use shard::{Shard, ShardOptions};

@@ -718,7 +718,11 @@ impl Txn for Transaction {
             self.end_view();
         }
         if self.token.is_none() {
-            self.token = Some(self.shard.0.store.begin_view());
+            let token = self.shard.0.store.begin_view();
+            if let Some(reads) = &self.reads {
+                reads.lock().set_snapshot(token.read_ts());
+            }
+            self.token = Some(token);
         }
     }
 
@@ -735,6 +739,9 @@ impl Txn for Transaction {
         let Some(kept) = view.0.downcast_ref::<Kept>() else { return };
         self.end_view();
         self.token = kept.token.as_ref().map(|token| self.shard.0.store.share_view(token));
+        if let (Some(reads), Some(token)) = (&self.reads, &self.token) {
+            reads.lock().set_snapshot(token.read_ts());
+        }
     }
 
     fn resume_command(&mut self, view: &KeptView) {

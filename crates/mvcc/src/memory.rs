@@ -5,9 +5,12 @@
 //! Not responsible for: what to do when the budget is used up (`engine` answers 53200), figures of one index (each counts
 //! its own and charges them here).
 //! Invariants: bytes are counted when allocated and un-counted when retired, so memory that only waits for a reader's
-//! guard to end is not in the figures. Counters are statistics: all accesses are Relaxed and order nothing.
+//! guard to end is not in the figures. Counters are statistics: all accesses are Relaxed and order nothing, but those of
+//! [`Account::gone`].
 
 use std::sync::Arc;
+
+use base::Timestamp;
 
 use crate::sync::{AtomicI64, AtomicU64, Ordering, stripe};
 
@@ -98,11 +101,24 @@ pub(crate) struct Account {
     total: Arc<Memory>,
     /// Per stripe: bytes of headers, bytes of versions, rows, versions made. One cache line.
     stripes: [Padded<[AtomicI64; 4]>; STRIPES],
+    /// The newest commit that deleted a row of which nothing is left.
+    gone: AtomicU64,
 }
 
 impl Account {
     pub fn new(total: Arc<Memory>) -> Account {
-        Account { total, stripes: Default::default() }
+        Account { total, stripes: Default::default(), gone: AtomicU64::new(0) }
+    }
+
+    /// Notes that what is left of a row deleted by this commit goes. REQUIRES that it has not gone yet: who finds nothing of the row
+    /// finds this (Release; pairs with Acquire in [`Account::gone`]).
+    pub fn note_gone(&self, ts: Timestamp) {
+        self.gone.fetch_max(ts.0, Ordering::Release);
+    }
+
+    /// The newest commit whose deletion left nothing.
+    pub fn gone(&self) -> Timestamp {
+        Timestamp(self.gone.load(Ordering::Acquire))
     }
 
     /// Counts rows that begin (or cease) to exist.

@@ -115,6 +115,12 @@ impl Table {
         (row, None)
     }
 
+    /// The newest commit that deleted a row of which nothing is left. A row that was once seen and is no more found has been
+    /// deleted by this commit or an older one.
+    pub fn newest_gone(&self) -> Timestamp {
+        self.account.gone()
+    }
+
     /// All versions of a row that some view may see, newest first: what an index build enters. A version that the collector
     /// unlinks meanwhile may be among them; looking again under the same guard tells.
     pub fn versions<'g>(&'g self, row: RowId, guard: &'g Guard) -> Versions<'g> {

@@ -3,13 +3,14 @@
 //! Touched when a connection comes, goes, is cancelled or ended; never while statements run, but for one atomic load.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
+use crate::auth::guesses::Guesses;
 use crate::auth::scram::same;
 
 /// Stops the statement a session is running, if any. Called from any thread.
@@ -32,6 +33,19 @@ pub struct Registry {
     seed: [u8; 32],
     draws: AtomicU64,
     connections: Mutex<Connections>,
+    /// Wrong passwords.
+    pub(crate) guesses: Guesses,
+    /// Connections that wait because of them.
+    kept_waiting: AtomicUsize,
+}
+
+/// A connection that waits and takes nobody's place; until it is dropped.
+pub(crate) struct KeptWaiting<'r>(&'r Registry);
+
+impl Drop for KeptWaiting<'_> {
+    fn drop(&mut self) {
+        self.0.kept_waiting.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Default)]
@@ -102,7 +116,24 @@ impl Registry {
     /// An empty registry. `seed` must come from the system's random source: cancel secrets and SCRAM nonces are drawn
     /// from it.
     pub fn new(seed: [u8; 32]) -> Registry {
-        Registry { seed, draws: AtomicU64::new(0), connections: Mutex::default() }
+        Registry {
+            seed,
+            draws: AtomicU64::new(0),
+            connections: Mutex::default(),
+            guesses: Guesses::default(),
+            kept_waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// A connection waits because of wrong passwords.
+    pub(crate) fn keep_waiting(&self) -> KeptWaiting<'_> {
+        self.kept_waiting.fetch_add(1, Ordering::Relaxed);
+        KeptWaiting(self)
+    }
+
+    /// Connections that wait because of wrong passwords.
+    pub(crate) fn kept_waiting(&self) -> usize {
+        self.kept_waiting.load(Ordering::Relaxed)
     }
 
     /// Cancels the statement of connection `pid` (`pg_cancel_backend`); whether there is such a connection.

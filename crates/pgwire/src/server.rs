@@ -325,9 +325,10 @@ async fn route<Se>(accepted: Accepted, doors: Arc<Doors<Se>>) {
 }
 
 fn hand_over<Se>(incoming: Incoming, doors: &Doors<Se>) {
-    let Doors { cores, max_connections, .. } = doors;
+    let Doors { cores, max_connections, registry } = doors;
     let total: usize = cores.iter().map(|c| c.load.load(Ordering::Relaxed)).sum();
-    let refuse = (total >= *max_connections)
+    // Who waits for having guessed at a password does not keep others out.
+    let refuse = (total.saturating_sub(registry.kept_waiting()) >= *max_connections)
         .then(|| Error::fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
     // A refusal takes a place, too, until it is read: beyond twice the limit there is not even that.
     if total >= max_connections.saturating_mul(2).saturating_add(16) {

@@ -62,7 +62,7 @@ pub struct ServeOptions {
     pub listen: Vec<SocketAddr>,
 
     /// Directory of the Unix socket `.s.PGSQL.PORT`, PORT being that of the first address; empty for no socket.
-    #[arg(long, env = "NYALA_SOCKET_DIR", value_name = "DIR", default_value = "/tmp")]
+    #[arg(long, env = "NYALA_SOCKET_DIR", value_name = "DIR", default_value = "/tmp", value_parser = any_path)]
     pub socket_dir: PathBuf,
 
     /// File whose first line becomes the password of the role postgres (or is its SCRAM-SHA-256 verifier).
@@ -138,6 +138,12 @@ impl Memory {
             Memory::Percent(percent) => total / 100 * percent,
         }
     }
+}
+
+/// A path that may be empty.
+#[expect(clippy::unnecessary_wraps, reason = "the form of a parser")]
+fn any_path(text: &str) -> Result<PathBuf, String> {
+    Ok(PathBuf::from(text))
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {

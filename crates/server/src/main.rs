@@ -19,6 +19,7 @@ mod backend;
 mod checkpointer;
 mod config;
 mod config_file;
+mod directory;
 mod garbage;
 mod hba;
 mod health;

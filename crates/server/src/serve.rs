@@ -27,7 +27,7 @@ use crate::garbage::Collector;
 use crate::health::{self, Health};
 use crate::host::{ProcessHost, random_bytes};
 use crate::statistics::Watcher;
-use crate::{listen, password, stderr};
+use crate::{directory, listen, password, stderr};
 
 /// How long connections may take to end before the server ends without them.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(15);
@@ -87,6 +87,7 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
 fn open_directory(path: &Path) -> Result<(World, Box<dyn DiskLock>), String> {
     let shown = path.display();
     let world = env::real::world(path).map_err(|e| format!("cannot open the data directory {shown}: {e}"))?;
+    directory::check(path)?;
     let lock = world.disk.lock().map_err(|e| match e.kind() {
         io::ErrorKind::WouldBlock => format!("the data directory {shown} is in use by another server"),
         _ => format!("cannot lock the data directory {shown}: {e}"),

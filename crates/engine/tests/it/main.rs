@@ -5,6 +5,7 @@ mod indexes;
 mod large;
 mod memory;
 mod prepared;
+mod read_sets;
 mod savepoints;
 mod sequences;
 mod support;

@@ -139,11 +139,42 @@ where
     input.pos += n;
     link.out.append(|buf| backend::authentication(buf, SASL_CONTINUE, exchange.server_first().as_bytes()));
     let n = response(link, input).await?;
+    wait_in_line(link, registry, peer, user).await?;
     let last = exchange.finish(&input.buf[input.pos + 5..input.pos + n]).map_err(fatal)?;
     input.pos += n;
-    let last = last.ok_or_else(|| Ended::Fatal(scram::refused(user)))?;
+    let Some(last) = last else {
+        registry.guesses.failed(peer, user);
+        return Err(wrong_password(peer, user));
+    };
+    registry.guesses.succeeded(peer, user);
     link.out.append(|buf| backend::authentication(buf, SASL_FINAL, last.as_bytes()));
     Ok(())
+}
+
+/// Waits as long as wrong passwords before cost (see `auth::guesses`).
+async fn wait_in_line<S, W>(
+    link: &mut Link<'_, S, W>,
+    registry: &Registry,
+    peer: &Peer,
+    user: &str,
+) -> Result<(), Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+{
+    match registry.guesses.reserve(peer, user) {
+        Some(wait) if wait.is_zero() => Ok(()),
+        Some(wait) => {
+            let _waiting = registry.keep_waiting();
+            link.drive(pin!(tokio::time::sleep(wait)), &[]).await
+        }
+        None => Err(wrong_password(peer, user)),
+    }
+}
+
+fn wrong_password(peer: &Peer, user: &str) -> Ended {
+    tracing::warn!(?user, ?peer, "password authentication failed");
+    Ended::Fatal(scram::refused(user))
 }
 
 /// The SCRAM message, and whether the client chose the mechanism with channel binding.

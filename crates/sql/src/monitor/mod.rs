@@ -6,6 +6,7 @@
 //! Invariants: a session writes to its own entry only, and readers take a copy; nothing here waits for a statement. A
 //! statement's figures are kept by each core for itself ([`statements`]).
 
+pub mod secrets;
 pub mod statements;
 
 use std::collections::BTreeMap;
@@ -192,7 +193,7 @@ impl Activity {
     pub fn snapshot(&self) -> Snapshot {
         let (query, application) = {
             let words = self.words.lock();
-            (words.query.clone(), words.application.clone())
+            (secrets::without_secrets(&words.query).into_owned(), words.application.clone())
         };
         Snapshot {
             state: State::of(self.state.load(Ordering::Relaxed)),
