@@ -7,7 +7,7 @@ STAGE = @start=$$(date +%s); \
 	run() { name=$$1; shift; "$$@" || { echo "failed: $$name"; exit 1; }; \
 	now=$$(date +%s); echo "stage $$name: $$((now - start)) s"; start=$$now; };
 
-.PHONY: test fuzz chaos asan run clean
+.PHONY: test fuzz fuzz-readers chaos asan run clean
 
 # The storage, whose code is partly unsafe, with AddressSanitizer.
 ASAN = env RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan \
@@ -39,8 +39,13 @@ test:
 	run documentation env RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc -q --workspace --no-deps --document-private-items --locked
 
 ## Random tests from new seeds for SECONDS (600) or HOURS: queries, joins, TPC-H, histories, nearly right SQL, wire bytes, the log.
-fuzz:
+## Before them, for as long again, libFuzzer over every reader of bytes; `make fuzz-readers` does that alone.
+fuzz: fuzz-readers
 	scripts/fuzz.sh $(SECONDS)
+
+READERS = 7
+fuzz-readers:
+	scripts/fuzz-coverage.sh $$(( ($(SECONDS) + $(READERS) - 1) / $(READERS) ))
 
 ## What goes wrong outside, at full size: kill -9 again and again, a full disk, hostile clients, 1 GB and a million rows at once.
 ## Also TPC-H at a scale of 0.1 against PostgreSQL.

@@ -84,9 +84,8 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 }
 
 fn wire(seeds: &Seeds) -> io::Result<()> {
-    let start = |code: u32, rest: &[u8]| {
-        [&(rest.len() as u32 + 8).to_be_bytes()[..], &code.to_be_bytes(), rest].concat()
-    };
+    let start =
+        |code: u32, rest: &[u8]| [&(rest.len() as u32 + 8).to_be_bytes()[..], &code.to_be_bytes(), rest].concat();
     let session = [
         message(b'Q', b"SELECT 1\0"),
         message(b'P', b"a\0SELECT $1::int\0\0\x02\0\0\0\x17\0\0\0\0"),
@@ -133,7 +132,8 @@ fn copy(seeds: &Seeds) -> io::Result<()> {
     let header = [&b"PGCOPY\n\xff\r\n\0"[..], &[0; 8]].concat();
     let two = [&header[..], b"\0\x02", &field(&[0, 0, 0, 7]), &field(b"seven"), b"\xff\xff"].concat();
     let one = [&header[..], b"\0\x01", &field(b"x"), b"\0\x01\xff\xff\xff\xff\xff\xff"].concat();
-    let more = b"{\"a\": [1, null]}\t\\\\xdead\t1 day\t00000000-0000-0000-0000-000000000001\t1.5e3\n\\N\t\\N\t\\N\t\\N\t\\N\n";
+    let more =
+        b"{\"a\": [1, null]}\t\\\\xdead\t1 day\t00000000-0000-0000-0000-000000000001\t1.5e3\n\\N\t\\N\t\\N\t\\N\t\\N\n";
     let inputs: [(u8, u8, &[u8]); 14] = [
         (0, 0, b"a\nb\\tc\n\\N\n\\x41\\101\\\\\n\\.\n"),
         (0, 1, b"a\n\"b,\"\"c\"\"\nd\"\n\n"),
@@ -190,7 +190,10 @@ fn values(seeds: &Seeds) -> io::Result<()> {
         (14, &["1 year 2 mons -3 days 04:05:06.789", "P1Y2M3DT4H5M6S", "@ 1 minute ago", "1.5 weeks"]),
         (15, &["{\"a\": [1, 2.5e3, \"\\u00e9\\ud83d\\ude00\", null, true]}"]),
         (16, &["{\"b\": {}, \"a\": [[]], \"a\": 1e5}", "\"x\""]),
-        (17, &["strict $.a[1 to last].b ? (@ > 1 && exists(@.c)).size()", "lax $.** ? (@ like_regex \"^a\" flag \"i\")"]),
+        (
+            17,
+            &["strict $.a[1 to last].b ? (@ > 1 && exists(@.c)).size()", "lax $.** ? (@ like_regex \"^a\" flag \"i\")"],
+        ),
         (18, &["{1,NULL,-3}", "[0:1][2:3]={{1,2},{3,4}}", "{}"]),
         (19, &["{\"a b\",\"\\\"q\\\\\",null,\"NULL\",}", "{x,\" y \"}"]),
         (20, &["{1.5,NaN}"]),

@@ -32,7 +32,8 @@ pub(crate) fn run(input: &[u8]) {
     let _ = fingerprint(text);
     let Ok(statements) = parse(text) else { return };
     for statement in statements.iter().take(4) {
-        let text = text.get(statement.start..statement.start + statement.len).expect("a statement is a part of its text");
+        let text =
+            text.get(statement.start..statement.start + statement.len).expect("a statement is a part of its text");
         SANDBOX.with_borrow_mut(|sandbox| one(sandbox.get_or_insert_with(|| Sandbox::new(SCHEMA)), text));
     }
 }
@@ -53,7 +54,8 @@ fn view(sandbox: &mut Sandbox, text: &str) {
     if sandbox.simple(&format!("CREATE TEMP VIEW first AS {text}\n")).is_err() {
         return;
     }
-    let mut written = |name: &str| sandbox.simple(&format!("SELECT pg_get_viewdef('{name}'::regclass)")).map(|r| r.values);
+    let mut written =
+        |name: &str| sandbox.simple(&format!("SELECT pg_get_viewdef('{name}'::regclass)")).map(|r| r.values);
     let Ok(first) = written("first") else { return };
     let [query] = first.as_slice() else { panic!("one definition") };
     let made = sandbox.simple(&format!("CREATE TEMP VIEW second AS {query}"));

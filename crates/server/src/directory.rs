@@ -21,9 +21,7 @@ pub fn check(path: &Path) -> Result<(), String> {
         ));
     }
     if found.permissions().mode() & 0o077 != 0 {
-        return Err(format!(
-            "data directory \"{shown}\" has invalid permissions: permissions should be u=rwx (0700)"
-        ));
+        return Err(format!("data directory \"{shown}\" has invalid permissions: permissions should be u=rwx (0700)"));
     }
     Ok(())
 }

@@ -11,9 +11,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::Peer;
 
@@ -77,8 +75,8 @@ impl Guesses {
     }
 
     /// How long to wait before a proof may be looked at; the place in the line is taken. `None`: not at all.
-    pub(crate) fn reserve(&self, peer: &Peer, role: &str) -> Option<Duration> {
-        let (now, mut records) = (Instant::now(), self.records());
+    pub(crate) fn reserve(&self, peer: &Peer, role: &str, now: Instant) -> Option<Duration> {
+        let mut records = self.records();
         let mut wait = Duration::ZERO;
         for (key, free) in keys(peer, role) {
             let Some(record) = records.get_mut(&key).filter(|record| now < record.last + MEMORY) else { continue };
@@ -96,8 +94,8 @@ impl Guesses {
     }
 
     /// A proof was wrong.
-    pub(crate) fn failed(&self, peer: &Peer, role: &str) {
-        let (now, mut records) = (Instant::now(), self.records());
+    pub(crate) fn failed(&self, peer: &Peer, role: &str, now: Instant) {
+        let mut records = self.records();
         for (key, free) in keys(peer, role) {
             if !records.contains_key(&key) && records.len() >= KEPT_MAX {
                 records.retain(|_, record| now < record.last + MEMORY);
@@ -134,47 +132,45 @@ mod tests {
         Peer::Tcp(address.parse().expect("an address"))
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn each_failure_costs_twice_the_one_before() {
-        let (guesses, here) = (Guesses::default(), peer("10.0.0.1:1"));
+    #[test]
+    fn each_failure_costs_twice_the_one_before() {
+        let (guesses, here, mut now) = (Guesses::default(), peer("10.0.0.1:1"), Instant::now());
         let mut waits = Vec::new();
         for _ in 0..12 {
-            let wait = guesses.reserve(&here, "app").expect("patience");
-            tokio::time::advance(wait).await;
+            let wait = guesses.reserve(&here, "app", now).expect("patience");
+            now += wait;
             waits.push(wait.as_millis());
-            guesses.failed(&here, "app");
+            guesses.failed(&here, "app", now);
         }
         assert_eq!(waits, [0, 0, 0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
-        assert_eq!(guesses.reserve(&peer("10.0.0.2:1"), "app"), Some(Duration::ZERO), "from elsewhere");
-        assert_eq!(guesses.reserve(&here, "other"), Some(Duration::ZERO), "another role");
-        tokio::time::advance(WAIT_MAX * 2).await;
+        assert_eq!(guesses.reserve(&peer("10.0.0.2:1"), "app", now), Some(Duration::ZERO), "from elsewhere");
+        assert_eq!(guesses.reserve(&here, "other", now), Some(Duration::ZERO), "another role");
         guesses.succeeded(&here, "app");
-        assert_eq!(guesses.reserve(&here, "app"), Some(Duration::ZERO));
+        assert_eq!(guesses.reserve(&here, "app", now), Some(Duration::ZERO));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn many_at_once_wait_in_line_and_the_line_ends() {
-        let (guesses, here) = (Guesses::default(), Peer::Unix);
-        (0..8).for_each(|_| guesses.failed(&here, "app"));
-        let waits: Vec<_> = (0..100).map_while(|_| guesses.reserve(&here, "app")).map(|w| w.as_millis()).collect();
+    #[test]
+    fn many_at_once_wait_in_line_and_the_line_ends() {
+        let (guesses, here, now) = (Guesses::default(), Peer::Unix, Instant::now());
+        (0..8).for_each(|_| guesses.failed(&here, "app", now));
+        let waits: Vec<_> = (0..100).map_while(|_| guesses.reserve(&here, "app", now)).map(|w| w.as_millis()).collect();
         assert_eq!(waits, (1..=12).map(|n| n * 3200).collect::<Vec<_>>());
-        tokio::time::advance(MEMORY).await;
-        assert_eq!(guesses.reserve(&here, "app"), Some(Duration::ZERO), "forgotten");
+        assert_eq!(guesses.reserve(&here, "app", now + MEMORY), Some(Duration::ZERO), "forgotten");
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn an_address_that_tries_role_after_role_waits_too() {
-        let guesses = Guesses::default();
-        (0..25).for_each(|n| guesses.failed(&peer(&format!("[2001:db8::{n}]:1")), &format!("role{n}")));
-        let next = guesses.reserve(&peer("[2001:db8::ffff]:9"), "role99").expect("patience");
+    #[test]
+    fn an_address_that_tries_role_after_role_waits_too() {
+        let (guesses, now) = (Guesses::default(), Instant::now());
+        (0..25).for_each(|n| guesses.failed(&peer(&format!("[2001:db8::{n}]:1")), &format!("role{n}"), now));
+        let next = guesses.reserve(&peer("[2001:db8::ffff]:9"), "role99", now).expect("patience");
         assert_eq!(next, FIRST_WAIT * 32);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn what_is_kept_is_bounded() {
-        let guesses = Guesses::default();
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let (guesses, now) = (Guesses::default(), Instant::now());
         for n in 0..KEPT_MAX as u32 + 100 {
-            guesses.failed(&Peer::Tcp((std::net::Ipv4Addr::from(n), 1).into()), "app");
+            guesses.failed(&Peer::Tcp((std::net::Ipv4Addr::from(n), 1).into()), "app", now);
         }
         assert!(guesses.records().len() <= KEPT_MAX);
     }

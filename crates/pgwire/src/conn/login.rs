@@ -3,6 +3,7 @@
 use std::future::{Future, pending};
 use std::io;
 use std::pin::pin;
+use std::time::Instant;
 
 use base::{Error, Result, Severity, SqlState};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -143,7 +144,7 @@ where
     let last = exchange.finish(&input.buf[input.pos + 5..input.pos + n]).map_err(fatal)?;
     input.pos += n;
     let Some(last) = last else {
-        registry.guesses.failed(peer, user);
+        registry.guesses.failed(peer, user, Instant::now());
         return Err(wrong_password(peer, user));
     };
     registry.guesses.succeeded(peer, user);
@@ -162,7 +163,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
     W: Future<Output = io::Error>,
 {
-    match registry.guesses.reserve(peer, user) {
+    match registry.guesses.reserve(peer, user, Instant::now()) {
         Some(wait) if wait.is_zero() => Ok(()),
         Some(wait) => {
             let _waiting = registry.keep_waiting();

@@ -105,8 +105,12 @@ fn free_depth(value: &Expr) -> Expr {
 fn elements(array: Expr, domain: Oid, cx: &mut BindContext<'_>) -> Result<Expr> {
     let (base, typmod) = user::base_type(domain, -1);
     let (depth, ty) = (free_depth(&array), array.ty());
-    let element =
-        Expr::Call { function: internal("domain held")?, args: vec![depth.clone()], ty: Ty { oid: base, typmod }, location: -1 };
+    let element = Expr::Call {
+        function: internal("domain held")?,
+        args: vec![depth.clone()],
+        ty: Ty { oid: base, typmod },
+        location: -1,
+    };
     let Some(test) = tested(element, domain, cx)? else { return Ok(array) };
     Ok(Expr::Call { function: internal("domain elements")?, args: vec![depth, array, test], ty, location: -1 })
 }
