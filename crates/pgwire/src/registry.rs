@@ -3,7 +3,7 @@
 //! Touched when a connection comes, goes, is cancelled or ended; never while statements run, but for one atomic load.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
@@ -35,22 +35,14 @@ pub struct Registry {
     connections: Mutex<Connections>,
     /// Wrong passwords.
     pub(crate) guesses: Guesses,
-    /// Connections that wait because of them.
-    kept_waiting: AtomicUsize,
-}
-
-/// A connection that waits and takes nobody's place; until it is dropped.
-pub(crate) struct KeptWaiting<'r>(&'r Registry);
-
-impl Drop for KeptWaiting<'_> {
-    fn drop(&mut self) {
-        self.0.kept_waiting.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 #[derive(Default)]
 struct Connections {
     last_pid: i32,
+    /// Connections that have said who they are, and how many there may be.
+    places: usize,
+    places_max: Option<usize>,
     by_pid: BTreeMap<i32, Entry>,
     closing: bool,
 }
@@ -92,6 +84,7 @@ pub(crate) struct Ticket {
     registry: Arc<Registry>,
     pub(crate) key: BackendKey,
     pub(crate) control: Arc<Control>,
+    has_place: AtomicBool,
 }
 
 impl Ticket {
@@ -102,9 +95,29 @@ impl Ticket {
     }
 }
 
+impl Ticket {
+    /// Takes one of the places for clients, to the connection's end; whether there is one.
+    pub(crate) fn take_place(&self) -> bool {
+        let mut connections = self.registry.lock();
+        if connections.places_max.is_some_and(|max| connections.places >= max) {
+            return false;
+        }
+        connections.places += usize::from(!self.has_place.swap(true, Ordering::Relaxed));
+        true
+    }
+
+    /// Gives the place back for a while.
+    pub(crate) fn leave_place(&self) {
+        let mut connections = self.registry.lock();
+        connections.places -= usize::from(self.has_place.swap(false, Ordering::Relaxed));
+    }
+}
+
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.registry.lock().by_pid.remove(&self.key.pid);
+        let mut connections = self.registry.lock();
+        connections.by_pid.remove(&self.key.pid);
+        connections.places -= usize::from(*self.has_place.get_mut());
     }
 }
 
@@ -116,24 +129,7 @@ impl Registry {
     /// An empty registry. `seed` must come from the system's random source: cancel secrets and SCRAM nonces are drawn
     /// from it.
     pub fn new(seed: [u8; 32]) -> Registry {
-        Registry {
-            seed,
-            draws: AtomicU64::new(0),
-            connections: Mutex::default(),
-            guesses: Guesses::default(),
-            kept_waiting: AtomicUsize::new(0),
-        }
-    }
-
-    /// A connection waits because of wrong passwords.
-    pub(crate) fn keep_waiting(&self) -> KeptWaiting<'_> {
-        self.kept_waiting.fetch_add(1, Ordering::Relaxed);
-        KeptWaiting(self)
-    }
-
-    /// Connections that wait because of wrong passwords.
-    pub(crate) fn kept_waiting(&self) -> usize {
-        self.kept_waiting.load(Ordering::Relaxed)
+        Registry { seed, draws: AtomicU64::new(0), connections: Mutex::default(), guesses: Guesses::default() }
     }
 
     /// Cancels the statement of connection `pid` (`pg_cancel_backend`); whether there is such a connection.
@@ -178,6 +174,17 @@ impl Registry {
         }
     }
 
+    /// How many clients may be connected. One that has not said who it is takes no place yet.
+    pub(crate) fn limit_places(&self, max: usize) {
+        self.lock().places_max = Some(max);
+    }
+
+    /// Places that are not taken.
+    pub fn free_places(&self) -> usize {
+        let connections = self.lock();
+        connections.places_max.map_or(usize::MAX, |max| max.saturating_sub(connections.places))
+    }
+
     pub(crate) fn register(self: &Arc<Registry>) -> Ticket {
         let random = self.random("cancel");
         let secret = i32::from_be_bytes([random[0], random[1], random[2], random[3]]);
@@ -195,7 +202,8 @@ impl Registry {
         }
         connections.last_pid = pid;
         connections.by_pid.insert(pid, Entry { secret, control: Arc::clone(&control), cancel: None });
-        Ticket { registry: Arc::clone(self), key: BackendKey { pid, secret }, control }
+        let key = BackendKey { pid, secret };
+        Ticket { registry: Arc::clone(self), key, control, has_place: AtomicBool::new(false) }
     }
 
     /// 32 bytes that nobody without the seed can foretell, never the same twice.
@@ -251,6 +259,20 @@ mod tests {
         drop(ticket);
         assert!(!registry.cancel(key.pid));
         assert_eq!(registry.len(), 0);
+    }
+
+    #[test]
+    fn places_are_given_back() {
+        let registry = Arc::new(Registry::new([7; 32]));
+        registry.limit_places(2);
+        let silent = registry.register();
+        let (one, two) = (registry.register(), registry.register());
+        assert!(one.take_place() && one.take_place() && two.take_place() && !silent.take_place());
+        assert_eq!(registry.free_places(), 0);
+        drop(one);
+        assert!(registry.free_places() == 1 && silent.take_place());
+        drop((silent, two));
+        assert_eq!(registry.free_places(), 2);
     }
 
     #[test]

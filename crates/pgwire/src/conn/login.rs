@@ -42,6 +42,9 @@ where
     if let Some(error) = refuse {
         return Err(Ended::Fatal(error));
     }
+    if !ticket.take_place() {
+        return Err(Ended::Fatal(too_many()));
+    }
     if startup.get("replication").is_some_and(|v| !matches!(v, "false" | "off" | "no" | "0")) {
         return Err(fatal(Error::unsupported("replication connections are not supported")));
     }
@@ -51,7 +54,9 @@ where
     match link.drive(pin!(backend.authenticate(&startup, peer)), &[]).await? {
         AuthPlan::Trust => {}
         AuthPlan::Reject(error) => return Err(fatal(error)),
-        AuthPlan::Scram(verifier) => authenticate(link, input, registry, &startup.user, verifier, peer).await?,
+        AuthPlan::Scram(verifier) => {
+            authenticate(link, input, registry, ticket, &startup.user, verifier, peer).await?;
+        }
     }
     link.out.append(|buf| backend::authentication(buf, OK, b""));
     let session = link.drive(pin!(backend.start(&startup, peer, ticket.key, link.out)), &[]).await?.map_err(fatal)?;
@@ -62,6 +67,11 @@ where
         backend::ready_for_query(buf, session.transaction_status() as u8);
     });
     Ok(session)
+}
+
+/// What a client is told for whom there is no place.
+pub(crate) fn too_many() -> Error {
+    Error::fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
 }
 
 /// Before there is a session, every error is FATAL.
@@ -113,6 +123,7 @@ async fn authenticate<S, W>(
     link: &mut Link<'_, S, W>,
     input: &mut Input,
     registry: &Registry,
+    ticket: &Ticket,
     user: &str,
     verifier: Option<Verifier>,
     peer: &Peer,
@@ -140,7 +151,7 @@ where
     input.pos += n;
     link.out.append(|buf| backend::authentication(buf, SASL_CONTINUE, exchange.server_first().as_bytes()));
     let n = response(link, input).await?;
-    wait_in_line(link, registry, peer, user).await?;
+    wait_in_line(link, registry, ticket, peer, user).await?;
     let last = exchange.finish(&input.buf[input.pos + 5..input.pos + n]).map_err(fatal)?;
     input.pos += n;
     let Some(last) = last else {
@@ -156,6 +167,7 @@ where
 async fn wait_in_line<S, W>(
     link: &mut Link<'_, S, W>,
     registry: &Registry,
+    ticket: &Ticket,
     peer: &Peer,
     user: &str,
 ) -> Result<(), Ended>
@@ -166,8 +178,10 @@ where
     match registry.guesses.reserve(peer, user, Instant::now()) {
         Some(wait) if wait.is_zero() => Ok(()),
         Some(wait) => {
-            let _waiting = registry.keep_waiting();
-            link.drive(pin!(tokio::time::sleep(wait)), &[]).await
+            // Meanwhile others may have its place.
+            ticket.leave_place();
+            link.drive(pin!(tokio::time::sleep(wait)), &[]).await?;
+            if ticket.take_place() { Ok(()) } else { Err(Ended::Fatal(too_many())) }
         }
         None => Err(wrong_password(peer, user)),
     }
