@@ -60,7 +60,7 @@ impl Output for Reply {
     fn row(&mut self, row: OutputRow<'_>, columns: &[ResultColumn], settings: &OutputSettings) {
         for (value, column) in row.iter().zip(columns) {
             let mut text = Vec::new();
-            types::write_text(value.as_ref(), column.ty.oid, settings, &mut text).expect("a value of its column");
+            types::write_text(value, column.ty.oid, settings, &mut text).expect("a value of its column");
             self.values.push(String::from_utf8(text).expect("texts are UTF-8"));
         }
     }
