@@ -27,11 +27,12 @@ pub trait Engine: Send + Sync + 'static {
     /// The prepared transactions, in the order of their names.
     fn prepared(&self) -> Vec<PreparedTransaction>;
 
-    /// Ends a prepared transaction.
+    /// Ends a prepared transaction. What a large one leaves to do after a commit is done by the transaction that is answered:
+    /// [`Txn::finish_some`].
     ///
     /// # Errors
     /// 42704 if there is none of this name; 53100.
-    fn finish_prepared(&self, name: &str, commits: bool) -> Result<Step<CommitOutcome>>;
+    fn finish_prepared(&self, name: &str, commits: bool) -> Result<Step<(CommitOutcome, Box<dyn Txn>)>>;
 
     /// The advisory locks of a session; dropping them gives all back.
     ///

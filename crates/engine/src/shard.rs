@@ -241,7 +241,7 @@ impl Engine for Shard {
         self.0.prepared.lock().values().map(Prepared::described).collect()
     }
 
-    fn finish_prepared(&self, name: &str, commits: bool) -> Result<Step<CommitOutcome>> {
+    fn finish_prepared(&self, name: &str, commits: bool) -> Result<Step<(CommitOutcome, Box<dyn Txn>)>> {
         prepared::finish(self, name, commits)
     }
 
