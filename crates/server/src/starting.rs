@@ -90,7 +90,6 @@ fn open_shard(world: &World, options: &ServeOptions, progress: Arc<Progress>) ->
         threads: cores(options),
         log: batches(options.log_segment),
         progress,
-        ..Default::default()
     };
     let began = Instant::now();
     let (shard, replayed) = Shard::open(world, shard_options, Box::new(log_failed))
