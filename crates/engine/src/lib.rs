@@ -22,9 +22,14 @@ mod check;
 mod checkpoint;
 mod commit;
 mod figures;
+mod fill;
 mod gate;
+#[doc(hidden)]
+pub mod inspect;
 mod load;
 mod locks;
+#[doc(hidden)]
+pub mod planted;
 mod prepared;
 mod progress;
 mod reads;
@@ -43,4 +48,5 @@ pub use check::{CheckError, CheckedTable, Sound, check};
 pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
 pub use figures::Figures;
 pub use progress::{Progress, Stage};
+pub use recovery::OpenTimes;
 pub use shard::{Shard, ShardOptions};

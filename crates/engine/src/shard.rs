@@ -23,7 +23,7 @@ use crate::gate::Gates;
 use crate::prepared::{self, Prepared};
 use crate::progress::Progress;
 use crate::record::StorageId;
-use crate::recovery;
+use crate::recovery::{self, OpenTimes};
 use crate::sequence::Sequences;
 use crate::storage::{TableStore, storage_id};
 use crate::txn::Transaction;
@@ -102,6 +102,7 @@ impl CurrentCatalog {
 pub(crate) struct Inner {
     pub world: World,
     pub images: Images,
+    pub opened: OpenTimes,
     pub compiler: Option<Arc<dyn IndexCompiler>>,
     pub store: Store,
     pub log: Log,
@@ -184,9 +185,19 @@ impl Shard {
         recovery::open(world, options, on_failure)
     }
 
+    /// Where the time of opening it went.
+    pub fn open_times(&self) -> OpenTimes {
+        self.0.opened
+    }
+
     /// The durable position of the log, for the gates of replies.
     pub fn durable(&self) -> &DurableWatch {
         self.0.log.durable()
+    }
+
+    /// The end of what was appended to the log.
+    pub fn log_end(&self) -> Lsn {
+        self.0.log.end()
     }
 
     /// Figures of the log.
@@ -230,7 +241,7 @@ impl Engine for Shard {
     }
 
     fn catalog_gate(&self) -> Lsn {
-        self.0.gates.of(self.0.catalog_timestamp(), self.durable())
+        self.0.gates.up_to(self.0.catalog_timestamp(), self.durable())
     }
 
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn> {

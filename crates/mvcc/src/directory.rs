@@ -27,8 +27,9 @@ pub(crate) const CHUNK_ROWS: usize = if cfg!(shuttle) { 4 } else { 256 };
 const FIRST: u64 = 32;
 const SEGMENTS: usize = 40;
 
-struct Chunk {
-    headers: [RowHeader; CHUNK_ROWS],
+/// The headers of consecutive rows.
+pub(crate) struct Chunk {
+    pub headers: [RowHeader; CHUNK_ROWS],
     /// Rows that are over. AcqRel: the one who counts the last row frees what the others have finished with.
     gone: AtomicUsize,
 }
@@ -79,6 +80,19 @@ impl Directory {
         let chunk = NonNull::new(self.slot(&at)?.load(Ordering::Acquire))?;
         // SAFETY: D3: loaded under the guard, so alive for 'g.
         Some(unsafe { &chunk.as_ref().headers[at.row] })
+    }
+
+    /// The chunk of a row.
+    pub fn chunk<'g>(&'g self, row: RowId, _guard: &'g Guard) -> Option<&'g Chunk> {
+        let chunk = NonNull::new(self.slot(&place(row))?.load(Ordering::Acquire))?;
+        // SAFETY: D3: loaded under the guard, so alive for 'g.
+        Some(unsafe { chunk.as_ref() })
+    }
+
+    /// The chunk of a RowId that a checkpoint names (recovery). The caller raises the counter past the rows that it fills.
+    pub fn claim_chunk<'g>(&'g self, row: RowId, account: &Account, guard: &'g Guard) -> &'g Chunk {
+        self.ensure(row, account, guard);
+        self.chunk(row, guard).expect("D2: an id still to be filled keeps its chunk")
     }
 
     /// Hands out the next RowId and its header. The caller fills it or marks it gone.

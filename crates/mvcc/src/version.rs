@@ -96,6 +96,22 @@ impl PrivateVersion {
         }
     }
 
+    /// Where it lies, for a header that takes it over.
+    pub fn as_ptr(&self) -> *mut Version {
+        self.0.as_ptr()
+    }
+
+    /// Bytes of the allocation.
+    pub fn size(&self) -> usize {
+        // SAFETY: private until now, so alive (I1).
+        memory_layout(unsafe { self.0.as_ref() }.len as usize).size()
+    }
+
+    /// Leaves it, without an older one, to the header that has its pointer. Its bytes are the caller's to count.
+    pub fn leak(self) {
+        std::mem::forget(self);
+    }
+
     /// Counts it and hands the pointer out to be linked above `older`.
     pub fn link_above(self, older: *mut Version, account: &Account) -> NonNull<Version> {
         let at = self.0;
