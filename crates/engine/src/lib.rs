@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod advisory;
 mod beside;
 mod catalog;
@@ -34,6 +35,7 @@ mod sequence;
 mod shape;
 mod shard;
 mod storage;
+mod throttle;
 mod txn;
 mod unique;
 

@@ -14,7 +14,9 @@ const WORKED: Duration = Duration::from_micros(30);
 const RECLAIM: Duration = Duration::from_millis(1);
 /// Pause between rounds that find work: at least this, …
 const PAUSE_MIN: Duration = Duration::from_millis(1);
-/// … and between those that find none.
+/// … at most this while somebody waits for memory, …
+const PAUSE_RELIEF: Duration = Duration::from_millis(5);
+/// … and at most this between those that find none.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// The running thread; stopped when dropped.
@@ -48,6 +50,10 @@ fn collect(shard: &Shard, stopped: &mpsc::Receiver<()>) {
         shard.collect_garbage(ROUND);
         let worked = began.elapsed() > WORKED;
         pause = next_pause(pause, began.elapsed(), worked);
+        if shard.relieve() {
+            // Somebody waits for memory: the next look is soon.
+            pause = pause.min(PAUSE_RELIEF);
+        }
     }
 }
 
