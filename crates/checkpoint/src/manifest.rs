@@ -113,8 +113,17 @@ impl Manifest {
     /// Makes this image the one that counts. REQUIRES that its files are durable.
     ///
     /// # Errors
-    /// Of the disk. After one, either image may be the one that counts; both are whole as long as nothing is removed.
+    /// As [`Manifest::prepare`] and [`Manifest::switch`].
     pub fn commit(&self, disk: &dyn Disk) -> io::Result<()> {
+        self.prepare(disk)?;
+        Manifest::switch(disk)
+    }
+
+    /// Writes the manifest under another name. REQUIRES that the image's files are durable.
+    ///
+    /// # Errors
+    /// Of the disk. After one, the image before counts.
+    pub fn prepare(&self, disk: &dyn Disk) -> io::Result<()> {
         // The names of the image's files become durable before the manifest speaks of them.
         disk.sync_directory()?;
         if disk.list()?.iter().any(|name| name == NAME_NEW) {
@@ -122,18 +131,26 @@ impl Manifest {
         }
         let file = disk.create(NAME_NEW)?;
         file.write_at(&self.encode()?, 0)?;
-        file.sync()?;
+        file.sync()
+    }
+
+    /// Makes the manifest that was [prepared](Manifest::prepare) the one that counts.
+    ///
+    /// # Errors
+    /// Of the disk. After one, either image may be the one that counts; both are whole as long as nothing is removed.
+    pub fn switch(disk: &dyn Disk) -> io::Result<()> {
         disk.rename(NAME_NEW, NAME)?;
         disk.sync_directory()
     }
 }
 
-/// Removes images, and beginnings of images, that `manifest` does not name.
+/// Removes images, and beginnings of images, that no manifest of `manifests` names.
 ///
 /// # Errors
 /// Of the disk.
-pub fn remove_unnamed(disk: &dyn Disk, manifest: Option<&Manifest>) -> io::Result<()> {
-    let is_named = |name: &str| manifest.is_some_and(|m| m.files.iter().any(|file| file.name == name));
+pub fn remove_unnamed<'m>(disk: &dyn Disk, manifests: impl IntoIterator<Item = &'m Manifest>) -> io::Result<()> {
+    let named: Vec<&str> = manifests.into_iter().flat_map(|m| m.files.iter().map(|file| file.name.as_str())).collect();
+    let is_named = |name: &str| named.contains(&name);
     for name in disk.list()? {
         if name == NAME_NEW || (name.ends_with(".image") && !is_named(&name)) {
             disk.remove(&name)?;

@@ -630,8 +630,12 @@ pub trait Txn: Send {
     /// 42710 if the name is in use; 53200 if there are too many; 0A000 with changed definitions; as for [`Txn::commit`].
     fn prepare(&mut self, as_what: &PreparedTransaction) -> Result<Step<CommitOutcome>>;
 
-    /// Rolls back. Never fails.
+    /// Rolls back; gives up what is left of a transaction that has ended. Never fails.
     fn rollback(&mut self);
+
+    /// Begins another transaction in the place of this one, as [`Engine::begin`] would; what this one has not ended is rolled
+    /// back.
+    fn begin_anew(&mut self, options: TxnOptions);
 
     /// The layout in which the newest tuples of a table are written.
     fn layout(&self, table: &TableRef) -> LayoutId;

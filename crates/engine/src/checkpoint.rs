@@ -15,7 +15,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{CommandId, Error, Lsn, Result, RowId, SqlState};
 use checkpoint::{Manifest, ManifestFile, PartWriter, remove_unnamed};
@@ -61,6 +61,8 @@ pub(crate) fn table_of(name: u64) -> StorageId {
 pub(crate) struct Images {
     /// The one that counts.
     pub last: Mutex<Option<Manifest>>,
+    /// Those of which it is not known whether the disk takes them for the one that counts: their switch failed half way.
+    unsure: Mutex<Vec<Manifest>>,
     turns: Mutex<Turns>,
 }
 
@@ -81,7 +83,7 @@ impl Images {
     /// With what a start has found.
     pub fn new(last: Option<Manifest>) -> Images {
         let turns = Turns { number: last.as_ref().map_or(0, |last| last.checkpoint), ..Turns::default() };
-        Images { last: Mutex::new(last), turns: Mutex::new(turns) }
+        Images { last: Mutex::new(last), unsure: Mutex::default(), turns: Mutex::new(turns) }
     }
 
     /// See [`engine_api::Engine::request_checkpoint`].
@@ -152,8 +154,6 @@ pub struct Checkpoint {
     objects: Vec<u8>,
     state: Vec<u8>,
     failure: Mutex<Option<(io::ErrorKind, String)>>,
-    /// The switch failed half way: this image or the one before counts, and both stay.
-    is_unsure: AtomicBool,
 }
 
 impl Shard {
@@ -216,7 +216,6 @@ impl Shard {
             objects,
             state: serde_json::to_vec(&state).unwrap_or_default(),
             failure: Mutex::new(Some((io::ErrorKind::Interrupted, "It was given up.".to_string()))),
-            is_unsure: AtomicBool::new(false),
         }))
     }
 
@@ -272,10 +271,11 @@ impl Checkpoint {
             return Err(io::Error::other("the log has failed"));
         }
         let manifest = Manifest { files, ..self.manifest.clone() };
-        self.is_unsure.store(true, Ordering::Release);
-        manifest.commit(&*inner.world.disk)?;
-        self.is_unsure.store(false, Ordering::Release);
+        manifest.prepare(&*inner.world.disk)?;
+        // If this fails half way, both images stay until another one counts for certain.
+        Manifest::switch(&*inner.world.disk).inspect_err(|_| inner.images.unsure.lock().push(manifest.clone()))?;
         *inner.images.last.lock() = Some(manifest.clone());
+        inner.images.unsure.lock().clear();
         inner.log.trim(Lsn(manifest.log_from));
         Ok(manifest)
     }
@@ -288,9 +288,8 @@ impl Drop for Checkpoint {
         }
         let images = &self.inner().images;
         // The image before, or what there is of this one. What cannot be removed now goes with the next, or at a start.
-        if !self.is_unsure.load(Ordering::Acquire) {
-            let _ = remove_unnamed(&*self.inner().world.disk, images.last.lock().as_ref());
-        }
+        let (last, unsure) = (images.last.lock().clone(), images.unsure.lock().clone());
+        let _ = remove_unnamed(&*self.inner().world.disk, last.iter().chain(&unsure));
         images.end(self.failure.lock().take());
     }
 }

@@ -37,6 +37,11 @@ pub struct Figures {
 }
 
 impl Shard {
+    /// Whether commits are refused for want of space on the disk, as far as is known.
+    pub fn is_disk_full(&self) -> bool {
+        self.0.log.is_full()
+    }
+
     /// What it holds and has done. Walks all tables; for a scrape every few seconds.
     pub fn figures(&self) -> Figures {
         let inner = &*self.0;

@@ -28,6 +28,9 @@ use crate::throttle::{Pace, Purpose};
 use crate::unique::{self, Entered};
 use crate::{commit, prepared, record, scan};
 
+/// Capacity of a buffer that the next transaction may have.
+const KEPT_BYTES: usize = 16 << 10;
+
 /// Writes that are undone in one part: less than a millisecond of work.
 const UNDO_AT_ONCE: usize = 512;
 
@@ -99,13 +102,18 @@ impl Drop for Kept {
     }
 }
 
+/// Where a transaction notes what it reads, if it has to.
+fn read_set(shard: &Shard, options: TxnOptions) -> Option<Arc<Mutex<ReadSet>>> {
+    let tracks = options.isolation == Isolation::Serializable && !options.read_only;
+    tracks.then(|| Arc::new(Mutex::new(ReadSet::new(shard.0.store.memory()))))
+}
+
 /// Positions in a table's list of indexes.
 type Entries = SmallVec<[usize; 8]>;
 
 impl Transaction {
     pub fn new(shard: Shard, options: TxnOptions) -> Transaction {
-        let tracks = options.isolation == Isolation::Serializable && !options.read_only;
-        let reads = tracks.then(|| Arc::new(Mutex::new(ReadSet::new(shard.0.store.memory()))));
+        let reads = read_set(&shard, options);
         Transaction {
             shard,
             options,
@@ -1012,6 +1020,20 @@ impl Txn for Transaction {
 
     fn rollback(&mut self) {
         self.undo_all();
+    }
+
+    fn begin_anew(&mut self, options: TxnOptions) {
+        self.undo_all();
+        self.reads = read_set(&self.shard, options);
+        self.options = options;
+        self.look = Look::default();
+        self.is_sealed = false;
+        (self.command, self.latest) = (CommandId(0), CommandId(0));
+        self.gate = Lsn(0);
+        self.definitions = Definitions::default();
+        // Its buffers are used again, unless they are large.
+        self.redo.shrink_to(KEPT_BYTES);
+        self.scratch.shrink_to(KEPT_BYTES);
     }
 
     fn layout(&self, table: &TableRef) -> LayoutId {

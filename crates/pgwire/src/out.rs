@@ -523,6 +523,11 @@ impl Row<'_> {
                 self.null();
                 Ok(())
             }
+            // A text is its own text form.
+            (DatumRef::Text(text), Format::Text) => {
+                self.bytes(text.as_bytes());
+                Ok(())
+            }
             (_, Format::Text) => self.with(|buf| types::io::write_text(value, type_oid, settings, buf)),
             (_, Format::Binary) => self.with(|buf| types::io::write_binary(value, type_oid, buf)),
         }

@@ -37,6 +37,9 @@ pub struct Registry {
 #[derive(Default)]
 struct Connections {
     last_pid: i32,
+    /// Connections that have said who they are, and how many there may be.
+    places: usize,
+    places_max: Option<usize>,
     by_pid: BTreeMap<i32, Entry>,
     closing: bool,
 }
@@ -78,6 +81,7 @@ pub(crate) struct Ticket {
     registry: Arc<Registry>,
     pub(crate) key: BackendKey,
     pub(crate) control: Arc<Control>,
+    has_place: AtomicBool,
 }
 
 impl Ticket {
@@ -88,9 +92,23 @@ impl Ticket {
     }
 }
 
+impl Ticket {
+    /// Takes one of the places for clients, to the connection's end; whether there is one.
+    pub(crate) fn take_place(&self) -> bool {
+        let mut connections = self.registry.lock();
+        if connections.places_max.is_some_and(|max| connections.places >= max) {
+            return false;
+        }
+        connections.places += usize::from(!self.has_place.swap(true, Ordering::Relaxed));
+        true
+    }
+}
+
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.registry.lock().by_pid.remove(&self.key.pid);
+        let mut connections = self.registry.lock();
+        connections.by_pid.remove(&self.key.pid);
+        connections.places -= usize::from(*self.has_place.get_mut());
     }
 }
 
@@ -147,6 +165,17 @@ impl Registry {
         }
     }
 
+    /// How many clients may be connected. One that has not said who it is takes no place yet.
+    pub(crate) fn limit_places(&self, max: usize) {
+        self.lock().places_max = Some(max);
+    }
+
+    /// Places that are not taken.
+    pub fn free_places(&self) -> usize {
+        let connections = self.lock();
+        connections.places_max.map_or(usize::MAX, |max| max.saturating_sub(connections.places))
+    }
+
     pub(crate) fn register(self: &Arc<Registry>) -> Ticket {
         let random = self.random("cancel");
         let secret = i32::from_be_bytes([random[0], random[1], random[2], random[3]]);
@@ -164,7 +193,8 @@ impl Registry {
         }
         connections.last_pid = pid;
         connections.by_pid.insert(pid, Entry { secret, control: Arc::clone(&control), cancel: None });
-        Ticket { registry: Arc::clone(self), key: BackendKey { pid, secret }, control }
+        let key = BackendKey { pid, secret };
+        Ticket { registry: Arc::clone(self), key, control, has_place: AtomicBool::new(false) }
     }
 
     /// 32 bytes that nobody without the seed can foretell, never the same twice.
@@ -220,6 +250,20 @@ mod tests {
         drop(ticket);
         assert!(!registry.cancel(key.pid));
         assert_eq!(registry.len(), 0);
+    }
+
+    #[test]
+    fn places_are_given_back() {
+        let registry = Arc::new(Registry::new([7; 32]));
+        registry.limit_places(2);
+        let silent = registry.register();
+        let (one, two) = (registry.register(), registry.register());
+        assert!(one.take_place() && one.take_place() && two.take_place() && !silent.take_place());
+        assert_eq!(registry.free_places(), 0);
+        drop(one);
+        assert!(registry.free_places() == 1 && silent.take_place());
+        drop((silent, two));
+        assert_eq!(registry.free_places(), 2);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -19,8 +19,8 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use base::{Error, SqlState};
-use rustix::net::{RecvFlags, recv, sockopt};
+use base::Error;
+use rustix::net::{RecvFlags, SendFlags, recv, sockopt};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
@@ -176,6 +176,7 @@ impl Server {
         F: Fn(usize) -> B + Send + Sync + 'static,
     {
         let Server { config, listeners } = self;
+        registry.limit_places(config.max_connections);
         let backend = Arc::new(backend);
         let processors = processors();
         let count = config.cores.max(1);
@@ -327,14 +328,29 @@ async fn route<Se>(accepted: Accepted, doors: Arc<Doors<Se>>) {
 fn hand_over<Se>(incoming: Incoming, doors: &Doors<Se>) {
     let Doors { cores, max_connections, .. } = doors;
     let total: usize = cores.iter().map(|c| c.load.load(Ordering::Relaxed)).sum();
-    let refuse = (total >= *max_connections)
-        .then(|| Error::fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already"));
-    // A refusal takes a place, too, until it is read: beyond twice the limit there is not even that.
+    // Those that log in, and those that say nothing, need no place for clients; there is an end to them, too.
     if total >= max_connections.saturating_mul(2).saturating_add(16) {
+        refuse(&incoming);
         return;
     }
     let Some(core) = choose(cores, &incoming) else { return };
-    core.give(Arriving::New(incoming, refuse));
+    core.give(Arriving::New(incoming, None));
+}
+
+/// Refuses a connection without another word, as far as that can be done at once.
+fn refuse(incoming: &Incoming) {
+    let mut message = Vec::new();
+    proto::backend::report(&mut message, b'E', &conn::too_many());
+    let tell = |socket: BorrowedFd<'_>| {
+        // What is left unread when a socket is closed takes back what was sent.
+        let mut unread = [0; 4096];
+        let _ = recv(socket, &mut unread, RecvFlags::DONTWAIT);
+        let _ = rustix::net::send(socket, &message, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+    };
+    match incoming {
+        Incoming::Tcp(socket, _) => tell(socket.as_fd()),
+        Incoming::Unix(socket) => tell(socket.as_fd()),
+    }
 }
 
 impl<Se> Door<Se> {

@@ -383,10 +383,13 @@ impl Log {
         look(open.end, oldest.min(open.end))
     }
 
-    /// What lies before `upto` is not needed any more. The space is given back with one of the next groups.
+    /// What lies before `upto` is not needed any more. The flusher gives the space back soon, also when nothing is written: on a
+    /// full disk nothing can be before it has.
     pub fn trim(&self, upto: Lsn) {
         self.inner.needed_from.fetch_max(upto.0, Ordering::AcqRel);
-        // An idle flusher has nothing to do it with, and there is no hurry.
+        if std::mem::take(&mut self.inner.lock().flusher_sleeps) {
+            self.inner.work.notify_one();
+        }
     }
 
     /// Largest payload of a record: a record lies in one batch. Space for more at once may never come to be set aside.
@@ -419,6 +422,11 @@ impl Log {
     /// End of what was appended.
     pub fn end(&self) -> Lsn {
         self.inner.lock().end
+    }
+
+    /// Whether the disk had no space for the log when it was last asked.
+    pub fn is_full(&self) -> bool {
+        self.inner.full.load(Ordering::Acquire)
     }
 
     /// Figures since opening.
@@ -468,6 +476,12 @@ fn flush(inner: &Inner, driver: &mut dyn ReplicatedLog, window: usize, clock: &d
                 if open.closed {
                     return Ok(());
                 }
+                if inner.needed_from.load(Ordering::Acquire) > trimmed {
+                    drop(open);
+                    trimmed = trim(inner, driver, trimmed);
+                    open = inner.lock();
+                    continue;
+                }
                 open.flusher_sleeps = true;
                 open = inner.work.wait(open).unwrap_or_else(|e| e.into_inner());
             }
@@ -505,13 +519,21 @@ fn flush(inner: &Inner, driver: &mut dyn ReplicatedLog, window: usize, clock: &d
         if has_waiting {
             inner.wake_waiting();
         }
-        let needed_from = inner.needed_from.load(Ordering::Acquire);
-        if needed_from > trimmed {
-            // What cannot be removed now is removed with a later position, or at the next start.
-            let _ = driver.trim(Lsn(needed_from));
-            trimmed = needed_from;
+        trimmed = trim(inner, driver, trimmed);
+    }
+}
+
+/// Removes what is not needed any more, if that is more than up to `trimmed`; how far it is removed.
+fn trim(inner: &Inner, driver: &mut dyn ReplicatedLog, trimmed: u64) -> u64 {
+    let needed_from = inner.needed_from.load(Ordering::Acquire);
+    if needed_from > trimmed {
+        // What cannot be removed now is removed with a later position, or at the next start.
+        let _ = driver.trim(Lsn(needed_from));
+        if inner.full.load(Ordering::Acquire) {
+            inner.poke_preparer();
         }
     }
+    needed_from
 }
 
 /// The preparer: sets the next segment aside whenever it is told to look, until the log is closed.

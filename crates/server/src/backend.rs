@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use base::Result;
+use base::{Error, Result, SqlState};
 use engine::Shard;
 use engine_api::Catalog;
-use pgwire::{AuthPlan, BackendKey, Out, Peer, Startup};
+use pgwire::{AuthPlan, BackendKey, Out, Peer, Registry, Startup};
 use sql::monitor::{ClientPlace, Encryption};
 use sql::session::{Session, Shared};
 
@@ -18,18 +18,32 @@ use crate::session::ClientSession;
 /// The role that exists from the start.
 pub const SUPERUSER: &str = "postgres";
 
+/// Places that only superusers take: `superuser_reserved_connections`.
+const RESERVED_CONNECTIONS: usize = 3;
+
 /// What one core's connections share.
 pub struct CoreBackend {
     shared: Arc<Shared>,
     access: Arc<Access>,
+    registry: Arc<Registry>,
     horizon: Horizon<Shard>,
 }
 
 impl CoreBackend {
     /// The backend of the core whose thread this is called on.
-    pub fn new(shared: Arc<Shared>, access: Arc<Access>, shard: Shard) -> CoreBackend {
+    pub fn new(shared: Arc<Shared>, access: Arc<Access>, registry: Arc<Registry>, shard: Shard) -> CoreBackend {
         tokio::task::spawn_local(garbage::reclaim(shard.clone()));
-        CoreBackend { shared, access, horizon: Horizon::start(shard) }
+        CoreBackend { shared, access, registry, horizon: Horizon::start(shard) }
+    }
+
+    /// The last places are for superusers. A role that does not exist is told so instead.
+    fn check_reserved(&self, user: &str) -> Result<()> {
+        let may_take_the_last = self.shared.engine.catalog().role(user).is_none_or(|role| role.superuser);
+        if may_take_the_last || self.registry.free_places() >= RESERVED_CONNECTIONS {
+            return Ok(());
+        }
+        let message = "remaining connection slots are reserved for non-replication superuser connections";
+        Err(Error::fatal(SqlState::TOO_MANY_CONNECTIONS, message))
     }
 }
 
@@ -46,6 +60,7 @@ impl pgwire::Backend for CoreBackend {
     }
 
     async fn start(&self, startup: &Startup, peer: &Peer, key: BackendKey, out: &Out) -> Result<ClientSession> {
+        self.check_reserved(&startup.user)?;
         let client = place_of(peer);
         let session =
             Session::new(&self.shared, &startup.user, &startup.database, &startup.parameters, client, key.pid)?;

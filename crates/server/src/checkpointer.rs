@@ -73,9 +73,10 @@ enum Due {
     AtOnce,
 }
 
-fn due(plan: &Plan, log: u64, since: Duration, is_wanted: bool) -> Due {
+/// A disk that is full may be so of log, which an image makes needless.
+fn due(plan: &Plan, log: u64, since: Duration, is_wanted: bool, is_full: bool) -> Due {
     match () {
-        () if is_wanted || log >= plan.log_bytes.saturating_mul(HASTE) => Due::AtOnce,
+        () if is_wanted || (is_full && log > 0) || log >= plan.log_bytes.saturating_mul(HASTE) => Due::AtOnce,
         () if log >= plan.log_bytes || (log > 0 && since >= plan.interval) => Due::Gently,
         () => Due::Nothing,
     }
@@ -89,7 +90,7 @@ impl Making {
             let made_upto = self.shard.last_checkpoint().map_or(0, |manifest| manifest.upto);
             let log = self.shard.log_stats().bytes.saturating_sub(made_upto);
             let is_wanted = self.shard.is_checkpoint_wanted();
-            let due = due(&self.plan, log, last.elapsed(), is_wanted);
+            let due = due(&self.plan, log, last.elapsed(), is_wanted, self.shard.is_disk_full());
             if due == Due::Nothing || (!is_wanted && Instant::now() < not_before) {
                 continue;
             }
@@ -172,11 +173,13 @@ mod tests {
     fn what_is_due_depends_on_log_time_and_wishes() {
         let plan = Plan { log_bytes: 100, interval: Duration::from_secs(60), threads: 2 };
         let (soon, late) = (Duration::from_secs(1), Duration::from_secs(61));
-        assert_eq!(due(&plan, 99, soon, false), Due::Nothing);
-        assert_eq!(due(&plan, 100, soon, false), Due::Gently);
-        assert_eq!(due(&plan, 1, late, false), Due::Gently);
-        assert_eq!(due(&plan, 0, late, false), Due::Nothing);
-        assert_eq!(due(&plan, 200, soon, false), Due::AtOnce);
-        assert_eq!(due(&plan, 0, soon, true), Due::AtOnce);
+        assert_eq!(due(&plan, 99, soon, false, false), Due::Nothing);
+        assert_eq!(due(&plan, 100, soon, false, false), Due::Gently);
+        assert_eq!(due(&plan, 1, late, false, false), Due::Gently);
+        assert_eq!(due(&plan, 0, late, false, false), Due::Nothing);
+        assert_eq!(due(&plan, 200, soon, false, false), Due::AtOnce);
+        assert_eq!(due(&plan, 0, soon, true, false), Due::AtOnce);
+        assert_eq!(due(&plan, 1, soon, false, true), Due::AtOnce);
+        assert_eq!(due(&plan, 0, soon, false, true), Due::Nothing);
     }
 }

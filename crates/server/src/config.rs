@@ -62,7 +62,7 @@ pub struct ServeOptions {
     pub listen: Vec<SocketAddr>,
 
     /// Directory of the Unix socket `.s.PGSQL.PORT`, PORT being that of the first address; empty for no socket.
-    #[arg(long, env = "NYALA_SOCKET_DIR", value_name = "DIR", default_value = "/tmp")]
+    #[arg(long, env = "NYALA_SOCKET_DIR", value_name = "DIR", default_value = "/tmp", value_parser = directory)]
     pub socket_dir: PathBuf,
 
     /// File whose first line becomes the password of the role postgres (or is its SCRAM-SHA-256 verifier).
@@ -85,9 +85,9 @@ pub struct ServeOptions {
     #[arg(long, env = "NYALA_TLS_REQUIRED", requires = "tls_cert")]
     pub tls_required: bool,
 
-    /// Connections beyond this are refused.
+    /// Connections beyond this are refused; the last three are kept for superusers.
     #[arg(long, env = "NYALA_MAX_CONNECTIONS", value_name = "N", default_value_t = 300,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+          value_parser = clap::value_parser!(u32).range(4..=100_000))]
     pub max_connections: u32,
 
     /// Memory to use: bytes, a size such as 8GB, or a share such as 80% of the machine's memory, or of the control group's.
@@ -148,6 +148,11 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:5432, 0.0.0.0:5432 or [::1]:5432".to_string())
 }
 
+/// As it is: a parser of paths would not take an empty one.
+fn directory(text: &str) -> Result<PathBuf, std::convert::Infallible> {
+    Ok(PathBuf::from(text))
+}
+
 fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.trim().to_string(), value.trim().to_string()))
@@ -186,6 +191,12 @@ mod tests {
     fn the_command_line_is_well_formed() {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_socket_is_an_empty_directory() {
+        let cli = Cli::try_parse_from(["nyala", "serve", "--data", "x", "--socket-dir", ""]).unwrap();
+        assert!(matches!(cli.command, Command::Serve(options) if options.socket_dir.as_os_str().is_empty()));
     }
 
     #[test]

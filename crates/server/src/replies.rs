@@ -103,7 +103,7 @@ impl<'a> Replies<'a> {
             let mut value = Vec::new();
             for (i, (datum, column)) in row.iter().zip(columns).enumerate() {
                 value.clear();
-                let (datum, ty) = (datum.as_ref(), column.ty.oid);
+                let ty = column.ty.oid;
                 match formats.get(i) {
                     _ if matches!(datum, DatumRef::Null) => fields.null(),
                     Format::Text => {
@@ -156,8 +156,8 @@ impl Output for Replies<'_> {
         }
         let formats = self.formats;
         let queued = self.out.data_row(columns.len(), |fields| {
-            for (i, (value, column)) in row.iter().zip(columns).enumerate() {
-                fields.field(value.as_ref(), column.ty.oid, formats.get(i), settings)?;
+            for (i, column) in columns.iter().enumerate() {
+                fields.field(row.get(i), column.ty.oid, formats.get(i), settings)?;
             }
             Ok(())
         });

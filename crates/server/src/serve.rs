@@ -222,7 +222,11 @@ async fn serve_until(
     let core_shard = shard.clone();
     let core_access = Arc::clone(access);
     let reloaded = Arc::clone(&shared);
-    let backend = move |_| CoreBackend::new(Arc::clone(&shared), Arc::clone(&core_access), core_shard.clone());
+    let core_registry = Arc::clone(&registry);
+    let backend = move |_| {
+        let registry = Arc::clone(&core_registry);
+        CoreBackend::new(Arc::clone(&shared), Arc::clone(&core_access), registry, core_shard.clone())
+    };
     let reloads = reload_on_hangup(reloaded).map_err(|e| format!("cannot receive signals: {e}"))?;
     tokio::select! {
         served = server.run(Arc::clone(&registry), backend, shutdown) => {

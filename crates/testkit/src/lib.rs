@@ -34,4 +34,5 @@ pub use nyala::Nyala;
 pub use oracle::Oracle;
 pub use random::Random;
 pub use reply::{Column, Event, Fields, Reply};
+pub use rustix::process::Signal;
 pub use target::Target;

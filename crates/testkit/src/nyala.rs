@@ -20,15 +20,27 @@ pub struct Nyala {
 impl Nyala {
     /// Starts the server on `data` and waits until it says that it is ready and accepts a connection.
     ///
-    /// PANICS with the server's log if it does not come up within 30 s.
+    /// PANICS with the server's log if it does not come up within two minutes.
     pub fn start(data: &Path, port: u16) -> Nyala {
         Nyala::start_with(data, port, &[])
     }
 
     /// Like [`Nyala::start`] with more flags.
     pub fn start_with(data: &Path, port: u16, flags: &[&str]) -> Nyala {
+        let before = std::fs::metadata(data.with_extension("stderr")).map_or(0, |file| file.len()) as usize;
+        let server = Nyala::launch(data, port, flags);
+        let is_up = || {
+            assert!(!server.process.is_gone(), "the server is gone: {}", server.stderr());
+            let said = server.stderr().get(before..).is_some_and(|text| text.contains("ready"));
+            said && Connection::open(port, "postgres").is_ok()
+        };
+        until(Duration::from_secs(120), is_up, || format!("the server does not start: {}", server.stderr()));
+        server
+    }
+
+    /// Starts the server and does not wait for anything.
+    pub fn launch(data: &Path, port: u16, flags: &[&str]) -> Nyala {
         let log = data.with_extension("stderr");
-        let before = std::fs::metadata(&log).map_or(0, |file| file.len()) as usize;
         let mut command: Vec<String> = [binary().to_str().expect("the path of the binary is UTF-8"), "serve"]
             .iter()
             .map(|part| (*part).to_owned())
@@ -36,14 +48,7 @@ impl Nyala {
         command.extend(["--data".to_owned(), data.display().to_string()]);
         command.extend(["--listen".to_owned(), format!("127.0.0.1:{port}")]);
         command.extend(flags.iter().map(|flag| (*flag).to_owned()));
-        let server = Nyala { port, process: Process::spawn(&command, &log, None), log };
-        let is_up = || {
-            assert!(!server.process.is_gone(), "the server is gone: {}", server.stderr());
-            let said = server.stderr().get(before..).is_some_and(|text| text.contains("ready"));
-            said && Connection::open(port, "postgres").is_ok()
-        };
-        until(Duration::from_secs(30), is_up, || format!("the server does not start: {}", server.stderr()));
-        server
+        Nyala { port, process: Process::spawn(&command, &log, None), log }
     }
 
     /// The server's binary: `NYALA_BIN`, or the one of this build, which is built first if need be.
@@ -81,6 +86,26 @@ impl Nyala {
     pub fn kill(mut self) {
         self.process.signal(Signal::KILL);
         self.process.wait();
+    }
+
+    /// Like [`Nyala::kill`], without waiting for the end.
+    pub fn kill_now(&self) {
+        self.process.signal(Signal::KILL);
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        self.process.signal(signal);
+    }
+
+    /// Waits for the end; the exit code, 128 + n after signal n.
+    pub fn wait(mut self) -> i32 {
+        self.process.wait()
+    }
+
+    /// The process's number.
+    pub fn pid(&self) -> i32 {
+        self.process.pid()
     }
 
     /// Asks it to stop and waits; its exit code.

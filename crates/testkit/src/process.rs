@@ -68,6 +68,11 @@ impl Process {
         }
     }
 
+    /// Its number.
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
     /// Waits for the end; 128 + n after signal n.
     pub(crate) fn wait(&mut self) -> i32 {
         if self.exited.is_none() {

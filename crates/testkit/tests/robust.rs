@@ -8,12 +8,17 @@ mod robust {
     mod budget;
     mod bytes;
     mod clients;
+    mod crowds;
     mod disk;
+    mod disk_checkpoint;
     mod kill;
     mod large;
     mod memory;
+    mod namespace;
     mod nesting;
+    mod process;
     mod reader;
+    mod readonly;
     mod server;
     mod stop;
     mod wire;

@@ -75,6 +75,36 @@ pub fn compare_as(ty: Oid, a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
     }
 }
 
+/// A number that orders as [`compare_as`] does, as far as it goes: a lesser one is that of a lesser value, equal ones say
+/// nothing. Sorts compare it first, which is one instruction (the key prefixes of Nyberg et al., "AlphaSort", 1994).
+pub fn abbreviate(ty: Oid, value: &DatumRef<'_>) -> u64 {
+    const SIGN: u64 = 1 << 63;
+    let leading = |bytes: &[u8]| match bytes.first_chunk() {
+        Some(chunk) => u64::from_be_bytes(*chunk),
+        None => bytes.iter().zip((0..8).rev()).fold(0, |sum, (byte, place)| sum | u64::from(*byte) << (8 * place)),
+    };
+    let signed = |v: i64| v as u64 ^ SIGN;
+    let float = |v: f64| {
+        // All NaNs are one value, the greatest; -0 equals 0.
+        let bits = if v.is_nan() { f64::NAN.to_bits() & !SIGN } else { (v + 0.0).to_bits() };
+        if bits & SIGN != 0 { !bits } else { bits | SIGN }
+    };
+    match *value {
+        DatumRef::Bool(v) => u64::from(v),
+        DatumRef::Int2(v) => signed(v.into()),
+        DatumRef::Int4(v) | DatumRef::Date(v) => signed(v.into()),
+        DatumRef::Int8(v) | DatumRef::Time(v) | DatumRef::Timestamp(v) | DatumRef::TimestampTz(v) => signed(v),
+        DatumRef::Oid(v) => v.into(),
+        DatumRef::Float4(v) => float(v.into()),
+        DatumRef::Float8(v) => float(v),
+        DatumRef::Text(text) if ty == oid::BPCHAR => leading(without_blanks(text)),
+        DatumRef::Text(text) if ty != oid::JSONB => leading(text.as_bytes()),
+        DatumRef::Bytea(bytes) => leading(bytes),
+        DatumRef::Uuid(bytes) => leading(bytes),
+        _ => 0,
+    }
+}
+
 /// What of a `char(n)` takes part in comparisons.
 pub(crate) fn without_blanks(text: &str) -> &[u8] {
     text.trim_end_matches(' ').as_bytes()
@@ -215,5 +245,47 @@ mod tests {
         let (a, b) = (DatumRef::Text("a "), DatumRef::Text("a"));
         assert!(compare_as(oid::BPCHAR, &a, &b).is_eq());
         assert!(compare_as(oid::TEXT, &a, &b).is_gt());
+    }
+
+    #[test]
+    fn abbreviations_order_as_values_do() {
+        let texts = ["", " ", "a", "a ", "ab", "abcdefg", "abcdefgh", "abcdefgh ", "abcdefghi", "b", "é", "\u{10ffff}"];
+        let floats = [
+            f64::NEG_INFINITY,
+            -1e300,
+            -1.5,
+            -f64::MIN_POSITIVE,
+            -0.0,
+            0.0,
+            1e-310,
+            2.5,
+            1e308,
+            f64::INFINITY,
+            f64::NAN,
+        ];
+        let whole = [i64::MIN, -256, -1, 0, 1, 255, 1 << 40, i64::MAX];
+        let uuids = [[0; 16], [9; 16], [0xff; 16]];
+        let of = |ty, values: Vec<DatumRef<'static>>| (ty, values);
+        let texts = || texts.into_iter().map(DatumRef::Text).collect();
+        let lists = [
+            of(oid::TEXT, texts()),
+            of(oid::BPCHAR, texts()),
+            of(oid::JSONB, ["1", "[]", "null", "\"a\"", "{}"].into_iter().map(DatumRef::Text).collect()),
+            of(oid::BYTEA, vec![DatumRef::Bytea(b""), DatumRef::Bytea(b"\0"), DatumRef::Bytea(b"\xff\0")]),
+            of(oid::FLOAT8, floats.into_iter().chain([-f64::NAN]).map(DatumRef::Float8).collect()),
+            of(oid::FLOAT4, floats.into_iter().map(|v| DatumRef::Float4(v as f32)).collect()),
+            of(oid::INT8, whole.into_iter().map(DatumRef::Int8).collect()),
+            of(oid::INT4, whole.into_iter().map(|v| DatumRef::Int4(v as i32)).collect()),
+            of(oid::INT2, whole.into_iter().map(|v| DatumRef::Int2(v as i16)).collect()),
+            of(oid::OID, vec![DatumRef::Oid(0), DatumRef::Oid(u32::MAX)]),
+            of(oid::BOOL, vec![DatumRef::Bool(false), DatumRef::Bool(true)]),
+            of(oid::UUID, uuids.each_ref().map(|v| DatumRef::Uuid(Box::leak(Box::new(*v)))).to_vec()),
+        ];
+        for (ty, values) in lists {
+            for (a, b) in values.iter().flat_map(|a| values.iter().map(move |b| (a, b))) {
+                let order = abbreviate(ty, a).cmp(&abbreviate(ty, b));
+                assert!(order.is_eq() || order == compare_as(ty, a, b), "{ty}: {a:?} and {b:?}");
+            }
+        }
     }
 }

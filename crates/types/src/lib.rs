@@ -26,7 +26,7 @@ mod settings;
 mod typmod;
 pub mod user;
 
-pub use cmp::{compare, compare_as, hash_as, hash_datum};
+pub use cmp::{abbreviate, compare, compare_as, hash_as, hash_datum};
 pub use datum::{Array, ArrayRef, Datum, DatumRef, Interval};
 pub use io::{LEFT_OVER, parse_text, read_binary, write_binary, write_text};
 pub use key::{decode_key, encode_key, key_says_all, split_key};

@@ -41,6 +41,9 @@ where
     if let Some(error) = refuse {
         return Err(Ended::Fatal(error));
     }
+    if !ticket.take_place() {
+        return Err(Ended::Fatal(too_many()));
+    }
     if startup.get("replication").is_some_and(|v| !matches!(v, "false" | "off" | "no" | "0")) {
         return Err(fatal(Error::unsupported("replication connections are not supported")));
     }
@@ -61,6 +64,11 @@ where
         backend::ready_for_query(buf, session.transaction_status() as u8);
     });
     Ok(session)
+}
+
+/// What a client is told for whom there is no place.
+pub(crate) fn too_many() -> Error {
+    Error::fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
 }
 
 /// Before there is a session, every error is FATAL.

@@ -21,6 +21,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use types::encoding::Conversion;
 
+pub(crate) use self::login::too_many;
+
 use self::link::{Ahead, Ended, Input, Io, Link};
 use crate::buffers::Counted;
 use crate::proto::{self, Frame, Frontend, Target, backend};
@@ -258,82 +260,75 @@ where
             link.drive(pin!(link.out.drain_below(PIPELINE_LIMIT / 2)), rest).await?;
         }
         if !*skip_to_sync || matches!(frame.tag, b'S' | b'X') {
-            execute(link, frame, rest, session, skip_to_sync).await?;
+            let out = link.out;
+            let tag = frame.tag;
+            *skip_to_sync &= tag != b'S';
+            let mut recoded = Vec::new();
+            let result = match parsed(frame, out, &mut recoded) {
+                Ok(message) => match message {
+                    Frontend::Query(sql) => {
+                        Some(link.drive(Box::pin(session.simple_query(sql, out)).as_mut(), rest).await?)
+                    }
+                    Frontend::Parse(parse) => {
+                        Some(answered(out, b'1', link.drive(pin!(session.parse(parse, out)), rest).await?))
+                    }
+                    Frontend::Bind(bind) => {
+                        Some(answered(out, b'2', link.drive(pin!(session.bind(bind, out)), rest).await?))
+                    }
+                    Frontend::Execute(portal, rows) => {
+                        Some(link.drive(pin!(session.execute(portal, rows, out)), rest).await?)
+                    }
+                    Frontend::Sync => Some(link.drive(pin!(session.sync(out)), rest).await?),
+                    Frontend::Describe(Target::Statement(name)) => {
+                        Some(link.drive(pin!(session.describe_statement(name, out)), rest).await?)
+                    }
+                    Frontend::Describe(Target::Portal(name)) => {
+                        Some(link.drive(pin!(session.describe_portal(name, out)), rest).await?)
+                    }
+                    Frontend::Close(Target::Statement(name)) => {
+                        Some(answered(out, b'3', link.drive(pin!(session.close_statement(name, out)), rest).await?))
+                    }
+                    Frontend::Close(Target::Portal(name)) => {
+                        Some(answered(out, b'3', link.drive(pin!(session.close_portal(name, out)), rest).await?))
+                    }
+                    Frontend::Terminate => {
+                        link.drive(pin!(session.terminate()), rest).await?;
+                        return Err(Ended::Closed);
+                    }
+                    _ => None,
+                },
+                Err(error) => {
+                    link.drive(pin!(session.fail(&error)), rest).await?;
+                    Some(Err(error))
+                }
+            };
+            if let Some(result) = result {
+                conclude(link, tag, result, session, skip_to_sync)?;
+            }
         }
         input.consume(total, &mut link.ahead);
     }
 }
 
-/// Executes one message, with what its kind adds: the answer, the error, skipping to Sync, ReadyForQuery.
-async fn execute<S, W, Se>(
-    link: &mut Link<'_, S, W>,
-    frame: Frame<'_>,
-    rest: &[u8],
-    session: &mut Se,
-    skip_to_sync: &mut bool,
-) -> Result<(), Ended>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-    W: Future<Output = io::Error>,
-    Se: Session,
-{
-    let out = link.out;
+/// What a message says.
+fn parsed<'m>(frame: Frame<'m>, out: &Out, recoded: &'m mut Vec<u8>) -> Result<Frontend<'m>> {
     // COPY data outside a COPY is what a client sent before it learned that its COPY had failed: ignored, not even read.
     if matches!(frame.tag, b'd' | b'c' | b'f') {
-        return Ok(());
+        return Ok(Frontend::Flush);
     }
-    let tag = frame.tag;
-    *skip_to_sync &= tag != b'S';
-    let mut recoded = Vec::new();
     let frame = match out.conversion() {
-        None => Ok(frame),
-        Some(conversion) => proto::recode(frame, conversion).map(|body| {
-            recoded = body;
-            Frame { tag, body: &recoded }
-        }),
+        None => frame,
+        Some(conversion) => {
+            *recoded = proto::recode(frame, conversion)?;
+            Frame { tag: frame.tag, body: recoded }
+        }
     };
-    let result = match frame.and_then(proto::parse) {
-        Ok(Frontend::FunctionCall) => {
+    match proto::parse(frame)? {
+        Frontend::FunctionCall => {
             Err(Error::unsupported("function calls by the fast-path interface are not supported"))
         }
-        Ok(message) => {
-            let result = match message {
-                // Moving a future is copying it, and this one is moved for every message: the two large ones are boxed, the
-                // others pinned where they are made.
-                Frontend::Query(sql) => link.drive(Box::pin(session.simple_query(sql, out)).as_mut(), rest).await?,
-                Frontend::Parse(parse) => answered(out, b'1', link.drive(pin!(session.parse(parse, out)), rest).await?),
-                Frontend::Bind(bind) => answered(out, b'2', link.drive(pin!(session.bind(bind, out)), rest).await?),
-                Frontend::Execute(portal, rows) => {
-                    link.drive(Box::pin(session.execute(portal, rows, out)).as_mut(), rest).await?
-                }
-                Frontend::Sync => link.drive(pin!(session.sync(out)), rest).await?,
-                Frontend::Describe(Target::Statement(name)) => {
-                    link.drive(pin!(session.describe_statement(name, out)), rest).await?
-                }
-                Frontend::Describe(Target::Portal(name)) => {
-                    link.drive(pin!(session.describe_portal(name, out)), rest).await?
-                }
-                Frontend::Close(Target::Statement(name)) => {
-                    answered(out, b'3', link.drive(pin!(session.close_statement(name, out)), rest).await?)
-                }
-                Frontend::Close(Target::Portal(name)) => {
-                    answered(out, b'3', link.drive(pin!(session.close_portal(name, out)), rest).await?)
-                }
-                Frontend::Terminate => {
-                    link.drive(pin!(session.terminate()), rest).await?;
-                    return Err(Ended::Closed);
-                }
-                // Flush asks for what the end of the batch does anyway.
-                _ => return Ok(()),
-            };
-            return conclude(link, tag, result, session, skip_to_sync);
-        }
-        Err(error) => Err(error),
-    };
-    if let Err(error) = &result {
-        link.drive(pin!(session.fail(error)), rest).await?;
+        message => Ok(message),
     }
-    conclude(link, tag, result, session, skip_to_sync)
 }
 
 /// Queues the answer of a message that succeeded.

@@ -63,8 +63,8 @@ fn names_that_do_not_exist() {
 #[test]
 fn a_connection_too_many_is_refused_and_a_free_place_is_taken() {
     let dir = tempdir().unwrap();
-    let node = Node::start(dir.path(), &["--max-connections", "2"]);
-    let mut clients: Vec<Client> = (0..2).map(|_| connect(node.address, "postgres", None).unwrap()).collect();
+    let node = Node::start(dir.path(), &["--max-connections", "4"]);
+    let mut clients: Vec<Client> = (0..4).map(|_| connect(node.address, "postgres", None).unwrap()).collect();
     let refused = connect(node.address, "postgres", None).err().unwrap();
     assert_eq!(refused, "FATAL 53300: sorry, too many clients already");
     drop(clients.pop());

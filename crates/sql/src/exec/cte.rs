@@ -135,7 +135,7 @@ impl Run<'_> {
         let kept = &mut self.shared.cells[cell];
         match &next {
             Next::Row => {
-                let bytes = kept.rows.push(machine.row().iter().cloned());
+                let bytes = kept.rows.push(machine.row().owned());
                 kept.machine = Some(machine);
                 self.charge(bytes)?;
             }
@@ -324,7 +324,7 @@ impl Operator for Recursion {
                 wait => return Ok(wait),
             }
             self.row.clear();
-            self.row.extend(machine.row().iter().cloned());
+            self.row.extend(machine.row().owned());
             if !self.node.all {
                 if !self.seen.insert(&self.row).1 {
                     continue;

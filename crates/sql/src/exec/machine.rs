@@ -6,20 +6,46 @@ use base::{Error, Oid, Result, SqlState};
 use types::{Array, Datum};
 
 use super::rows::KeyTable;
+use super::scan::Scan;
 use super::{Cx, Next, Operator, OutputRow, Run, operator};
 use crate::expr::{Comparison, Env, Quantifier, SubqueryUse};
 use crate::functions::EvalContext;
 use crate::ir::CompareOp;
-use crate::plan::{QueryPlan, Subplan};
+use crate::plan::{Node, QueryPlan, Subplan};
 
 /// A running query level. `Send`; borrows nothing.
 pub(crate) struct Machine {
     plan: Arc<QueryPlan>,
     frame: Vec<Datum>,
-    root: Box<dyn Operator>,
+    root: Root,
     subplans: Vec<SubplanState>,
     /// How far the WITH queries of this level are.
     ctes: Ctes,
+}
+
+/// The operator at the top.
+enum Root {
+    /// Any; its rows lie in the frame.
+    Any(Box<dyn Operator>),
+    /// A scan whose rows stay where they are ([`QueryPlan::straight`]).
+    Straight(Box<Scan>),
+}
+
+impl Root {
+    fn of(plan: &QueryPlan) -> Root {
+        match (&plan.root, &plan.straight) {
+            (Node::Scan(node), Some(_)) => Root::Straight(Box::new(Scan::straight(node))),
+            (root, _) => Root::Any(operator(root)),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        match self {
+            Root::Any(operator) => operator.next(cx, frame),
+            Root::Straight(scan) => scan.next(cx, frame),
+        }
+    }
 }
 
 /// How far the WITH queries of a level are.
@@ -39,7 +65,7 @@ impl Machine {
         frame.resize(plan.frame, Datum::Null);
         Machine {
             frame,
-            root: operator(&plan.root),
+            root: Root::of(plan),
             subplans: plan.subplans.iter().map(|_| SubplanState::default()).collect(),
             plan: Arc::clone(plan),
             ctes: Ctes::Fresh,
@@ -70,7 +96,10 @@ impl Machine {
     pub fn restart(&mut self) {
         self.subplans.iter_mut().for_each(|s| *s = SubplanState::default());
         self.ctes = Ctes::Fresh;
-        self.root.rescan(true);
+        match &mut self.root {
+            Root::Any(operator) => operator.rescan(true),
+            Root::Straight(scan) => scan.rescan(true),
+        }
     }
 
     /// Takes the arguments from the frame of the query around it.
@@ -141,6 +170,11 @@ impl Machine {
 
     /// The row that [`Machine::next`] announced.
     pub fn row(&self) -> OutputRow<'_> {
+        if let (Root::Straight(scan), Some(columns)) = (&self.root, &self.plan.straight)
+            && let Some(row) = scan.row()
+        {
+            return OutputRow::stored(row, columns);
+        }
         OutputRow::at(&self.frame, &self.plan.output)
     }
 }
@@ -205,7 +239,7 @@ impl Cx<'_, '_> {
                 if !machine.next_now(self.run)? {
                     Datum::Null
                 } else {
-                    let value = machine.row().get(0).clone();
+                    let value = machine.row().get_owned(0);
                     if machine.next_now(self.run)? {
                         return Err(Error::new(
                             SqlState::CARDINALITY_VIOLATION,
@@ -218,7 +252,7 @@ impl Cx<'_, '_> {
             SubqueryUse::Array(element) => {
                 let mut values = Vec::new();
                 while machine.next_now(self.run)? {
-                    let value = machine.row().get(0).clone();
+                    let value = machine.row().get_owned(0);
                     self.run.charge(super::rows::datum_bytes(&value))?;
                     values.push(value);
                 }
@@ -290,8 +324,8 @@ impl Cx<'_, '_> {
 fn test_row(cx: &Cx<'_, '_>, left: &[Datum], row: OutputRow<'_>, tests: &[Comparison]) -> Result<Option<bool>> {
     let any = tests.len() > 1 && tests[0].op == CompareOp::Ne;
     let mut quantifier = Quantifier::new(!any);
-    for ((l, r), comparison) in left.iter().zip(row.iter()).zip(tests) {
-        if quantifier.add(comparison.test(cx, l, r)?) {
+    for ((l, r), comparison) in left.iter().zip(row.owned()).zip(tests) {
+        if quantifier.add(comparison.test(cx, l, &r)?) {
             break;
         }
     }
@@ -302,7 +336,7 @@ fn keep_rows(machine: &mut Machine, run: &mut Run<'_>, hashed: Option<&[base::Oi
     let Some(types) = hashed else {
         let mut rows = Vec::new();
         while machine.next_now(run)? {
-            let row: Vec<Datum> = machine.row().iter().cloned().collect();
+            let row: Vec<Datum> = machine.row().owned().collect();
             run.charge(row.len() * 24 + 32)?;
             rows.push(row);
         }
@@ -314,7 +348,7 @@ fn keep_rows(machine: &mut Machine, run: &mut Run<'_>, hashed: Option<&[base::Oi
     while machine.next_now(run)? {
         is_empty = false;
         row.clear();
-        row.extend(machine.row().iter().cloned());
+        row.extend(machine.row().owned());
         if row.iter().any(Datum::is_null) {
             has_null = true;
         } else if keys.insert(&row).1 {

@@ -7,7 +7,7 @@ use base::{LayoutId, Lsn, Oid, Result, RowId, TxnId};
 use engine_api::{
     Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView,
     PreparedTransaction, RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode,
-    TableRef, Txn, WaitPolicy,
+    TableRef, Txn, TxnOptions, WaitPolicy,
 };
 use types::{Datum, oid};
 
@@ -65,6 +65,7 @@ impl Txn for NoTxn {
     fn fill_index(&mut self, _: Oid) -> Result<Step<()>> { unused() }
     fn finish_some(&mut self) -> bool { unused() }
     fn rollback(&mut self) { unused() }
+    fn begin_anew(&mut self, _: TxnOptions) { unused() }
     fn layout(&self, _: &TableRef) -> LayoutId { unused() }
 }
 
@@ -112,7 +113,7 @@ struct Rows(Vec<Vec<Datum>>);
 
 impl RowSink for Rows {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
-        self.0.push(row.iter().cloned().collect());
+        self.0.push(row.owned().collect());
         Ok(false)
     }
 }
@@ -123,6 +124,7 @@ fn run(root: Node) -> Vec<Vec<Datum>> {
         params: 0,
         root,
         output: (0..6).collect(),
+        straight: None,
         subplans: Vec::new(),
         rows: 0.0,
         cost: 0.0,

@@ -43,10 +43,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Error, Result, SqlState};
 use engine_api::{Step, Txn, Wait};
-use types::Datum;
+use types::{Datum, DatumRef};
 
 use crate::functions::EvalContext;
-use crate::plan::{Node, Plan, QueryPlan};
+use crate::plan::{Node, Plan, QueryPlan, StoredRow};
 
 pub(crate) use budget::Held;
 pub use budget::MemoryBudget;
@@ -89,27 +89,40 @@ pub enum Progress {
     Wait(Wait),
 }
 
-/// One row of a result, where it lies in the execution's frame.
-#[derive(Clone, Copy, Debug)]
-pub struct OutputRow<'a> {
-    frame: &'a [Datum],
-    /// Which values of the frame are the row, in order; all of them if `None`.
-    slots: Option<&'a [u32]>,
+/// One row of a result, where it lies.
+#[derive(Clone, Copy)]
+pub struct OutputRow<'a>(Place<'a>);
+
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Values(&'a [Datum]),
+    /// In an execution's frame, and which values of it are the row.
+    Frame(&'a [Datum], &'a [u32]),
+    /// In its tuple, and which of the columns that its scan reads are the row.
+    Stored(StoredRow<'a>, &'a [u32]),
 }
 
 impl<'a> OutputRow<'a> {
     pub(crate) fn at(frame: &'a [Datum], slots: &'a [u32]) -> OutputRow<'a> {
-        OutputRow { frame, slots: Some(slots) }
+        OutputRow(Place::Frame(frame, slots))
+    }
+
+    pub(crate) fn stored(row: StoredRow<'a>, columns: &'a [u32]) -> OutputRow<'a> {
+        OutputRow(Place::Stored(row, columns))
     }
 
     /// A row of these values.
     pub fn of(values: &'a [Datum]) -> OutputRow<'a> {
-        OutputRow { frame: values, slots: None }
+        OutputRow(Place::Values(values))
     }
 
     /// Number of columns.
     pub fn len(&self) -> usize {
-        self.slots.map_or(self.frame.len(), <[u32]>::len)
+        match self.0 {
+            Place::Values(values) => values.len(),
+            Place::Frame(_, slots) => slots.len(),
+            Place::Stored(_, columns) => columns.len(),
+        }
     }
 
     /// Whether it has no column.
@@ -118,17 +131,34 @@ impl<'a> OutputRow<'a> {
     }
 
     /// The `i`th value. Panics past the end.
-    pub fn get(&self, i: usize) -> &'a Datum {
-        match self.slots {
-            Some(slots) => &self.frame[slots[i] as usize],
-            None => &self.frame[i],
+    #[inline]
+    pub fn get(&self, i: usize) -> DatumRef<'a> {
+        match self.0 {
+            Place::Values(values) => values[i].as_ref(),
+            Place::Frame(frame, slots) => frame[slots[i] as usize].as_ref(),
+            Place::Stored(row, columns) => row.get(columns[i] as usize),
+        }
+    }
+
+    /// The `i`th value, owned. Panics past the end.
+    pub fn get_owned(&self, i: usize) -> Datum {
+        match self.0 {
+            Place::Values(values) => values[i].clone(),
+            Place::Frame(frame, slots) => frame[slots[i] as usize].clone(),
+            Place::Stored(row, columns) => row.get_owned(columns[i] as usize),
         }
     }
 
     /// The values in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a Datum> + use<'a> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = DatumRef<'a>> + use<'a> {
         let row = *self;
         (0..row.len()).map(move |i| row.get(i))
+    }
+
+    /// The values in order, owned.
+    pub fn owned(&self) -> impl ExactSizeIterator<Item = Datum> + use<'a> {
+        let row = *self;
+        (0..row.len()).map(move |i| row.get_owned(i))
     }
 }
 
@@ -295,12 +325,13 @@ impl std::fmt::Debug for Execution {
 }
 
 impl Execution {
-    /// A run with these parameter values, of the statement's parameter types.
-    pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Execution {
+    /// A run with these parameter values, of the statement's parameter types. Boxed, for it is large and handed on.
+    pub fn new(plan: Arc<Plan>, params: Vec<Datum>) -> Box<Execution> {
         let machine = Machine::new(&plan.root, params);
         let shared = cte::Shared::new(plan.cells);
         let held = budget::Held::default();
-        Execution { shared, plan, machine, pending: None, handed_out: 0, shown: false, awaited: None, changed: 0, held }
+        let (pending, awaited) = (None, None);
+        Box::new(Execution { shared, plan, machine, pending, handed_out: 0, shown: false, awaited, changed: 0, held })
     }
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.

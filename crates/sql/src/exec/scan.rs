@@ -10,7 +10,7 @@ use types::{Datum, oid};
 
 use super::{Cx, Next, Operator};
 use crate::expr::all_true;
-use crate::plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode};
+use crate::plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode, StoredRow};
 
 /// Rows asked of the engine at first; a scan that goes on asks for more.
 const FIRST_BATCH: usize = 16;
@@ -26,6 +26,8 @@ pub(super) struct Scan {
     state: State,
     size: usize,
     key: Vec<u8>,
+    /// What only the result has is not put into the frame: [`Scan::row`] is asked for it.
+    straight: bool,
 }
 
 enum State {
@@ -49,7 +51,18 @@ impl Scan {
             state: State::Start,
             size: FIRST_BATCH,
             key: Vec::new(),
+            straight: false,
         }
+    }
+
+    /// A scan whose rows are looked at where they are.
+    pub fn straight(node: &Arc<ScanNode>) -> Scan {
+        Scan { straight: true, ..Scan::new(node) }
+    }
+
+    /// The row that was announced last.
+    pub fn row(&self) -> Option<StoredRow<'_>> {
+        self.node.reader.stored(self.batch.row(self.at.checked_sub(1)?))
     }
 
     fn start(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
@@ -139,7 +152,7 @@ impl Operator for Scan {
             while self.at < self.batch.len() {
                 let row = self.batch.row(self.at);
                 self.at += 1;
-                if passes(&self.node, row, cx, frame)? {
+                if passes(&self.node, row, self.straight, cx, frame)? {
                     return Ok(Next::Row);
                 }
             }
@@ -162,9 +175,15 @@ impl Operator for Scan {
     }
 }
 
-/// Reads a row, if the filter lets it through; what is read only then comes last.
+/// Reads a row, if the filter lets it through; what is read only then comes last, or stays in the row.
 #[inline]
-fn passes(node: &ScanNode, row: BatchRow<'_>, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<bool> {
+fn passes(
+    node: &ScanNode,
+    row: BatchRow<'_>,
+    straight: bool,
+    cx: &mut Cx<'_, '_>,
+    frame: &mut [Datum],
+) -> Result<bool> {
     if let Some(keys) = &node.keys {
         if !keys.read(row.tuple, frame) {
             return Err(Error::internal("a key that is none of its index"));
@@ -178,7 +197,9 @@ fn passes(node: &ScanNode, row: BatchRow<'_>, cx: &mut Cx<'_, '_>, frame: &mut [
             return Ok(false);
         }
     }
-    reading.finish(frame);
+    if !straight {
+        reading.finish(frame);
+    }
     Ok(true)
 }
 

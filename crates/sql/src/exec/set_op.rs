@@ -41,7 +41,7 @@ impl Side {
         let next = machine.next(cx.run)?;
         if matches!(next, Next::Row) {
             row.clear();
-            row.extend(machine.row().iter().cloned());
+            row.extend(machine.row().owned());
         }
         Ok(next)
     }

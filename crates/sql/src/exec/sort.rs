@@ -21,8 +21,8 @@ pub(super) struct Sort {
     /// Where the keys are among the kept slots.
     keys: Vec<(usize, SortSlot)>,
     rows: RowStore,
-    /// Row numbers. Those before `sorted` are in runs of [`RUN`] that are sorted each.
-    runs: Vec<u32>,
+    /// The rows. Those before `sorted` are in runs of [`RUN`] that are sorted each.
+    runs: Vec<Kept>,
     sorted: usize,
     /// What is left of each run, as a heap: the run with the least next row is first.
     heap: Vec<Rest>,
@@ -44,6 +44,14 @@ enum Phase {
     Runs,
     /// Handing rows out.
     Merge,
+}
+
+/// A kept row.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    /// Its first key, abbreviated: a row with a lesser one comes first.
+    head: u64,
+    row: u32,
 }
 
 /// The unread part of a run.
@@ -78,16 +86,32 @@ impl Sort {
     }
 
     /// Which of two kept rows comes first; of equal ones the one that came first.
-    fn compare(&self, a: u32, b: u32) -> Ordering {
-        let width = self.node.slots.len();
-        let (x, y) = (self.rows.row(a as usize, width), self.rows.row(b as usize, width));
-        compare_keys(&self.keys, x, y).then(a.cmp(&b))
+    #[inline]
+    fn compare(&self, a: Kept, b: Kept) -> Ordering {
+        a.head.cmp(&b.head).then_with(|| {
+            let width = self.node.slots.len();
+            let (x, y) = (self.rows.row(a.row as usize, width), self.rows.row(b.row as usize, width));
+            compare_keys(&self.keys, x, y).then(a.row.cmp(&b.row))
+        })
+    }
+
+    /// The row of this number.
+    fn kept(&self, row: usize) -> Kept {
+        let Some((place, key)) = self.keys.first() else { return Kept { head: 0, row: row as u32 } };
+        let value = &self.rows.row(row, self.node.slots.len())[*place];
+        let head = match (value.is_null(), key.descending) {
+            (true, _) if key.nulls_first => 0,
+            (true, _) => u64::MAX,
+            (false, true) => !types::abbreviate(key.ty, &value.as_ref()),
+            (false, false) => types::abbreviate(key.ty, &value.as_ref()),
+        };
+        Kept { head, row: row as u32 }
     }
 
     /// Takes the frame's row in.
     fn push(&mut self, frame: &[Datum]) -> usize {
         let bytes = self.rows.push(frame, &self.node.slots);
-        self.runs.push(self.rows.len() as u32 - 1);
+        self.runs.push(self.kept(self.rows.len() - 1));
         match self.limit {
             Some(limit) if self.rows.len() >= limit.max(256).saturating_mul(PRUNE_FACTOR) => self.prune(limit),
             Some(_) => {}
@@ -95,7 +119,7 @@ impl Sort {
             None => {}
         }
         // The row and its places in `runs` and `order`.
-        bytes + 8
+        bytes + size_of::<Kept>() + 4
     }
 
     /// Makes a run of the first rows that are in none; `false` if there are no such rows.
@@ -117,15 +141,16 @@ impl Sort {
             kept_rows.truncate(limit);
         }
         // Rows keep their order of arrival, which decides between equal ones.
-        kept_rows.sort_unstable();
+        kept_rows.sort_unstable_by_key(|kept| kept.row);
         let width = self.node.slots.len();
         let all: Vec<u32> = (0..width as u32).collect();
         let mut kept = RowStore::default();
-        for row in kept_rows {
-            kept.push(self.rows.row(row as usize, width), &all);
+        for Kept { row, .. } in &kept_rows {
+            kept.push(self.rows.row(*row as usize, width), &all);
         }
         self.rows = kept;
-        self.runs = (0..self.rows.len() as u32).collect();
+        self.runs = kept_rows;
+        self.runs.iter_mut().zip(0..).for_each(|(kept, row)| kept.row = row);
     }
 
     /// Makes the heap of runs.
@@ -140,7 +165,7 @@ impl Sort {
     /// Takes the least row off the heap.
     fn merge_one(&mut self) -> Option<u32> {
         let first = self.heap.first_mut()?;
-        let row = self.runs[first.at as usize];
+        let row = self.runs[first.at as usize].row;
         first.at += 1;
         if first.at == first.end {
             self.heap.swap_remove(0);
@@ -150,16 +175,16 @@ impl Sort {
     }
 
     fn sift_down(&mut self, mut at: usize) {
-        let row = |sort: &Sort, at: usize| sort.runs[sort.heap[at].at as usize];
+        let next = |sort: &Sort, at: usize| sort.runs[sort.heap[at].at as usize];
         loop {
             let mut child = 2 * at + 1;
             if child >= self.heap.len() {
                 return;
             }
-            if child + 1 < self.heap.len() && self.compare(row(self, child + 1), row(self, child)).is_lt() {
+            if child + 1 < self.heap.len() && self.compare(next(self, child + 1), next(self, child)).is_lt() {
                 child += 1;
             }
-            if self.compare(row(self, at), row(self, child)).is_lt() {
+            if self.compare(next(self, at), next(self, child)).is_lt() {
                 return;
             }
             self.heap.swap(at, child);

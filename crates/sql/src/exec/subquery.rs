@@ -33,7 +33,7 @@ impl Operator for SubqueryScan {
         if matches!(next, Next::Row) {
             let row = machine.row();
             for &(column, slot) in &self.node.columns {
-                frame[slot as usize] = row.get(column).clone();
+                frame[slot as usize] = row.get_owned(column);
             }
         }
         Ok(next)

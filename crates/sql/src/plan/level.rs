@@ -159,7 +159,9 @@ impl<'a> Level<'a> {
     pub fn finish(self, root: Node, output: Vec<Slot>) -> (QueryPlan, Vec<(Outer, Slot)>) {
         let (frame, params) = (self.slots, self.cx.params);
         let (rows, cost) = self.result;
-        let plan = QueryPlan { frame, params, root, output, subplans: self.subplans, ctes: self.ctes, rows, cost };
+        let straight = root.straight(&output);
+        let (subplans, ctes) = (self.subplans, self.ctes);
+        let plan = QueryPlan { frame, params, root, output, straight, subplans, ctes, rows, cost };
         (plan, self.outer)
     }
 

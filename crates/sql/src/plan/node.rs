@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use base::{LayoutId, Oid, Result};
 use engine_api::{BatchRow, ConflictArbiter, RowContent, RowLockMode, TableRef, Txn, WaitPolicy};
-use types::{Datum, RowLayout, RowRef};
+use types::{Datum, DatumRef, RowLayout, RowRef};
 
 use super::foreign_key::{ReferencedKey, ReferencingKey};
 pub(crate) use super::key_reader::KeyReader;
@@ -28,6 +28,9 @@ pub(crate) struct QueryPlan {
     pub root: Node,
     /// Slots of the result's columns.
     pub output: Vec<Slot>,
+    /// The result's columns by their numbers in the reader of the scan that is all there is of the plan: then what only the
+    /// result has is never put into the frame.
+    pub straight: Option<Box<[u32]>>,
     /// Subqueries in expressions.
     pub subplans: Vec<Subplan>,
     /// Rows of the result, expected.
@@ -140,6 +143,14 @@ impl Node {
         }
     }
 
+    /// See [`QueryPlan::straight`].
+    pub fn straight(&self, output: &[Slot]) -> Option<Box<[u32]>> {
+        match self {
+            Node::Scan(scan) if scan.keys.is_none() => scan.reader.columns_at(output),
+            _ => None,
+        }
+    }
+
     /// Whether each of its rows is a row of the one table below it.
     pub fn passes_rows(&self) -> bool {
         match self {
@@ -231,13 +242,30 @@ impl RowReader {
         }
     }
 
+    /// Numbers of the columns that go to these slots; `None` if not all of them are columns.
+    pub fn columns_at(&self, slots: &[Slot]) -> Option<Box<[u32]>> {
+        let steps = &self.layouts.last()?.steps;
+        slots.iter().map(|slot| Some(steps.iter().position(|(to, _)| to == slot)? as u32)).collect()
+    }
+
+    /// A row whose columns are looked at where they are. `None` if its layout is unknown.
+    pub fn stored<'r>(&'r self, row: BatchRow<'r>) -> Option<StoredRow<'r>> {
+        let reader = self.layout(row.layout)?;
+        Some(StoredRow { tuple: RowRef::new(&reader.layout, row.tuple), steps: &reader.steps })
+    }
+
+    #[inline]
+    fn layout(&self, id: LayoutId) -> Option<&LayoutReader> {
+        self.layouts.iter().rev().find(|l| l.id == id)
+    }
+
     /// Begins to read one row, column by column in the order that the reader was made with. `None` if its layout is unknown.
     #[inline]
     pub fn begin<'r>(&'r self, row: BatchRow<'r>, frame: &mut [Datum]) -> Option<Reading<'r>> {
         if let Some(slot) = self.row_slot {
             frame[slot as usize] = Datum::Int8(row.row.0 as i64);
         }
-        let reader = self.layouts.iter().rev().find(|l| l.id == row.layout)?;
+        let reader = self.layout(row.layout)?;
         Some(Reading { tuple: RowRef::new(&reader.layout, row.tuple), steps: &reader.steps, at: 0 })
     }
 }
@@ -266,6 +294,30 @@ impl Reading<'_> {
     #[inline]
     pub fn finish(&mut self, frame: &mut [Datum]) {
         self.up_to(self.steps.len(), frame);
+    }
+}
+
+/// A row in its tuple. Columns have the numbers of the reader's order.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredRow<'r> {
+    tuple: RowRef<'r>,
+    steps: &'r [(Slot, Source)],
+}
+
+impl<'r> StoredRow<'r> {
+    #[inline]
+    pub fn get(&self, column: usize) -> DatumRef<'r> {
+        match &self.steps[column].1 {
+            Source::Field(field) => self.tuple.get(*field),
+            Source::Missing(value) => value.as_ref(),
+        }
+    }
+
+    pub fn get_owned(&self, column: usize) -> Datum {
+        match &self.steps[column].1 {
+            Source::Field(field) => self.tuple.get_owned(*field),
+            Source::Missing(value) => value.clone(),
+        }
     }
 }
 

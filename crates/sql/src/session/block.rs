@@ -118,9 +118,14 @@ impl Session {
         Ok(())
     }
 
-    fn begin(&self, isolation: Isolation, read_only: bool) -> Box<dyn Txn> {
+    fn begin(&mut self, isolation: Isolation, read_only: bool) -> Box<dyn Txn> {
         let session = self.environment.pid.unsigned_abs();
-        self.shared.engine.begin(TxnOptions { isolation, read_only, session })
+        let options = TxnOptions { isolation, read_only, session };
+        if let Some(mut txn) = self.ended.take() {
+            txn.begin_anew(options);
+            return txn;
+        }
+        self.shared.engine.begin(options)
     }
 
     /// Opens a transaction with these characteristics, and the defaults for the others.
@@ -200,6 +205,10 @@ impl Session {
                 self.gate = self.gate.max(outcome.gate);
                 out.gate(self.gate);
                 self.environment.settings.borrow_mut().commit();
+                if !txn.has_definitions() {
+                    txn.rollback();
+                    self.ended = Some(txn);
+                }
                 Ok(())
             }
             Err(error) => {

@@ -33,13 +33,13 @@ impl RowSink for RowsOut<'_> {
         }
         if self.named {
             let values: Vec<Datum> = row
-                .iter()
+                .owned()
                 .zip(self.columns)
                 .enumerate()
                 .map(|(i, (value, column))| {
                     let named = self.out.wants_text(i);
-                    let text = named.then(|| functions::name_in_catalog(self.eval, column.ty.oid, value)).flatten();
-                    text.unwrap_or_else(|| value.clone())
+                    let text = named.then(|| functions::name_in_catalog(self.eval, column.ty.oid, &value)).flatten();
+                    text.unwrap_or(value)
                 })
                 .collect();
             self.out.row(OutputRow::of(&values), self.columns, self.settings);
@@ -60,7 +60,7 @@ pub(crate) struct Rows(pub Vec<Vec<Datum>>);
 
 impl RowSink for Rows {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
-        self.0.push(row.iter().cloned().collect());
+        self.0.push(row.owned().collect());
         Ok(false)
     }
 }
@@ -78,7 +78,7 @@ struct Gathered<'a> {
 impl RowSink for Gathered<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
         let from = self.values.len();
-        self.values.extend(row.iter().cloned());
+        self.values.extend(row.owned());
         self.held.charge(self.values[from..].iter().map(datum_bytes).sum(), self.budget)?;
         Ok(false)
     }

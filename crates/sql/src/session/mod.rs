@@ -215,6 +215,8 @@ pub struct Session {
     environment: Environment,
     cancel: Arc<CancelToken>,
     txn: Option<Box<dyn Txn>>,
+    /// The last transaction, committed: the next one begins in its place.
+    ended: Option<Box<dyn Txn>>,
     block: Block,
     read_only: bool,
     /// Whether there may be temporary relations, and whether commits change some.
@@ -232,7 +234,8 @@ pub struct Session {
     portals: FxHashMap<String, Box<Portal>>,
     binding: Option<Binding>,
     /// Finished executions, to be run again.
-    idle: Vec<Execution>,
+    #[expect(clippy::vec_box, reason = "they come and go for every statement, and are large")]
+    idle: Vec<Box<Execution>>,
     /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
     deadline: Cell<u64>,
     /// The current role, as plans are checked for it; that of the identity.
@@ -395,6 +398,7 @@ impl Session {
             shared: Arc::clone(shared),
             cancel,
             txn: None,
+            ended: None,
             block: Block::None,
             read_only: false,
             temporary: Cell::new((false, false)),

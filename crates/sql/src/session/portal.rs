@@ -40,7 +40,7 @@ pub(super) struct Portal {
     pub statement: Arc<Statement>,
     pub params: Vec<Datum>,
     /// There from the first run until the last row was read.
-    pub execution: Option<Execution>,
+    pub execution: Option<Box<Execution>>,
     /// What it sees, from its first run on.
     pub view: Option<KeptView>,
     rows: KeptRows,
@@ -95,7 +95,7 @@ struct Keeper<'a> {
 
 impl RowSink for Keeper<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
-        let row: Vec<Datum> = row.iter().cloned().collect();
+        let row: Vec<Datum> = row.owned().collect();
         self.kept.held.charge(row_bytes(&row), &self.budget)?;
         self.kept.rows.push_back(row);
         Ok(false)

@@ -191,7 +191,7 @@ impl Session {
     }
 
     /// An execution of a plan: one that ran before, if there is one.
-    pub(super) fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Execution {
+    pub(super) fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Box<Execution> {
         match self.idle.iter().position(|e| Arc::ptr_eq(e.plan(), plan)) {
             Some(at) => {
                 let mut execution = self.idle.swap_remove(at);
@@ -203,7 +203,7 @@ impl Session {
     }
 
     /// Keeps a finished execution for the next run of its plan, if it holds little.
-    pub(super) fn keep(&mut self, mut execution: Execution) {
+    pub(super) fn keep(&mut self, mut execution: Box<Execution>) {
         if execution.retire() {
             if self.idle.len() == IDLE_EXECUTIONS {
                 self.idle.remove(0);

@@ -1,15 +1,11 @@
 //! A full disk: writes are refused with 53100, all else goes on, and nothing acknowledged is lost.
-//!
-//! The data directory is a small tmpfs in a mount namespace of its own, so the test runs itself again inside of one.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use testkit::{Connection, Nyala};
 
+use super::namespace::{SmallDisk, is_inside};
 use super::server::{number, run};
-
-const INSIDE: &str = "NYALA_IN_NAMESPACE";
 
 /// Megabytes: one segment of the log and some, then, without the ballast, one segment more.
 const SIZE: usize = 160;
@@ -17,44 +13,13 @@ const BALLAST: usize = 72;
 
 #[test]
 fn a_full_disk_refuses_writes_and_nothing_else() {
-    if testkit::Target::is_postgres() {
-        println!("not run: there is no server whose disk could be full");
+    let name = "robust::disk::a_full_disk_refuses_writes_and_nothing_else";
+    if !is_inside(name) {
         return;
     }
-    if std::env::var_os(INSIDE).is_some() {
-        return fill();
-    }
-    let this = std::env::current_exe().expect("the test knows its own path");
-    let can = |flags: &str| Command::new("unshare").args([flags, "true"]).output().is_ok_and(|o| o.status.success());
-    let Some(flags) = ["-Urm", "-m"].into_iter().find(|flags| can(flags)) else {
-        println!("not run: no namespaces here");
-        return;
-    };
-    let output = Command::new("unshare")
-        .args([flags, this.to_str().expect("the path is UTF-8")])
-        .args(["--exact", "robust::disk::a_full_disk_refuses_writes_and_nothing_else", "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .expect("unshare runs");
-    let said = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
-}
-
-fn fill() {
-    let directory = tempfile::tempdir().expect("a directory for the server");
-    let disk = directory.path();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", &format!("size={SIZE}M"), "tmpfs"])
-        .arg(disk)
-        .status()
-        .expect("mount runs");
-    if !mounted.success() {
-        println!("not run: no tmpfs here");
-        return;
-    }
-    let ballast = disk.join("ballast");
-    std::fs::write(&ballast, vec![b'x'; BALLAST << 20]).expect("the ballast fits");
-    let (data, port) = (disk.join("data"), Nyala::free_port());
+    let Some(disk) = SmallDisk::in_memory(name, SIZE) else { return };
+    let ballast = disk.ballast(BALLAST);
+    let (data, port) = (disk.path().join("data"), Nyala::free_port());
     let server = Nyala::start(&data, port);
     let mut connection = server.connect();
     run(&mut connection, "CREATE TABLE t (a int PRIMARY KEY, b text)");
@@ -64,10 +29,34 @@ fn fill() {
     // A transaction that is larger than what is left is refused, too, and its rows are gone.
     let large = "INSERT INTO t SELECT i, repeat('y', 20000) FROM generate_series(5000001, 5005000) AS g (i)";
     assert_eq!(connection.query(large).code(), "53100");
+    let line = "\t".to_owned() + &"y".repeat(20000) + "\n";
+    let lines: String = (6_000_001..6_000_500).map(|i| format!("{i}{line}")).collect();
+    assert_eq!(connection.copy("COPY t FROM STDIN", &lines).code(), "53100");
     reads_go_on(&server, &acknowledged);
     assert_eq!(connection.query("BEGIN").code(), "00000");
     assert_eq!(connection.query(large).code(), "53100");
     run(&mut connection, "ROLLBACK");
+    let defined = define_until_full(&mut connection);
+    println!("{defined} tables defined on what is left");
+    let definitions = [
+        "CREATE INDEX gone_index ON t (left(b, 9))",
+        "ALTER TABLE t ADD COLUMN gone int DEFAULT 1",
+        "TRUNCATE t",
+        "DROP TABLE t",
+    ];
+    for sql in definitions {
+        // The definition may fit; the transaction does not.
+        let sql = format!(
+            "BEGIN; CREATE TABLE gone (a int, b text); {sql}; INSERT INTO gone VALUES (1, repeat('y', 40000)); COMMIT"
+        );
+        assert_eq!(connection.query(&sql).code(), "53100", "{sql}");
+        connection.query("ROLLBACK");
+    }
+    assert_eq!(connection.query("SELECT gone FROM t").code(), "42703");
+    assert_eq!(connection.query("SELECT * FROM gone").code(), "42P01");
+    assert_eq!(connection.query("DROP INDEX gone_index").code(), "42704");
+    reads_go_on(&server, &acknowledged);
+    assert_eq!(number(&mut connection, "SELECT count(*) FROM pg_class WHERE relname LIKE 'defined%'"), defined);
 
     std::fs::remove_file(&ballast).expect("the ballast can be removed");
     // The first one to ask may be refused by what was known of the disk before it asked.
@@ -76,10 +65,12 @@ fn fill() {
         assert!(begun.elapsed() < Duration::from_secs(20), "writes do not go on although there is space");
         std::thread::sleep(Duration::from_millis(50));
     }
-    run(&mut connection, "INSERT INTO t SELECT i, repeat('y', 20000) FROM generate_series(5000002, 5001000) AS g (i)");
+    run(&mut connection, "INSERT INTO t SELECT i, repeat('y', 20000) FROM generate_series(5000002, 5000800) AS g (i)");
+    assert_eq!(connection.copy("COPY t FROM STDIN", &lines[..line.len() * 100 + 700]).code(), "00000");
     run(&mut connection, "CREATE TABLE made_later (a int)");
     let mut acknowledged = acknowledged;
-    acknowledged.extend(5_000_001..=5_001_000);
+    acknowledged.extend(5_000_001..=5_000_800);
+    acknowledged.extend(6_000_001..=6_000_100);
     acknowledged.extend(insert_until_full(&mut connection, 1_000_000));
     server.kill();
     // The disk is still full: it can be read all the same.
@@ -88,7 +79,19 @@ fn fill() {
     run(&mut server.connect(), "SELECT * FROM made_later");
     assert!(!server.stderr().contains("panic"), "{}", server.stderr());
     assert_eq!(server.terminate(), 0);
-    let _ = Command::new("umount").arg("-l").arg(disk).status();
+}
+
+/// Makes tables until a definition is refused; how many there are.
+fn define_until_full(connection: &mut Connection) -> i64 {
+    for count in 0.. {
+        let reply = connection.query(&format!("CREATE TABLE defined{count} (a int, b text DEFAULT 'something')"));
+        match reply.code() {
+            "00000" => {}
+            "53100" => return count,
+            _ => panic!("{reply}"),
+        }
+    }
+    unreachable!("the loop ends by a return")
 }
 
 /// Inserts large rows one by one until a write is refused; the keys that were acknowledged.

@@ -38,6 +38,11 @@ impl Server {
         Server { nyala: Nyala::start_with(&data, port, &flags), directory, flags }
     }
 
+    /// The directory that the data are in, as `data`, and the running server.
+    pub fn parts(self) -> (TempDir, Nyala) {
+        (self.directory, self.nyala)
+    }
+
     /// The server lives, serves, has not panicked, and ends in order when asked to.
     pub fn assert_sound(self) {
         assert_eq!(self.connect().query("SELECT 1").code(), "00000");

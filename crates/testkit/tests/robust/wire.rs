@@ -73,8 +73,13 @@ pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
 
 /// The start-up packet of user `postgres`.
 pub fn startup() -> Vec<u8> {
-    let body = [&196_608u32.to_be_bytes()[..], b"user\0postgres\0database\0postgres\0application_name\0robust\0\0"];
-    let body = body.concat();
+    startup_of("postgres")
+}
+
+/// The start-up packet of a user.
+pub fn startup_of(user: &str) -> Vec<u8> {
+    let names = format!("user\0{user}\0database\0postgres\0application_name\0robust\0\0");
+    let body = [&196_608u32.to_be_bytes()[..], names.as_bytes()].concat();
     [&(body.len() as u32 + 4).to_be_bytes()[..], &body].concat()
 }
 

@@ -1,8 +1,8 @@
 //! COPY's binary format: a header, tuples of length-prefixed fields, a trailer.
 
 use base::{Error, Result, SqlState};
-use types::Datum;
 use types::encoding::{Conversion, recode_binary, utf8};
+use types::{Datum, DatumRef};
 
 use crate::exec::OutputRow;
 use crate::ir::Ty;
@@ -116,13 +116,13 @@ pub(super) fn write_tuple(
 ) -> Result<()> {
     out.extend_from_slice(&(columns.len() as i16).to_be_bytes());
     for (value, column) in row.iter().zip(columns) {
-        if value.is_null() {
+        if matches!(value, DatumRef::Null) {
             out.extend_from_slice(&(-1i32).to_be_bytes());
             continue;
         }
         let length = out.len();
         out.extend_from_slice(&[0; 4]);
-        types::write_binary(value.as_ref(), column.ty.oid, out)?;
+        types::write_binary(value, column.ty.oid, out)?;
         if let Some(client) = client {
             let value = out.split_off(length + 4);
             let convert = |text: &[u8]| client.encoded(utf8(text)?);

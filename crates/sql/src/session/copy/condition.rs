@@ -20,7 +20,7 @@ use crate::session::statement::Kind;
 
 /// A condition, ready to be tested.
 pub(super) struct Condition {
-    execution: Execution,
+    execution: Box<Execution>,
 }
 
 impl Condition {

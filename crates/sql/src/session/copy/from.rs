@@ -143,7 +143,7 @@ impl Stream {
 
 /// Turns bytes into rows.
 pub(super) struct Loader {
-    pub(super) execution: Execution,
+    pub(super) execution: Box<Execution>,
     /// WHERE
     condition: Option<Condition>,
     pub(super) tys: Vec<Ty>,

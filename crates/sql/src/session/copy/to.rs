@@ -6,7 +6,7 @@ use base::{Error, Result, SqlState};
 use engine_api::TableKind;
 use rupg_sql::nodes::{CopyStmt, Node};
 use types::encoding::{Conversion, utf8};
-use types::{Datum, OutputSettings};
+use types::{DatumRef, OutputSettings};
 
 use super::format::Format;
 use super::{binary, check_forced, columns_of, names, without_position};
@@ -157,11 +157,11 @@ impl RowSink for Lines<'_> {
         self.scratch.clear();
         let mut ends = Vec::with_capacity(row.len());
         for (value, column) in row.iter().zip(self.columns) {
-            if matches!(value, Datum::Null) {
+            if matches!(value, DatumRef::Null) {
                 ends.push(None);
             } else {
                 let start = self.scratch.len();
-                types::write_text(value.as_ref(), column.ty.oid, &self.settings, &mut self.scratch)?;
+                types::write_text(value, column.ty.oid, &self.settings, &mut self.scratch)?;
                 ends.push(Some((start, self.scratch.len())));
             }
         }
