@@ -27,7 +27,7 @@ pub(crate) struct Padded<T>(pub T);
 #[inline]
 pub const fn block_bytes(size: usize) -> usize {
     /// Beyond this, blocks are whole pages.
-    const CLASSES_END: usize = 64 << 10;
+    const CLASSES_END: usize = 512 << 10;
     match size {
         0..=8 => 8,
         9..=64 => size.next_multiple_of(16),
@@ -240,8 +240,8 @@ mod tests {
             (225, 256),
             (4096, 4096),
             (4097, 5120),
-            (65_536, 65_536),
-            (65_537, 69_632),
+            (131_073, 163_840),
+            (524_289, 528_384),
         ] {
             assert_eq!(block_bytes(size), block, "{size}");
         }
