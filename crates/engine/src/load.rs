@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use redo::DriverError;
 
 use crate::checkpoint::table_of;
+use crate::progress::Progress;
 use crate::record::StorageId;
 use crate::shape::Shape;
 use crate::storage::{IndexStore, TableStore};
@@ -27,7 +28,7 @@ use crate::storage::{IndexStore, TableStore};
 pub(crate) fn image_error(error: ImageError) -> DriverError {
     match error {
         ImageError::Io(error) => DriverError::Failed(error),
-        other => DriverError::Corrupt(other.to_string()),
+        other => DriverError::Refused(other.to_string()),
     }
 }
 
@@ -70,6 +71,7 @@ struct Rows {
     image: Image,
     tables: BTreeMap<StorageId, Arc<TableStore>>,
     ts: Timestamp,
+    progress: Arc<Progress>,
 }
 
 impl Parts for Rows {
@@ -82,6 +84,7 @@ impl Parts for Rows {
         let guard = pin();
         let each = |row, layout, tuple: &[u8]| _ = store.rows.load(row, self.ts, layout, tuple, &guard);
         self.image.rows(block, scratch, each).map_err(image_error)?;
+        self.progress.loaded(block.bytes());
         Ok(true)
     }
 }
@@ -93,8 +96,12 @@ pub(crate) fn rows(
     image: Image,
     tables: &BTreeMap<StorageId, Arc<TableStore>>,
     ts: Timestamp,
+    progress: &Arc<Progress>,
 ) -> Result<(), DriverError> {
-    run(world, threads, "load-rows", Rows { image, tables: tables.clone(), ts })
+    let rows = Rows { image, tables: tables.clone(), ts, progress: Arc::clone(progress) };
+    run(world, threads, "load-rows", rows)?;
+    progress.all_loaded();
+    Ok(())
 }
 
 /// An index to be filled.
@@ -102,14 +109,21 @@ struct Entries {
     store: Arc<TableStore>,
     shape: Arc<Shape>,
     index: Arc<IndexStore>,
+    progress: Arc<Progress>,
 }
+
+/// Rows after which an index tells how far it is.
+const TELL: u64 = 1 << 12;
 
 impl Parts for Vec<Entries> {
     fn part(&self, number: usize, _: &mut Scratch) -> Result<bool, DriverError> {
-        let Some(Entries { store, shape, index }) = self.get(number) else { return Ok(false) };
+        let Some(Entries { store, shape, index, progress }) = self.get(number) else { return Ok(false) };
         let mut key = Vec::new();
         let guard = pin();
         for row in (0..store.rows.end().0).map(RowId) {
+            if row.0 % TELL == TELL - 1 {
+                progress.indexed(TELL);
+            }
             if let Newest::Live(version) = store.rows.newest(row, None, &guard) {
                 key.clear();
                 shape.key(index, version.layout, version.tuple, &mut key);
@@ -132,6 +146,7 @@ pub(crate) fn indexes(
     compiler: Option<&dyn IndexCompiler>,
     catalog: &Catalog,
     tables: &BTreeMap<StorageId, Arc<TableStore>>,
+    progress: &Arc<Progress>,
 ) -> Result<(), DriverError> {
     let mut entries: Vec<Entries> = Vec::new();
     for store in tables.values() {
@@ -141,10 +156,16 @@ pub(crate) fn indexes(
         for desc in catalog.indexes(table.oid).filter(|desc| !desc.unready) {
             let index = IndexStore::empty(memory, compiler, catalog, table, desc.clone())
                 .map_err(|error| DriverError::Corrupt(error.to_string()))?;
-            entries.push(Entries { store: Arc::clone(store), shape: Arc::clone(&shape), index: Arc::clone(&index) });
+            entries.push(Entries {
+                store: Arc::clone(store),
+                shape: Arc::clone(&shape),
+                index: Arc::clone(&index),
+                progress: Arc::clone(progress),
+            });
             store.add_index(index);
         }
     }
+    progress.expect_entries(entries.iter().map(|entries| entries.store.rows.end().0).sum());
     // The largest first, so that no thread is left alone with one at the end.
     entries.sort_by_key(|entries| std::cmp::Reverse(entries.store.rows.row_count()));
     run(world, threads, "load-indexes", entries)

@@ -21,6 +21,7 @@ use crate::checkpoint::Images;
 use crate::commit::Serial;
 use crate::gate::Gates;
 use crate::prepared::{self, Prepared};
+use crate::progress::Progress;
 use crate::record::StorageId;
 use crate::recovery;
 use crate::sequence::Sequences;
@@ -38,6 +39,8 @@ pub struct ShardOptions {
     pub log: redo::FileOptions,
     /// Threads that load an image and build indexes at the start.
     pub threads: usize,
+    /// Told how far the opening is.
+    pub progress: Arc<Progress>,
     /// Makes the code of indexes over expressions and of partial ones; without it there are none.
     pub compiler: Option<Arc<dyn IndexCompiler>>,
 }
@@ -50,7 +53,13 @@ impl std::fmt::Debug for ShardOptions {
 
 impl Default for ShardOptions {
     fn default() -> ShardOptions {
-        ShardOptions { memory_limit: 8 << 30, log: redo::FileOptions::default(), threads: 2, compiler: None }
+        ShardOptions {
+            memory_limit: 8 << 30,
+            log: redo::FileOptions::default(),
+            threads: 2,
+            progress: Arc::default(),
+            compiler: None,
+        }
     }
 }
 

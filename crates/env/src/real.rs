@@ -12,7 +12,7 @@ use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use crate::{Clock, Disk, DiskFile, DiskLock, Joined, Spawn, World};
 
 /// Name of the file whose lock says that a process owns the directory.
-const LOCK_FILE: &str = "lock";
+pub const LOCK_FILE: &str = "lock";
 
 /// The real world over a directory, which is made (mode 0700) if it is not there.
 ///

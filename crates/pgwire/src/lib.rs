@@ -23,6 +23,7 @@ pub mod proto;
 mod registry;
 mod server;
 mod session;
+mod starting;
 mod tls;
 
 pub use auth::scram;

@@ -16,6 +16,7 @@ use base::{Epoch, Lsn, Timestamp, TxnId};
 use env::{Clock, Joined, World};
 use rustc_hash::FxHashMap;
 
+use crate::assembly::Assembly;
 use crate::driver::{Batch, DriverError, ReplicatedLog};
 use crate::durable::DurableWatch;
 use crate::record::{self, PAYLOAD_MAX, Record, RecordKind};
@@ -121,8 +122,7 @@ struct Open {
     /// Told when space or backlog changes.
     waiting: Vec<Box<dyn FnOnce() + Send>>,
     records: u64,
-    /// Transactions that have begun here and whose end is not here: where the first record of each begins. Those that write
-    /// ahead of their commit, and those that are prepared.
+    /// Transactions that write ahead of their commit or of being prepared: where the first record of each begins.
     ahead: FxHashMap<TxnId, Lsn>,
 }
 
@@ -198,40 +198,9 @@ impl Log {
         replay: &mut dyn FnMut(Record<'_>) -> Result<(), String>,
         on_failure: Box<dyn FnOnce(DriverError) + Send>,
     ) -> Result<(Log, Replayed), DriverError> {
-        let mut chains: FxHashMap<TxnId, Vec<u8>> = FxHashMap::default();
-        let mut ahead: FxHashMap<TxnId, Lsn> = FxHashMap::default();
-        let (mut last_ts, mut last_txn) = (Timestamp(0), TxnId(0));
-        let mark = driver.read(from, &mut |batch| {
-            let (mut rest, mut at) = (batch.bytes, batch.start);
-            while !rest.is_empty() {
-                let (record, tail) = record::split(rest, at).ok_or("a record is malformed")?;
-                let begin = std::mem::replace(&mut at, record.end);
-                rest = tail;
-                if begin < from {
-                    continue;
-                }
-                last_txn = last_txn.max(record.txn);
-                match record.kind {
-                    RecordKind::Chunk | RecordKind::Prepare => _ = ahead.entry(record.txn).or_insert(begin),
-                    _ => _ = ahead.remove(&record.txn),
-                }
-                if record.kind == RecordKind::Chunk {
-                    chains.entry(record.txn).or_default().extend_from_slice(record.payload);
-                    continue;
-                }
-                last_ts = last_ts.max(record.ts);
-                match chains.remove(&record.txn) {
-                    None => replay(record)?,
-                    Some(mut chain) => {
-                        chain.extend_from_slice(record.payload);
-                        replay(Record { payload: &chain, ..record })?;
-                    }
-                }
-            }
-            Ok(())
-        })?;
-        // What was open when the writer stopped will not be ended.
-        ahead.retain(|txn, _| !chains.contains_key(txn));
+        let mut assembly = Assembly::new(from);
+        let mark = driver.read(from, &mut |batch| assembly.take(batch, replay))?;
+        let Assembly { last_ts, last_txn, .. } = assembly;
         let limits = driver.limits();
         let inner = Arc::new(Inner {
             open: Mutex::new(Open {
@@ -244,7 +213,8 @@ impl Log {
                 closed: false,
                 waiting: Vec::new(),
                 records: 0,
-                ahead,
+                // What was open when the writer stopped will not be ended.
+                ahead: FxHashMap::default(),
             }),
             work: Condvar::new(),
             durable: DurableWatch::new(mark.end),
@@ -320,10 +290,7 @@ impl Log {
         let (body, last) = payload.split_at(chunks * max);
         let mut open = self.inner.lock();
         base::invariant!(!open.closed, "an append to a closed log");
-        if kind == RecordKind::Prepare {
-            let begin = open.end;
-            open.ahead.entry(txn).or_insert(begin);
-        } else if !open.ahead.is_empty() {
+        if !open.ahead.is_empty() {
             open.ahead.remove(&txn);
         }
         for chunk in body.chunks(max) {

@@ -16,6 +16,7 @@
 
 mod access;
 mod backend;
+mod check;
 mod checkpointer;
 mod config;
 mod config_file;
@@ -30,6 +31,7 @@ mod password;
 mod replies;
 mod serve;
 mod session;
+mod starting;
 mod statistics;
 mod stderr;
 
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
     };
     match config::Cli::parse_from(arguments).command {
         config::Command::Serve(options) => serve::run(&options),
+        config::Command::Check(options) => check::main(&options),
         config::Command::Bench(config::Experiment::Tpcc(args)) => bench::tpcc::main(args),
         config::Command::Bench(config::Experiment::Tpch(args)) => bench::tpch::main(args),
     }

@@ -38,7 +38,7 @@ impl Going {
     }
 }
 
-fn checkpoint(shard: &Shard) {
+pub fn checkpoint(shard: &Shard) {
     Going::begin(shard).and_then(Going::commit).expect("a healthy disk");
 }
 
@@ -236,6 +236,64 @@ fn the_log_stays_small_under_endless_load() {
     assert!(most < 6 * (256 << 10), "{most} bytes");
     drop(shard);
     assert_eq!(sorted(&open(&disk)).len(), 20);
+}
+
+/// An image that takes long: writers do not wait for it, and what it needs of a row that changes all the time is one version.
+#[test]
+fn an_image_stops_no_writer_and_holds_no_history() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 20);
+    let mut going = Going::begin(&shard).expect("a healthy disk");
+    let load = |rounds: i64| {
+        for round in 0..rounds {
+            let mut txn = begin(&shard, Isolation::ReadCommitted);
+            ready(update(&mut *txn, 4, |b| b ^ round));
+            commit(&shard, txn);
+        }
+        shard.collect_garbage(10_000);
+        (0..8).for_each(|_| shard.reclaim());
+        shard.memory().rows
+    };
+    let before = load(100);
+    let after = load(4000);
+    assert!(after < before + (32 << 10), "{before} bytes became {after}");
+    while going.step(0).expect("a healthy disk") {}
+    going.commit().expect("a healthy disk");
+    drop(shard);
+    assert_eq!(sorted(&open(&disk)).len(), 20);
+}
+
+/// A disk that is full fails the checkpoint and nothing else; the next one is made when there is room.
+#[test]
+fn a_full_disk_fails_a_checkpoint_only() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 2000);
+    checkpoint(&shard);
+    let images = || disk.list().expect("healthy").into_iter().filter(|name| name.ends_with(".image")).count();
+    assert_eq!(images(), 2);
+    let names = disk.list().expect("healthy");
+    let used: u64 = names.iter().map(|name| disk.open(name).and_then(|file| file.len()).unwrap_or(0)).sum();
+    disk.set_quota(Some(used + 1000));
+    let number = shard.request_checkpoint();
+    let error = Going::begin(&shard).and_then(|going| {
+        let (checkpoint, made) = (Arc::clone(&going.checkpoint), going.commit());
+        made.inspect_err(|error| checkpoint.fail(error))
+    });
+    assert_eq!(error.map_err(|error| error.kind()), Err(std::io::ErrorKind::StorageFull));
+    let Err(told) = shard.checkpoint_done(number) else { panic!("it failed") };
+    assert_eq!((told.code(), told.fields().message.as_str()), (base::SqlState::DISK_FULL, "checkpoint request failed"));
+    assert_eq!((shard.last_checkpoint().map(|last| last.checkpoint), images()), (Some(1), 2));
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(update(&mut *txn, 7, |b| b + 1));
+    commit(&shard, txn);
+    disk.set_quota(None);
+    let number = shard.request_checkpoint();
+    checkpoint(&shard);
+    assert!(matches!(shard.checkpoint_done(number), Ok(Step::Ready(()))));
+    let figures = shard.checkpoint_figures();
+    assert_eq!((figures.made, figures.failed, images()), (2, 1, 2));
+    drop(shard);
+    assert_eq!(sorted(&open(&disk))[&7], 101);
 }
 
 #[test]
