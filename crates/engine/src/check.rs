@@ -264,7 +264,7 @@ impl Checking {
                         serde_json::from_slice(json).map_err(|e| format!("a catalog object cannot be read: {e}"))?,
                     );
                 }
-                Op::DropObject { oid } => _ = self.catalog.remove(oid),
+                Op::DropObject { oid } => self.catalog.remove(oid),
                 Op::UndoTo { .. } | Op::Prepared { .. } => {}
             }
         }

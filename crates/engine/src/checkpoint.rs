@@ -295,6 +295,18 @@ impl Checkpoint {
         committed
     }
 
+    /// Whether [`Checkpoint::commit`] would go on without waiting: all that is in the image is durable in the log.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub fn is_durable(&self) -> io::Result<bool> {
+        let durable = self.inner().log.durable();
+        if durable.has_failed() {
+            return Err(io::Error::other("the log has failed"));
+        }
+        Ok(durable.current() >= Lsn(self.manifest.upto))
+    }
+
     /// Says why it is given up, to those who wait for it.
     pub fn fail(&self, error: &io::Error) {
         *self.failure.lock() = Some((error.kind(), error.to_string()));

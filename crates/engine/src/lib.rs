@@ -24,8 +24,12 @@ mod checkpoint;
 mod commit;
 mod figures;
 mod gate;
+#[doc(hidden)]
+pub mod inspect;
 mod load;
 mod locks;
+#[doc(hidden)]
+pub mod planted;
 mod prepared;
 mod progress;
 mod reads;

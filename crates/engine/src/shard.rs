@@ -192,6 +192,11 @@ impl Shard {
         self.0.log.durable()
     }
 
+    /// The end of what was appended to the log.
+    pub fn log_end(&self) -> Lsn {
+        self.0.log.end()
+    }
+
     /// Figures of the log.
     pub fn log_stats(&self) -> LogStats {
         self.0.log.stats()
@@ -233,7 +238,7 @@ impl Engine for Shard {
     }
 
     fn catalog_gate(&self) -> Lsn {
-        self.0.gates.of(self.0.catalog_timestamp(), self.durable())
+        self.0.gates.up_to(self.0.catalog_timestamp(), self.durable())
     }
 
     fn begin(&self, options: TxnOptions) -> Box<dyn Txn> {

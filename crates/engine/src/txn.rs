@@ -154,10 +154,17 @@ impl Transaction {
         }
     }
 
+    /// Notes that something rests on commits whose newest is that at `ts`.
+    pub fn note_up_to(&mut self, ts: Timestamp) {
+        if ts.0 != 0 {
+            self.gate = self.gate.max(self.shard.0.gates.up_to(ts, self.shard.durable()));
+        }
+    }
+
     /// Notes that a command rests on the definitions in force.
     #[inline]
     fn note_catalog(&mut self) {
-        self.note(self.shard.0.catalog_timestamp());
+        self.note_up_to(self.shard.0.catalog_timestamp());
     }
 
     /// Takes an id, before the first write or lock.
@@ -325,7 +332,7 @@ impl Transaction {
                 return Err(error);
             }
             let Some((index, why)) = blocked else {
-                self.note(free);
+                self.note_up_to(free);
                 record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
                 self.note_size();
                 return Ok(Step::Ready(InsertOutcome::Inserted(row)));
@@ -425,7 +432,7 @@ impl Transaction {
             }
             let mut free = Timestamp(0);
             let Some(why) = unique::conflict(shape, rows, index, key, row, own, &mut free) else {
-                self.note(free);
+                self.note_up_to(free);
                 return Ok(Step::Ready(()));
             };
             if let Some(wait) = self.clear_the_way(handle, index, why, row, layout, &tuple)? {
@@ -557,7 +564,7 @@ impl Transaction {
             }
             drop(guard);
             let Some((index, why)) = blocked else {
-                self.note(free);
+                self.note_up_to(free);
                 record::update(&mut self.redo, handle.store.id, row, layout, old, tuple);
                 self.note_size();
                 return Ok(Step::Ready(()));
@@ -652,8 +659,9 @@ impl Transaction {
                 out.push(row, version.layout, version.tuple);
             }
         }
+        let is_one = rows.len() <= 1;
         self.rows = rows;
-        self.note(seen);
+        if is_one { self.note(seen) } else { self.note_up_to(seen) }
     }
 
     /// Ends everything without a commit.

@@ -59,6 +59,15 @@ pub trait DiskFile: Send + Sync {
     /// Makes written bytes and the length durable (`fdatasync`).
     fn sync(&self) -> io::Result<()>;
 
+    /// Begins to make written bytes and the length durable, or looks how far that is; `true` once all is durable that was
+    /// written before it began. A file that cannot do it aside does it at once.
+    ///
+    /// # Errors
+    /// As [`DiskFile::sync`].
+    fn poll_sync(&self) -> io::Result<bool> {
+        self.sync().map(|()| true)
+    }
+
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;
 

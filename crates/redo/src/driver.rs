@@ -80,11 +80,11 @@ pub trait ReplicatedLog: Send {
     /// All. REQUIRES that fewer than `window` batches are on their way.
     fn submit(&mut self, epoch: Epoch, durable: Lsn, batch: Batch<'_>) -> Result<(), DriverError>;
 
-    /// Waits until all that was submitted is durable.
+    /// Whether all that was submitted is durable; `false`: not yet, look again. A driver with nothing else to offer waits for it.
     ///
     /// # Errors
     /// `Fenced`, `Failed`
-    fn complete(&mut self) -> Result<(), DriverError>;
+    fn complete(&mut self) -> Result<bool, DriverError>;
 
     /// Bytes (records and overhead) that can be appended into space that is set aside. Callable from any thread through
     /// the handle, which stays valid.

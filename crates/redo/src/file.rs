@@ -448,15 +448,17 @@ impl ReplicatedLog for FileLog {
         Ok(())
     }
 
-    fn complete(&mut self) -> Result<(), DriverError> {
+    fn complete(&mut self) -> Result<bool, DriverError> {
         // In order: a later segment must not be durable before an earlier one.
         for segment in self.segments.iter_mut().filter(|s| s.dirty) {
-            segment.file.sync().map_err(DriverError::Failed)?;
+            if !segment.file.poll_sync().map_err(DriverError::Failed)? {
+                return Ok(false);
+            }
             segment.dirty = false;
         }
         let keep = self.segments.len().saturating_sub(1);
         self.segments.drain(..keep);
-        Ok(())
+        Ok(true)
     }
 
     fn trim(&mut self, upto: Lsn) -> Result<(), DriverError> {
