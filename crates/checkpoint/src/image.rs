@@ -71,6 +71,11 @@ impl Image {
         &self.blocks
     }
 
+    /// Says that a block will be read soon.
+    pub fn will_read(&self, block: &BlockRef) {
+        self.files[block.file].file.will_read(block.offset, block.len);
+    }
+
     /// The engine's own bytes of this name, put together.
     ///
     /// # Errors

@@ -23,6 +23,7 @@ mod check;
 mod checkpoint;
 mod commit;
 mod figures;
+mod fill;
 mod gate;
 #[doc(hidden)]
 pub mod inspect;
@@ -49,4 +50,5 @@ pub use check::{CheckError, CheckedTable, Sound, check};
 pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
 pub use figures::Figures;
 pub use progress::{Progress, Stage};
+pub use recovery::OpenTimes;
 pub use shard::{Shard, ShardOptions};

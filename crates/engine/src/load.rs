@@ -1,24 +1,22 @@
 //! Many threads at a start: the rows of an image, then the entries of indexes.
 //!
-//! Both are lists of parts that do not touch each other – blocks of rows, indexes –, and each thread takes the next part until
-//! there is none. An index is filled by one thread in the order of rows: keys that rise with them, as most primary keys do, fill
-//! its pages to the brim. Two threads that fill two ranges of it leave pages half full, and everything that uses it later
-//! slower by a tenth.
+//! Both are lists of parts that do not touch each other – blocks of rows, ranges of rows or of keys –, and each thread takes the
+//! next part until there is none. How an index is cut into parts is [`crate::fill`]'s.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::{RowId, Timestamp};
+use base::Timestamp;
 use checkpoint::{Holds, Image, ImageError, Scratch};
 use engine_api::{Catalog, IndexCompiler};
 use env::World;
-use mvcc::index::OrderedIndex as _;
-use mvcc::{Newest, Store, pin};
+use mvcc::{Store, pin};
 use parking_lot::Mutex;
 use redo::DriverError;
 
 use crate::checkpoint::table_of;
+use crate::fill::{self, Entries};
 use crate::progress::Progress;
 use crate::record::StorageId;
 use crate::shape::Shape;
@@ -33,13 +31,19 @@ pub(crate) fn image_error(error: ImageError) -> DriverError {
 }
 
 /// Work in numbered parts.
-trait Parts: Send + Sync + 'static {
+pub(crate) trait Parts: Send + Sync + 'static {
     /// Does a part; `Ok(false)` if there is none of this number.
     fn part(&self, number: usize, scratch: &mut Scratch) -> Result<bool, DriverError>;
 }
 
+impl<P: Parts + ?Sized> Parts for Arc<P> {
+    fn part(&self, number: usize, scratch: &mut Scratch) -> Result<bool, DriverError> {
+        P::part(self, number, scratch)
+    }
+}
+
 /// Does all parts with so many threads; the first error ends it.
-fn run<P: Parts>(world: &World, threads: usize, name: &str, parts: P) -> Result<(), DriverError> {
+pub(crate) fn run<P: Parts>(world: &World, threads: usize, name: &str, parts: P) -> Result<(), DriverError> {
     let shared = Arc::new((parts, AtomicUsize::new(0), Mutex::new(None)));
     let work = |shared: Arc<(P, AtomicUsize, Mutex<Option<DriverError>>)>| {
         let (parts, next, error) = &*shared;
@@ -67,6 +71,9 @@ fn run<P: Parts>(world: &World, threads: usize, name: &str, parts: P) -> Result<
     error.map_or(Ok(()), Err)
 }
 
+/// Blocks, of a quarter of a megabyte at most mostly, that the disk reads ahead of the threads.
+const AHEAD: usize = 32;
+
 struct Rows {
     image: Image,
     tables: BTreeMap<StorageId, Arc<TableStore>>,
@@ -77,12 +84,16 @@ struct Rows {
 impl Parts for Rows {
     fn part(&self, number: usize, scratch: &mut Scratch) -> Result<bool, DriverError> {
         let Some(block) = self.image.blocks().get(number) else { return Ok(false) };
+        let blocks = self.image.blocks();
+        let ahead = if number == 0 { 0..AHEAD.min(blocks.len()) } else { number + AHEAD - 1..number + AHEAD };
+        blocks.get(ahead).into_iter().flatten().for_each(|block| self.image.will_read(block));
         let Holds::Rows { table, .. } = &block.holds else { return Ok(true) };
         let id = table_of(*table);
         let missing = || DriverError::Corrupt(format!("a checkpoint has rows of {id:?}, which it does not define"));
         let store = self.tables.get(&id).ok_or_else(missing)?;
         let guard = pin();
-        let each = |row, layout, tuple: &[u8]| _ = store.rows.load(row, self.ts, layout, tuple, &guard);
+        let mut loader = store.rows.loader(self.ts, &guard);
+        let each = |row, layout, tuple: &[u8]| loader.load(row, layout, tuple);
         self.image.rows(block, scratch, each).map_err(image_error)?;
         self.progress.loaded(block.bytes());
         Ok(true)
@@ -102,40 +113,6 @@ pub(crate) fn rows(
     run(world, threads, "load-rows", rows)?;
     progress.all_loaded();
     Ok(())
-}
-
-/// An index to be filled.
-struct Entries {
-    store: Arc<TableStore>,
-    shape: Arc<Shape>,
-    index: Arc<IndexStore>,
-    progress: Arc<Progress>,
-}
-
-/// Rows after which an index tells how far it is.
-const TELL: u64 = 1 << 12;
-
-impl Parts for Vec<Entries> {
-    fn part(&self, number: usize, _: &mut Scratch) -> Result<bool, DriverError> {
-        let Some(Entries { store, shape, index, progress }) = self.get(number) else { return Ok(false) };
-        let mut key = Vec::new();
-        let guard = pin();
-        for row in (0..store.rows.end().0).map(RowId) {
-            if row.0 % TELL == TELL - 1 {
-                progress.indexed(TELL);
-            }
-            if let Newest::Live(version) = store.rows.newest(row, None, &guard) {
-                key.clear();
-                shape.key(index, version.layout, version.tuple, &mut key);
-                // A partial index does not have every row.
-                if !key.is_empty() {
-                    let added = index.tree.insert(&key, row);
-                    base::invariant!(added.is_ok(), "a key of row {row} was accepted once");
-                }
-            }
-        }
-        Ok(true)
-    }
 }
 
 /// Gives tables their shapes and their indexes the entries.
@@ -168,5 +145,5 @@ pub(crate) fn indexes(
     progress.expect_entries(entries.iter().map(|entries| entries.store.rows.end().0).sum());
     // The largest first, so that no thread is left alone with one at the end.
     entries.sort_by_key(|entries| std::cmp::Reverse(entries.store.rows.row_count()));
-    run(world, threads, "load-indexes", entries)
+    fill::all(world, threads, entries)
 }

@@ -30,6 +30,35 @@ use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
 use crate::storage::{TableStore, storage_id};
 use crate::unique::Stripes;
 
+/// Where the time of opening a shard went, in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenTimes {
+    /// Reading the image.
+    pub image_ms: u64,
+    /// Reading the log, and bringing back what is prepared.
+    pub log_ms: u64,
+    /// Building indexes.
+    pub indexes_ms: u64,
+}
+
+/// Tells phases apart.
+struct PhaseClock<'w> {
+    world: &'w World,
+    began: u64,
+}
+
+impl PhaseClock<'_> {
+    fn start(world: &World) -> PhaseClock<'_> {
+        PhaseClock { world, began: world.clock.monotonic_nanos() }
+    }
+
+    /// Milliseconds since the last call.
+    fn lap(&mut self) -> u64 {
+        let now = self.world.clock.monotonic_nanos();
+        (now - std::mem::replace(&mut self.began, now)) / 1_000_000
+    }
+}
+
 /// The shard while its log is read.
 struct Replay {
     store: Store,
@@ -272,6 +301,7 @@ pub(crate) fn open(
     options: ShardOptions,
     on_failure: Box<dyn FnOnce(DriverError) + Send>,
 ) -> Result<(Shard, Replayed), DriverError> {
+    let mut clock = PhaseClock::start(world);
     let manifest = Manifest::read(&*world.disk).map_err(image_error)?;
     remove_unnamed(&*world.disk, manifest.as_ref()).map_err(DriverError::Failed)?;
     let driver = Box::new(FileLog::new(Arc::clone(&world.disk), options.log));
@@ -296,6 +326,7 @@ pub(crate) fn open(
     if let Some(manifest) = &manifest {
         replay.image(world, &options, manifest)?;
     }
+    let mut times = OpenTimes { image_ms: clock.lap(), ..OpenTimes::default() };
     let mut appliers = Appliers::start(world, options.threads);
     replay.tables.values().for_each(|store| appliers.add_storage(store));
     replay.appliers = Some(appliers);
@@ -333,9 +364,12 @@ pub(crate) fn open(
         base::invariant!(alone.is_some(), "nobody has a table open while its log is read");
         alone.into_iter().for_each(TableStore::settle);
     }
+    times.log_ms = clock.lap();
     crate::load::indexes(world, options.threads, &store, compiler.as_deref(), &catalog, &tables, progress)?;
+    times.indexes_ms = clock.lap();
     let inner = Inner {
         world: world.clone(),
+        opened: times,
         images: Images::new(manifest),
         compiler,
         store,

@@ -23,7 +23,7 @@ use crate::gate::Gates;
 use crate::prepared::{self, Prepared};
 use crate::progress::Progress;
 use crate::record::StorageId;
-use crate::recovery;
+use crate::recovery::{self, OpenTimes};
 use crate::sequence::Sequences;
 use crate::storage::{TableStore, storage_id};
 use crate::throttle::Throttle;
@@ -103,6 +103,7 @@ impl CurrentCatalog {
 pub(crate) struct Inner {
     pub world: World,
     pub images: Images,
+    pub opened: OpenTimes,
     pub compiler: Option<Arc<dyn IndexCompiler>>,
     pub store: Store,
     pub log: Log,
@@ -185,6 +186,11 @@ impl Shard {
         on_failure: Box<dyn FnOnce(DriverError) + Send>,
     ) -> Result<(Shard, Replayed), DriverError> {
         recovery::open(world, options, on_failure)
+    }
+
+    /// Where the time of opening it went.
+    pub fn open_times(&self) -> OpenTimes {
+        self.0.opened
     }
 
     /// The durable position of the log, for the gates of replies.

@@ -50,6 +50,9 @@ pub trait DiskFile: Send + Sync {
     /// Fills `buffer` from an offset; answers how much there was.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
+    /// Says that bytes will be read soon, so that the disk may begin with them. Changes nothing else.
+    fn will_read(&self, _offset: u64, _len: u64) {}
+
     /// Allocates space, so that writes within it cannot fail for lack of it. The new bytes read as zero.
     ///
     /// # Errors

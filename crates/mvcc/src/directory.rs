@@ -27,7 +27,8 @@ pub(crate) const CHUNK_ROWS: usize = if cfg!(shuttle) { 4 } else { 256 };
 const FIRST: u64 = 32;
 const SEGMENTS: usize = 40;
 
-type Chunk = [RowHeader; CHUNK_ROWS];
+/// The headers of consecutive rows.
+pub(crate) type Chunk = [RowHeader; CHUNK_ROWS];
 
 /// Where a chunk is found.
 struct Slot {
@@ -94,6 +95,19 @@ impl Directory {
         let chunk = NonNull::new(self.slot(&at)?.chunk.load(Ordering::Acquire))?;
         // SAFETY: D3: loaded under the guard, so alive for 'g.
         Some(unsafe { &chunk.as_ref()[at.row] })
+    }
+
+    /// The chunk of a row.
+    pub fn chunk<'g>(&'g self, row: RowId, _guard: &'g Guard) -> Option<&'g Chunk> {
+        let chunk = NonNull::new(self.slot(&place(row))?.chunk.load(Ordering::Acquire))?;
+        // SAFETY: D3: loaded under the guard, so alive for 'g.
+        Some(unsafe { chunk.as_ref() })
+    }
+
+    /// The chunk of a RowId that a checkpoint names (recovery). The caller raises the counter past the rows that it fills.
+    pub fn claim_chunk<'g>(&'g self, row: RowId, account: &Account, guard: &'g Guard) -> &'g Chunk {
+        self.ensure(row, account, guard);
+        self.chunk(row, guard).expect("D2: an id still to be filled keeps its chunk")
     }
 
     /// Hands out the next RowId and its header. The caller fills it or marks it gone.

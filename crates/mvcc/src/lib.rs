@@ -27,6 +27,7 @@ pub mod index;
 mod directory;
 mod garbage;
 mod header;
+mod load;
 mod locks;
 mod memory;
 mod store;
@@ -40,6 +41,7 @@ mod visible;
 
 pub use epoch::{Grace, Guard, pin, reclaim};
 pub use garbage::{Collected, LaidOut, NoIndexes, RowGarbage};
+pub use load::Loader;
 pub use locks::{AdvisoryKey, AdvisoryMode, LockEntry, LockModes, LockTarget};
 pub use locks::{LockResult, RowLockMode, TableLockMode, WaitEdge, WaitPolicy, WaitTarget, Wakeup};
 pub use memory::{Memory, OTHER_KINDS, TableMemory, block_bytes};

@@ -180,6 +180,14 @@ impl Account {
         self.sum(3)
     }
 
+    /// Counts rows that were loaded, of one version each, and the bytes of the versions.
+    pub fn count_loaded(&self, rows: i64, bytes: i64) {
+        let own = &self.stripes[stripe() % STRIPES].0;
+        own[2].fetch_add(rows, Ordering::Relaxed);
+        own[3].fetch_add(rows, Ordering::Relaxed);
+        self.charge(Kind::Version, bytes);
+    }
+
     #[inline]
     pub fn charge(&self, kind: Kind, bytes: i64) {
         self.stripes[stripe() % STRIPES].0[kind as usize].fetch_add(bytes, Ordering::Relaxed);

@@ -24,11 +24,11 @@ use crate::visible::{self, Newest, Read, Versions, View};
 
 /// The rows of one table. Dropping it frees them at once.
 pub struct Table {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     oid: Oid,
     number: u64,
-    directory: Directory,
-    account: Account,
+    pub(crate) directory: Directory,
+    pub(crate) account: Account,
     indexes: Arc<dyn RowGarbage>,
 }
 

@@ -122,6 +122,22 @@ impl PrivateVersion {
         }
     }
 
+    /// Where it lies, for a header that takes it over.
+    pub fn as_ptr(&self) -> *mut Version {
+        self.0.as_ptr()
+    }
+
+    /// What it is counted as.
+    pub fn size(&self) -> usize {
+        // SAFETY: private until now, so alive (I1).
+        block_bytes(unsafe { self.0.as_ref() }.size())
+    }
+
+    /// Leaves it, without an older one, to the header that has its pointer. Its bytes are the caller's to count.
+    pub fn leak(self) {
+        std::mem::forget(self);
+    }
+
     /// Counts it and hands the pointer out to be linked above `older`.
     pub fn link_above(self, older: *mut Version, account: &Account) -> NonNull<Version> {
         let at = self.0;

@@ -35,6 +35,8 @@ pub enum Experiment {
     Tpcc(bench::tpcc::TpccArgs),
     /// TPC-H: load it, time its queries, compare their results with another server's.
     Tpch(bench::tpch::TpchArgs),
+    /// Cold start: fill a server of its own, start it with nothing in memory, against what the disk can read.
+    Coldstart(bench::coldstart::ColdstartArgs),
 }
 
 /// Options of `nyala serve`.

@@ -56,5 +56,6 @@ fn main() -> ExitCode {
         config::Command::Check(options) => check::main(&options),
         config::Command::Bench(config::Experiment::Tpcc(args)) => bench::tpcc::main(args),
         config::Command::Bench(config::Experiment::Tpch(args)) => bench::tpch::main(args),
+        config::Command::Bench(config::Experiment::Coldstart(args)) => bench::coldstart::main(args),
     }
 }

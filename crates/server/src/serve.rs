@@ -1,7 +1,7 @@
 //! The life of a server: open, listen, serve, end.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -185,9 +185,15 @@ async fn serve_until(
         tracing::info!("{signal}: ending {} connections", registry.len());
         let _ = stopping.send(());
     };
+    // Who asks again does not want to wait for connections; what was appended becomes durable all the same.
     let overdue = async {
         if stopped.await.is_ok() {
-            tokio::time::sleep(SHUTDOWN_MAX).await;
+            let again = stop_signals();
+            let asked_again = async { if let Ok(again) = again { again.await } else { pending().await } };
+            tokio::select! {
+                () = tokio::time::sleep(SHUTDOWN_MAX) => {}
+                _ = asked_again => {}
+            }
         }
     };
     let _meter = Meter::start(&*world.spawn, shard.clone(), Arc::clone(&shared));

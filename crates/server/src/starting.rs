@@ -106,11 +106,15 @@ fn open_shard(world: &World, options: &ServeOptions, progress: Arc<Progress>) ->
         }
         None => (String::new(), 0),
     };
+    let times = shard.open_times();
     tracing::info!(
-        "data directory {} opened: {image}{} bytes of log in {} ms",
+        "data directory {} opened: {image}{} bytes of log in {} ms (image {} ms, log {} ms, indexes {} ms)",
         options.data.display(),
         replayed.end.0 - from,
-        began.elapsed().as_millis()
+        began.elapsed().as_millis(),
+        times.image_ms,
+        times.log_ms,
+        times.indexes_ms
     );
     Ok(shard)
 }

@@ -7,6 +7,7 @@ mod checkpoints;
 mod fixtures;
 mod indexes;
 mod large;
+mod loads;
 mod memory;
 mod prepared;
 mod savepoints;

@@ -92,6 +92,16 @@ impl<const N: usize> BTreeIndex<N> {
         }
     }
 
+    pub(super) fn budget(&self) -> Option<&Arc<Memory>> {
+        self.budget.as_ref()
+    }
+
+    /// Counts entries and bytes that the budget knows of already.
+    pub(super) fn count_filled(&self, entries: usize, bytes: usize) {
+        self.count(0, entries as i64);
+        self.count(1, bytes as i64);
+    }
+
     fn count(&self, what: usize, change: i64) {
         self.counts[stripe() % STRIPES].0[what].fetch_add(change, Ordering::Relaxed);
     }

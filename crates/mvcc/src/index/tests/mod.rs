@@ -1,6 +1,8 @@
 //! Tests of the index: against a model, under threads, under shuttle's schedules. `verify` knows the invariants.
 
 #[cfg(not(shuttle))]
+mod bulk;
+#[cfg(not(shuttle))]
 mod model;
 #[cfg(not(shuttle))]
 mod random;
