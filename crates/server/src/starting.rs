@@ -12,7 +12,8 @@ use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::config::ServeOptions;
-use crate::serve::{cores, memory_total};
+use crate::memory::memory_total;
+use crate::serve::cores;
 
 /// Time between two lines in the log.
 const TELL: Duration = Duration::from_secs(3);
