@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod advisory;
 mod beside;
 mod catalog;
@@ -41,6 +42,7 @@ mod sequence;
 mod shape;
 mod shard;
 mod storage;
+mod throttle;
 mod txn;
 mod unique;
 

@@ -369,8 +369,10 @@ fn survive(bytes: &mut Vec<u8>, offset: u64, written: &[u8], flip: bool, random:
             if bytes.len() < position + len {
                 bytes.resize(position + len, 0);
             }
+            // A sector that is written with the bytes it has keeps them: that is what rewriting a log in place relies on.
+            let differs = bytes[position..position + len] != written[at..at + len];
             bytes[position..position + len].copy_from_slice(&written[at..at + len]);
-            if flip && random.below(4) == 0 {
+            if flip && differs && random.below(4) == 0 {
                 let bit = random.below(len as u64 * 8);
                 bytes[position + (bit / 8) as usize] ^= 1 << (bit % 8);
             }

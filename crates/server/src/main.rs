@@ -26,6 +26,7 @@ mod health;
 mod horizon;
 mod host;
 mod listen;
+mod memory;
 mod password;
 mod replies;
 mod serve;

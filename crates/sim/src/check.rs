@@ -7,11 +7,11 @@ use engine::Shard;
 use engine_api::*;
 
 use crate::model::Model;
-use crate::schema::{self, BALANCE, BANK, Row, SEQUENCE};
+use crate::schema::{self, BALANCE, BANK, Lists, Row, SEQUENCE};
 use crate::session::difference;
 
 /// All rows of a table, by an index or without.
-fn rows(txn: &mut dyn Txn, of: Oid, index: Option<Oid>) -> Result<BTreeMap<i32, Row>, String> {
+fn rows(txn: &mut dyn Txn, of: Oid, index: Option<Oid>, lists: &Lists) -> Result<BTreeMap<i32, Row>, String> {
     let failed = |error: base::Error| format!("table {of} cannot be read: {error:?}");
     let table = txn.open_table(of).map_err(failed)?;
     let (range, content) = (KeyRange::all(), RowContent::Tuple);
@@ -20,7 +20,7 @@ fn rows(txn: &mut dyn Txn, of: Oid, index: Option<Oid>) -> Result<BTreeMap<i32, 
     while scan.next(txn, 256, &mut batch).map_err(failed)? {}
     let mut found = BTreeMap::new();
     for row in batch.iter() {
-        let (id, row) = schema::decode(row.layout, row.tuple)?;
+        let (id, row) = schema::decode_of(of, row, lists)?;
         if found.insert(id, row).is_some() {
             return Err(format!("row {id} of {of} is found twice by {index:?}"));
         }
@@ -32,7 +32,7 @@ fn rows(txn: &mut dyn Txn, of: Oid, index: Option<Oid>) -> Result<BTreeMap<i32, 
 ///
 /// # Errors
 /// What is not.
-pub fn everything(shard: &Shard, model: &Model, accounts: i32) -> Result<(), String> {
+pub fn everything(shard: &Shard, model: &Model, accounts: i32, lists: &Lists) -> Result<(), String> {
     let catalog = shard.catalog();
     let tables = catalog.objects().filter(|object| matches!(&***object, CatalogObject::Table(_)));
     let mut defined: Vec<Oid> = tables.map(|table| table.oid()).collect();
@@ -54,7 +54,7 @@ pub fn everything(shard: &Shard, model: &Model, accounts: i32) -> Result<(), Str
         let expected = model.table(of, model.len());
         let by_index = found.iter().flat_map(|shape| [Some(shape.by_id), shape.by_grp]).flatten().map(Some);
         for index in std::iter::once(None).chain(by_index) {
-            let found = rows(&mut *txn, of, index)?;
+            let found = rows(&mut *txn, of, index, lists)?;
             if found != expected {
                 return Err(format!("table {of} by {index:?}: {}", difference(&found, &expected)));
             }
@@ -73,7 +73,7 @@ pub fn everything(shard: &Shard, model: &Model, accounts: i32) -> Result<(), Str
 /// Makes the tables of the workloads and the accounts; answers the objects that a first transaction puts.
 pub fn objects() -> Vec<CatalogObject> {
     let mut objects = Vec::new();
-    for of in [BANK, schema::ITEMS, schema::REGISTERS] {
+    for of in [BANK, schema::ITEMS, schema::REGISTERS, schema::LISTS] {
         objects.push(CatalogObject::Table(schema::table(of, 4, 1)));
         objects.push(CatalogObject::Index(schema::index(Oid(of.0 + 1), of, true)));
         objects.push(CatalogObject::Index(schema::index(Oid(of.0 + 2), of, false)));

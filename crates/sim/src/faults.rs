@@ -19,7 +19,7 @@ pub struct Faults {
 impl Faults {
     /// A choice of rates; some kinds are left out.
     pub fn choose(random: &mut SimRandom) -> Faults {
-        let rates = [30, 15, 40].map(|rate| random.below(2) * random.below(rate));
+        let rates = [60, 15, 40].map(|rate| random.below(2) * random.below(rate));
         Faults { rates, is_full: false, done: BTreeMap::new() }
     }
 
@@ -31,11 +31,11 @@ impl Faults {
     /// Does something, mostly nothing; `true` if the disk may be full, or fail, from now on.
     pub fn step(&mut self, disk: &SimDisk, clock: &SimClock, random: &mut SimRandom, trace: &mut Trace) -> bool {
         let choice = random.below(10_000);
-        if self.is_full && choice < 100 {
+        if self.is_full && choice < 25 {
             return self.free(disk, trace);
         }
         if choice < self.rates[0] && !self.is_full {
-            let room = random.below(3) * random.below(200_000);
+            let room = random.below(2) * random.below(60_000);
             trace.say(format_args!("the disk has room for {room} bytes"));
             disk.set_quota(Some(disk.used() + room));
             self.is_full = true;

@@ -14,8 +14,9 @@ use crate::background::Checkpoints;
 use crate::check;
 use crate::faults::Faults;
 use crate::model::{Entry, Model, Shapes, What, Writes};
+use crate::program::LISTS_MAX;
 use crate::program::Mix;
-use crate::schema::{self, BALANCE, BANK, ITEMS, REGISTERS, Row};
+use crate::schema::{self, BALANCE, BANK, ITEMS, LISTS, REGISTERS, Row};
 use crate::session::{Common, Notes, Session};
 use crate::trace::Trace;
 
@@ -124,7 +125,15 @@ impl Life {
             txn.insert(&table, &tuple, ConflictArbiter::None).map_err(|error| format!("{error:?}"))?;
             writes.insert((BANK, id), Some(row));
         }
-        let shapes: Shapes = [BANK, ITEMS, REGISTERS]
+        let table = txn.open_table(LISTS).map_err(|error| format!("{error:?}"))?;
+        run.notes.lists.insert(0, Vec::new());
+        for id in 0..LISTS_MAX as i32 {
+            let row = Row { grp: 0, val: 0 };
+            let tuple = schema::encode_list(id, row, &[]);
+            txn.insert(&table, &tuple, ConflictArbiter::None).map_err(|error| format!("{error:?}"))?;
+            writes.insert((LISTS, id), Some(row));
+        }
+        let shapes: Shapes = [BANK, ITEMS, REGISTERS, LISTS]
             .map(|of| {
                 let (by_id, by_grp) = (Oid(of.0 + 1), Some(Oid(of.0 + 2)));
                 (of, Some(schema::Shape { columns: 4, by_id, by_grp, storage: 1 }))

@@ -44,6 +44,15 @@ pub enum What {
     },
 }
 
+/// A transaction in one of the histories, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// On registers.
+    Register(usize),
+    /// On lists.
+    List(usize),
+}
+
 /// A record of the log.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -57,8 +66,8 @@ pub struct Entry {
     pub is_serializable: bool,
     /// Its reply was sent.
     pub is_acknowledged: bool,
-    /// Its number among the transactions of the history that is judged.
-    pub recorded: Option<usize>,
+    /// Where it is among the transactions whose history is judged.
+    pub recorded: Option<Recorded>,
 }
 
 /// The model. Lengths are of the list.

@@ -6,7 +6,7 @@ use base::Oid;
 use engine_api::{Durability, Isolation, RowLockMode};
 use env::sim::SimRandom;
 
-use crate::schema::{BANK, ITEMS, REGISTERS};
+use crate::schema::{BANK, ITEMS, LISTS, REGISTERS};
 
 /// One command of a transaction.
 #[derive(Clone, Debug)]
@@ -119,6 +119,11 @@ pub struct Program {
     pub is_judged: bool,
 }
 
+const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
+
+/// Lists.
+pub const LISTS_MAX: u64 = 4;
+
 /// What a seed mixes.
 #[derive(Clone, Debug)]
 pub struct Mix {
@@ -128,8 +133,10 @@ pub struct Mix {
     pub accounts: i32,
     /// Keys that most transactions are about.
     pub ids: i32,
-    /// Weights of kinds: transfers, items, registers, large ones, definitions.
-    kinds: [u64; 5],
+    /// The level of transactions on lists.
+    pub level: Isolation,
+    /// Weights of kinds: transfers, items, registers, large ones, definitions, lists.
+    kinds: [u64; 6],
     /// In a hundred.
     prepares: u64,
     asynchronous: u64,
@@ -139,11 +146,12 @@ impl Mix {
     /// A mix: some kinds are left out.
     pub fn choose(random: &mut SimRandom) -> Mix {
         let mut kinds =
-            [8, 8, 8, 1, 2].map(|weight| if random.below(4) == 0 { 0 } else { weight * (1 + random.below(3)) });
+            [8, 8, 8, 1, 2, 6].map(|weight| if random.below(4) == 0 { 0 } else { weight * (1 + random.below(3)) });
         kinds[random.below(3) as usize] += 4;
         Mix {
             sessions: 2 + random.below(6) as usize,
             accounts: 3 + random.below(12) as i32,
+            level: LEVELS[random.below(3) as usize],
             ids: [4, 12, 40][random.below(3) as usize],
             kinds,
             prepares: random.below(2) * random.below(30),
@@ -159,9 +167,8 @@ impl Mix {
             choice -= self.kinds[kind];
             kind += 1;
         }
-        let levels = [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
         let mut program = Program {
-            isolation: levels[random.below(3) as usize],
+            isolation: LEVELS[random.below(3) as usize],
             durability: if random.below(100) < self.asynchronous { Durability::Off } else { Durability::On },
             acts: VecDeque::new(),
             end: match random.below(100) {
@@ -194,6 +201,21 @@ impl Mix {
                 }
             }
             3 => self.large(random, &mut program),
+            5 => {
+                program.isolation = self.level;
+                program.is_judged = true;
+                program.durability = Durability::On;
+                if program.end == End::Prepare {
+                    program.end = End::Commit;
+                }
+                for _ in 0..1 + random.below(5) {
+                    let (of, id) = (LISTS, random.below(LISTS_MAX) as i32);
+                    program.acts.push_back(match random.below(2) {
+                        0 => Act::Read { of, id },
+                        _ => Act::Update { of, id, grp: None },
+                    });
+                }
+            }
             _ => self.definitions(random, made, &mut program),
         }
         program

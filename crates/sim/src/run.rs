@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use engine_api::Isolation;
 use env::Disk as _;
 use env::sim::{Crash, Figures, Operation, SimClock, SimDisk, SimRandom};
 use redo::{DriverError, FileOptions};
-use testkit::history::{Fate, registers};
+use testkit::history::{self, Fate, registers};
 
 use crate::check;
 use crate::faults::Faults;
 use crate::life::{Life, Run, Went, open};
 use crate::model::Model;
-use crate::program::Mix;
+use crate::program::{LISTS_MAX, Mix};
+use crate::schema::LISTS;
 use crate::session::Notes;
 use crate::trace::Trace;
 
@@ -196,7 +198,7 @@ impl Lives {
             self.end(life, went, end, run);
             life = self.start(run)?;
         }
-        check::everything(life.shard(), &run.model, run.mix.accounts)?;
+        check::everything(life.shard(), &run.model, run.mix.accounts, &run.notes.lists)?;
         self.judge(run)
     }
 
@@ -216,7 +218,7 @@ impl Lives {
             self.disk.heal();
             went = life.drain(&self.disk, run)?;
             if went == Went::On {
-                check::everything(life.shard(), &run.model, run.mix.accounts)?;
+                check::everything(life.shard(), &run.model, run.mix.accounts, &run.notes.lists)?;
             }
         }
         Ok(went)
@@ -267,7 +269,7 @@ impl Lives {
         let model = run.model.clone();
         let opened = open(&copy, run);
         let went = match opened {
-            Err(DriverError::Corrupt(place)) => {
+            Err(DriverError::Corrupt(place) | DriverError::Refused(place)) => {
                 run.trace.say(format_args!("a start is refused: {place}"));
                 run.faults.count("damage refused");
                 Ok(())
@@ -283,7 +285,7 @@ impl Lives {
                     run.model.forget(end);
                     Ok(())
                 };
-                cut.and_then(|()| check::everything(&shard, &run.model, run.mix.accounts))
+                cut.and_then(|()| check::everything(&shard, &run.model, run.mix.accounts, &run.notes.lists))
                     .map_err(|wrong| format!("byte {byte} of {name} is damaged: {wrong}"))
             }
         };
@@ -318,7 +320,7 @@ impl Lives {
                         self.disk.heal();
                     }
                     self.found(replayed.end.0, run)?;
-                    check::everything(&shard, &run.model, run.mix.accounts).or_else(|wrong| {
+                    check::everything(&shard, &run.model, run.mix.accounts, &run.notes.lists).or_else(|wrong| {
                         if self.report.starts == 0 { Ok(()) } else { Err(format!("after a start: {wrong}")) }
                     })?;
                     self.report.starts += 1;
@@ -333,7 +335,7 @@ impl Lives {
                 Err(error) if is_disturbed => {
                     run.trace.say(format_args!("a start fails: {error}"));
                     run.faults.count("failed start");
-                    if let DriverError::Corrupt(place) = &error
+                    if let DriverError::Corrupt(place) | DriverError::Refused(place) = &error
                         && fault == 3
                     {
                         return Err(format!("a start on a disk that stops says that it is damaged: {place}"));
@@ -357,22 +359,31 @@ impl Lives {
         if !lost.is_empty() {
             run.trace.say(format_args!("{} records are lost", lost.len()));
         }
-        let gone: Vec<usize> = lost.iter().filter_map(|entry| entry.recorded).collect();
-        for (number, transaction) in run.notes.history.iter_mut().enumerate() {
-            if gone.contains(&number) {
-                transaction.fate = Fate::Aborted;
-            } else if transaction.ended == u64::MAX {
-                transaction.ended = run.notes.step;
-            }
+        for recorded in lost.iter().filter_map(|entry| entry.recorded) {
+            *run.notes.recorded(recorded).0 = Fate::Aborted;
         }
+        let registers = run.notes.history.iter_mut().map(|transaction| &mut transaction.ended);
+        let lists = run.notes.appends.iter_mut().map(|transaction| &mut transaction.ended);
+        registers.chain(lists).filter(|ended| **ended == u64::MAX).for_each(|ended| *ended = run.notes.step);
         run.notes.last_value = run.notes.shown_value;
         run.notes.is_draining = false;
         run.notes.may_be_full = false;
         Ok(())
     }
 
-    /// The history of SERIALIZABLE transactions has a serial order.
+    /// The history of SERIALIZABLE transactions on registers has a serial order, and that on lists what its level promises.
     fn judge(&self, run: &Run) -> Result<(), String> {
+        let list = |id: i32| run.model.row((LISTS, id), run.model.len()).and_then(|row| run.notes.lists.get(&row.val));
+        let last = (0..LISTS_MAX as i32).filter_map(|id| Some((id as u64, list(id)?.clone()))).collect();
+        let level = match run.mix.level {
+            Isolation::ReadCommitted => history::Level::ReadCommitted,
+            Isolation::RepeatableRead => history::Level::Snapshot,
+            Isolation::Serializable => history::Level::Serializable,
+        };
+        let anomalies = history::check(&run.notes.appends, &last);
+        if let Some(anomaly) = anomalies.iter().find(|anomaly| level.forbids(anomaly)) {
+            return Err(format!("the lists: {anomaly}"));
+        }
         let anomalies = registers::check(&run.notes.history);
         let lines: Vec<String> = anomalies.iter().take(3).map(ToString::to_string).collect();
         if lines.is_empty() { Ok(()) } else { Err(format!("the history: {}", lines.join("; "))) }

@@ -3,6 +3,8 @@
 //! All tables have the columns id, grp, val, pad: a unique key, what the second index is over, a number that no two versions
 //! share, and a text that follows from it, so that a torn row shows.
 
+use std::collections::BTreeMap;
+
 use base::{LayoutId, Oid};
 use engine_api::*;
 use types::{ColumnType, Datum, DatumRef, RowLayout, RowRef, oid};
@@ -13,6 +15,8 @@ pub const BANK: Oid = Oid(20000);
 pub const ITEMS: Oid = Oid(20010);
 /// Rows for SERIALIZABLE transactions only: their history is judged.
 pub const REGISTERS: Oid = Oid(20020);
+/// Lists that are appended to: their history is judged by the level of the run.
+pub const LISTS: Oid = Oid(20026);
 /// The sequence.
 pub const SEQUENCE: Oid = Oid(20030);
 /// What every account has at first.
@@ -43,6 +47,37 @@ fn layout(columns: usize) -> RowLayout {
     RowLayout::new(&types)
 }
 
+/// The lists that versions stand for: each has that of the version before, and its own number.
+pub type Lists = BTreeMap<i64, Vec<u64>>;
+
+/// The bytes of a list.
+pub fn encode_list(id: i32, row: Row, list: &[u64]) -> Vec<u8> {
+    let text: Vec<String> = list.iter().map(u64::to_string).collect();
+    let values = [Datum::Int4(id), Datum::Int4(row.grp), Datum::Int8(row.val), Datum::text(&text.join(","))];
+    let mut out = Vec::new();
+    layout(4).encode(&values, &mut out).expect("the values fit their types");
+    out
+}
+
+/// What [`encode_list`] has made.
+///
+/// # Errors
+/// If it has not made it.
+pub fn decode_list(tuple: &[u8], lists: &Lists) -> Result<(i32, Row, Vec<u64>), String> {
+    let layout = layout(4);
+    let row = RowRef::new(&layout, tuple);
+    let (Datum::Int4(id), Datum::Int4(grp), Datum::Int8(val)) = (row.get_owned(0), row.get_owned(1), row.get_owned(2))
+    else {
+        return Err("a list of other types".to_string());
+    };
+    let list = lists.get(&val).ok_or_else(|| format!("list {id} is {val}, which nobody has written"))?;
+    let row = Row { grp, val };
+    if encode_list(id, row, list) != tuple {
+        return Err(format!("list {id} with {val} is not as it was written"));
+    }
+    Ok((id, row, list.clone()))
+}
+
 /// A row's bytes in a table of so many columns.
 pub fn encode(id: i32, row: Row, columns: usize) -> Vec<u8> {
     let all =
@@ -71,6 +106,17 @@ pub fn decode(layout_id: LayoutId, tuple: &[u8]) -> Result<(i32, Row), String> {
         return Err(format!("row {id} with {val} is not as it was written"));
     }
     Ok((id, Row { grp, val }))
+}
+
+/// A row of any table.
+///
+/// # Errors
+/// If it is not as it was written.
+pub fn decode_of(of: Oid, row: BatchRow<'_>, lists: &Lists) -> Result<(i32, Row), String> {
+    match of {
+        LISTS => decode_list(row.tuple, lists).map(|(id, row, _)| (id, row)),
+        _ => decode(row.layout, row.tuple),
+    }
 }
 
 /// A key of an index over one integer.

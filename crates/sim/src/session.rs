@@ -6,11 +6,11 @@ use base::{Lsn, Oid, RowId, SqlState};
 use engine::Shard;
 use engine_api::*;
 use env::sim::SimRandom;
-use testkit::history::{Fate, registers};
+use testkit::history::{self, Fate, registers};
 
-use crate::model::{Entry, Key, Model, Shapes, What, Writes};
+use crate::model::{Entry, Key, Model, Recorded, Shapes, What, Writes};
 use crate::program::{Act, By, End, Mix, Program};
-use crate::schema::{self, BALANCE, BANK, REGISTERS, Row, SEQUENCE};
+use crate::schema::{self, BALANCE, BANK, LISTS, Lists, REGISTERS, Row, SEQUENCE};
 use crate::trace::Trace;
 
 /// What sessions share.
@@ -42,6 +42,10 @@ pub struct Notes {
     pub shown_value: i64,
     /// Transactions whose history is judged.
     pub history: Vec<registers::Transaction>,
+    /// The same of lists.
+    pub appends: Vec<history::Transaction>,
+    /// What the versions of lists stand for.
+    pub lists: Lists,
     /// Nothing new begins.
     pub is_draining: bool,
     /// The disk was full, or failed, in this life.
@@ -50,6 +54,22 @@ pub struct Notes {
     pub commits: u64,
     /// Transactions that ended with an error, by its code.
     pub errors: BTreeMap<String, u64>,
+}
+
+impl Notes {
+    /// How a recorded transaction ended, and when.
+    pub fn recorded(&mut self, which: Recorded) -> (&mut Fate, &mut u64) {
+        match which {
+            Recorded::Register(number) => {
+                let transaction = &mut self.history[number];
+                (&mut transaction.fate, &mut transaction.ended)
+            }
+            Recorded::List(number) => {
+                let transaction = &mut self.appends[number];
+                (&mut transaction.fate, &mut transaction.ended)
+            }
+        }
+    }
 }
 
 /// Why a step did not end well.
@@ -130,13 +150,14 @@ pub struct Session {
     own: Writes,
     shapes: Shapes,
     emptied: Vec<Oid>,
-    savepoints: Vec<(Savepoint, Writes, usize)>,
+    savepoints: Vec<(Savepoint, Writes, (usize, usize))>,
     /// Records that what was seen rests on.
     noted: BTreeSet<usize>,
     /// What a SERIALIZABLE transaction has read, and when.
     reads: Vec<(Oid, By, usize)>,
     ops: Vec<registers::Op>,
-    recorded: Option<usize>,
+    list_ops: Vec<history::Op>,
+    recorded: Option<Recorded>,
     started: u64,
     values: Vec<i64>,
 }
@@ -160,6 +181,7 @@ impl Session {
             noted: BTreeSet::new(),
             reads: Vec::new(),
             ops: Vec::new(),
+            list_ops: Vec::new(),
             recorded: None,
             started: 0,
             values: Vec::new(),
@@ -300,7 +322,8 @@ impl Session {
             Some((savepoint, own, ops)) if common.random.below(2) == 0 => {
                 self.txn_mut().rollback_to(savepoint);
                 self.own = own;
-                self.ops.truncate(ops);
+                self.ops.truncate(ops.0);
+                self.list_ops.truncate(ops.1);
                 self.act_is_over(common);
             }
             _ => self.roll_back(common),
@@ -340,6 +363,11 @@ impl Session {
         self.recorded = None;
         common.trace.say(format_args!("s{} rolls back", self.number));
         self.state = State::Replying { gate, entry: None, is_commit: false };
+    }
+
+    /// A row as it was written.
+    fn decode(&self, of: Oid, row: BatchRow<'_>, common: &Common<'_>) -> Result<(i32, Row), String> {
+        schema::decode_of(of, row, &common.notes.lists)
     }
 
     /// A row as the command must see it.
@@ -423,14 +451,15 @@ impl Session {
             Act::Lock { of, id, mode } => self.change((*of, *id), *mode, common, |row, _| Some(row)),
             Act::Savepoint => {
                 let savepoint = self.txn_mut().savepoint();
-                self.savepoints.push((savepoint, self.own.clone(), self.ops.len()));
+                self.savepoints.push((savepoint, self.own.clone(), (self.ops.len(), self.list_ops.len())));
                 Ok(Went::Done)
             }
             Act::RollbackTo => {
                 if let Some((savepoint, own, ops)) = self.savepoints.last().cloned() {
                     self.txn_mut().rollback_to(savepoint);
                     self.own = own;
-                    self.ops.truncate(ops);
+                    self.ops.truncate(ops.0);
+                    self.list_ops.truncate(ops.1);
                 }
                 Ok(Went::Done)
             }
@@ -482,8 +511,16 @@ impl Session {
         if batch.len() > 1 {
             return Err(format!("{} rows with key {id}", batch.len()).into());
         }
-        let found = batch.iter().next().map(|row| Ok((row.row, schema::decode(row.layout, row.tuple)?.1)));
-        let found = found.transpose().map_err(|wrong: String| wrong)?;
+        let found = match batch.iter().next() {
+            None => None,
+            Some(found) => Some((found.row, self.decode(of, found, common)?.1)),
+        };
+        if of == LISTS
+            && let Some((_, row)) = found
+        {
+            let list = common.notes.lists.get(&row.val).cloned().unwrap_or_default();
+            self.list_ops.push(history::Op::Read(id as u64, list));
+        }
         if self.is_asked(common.model, of) {
             let expected = self.expected(common.model, (of, id));
             if found.map(|(_, row)| row) != expected {
@@ -527,7 +564,7 @@ impl Session {
         let txn = &mut **self.txn.as_mut().expect("a transaction is running");
         let has_more = scan.next(txn, 1 + common.random.below(24) as usize, &mut batch)?;
         for row in batch.iter() {
-            let (id, row) = schema::decode(row.layout, row.tuple)?;
+            let (id, row) = schema::decode_of(*of, row, &common.notes.lists)?;
             if !by.finds(id, row.grp) {
                 continue;
             }
@@ -662,7 +699,7 @@ impl Session {
             };
             let newest = match outcome {
                 RowLockOutcome::Locked => seen,
-                RowLockOutcome::Moved => schema::decode(moved.row(0).layout, moved.row(0).tuple)?.1,
+                RowLockOutcome::Moved => self.decode(key.0, moved.row(0), common)?.1,
                 RowLockOutcome::Gone => {
                     // Another row may have its key by now.
                     self.note(common.model, key, common.model.len());
@@ -713,11 +750,20 @@ impl Session {
                 let val = if key.0 == BANK { becomes.val } else { common.notes.number + 1 };
                 let becomes = Row { val, ..becomes };
                 let Some(shape) = self.shape(key.0, common)? else { return Ok(Went::Done) };
-                let tuple = schema::encode(key.1, becomes, shape.columns);
+                let mut list = common.notes.lists.get(&newest.val).cloned().unwrap_or_default();
+                list.push(val as u64);
+                let tuple = match key.0 {
+                    LISTS => schema::encode_list(key.1, becomes, &list),
+                    _ => schema::encode(key.1, becomes, shape.columns),
+                };
                 if let Step::Wait(wait) = self.txn_mut().update(table, row, &tuple)? {
                     return Ok(Went::Wait(wait));
                 }
                 common.notes.number += 1;
+                if key.0 == LISTS {
+                    common.notes.lists.insert(val, list);
+                    self.list_ops.push(history::Op::Append(key.1 as u64, val as u64));
+                }
                 if key.0 == REGISTERS {
                     let (version, group) = (becomes.val as u64, becomes.grp as u64);
                     self.ops.push(registers::Op::Update { row: key.1 as u64, over, version, group });
@@ -876,9 +922,15 @@ impl Session {
         let is_judged = self.program.as_ref().is_some_and(|program| program.is_judged);
         if is_judged && end == End::Commit {
             let fate = if outcome.position.is_some() { Fate::Committed } else { Fate::Unknown };
-            let ops = std::mem::take(&mut self.ops);
-            common.notes.history.push(registers::Transaction { ops, fate, started: self.started, ended: u64::MAX });
-            self.recorded = Some(common.notes.history.len() - 1);
+            let (started, ended) = (self.started, u64::MAX);
+            let (ops, list_ops) = (std::mem::take(&mut self.ops), std::mem::take(&mut self.list_ops));
+            self.recorded = Some(if list_ops.is_empty() {
+                common.notes.history.push(registers::Transaction { ops, fate, started, ended });
+                Recorded::Register(common.notes.history.len() - 1)
+            } else {
+                common.notes.appends.push(history::Transaction { ops: list_ops, fate, started, ended });
+                Recorded::List(common.notes.appends.len() - 1)
+            });
         }
         let entry = outcome.position.map(|position| {
             let what = match end {
@@ -952,9 +1004,9 @@ impl Session {
             common.model.acknowledge(number);
         }
         if let (true, Some(recorded)) = (is_commit, self.recorded) {
-            let transaction = &mut common.notes.history[recorded];
-            transaction.fate = Fate::Committed;
-            transaction.ended = common.notes.step;
+            let step = common.notes.step;
+            let (fate, ended) = common.notes.recorded(recorded);
+            (*fate, *ended) = (Fate::Committed, step);
         }
         common.notes.commits += u64::from(is_commit);
         *self = Session::new(self.number);
@@ -967,7 +1019,8 @@ impl Session {
                 self.waiting = Some(wait);
                 self.state = State::Deciding { name, commits };
             }
-            Ok(Step::Ready(outcome)) => {
+            Ok(Step::Ready((outcome, rest))) => {
+                drop(rest);
                 common.trace.say(format_args!("s{} ends {name}, commits: {commits}: {outcome:?}", self.number));
                 let position = outcome.position.ok_or_else(|| format!("{name} is ended and nothing is logged"))?;
                 let entry = common.model.append(Entry {

@@ -1,5 +1,6 @@
 //! The shard through the traits that SQL uses: what transactions see, wait for, and find again after a crash.
 
+mod accounting;
 mod carried;
 mod checked;
 mod checkpoints;
