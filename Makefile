@@ -7,7 +7,11 @@ STAGE = @start=$$(date +%s); \
 	run() { name=$$1; shift; "$$@" || { echo "failed: $$name"; exit 1; }; \
 	now=$$(date +%s); echo "stage $$name: $$((now - start)) s"; start=$$now; };
 
-.PHONY: test fuzz fuzz-readers chaos asan run clean
+# Seeds of the simulator: make sim SEEDS=10000 FROM=500
+SEEDS ?= 1000
+FROM ?= 1000
+
+.PHONY: test fuzz fuzz-readers sim chaos asan run clean
 
 # The storage, whose code is partly unsafe, with AddressSanitizer.
 ASAN = env RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan \
@@ -51,6 +55,10 @@ fuzz: fuzz-readers
 READERS = 7
 fuzz-readers:
 	scripts/fuzz-coverage.sh $$(( ($(SECONDS) + $(READERS) - 1) / $(READERS) ))
+
+## The simulator from SEEDS seeds beginning with FROM; `cargo run -p sim -- --seed N` shows one.
+sim:
+	cargo run -q --locked -p sim -- --from $(FROM) --seeds $(SEEDS)
 
 ## What goes wrong outside, at full size: kill -9 again and again, full and read-only disks, signals, crowds, hostile clients, 1 GB
 ## and a million rows at once. A test that cannot be run here fails: root is needed, for mounts.

@@ -3,8 +3,8 @@
 #
 #   scripts/fuzz.sh SECONDS-TO-RUN
 #
-# A round is: random queries, joins, TPC-H and histories against PostgreSQL, nearly right SQL, changed wire bytes, and the log's
-# reader on a disk that crashes. A failing test's output is shown and kept in $CARGO_TARGET_DIR/fuzz; its seed repeats it:
+# A round is: random queries, joins, TPC-H and histories against PostgreSQL, nearly right SQL, changed wire bytes, the log's
+# reader on a disk that crashes, and 200 runs of the simulator. A failing test's output is shown and kept in $CARGO_TARGET_DIR/fuzz; its seed repeats it:
 # NYALA_SEED=… cargo test -p … The rounds go on after a failure; the exit code tells of it in the end.
 
 set -uo pipefail
@@ -19,12 +19,12 @@ export NYALA_FUZZ_SECONDS=${NYALA_FUZZ_SECONDS:-60}
 # package:target[:filter]
 tests=(
     testkit:robust_fuzz testkit:queries testkit:joins testkit:tpch testkit:history testkit:registers testkit:robust:robust::bytes
-    pgwire:it:hostile redo:it engine:it:transactions
+    pgwire:it:hostile redo:it engine:it:transactions sim:it:nothing
 )
 
 mkdir -p "$kept"
 cargo build --quiet --locked -p server || exit 1
-cargo test --quiet --locked --no-run -p testkit -p pgwire -p redo -p engine --tests || exit 1
+cargo test --quiet --locked --no-run -p testkit -p pgwire -p redo -p engine -p sim --tests || exit 1
 
 while [ "$(date +%s)" -lt "$deadline" ]; do
     round=$((round + 1))

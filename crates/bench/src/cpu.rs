@@ -20,6 +20,12 @@ pub fn own() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
+/// CPU time of a process up to now.
+pub fn of_process(pid: u32) -> Option<Duration> {
+    let stat = Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
+    Some(Duration::from_secs_f64(stat.ticks as f64 / clock_ticks_per_second() as f64))
+}
+
 /// The processes of a server on this machine.
 pub struct Server {
     /// Those that hold the listening socket.

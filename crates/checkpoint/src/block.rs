@@ -134,7 +134,8 @@ pub(crate) fn encode(holds: Holds, checkpoint: u64, content: &[u8], out: &mut Ve
 pub(crate) fn decode<'b>(bytes: &'b [u8], scratch: &'b mut Vec<u8>) -> Option<(BlockHeader, &'b [u8])> {
     let header = BlockHeader::decode(bytes)?;
     let block = bytes.get(..HEADER.checked_add(header.stored as usize)?)?;
-    if u32_at(block, 4) != crc32c::crc32c(&block[8..]) {
+    let padding = bytes.get(block.len()..header.len())?;
+    if padding.iter().any(|byte| *byte != 0) || u32_at(block, 4) != crc32c::crc32c(&block[8..]) {
         return None;
     }
     let stored = &block[HEADER..];

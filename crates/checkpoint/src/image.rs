@@ -21,6 +21,13 @@ pub struct BlockRef {
     pub holds: Holds,
 }
 
+impl BlockRef {
+    /// Its bytes on disk.
+    pub fn bytes(&self) -> u64 {
+        self.len
+    }
+}
+
 /// Memory that a thread uses again for each block.
 #[derive(Debug, Default)]
 pub struct Scratch {
@@ -64,6 +71,11 @@ impl Image {
         &self.blocks
     }
 
+    /// Says that a block will be read soon.
+    pub fn will_read(&self, block: &BlockRef) {
+        self.files[block.file].file.will_read(block.offset, block.len);
+    }
+
     /// The engine's own bytes of this name, put together.
     ///
     /// # Errors
@@ -96,8 +108,37 @@ impl Image {
         Ok(())
     }
 
+    /// Reads and verifies a block of any kind. Answers the bytes of its content.
+    ///
+    /// # Errors
+    /// All.
+    pub fn verify(&self, block: &BlockRef, scratch: &mut Scratch) -> Result<u64, ImageError> {
+        let content = self.content(block, scratch)?;
+        if let Holds::Rows { range, rows, .. } = block.holds.clone() {
+            let mut last = None;
+            for row in Rows::new(content, range, rows) {
+                let (row, ..) = row.map_err(|()| self.damaged(block))?;
+                if last.is_some_and(|last| row <= last) {
+                    return Err(self.damaged(block));
+                }
+                last = Some(row);
+            }
+        }
+        Ok(content.len() as u64)
+    }
+
+    /// The number of the file that a block is in, in the order of the manifest.
+    pub fn file_of(&self, block: &BlockRef) -> usize {
+        block.file
+    }
+
+    /// Where a block lies, as errors say it.
+    pub fn place_of(&self, block: &BlockRef) -> String {
+        format!("{} at byte {}", self.files[block.file].entry.name, block.offset)
+    }
+
     fn damaged(&self, block: &BlockRef) -> ImageError {
-        ImageError::Damaged(format!("{} at byte {}", self.files[block.file].entry.name, block.offset))
+        ImageError::Damaged(self.place_of(block))
     }
 
     fn content<'s>(&self, block: &BlockRef, scratch: &'s mut Scratch) -> Result<&'s [u8], ImageError> {
@@ -113,40 +154,44 @@ impl Image {
     /// Reads a file's directory. REQUIRES that the file is pushed next.
     fn directory_of(&mut self, file: &File) -> Result<(), ImageError> {
         let name = &file.entry.name;
-        let damaged = |what: &str| ImageError::Damaged(format!("{name}: {what}"));
+        let damaged = |at: u64, what: &str| ImageError::Damaged(format!("{name} at byte {at}: {what}"));
         let mut header = [0; HEADER];
         file.file.read_at(&mut header, 0)?;
         match part::decode_header(&header) {
-            Some((VERSION, checkpoint)) if checkpoint == file.checkpoint => {}
-            Some((version, _)) if version > VERSION => {
-                return Err(ImageError::Newer(format!("{name} has version {version}, this server reads {VERSION}")));
-            }
-            _ => return Err(damaged("its header is wrong")),
+            Some((version, checkpoint)) if crate::is_read(version) && checkpoint == file.checkpoint => {}
+            Some((version, _)) if version > VERSION => return Err(crate::newer(name, version)),
+            _ => return Err(damaged(0, "its header is wrong")),
         }
         let len = file.file.len()?;
         if len != file.entry.bytes || len < (HEADER + FOOTER) as u64 {
-            return Err(damaged(&format!("it has {len} bytes, not {}", file.entry.bytes)));
+            return Err(damaged(len, &format!("it ends here, not at {}", file.entry.bytes)));
         }
         let mut footer = [0; FOOTER];
-        file.file.read_at(&mut footer, len - FOOTER as u64)?;
-        let (at, bytes) = part::decode_footer(&footer).ok_or_else(|| damaged("its end is wrong"))?;
-        if at.checked_add(bytes) != Some(len - FOOTER as u64) {
-            return Err(damaged("its end is wrong"));
+        let behind = len - FOOTER as u64;
+        file.file.read_at(&mut footer, behind)?;
+        let (at, bytes) = part::decode_footer(&footer).ok_or_else(|| damaged(behind, "its end is wrong"))?;
+        if at.checked_add(bytes) != Some(behind) {
+            return Err(damaged(behind, "its end is wrong"));
         }
         let mut scratch = Scratch::default();
         scratch.stored.resize(bytes as usize, 0);
         file.file.read_at(&mut scratch.stored, at)?;
         let found = block::decode(&scratch.stored, &mut scratch.content);
-        let (header, mut directory) = found.ok_or_else(|| damaged("its directory is damaged"))?;
+        let (header, mut directory) = found.ok_or_else(|| damaged(at, "its directory is damaged"))?;
         if header.holds != Holds::Directory || header.checkpoint != file.checkpoint {
-            return Err(damaged("its directory is not its own"));
+            return Err(damaged(at, "its directory is not its own"));
         }
+        // Blocks lie one behind the other: no byte is in none.
+        let mut end = HEADER as u64;
         while !directory.is_empty() {
-            let entry = part::next_entry(&mut directory);
-            let entry = entry.filter(|(offset, len, _)| offset.checked_add(*len).is_some_and(|end| end <= at));
-            let (offset, len, holds) = entry.ok_or_else(|| damaged("its directory is malformed"))?;
+            let entry = part::next_entry(&mut directory).filter(|(offset, ..)| *offset == end);
+            let (offset, len, holds) = entry.ok_or_else(|| damaged(at, "its directory is malformed"))?;
+            end = offset
+                .checked_add(len)
+                .filter(|end| *end <= at)
+                .ok_or_else(|| damaged(at, "its directory is malformed"))?;
             self.blocks.push(BlockRef { file: self.files.len(), offset, len, holds });
         }
-        Ok(())
+        if end == at { Ok(()) } else { Err(damaged(end, "a block is missing in its directory")) }
     }
 }

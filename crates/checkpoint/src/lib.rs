@@ -34,7 +34,19 @@ use std::fmt;
 use std::io;
 
 /// Version of the form of all files. Older ones that are listed in docs/formats/checkpoint.md are read, newer ones refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The oldest that is read.
+const OLDEST: u32 = 1;
+
+/// Whether this version reads files of that one.
+fn is_read(version: u32) -> bool {
+    (OLDEST..=VERSION).contains(&version)
+}
+
+/// What is said of a file of a newer version.
+fn newer(name: &str, version: u32) -> ImageError {
+    ImageError::Newer(format!("{name} has version {version}, this server reads {OLDEST} to {VERSION}"))
+}
 
 /// Why an image cannot be read.
 #[derive(Debug)]

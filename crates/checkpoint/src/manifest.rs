@@ -1,6 +1,6 @@
 //! The manifest: which files are the image, and what of the log goes with it.
 //!
-//! A line `NYALA MANIFEST 1`, a JSON object, and a line with the checksum of both. It is written under another name, made
+//! A line `NYALA MANIFEST` and the version, a JSON object, and a line with the checksum of both. It is written under another name, made
 //! durable, and renamed: that rename is the moment at which the new image counts (C1).
 
 use std::io;
@@ -74,7 +74,7 @@ impl Manifest {
     /// # Errors
     /// `Damaged`, `Newer`.
     pub fn decode(bytes: &[u8]) -> Result<Manifest, ImageError> {
-        let damaged = |why: &str| ImageError::Damaged(format!("{NAME}: {why}"));
+        let damaged = |why: &str| ImageError::Damaged(format!("{NAME} at byte 0: {why}"));
         let (rest, sum) = bytes.split_at_checked(bytes.len().saturating_sub(10)).ok_or_else(|| damaged("too short"))?;
         let text = std::str::from_utf8(rest).map_err(|_| damaged("not text"))?;
         if sum != format!("\n{:08x}\n", crc32c::crc32c(rest)).as_bytes() {
@@ -83,10 +83,8 @@ impl Manifest {
         let (title, json) = text.split_once('\n').ok_or_else(|| damaged("no title"))?;
         let version = title.strip_prefix(TITLE).and_then(|n| n.parse::<u32>().ok());
         match version {
-            Some(VERSION) => serde_json::from_str(json).map_err(|e| damaged(&e.to_string())),
-            Some(newer) if newer > VERSION => {
-                Err(ImageError::Newer(format!("{NAME} has version {newer}, this server reads {VERSION}")))
-            }
+            Some(version) if crate::is_read(version) => serde_json::from_str(json).map_err(|e| damaged(&e.to_string())),
+            Some(version) if version > VERSION => Err(crate::newer(NAME, version)),
             _ => Err(damaged("no title")),
         }
     }

@@ -13,6 +13,8 @@ mod exposition;
 mod http;
 mod statements;
 
+use std::borrow::Cow;
+
 pub use exposition::{Exposition, Kind};
 pub use http::Server;
 pub use statements::expose_statements;
@@ -23,7 +25,7 @@ pub enum State {
     /// It serves.
     Ready,
     /// It does not, for this reason.
-    NotReady(&'static str),
+    NotReady(Cow<'static, str>),
 }
 
 /// Where answers come from.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{LayoutId, Oid};
+use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
 
 use crate::privileges::{PrivilegesDesc, RoleDesc, RoleSetting};
@@ -625,14 +626,15 @@ impl CatalogObject {
     }
 }
 
-/// An immutable snapshot of the catalog. Objects are shared between snapshots; a change copies the maps only.
+/// An immutable snapshot of the catalog. Snapshots share what they have in common: a copy, and a change of a copy, cost
+/// little however many objects there are.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// Rises with every committed DDL; a transaction's own DDL keeps the committed number.
     pub version: u64,
-    objects: BTreeMap<Oid, Arc<CatalogObject>>,
-    names: BTreeMap<(u8, Oid, Arc<str>), Oid>,
-    indexes_of: BTreeMap<Oid, Vec<Oid>>,
+    objects: RedBlackTreeMapSync<Oid, Arc<CatalogObject>>,
+    names: RedBlackTreeMapSync<(u8, Oid, Arc<str>), Oid>,
+    indexes_of: RedBlackTreeMapSync<Oid, Vec<Oid>>,
 }
 
 impl Catalog {
@@ -645,22 +647,27 @@ impl Catalog {
     pub fn put(&mut self, object: Arc<CatalogObject>) {
         self.remove(object.oid());
         let (class, parent) = object.namespace();
-        self.names.insert((class, parent, object.name().into()), object.oid());
+        self.names.insert_mut((class, parent, object.name().into()), object.oid());
         if let CatalogObject::Index(index) = &*object {
-            self.indexes_of.entry(index.table).or_default().push(index.oid);
+            let others = self.indexes_of.get(&index.table).into_iter().flatten();
+            self.indexes_of.insert_mut(index.table, others.copied().chain([index.oid]).collect());
         }
-        self.objects.insert(object.oid(), object);
+        self.objects.insert_mut(object.oid(), object);
     }
 
     /// Removes an object; nothing happens if it is not there.
     pub fn remove(&mut self, oid: Oid) {
-        let Some(object) = self.objects.remove(&oid) else { return };
+        let Some(object) = self.objects.get(&oid).cloned() else { return };
+        self.objects.remove_mut(&oid);
         let (class, parent) = object.namespace();
-        self.names.remove(&(class, parent, object.name().into()));
+        self.names.remove_mut(&(class, parent, object.name().into()));
         if let CatalogObject::Index(index) = &*object
-            && let Some(list) = self.indexes_of.get_mut(&index.table)
+            && let Some(list) = self.indexes_of.get(&index.table)
         {
-            list.retain(|&o| o != oid);
+            match list.iter().copied().filter(|&other| other != oid).collect::<Vec<_>>() {
+                none if none.is_empty() => _ = self.indexes_of.remove_mut(&index.table),
+                others => self.indexes_of.insert_mut(index.table, others),
+            }
         }
     }
 

@@ -10,8 +10,9 @@
 //! What the view sees may not be durable yet; the switch waits until it is, or a crash would leave an image that is ahead of
 //! its log.
 //!
-//! Transactions that are prepared, or that have written ahead, at that moment are not in the view: their records stay in the
-//! log, which is kept from the oldest of them on (rule R13).
+//! Transactions that are prepared at that moment are not in the view: the image carries them beside its rows (rule R13), read
+//! under the registry's lock, which they cannot leave meanwhile. Those that have written ahead are not in it either: their
+//! records stay in the log, which is kept from the oldest of them on.
 
 use std::io;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use mvcc::{View, ViewToken};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::prepared;
 use crate::record::StorageId;
 use crate::shard::{Inner, Shard};
 use crate::storage::TableStore;
@@ -31,6 +33,7 @@ use crate::storage::TableStore;
 /// Names of the engine's own bytes in an image.
 pub(crate) const META_OBJECTS: u64 = 1;
 pub(crate) const META_STATE: u64 = 2;
+pub(crate) const META_PREPARED: u64 = 3;
 
 /// Row numbers that a thread takes at once.
 const UNIT_ROWS: u64 = 1 << 15;
@@ -76,7 +79,19 @@ struct Turns {
     number: u64,
     /// Why the last one failed, if it did.
     failure: Option<(io::ErrorKind, String)>,
+    figures: CheckpointFigures,
     waiting: Vec<Arc<WaitCell>>,
+}
+
+/// What checkpoints have come to in the life of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointFigures {
+    /// Those that became the one that counts.
+    pub made: u64,
+    /// Those that did not, given up ones included.
+    pub failed: u64,
+    /// How long the last of the former took.
+    pub last_nanos: u64,
 }
 
 impl Images {
@@ -124,9 +139,13 @@ impl Images {
         Some(turns.number)
     }
 
-    fn end(&self, failure: Option<(io::ErrorKind, String)>) {
+    fn end(&self, failure: Option<(io::ErrorKind, String)>, nanos: u64) {
         let waiting = {
             let mut turns = self.turns.lock();
+            match failure {
+                None => (turns.figures.made, turns.figures.last_nanos) = (turns.figures.made + 1, nanos),
+                Some(_) => turns.figures.failed += 1,
+            }
             turns.ended = turns.begun;
             turns.failure = failure;
             std::mem::take(&mut turns.waiting)
@@ -146,6 +165,8 @@ struct Unit {
 /// A checkpoint that is being made. Dropped before [`Checkpoint::commit`], it leaves the image before as the one that counts.
 pub struct Checkpoint {
     shard: Shard,
+    /// When it did, on the monotonic clock.
+    began: u64,
     manifest: Manifest,
     view: View,
     token: Option<ViewToken>,
@@ -153,6 +174,8 @@ pub struct Checkpoint {
     next: AtomicUsize,
     objects: Vec<u8>,
     state: Vec<u8>,
+    /// See [`prepared::carried`].
+    prepared: Vec<u8>,
     failure: Mutex<Option<(io::ErrorKind, String)>>,
 }
 
@@ -161,6 +184,7 @@ impl Shard {
     pub fn begin_checkpoint(&self) -> Option<Arc<Checkpoint>> {
         let inner = &self.0;
         let number = inner.images.begin()?;
+        let began = inner.world.clock.monotonic_nanos();
         let mut state = ImageState::default();
         let at_end = |upto: Lsn, log_from: Lsn| {
             let token = inner.store.begin_view();
@@ -168,8 +192,11 @@ impl Shard {
             let (catalog, tables) = (inner.catalog.get(), inner.tables.read().clone());
             (upto, log_from, token, last_txn, catalog, tables)
         };
+        let registry = inner.prepared.lock();
         let (upto, log_from, token, last_txn, catalog, tables) =
             inner.sequences.hold(&mut state.sequences, || inner.log.at_end(at_end));
+        let prepared = prepared::carried(inner, &registry);
+        drop(registry);
         state.next_oid = inner.next_oid.load(Ordering::Relaxed);
         let mut objects = Vec::new();
         for object in catalog.objects() {
@@ -208,6 +235,7 @@ impl Shard {
         let view = View { read_ts: token.read_ts(), own: None, command: CommandId(0) };
         Some(Arc::new(Checkpoint {
             shard: self.clone(),
+            began,
             manifest,
             view,
             token: Some(token),
@@ -215,6 +243,7 @@ impl Shard {
             next: AtomicUsize::new(0),
             objects,
             state: serde_json::to_vec(&state).unwrap_or_default(),
+            prepared,
             failure: Mutex::new(Some((io::ErrorKind::Interrupted, "It was given up.".to_string()))),
         }))
     }
@@ -223,6 +252,11 @@ impl Shard {
     pub fn is_checkpoint_wanted(&self) -> bool {
         let turns = self.0.images.turns.lock();
         turns.wanted > turns.begun
+    }
+
+    /// What checkpoints have come to since the shard was opened.
+    pub fn checkpoint_figures(&self) -> CheckpointFigures {
+        self.0.images.turns.lock().figures
     }
 
     /// The image that counts, if there is one.
@@ -246,6 +280,7 @@ impl Checkpoint {
         if part == 0 {
             file.write_meta(META_OBJECTS, &self.objects)?;
             file.write_meta(META_STATE, &self.state)?;
+            file.write_meta(META_PREPARED, &self.prepared)?;
         }
         Ok(CheckpointWriter { checkpoint: Arc::clone(self), file, unit: None })
     }
@@ -258,6 +293,18 @@ impl Checkpoint {
         let committed = self.switch(files);
         *self.failure.lock() = committed.as_ref().err().map(|error| (error.kind(), error.to_string()));
         committed
+    }
+
+    /// Whether [`Checkpoint::commit`] would go on without waiting: all that is in the image is durable in the log.
+    ///
+    /// # Errors
+    /// If the log has failed.
+    pub fn is_durable(&self) -> io::Result<bool> {
+        let durable = self.inner().log.durable();
+        if durable.has_failed() {
+            return Err(io::Error::other("the log has failed"));
+        }
+        Ok(durable.current() >= Lsn(self.manifest.upto))
     }
 
     /// Says why it is given up, to those who wait for it.
@@ -290,7 +337,8 @@ impl Drop for Checkpoint {
         // The image before, or what there is of this one. What cannot be removed now goes with the next, or at a start.
         let (last, unsure) = (images.last.lock().clone(), images.unsure.lock().clone());
         let _ = remove_unnamed(&*self.inner().world.disk, last.iter().chain(&unsure));
-        images.end(self.failure.lock().take());
+        let nanos = self.inner().world.clock.monotonic_nanos().saturating_sub(self.began);
+        images.end(self.failure.lock().take(), nanos);
     }
 }
 

@@ -15,17 +15,25 @@
 
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod advisory;
 mod beside;
 mod catalog;
+mod check;
 mod checkpoint;
 mod commit;
 mod figures;
+mod fill;
 mod fuzz;
 mod gate;
+#[doc(hidden)]
+pub mod inspect;
 mod load;
 mod locks;
+#[doc(hidden)]
+pub mod planted;
 mod prepared;
+mod progress;
 mod reads;
 mod record;
 mod recovery;
@@ -35,10 +43,14 @@ mod sequence;
 mod shape;
 mod shard;
 mod storage;
+mod throttle;
 mod txn;
 mod unique;
 
-pub use checkpoint::{Checkpoint, CheckpointWriter};
+pub use check::{CheckError, CheckedTable, Sound, check};
+pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
 pub use figures::Figures;
 pub use fuzz::fuzz_operations;
+pub use progress::{Progress, Stage};
+pub use recovery::OpenTimes;
 pub use shard::{Shard, ShardOptions};

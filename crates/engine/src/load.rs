@@ -1,24 +1,23 @@
 //! Many threads at a start: the rows of an image, then the entries of indexes.
 //!
-//! Both are lists of parts that do not touch each other – blocks of rows, indexes –, and each thread takes the next part until
-//! there is none. An index is filled by one thread in the order of rows: keys that rise with them, as most primary keys do, fill
-//! its pages to the brim. Two threads that fill two ranges of it leave pages half full, and everything that uses it later
-//! slower by a tenth.
+//! Both are lists of parts that do not touch each other – blocks of rows, ranges of rows or of keys –, and each thread takes the
+//! next part until there is none. How an index is cut into parts is [`crate::fill`]'s.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::{RowId, Timestamp};
+use base::Timestamp;
 use checkpoint::{Holds, Image, ImageError, Scratch};
 use engine_api::{Catalog, IndexCompiler};
 use env::World;
-use mvcc::index::OrderedIndex as _;
-use mvcc::{Newest, Store, pin};
+use mvcc::{Store, pin};
 use parking_lot::Mutex;
 use redo::DriverError;
 
 use crate::checkpoint::table_of;
+use crate::fill::{self, Entries};
+use crate::progress::Progress;
 use crate::record::StorageId;
 use crate::shape::Shape;
 use crate::storage::{IndexStore, TableStore};
@@ -27,18 +26,24 @@ use crate::storage::{IndexStore, TableStore};
 pub(crate) fn image_error(error: ImageError) -> DriverError {
     match error {
         ImageError::Io(error) => DriverError::Failed(error),
-        other => DriverError::Corrupt(other.to_string()),
+        other => DriverError::Refused(other.to_string()),
     }
 }
 
 /// Work in numbered parts.
-trait Parts: Send + Sync + 'static {
+pub(crate) trait Parts: Send + Sync + 'static {
     /// Does a part; `Ok(false)` if there is none of this number.
     fn part(&self, number: usize, scratch: &mut Scratch) -> Result<bool, DriverError>;
 }
 
+impl<P: Parts + ?Sized> Parts for Arc<P> {
+    fn part(&self, number: usize, scratch: &mut Scratch) -> Result<bool, DriverError> {
+        P::part(self, number, scratch)
+    }
+}
+
 /// Does all parts with so many threads; the first error ends it.
-fn run<P: Parts>(world: &World, threads: usize, name: &str, parts: P) -> Result<(), DriverError> {
+pub(crate) fn run<P: Parts>(world: &World, threads: usize, name: &str, parts: P) -> Result<(), DriverError> {
     let shared = Arc::new((parts, AtomicUsize::new(0), Mutex::new(None)));
     let work = |shared: Arc<(P, AtomicUsize, Mutex<Option<DriverError>>)>| {
         let (parts, next, error) = &*shared;
@@ -66,22 +71,31 @@ fn run<P: Parts>(world: &World, threads: usize, name: &str, parts: P) -> Result<
     error.map_or(Ok(()), Err)
 }
 
+/// Blocks, of a quarter of a megabyte at most mostly, that the disk reads ahead of the threads.
+const AHEAD: usize = 32;
+
 struct Rows {
     image: Image,
     tables: BTreeMap<StorageId, Arc<TableStore>>,
     ts: Timestamp,
+    progress: Arc<Progress>,
 }
 
 impl Parts for Rows {
     fn part(&self, number: usize, scratch: &mut Scratch) -> Result<bool, DriverError> {
         let Some(block) = self.image.blocks().get(number) else { return Ok(false) };
+        let blocks = self.image.blocks();
+        let ahead = if number == 0 { 0..AHEAD.min(blocks.len()) } else { number + AHEAD - 1..number + AHEAD };
+        blocks.get(ahead).into_iter().flatten().for_each(|block| self.image.will_read(block));
         let Holds::Rows { table, .. } = &block.holds else { return Ok(true) };
         let id = table_of(*table);
         let missing = || DriverError::Corrupt(format!("a checkpoint has rows of {id:?}, which it does not define"));
         let store = self.tables.get(&id).ok_or_else(missing)?;
         let guard = pin();
-        let each = |row, layout, tuple: &[u8]| _ = store.rows.load(row, self.ts, layout, tuple, &guard);
+        let mut loader = store.rows.loader(self.ts, &guard);
+        let each = |row, layout, tuple: &[u8]| loader.load(row, layout, tuple);
         self.image.rows(block, scratch, each).map_err(image_error)?;
+        self.progress.loaded(block.bytes());
         Ok(true)
     }
 }
@@ -93,35 +107,12 @@ pub(crate) fn rows(
     image: Image,
     tables: &BTreeMap<StorageId, Arc<TableStore>>,
     ts: Timestamp,
+    progress: &Arc<Progress>,
 ) -> Result<(), DriverError> {
-    run(world, threads, "load-rows", Rows { image, tables: tables.clone(), ts })
-}
-
-/// An index to be filled.
-struct Entries {
-    store: Arc<TableStore>,
-    shape: Arc<Shape>,
-    index: Arc<IndexStore>,
-}
-
-impl Parts for Vec<Entries> {
-    fn part(&self, number: usize, _: &mut Scratch) -> Result<bool, DriverError> {
-        let Some(Entries { store, shape, index }) = self.get(number) else { return Ok(false) };
-        let mut key = Vec::new();
-        let guard = pin();
-        for row in (0..store.rows.end().0).map(RowId) {
-            if let Newest::Live(version) = store.rows.newest(row, None, &guard) {
-                key.clear();
-                shape.key(index, version.layout, version.tuple, &mut key);
-                // A partial index does not have every row.
-                if !key.is_empty() {
-                    let added = index.tree.insert(&key, row);
-                    base::invariant!(added.is_ok(), "a key of row {row} was accepted once");
-                }
-            }
-        }
-        Ok(true)
-    }
+    let rows = Rows { image, tables: tables.clone(), ts, progress: Arc::clone(progress) };
+    run(world, threads, "load-rows", rows)?;
+    progress.all_loaded();
+    Ok(())
 }
 
 /// Gives tables their shapes and their indexes the entries.
@@ -132,6 +123,7 @@ pub(crate) fn indexes(
     compiler: Option<&dyn IndexCompiler>,
     catalog: &Catalog,
     tables: &BTreeMap<StorageId, Arc<TableStore>>,
+    progress: &Arc<Progress>,
 ) -> Result<(), DriverError> {
     let mut entries: Vec<Entries> = Vec::new();
     for store in tables.values() {
@@ -141,11 +133,17 @@ pub(crate) fn indexes(
         for desc in catalog.indexes(table.oid).filter(|desc| !desc.unready) {
             let index = IndexStore::empty(memory, compiler, catalog, table, desc.clone())
                 .map_err(|error| DriverError::Corrupt(error.to_string()))?;
-            entries.push(Entries { store: Arc::clone(store), shape: Arc::clone(&shape), index: Arc::clone(&index) });
+            entries.push(Entries {
+                store: Arc::clone(store),
+                shape: Arc::clone(&shape),
+                index: Arc::clone(&index),
+                progress: Arc::clone(progress),
+            });
             store.add_index(index);
         }
     }
+    progress.expect_entries(entries.iter().map(|entries| entries.store.rows.end().0).sum());
     // The largest first, so that no thread is left alone with one at the end.
     entries.sort_by_key(|entries| std::cmp::Reverse(entries.store.rows.row_count()));
-    run(world, threads, "load-indexes", entries)
+    fill::all(world, threads, entries)
 }

@@ -8,6 +8,7 @@ use engine_api::{
 };
 use mvcc::{LockResult, Newest, Read, ReadVersion, WaitEdge, WaitTarget, Wakeup, pin};
 
+use crate::planted::{self, Planted};
 use crate::storage::TableHandle;
 use crate::txn::Transaction;
 
@@ -215,7 +216,7 @@ impl Transaction {
             Found::OwnOfThisCommand => Ok(RowLockOutcome::Gone),
         };
         drop(guard);
-        if matches!(outcome, Ok(RowLockOutcome::Gone)) {
+        if matches!(outcome, Ok(RowLockOutcome::Gone)) || planted::strikes(Planted::LockGoesEarly) {
             let core = self.core.as_mut().expect("started above");
             self.shard.0.store.undo_to(core, mark);
         }

@@ -8,22 +8,24 @@
 //! While it is prepared it is a running transaction that belongs to no session: its versions are undecided, its locks held.
 //! A SERIALIZABLE one has looked at what it read; from then on that is a guard (`commit::validate`). It must not have read
 //! what another prepared one has written, for nobody knows which of the two commits first.
+//! An image carries what is prepared at its moment ([`carried`]), so that the log before it can go (rule R13).
 //! Invariant: a name is in the registry exactly while its Prepare record is the last word of the log about it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, TxnId};
-use engine_api::{CommitOutcome, Durability, PREPARED_MAX, PreparedTransaction, RowLockMode, Step, TxnOptions};
+use engine_api::{CommitOutcome, Durability, PREPARED_MAX, PreparedTransaction, RowLockMode, Step, Txn, TxnOptions};
 use mvcc::index::OrderedIndex as _;
 use mvcc::{LockResult, Newest, Store, pin};
 use parking_lot::Mutex;
 use redo::RecordKind;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::reads::{ReadSet, Written};
 use crate::record::{self, StorageId};
-use crate::shard::Shard;
+use crate::shard::{Inner, Shard};
 use crate::storage::TableStore;
 use crate::txn::Transaction;
 use crate::{advisory, commit};
@@ -57,29 +59,106 @@ pub(crate) struct State {
     reads: Option<Written>,
 }
 
+/// The name of a prepared transaction, from what the log or an image says of it beside its operations.
+pub(crate) fn name_in(json: &[u8]) -> Option<String> {
+    serde_json::from_slice::<State>(json).ok().map(|state| state.what.name)
+}
+
 /// What one transaction made of its rows: a row may be written more than once under one timestamp, and only its last state
 /// is loaded (`None`: deleted).
 pub(crate) type Rows = BTreeMap<(StorageId, RowId), Option<(LayoutId, Vec<u8>)>>;
 
-/// What is to be written of a transaction.
-fn state(txn: &mut Transaction, what: &PreparedTransaction) -> Result<State> {
-    let inner = &txn.shard.0;
-    let core = txn.core.as_ref().ok_or_else(|| Error::internal("a prepared transaction has an id"))?;
+/// Names the storage that tables of `mvcc` are.
+struct Storages<'s> {
+    stores: &'s FxHashMap<StorageId, Arc<TableStore>>,
+    /// By the tables' addresses.
+    known: FxHashMap<usize, Option<StorageId>>,
+}
+
+impl<'s> Storages<'s> {
+    fn new(stores: &'s FxHashMap<StorageId, Arc<TableStore>>) -> Storages<'s> {
+        Storages { stores, known: FxHashMap::default() }
+    }
+
+    fn of(&mut self, rows: &Arc<mvcc::Table>) -> Option<StorageId> {
+        let find = || self.stores.iter().find(|(_, store)| Arc::ptr_eq(&store.rows, rows)).map(|(id, _)| *id);
+        *self.known.entry(Arc::as_ptr(rows).addr()).or_insert_with(find)
+    }
+}
+
+/// What is to be written of a transaction beside its operations.
+fn state(inner: &Inner, core: &mvcc::Transaction, reads: Option<&Mutex<ReadSet>>, what: &PreparedTransaction) -> State {
     let stores = inner.tables.read();
-    let generation = |oid: Oid, rows: &Arc<mvcc::Table>| {
-        let store = stores.iter().find(|(id, store)| id.table == oid && Arc::ptr_eq(&store.rows, rows));
-        store.map(|(id, _)| id.generation)
-    };
+    let mut storages = Storages::new(&stores);
     let locks = inner.store.row_locks(core);
-    let rows = locks
-        .iter()
-        .filter_map(|(table, row, modes)| Some((table.oid().0, generation(table.oid(), table)?, row.0, *modes)));
-    Ok(State {
+    let rows = locks.iter().filter_map(|(table, row, modes)| {
+        let StorageId { table, generation } = storages.of(table)?;
+        Some((table.0, generation, row.0, *modes))
+    });
+    State {
         what: what.clone(),
-        tables: core.table_locks().map(|(oid, modes)| (oid.0, modes)).collect(),
         rows: rows.collect(),
-        reads: txn.reads.as_ref().map(|reads| reads.lock().written()),
-    })
+        tables: core.table_locks().map(|(oid, modes)| (oid.0, modes)).collect(),
+        reads: reads.map(|reads| reads.lock().written()),
+    }
+}
+
+/// What an image says of the transactions that are prepared at its moment: for each its id and the length of its payload (eight
+/// bytes each), and the payload, which is that of its Prepare record but for whole tuples instead of differences.
+///
+/// REQUIRES that the registry is held since that moment: what they have written stays as it is.
+pub(crate) fn carried(inner: &Inner, registry: &BTreeMap<String, Prepared>) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut payload = Vec::new();
+    for prepared in registry.values() {
+        let Prepared { what, core, reads, id } = prepared;
+        payload.clear();
+        operations(inner, core, &mut payload);
+        let what = PreparedTransaction { txn: id.0, ..what.clone() };
+        // It is plain data, and was written once: it has a JSON form.
+        let json = serde_json::to_vec(&state(inner, core, reads.as_deref(), &what)).unwrap_or_default();
+        record::prepared(&mut payload, &json);
+        all.extend_from_slice(&id.0.to_le_bytes());
+        all.extend_from_slice(&(payload.len() as u64).to_le_bytes());
+        all.extend_from_slice(&payload);
+    }
+    all
+}
+
+/// What a transaction has made of each row that it has written.
+fn operations(inner: &Inner, core: &mvcc::Transaction, out: &mut Vec<u8>) {
+    let stores = inner.tables.read();
+    let mut storages = Storages::new(&stores);
+    let mut seen = FxHashSet::default();
+    for (table, row, _) in core.writes() {
+        let Some(storage) = storages.of(table) else { continue };
+        if !seen.insert((storage, row)) {
+            continue;
+        }
+        let guard = pin();
+        let is_new =
+            matches!(table.newest(row, None, &guard), Newest::Absent | Newest::Undecided { decided: None, .. });
+        match table.newest(row, Some(core.id()), &guard) {
+            Newest::Live(made) if is_new => record::insert(out, storage, row, made.layout, made.tuple),
+            Newest::Live(made) => record::replace(out, storage, row, made.layout, made.tuple),
+            Newest::Deleted(_) if !is_new => record::delete(out, storage, row),
+            // Made here and gone again.
+            _ => {}
+        }
+    }
+}
+
+/// The transactions that an image carries, as [`carried`] wrote them. `None` if that is malformed.
+pub(crate) fn uncarried(mut bytes: &[u8]) -> Option<Vec<(TxnId, &[u8])>> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let (id, rest) = bytes.split_first_chunk()?;
+        let (len, rest) = rest.split_first_chunk()?;
+        let (payload, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+        all.push((TxnId(u64::from_le_bytes(*id)), payload));
+        bytes = rest;
+    }
+    Some(all)
 }
 
 /// What is temporary goes with its session.
@@ -117,7 +196,8 @@ pub(crate) fn prepare(txn: &mut Transaction, what: &PreparedTransaction) -> Resu
     let what = PreparedTransaction { txn: id.0, ..what.clone() };
     if !txn.is_sealed {
         check_no_temporary(txn)?;
-        let state = state(txn, &what)?;
+        let core = txn.core.as_ref().ok_or_else(|| Error::internal("just started"))?;
+        let state = state(&shard.0, core, txn.reads.as_deref(), &what);
         let json = serde_json::to_vec(&state).map_err(|e| Error::internal(format!("a prepared transaction: {e}")))?;
         record::prepared(&mut txn.redo, &json);
         txn.is_sealed = true;
@@ -167,7 +247,7 @@ pub(crate) fn prepare(txn: &mut Transaction, what: &PreparedTransaction) -> Resu
 }
 
 /// See [`engine_api::Engine::finish_prepared`].
-pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<CommitOutcome>> {
+pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<(CommitOutcome, Box<dyn Txn>)>> {
     let inner = &shard.0;
     let mut registry = inner.prepared.lock();
     let Some(prepared) = registry.remove(name) else {
@@ -180,9 +260,11 @@ pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<Co
     let mut txn = Transaction::new(shard.clone(), TxnOptions::default());
     let room = match commit::reserve(&txn) {
         Ok(Step::Ready(room)) => room,
-        other => {
+        later => {
             registry.insert(name.to_string(), Prepared { what, core, reads, id });
-            return other.map(|step| step.map(|_| CommitOutcome { gate: Lsn(0), position: None }));
+            let gate = CommitOutcome { gate: Lsn(0), position: None };
+            let none = |_| -> (CommitOutcome, Box<dyn Txn>) { (gate, Box::new(txn)) };
+            return later.map(|step| step.map(none));
         }
     };
     advisory::give_back(&inner.store, &mut core, &what.advisory);
@@ -209,7 +291,7 @@ pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<Co
     } else {
         txn.undo_all();
     }
-    Ok(Step::Ready(CommitOutcome { gate: end, position: Some(end) }))
+    Ok(Step::Ready((CommitOutcome { gate: end, position: Some(end) }, Box::new(txn))))
 }
 
 /// A prepared transaction on its way back at a start.

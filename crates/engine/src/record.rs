@@ -113,6 +113,15 @@ pub fn update(out: &mut Vec<u8>, storage: StorageId, row: RowId, layout: LayoutI
     }
 }
 
+/// Appends an update to a tuple, whatever was there before.
+pub fn replace(out: &mut Vec<u8>, storage: StorageId, row: RowId, layout: LayoutId, tuple: &[u8]) {
+    put_row(out, UPDATE_SPLICE, storage, row);
+    put(out, layout.0 as u64);
+    put(out, 0);
+    put(out, 0);
+    put_bytes(out, tuple);
+}
+
 /// Where `old` and `new`, of one length, first differ at or after `at`; their length if they do not. A word at a time:
 /// most of a row stays as it was.
 fn next_difference(old: &[u8], new: &[u8], mut at: usize) -> usize {

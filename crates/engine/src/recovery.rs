@@ -1,7 +1,8 @@
 //! Opening a shard: the image of the last checkpoint, if there is one, and the log from there on.
 //!
-//! The image brings definitions, sequences and rows. Of records that end behind it, definitions are applied in
-//! order, rows by many threads ([`crate::replay`]); of those before, only transactions that are prepared and not ended count. Indexes are
+//! The image brings definitions, sequences, rows and what was prepared. Of records that end behind it, definitions are applied in
+//! order, rows by many threads ([`crate::replay`]); of those before, which an image of version 1 needs, only transactions that are
+//! prepared and not ended count. Indexes are
 //! built at the end, from the rows that are left.
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use base::{Lsn, Oid, RowId, Timestamp, TxnId};
-use checkpoint::{Image, Manifest, remove_unnamed};
+use checkpoint::{Holds, Image, Manifest, remove_unnamed};
 use engine_api::{Catalog, CatalogObject, PrivilegesDesc, SequenceState, oids};
 use env::World;
 use mvcc::{Newest, Store, StoreOptions, pin};
@@ -18,16 +19,45 @@ use redo::{DriverError, FileLog, Log, Record, RecordKind, Replayed};
 use rustc_hash::FxHashMap;
 
 use crate::catalog;
-use crate::checkpoint::{ImageState, Images, META_OBJECTS, META_STATE};
+use crate::checkpoint::{ImageState, Images, META_OBJECTS, META_PREPARED, META_STATE, table_of};
 use crate::gate::Gates;
 use crate::load::image_error;
-use crate::prepared::{Restoring, Rows};
+use crate::prepared::{self, Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
 use crate::replay::Appliers;
 use crate::sequence::Sequences;
 use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
 use crate::storage::{TableStore, storage_id};
 use crate::unique::Stripes;
+
+/// Where the time of opening a shard went, in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenTimes {
+    /// Reading the image.
+    pub image_ms: u64,
+    /// Reading the log, and bringing back what is prepared.
+    pub log_ms: u64,
+    /// Building indexes.
+    pub indexes_ms: u64,
+}
+
+/// Tells phases apart.
+struct PhaseClock<'w> {
+    world: &'w World,
+    began: u64,
+}
+
+impl PhaseClock<'_> {
+    fn start(world: &World) -> PhaseClock<'_> {
+        PhaseClock { world, began: world.clock.monotonic_nanos() }
+    }
+
+    /// Milliseconds since the last call.
+    fn lap(&mut self) -> u64 {
+        let now = self.world.clock.monotonic_nanos();
+        (now - std::mem::replace(&mut self.began, now)) / 1_000_000
+    }
+}
 
 /// The shard while its log is read.
 struct Replay {
@@ -44,7 +74,7 @@ struct Replay {
 
 impl Replay {
     /// Takes over an image.
-    fn image(&mut self, world: &World, threads: usize, manifest: &Manifest) -> Result<(), DriverError> {
+    fn image(&mut self, world: &World, options: &ShardOptions, manifest: &Manifest) -> Result<(), DriverError> {
         let image = Image::open(&*world.disk, manifest).map_err(image_error)?;
         let malformed = |what: &str| DriverError::Corrupt(format!("a checkpoint's {what} cannot be read"));
         self.catalog = Catalog::default();
@@ -59,10 +89,14 @@ impl Replay {
         let state = image.meta(META_STATE).map_err(image_error)?;
         let state: ImageState = serde_json::from_slice(&state).map_err(|_| malformed("state"))?;
         self.next_oid = self.next_oid.max(state.next_oid);
+        let carried = image.meta(META_PREPARED).map_err(image_error)?;
+        let carried = prepared::uncarried(&carried).ok_or(malformed("prepared transactions"))?;
+        self.prepared.extend(carried.into_iter().map(|(id, payload)| (id, payload.to_vec())));
         for (oid, last_value, is_called) in state.sequences {
             self.sequences.restore(Oid(oid), SequenceState { last_value, is_called });
         }
-        crate::load::rows(world, threads, image, &self.tables, Timestamp(manifest.ts))?;
+        options.progress.expect_image(manifest.bytes(), self.entries_of(&image));
+        crate::load::rows(world, options.threads, image, &self.tables, Timestamp(manifest.ts), &options.progress)?;
         for (table, generation, next) in state.tables {
             if let Some(store) = self.tables.get(&StorageId { table: Oid(table), generation }) {
                 store.rows.set_next_row_id(RowId(next));
@@ -71,7 +105,19 @@ impl Replay {
         Ok(())
     }
 
-    /// A record that the image has: only what is open between the phases of a commit is not in it.
+    /// How many entries the indexes will have of an image's rows.
+    fn entries_of(&self, image: &Image) -> u64 {
+        let entries = image.blocks().iter().map(|block| match &block.holds {
+            Holds::Rows { table, rows, .. } => {
+                u64::from(*rows) * self.catalog.indexes(table_of(*table).table).count() as u64
+            }
+            _ => 0,
+        });
+        entries.sum()
+    }
+
+    /// A record that the image has: only what is open between the phases of a commit is not in the rows. An image carries that
+    /// beside them, so that this says of it what is known; one of version 1 does not.
     fn old_record(&mut self, record: Record<'_>) {
         match record.kind {
             RecordKind::Prepare => _ = self.prepared.insert(record.txn, record.payload.to_vec()),
@@ -235,7 +281,7 @@ impl Replay {
 }
 
 /// The operations of a record that were not undone inside their transaction, each with the byte where it begins.
-fn live_ops(payload: &[u8]) -> Result<Vec<(u64, Op<'_>)>, String> {
+pub(crate) fn live_ops(payload: &[u8]) -> Result<Vec<(u64, Op<'_>)>, String> {
     let mut live: Vec<(u64, Op<'_>)> = Vec::new();
     let mut ops = Ops::new(payload);
     loop {
@@ -255,9 +301,11 @@ pub(crate) fn open(
     options: ShardOptions,
     on_failure: Box<dyn FnOnce(DriverError) + Send>,
 ) -> Result<(Shard, Replayed), DriverError> {
+    let mut clock = PhaseClock::start(world);
     let manifest = Manifest::read(&*world.disk).map_err(image_error)?;
     remove_unnamed(&*world.disk, manifest.as_ref()).map_err(DriverError::Failed)?;
     let driver = Box::new(FileLog::new(Arc::clone(&world.disk), options.log));
+    let progress = &options.progress;
     let store = StoreOptions { first_generation: 1, horizon: Timestamp(0), memory_limit: options.memory_limit };
     let mut replay = Replay {
         store: Store::new(store),
@@ -270,18 +318,27 @@ pub(crate) fn open(
     };
     let (mut upto, mut log_from) = (Lsn(0), Lsn(0));
     if let Some(manifest) = &manifest {
-        replay.image(world, options.threads, manifest)?;
         (upto, log_from) = (Lsn(manifest.upto), Lsn(manifest.log_from));
     }
+    let log_bytes = driver.bytes_from(log_from)?;
+    progress.expect_log(log_bytes);
+    progress.expect_entries_of_log(log_bytes);
+    if let Some(manifest) = &manifest {
+        replay.image(world, &options, manifest)?;
+    }
+    let mut times = OpenTimes { image_ms: clock.lap(), ..OpenTimes::default() };
     let mut appliers = Appliers::start(world, options.threads);
     replay.tables.values().for_each(|store| appliers.add_storage(store));
     replay.appliers = Some(appliers);
-    let mut apply = |record: Record<'_>| match record.end <= upto {
-        true => {
-            replay.old_record(record);
-            Ok(())
+    let mut apply = |record: Record<'_>| {
+        progress.replayed(record.end.0 - log_from.0);
+        match record.end <= upto {
+            true => {
+                replay.old_record(record);
+                Ok(())
+            }
+            false => replay.record(record),
         }
-        false => replay.record(record),
     };
     let (log, mut replayed) = Log::open(world, driver, log_from, &mut apply, on_failure)?;
     replay.appliers.take().map_or(Ok(()), Appliers::finish).map_err(DriverError::Corrupt)?;
@@ -297,7 +354,7 @@ pub(crate) fn open(
     }
     replay.store.start_ids_after(replayed.last_txn);
     let restoring = replay.restore().map_err(DriverError::Corrupt)?;
-    let compiler = options.compiler;
+    let compiler = options.compiler.clone();
     replay.forget_temporary();
     let Replay { store, catalog, mut tables, sequences, next_oid, .. } = replay;
     store.advance_horizon(replayed.last_ts);
@@ -307,9 +364,12 @@ pub(crate) fn open(
         base::invariant!(alone.is_some(), "nobody has a table open while its log is read");
         alone.into_iter().for_each(TableStore::settle);
     }
-    crate::load::indexes(world, options.threads, &store, compiler.as_deref(), &catalog, &tables)?;
+    times.log_ms = clock.lap();
+    crate::load::indexes(world, options.threads, &store, compiler.as_deref(), &catalog, &tables, progress)?;
+    times.indexes_ms = clock.lap();
     let inner = Inner {
         world: world.clone(),
+        opened: times,
         images: Images::new(manifest),
         compiler,
         store,
@@ -326,6 +386,7 @@ pub(crate) fn open(
         last_ts: AtomicU64::new(replayed.last_ts.0),
         next_oid: AtomicU32::new(next_oid),
         commits: AtomicU64::new(0),
+        throttle: Default::default(),
         nobody: crate::locks::nobody(),
         newest_commit: Mutex::new((replayed.last_ts, replayed.end)),
         awaited_commit: Mutex::new((replayed.last_ts, replayed.end)),
@@ -334,5 +395,6 @@ pub(crate) fn open(
     for prepared in restoring {
         prepared.finish(&shard).map_err(DriverError::Corrupt)?;
     }
+    progress.opened();
     Ok((shard, replayed))
 }

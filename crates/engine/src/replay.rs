@@ -20,6 +20,8 @@ use crate::storage::TableStore;
 const BATCH: usize = 256 << 10;
 /// Batches that may wait for a thread.
 const QUEUE: usize = 8;
+/// As many as there may be, for one that runs when it is joined.
+const QUEUE_OF_ALL: usize = 1 << 14;
 /// Rows that stay together, as a power of two: they share a chunk of headers.
 const TOGETHER: u32 = 8;
 
@@ -53,8 +55,9 @@ impl Appliers {
     /// So many threads, at least one.
     pub fn start(world: &World, threads: usize) -> Appliers {
         let error = Arc::new(Mutex::new(None));
+        let queue = if world.spawn.runs_beside() { QUEUE } else { QUEUE_OF_ALL };
         let lanes = (0..threads.max(1)).map(|_| {
-            let (sender, receiver) = mpsc::sync_channel(QUEUE);
+            let (sender, receiver) = mpsc::sync_channel(queue);
             let error = Arc::clone(&error);
             let thread = world.spawn.spawn("replay", Box::new(move || apply_all(&receiver, &error)));
             Lane { sender, places: Vec::new(), thread }

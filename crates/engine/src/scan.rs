@@ -99,10 +99,10 @@ impl Drop for Seeing {
     }
 }
 
-/// Raises a transaction's gate to a commit. The scan is opened by a transaction of this engine, so it is read by one.
+/// Raises a transaction's gate to commits whose newest is that at `ts`. The scan is opened by a transaction of this engine, so it is read by one.
 fn note(seeing: &Seeing, txn: &mut dyn Txn, ts: Timestamp) {
     if ts.0 != 0 {
-        txn.raise_gate(seeing.shard.0.gates.of(ts, seeing.shard.durable()));
+        txn.raise_gate(seeing.shard.0.gates.up_to(ts, seeing.shard.durable()));
     }
 }
 

@@ -50,6 +50,9 @@ pub trait DiskFile: Send + Sync {
     /// Fills `buffer` from an offset; answers how much there was.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
+    /// Says that bytes will be read soon, so that the disk may begin with them. Changes nothing else.
+    fn will_read(&self, _offset: u64, _len: u64) {}
+
     /// Allocates space, so that writes within it cannot fail for lack of it. The new bytes read as zero.
     ///
     /// # Errors
@@ -58,6 +61,15 @@ pub trait DiskFile: Send + Sync {
 
     /// Makes written bytes and the length durable (`fdatasync`).
     fn sync(&self) -> io::Result<()>;
+
+    /// Begins to make written bytes and the length durable, or looks how far that is; `true` once all is durable that was
+    /// written before it began. A file that cannot do it aside does it at once.
+    ///
+    /// # Errors
+    /// As [`DiskFile::sync`].
+    fn poll_sync(&self) -> io::Result<bool> {
+        self.sync().map(|()| true)
+    }
 
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;

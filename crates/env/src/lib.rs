@@ -12,9 +12,11 @@ mod disk;
 pub mod real;
 pub mod sends;
 pub mod sim;
+mod task;
 
 pub use allocator::Allocator;
 pub use disk::{Disk, DiskFile, DiskLock};
+pub use task::{Task, Turn};
 
 use std::sync::Arc;
 
@@ -26,10 +28,21 @@ pub trait Clock: Send + Sync {
     fn monotonic_nanos(&self) -> u64;
 }
 
-/// Starts a thread that serves a part of the system until it ends by itself.
+/// Starts what runs beside its caller.
 pub trait Spawn: Send + Sync {
-    /// Runs `task` beside the caller. The handle waits for its end.
+    /// Runs `task` beside the caller until it ends by itself. The handle waits for its end.
     fn spawn(&self, name: &str, task: Box<dyn FnOnce() + Send>) -> Box<dyn Joined>;
+
+    /// Makes the steps of a part of the system beside the caller until it is over. The handle waits for that.
+    fn start(&self, name: &str, task: Box<dyn Task>) -> Box<dyn Joined> {
+        task::start(self, name, task)
+    }
+
+    /// Whether what was given to [`Spawn::spawn`] goes on while its caller does. If not, it runs when it is joined, and must not
+    /// be waited for before.
+    fn runs_beside(&self) -> bool {
+        true
+    }
 }
 
 /// A started thread.

@@ -2,17 +2,18 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::fs::{Advice, FallocateFlags, FlockOperation, fadvise, fallocate, flock};
 
 use crate::{Clock, Disk, DiskFile, DiskLock, Joined, Spawn, World};
 
 /// Name of the file whose lock says that a process owns the directory.
-const LOCK_FILE: &str = "lock";
+pub const LOCK_FILE: &str = "lock";
 
 /// The real world over a directory, which is made (mode 0700) if it is not there.
 ///
@@ -97,6 +98,9 @@ struct FileLock(#[expect(dead_code, reason = "held, not used")] File);
 
 impl DiskLock for FileLock {}
 
+/// Bytes that the system is told of at once.
+const HINT: u64 = 1 << 20;
+
 struct RealFile(File);
 
 impl DiskFile for RealFile {
@@ -115,6 +119,14 @@ impl DiskFile for RealFile {
             }
         }
         Ok(filled)
+    }
+
+    fn will_read(&self, offset: u64, len: u64) {
+        // One hint is good for some megabytes at most.
+        for at in (offset..offset + len).step_by(HINT as usize) {
+            // A file system that does not take it reads when it is asked to.
+            let _ = fadvise(&self.0, at, NonZeroU64::new(HINT.min(offset + len - at)), Advice::WillNeed);
+        }
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {

@@ -1,13 +1,20 @@
-//! A simulated disk: everything that was not synced may be lost, torn, reordered or damaged by a crash.
+//! A simulated world: a disk, a clock, and parts of the system that go on when their turn comes.
 //!
-//! Each file has a *live* image, which reads see, and a *durable* one, which syncs bring up to date. Writes since the last
-//! sync are kept apart, so that a crash can let any subset of their 512-byte sectors survive.
+//! **The disk.** Everything that was not synced may be lost, torn, reordered or damaged by a crash. Each file has a *live* image, which reads see, and a *durable* one, which syncs bring up to date. Writes since the last
+//! sync are kept apart, so that a crash can let any subset of their 512-byte sectors survive. After a sync that failed nobody
+//! takes them for unwritten any more: they are made durable only if they are written again.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::{Disk, DiskFile, DiskLock};
+use crate::{Clock as _, Disk, DiskFile, DiskLock};
+
+mod clock;
+mod tasks;
+
+pub use clock::SimClock;
+pub use tasks::SimTasks;
 
 /// What survives a power failure in one piece.
 const SECTOR: usize = 512;
@@ -57,6 +64,31 @@ struct Image {
     pending: Vec<(u64, Vec<u8>)>,
     /// Bytes for which space is set aside.
     allocated: u64,
+    /// A sync under way: how many of the pending writes it is about, and when it is done.
+    syncing: Option<(usize, u64)>,
+}
+
+impl Image {
+    /// Makes the first `n` of the pending writes durable, and the length.
+    fn settle(&mut self, n: usize) {
+        self.durable.resize(self.live.len(), 0);
+        for (offset, bytes) in self.pending.drain(..n) {
+            let end = (offset as usize + bytes.len()).min(self.durable.len());
+            let from = (offset as usize).min(end);
+            self.durable[from..end].copy_from_slice(&bytes[..end - from]);
+        }
+    }
+}
+
+/// An operation that can be made to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// Of a file.
+    Read,
+    /// Of a file; a part of it may be done all the same.
+    Write,
+    /// Of a file or the directory.
+    Sync,
 }
 
 #[derive(Default, Debug)]
@@ -71,10 +103,33 @@ struct State {
     operations: u64,
     /// Everything fails from this operation on.
     frozen_at: Option<u64>,
-    /// The sync that fails, counted from now.
+    /// So many syncs fail from now on.
     failing_syncs: u32,
+    /// Operations that are to fail, each after so many of its kind.
+    failures: BTreeMap<Operation, u64>,
+    /// One of so many syncs answers that all is well and does nothing.
+    skipped_syncs: Option<u64>,
     quota: Option<u64>,
     locked: bool,
+    /// How long a sync takes at most, in nanoseconds by this clock.
+    slow: Option<(SimClock, u64)>,
+    random: Option<SimRandom>,
+    figures: Figures,
+}
+
+/// What was done with a disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Reads of files.
+    pub reads: u64,
+    /// Writes of files.
+    pub writes: u64,
+    /// Syncs of files and the directory.
+    pub syncs: u64,
+    /// Operations that were made to fail.
+    pub failures: u64,
+    /// Operations that found no space.
+    pub full: u64,
 }
 
 /// The simulated disk. Clones are the same disk.
@@ -99,11 +154,64 @@ impl State {
         self.names.values().filter_map(|id| self.files.get(id)).map(|f| f.allocated.max(f.live.len() as u64)).sum()
     }
 
-    fn has_room(&self, more: u64) -> io::Result<()> {
+    fn has_room(&mut self, more: u64) -> io::Result<()> {
         match self.quota {
-            Some(quota) if self.used() + more > quota => Err(full()),
+            Some(quota) if more > 0 && self.used() + more > quota => {
+                self.figures.full += 1;
+                Err(full())
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Whether this operation is the one that fails.
+    fn fails(&mut self, operation: Operation) -> bool {
+        let is_due = match self.failures.get_mut(&operation) {
+            Some(0) => true,
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => false,
+        };
+        if is_due {
+            self.failures.remove(&operation);
+            self.figures.failures += 1;
+        }
+        is_due
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.random.get_or_insert_with(|| SimRandom::new(1)).below(n)
+    }
+
+    /// Begins a sync: whether it is to fail, and how long it takes.
+    fn begin_sync(&mut self) -> io::Result<bool> {
+        self.step()?;
+        self.figures.syncs += 1;
+        if self.failing_syncs > 0 {
+            self.failing_syncs -= 1;
+            return Ok(true);
+        }
+        Ok(self.fails(Operation::Sync))
+    }
+
+    /// A sync of a file fails: any of what was to be made durable is, and the rest is forgotten.
+    fn fail_sync(&mut self, id: u64) -> io::Error {
+        let mut random = self.random.take().unwrap_or_else(|| SimRandom::new(1));
+        if let Some(image) = self.files.get_mut(&id) {
+            image.syncing = None;
+            for (offset, written) in std::mem::take(&mut image.pending) {
+                survive(&mut image.durable, offset, &written, false, &mut random);
+            }
+        }
+        self.random = Some(random);
+        io::Error::other("simulated failure of a sync")
+    }
+
+    /// Whether a sync says that it is done and does nothing.
+    fn is_skipped(&mut self) -> bool {
+        self.skipped_syncs.is_some_and(|of| self.figures.syncs.is_multiple_of(of))
     }
 }
 
@@ -127,9 +235,73 @@ impl SimDisk {
         self.state().frozen_at = Some(n);
     }
 
+    /// Whether an operation has met the stop of [`SimDisk::freeze_at`], or the next one would.
+    pub fn is_frozen(&self) -> bool {
+        let state = self.state();
+        state.frozen_at.is_some_and(|at| state.operations >= at)
+    }
+
     /// The next `n` syncs fail with an I/O error.
     pub fn fail_syncs(&self, n: u32) {
         self.state().failing_syncs = n;
+    }
+
+    /// An operation fails with an I/O error, after `others` of its kind.
+    pub fn fail(&self, operation: Operation, others: u64) {
+        self.state().failures.insert(operation, others);
+    }
+
+    /// Forgets what was to fail.
+    pub fn heal(&self) {
+        let mut state = self.state();
+        state.failures.clear();
+        state.failing_syncs = 0;
+    }
+
+    /// One of so many syncs of files does nothing and says that all is well: a disk that lies, or a sync that was forgotten.
+    pub fn skip_syncs_every(&self, n: u64) {
+        self.state().skipped_syncs = Some(n);
+    }
+
+    /// Takes back a stop that was not met.
+    pub fn unfreeze(&self) {
+        self.state().frozen_at = None;
+    }
+
+    /// Takes choices of the disk's own from `random`.
+    pub fn seed(&self, random: SimRandom) {
+        self.state().random = Some(random);
+    }
+
+    /// Syncs that are looked at ([`DiskFile::poll_sync`]) take up to `nanos` by `clock`.
+    pub fn slow(&self, clock: &SimClock, nanos: u64) {
+        self.state().slow = Some((clock.clone(), nanos));
+    }
+
+    /// What was done so far.
+    pub fn figures(&self) -> Figures {
+        self.state().figures
+    }
+
+    /// Bytes that all files have or have set aside.
+    pub fn used(&self) -> u64 {
+        self.state().used()
+    }
+
+    /// The process has ended and the machine goes on: its caches are there, no file is open, nothing is locked.
+    pub fn end_process(&self) {
+        let mut state = self.state();
+        state.frozen_at = None;
+        state.locked = false;
+        state.failures.clear();
+        state.failing_syncs = 0;
+    }
+
+    /// A file's durable length, 0 if there is none of this name.
+    pub fn durable_len(&self, name: &str) -> u64 {
+        let state = self.state();
+        let image = state.names.get(name).and_then(|id| state.files.get(id));
+        image.map_or(0, |image| image.durable.len() as u64)
     }
 
     /// Limits the bytes of all files together.
@@ -169,7 +341,8 @@ impl SimDisk {
                 }
             }
             let allocated = bytes.len() as u64;
-            files.insert(*id, Image { live: bytes.clone(), durable: bytes, pending: Vec::new(), allocated });
+            let image = Image { live: bytes.clone(), durable: bytes, allocated, ..Image::default() };
+            files.insert(*id, image);
         }
         SimDisk(Arc::new(Mutex::new(State {
             files,
@@ -177,6 +350,10 @@ impl SimDisk {
             durable_names: names.clone(),
             next_file: state.next_file,
             quota: state.quota,
+            slow: state.slow.clone(),
+            random: state.random.clone(),
+            figures: state.figures,
+            skipped_syncs: state.skipped_syncs,
             ..State::default()
         })))
     }
@@ -192,8 +369,10 @@ fn survive(bytes: &mut Vec<u8>, offset: u64, written: &[u8], flip: bool, random:
             if bytes.len() < position + len {
                 bytes.resize(position + len, 0);
             }
+            // A sector that is written with the bytes it has keeps them: that is what rewriting a log in place relies on.
+            let differs = bytes[position..position + len] != written[at..at + len];
             bytes[position..position + len].copy_from_slice(&written[at..at + len]);
-            if flip && random.below(4) == 0 {
+            if flip && differs && random.below(4) == 0 {
                 let bit = random.below(len as u64 * 8);
                 bytes[position + (bit / 8) as usize] ^= 1 << (bit % 8);
             }
@@ -243,7 +422,9 @@ impl Disk for SimDisk {
 
     fn sync_directory(&self) -> io::Result<()> {
         let mut state = self.state();
-        state.step()?;
+        if state.begin_sync()? {
+            return Err(io::Error::other("simulated failure of a sync"));
+        }
         state.durable_names = state.names.clone();
         Ok(())
     }
@@ -278,17 +459,8 @@ impl SimFile {
         let mut state = self.disk.state();
         state.files.get_mut(&self.id).map(run).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
-}
 
-impl DiskFile for SimFile {
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        {
-            let mut state = self.disk.state();
-            state.step()?;
-            let end = offset + bytes.len() as u64;
-            let has = state.files.get(&self.id).map_or(0, |f| f.allocated.max(f.live.len() as u64));
-            state.has_room(end.saturating_sub(has))?;
-        }
+    fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.with(|image| {
             let end = offset as usize + bytes.len();
             if image.live.len() < end {
@@ -298,8 +470,35 @@ impl DiskFile for SimFile {
             image.pending.push((offset, bytes.to_vec()));
         })
     }
+}
+
+impl DiskFile for SimFile {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        {
+            let mut state = self.disk.state();
+            state.step()?;
+            state.figures.writes += 1;
+            let end = offset + bytes.len() as u64;
+            let has = state.files.get(&self.id).map_or(0, |f| f.allocated.max(f.live.len() as u64));
+            state.has_room(end.saturating_sub(has))?;
+            if state.fails(Operation::Write) {
+                let short = state.below(bytes.len() as u64 + 1) as usize;
+                drop(state);
+                self.write(&bytes[..short], offset)?;
+                return Err(io::Error::other("simulated failure of a write"));
+            }
+        }
+        self.write(bytes, offset)
+    }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        {
+            let mut state = self.disk.state();
+            state.figures.reads += 1;
+            if state.fails(Operation::Read) {
+                return Err(io::Error::other("simulated failure of a read"));
+            }
+        }
         self.with(|image| {
             let from = (offset as usize).min(image.live.len());
             let n = buffer.len().min(image.live.len() - from);
@@ -311,7 +510,7 @@ impl DiskFile for SimFile {
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
         let end = offset + len;
         {
-            let state = self.disk.state();
+            let mut state = self.disk.state();
             let has = state.files.get(&self.id).map_or(0, |f| f.allocated.max(f.live.len() as u64));
             state.has_room(end.saturating_sub(has))?;
         }
@@ -324,18 +523,47 @@ impl DiskFile for SimFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        {
-            let mut state = self.disk.state();
-            state.step()?;
-            if state.failing_syncs > 0 {
-                state.failing_syncs -= 1;
-                return Err(io::Error::other("simulated failure of a sync"));
-            }
+        let mut state = self.disk.state();
+        if state.begin_sync()? {
+            return Err(state.fail_sync(self.id));
         }
-        self.with(|image| {
-            image.durable = image.live.clone();
-            image.pending.clear();
-        })
+        let is_skipped = state.is_skipped();
+        let image = state.files.get_mut(&self.id).ok_or(io::ErrorKind::NotFound)?;
+        image.syncing = None;
+        if !is_skipped {
+            let n = image.pending.len();
+            image.settle(n);
+        }
+        Ok(())
+    }
+
+    fn poll_sync(&self) -> io::Result<bool> {
+        let mut state = self.disk.state();
+        let Some((clock, nanos)) = state.slow.clone() else {
+            drop(state);
+            return self.sync().map(|()| true);
+        };
+        let under_way = state.files.get(&self.id).ok_or(io::ErrorKind::NotFound)?.syncing;
+        let Some((n, due)) = under_way else {
+            state.step()?;
+            let due = clock.monotonic_nanos() + state.below(nanos + 1);
+            let image = state.files.get_mut(&self.id).ok_or(io::ErrorKind::NotFound)?;
+            image.syncing = Some((image.pending.len(), due));
+            return Ok(false);
+        };
+        if clock.monotonic_nanos() < due {
+            return Ok(false);
+        }
+        if state.begin_sync()? {
+            return Err(state.fail_sync(self.id));
+        }
+        let is_skipped = state.is_skipped();
+        let image = state.files.get_mut(&self.id).ok_or(io::ErrorKind::NotFound)?;
+        image.syncing = None;
+        if !is_skipped {
+            image.settle(n);
+        }
+        Ok(true)
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -350,6 +578,7 @@ impl DiskFile for SimFile {
             // A cut is made durable at once: reverting it would be a fault of the file system, not of its user.
             image.durable.truncate(len as usize);
             image.pending.retain(|(offset, _)| *offset < len);
+            image.syncing = None;
         })
     }
 }

@@ -117,7 +117,7 @@ impl Sandbox {
 
     /// A server on this disk, with a log of this form, that has run `schema`.
     pub fn on(disk: &SimDisk, log: redo::FileOptions, schema: &str) -> Sandbox {
-        let options = ShardOptions { memory_limit: MEMORY, log, threads: 1, compiler: None };
+        let options = ShardOptions { memory_limit: MEMORY, log, threads: 1, ..ShardOptions::default() };
         let (shard, _) = Shard::open(&world(disk), options, Box::new(|_| {})).expect("the disk has a log, or nothing");
         let shared = Shared::new(Arc::new(shard.clone()), Arc::new(Still::default()), 10, Vec::new());
         let session = Session::new(&shared, "postgres", "postgres", &[], ClientPlace::default(), 1).expect("a session");

@@ -57,7 +57,7 @@ pub(crate) fn run(input: &[u8]) {
         let again = types::read_binary(ty, -1, &written).expect("what was written");
         assert_eq!(binary_of(&again, ty), written);
     }
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0')) else { return };
     let Ok(value) = types::parse_text(ty, -1, text, &cx) else { return };
     let written = text_of(&value, ty);
     let text = std::str::from_utf8(&written).expect("texts are UTF-8");

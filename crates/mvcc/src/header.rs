@@ -87,6 +87,16 @@ impl RowHeader {
         self.replace(newest.as_ptr(), if diverged { DIVERGED } else { 0 }, 0);
     }
 
+    /// Links the first version of a row that is being loaded, and answers its bytes, which the caller counts. `None`, and the
+    /// version is freed, if the row has one. Needs no lock: an empty chain has nothing that a reader could stand on.
+    pub fn fill(&self, version: PrivateVersion) -> Option<usize> {
+        let (null, bytes) = (std::ptr::null_mut(), version.size());
+        // Release: publishes the version; pairs with the load in `head`.
+        self.head.compare_exchange(null, version.as_ptr(), Ordering::Release, Ordering::Relaxed).ok()?;
+        version.leak();
+        Some(bytes)
+    }
+
     /// Unlinks the newest version and retires it; the reference stays good for the guard.
     ///
     /// # Safety

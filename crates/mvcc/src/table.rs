@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::{CommandId, LayoutId, Oid, RowId, Timestamp, TxnId};
 
 use crate::directory::Directory;
-use crate::epoch::Guard;
+use crate::epoch::{Guard, pin};
 use crate::garbage::{self, Bounds, Left, RowGarbage};
 use crate::header::RowHeader;
 use crate::locks::row::{Released, RowLock, lock_fresh};
@@ -24,11 +24,11 @@ use crate::visible::{self, Newest, Read, Versions, View};
 
 /// The rows of one table. Dropping it frees them at once.
 pub struct Table {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     oid: Oid,
     number: u64,
-    directory: Directory,
-    account: Account,
+    pub(crate) directory: Directory,
+    pub(crate) account: Account,
     indexes: Arc<dyn RowGarbage>,
 }
 
@@ -67,6 +67,25 @@ impl Table {
     /// Bytes held.
     pub fn memory(&self) -> TableMemory {
         self.account.used()
+    }
+
+    /// Counts anew what is held, by looking at everything: what [`Table::memory`] says, if nobody writes meanwhile.
+    pub fn recount(&self) -> TableMemory {
+        let mut found = TableMemory { headers: self.directory.bytes(), ..TableMemory::default() };
+        let guard = pin();
+        let end = self.end();
+        let mut row = self.directory.skip_missing(RowId(0), end);
+        while row < end {
+            let mut version = self.directory.get(row, &guard).and_then(|header| header.head(&guard).newest);
+            found.rows += u64::from(version.is_some());
+            while let Some(this) = version {
+                found.versions += this.counted();
+                found.version_count += 1;
+                version = this.older(&guard);
+            }
+            row = self.directory.skip_missing(RowId(row.0 + 1), end);
+        }
+        found
     }
 
     /// What `view` sees of a row.

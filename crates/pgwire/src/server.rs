@@ -93,17 +93,17 @@ impl Default for ServerConfig {
 
 /// Bound listeners, ready to [`run`](Server::run).
 pub struct Server {
-    config: ServerConfig,
-    listeners: Vec<Listener>,
+    pub(crate) config: ServerConfig,
+    pub(crate) listeners: Vec<Listener>,
 }
 
-enum Listener {
+pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener, #[expect(dead_code, reason = "held for its Drop")] SocketFile),
 }
 
 /// Removes the socket's file when dropped.
-struct SocketFile(PathBuf);
+pub(crate) struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
@@ -113,7 +113,7 @@ impl Drop for SocketFile {
 }
 
 /// An accepted connection that has not said what it wants.
-enum Accepted {
+pub(crate) enum Accepted {
     Tcp(TcpStream, SocketAddr),
     Unix(UnixStream),
 }
@@ -227,7 +227,7 @@ fn bind_unix(path: &Path) -> io::Result<Listener> {
 }
 
 impl Listener {
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
+    pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
         match self {
             Listener::Tcp(tcp) => tcp.poll_accept(cx).map(|accepted| {
                 let (stream, peer) = accepted?;

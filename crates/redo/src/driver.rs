@@ -44,6 +44,8 @@ pub enum DriverError {
     Failed(std::io::Error),
     /// What was durable is damaged: where.
     Corrupt(String),
+    /// What goes with the log on the disk cannot be used: what, and why.
+    Refused(String),
 }
 
 impl fmt::Display for DriverError {
@@ -53,6 +55,7 @@ impl fmt::Display for DriverError {
             DriverError::Full => f.write_str("no space left for the log"),
             DriverError::TooLarge(bytes) => write!(f, "a batch of {bytes} bytes is too large for the log"),
             DriverError::Failed(error) => write!(f, "the log failed: {error}"),
+            DriverError::Refused(what) => f.write_str(what),
             DriverError::Corrupt(place) => write!(f, "the log is damaged: {place}"),
         }
     }
@@ -77,11 +80,11 @@ pub trait ReplicatedLog: Send {
     /// All. REQUIRES that fewer than `window` batches are on their way.
     fn submit(&mut self, epoch: Epoch, durable: Lsn, batch: Batch<'_>) -> Result<(), DriverError>;
 
-    /// Waits until all that was submitted is durable.
+    /// Whether all that was submitted is durable; `false`: not yet, look again. A driver with nothing else to offer waits for it.
     ///
     /// # Errors
     /// `Fenced`, `Failed`
-    fn complete(&mut self) -> Result<(), DriverError>;
+    fn complete(&mut self) -> Result<bool, DriverError>;
 
     /// Bytes (records and overhead) that can be appended into space that is set aside. Callable from any thread through
     /// the handle, which stays valid.

@@ -47,7 +47,7 @@ impl SegmentHeader {
         }
         let version = u32_at(bytes, 8);
         if version != VERSION {
-            return Err(format!("log format version {version} is not {VERSION}, the one this server reads"));
+            return Err(format!("the log's format has version {version}, this server reads {VERSION}"));
         }
         Ok(Some(SegmentHeader { start: Lsn(u64_at(bytes, 16)), generation: u64_at(bytes, 24) }))
     }

@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod assembly;
 mod driver;
 mod durable;
 mod file;
@@ -22,6 +23,7 @@ mod frame;
 mod log;
 mod record;
 
+pub use assembly::{Inspected, inspect};
 pub use driver::{Batch, DriverError, Limits, Mark, ReplicatedLog};
 pub use durable::DurableWatch;
 pub use file::{FileLog, FileOptions};

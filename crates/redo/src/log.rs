@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use base::{Epoch, Lsn, Timestamp, TxnId};
-use env::{Clock, Joined, World};
+use env::{Clock, Joined, Task, Turn, World};
 use rustc_hash::FxHashMap;
 
+use crate::assembly::Assembly;
 use crate::driver::{Batch, DriverError, ReplicatedLog};
 use crate::durable::DurableWatch;
 use crate::record::{self, PAYLOAD_MAX, Record, RecordKind};
@@ -121,8 +122,7 @@ struct Open {
     /// Told when space or backlog changes.
     waiting: Vec<Box<dyn FnOnce() + Send>>,
     records: u64,
-    /// Transactions that have begun here and whose end is not here: where the first record of each begins. Those that write
-    /// ahead of their commit, and those that are prepared.
+    /// Transactions that write ahead of their commit or of being prepared: where the first record of each begins.
     ahead: FxHashMap<TxnId, Lsn>,
 }
 
@@ -198,40 +198,9 @@ impl Log {
         replay: &mut dyn FnMut(Record<'_>) -> Result<(), String>,
         on_failure: Box<dyn FnOnce(DriverError) + Send>,
     ) -> Result<(Log, Replayed), DriverError> {
-        let mut chains: FxHashMap<TxnId, Vec<u8>> = FxHashMap::default();
-        let mut ahead: FxHashMap<TxnId, Lsn> = FxHashMap::default();
-        let (mut last_ts, mut last_txn) = (Timestamp(0), TxnId(0));
-        let mark = driver.read(from, &mut |batch| {
-            let (mut rest, mut at) = (batch.bytes, batch.start);
-            while !rest.is_empty() {
-                let (record, tail) = record::split(rest, at).ok_or("a record is malformed")?;
-                let begin = std::mem::replace(&mut at, record.end);
-                rest = tail;
-                if begin < from {
-                    continue;
-                }
-                last_txn = last_txn.max(record.txn);
-                match record.kind {
-                    RecordKind::Chunk | RecordKind::Prepare => _ = ahead.entry(record.txn).or_insert(begin),
-                    _ => _ = ahead.remove(&record.txn),
-                }
-                if record.kind == RecordKind::Chunk {
-                    chains.entry(record.txn).or_default().extend_from_slice(record.payload);
-                    continue;
-                }
-                last_ts = last_ts.max(record.ts);
-                match chains.remove(&record.txn) {
-                    None => replay(record)?,
-                    Some(mut chain) => {
-                        chain.extend_from_slice(record.payload);
-                        replay(Record { payload: &chain, ..record })?;
-                    }
-                }
-            }
-            Ok(())
-        })?;
-        // What was open when the writer stopped will not be ended.
-        ahead.retain(|txn, _| !chains.contains_key(txn));
+        let mut assembly = Assembly::new(from);
+        let mark = driver.read(from, &mut |batch| assembly.take(batch, replay))?;
+        let Assembly { last_ts, last_txn, .. } = assembly;
         let limits = driver.limits();
         let inner = Arc::new(Inner {
             open: Mutex::new(Open {
@@ -244,7 +213,8 @@ impl Log {
                 closed: false,
                 waiting: Vec::new(),
                 records: 0,
-                ahead,
+                // What was open when the writer stopped will not be ended.
+                ahead: FxHashMap::default(),
             }),
             work: Condvar::new(),
             durable: DurableWatch::new(mark.end),
@@ -260,20 +230,22 @@ impl Log {
             groups_by_records: Default::default(),
             groups_by_time: Default::default(),
         });
-        let preparer = driver.preparer().map(|prepare| {
-            let inner = Arc::clone(&inner);
-            world.spawn.spawn("log-space", Box::new(move || prepare_space(&inner, prepare)))
-        });
-        let (flushing, clock) = (Arc::clone(&inner), Arc::clone(&world.clock));
-        let flusher = world.spawn.spawn(
-            "log-flush",
-            Box::new(move || {
-                if let Err(error) = flush(&flushing, &mut *driver, limits.window, &*clock) {
-                    flushing.durable.fail();
-                    on_failure(error);
-                }
-            }),
-        );
+        let preparer = driver
+            .preparer()
+            .map(|prepare| world.spawn.start("log-space", Box::new(Preparer { inner: Arc::clone(&inner), prepare })));
+        let flusher = Flusher {
+            inner: Arc::clone(&inner),
+            driver,
+            window: limits.window,
+            clock: Arc::clone(&world.clock),
+            group: Vec::new(),
+            start: mark.end,
+            end: mark.end,
+            began: 0,
+            trimmed: 0,
+            on_failure: Some(on_failure),
+        };
+        let flusher = world.spawn.start("log-flush", Box::new(flusher));
         let replayed = Replayed { end: mark.end, last_ts, last_txn, cut: mark.cut };
         Ok((Log { inner, flusher: Some(flusher), preparer }, replayed))
     }
@@ -320,10 +292,7 @@ impl Log {
         let (body, last) = payload.split_at(chunks * max);
         let mut open = self.inner.lock();
         base::invariant!(!open.closed, "an append to a closed log");
-        if kind == RecordKind::Prepare {
-            let begin = open.end;
-            open.ahead.entry(txn).or_insert(begin);
-        } else if !open.ahead.is_empty() {
+        if !open.ahead.is_empty() {
             open.ahead.remove(&txn);
         }
         for chunk in body.chunks(max) {
@@ -466,45 +435,72 @@ impl Drop for Log {
 }
 
 /// The flusher: one group after the other, until the log is closed and empty.
-fn flush(inner: &Inner, driver: &mut dyn ReplicatedLog, window: usize, clock: &dyn Clock) -> Result<(), DriverError> {
-    let mut group: Vec<Gathered> = Vec::new();
-    let mut trimmed = 0;
-    loop {
-        let start = {
-            let mut open = inner.lock();
-            while open.batches.is_empty() {
-                if open.closed {
-                    return Ok(());
-                }
-                if inner.needed_from.load(Ordering::Acquire) > trimmed {
-                    drop(open);
-                    trimmed = trim(inner, driver, trimmed);
-                    open = inner.lock();
-                    continue;
-                }
-                open.flusher_sleeps = true;
-                open = inner.work.wait(open).unwrap_or_else(|e| e.into_inner());
+struct Flusher {
+    inner: Arc<Inner>,
+    driver: Box<dyn ReplicatedLog>,
+    window: usize,
+    clock: Arc<dyn Clock>,
+    /// The group on its way; empty: none.
+    group: Vec<Gathered>,
+    /// Where it begins and ends, and when it began.
+    start: Lsn,
+    end: Lsn,
+    began: u64,
+    trimmed: u64,
+    on_failure: Option<Box<dyn FnOnce(DriverError) + Send>>,
+}
+
+impl Flusher {
+    fn go_on(&mut self) -> Result<Turn, DriverError> {
+        if self.group.is_empty() {
+            let is_closed = self.gather();
+            if self.group.is_empty() {
+                return Ok(match is_closed {
+                    true => Turn::Ended,
+                    false if self.trim() => Turn::Again,
+                    false => Turn::Idle,
+                });
             }
-            open.flusher_sleeps = false;
-            let n = open.batches.len().min(window);
-            group.extend(open.batches.drain(..n));
-            open.start
-        };
-        let began = clock.monotonic_nanos();
-        let mut end = start;
-        for batch in &group {
-            driver.submit(Epoch(1), inner.durable.current(), Batch { start: end, bytes: &batch.bytes })?;
-            end = Lsn(end.0 + batch.bytes.len() as u64);
+            self.submit()?;
         }
-        driver.complete()?;
-        inner.count_group(clock.monotonic_nanos() - began, group.iter().map(|batch| batch.records).sum());
-        inner.durable.advance(end);
-        inner.reserved.fetch_sub(group.iter().map(|batch| batch.promised).sum(), Ordering::AcqRel);
+        if self.driver.complete()? {
+            self.finish();
+        }
+        Ok(Turn::Again)
+    }
+
+    /// Takes what waits as the next group; whether the log is closed.
+    fn gather(&mut self) -> bool {
+        let mut open = self.inner.lock();
+        let n = open.batches.len().min(self.window);
+        self.group.extend(open.batches.drain(..n));
+        self.start = open.start;
+        open.closed
+    }
+
+    fn submit(&mut self) -> Result<(), DriverError> {
+        self.began = self.clock.monotonic_nanos();
+        self.end = self.start;
+        for batch in &self.group {
+            let durable = self.inner.durable.current();
+            self.driver.submit(Epoch(1), durable, Batch { start: self.end, bytes: &batch.bytes })?;
+            self.end = Lsn(self.end.0 + batch.bytes.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// The group is durable: tells so, and gives back its space.
+    fn finish(&mut self) {
+        let inner = &*self.inner;
+        inner
+            .count_group(self.clock.monotonic_nanos() - self.began, self.group.iter().map(|batch| batch.records).sum());
+        inner.durable.advance(self.end);
+        inner.reserved.fetch_sub(self.group.iter().map(|batch| batch.promised).sum(), Ordering::AcqRel);
         let has_waiting = {
             let mut open = inner.lock();
-            open.start = end;
-            open.backlog -= (end.0 - start.0) as usize;
-            for Gathered { bytes: mut buffer, .. } in group.drain(..) {
+            open.start = self.end;
+            open.backlog -= (self.end.0 - self.start.0) as usize;
+            for Gathered { bytes: mut buffer, .. } in self.group.drain(..) {
                 buffer.clear();
                 // One that grew large for one transaction is not kept for the small ones.
                 if open.free.len() < 4 && buffer.capacity() <= 1 << 20 {
@@ -519,42 +515,82 @@ fn flush(inner: &Inner, driver: &mut dyn ReplicatedLog, window: usize, clock: &d
         if has_waiting {
             inner.wake_waiting();
         }
-        trimmed = trim(inner, driver, trimmed);
+        self.trim();
+    }
+
+    /// What is not needed any more, and has not been removed yet.
+    fn not_needed(&self) -> Option<u64> {
+        let needed_from = self.inner.needed_from.load(Ordering::Acquire);
+        (needed_from > self.trimmed).then_some(needed_from)
+    }
+
+    /// Removes what is not needed any more; `false`: there was nothing.
+    fn trim(&mut self) -> bool {
+        let Some(upto) = self.not_needed() else { return false };
+        // What cannot be removed now is removed with a later position, or at the next start.
+        let _ = self.driver.trim(Lsn(upto));
+        self.trimmed = upto;
+        if self.inner.full.load(Ordering::Acquire) {
+            self.inner.poke_preparer();
+        }
+        true
     }
 }
 
-/// Removes what is not needed any more, if that is more than up to `trimmed`; how far it is removed.
-fn trim(inner: &Inner, driver: &mut dyn ReplicatedLog, trimmed: u64) -> u64 {
-    let needed_from = inner.needed_from.load(Ordering::Acquire);
-    if needed_from > trimmed {
-        // What cannot be removed now is removed with a later position, or at the next start.
-        let _ = driver.trim(Lsn(needed_from));
-        if inner.full.load(Ordering::Acquire) {
-            inner.poke_preparer();
-        }
+impl Task for Flusher {
+    fn step(&mut self) -> Turn {
+        self.go_on().unwrap_or_else(|error| {
+            self.inner.durable.fail();
+            if let Some(tell) = self.on_failure.take() {
+                tell(error);
+            }
+            self.group.clear();
+            Turn::Ended
+        })
     }
-    needed_from
+
+    fn rest(&mut self) {
+        let mut open = self.inner.lock();
+        while open.batches.is_empty() && !open.closed && self.not_needed().is_none() {
+            open.flusher_sleeps = true;
+            open = self.inner.work.wait(open).unwrap_or_else(|e| e.into_inner());
+        }
+        open.flusher_sleeps = false;
+    }
 }
 
 /// The preparer: sets the next segment aside whenever it is told to look, until the log is closed.
-fn prepare_space(inner: &Inner, mut prepare: Box<dyn FnMut() -> Result<bool, DriverError> + Send>) {
-    loop {
-        {
-            let mut wanted = inner.prepare.0.lock().unwrap_or_else(|e| e.into_inner());
-            while !*wanted {
-                wanted = inner.prepare.1.wait(wanted).unwrap_or_else(|e| e.into_inner());
-            }
-            *wanted = false;
+struct Preparer {
+    inner: Arc<Inner>,
+    prepare: Box<dyn FnMut() -> Result<bool, DriverError> + Send>,
+}
+
+impl Preparer {
+    fn is_wanted(&self) -> MutexGuard<'_, bool> {
+        self.inner.prepare.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl Task for Preparer {
+    fn step(&mut self) -> Turn {
+        if !std::mem::take(&mut *self.is_wanted()) {
+            return Turn::Idle;
         }
-        if inner.lock().closed {
-            return;
+        if self.inner.lock().closed {
+            return Turn::Ended;
         }
-        match prepare() {
-            Ok(_) => inner.full.store(false, Ordering::Release),
-            // Whatever is wrong with preparing, what was reserved has its space; new transactions are refused.
-            Err(_) => inner.full.store(true, Ordering::Release),
+        // Whatever is wrong with preparing, what was reserved has its space; new transactions are refused.
+        let is_full = (self.prepare)().is_err();
+        self.inner.full.store(is_full, Ordering::Release);
+        self.inner.wake_waiting();
+        Turn::Again
+    }
+
+    fn rest(&mut self) {
+        let mut wanted = self.is_wanted();
+        while !*wanted {
+            wanted = self.inner.prepare.1.wait(wanted).unwrap_or_else(|e| e.into_inner());
         }
-        inner.wake_waiting();
     }
 }
 

@@ -344,6 +344,42 @@ fn old_segments_can_be_trimmed() {
     assert!(matches!(open_from(&disk, ends[60]), Err(DriverError::Corrupt(_))));
 }
 
+/// On a disk that is full of log nothing is written before it is cut, so cutting must not wait for a write.
+#[test]
+fn an_idle_log_is_trimmed_and_a_full_disk_takes_more() {
+    let disk = SimDisk::new();
+    let (log, _, _) = open(&disk).unwrap();
+    let mut end = Lsn(0);
+    for ts in 1..=100 {
+        end = append(&log, ts, &[1; 900]).unwrap();
+    }
+    assert!(log.durable().block(end));
+    let before = disk_segments(&disk).len();
+    let begun = std::time::Instant::now();
+    while !disk.list().unwrap().iter().any(|name| name == "spare") {
+        assert!(begun.elapsed().as_secs() < 20, "no segment is prepared");
+        std::thread::yield_now();
+    }
+    let used = disk.list().unwrap().iter().map(|name| disk.open(name).unwrap().len().unwrap()).sum();
+    disk.set_quota(Some(used));
+    let mut ts = 100;
+    // A refusal may come before the last segment that was prepared is in use.
+    while !log.is_full() || disk.list().unwrap().iter().any(|name| name == "spare") {
+        assert!(begun.elapsed().as_secs() < 20, "the disk does not get full");
+        if let Some(at) = append(&log, ts + 1, &[1; 900]) {
+            (end, ts) = (at, ts + 1);
+            assert!(log.durable().block(end));
+        }
+    }
+    disk.set_quota(None);
+    log.trim(end);
+    while disk_segments(&disk).len() >= before || log.is_full() {
+        assert!(begun.elapsed().as_secs() < 20, "the log is not cut, or still said to be full");
+        std::thread::yield_now();
+    }
+    assert!(append(&log, ts + 1, &[1; 900]).is_some());
+}
+
 #[test]
 fn a_transaction_that_writes_ahead_keeps_its_log() {
     let disk = SimDisk::new();

@@ -6,11 +6,11 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, TryRecvError};
 use std::time::{Duration, Instant};
 
 use engine::{Checkpoint, CheckpointWriter, Shard};
-use env::{Joined, Spawn};
+use env::{Joined, Spawn, Task, Turn};
 
 /// Time between two looks at the log.
 const LOOK: Duration = Duration::from_millis(50);
@@ -42,8 +42,17 @@ impl Checkpointer {
     pub fn start(spawn: Arc<dyn Spawn>, shard: Shard, plan: Plan) -> Checkpointer {
         let (stop, stopped) = mpsc::channel();
         let is_stopping = Arc::new(AtomicBool::new(false));
-        let mut making = Making { spawn: Arc::clone(&spawn), shard, plan, is_stopping: Arc::clone(&is_stopping) };
-        let thread = spawn.spawn("checkpoint", Box::new(move || making.run(&stopped)));
+        let now = Instant::now();
+        let making = Making {
+            spawn: Arc::clone(&spawn),
+            shard,
+            plan,
+            is_stopping: Arc::clone(&is_stopping),
+            stopped,
+            last: now,
+            not_before: now,
+        };
+        let thread = spawn.start("checkpoint", Box::new(making));
         Checkpointer { stop: Some(stop), is_stopping, thread: Some(thread) }
     }
 }
@@ -63,6 +72,11 @@ struct Making {
     shard: Shard,
     plan: Plan,
     is_stopping: Arc<AtomicBool>,
+    stopped: mpsc::Receiver<()>,
+    /// When the last one began.
+    last: Instant,
+    /// The next one is not made before, unless somebody asks.
+    not_before: Instant,
 }
 
 /// What is due now.
@@ -82,28 +96,34 @@ fn due(plan: &Plan, log: u64, since: Duration, is_wanted: bool, is_full: bool) -
     }
 }
 
-impl Making {
-    fn run(&mut self, stopped: &mpsc::Receiver<()>) {
-        let mut last = Instant::now();
-        let mut not_before = last;
-        while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-            let made_upto = self.shard.last_checkpoint().map_or(0, |manifest| manifest.upto);
-            let log = self.shard.log_stats().bytes.saturating_sub(made_upto);
-            let is_wanted = self.shard.is_checkpoint_wanted();
-            let due = due(&self.plan, log, last.elapsed(), is_wanted, self.shard.is_disk_full());
-            if due == Due::Nothing || (!is_wanted && Instant::now() < not_before) {
-                continue;
-            }
-            last = Instant::now();
-            if let Err(error) = self.make(due)
-                && !self.is_stopping.load(Ordering::Acquire)
-            {
-                tracing::warn!("a checkpoint failed, the one before stays: {error}");
-                not_before = Instant::now() + RETRY;
-            }
+impl Task for Making {
+    fn step(&mut self) -> Turn {
+        if self.stopped.try_recv() != Err(TryRecvError::Empty) {
+            return Turn::Ended;
         }
+        let made_upto = self.shard.last_checkpoint().map_or(0, |manifest| manifest.upto);
+        let log = self.shard.log_stats().bytes.saturating_sub(made_upto);
+        let is_wanted = self.shard.is_checkpoint_wanted();
+        let due = due(&self.plan, log, self.last.elapsed(), is_wanted, self.shard.is_disk_full());
+        if due == Due::Nothing || (!is_wanted && Instant::now() < self.not_before) {
+            return Turn::Idle;
+        }
+        self.last = Instant::now();
+        if let Err(error) = self.make(due)
+            && !self.is_stopping.load(Ordering::Acquire)
+        {
+            tracing::warn!("a checkpoint failed, the one before stays: {error}");
+            self.not_before = Instant::now() + RETRY;
+        }
+        Turn::Idle
     }
 
+    fn rest(&mut self) {
+        let _ = self.stopped.recv_timeout(LOOK);
+    }
+}
+
+impl Making {
     fn make(&self, due: Due) -> io::Result<()> {
         let Some(checkpoint) = self.shard.begin_checkpoint() else { return Ok(()) };
         let began = Instant::now();

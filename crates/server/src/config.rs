@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::check::CheckOptions;
+
 /// Nyala, a memory-first SQL database for transactions that speaks the PostgreSQL wire protocol.
 #[derive(Debug, Parser)]
 #[command(name = "nyala", version)]
@@ -19,6 +21,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve a data directory to PostgreSQL clients.
     Serve(ServeOptions),
+    /// Verify a data directory without starting it. Ends with 0 if it is sound, 1 if it is damaged, 2 if it cannot be read.
+    Check(CheckOptions),
     /// Measure a server of the PostgreSQL protocol.
     #[command(subcommand)]
     Bench(Experiment),
@@ -31,6 +35,8 @@ pub enum Experiment {
     Tpcc(bench::tpcc::TpccArgs),
     /// TPC-H: load it, time its queries, compare their results with another server's.
     Tpch(bench::tpch::TpchArgs),
+    /// Cold start: fill a server of its own, start it with nothing in memory, against what the disk can read.
+    Coldstart(bench::coldstart::ColdstartArgs),
 }
 
 /// Options of `nyala serve`.
@@ -90,7 +96,7 @@ pub struct ServeOptions {
           value_parser = clap::value_parser!(u32).range(4..=100_000))]
     pub max_connections: u32,
 
-    /// Memory for rows: bytes, a size such as 8GB, or a share of the machine's memory such as 80%.
+    /// Memory to use: bytes, a size such as 8GB, or a share such as 80% of the machine's memory, or of the control group's.
     #[arg(long, env = "NYALA_MEMORY_LIMIT", value_name = "SIZE", default_value = "80%", value_parser = memory)]
     pub memory_limit: Memory,
 
@@ -101,6 +107,11 @@ pub struct ServeOptions {
     /// Log after which a checkpoint is made: bytes, or a size such as 1GB.
     #[arg(long, env = "NYALA_CHECKPOINT_LOG", value_name = "SIZE", default_value = "1GB", value_parser = memory)]
     pub checkpoint_log: Memory,
+
+    /// Size of the log's files, from 1MB to 1GB: a start reads the log in pieces of this size, and two of them are the least that a
+    /// data directory takes.
+    #[arg(long, env = "NYALA_LOG_SEGMENT", value_name = "SIZE", default_value = "64MB", value_parser = segment)]
+    pub log_segment: u64,
 
     /// Seconds after which a checkpoint is made if anything was written since the last.
     #[arg(long, env = "NYALA_CHECKPOINT_INTERVAL", value_name = "SECONDS", default_value_t = 300,
@@ -181,6 +192,13 @@ fn memory(text: &str) -> Result<Memory, String> {
     };
     let bytes = number.checked_mul(scale).ok_or("too large")?;
     if bytes < 1 << 20 { Err("at least 1MB".to_string()) } else { Ok(Memory::Bytes(bytes)) }
+}
+
+fn segment(text: &str) -> Result<u64, String> {
+    match memory(text)? {
+        Memory::Bytes(bytes) if (1 << 20..=1 << 30).contains(&bytes) => Ok(bytes),
+        _ => Err("expected a size from 1MB to 1GB".to_string()),
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The thread that frees versions which transactions could not free when they made them.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, TryRecvError};
 use std::time::{Duration, Instant};
 
 use engine::Shard;
-use env::{Joined, Spawn};
+use env::{Joined, Spawn, Task, Turn};
 
 /// Rows looked at in one round.
 const ROUND: usize = 1024;
@@ -14,7 +14,9 @@ const WORKED: Duration = Duration::from_micros(30);
 const RECLAIM: Duration = Duration::from_millis(1);
 /// Pause between rounds that find work: at least this, …
 const PAUSE_MIN: Duration = Duration::from_millis(1);
-/// … and between those that find none.
+/// … at most this while somebody waits for memory, …
+const PAUSE_RELIEF: Duration = Duration::from_millis(5);
+/// … and at most this between those that find none.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// The running thread; stopped when dropped.
@@ -27,7 +29,7 @@ impl Collector {
     /// Starts to collect the garbage of `shard`.
     pub fn start(spawn: &dyn Spawn, shard: Shard) -> Collector {
         let (stop, stopped) = mpsc::channel();
-        let thread = spawn.spawn("garbage", Box::new(move || collect(&shard, &stopped)));
+        let thread = spawn.start("garbage", Box::new(Rounds { shard, stopped, pause: PAUSE_MIN }));
         Collector { stop: Some(stop), thread: Some(thread) }
     }
 }
@@ -41,13 +43,31 @@ impl Drop for Collector {
     }
 }
 
-fn collect(shard: &Shard, stopped: &mpsc::Receiver<()>) {
-    let mut pause = PAUSE_MIN;
-    while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+/// The collector: a round and a pause, until it is told to stop.
+struct Rounds {
+    shard: Shard,
+    stopped: mpsc::Receiver<()>,
+    pause: Duration,
+}
+
+impl Task for Rounds {
+    fn step(&mut self) -> Turn {
+        if self.stopped.try_recv() != Err(TryRecvError::Empty) {
+            return Turn::Ended;
+        }
         let began = Instant::now();
-        shard.collect_garbage(ROUND);
+        self.shard.collect_garbage(ROUND);
         let worked = began.elapsed() > WORKED;
-        pause = next_pause(pause, began.elapsed(), worked);
+        self.pause = next_pause(self.pause, began.elapsed(), worked);
+        if self.shard.relieve() {
+            // Somebody waits for memory: the next look is soon.
+            self.pause = self.pause.min(PAUSE_RELIEF);
+        }
+        Turn::Idle
+    }
+
+    fn rest(&mut self) {
+        let _ = self.stopped.recv_timeout(self.pause);
     }
 }
 

@@ -7,10 +7,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use console::{Exposition, Kind, Source, State};
-use engine::Shard;
+use engine::{Progress, Shard};
+use engine_api::MemoryKind;
 use pgwire::Registry;
 
 use crate::config::{HttpAddress, ServeOptions};
+use crate::memory::resident_bytes;
+use crate::starting;
 
 /// Where HTTP is served if nothing else is said.
 const DEFAULT_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8432);
@@ -19,6 +22,7 @@ const DEFAULT_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8432);
 struct Figures {
     /// Seconds since 1970.
     started: f64,
+    progress: Arc<Progress>,
     /// Set once the log has been read back.
     running: OnceLock<Running>,
     ending: AtomicBool,
@@ -51,10 +55,11 @@ impl Health {
 ///
 /// # Errors
 /// If an address that was asked for cannot be had. The default one may be another server's: that is a warning.
-pub fn start(options: &ServeOptions) -> Result<Health, String> {
+pub fn start(options: &ServeOptions, progress: &Arc<Progress>) -> Result<Health, String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     let figures = Arc::new(Figures {
         started: now,
+        progress: Arc::clone(progress),
         running: OnceLock::new(),
         ending: AtomicBool::new(false),
         max_connections: options.max_connections,
@@ -91,8 +96,8 @@ fn listen(server: console::Server, figures: Arc<Figures>) -> std::io::Result<()>
 impl Source for Figures {
     fn state(&self) -> State {
         match (self.ending.load(Ordering::Acquire), self.running.get()) {
-            (true, _) => State::NotReady("ending"),
-            (false, None) => State::NotReady("starting: the log is read back"),
+            (true, _) => State::NotReady("ending".into()),
+            (false, None) => State::NotReady(starting::message(&self.progress).into()),
             (false, Some(_)) => State::Ready,
         }
     }
@@ -102,6 +107,8 @@ impl Source for Figures {
         out.family("nyala_build_info", Kind::Gauge, "Always 1; the version is a label.");
         out.sample("nyala_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
         out.single("nyala_ready", Kind::Gauge, "Whether statements are served.", ready);
+        let percent = self.progress.percent();
+        out.single("nyala_startup_percent", Kind::Gauge, "How far the start is: image, log, indexes.", percent);
         out.single("process_start_time_seconds", Kind::Gauge, "Start, in seconds since 1970.", self.started);
         out.single("nyala_connections_max", Kind::Gauge, "Connections that may be open.", self.max_connections);
         console::expose_statements(out);
@@ -110,6 +117,7 @@ impl Source for Figures {
             out.single("nyala_connections", Kind::Gauge, "Connections open, logging in included.", connections);
             shard(out, &running.shard);
             log(out, &running.shard, &running.data);
+            checkpoints(out, &running.shard);
         }
     }
 }
@@ -118,16 +126,23 @@ fn shard(out: &mut Exposition, shard: &Shard) {
     let figures = shard.figures();
     out.single("nyala_commits_total", Kind::Counter, "Commits that changed something.", figures.commits);
     out.family("nyala_memory_bytes", Kind::Gauge, "Memory counted against the limit, by kind.");
-    let known = figures.header_bytes + figures.version_bytes + figures.index_bytes;
-    for (kind, bytes) in [
+    let mut kinds = vec![
         ("row_headers", figures.header_bytes),
         ("row_versions", figures.version_bytes),
         ("indexes", figures.index_bytes),
-        ("other", figures.used_bytes.saturating_sub(known)),
-    ] {
+    ];
+    kinds.extend(MemoryKind::ALL.iter().map(|kind| (kind.name(), figures.other_bytes[*kind as usize])));
+    let known: u64 = kinds.iter().map(|kind| kind.1).sum();
+    kinds.push(("other", figures.used_bytes.saturating_sub(known)));
+    for (kind, bytes) in kinds {
         out.sample("nyala_memory_bytes", &[("kind", kind)], bytes);
     }
-    out.single("nyala_memory_limit_bytes", Kind::Gauge, "Memory that rows and indexes may use.", figures.limit_bytes);
+    let help = "Memory that may be used; growth is slowed down from nine tenths of it on.";
+    out.single("nyala_memory_limit_bytes", Kind::Gauge, help, figures.limit_bytes);
+    let help = "Calls that waited for memory, and that were refused it.";
+    out.family("nyala_memory_waits_total", Kind::Counter, help);
+    out.sample("nyala_memory_waits_total", &[("end", "delayed")], figures.memory_delays);
+    out.sample("nyala_memory_waits_total", &[("end", "refused")], figures.memory_refusals);
     out.single(
         "nyala_rows",
         Kind::Gauge,
@@ -159,6 +174,28 @@ fn log(out: &mut Exposition, shard: &Shard, data: &Path) {
     out.single("nyala_data_bytes", Kind::Gauge, "Size of the files in the data directory.", directory_bytes(data));
 }
 
+fn checkpoints(out: &mut Exposition, shard: &Shard) {
+    let figures = shard.checkpoint_figures();
+    out.single("nyala_checkpoints_total", Kind::Counter, "Checkpoints made.", figures.made);
+    let help = "Checkpoints that failed or were given up.";
+    out.single("nyala_checkpoint_failures_total", Kind::Counter, help, figures.failed);
+    let seconds = figures.last_nanos as f64 * 1e-9;
+    let help = "Time that the last checkpoint took; 0 before the first of this start.";
+    out.single("nyala_checkpoint_duration_seconds", Kind::Gauge, help, seconds);
+    if let Some(last) = shard.last_checkpoint() {
+        let number = last.checkpoint;
+        out.single("nyala_checkpoint_number", Kind::Gauge, "Number of the checkpoint that counts.", number);
+        out.single("nyala_checkpoint_bytes", Kind::Gauge, "Bytes of its image on disk.", last.bytes());
+        out.single("nyala_checkpoint_rows", Kind::Gauge, "Rows in its image.", last.rows());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        let age = (now - last.made_at as f64 * 1e-6).max(0.0);
+        out.single("nyala_checkpoint_age_seconds", Kind::Gauge, "Time since it was begun.", age);
+        let behind = shard.log_stats().bytes.saturating_sub(last.upto);
+        let help = "Log written since: what a start would replay.";
+        out.single("nyala_checkpoint_log_bytes", Kind::Gauge, help, behind);
+    }
+}
+
 /// Sizes of the files in a directory and those below it, as far as they can be read.
 fn directory_bytes(directory: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
@@ -168,12 +205,6 @@ fn directory_bytes(directory: &Path) -> u64 {
         Err(_) => 0,
     };
     entries.flatten().map(size).sum()
-}
-
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
 #[cfg(test)]
@@ -187,6 +218,5 @@ mod tests {
         std::fs::write(dir.path().join("a"), [0; 10]).unwrap();
         std::fs::write(dir.path().join("log").join("b"), [0; 32]).unwrap();
         assert_eq!(directory_bytes(dir.path()), 42);
-        assert!(resident_bytes().unwrap() > 1 << 20);
     }
 }

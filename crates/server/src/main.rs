@@ -16,6 +16,7 @@
 
 mod access;
 mod backend;
+mod check;
 mod checkpointer;
 mod config;
 mod config_file;
@@ -26,10 +27,12 @@ mod health;
 mod horizon;
 mod host;
 mod listen;
+mod memory;
 mod password;
 mod replies;
 mod serve;
 mod session;
+mod starting;
 mod statistics;
 mod stderr;
 
@@ -51,7 +54,9 @@ fn main() -> ExitCode {
     };
     match config::Cli::parse_from(arguments).command {
         config::Command::Serve(options) => serve::run(&options),
+        config::Command::Check(options) => check::main(&options),
         config::Command::Bench(config::Experiment::Tpcc(args)) => bench::tpcc::main(args),
         config::Command::Bench(config::Experiment::Tpch(args)) => bench::tpch::main(args),
+        config::Command::Bench(config::Experiment::Coldstart(args)) => bench::coldstart::main(args),
     }
 }

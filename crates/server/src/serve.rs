@@ -1,20 +1,20 @@
 //! The life of a server: open, listen, serve, end.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base::Lsn;
-use engine::{Shard, ShardOptions};
+use engine::{Progress, Shard};
 use engine_api::Engine as _;
 use env::{DiskLock, World};
 use pgwire::{Registry, Server, ServerConfig};
-use redo::DriverError;
 use sql::session::Shared;
 use sql::statistics::Refresher;
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,8 +26,9 @@ use crate::config::ServeOptions;
 use crate::garbage::Collector;
 use crate::health::{self, Health};
 use crate::host::{ProcessHost, random_bytes};
+use crate::memory::{Meter, memory_total};
 use crate::statistics::Watcher;
-use crate::{directory, listen, password, stderr};
+use crate::{directory, listen, password, starting, stderr};
 
 /// How long connections may take to end before the server ends without them.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(15);
@@ -50,14 +51,24 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
     let access = Arc::new(Access::open(options)?);
     let password = options.password_file.as_deref().map(password::read).transpose()?;
     // Held to the end of the process.
-    let (world, _lock) = open_directory(&options.data)?;
-    let health = health::start(options)?;
-    let shard = open_shard(&world, options)?;
+    let (world, lock) = open_directory(&options.data)?;
+    let progress = Arc::new(Progress::default());
+    let health = health::start(options, &progress)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| format!("cannot start the runtime: {e}"))?;
     runtime.block_on(async {
+        let mut stop = pin!(stop_signals().map_err(|e| format!("cannot receive signals: {e}"))?);
+        let server = listen::bind(server_config(options, &access))?;
+        let opening = starting::open(&world, lock, options, &progress)?;
+        let opened = tokio::select! {
+            biased;
+            opened = starting::until_open(&server, &progress, opening) => opened?,
+            signal = &mut stop => starting::give_up(signal),
+        };
+        // The lock is held to the end of the process.
+        let (shard, _lock) = opened;
         if let Some(password) = password {
             let result = password::set(&shard, &password).await;
             result.map_err(|e| format!("cannot set the password of {SUPERUSER}: {}", e.fields().message))?;
@@ -65,8 +76,6 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
         if !access.has_rules() {
             refuse_open_doors(options, &shard)?;
         }
-        let stop = stop_signals().map_err(|e| format!("cannot receive signals: {e}"))?;
-        let server = listen::bind(server_config(options, &access))?;
         let collector = Collector::start(&*world.spawn, shard.clone());
         let plan = Plan {
             log_bytes: options.checkpoint_log.bytes(memory_total()),
@@ -78,9 +87,9 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
         let served = serve_until(server, &world, &shard, options, &health, &access, stop).await;
         drop(checkpointer);
         drop(collector);
-        served
-    })?;
-    flush(&shard)
+        served?;
+        flush(&shard)
+    })
 }
 
 /// Opens the data directory and takes it for this process.
@@ -95,41 +104,6 @@ fn open_directory(path: &Path) -> Result<(World, Box<dyn DiskLock>), String> {
     Ok((world, lock))
 }
 
-fn open_shard(world: &World, options: &ServeOptions) -> Result<Shard, String> {
-    let shard_options = ShardOptions {
-        memory_limit: options.memory_limit.bytes(memory_total()),
-        compiler: Some(sql::index_code::compiler()),
-        threads: cores(options),
-        ..Default::default()
-    };
-    let began = Instant::now();
-    let (shard, replayed) = Shard::open(world, shard_options, Box::new(log_failed))
-        .map_err(|e| format!("cannot open the data directory {}: {e}", options.data.display()))?;
-    if let Some(place) = &replayed.cut {
-        tracing::warn!("the log's end, which was never acknowledged, was cut off in {place}");
-    }
-    let (image, from) = match shard.last_checkpoint() {
-        Some(manifest) => {
-            let (number, rows, bytes) = (manifest.checkpoint, manifest.rows(), manifest.bytes());
-            (format!("checkpoint {number} ({rows} rows, {bytes} bytes) and "), manifest.log_from)
-        }
-        None => (String::new(), 0),
-    };
-    tracing::info!(
-        "data directory {} opened: {image}{} bytes of log in {} ms",
-        options.data.display(),
-        replayed.end.0 - from,
-        began.elapsed().as_millis()
-    );
-    Ok(shard)
-}
-
-/// The log cannot take what was promised: nothing more can be answered. The next start recovers (rule R5).
-fn log_failed(error: DriverError) {
-    tracing::error!("{error}; the server ends");
-    std::process::exit(1);
-}
-
 /// Without a password, nobody beyond this machine may reach the server.
 fn refuse_open_doors(options: &ServeOptions, shard: &Shard) -> Result<(), String> {
     match options.listen.iter().find(|address| !is_loopback(address)) {
@@ -141,7 +115,7 @@ fn refuse_open_doors(options: &ServeOptions, shard: &Shard) -> Result<(), String
     }
 }
 
-fn cores(options: &ServeOptions) -> usize {
+pub(crate) fn cores(options: &ServeOptions) -> usize {
     match options.cores {
         Some(cores) => usize::from(cores),
         None => std::thread::available_parallelism().map_or(1, usize::from),
@@ -212,11 +186,18 @@ async fn serve_until(
         tracing::info!("{signal}: ending {} connections", registry.len());
         let _ = stopping.send(());
     };
+    // Who asks again does not want to wait for connections; what was appended becomes durable all the same.
     let overdue = async {
         if stopped.await.is_ok() {
-            tokio::time::sleep(SHUTDOWN_MAX).await;
+            let again = stop_signals();
+            let asked_again = async { if let Ok(again) = again { again.await } else { pending().await } };
+            tokio::select! {
+                () = tokio::time::sleep(SHUTDOWN_MAX) => {}
+                _ = asked_again => {}
+            }
         }
     };
+    let _meter = Meter::start(&*world.spawn, shard.clone(), Arc::clone(&shared));
     let _watcher = Watcher::start(&*world.spawn, Refresher::new(Arc::clone(&shared)));
     let core_shard = shard.clone();
     let core_access = Arc::clone(access);
@@ -278,24 +259,5 @@ fn flush(shard: &Shard) -> Result<(), String> {
         Ok(())
     } else {
         Err("the log failed while the server ended".to_string())
-    }
-}
-
-/// Memory that the process may use: the machine's, or its control group's if that is less.
-fn memory_total() -> u64 {
-    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
-    });
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
-    // Of a machine that does not tell, little is taken.
-    machine.into_iter().chain(group).min().unwrap_or(1 << 30)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn this_machine_has_memory() {
-        assert!(super::memory_total() > 64 << 20);
     }
 }

@@ -4,6 +4,8 @@
 
 #[path = "it/client.rs"]
 mod client;
+#[path = "it/coldstart.rs"]
+mod coldstart;
 #[path = "it/extended.rs"]
 mod extended;
 #[path = "it/life.rs"]

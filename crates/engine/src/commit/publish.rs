@@ -45,8 +45,13 @@ fn drop_unused(txn: &mut Transaction) -> Vec<Arc<TableStore>> {
     let catalog = inner.catalog.get();
     let changed: Vec<_> = txn.definitions.changes.iter().map(|(oid, _)| *oid).collect();
     let mut unused = Vec::new();
+    // An index that is gone no longer says whose it was.
+    let some_gone = changed.iter().any(|oid| catalog.get(*oid).is_none());
     inner.tables.write().retain(|id, store| {
         let changed_here = changed.contains(&id.table);
+        if !changed_here && !some_gone {
+            return true;
+        }
         if let Some(table) = catalog.table(id.table) {
             if changed_here && storage_id(table) != *id {
                 store.abandon();

@@ -26,7 +26,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use base::{RowId, Timestamp};
-use engine_api::KeyRange;
+use engine_api::{KeyRange, MemoryKind};
 use mvcc::Memory;
 use smallvec::SmallVec;
 
@@ -128,6 +128,9 @@ pub(crate) struct Growing {
     coarsened: u32,
 }
 
+/// What a read set may change by before that is charged to the budget.
+const CHARGE_STEP: i64 = 16 << 10;
+
 /// The read set of one transaction.
 pub(crate) struct ReadSet {
     tables: SmallVec<[Known; 4]>,
@@ -138,6 +141,8 @@ pub(crate) struct ReadSet {
     /// How often items were made one: ranges have other places since.
     coarsened: u32,
     memory: Arc<Memory>,
+    /// Bytes of its lists, and how many of them are charged to the budget.
+    held: i64,
     charged: i64,
 }
 
@@ -157,6 +162,7 @@ impl ReadSet {
             snapshot: Timestamp(0),
             coarsened: 0,
             memory: Arc::clone(memory),
+            held: 0,
             charged: 0,
         }
     }
@@ -167,8 +173,13 @@ impl ReadSet {
     }
 
     fn charge(&mut self, bytes: i64) {
-        self.memory.charge(bytes);
-        self.charged += bytes;
+        self.held += bytes;
+        let change = self.held - self.charged;
+        // All threads share the counter.
+        if change.abs() >= CHARGE_STEP {
+            self.memory.charge_other(MemoryKind::Transactions as usize, change);
+            self.charged = self.held;
+        }
     }
 
     fn number_of(&mut self, store: &Arc<TableStore>) -> u16 {
@@ -340,6 +351,6 @@ pub(crate) struct Scanned<'a> {
 
 impl Drop for ReadSet {
     fn drop(&mut self) {
-        self.memory.charge(-self.charged);
+        self.memory.charge_other(MemoryKind::Transactions as usize, -self.charged);
     }
 }

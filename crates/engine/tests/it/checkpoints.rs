@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Checkpoint, CheckpointWriter, Shard};
 use engine_api::*;
@@ -38,7 +39,7 @@ impl Going {
     }
 }
 
-fn checkpoint(shard: &Shard) {
+pub fn checkpoint(shard: &Shard) {
     Going::begin(shard).and_then(Going::commit).expect("a healthy disk");
 }
 
@@ -113,6 +114,69 @@ fn a_start_finds_image_and_log() {
     checkpoint(&shard);
     assert_eq!(shard.last_checkpoint().map(|manifest| manifest.checkpoint), Some(number + 1));
     assert_eq!(disk.list().expect("healthy").iter().filter(|name| name.ends_with(".image")).count(), 2);
+}
+
+/// A disk that cannot say whether the manifest has been renamed.
+struct Unsure(SimDisk, AtomicBool);
+
+impl env::Disk for Unsure {
+    fn create(&self, name: &str) -> std::io::Result<Arc<dyn env::DiskFile>> {
+        self.0.create(name)
+    }
+
+    fn open(&self, name: &str) -> std::io::Result<Arc<dyn env::DiskFile>> {
+        self.0.open(name)
+    }
+
+    fn remove(&self, name: &str) -> std::io::Result<()> {
+        self.0.remove(name)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> std::io::Result<()> {
+        self.0.rename(from, to)?;
+        let is_torn = to == "manifest" && self.1.swap(false, Ordering::Relaxed);
+        if is_torn { Err(std::io::ErrorKind::Other.into()) } else { Ok(()) }
+    }
+
+    fn list(&self) -> std::io::Result<Vec<String>> {
+        self.0.list()
+    }
+
+    fn sync_directory(&self) -> std::io::Result<()> {
+        self.0.sync_directory()
+    }
+
+    fn lock(&self) -> std::io::Result<Box<dyn env::DiskLock>> {
+        self.0.lock()
+    }
+}
+
+/// After a switch that failed half way either image may be the one that a start takes: both stay, also when the next
+/// checkpoint is given up.
+#[test]
+fn images_stay_as_long_as_either_may_count() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 100);
+    checkpoint(&shard);
+    drop(shard);
+    let unsure = Arc::new(Unsure(disk.clone(), AtomicBool::new(false)));
+    let world = env::World { disk: unsure.clone(), ..world(&disk) };
+    let log = redo::FileOptions { segment_bytes: 256 << 10, batch_bytes_max: 32 << 10 };
+    let options = engine::ShardOptions { memory_limit: 1 << 30, log, ..engine::ShardOptions::default() };
+    let shard = Shard::open(&world, options, Box::new(|_| {})).expect("the log opens").0;
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(update(&mut *txn, 7, |b| b + 1));
+    commit(&shard, txn);
+    let images = || disk.list().expect("healthy").into_iter().filter(|name| name.ends_with(".image")).count();
+    unsure.1.store(true, Ordering::Relaxed);
+    assert!(Going::begin(&shard).and_then(Going::commit).is_err());
+    assert_eq!(images(), 4, "one of them counts");
+    drop(Going::begin(&shard).expect("a healthy disk"));
+    assert_eq!(images(), 4, "one of them counts still");
+    let found = sorted(&open(&disk.after_crash(Crash::KeepAll, &mut SimRandom::new(1))));
+    assert_eq!((found.len(), found[&7]), (100, 101));
+    checkpoint(&shard);
+    assert_eq!(images(), 2);
 }
 
 /// At each seed a machine runs random transactions with a checkpoint going on beside them, and stops at a random operation.
@@ -236,6 +300,64 @@ fn the_log_stays_small_under_endless_load() {
     assert!(most < 6 * (256 << 10), "{most} bytes");
     drop(shard);
     assert_eq!(sorted(&open(&disk)).len(), 20);
+}
+
+/// An image that takes long: writers do not wait for it, and what it needs of a row that changes all the time is one version.
+#[test]
+fn an_image_stops_no_writer_and_holds_no_history() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 20);
+    let mut going = Going::begin(&shard).expect("a healthy disk");
+    let load = |rounds: i64| {
+        for round in 0..rounds {
+            let mut txn = begin(&shard, Isolation::ReadCommitted);
+            ready(update(&mut *txn, 4, |b| b ^ round));
+            commit(&shard, txn);
+        }
+        shard.collect_garbage(10_000);
+        (0..8).for_each(|_| shard.reclaim());
+        shard.memory().rows
+    };
+    let before = load(100);
+    let after = load(4000);
+    assert!(after < before + (32 << 10), "{before} bytes became {after}");
+    while going.step(0).expect("a healthy disk") {}
+    going.commit().expect("a healthy disk");
+    drop(shard);
+    assert_eq!(sorted(&open(&disk)).len(), 20);
+}
+
+/// A disk that is full fails the checkpoint and nothing else; the next one is made when there is room.
+#[test]
+fn a_full_disk_fails_a_checkpoint_only() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 2000);
+    checkpoint(&shard);
+    let images = || disk.list().expect("healthy").into_iter().filter(|name| name.ends_with(".image")).count();
+    assert_eq!(images(), 2);
+    let names = disk.list().expect("healthy");
+    let used: u64 = names.iter().map(|name| disk.open(name).and_then(|file| file.len()).unwrap_or(0)).sum();
+    disk.set_quota(Some(used + 1000));
+    let number = shard.request_checkpoint();
+    let error = Going::begin(&shard).and_then(|going| {
+        let (checkpoint, made) = (Arc::clone(&going.checkpoint), going.commit());
+        made.inspect_err(|error| checkpoint.fail(error))
+    });
+    assert_eq!(error.map_err(|error| error.kind()), Err(std::io::ErrorKind::StorageFull));
+    let Err(told) = shard.checkpoint_done(number) else { panic!("it failed") };
+    assert_eq!((told.code(), told.fields().message.as_str()), (base::SqlState::DISK_FULL, "checkpoint request failed"));
+    assert_eq!((shard.last_checkpoint().map(|last| last.checkpoint), images()), (Some(1), 2));
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(update(&mut *txn, 7, |b| b + 1));
+    commit(&shard, txn);
+    disk.set_quota(None);
+    let number = shard.request_checkpoint();
+    checkpoint(&shard);
+    assert!(matches!(shard.checkpoint_done(number), Ok(Step::Ready(()))));
+    let figures = shard.checkpoint_figures();
+    assert_eq!((figures.made, figures.failed, images()), (2, 1, 2));
+    drop(shard);
+    assert_eq!(sorted(&open(&disk))[&7], 101);
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! The shard through the traits that SQL uses: what transactions see, wait for, and find again after a crash.
 
+mod accounting;
+mod carried;
+mod checked;
 mod checkpoints;
+mod fixtures;
 mod indexes;
 mod large;
+mod loads;
 mod memory;
 mod prepared;
 mod read_sets;

@@ -6,7 +6,7 @@ use env::sim::{Crash, SimDisk, SimRandom};
 
 use crate::support::*;
 
-fn named(name: &str) -> PreparedTransaction {
+pub fn named(name: &str) -> PreparedTransaction {
     PreparedTransaction {
         name: name.to_string(),
         owner: "somebody".to_string(),
@@ -17,20 +17,20 @@ fn named(name: &str) -> PreparedTransaction {
     }
 }
 
-fn prepare(mut txn: Box<dyn Txn>, name: &str) -> CommitOutcome {
+pub fn prepare(mut txn: Box<dyn Txn>, name: &str) -> CommitOutcome {
     ready(txn.prepare(&named(name)))
 }
 
-fn finish(shard: &engine::Shard, name: &str, commits: bool) {
+pub fn finish(shard: &engine::Shard, name: &str, commits: bool) {
     ready(shard.finish_prepared(name, commits));
 }
 
-fn names(shard: &engine::Shard) -> Vec<String> {
+pub fn names(shard: &engine::Shard) -> Vec<String> {
     shard.prepared().into_iter().map(|prepared| prepared.name).collect()
 }
 
 /// A transfer from 1 to 2, account 3 gone, account 9 new.
-fn work(shard: &engine::Shard, isolation: Isolation) -> Box<dyn Txn> {
+pub fn work(shard: &engine::Shard, isolation: Isolation) -> Box<dyn Txn> {
     let mut txn = begin(shard, isolation);
     txn.begin_command();
     ready(update(&mut *txn, 1, |b| b - 10));
@@ -45,8 +45,8 @@ fn work(shard: &engine::Shard, isolation: Isolation) -> Box<dyn Txn> {
     txn
 }
 
-const BEFORE: [(i32, i64); 5] = [(0, 100), (1, 100), (2, 100), (3, 100), (4, 100)];
-const AFTER: [(i32, i64); 5] = [(0, 100), (1, 90), (2, 110), (4, 100), (9, 900)];
+pub const BEFORE: [(i32, i64); 5] = [(0, 100), (1, 100), (2, 100), (3, 100), (4, 100)];
+pub const AFTER: [(i32, i64); 5] = [(0, 100), (1, 90), (2, 110), (4, 100), (9, 900)];
 
 #[test]
 fn what_is_prepared_survives_restarts_until_it_is_ended() {
@@ -85,13 +85,13 @@ fn what_is_prepared_survives_restarts_until_it_is_ended() {
 }
 
 /// Whether nobody has the lock that prepared transactions have here.
-fn takes_advisory(shard: &engine::Shard) -> bool {
+pub fn takes_advisory(shard: &engine::Shard) -> bool {
     let key = named("").advisory[0].0;
     matches!(shard.advisory_locks(77).unwrap().lock(key, true, true, WaitPolicy::Error), Ok(Step::Ready(true)))
 }
 
 /// Its rows are locked, its keys taken.
-fn is_guarded(shard: &engine::Shard) {
+pub fn is_guarded(shard: &engine::Shard) {
     let mut txn = begin(shard, Isolation::ReadCommitted);
     txn.begin_command();
     let table = txn.open_table(accounts().oid).unwrap();
@@ -117,7 +117,8 @@ fn a_name_is_used_once() {
     assert_eq!(other.prepare(&named("one")).unwrap_err().code(), SqlState::DUPLICATE_OBJECT);
     other.rollback();
     finish(&shard, "one", true);
-    assert_eq!(shard.finish_prepared("one", true).unwrap_err().code(), SqlState::UNDEFINED_OBJECT);
+    let Err(error) = shard.finish_prepared("one", true) else { panic!("there is none") };
+    assert_eq!(error.code(), SqlState::UNDEFINED_OBJECT);
 }
 
 #[test]
@@ -167,7 +168,7 @@ fn a_crash_leaves_a_prepared_transaction_whole() {
         let commits = seed % 2 == 0;
         let mut ended = None;
         if seed % 3 > 0 && seed % 5 > 0 {
-            let Step::Ready(outcome) = shard.finish_prepared("one", commits).unwrap() else { panic!("waits") };
+            let Step::Ready((outcome, _)) = shard.finish_prepared("one", commits).unwrap() else { panic!("waits") };
             ended = Some(outcome.gate);
         }
         let is_ended = ended.is_some_and(|gate| seed % 4 == 0 && shard.durable().block(gate));

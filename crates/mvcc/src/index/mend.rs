@@ -12,6 +12,7 @@ use super::page::{Entry, HIGH, Header, LINK, LOW, Page, PageMut};
 use super::position::{Position, Restart};
 use super::tree::{BTreeIndex, Root, Run};
 use crate::epoch::Guard;
+use crate::memory::block_bytes;
 use crate::sync::Ordering;
 use std::ops::Range;
 
@@ -23,14 +24,14 @@ pub(super) enum Mended {
 }
 
 /// A pair (key, row) of its own.
-#[derive(Default)]
-struct Pair {
-    key: Vec<u8>,
-    row: u64,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub key: Vec<u8>,
+    pub row: u64,
 }
 
 impl Pair {
-    fn as_ref(&self) -> (&[u8], u64) {
+    pub fn as_ref(&self) -> (&[u8], u64) {
         (&self.key, self.row)
     }
 
@@ -47,12 +48,17 @@ impl Pair {
 }
 
 /// The latch of the root word; dropping it frees it.
-struct RootLatch<'a>(&'a Root);
+pub(super) struct RootLatch<'a>(&'a Root);
 
 impl<'a> RootLatch<'a> {
-    fn lock(root: &'a Root, version: u64) -> Result<RootLatch<'a>, Restart> {
+    pub fn lock(root: &'a Root, version: u64) -> Result<RootLatch<'a>, Restart> {
         latch::try_lock(&root.latch, version)?;
         Ok(RootLatch(root))
+    }
+
+    /// Makes the node at this address the root.
+    pub fn set(&self, node: u64) {
+        self.0.node.store(node, Ordering::Release);
     }
 }
 
@@ -126,7 +132,7 @@ impl<const N: usize> BTreeIndex<N> {
                 let entry = Entry { key: &separator.key, row: separator.row, child: right };
                 let allocated = image.insert(0, entry).expect("an empty node has room");
                 self.count_bytes(size_of::<Node<N>>() + allocated, 0);
-                root.0.node.store(Node::allocate(image), Ordering::Release);
+                root.set(Node::allocate(image));
             }
         }
         Ok(())
@@ -149,7 +155,7 @@ impl<const N: usize> BTreeIndex<N> {
         };
         let Halves { left, right, separator, far } = halves;
         let old: Vec<_> = node.far_keys_of_fences().chain(far).collect();
-        let freed = old.iter().map(|far| far.1).sum();
+        let freed = old.iter().map(|far| block_bytes(far.1)).sum();
         self.count_bytes(size_of::<Node<N>>() + left.fence_bytes() + right.fence_bytes(), freed);
         let right = Node::allocate(right);
         node.install(left);
@@ -241,7 +247,7 @@ impl<const N: usize> BTreeIndex<N> {
     fn lower_root(&self, version: u64, node: Reading<'_, N>, guard: &Guard) -> Result<Mended, Restart> {
         let root = RootLatch::lock(self.root(), version)?;
         let node = node.lock()?;
-        root.0.node.store(node.child(0), Ordering::Release);
+        root.set(node.child(0));
         node.set_obsolete();
         self.count_bytes(0, size_of::<Node<N>>());
         // SAFETY: the root word no longer has it; the latch on it made this happen once. Roots have no far fences.
@@ -270,7 +276,7 @@ impl<const N: usize> BTreeIndex<N> {
         if left.header().level == 0 {
             old.extend(far);
         }
-        let freed: usize = old.iter().map(|far| far.1).sum();
+        let freed: usize = old.iter().map(|far| block_bytes(far.1)).sum();
         self.count_bytes(image.fence_bytes(), freed + size_of::<Node<N>>());
         left.install(image);
         right.set_obsolete();

@@ -45,6 +45,7 @@
 //! length must be harmless before the check: word indexes are masked, lengths saturate, nothing is followed.
 
 mod batch;
+mod bulk;
 mod far;
 mod latch;
 mod mend;
@@ -58,6 +59,7 @@ mod tree;
 mod tests;
 
 pub use batch::EntryBatch;
+pub use bulk::{Boundary, IndexPart, PartBuilder, Unfit};
 pub use position::{Direction, Edge, KeyRange};
 pub use tree::BTreeIndex;
 

@@ -11,7 +11,7 @@ use super::create_table::{
     COLUMNS_MAX, check_defaults, check_generated, layout_of, new_column, serial_sequence, storage_options,
 };
 use super::names::{expression_after, leftmost, quote};
-use super::rewrite::{constant_default, rewrite_table};
+use super::rewrite::{as_type, constant_default, rewrite_table};
 use super::{Cx, drop, identity};
 use crate::ir::Ty;
 
@@ -387,7 +387,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
             cx.put(CatalogObject::Table(table)).await?;
         }
         None => {
-            let text = default.unwrap_or_default();
+            let text = as_type(&default.unwrap_or_default(), ty.oid);
             let next = LayoutId(table.newest_layout().id.0 + 1);
             let layout = layout_of(&table, next);
             rewrite_table(cx, table, layout, &[(number, text)]).await?;
@@ -586,8 +586,7 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
         _ => cx.place(e, "", false),
     })?;
     // The length is applied as an assignment does, which refuses what it would have to cut.
-    let type_name = if ty.oid == types::oid::BPCHAR { "bpchar".to_string() } else { types::format_type(ty.oid, -1) };
-    let expression = format!("({using})::{type_name}");
+    let expression = as_type(&using, ty.oid);
     let column = &mut table.columns[number as usize - 1];
     column.type_oid = ty.oid;
     column.typmod = ty.typmod;

@@ -1,8 +1,8 @@
 //! Giving every row of a table a new stored form.
 
-use base::{Error, Result};
+use base::{Error, Oid, Result};
 use engine_api::{CatalogObject, ConflictArbiter, InsertOutcome, LayoutDesc, Step, TableDesc};
-use types::{ColumnType, Datum, RowLayout};
+use types::{ColumnType, Datum, RowLayout, oid};
 
 use super::Cx;
 use super::constraint::qualified;
@@ -15,6 +15,17 @@ const ROWS_PER_TURN: usize = 256;
 /// The value of a default that is the same for every row, in text form; `None` if it has to be computed per row.
 pub(super) fn constant_default(cx: &mut Cx<'_>, text: &str, ty: Ty) -> Result<Option<Option<String>>> {
     cx.session.constant_text(text, ty)
+}
+
+/// An expression cast to a type of any length: how long a value may be is for the table to say.
+pub(super) fn as_type(expression: &str, ty: Oid) -> String {
+    let name = match ty {
+        // Their names alone mean a length of one.
+        oid::BPCHAR => "bpchar".to_owned(),
+        oid::BPCHAR_ARRAY => "bpchar[]".to_owned(),
+        ty => types::format_type(ty, -1),
+    };
+    format!("({expression})::{name}")
 }
 
 /// Writes every row again in `layout`, with `computed` columns given by expressions over the old row, into fresh storage.

@@ -62,6 +62,8 @@ pub enum Waiting {
     Lock,
     /// Time to pass.
     Sleep,
+    /// Memory that is nearly used up.
+    Memory,
 }
 
 /// The encryption of a session's connection.
@@ -200,7 +202,8 @@ impl Activity {
             waiting: match self.waiting.load(Ordering::Relaxed) {
                 0 => Waiting::No,
                 1 => Waiting::Lock,
-                _ => Waiting::Sleep,
+                2 => Waiting::Sleep,
+                _ => Waiting::Memory,
             },
             query_start: self.query_start.load(Ordering::Relaxed),
             transaction_start: self.transaction_start.load(Ordering::Relaxed),

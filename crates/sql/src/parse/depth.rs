@@ -1,7 +1,8 @@
 //! A bound on how deep a statement nests, taken from its text before it is parsed.
 //!
 //! The tree is walked and dropped recursively, so its depth must be bounded before it exists. The bound is an over-estimate:
-//! every token of an expression may nest one level deeper; commas, semicolons, AND and OR (lists in the tree) begin anew.
+//! every token of an expression may nest one level deeper; commas, semicolons, AND and OR (lists in the tree) begin anew, and so
+//! do the branches of CASE.
 
 use base::{Error, Result, SqlState};
 
@@ -20,9 +21,17 @@ pub(super) fn check(sql: &str) -> Result<()> {
         .hint("The statement nests too deep; write it with fewer nested expressions."))
 }
 
+/// What the chain around is waiting to have closed.
+#[derive(Clone, Copy)]
+enum Open {
+    Parenthesis,
+    Case,
+}
+
 fn estimate(text: &[u8]) -> usize {
-    // Depth of the current chain at each open parenthesis, and of what is inside the current one.
-    let mut outer: Vec<usize> = Vec::new();
+    // Depth of the current chain at each open parenthesis or CASE, and of what is inside the current one.
+    let mut outer: Vec<(Open, usize)> = Vec::new();
+    let begin = |outer: &[(Open, usize)]| outer.last().map_or(0, |(_, depth)| depth + 1);
     let (mut chain, mut deepest) = (0usize, 0usize);
     let mut i = 0;
     while i < text.len() {
@@ -33,22 +42,30 @@ fn estimate(text: &[u8]) -> usize {
                 continue;
             }
             b'(' | b'[' => {
-                outer.push(chain);
+                outer.push((Open::Parenthesis, chain));
                 chain += 1;
             }
             b')' | b']' => {
                 outer.pop();
                 chain += 1;
             }
-            b',' | b';' => chain = outer.last().map_or(0, |o| o + 1),
+            b',' | b';' => chain = begin(&outer),
             c if c.is_ascii_alphanumeric() || c == b'_' || c >= 0x80 => {
                 let start = i;
                 while i < text.len() && (text[i].is_ascii_alphanumeric() || text[i] == b'_' || text[i] >= 0x80) {
                     i += 1;
                 }
                 let word = &text[start..i];
-                if word.eq_ignore_ascii_case(b"and") || word.eq_ignore_ascii_case(b"or") {
-                    chain = outer.last().map_or(0, |o| o + 1);
+                let is = |keyword: &[u8]| word.eq_ignore_ascii_case(keyword);
+                let inside = matches!(outer.last(), Some((Open::Case, _)));
+                if is(b"and") || is(b"or") || (inside && (is(b"when") || is(b"then") || is(b"else"))) {
+                    chain = begin(&outer);
+                } else if is(b"case") {
+                    outer.push((Open::Case, chain));
+                    chain += 1;
+                } else if inside && is(b"end") {
+                    outer.pop();
+                    chain += 1;
                 } else if !c.is_ascii_digit() {
                     chain += 1;
                 }
@@ -81,6 +98,11 @@ mod tests {
         let values = format!("insert into t values {}", "(1, 'a''b', -2), ".repeat(5_000));
         assert!(estimate(values.as_bytes()) < 100);
         assert!(estimate("a = 1 and ".repeat(10_000).as_bytes()) < 10);
+        let cases = format!("case {} else 0 end", "when a = 1 then 2 + b ".repeat(10_000));
+        assert!(estimate(cases.as_bytes()) < 20);
+        assert!(estimate("case when a then ".repeat(5_000).as_bytes()) >= 5_000);
+        assert!(estimate("case when ".repeat(5_000).as_bytes()) >= 5_000);
+        assert!(estimate("case a when 1 then 2 end + ".repeat(5_000).as_bytes()) >= 5_000);
         assert!(estimate("1+".repeat(10_000).as_bytes()) >= 10_000);
         assert!(estimate("(".repeat(10_000).as_bytes()) >= 10_000);
         assert!(estimate("f(1+2)+".repeat(10_000).as_bytes()) >= 10_000);

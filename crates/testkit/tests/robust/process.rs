@@ -168,6 +168,29 @@ fn more_signals_do_not_make_it_less_orderly() {
     under_load(&[Signal::TERM, Signal::INT, Signal::HUP, Signal::TERM]);
 }
 
+/// A client that does not read may delay the end by some seconds, unless a second signal says that nobody wants to wait.
+#[test]
+fn a_second_signal_does_not_wait_for_clients() {
+    let Some(server) = start(&[]) else { return };
+    run(&mut server.connect(), "CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1)");
+    let mut lazy = super::wire::Wire::login(server.nyala.port());
+    lazy.send(&super::wire::query("COPY (SELECT * FROM generate_series(1, 1000000000)) TO STDOUT"));
+    std::thread::sleep(Duration::from_millis(500));
+    let (directory, nyala) = server.parts();
+    let port = nyala.port();
+    let begun = Instant::now();
+    nyala.signal(Signal::TERM);
+    std::thread::sleep(Duration::from_millis(300));
+    // Its last words may have gone to the system by now, and the server with them.
+    nyala.signal(Signal::TERM);
+    assert_eq!(nyala.wait(), 0);
+    println!("ended after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    let server = Nyala::start(&directory.path().join("data"), port);
+    assert_eq!(number(&mut server.connect(), "SELECT count(*) FROM t"), 1);
+    assert_eq!(server.terminate(), 0);
+}
+
 /// SIGTERM at any moment of a start is an end: with 0 if the server was ready to take it, else by the signal, and the
 /// directory is as it was.
 #[test]

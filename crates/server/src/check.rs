@@ -1,0 +1,144 @@
+//! `nyala check`: whether a data directory is sound, without starting it.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use engine::{CheckError, Progress, Sound};
+use env::DiskLock;
+
+/// Time between two drawings of the bar.
+const DRAW: Duration = Duration::from_millis(100);
+/// Characters of the bar.
+const BAR: usize = 40;
+
+/// Exit codes beside 0.
+const DAMAGED: u8 = 1;
+const UNREADABLE: u8 = 2;
+
+/// Options of `nyala check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckOptions {
+    /// The data directory. No server may be running on it; nothing in it is changed.
+    #[arg(value_name = "DIR")]
+    pub data: PathBuf,
+}
+
+/// Verifies a directory and says what is in it: 0 if it is sound, 1 if it is damaged, 2 if it cannot be read.
+pub fn main(options: &CheckOptions) -> ExitCode {
+    let shown = options.data.display();
+    match verify(&options.data) {
+        Ok(sound) => {
+            // Whoever does not read it does not want to know.
+            let _ = io::stdout().write_all(report(&options.data, &sound).as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(CheckError::Damaged(what)) => {
+            eprintln!("nyala: {shown} is damaged: {what}");
+            ExitCode::from(DAMAGED)
+        }
+        Err(CheckError::Unreadable(what)) => {
+            eprintln!("nyala: cannot check {shown}: {what}");
+            ExitCode::from(UNREADABLE)
+        }
+    }
+}
+
+fn verify(path: &Path) -> Result<Sound, CheckError> {
+    let unreadable = |error: io::Error| CheckError::Unreadable(error.to_string());
+    // Opening a directory that is not there would make it.
+    if !std::fs::metadata(path).map_err(unreadable)?.is_dir() {
+        return Err(CheckError::Unreadable("it is not a directory".to_string()));
+    }
+    let world = env::real::world(path).map_err(unreadable)?;
+    let _lock = lock(path, &world)?;
+    let names = world.disk.list().map_err(unreadable)?;
+    if !names.iter().any(|name| name == "manifest" || name.ends_with(".log")) {
+        return Err(CheckError::Unreadable("it has neither a checkpoint nor a log".to_string()));
+    }
+    let progress = Arc::new(Progress::default());
+    let (checking, told) = (Arc::clone(&progress), Arc::clone(&progress));
+    let check = std::thread::spawn(move || engine::check(&world, &checking));
+    if io::stderr().is_terminal() {
+        while !check.is_finished() {
+            draw(told.percent());
+            std::thread::sleep(DRAW);
+        }
+        // The line goes as it came.
+        eprint!("\r{:BAR$}           \r", "");
+    }
+    check.join().unwrap_or_else(|_| Err(CheckError::Unreadable("the check itself failed".to_string())))
+}
+
+/// Keeps servers away. A directory that no server has been in, a copy perhaps, has no file to lock, and gets none.
+fn lock(path: &Path, world: &env::World) -> Result<Option<Box<dyn DiskLock>>, CheckError> {
+    if !path.join(env::real::LOCK_FILE).exists() {
+        return Ok(None);
+    }
+    let locked = world.disk.lock().map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => "it is in use by a server".to_string(),
+        _ => format!("it cannot be locked: {error}"),
+    });
+    locked.map(Some).map_err(CheckError::Unreadable)
+}
+
+fn draw(percent: u8) {
+    let full = BAR * usize::from(percent) / 100;
+    eprint!("\r[{:#<full$}{:-<rest$}] {percent:3} %", "", "", rest = BAR - full);
+}
+
+fn report(path: &Path, sound: &Sound) -> String {
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let mut line = |text: String| _ = writeln!(out, "{text}");
+    line(format!("{} is sound", path.display()));
+    match &sound.checkpoint {
+        Some(manifest) => line(format!(
+            "checkpoint {}: {} rows in {} files, {} bytes",
+            manifest.checkpoint,
+            manifest.rows(),
+            manifest.files.len(),
+            manifest.bytes()
+        )),
+        None => line("no checkpoint".to_string()),
+    }
+    line(format!("log: {} bytes in {} records to read back", sound.log_bytes, sound.log_records));
+    if let Some(place) = &sound.cut {
+        line(format!("log: its end, which was never acknowledged, will be cut off in {place}"));
+    }
+    line(format!("catalog: {} objects", sound.objects));
+    for name in &sound.prepared {
+        line(format!("prepared transaction \"{name}\""));
+    }
+    for table in &sound.tables {
+        line(format!("table {}: {} rows, {} of them in the checkpoint", table.name, table.rows, table.image_rows));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_says_what_was_found() {
+        let table = engine::CheckedTable { name: "public.t".to_string(), image_rows: 2, rows: 5 };
+        let sound = Sound {
+            tables: vec![table],
+            objects: 9,
+            prepared: vec!["p".to_string()],
+            log_bytes: 77,
+            log_records: 3,
+            cut: Some("1.log at byte 8".to_string()),
+            ..Sound::default()
+        };
+        let expected = "/d is sound\nno checkpoint\nlog: 77 bytes in 3 records to read back\n\
+            log: its end, which was never acknowledged, will be cut off in 1.log at byte 8\ncatalog: 9 objects\n\
+            prepared transaction \"p\"\ntable public.t: 5 rows, 2 of them in the checkpoint\n";
+        assert_eq!(report(Path::new("/d"), &sound), expected);
+    }
+}

@@ -1,0 +1,83 @@
+//! Data directories that earlier versions have left (tests/fixtures), served by this one.
+
+use std::path::{Path, PathBuf};
+
+use testkit::{Connection, Nyala, Target};
+
+/// The fixtures' directories, one for each version of the formats.
+pub fn fixtures() -> Vec<PathBuf> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let entries = std::fs::read_dir(all).expect("they are there").flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    found.sort();
+    assert!(!found.is_empty());
+    found
+}
+
+/// A copy that may be changed.
+pub fn copy(fixture: &Path, to: &Path) {
+    std::fs::create_dir(to).expect("it is not there");
+    for file in std::fs::read_dir(fixture).expect("it is there").flatten() {
+        std::fs::copy(file.path(), to.join(file.file_name())).expect("it can be copied");
+    }
+}
+
+/// What `contents.sql` has left, less what is prepared; then with what "behind the image" and "before the image" have done.
+const LEFT: [(&str, &str); 7] = [
+    ("SELECT count(*), sum(id), sum(balance) FROM accounts", "54|1686|16142.25"),
+    (
+        "SELECT string_agg(id::text, ',' ORDER BY id) FROM accounts WHERE owner IN ('changed', 'behind the image', 'prepared')",
+        "3,70",
+    ),
+    ("SELECT count(*) FROM accounts WHERE owner = 'owner 5'", "7"),
+    ("SELECT string_agg(coalesce(note, '-') || stars, ',' ORDER BY stars, note) FROM notes", "first3,-3,second5"),
+    ("SELECT at AT TIME ZONE 'UTC', tags FROM notes WHERE note = 'first'", "2026-01-02 03:04:05|{a,b}"),
+    ("SELECT string_agg(id || ' ' || mood, ',' ORDER BY id) FROM moods", "1 calm,2 busy"),
+    ("SELECT string_agg(gid, ',' ORDER BY gid) FROM pg_prepared_xacts", "before the image,behind the image"),
+];
+
+fn ask(connection: &mut Connection, sql: &str) -> String {
+    let reply = connection.query(sql);
+    assert_eq!(reply.error(), None, "{sql}");
+    let values = reply.rows().flatten().map(|value| value.clone().unwrap_or_default());
+    values.collect::<Vec<_>>().join("|")
+}
+
+#[test]
+fn every_version_is_served() {
+    if Target::is_postgres() {
+        println!("not run: it is about Nyala's files");
+        return;
+    }
+    for fixture in fixtures() {
+        let directory = tempfile::tempdir().expect("a directory for the server");
+        let (data, port) = (directory.path().join("data"), Nyala::free_port());
+        copy(&fixture, &data);
+        let flags = ["--log-segment", "1MB", "--http", "off"];
+        let name = fixture.display();
+        // As it is, and as this version has written it.
+        for life in 0..3 {
+            let server = Nyala::start_with(&data, port, &flags);
+            let mut connection = server.connect();
+            for (sql, expected) in LEFT {
+                assert_eq!(ask(&mut connection, sql), expected, "{name}, life {life}: {sql}");
+            }
+            let locked = connection.query("SET lock_timeout = 50; UPDATE accounts SET balance = 0 WHERE id IN (1, 2)");
+            assert_eq!(locked.code(), "55P03", "{name}, life {life}: {locked}");
+            assert_eq!(ask(&mut connection, "CHECKPOINT"), "");
+            server.kill();
+        }
+        let server = Nyala::start_with(&data, port, &flags);
+        let mut connection = server.connect();
+        ask(&mut connection, "COMMIT PREPARED 'before the image'");
+        ask(&mut connection, "ROLLBACK PREPARED 'behind the image'");
+        let ended =
+            "SELECT string_agg(id || ' ' || balance, ',' ORDER BY id) FROM accounts WHERE id IN (1, 2, 1001, 1002)";
+        assert_eq!(ask(&mut connection, ended), "1 1010.00,1001 1.00", "{name}");
+        let ticket: u32 = ask(&mut connection, "SELECT nextval('tickets')").parse().expect("a number");
+        assert!(ticket > 102, "{name}: ticket {ticket} was handed out before");
+        server.kill();
+        let server = Nyala::start_with(&data, port, &flags);
+        assert_eq!(ask(&mut server.connect(), ended), "1 1010.00,1001 1.00", "{name}");
+    }
+}
