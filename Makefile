@@ -11,7 +11,7 @@ STAGE = @start=$$(date +%s); \
 SEEDS ?= 1000
 FROM ?= 1000
 
-.PHONY: test fuzz sim chaos asan run clean
+.PHONY: test fuzz fuzz-readers sim chaos asan run clean
 
 # The storage, whose code is partly unsafe, with AddressSanitizer.
 ASAN = env RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan \
@@ -48,8 +48,13 @@ test:
 	if [ -s '$(SKIPPED)' ]; then echo 'all is well, but not everything could be tested here:'; cat '$(SKIPPED)'; fi
 
 ## Random tests from new seeds for SECONDS (600) or HOURS: queries, joins, TPC-H, histories, nearly right SQL, wire bytes, the log.
-fuzz:
+## Before them, for as long again, libFuzzer over every reader of bytes; `make fuzz-readers` does that alone.
+fuzz: fuzz-readers
 	scripts/fuzz.sh $(SECONDS)
+
+READERS = 7
+fuzz-readers:
+	scripts/fuzz-coverage.sh $$(( ($(SECONDS) + $(READERS) - 1) / $(READERS) ))
 
 ## The simulator from SEEDS seeds beginning with FROM; `cargo run -p sim -- --seed N` shows one.
 sim:

@@ -31,10 +31,10 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that may depend on anything.
-const FREE: &[&str] = &["server", "bench", "testkit", "sim"];
+const FREE: &[&str] = &["server", "bench", "testkit", "sim", "fuzz"];
 
 /// Crates that only tests, and each other, may depend on.
-const TESTS_ONLY: &[&str] = &["testkit", "sim"];
+const TESTS_ONLY: &[&str] = &["testkit", "sim", "fuzz"];
 
 /// Crates that may contain unsafe code.
 const UNSAFE: &[&str] = &["mvcc", "env"];
@@ -54,6 +54,7 @@ const LICENCES: &[&str] = &[
     "Zlib",
     "0BSD",
     "CC0-1.0",
+    "NCSA",
 ];
 
 fn main() -> ExitCode {

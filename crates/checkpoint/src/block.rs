@@ -20,6 +20,9 @@ pub(crate) const CONTENT_TARGET: usize = 256 << 10;
 /// Largest content: one row of the largest size, and what a block may hold beside it.
 pub(crate) const CONTENT_MAX: usize = 1 << 30;
 
+/// LZ4 makes of a byte less than this.
+const LZ4_RATIO_MAX: u32 = 256;
+
 /// What a block holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holds {
@@ -98,7 +101,9 @@ impl BlockHeader {
             _ => return None,
         };
         let (stored, content) = (u32_at(bytes, 12), u32_at(bytes, 16));
-        let is_possible = content as usize <= CONTENT_MAX && (is_compressed || stored == content);
+        // What memory is taken for is bounded by what is there.
+        let largest = if is_compressed { stored.saturating_mul(LZ4_RATIO_MAX) } else { stored };
+        let is_possible = content as usize <= CONTENT_MAX && content <= largest && (is_compressed || stored == content);
         let header = BlockHeader { holds, checkpoint: u64_at(bytes, 48), stored, content, is_compressed };
         is_possible.then_some(header)
     }

@@ -27,11 +27,12 @@ pub trait Engine: Send + Sync + 'static {
     /// The prepared transactions, in the order of their names.
     fn prepared(&self) -> Vec<PreparedTransaction>;
 
-    /// Ends a prepared transaction.
+    /// Ends a prepared transaction. What a large one leaves to do after a commit is done by the transaction that is answered:
+    /// [`Txn::finish_some`].
     ///
     /// # Errors
     /// 42704 if there is none of this name; 53100.
-    fn finish_prepared(&self, name: &str, commits: bool) -> Result<Step<CommitOutcome>>;
+    fn finish_prepared(&self, name: &str, commits: bool) -> Result<Step<(CommitOutcome, Box<dyn Txn>)>>;
 
     /// The advisory locks of a session; dropping them gives all back.
     ///
@@ -91,6 +92,26 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Memory held, by kind (rule R18).
     fn memory(&self) -> MemoryUse;
+
+    /// Memory that tables hold, each on its own.
+    fn table_memory(&self) -> Vec<TableMemoryUse> {
+        Vec::new()
+    }
+
+    /// Counts memory of a kind that the caller has taken, or given back, against the limit. For what changes seldom.
+    fn charge_memory(&self, _kind: MemoryKind, _bytes: i64) {}
+
+    /// Says what a kind of memory that is measured now and then holds at present.
+    fn set_memory(&self, _kind: MemoryKind, _bytes: u64) {}
+
+    /// Bytes counted against the limit, and the limit. Cheap.
+    fn memory_level(&self) -> (u64, u64) {
+        let memory = self.memory();
+        (memory.used, memory.limit)
+    }
+
+    /// Changes the limit.
+    fn set_memory_limit(&self, _bytes: u64) {}
 }
 
 /// State of a sequence.
@@ -105,12 +126,99 @@ pub struct SequenceState {
 /// Memory held by an engine, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryUse {
-    /// Row headers and versions.
+    /// Row headers and versions, those included of tables that no catalog names.
     pub rows: u64,
+    /// Row headers of tables.
+    pub headers: u64,
+    /// Row versions of tables.
+    pub versions: u64,
     /// Index nodes.
     pub indexes: u64,
+    /// The rest, by [`MemoryKind`].
+    pub others: [u64; MemoryKind::ALL.len()],
+    /// All of it.
+    pub used: u64,
     /// Budget; writes are refused with 53200 beyond it.
     pub limit: u64,
+}
+
+/// What memory is held for, beside rows and indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Lists of what open transactions have written, and what SERIALIZABLE ones have read.
+    Transactions,
+    /// Log records that are not durable yet.
+    LogBuffers,
+    /// Definitions.
+    Catalog,
+    /// Sessions.
+    Sessions,
+    /// What running statements keep: sorts, hash tables, groups, results that wait to be sent.
+    Statements,
+    /// Statements that are bound and planned, for all sessions.
+    Plans,
+    /// Messages of clients and replies to them.
+    Connections,
+}
+
+impl MemoryKind {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [MemoryKind; 7] = [
+        MemoryKind::Transactions,
+        MemoryKind::LogBuffers,
+        MemoryKind::Catalog,
+        MemoryKind::Sessions,
+        MemoryKind::Statements,
+        MemoryKind::Plans,
+        MemoryKind::Connections,
+    ];
+
+    /// Its name in views and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryKind::Transactions => "transactions",
+            MemoryKind::LogBuffers => "log_buffers",
+            MemoryKind::Catalog => "catalog",
+            MemoryKind::Sessions => "sessions",
+            MemoryKind::Statements => "statements",
+            MemoryKind::Plans => "plan_cache",
+            MemoryKind::Connections => "connection_buffers",
+        }
+    }
+
+    /// Its name in a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            MemoryKind::LogBuffers => "log buffers",
+            MemoryKind::Plans => "cached plans",
+            MemoryKind::Connections => "connection buffers",
+            other => other.name(),
+        }
+    }
+}
+
+/// Memory that a table holds, in bytes if nothing else is said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TableMemoryUse {
+    /// The table.
+    pub table: Oid,
+    /// Number of rows: undecided and deleted ones count until they are gone.
+    pub rows: u64,
+    /// Row headers and the directory that finds them.
+    pub headers: u64,
+    /// Number of versions; those beyond one per row are undecided, or wait until nobody can see them.
+    pub version_count: u64,
+    /// Row versions.
+    pub versions: u64,
+    /// Nodes of its indexes.
+    pub indexes: u64,
+}
+
+impl TableMemoryUse {
+    /// All of it.
+    pub fn bytes(&self) -> u64 {
+        self.headers + self.versions + self.indexes
+    }
 }
 
 /// Isolation level with PostgreSQL's meaning.

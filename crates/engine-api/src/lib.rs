@@ -27,9 +27,9 @@ pub use catalog::{
     oids,
 };
 pub use engine::{
-    CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryUse,
-    PREPARED_MAX, PreparedTransaction, RowContent, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec,
-    SequenceState, TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
+    CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView, KeyRange, MemoryKind,
+    MemoryUse, PREPARED_MAX, PreparedTransaction, RowContent, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec,
+    SequenceState, TableLockMode, TableMemoryUse, TableRef, Txn, TxnOptions, WaitPolicy,
 };
 pub use index_code::{IndexCode, IndexCompiler};
 pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};

@@ -29,7 +29,15 @@ impl<T> Step<T> {
 #[derive(Clone, Debug)]
 pub struct Wait {
     cell: Arc<WaitCell>,
-    is_for_lock: bool,
+    what: What,
+}
+
+/// What a wait is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Lock,
+    Space,
+    Memory,
 }
 
 /// The waking side of a [`Wait`]; shared between the waiter and whoever ends the wait.
@@ -64,24 +72,34 @@ impl WaitCell {
 impl Wait {
     /// A wait for a lock, or for the end of a transaction, that `cell` ends.
     pub fn on(cell: &Arc<WaitCell>) -> Wait {
-        Wait { cell: Arc::clone(cell), is_for_lock: true }
+        Wait { cell: Arc::clone(cell), what: What::Lock }
     }
 
     /// A wait for space in the log that `cell` ends.
     pub fn for_space(cell: &Arc<WaitCell>) -> Wait {
-        Wait { cell: Arc::clone(cell), is_for_lock: false }
+        Wait { cell: Arc::clone(cell), what: What::Space }
+    }
+
+    /// A wait for memory that `cell` ends.
+    pub fn for_memory(cell: &Arc<WaitCell>) -> Wait {
+        Wait { cell: Arc::clone(cell), what: What::Memory }
+    }
+
+    /// Whether it is for memory that is nearly used up.
+    pub fn is_for_memory(&self) -> bool {
+        self.what == What::Memory
     }
 
     /// Whether it is for something that other transactions hold: `lock_timeout` is about these only.
     pub fn is_for_lock(&self) -> bool {
-        self.is_for_lock
+        self.what == What::Lock
     }
 
     /// A wait that is already over: gives other tasks of the core a turn (the 1 ms yield of rule R9).
     pub fn yield_now() -> Wait {
         let cell = WaitCell::new();
         cell.wake();
-        Wait { cell, is_for_lock: false }
+        Wait { cell, what: What::Space }
     }
 
     /// Whether awaiting this would return at once.
@@ -111,6 +129,7 @@ mod tests {
     fn the_limit_of_waits_for_locks_is_about_no_others() {
         let cell = WaitCell::new();
         assert!(Wait::on(&cell).is_for_lock());
+        assert!(!Wait::for_memory(&cell).is_for_lock() && Wait::for_memory(&cell).is_for_memory());
         assert!(!Wait::for_space(&cell).is_for_lock() && !Wait::yield_now().is_for_lock());
         assert!(!Wait::for_space(&cell).is_over() && Wait::yield_now().is_over());
     }

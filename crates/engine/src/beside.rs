@@ -23,6 +23,7 @@ use mvcc::{Grace, Newest, pin};
 use crate::catalog::{CannotEnter, Keys, keys_of};
 use crate::shape::Shape;
 use crate::storage::{IndexStore, TableStore};
+use crate::throttle::{PER_ENTRY, Purpose};
 use crate::txn::Transaction;
 use crate::unique::{self, Entered, Stripes};
 
@@ -131,7 +132,10 @@ impl Transaction {
             self.definitions.filling = Some(filling);
             return Ok(Step::Wait(Wait::yield_now()));
         }
-        self.check_memory()?;
+        if let Some(wait) = self.ask_memory(Purpose::Grow, ROWS_PER_STEP as usize * PER_ENTRY)? {
+            self.definitions.filling = Some(filling);
+            return Ok(Step::Wait(wait));
+        }
         let end = *filling.end.get_or_insert_with(|| filling.store.rows.end());
         let own = self.core.as_ref().expect("just started").id();
         let shape = filling.store.upkeep.current().shape.clone();

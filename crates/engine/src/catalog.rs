@@ -19,6 +19,7 @@ use crate::record;
 use crate::shape::Shape;
 use crate::shard::Inner;
 use crate::storage::{IndexStore, TableStore, storage_id};
+use crate::throttle::{PER_ENTRY, Purpose};
 use crate::txn::Transaction;
 use crate::unique;
 
@@ -289,6 +290,10 @@ impl Transaction {
             return self.go_on_building();
         }
         let catalog = self.own_catalog();
+        if catalog.get(object.oid()).is_none() {
+            // Never a wait.
+            let _none = self.ask_memory(Purpose::Shrink, 0)?;
+        }
         let taken = catalog
             .get(object.oid())
             .is_some_and(|old| old.namespace() == object.namespace() && old.name() == object.name());
@@ -414,7 +419,14 @@ impl Transaction {
     /// Enters some more rows. REQUIRES that nobody writes to the table (its Share lock).
     fn go_on_building(&mut self) -> Result<Step<()>> {
         let Some(mut build) = self.definitions.build.take() else { return Ok(Step::Ready(())) };
-        self.check_memory()?;
+        match self.ask_memory(Purpose::Grow, ROWS_PER_STEP as usize * PER_ENTRY) {
+            Ok(None) => {}
+            Ok(Some(wait)) => {
+                self.definitions.build = Some(build);
+                return Ok(Step::Wait(wait));
+            }
+            Err(error) => return Err(error),
+        }
         let own = self.core.as_ref().expect("a definition has started to write").id();
         let shape = build.store.upkeep.current().shape.clone();
         let step = build.next.0.saturating_add(ROWS_PER_STEP).min(build.end.0);

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::shard::Shard;
-use engine_api::Engine as _;
+use engine_api::{Engine as _, MemoryKind};
 
 /// Figures of a shard. Each is right for some instant, not all for the same.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +24,12 @@ pub struct Figures {
     pub limit_bytes: u64,
     /// Rows with versions that wait to be freed.
     pub garbage_rows: u64,
+    /// What is held beside rows and indexes, by [`MemoryKind`].
+    pub other_bytes: [u64; MemoryKind::ALL.len()],
+    /// Calls that had to wait for memory, and those that were refused it.
+    pub memory_delays: u64,
+    /// See there.
+    pub memory_refusals: u64,
     /// Views that statements and transactions have open.
     pub views: u64,
     /// Transactions that wait for another one's lock.
@@ -40,22 +46,20 @@ impl Shard {
     pub fn figures(&self) -> Figures {
         let inner = &*self.0;
         let memory = self.memory();
-        let mut figures = Figures {
+        Figures {
             commits: inner.commits.load(Ordering::Relaxed),
+            rows: inner.tables.read().values().map(|table| table.rows.row_count()).sum(),
+            header_bytes: memory.headers,
+            version_bytes: memory.versions,
             index_bytes: memory.indexes,
-            used_bytes: inner.store.memory().used(),
+            other_bytes: memory.others,
+            memory_delays: inner.throttle.delays.load(Ordering::Relaxed),
+            memory_refusals: inner.throttle.refusals.load(Ordering::Relaxed),
+            used_bytes: memory.used,
             limit_bytes: memory.limit,
             garbage_rows: inner.store.garbage_len() as u64,
             views: inner.store.active_views().len() as u64,
             lock_waits: inner.store.waits().len() as u64,
-            ..Figures::default()
-        };
-        for table in inner.tables.read().values() {
-            let held = table.rows.memory();
-            figures.header_bytes += held.headers;
-            figures.version_bytes += held.versions;
-            figures.rows += table.rows.row_count();
         }
-        figures
     }
 }

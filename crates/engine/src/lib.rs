@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod advisory;
 mod beside;
 mod catalog;
@@ -23,6 +24,7 @@ mod checkpoint;
 mod commit;
 mod figures;
 mod fill;
+mod fuzz;
 mod gate;
 #[doc(hidden)]
 pub mod inspect;
@@ -41,12 +43,14 @@ mod sequence;
 mod shape;
 mod shard;
 mod storage;
+mod throttle;
 mod txn;
 mod unique;
 
 pub use check::{CheckError, CheckedTable, Sound, check};
 pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
 pub use figures::Figures;
+pub use fuzz::fuzz_operations;
 pub use progress::{Progress, Stage};
 pub use recovery::OpenTimes;
 pub use shard::{Shard, ShardOptions};

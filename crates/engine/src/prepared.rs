@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, TxnId};
-use engine_api::{CommitOutcome, Durability, PREPARED_MAX, PreparedTransaction, RowLockMode, Step, TxnOptions};
+use engine_api::{CommitOutcome, Durability, PREPARED_MAX, PreparedTransaction, RowLockMode, Step, Txn, TxnOptions};
 use mvcc::index::OrderedIndex as _;
 use mvcc::{LockResult, Newest, Store, pin};
 use parking_lot::Mutex;
@@ -247,7 +247,7 @@ pub(crate) fn prepare(txn: &mut Transaction, what: &PreparedTransaction) -> Resu
 }
 
 /// See [`engine_api::Engine::finish_prepared`].
-pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<CommitOutcome>> {
+pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<(CommitOutcome, Box<dyn Txn>)>> {
     let inner = &shard.0;
     let mut registry = inner.prepared.lock();
     let Some(prepared) = registry.remove(name) else {
@@ -260,9 +260,11 @@ pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<Co
     let mut txn = Transaction::new(shard.clone(), TxnOptions::default());
     let room = match commit::reserve(&txn) {
         Ok(Step::Ready(room)) => room,
-        other => {
+        later => {
             registry.insert(name.to_string(), Prepared { what, core, reads, id });
-            return other.map(|step| step.map(|_| CommitOutcome { gate: Lsn(0), position: None }));
+            let gate = CommitOutcome { gate: Lsn(0), position: None };
+            let none = |_| -> (CommitOutcome, Box<dyn Txn>) { (gate, Box::new(txn)) };
+            return later.map(|step| step.map(none));
         }
     };
     advisory::give_back(&inner.store, &mut core, &what.advisory);
@@ -289,7 +291,7 @@ pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<Co
     } else {
         txn.undo_all();
     }
-    Ok(Step::Ready(CommitOutcome { gate: end, position: Some(end) }))
+    Ok(Step::Ready((CommitOutcome { gate: end, position: Some(end) }, Box::new(txn))))
 }
 
 /// A prepared transaction on its way back at a start.

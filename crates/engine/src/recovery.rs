@@ -386,6 +386,7 @@ pub(crate) fn open(
         last_ts: AtomicU64::new(replayed.last_ts.0),
         next_oid: AtomicU32::new(next_oid),
         commits: AtomicU64::new(0),
+        throttle: Default::default(),
         nobody: crate::locks::nobody(),
         newest_commit: Mutex::new((replayed.last_ts, replayed.end)),
         awaited_commit: Mutex::new((replayed.last_ts, replayed.end)),

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{Error, Lsn, Oid, Result, SqlState, Timestamp};
 use engine_api::{
-    AdvisoryLocks, Catalog, CommitOutcome, Engine, IndexCompiler, LockRow, MemoryUse, PreparedTransaction,
-    SequenceDesc, SequenceState, Step, TableDesc, Txn, TxnOptions,
+    AdvisoryLocks, Catalog, CommitOutcome, Engine, IndexCompiler, LockRow, MemoryKind, MemoryUse, PreparedTransaction,
+    SequenceDesc, SequenceState, Step, TableDesc, TableMemoryUse, Txn, TxnOptions,
 };
 use env::World;
 use mvcc::Store;
@@ -26,13 +26,14 @@ use crate::record::StorageId;
 use crate::recovery::{self, OpenTimes};
 use crate::sequence::Sequences;
 use crate::storage::{TableStore, storage_id};
+use crate::throttle::Throttle;
 use crate::txn::Transaction;
 use crate::unique::Stripes;
 
 /// How a shard is opened.
 #[derive(Clone)]
 pub struct ShardOptions {
-    /// Budget of memory for rows and index nodes in bytes; writes are refused beyond it (53200), deletes never are.
+    /// Budget of memory in bytes: writers wait before it and are refused beyond it (53200), see `throttle`.
     pub memory_limit: u64,
     /// Sizes of the log's files.
     pub log: redo::FileOptions,
@@ -123,6 +124,8 @@ pub(crate) struct Inner {
     pub last_ts: AtomicU64,
     pub next_oid: AtomicU32,
     pub commits: AtomicU64,
+    /// Those who wait for memory.
+    pub throttle: Throttle,
     /// Named in calls that do not wait.
     pub nobody: Arc<dyn mvcc::Wakeup>,
     /// The newest commit and its position, and an earlier one: the store's durable horizon is raised by the first of them that
@@ -252,7 +255,7 @@ impl Engine for Shard {
         self.0.prepared.lock().values().map(Prepared::described).collect()
     }
 
-    fn finish_prepared(&self, name: &str, commits: bool) -> Result<Step<CommitOutcome>> {
+    fn finish_prepared(&self, name: &str, commits: bool) -> Result<Step<(CommitOutcome, Box<dyn Txn>)>> {
         prepared::finish(self, name, commits)
     }
 
@@ -321,12 +324,27 @@ impl Engine for Shard {
     }
 
     fn memory(&self) -> MemoryUse {
+        self.0.memory_use()
+    }
+
+    fn table_memory(&self) -> Vec<TableMemoryUse> {
+        self.0.table_memory()
+    }
+
+    fn charge_memory(&self, kind: MemoryKind, bytes: i64) {
+        self.0.store.memory().charge_other(kind as usize, bytes);
+    }
+
+    fn set_memory(&self, kind: MemoryKind, bytes: u64) {
+        self.0.store.memory().set_other(kind as usize, bytes);
+    }
+
+    fn memory_level(&self) -> (u64, u64) {
         let memory = self.0.store.memory();
-        let indexes: u64 = {
-            let tables = self.0.tables.read();
-            let lists = tables.values().map(|t| t.upkeep.current().indexes.clone());
-            lists.map(|list| list.iter().map(|i| i.tree.memory_bytes() as u64).sum::<u64>()).sum()
-        };
-        MemoryUse { rows: memory.used().saturating_sub(indexes), indexes, limit: memory.limit() }
+        (memory.used(), memory.limit())
+    }
+
+    fn set_memory_limit(&self, bytes: u64) {
+        self.0.store.memory().set_limit(bytes);
     }
 }

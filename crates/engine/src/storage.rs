@@ -39,7 +39,7 @@ pub struct Definition {
     /// Indexes that have all entries.
     pub indexes: Arc<Vec<Arc<IndexStore>>>,
     /// Indexes that are being filled: entries leave them with their rows, but nobody looks into them.
-    building: Vec<Arc<IndexStore>>,
+    pub building: Vec<Arc<IndexStore>>,
 }
 
 /// The definition of a table that is in force; shared with the collector of garbage.

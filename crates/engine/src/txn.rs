@@ -10,8 +10,8 @@ use std::sync::Arc;
 use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, Timestamp, TxnId};
 use engine_api::{
     Catalog, CatalogObject, CommitOutcome, ConflictArbiter, Durability, Engine, InsertOutcome, Isolation, KeptView,
-    PreparedTransaction, RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step, TableLockMode,
-    TableRef, Txn, TxnOptions, WaitPolicy,
+    MemoryKind, PreparedTransaction, RowBatch, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec, Step,
+    TableLockMode, TableRef, Txn, TxnOptions, WaitPolicy,
 };
 use mvcc::index::{OrderedIndex as _, Rows};
 use mvcc::{LockResult, Newest, Read, ReadVersion, TxnMark, View, ViewToken, pin};
@@ -24,6 +24,7 @@ use crate::locks::concurrent;
 use crate::reads::{ReadSet, Span};
 use crate::shard::Shard;
 use crate::storage::{IndexStore, TableHandle, storage_id};
+use crate::throttle::{Pace, Purpose};
 use crate::unique::{self, Entered};
 use crate::{commit, prepared, record, scan};
 
@@ -32,6 +33,9 @@ const KEPT_BYTES: usize = 16 << 10;
 
 /// Writes that are undone in one part: less than a millisecond of work.
 const UNDO_AT_ONCE: usize = 512;
+
+/// What the lists of a transaction may grow by before that is charged to the budget.
+const CHARGE_STEP: usize = 64 << 10;
 
 /// Where a savepoint cuts.
 struct Mark {
@@ -66,6 +70,10 @@ pub(crate) struct Transaction {
     pub reads: Option<Arc<Mutex<ReadSet>>>,
     /// How far the look at `reads` before the commit has come.
     pub look: Look,
+    /// How it waits for memory.
+    pub pace: Pace,
+    /// Bytes of its lists that are charged to the budget.
+    charged: usize,
     /// It is committed, and this part of it is not finished.
     pub finishing: Option<Box<(mvcc::Transaction, Timestamp)>>,
     /// The record says that the transaction is prepared.
@@ -111,6 +119,8 @@ impl Transaction {
             options,
             reads,
             look: Look::default(),
+            pace: Pace::default(),
+            charged: 0,
             finishing: None,
             is_sealed: false,
             core: None,
@@ -166,21 +176,34 @@ impl Transaction {
                 })?;
             self.core = Some(core);
         }
+        if self.command.0 > mvcc::COMMANDS_MAX {
+            let message = "cannot have more than 2^31-1 commands in a transaction";
+            return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
+        }
         Ok(())
+    }
+
+    /// Charges what the lists of a long transaction hold, a step at a time; those of a short one are its session's.
+    #[inline]
+    fn note_size(&mut self) {
+        let held = self.redo.capacity() + self.core.as_ref().map_or(0, mvcc::Transaction::held_bytes);
+        if held > self.charged + CHARGE_STEP {
+            self.charge(held);
+        }
+    }
+
+    /// Says what the lists hold from now on.
+    fn charge(&mut self, held: usize) {
+        let change = held as i64 - self.charged as i64;
+        if change != 0 {
+            self.shard.0.store.memory().charge_other(MemoryKind::Transactions as usize, change);
+            self.charged = held;
+        }
     }
 
     pub fn own_catalog(&mut self) -> Arc<Catalog> {
         let committed = self.shard.catalog();
         if self.definitions.changes.is_empty() { committed } else { self.definitions.catalog(committed) }
-    }
-
-    /// Refuses a write beyond the memory budget.
-    pub fn check_memory(&self) -> Result<()> {
-        self.shard.0.store.memory().check().map_err(|full| {
-            Error::new(SqlState::OUT_OF_MEMORY, "out of memory for rows and indexes")
-                .detail(format!("{} of {} bytes are in use.", full.used, full.limit))
-                .hint("Delete rows, or raise the server's memory limit.")
-        })
     }
 
     /// Takes the entries of a tuple out of these indexes again.
@@ -248,7 +271,10 @@ impl Transaction {
 
     fn try_insert(&mut self, table: &TableRef, tuple: &[u8], arbiter: ConflictArbiter) -> Result<Step<InsertOutcome>> {
         self.start_writing()?;
-        self.check_memory()?;
+        if let Some(wait) = self.ask_memory(Purpose::Grow, tuple.len())? {
+            self.cancel_wait();
+            return Ok(Step::Wait(wait));
+        }
         if let Some(wait) = commit::send_ahead(self)? {
             self.cancel_wait();
             return Ok(Step::Wait(wait));
@@ -308,6 +334,7 @@ impl Transaction {
             let Some((index, why)) = blocked else {
                 self.note_up_to(free);
                 record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
+                self.note_size();
                 return Ok(Step::Ready(InsertOutcome::Inserted(row)));
             };
             Transaction::remove_entries(handle, &entered, row, layout, tuple);
@@ -441,7 +468,10 @@ impl Transaction {
 
     fn try_update(&mut self, table: &TableRef, row: RowId, tuple: &[u8], old: &mut Vec<u8>) -> Result<Step<()>> {
         self.start_writing()?;
-        self.check_memory()?;
+        if let Some(wait) = self.ask_memory(Purpose::Change, tuple.len())? {
+            self.cancel_wait();
+            return Ok(Step::Wait(wait));
+        }
         if let Some(wait) = commit::send_ahead(self)? {
             self.cancel_wait();
             return Ok(Step::Wait(wait));
@@ -536,6 +566,7 @@ impl Transaction {
             let Some((index, why)) = blocked else {
                 self.note_up_to(free);
                 record::update(&mut self.redo, handle.store.id, row, layout, old, tuple);
+                self.note_size();
                 return Ok(Step::Ready(()));
             };
             if let Some(wait) = self.clear_the_way(handle, index, why, row, layout, tuple)? {
@@ -645,6 +676,7 @@ impl Transaction {
         }
         self.reads = None;
         self.redo.clear();
+        self.charge(0);
         self.redo_ahead = 0;
         self.marks.clear();
         self.unproven.clear();
@@ -660,6 +692,7 @@ impl Transaction {
     pub fn hand_over(&mut self) -> (Option<mvcc::Transaction>, Option<Arc<Mutex<ReadSet>>>) {
         self.end_view();
         self.marks.clear();
+        self.charge(0);
         self.redo.clear();
         self.redo_ahead = 0;
         (self.core.take(), self.reads.take())
@@ -734,7 +767,11 @@ impl Txn for Transaction {
             self.end_view();
         }
         if self.token.is_none() {
-            self.token = Some(self.shard.0.store.begin_view());
+            let token = self.shard.0.store.begin_view();
+            if let Some(reads) = &self.reads {
+                reads.lock().set_snapshot(token.read_ts());
+            }
+            self.token = Some(token);
         }
     }
 
@@ -751,6 +788,9 @@ impl Txn for Transaction {
         let Some(kept) = view.0.downcast_ref::<Kept>() else { return };
         self.end_view();
         self.token = kept.token.as_ref().map(|token| self.shard.0.store.share_view(token));
+        if let (Some(reads), Some(token)) = (&self.reads, &self.token) {
+            reads.lock().set_snapshot(token.read_ts());
+        }
     }
 
     fn resume_command(&mut self, view: &KeptView) {
@@ -888,11 +928,14 @@ impl Txn for Transaction {
 
     fn delete(&mut self, table: &TableRef, row: RowId) -> Result<()> {
         self.start_writing()?;
+        // Never a wait: this is what makes room.
+        let _none = self.ask_memory(Purpose::Shrink, 0)?;
         let (_, handle) = self.open_to_write(table)?;
         let core = self.core.as_mut().expect("started above");
         let guard = pin();
         handle.store.rows.delete(core, row, self.command, &guard);
         record::delete(&mut self.redo, handle.store.id, row);
+        self.note_size();
         Ok(())
     }
 

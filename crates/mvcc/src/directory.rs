@@ -19,25 +19,32 @@ use base::RowId;
 
 use crate::epoch::Guard;
 use crate::header::RowHeader;
-use crate::memory::{Account, Kind};
+use crate::memory::{Account, Kind, block_bytes};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// Headers per chunk: 4 KiB, so that a small table is small. Under shuttle small enough to cross chunk borders.
+/// Headers per chunk: 4 KiB, so that a small table is small, and a block of the allocator without waste. Under shuttle small enough to cross chunk borders.
 pub(crate) const CHUNK_ROWS: usize = if cfg!(shuttle) { 4 } else { 256 };
 const FIRST: u64 = 32;
 const SEGMENTS: usize = 40;
 
 /// The headers of consecutive rows.
-pub(crate) struct Chunk {
-    pub headers: [RowHeader; CHUNK_ROWS],
-    /// Rows that are over. AcqRel: the one who counts the last row frees what the others have finished with.
+pub(crate) type Chunk = [RowHeader; CHUNK_ROWS];
+
+/// Where a chunk is found.
+struct Slot {
+    chunk: AtomicPtr<Chunk>,
+    /// Rows of it that are over. AcqRel: the one who counts the last row frees what the others have finished with.
     gone: AtomicUsize,
 }
 
-type ChunkPtr = AtomicPtr<Chunk>;
+impl Slot {
+    fn empty() -> Slot {
+        Slot { chunk: AtomicPtr::new(std::ptr::null_mut()), gone: AtomicUsize::new(0) }
+    }
+}
 
 pub(crate) struct Directory {
-    segments: [AtomicPtr<ChunkPtr>; SEGMENTS],
+    segments: [AtomicPtr<Slot>; SEGMENTS],
     next: AtomicU64,
 }
 
@@ -58,6 +65,14 @@ fn segment_len(segment: usize) -> usize {
     (FIRST as usize) << segment
 }
 
+/// What a chunk is counted as.
+const CHUNK_BYTES: i64 = block_bytes(size_of::<Chunk>()) as i64;
+
+/// What a segment is counted as.
+fn segment_bytes(segment: usize) -> i64 {
+    block_bytes(segment_len(segment) * size_of::<Slot>()) as i64
+}
+
 impl Directory {
     pub fn new() -> Directory {
         Directory { segments: [const { AtomicPtr::new(std::ptr::null_mut()) }; SEGMENTS], next: AtomicU64::new(0) }
@@ -68,7 +83,7 @@ impl Directory {
         RowId(self.next.load(Ordering::Acquire))
     }
 
-    fn slot(&self, at: &Place) -> Option<&ChunkPtr> {
+    fn slot(&self, at: &Place) -> Option<&Slot> {
         let segment = NonNull::new(self.segments[at.segment].load(Ordering::Acquire))?;
         // SAFETY: D1, and `chunk` is below the segment's length by construction of `place`.
         Some(unsafe { segment.add(at.chunk).as_ref() })
@@ -77,14 +92,14 @@ impl Directory {
     #[inline]
     pub fn get<'g>(&'g self, row: RowId, _guard: &'g Guard) -> Option<&'g RowHeader> {
         let at = place(row);
-        let chunk = NonNull::new(self.slot(&at)?.load(Ordering::Acquire))?;
+        let chunk = NonNull::new(self.slot(&at)?.chunk.load(Ordering::Acquire))?;
         // SAFETY: D3: loaded under the guard, so alive for 'g.
-        Some(unsafe { &chunk.as_ref().headers[at.row] })
+        Some(unsafe { &chunk.as_ref()[at.row] })
     }
 
     /// The chunk of a row.
     pub fn chunk<'g>(&'g self, row: RowId, _guard: &'g Guard) -> Option<&'g Chunk> {
-        let chunk = NonNull::new(self.slot(&place(row))?.load(Ordering::Acquire))?;
+        let chunk = NonNull::new(self.slot(&place(row))?.chunk.load(Ordering::Acquire))?;
         // SAFETY: D3: loaded under the guard, so alive for 'g.
         Some(unsafe { chunk.as_ref() })
     }
@@ -118,26 +133,23 @@ impl Directory {
         }
         let at = place(row);
         let slot = self.ensure_segment(&at, account);
-        let fresh = Box::into_raw(Box::new(Chunk {
-            headers: [const { RowHeader::new() }; CHUNK_ROWS],
-            gone: AtomicUsize::new(0),
-        }));
-        match slot.compare_exchange(std::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => account.charge(Kind::Header, size_of::<Chunk>() as i64),
+        let fresh = Box::into_raw(Box::new([const { RowHeader::new() }; CHUNK_ROWS]));
+        match slot.chunk.compare_exchange(std::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => account.charge(Kind::Header, CHUNK_BYTES),
             // SAFETY: lost the race, so the fresh chunk was never shared.
             Err(_) => drop(unsafe { Box::from_raw(fresh) }),
         }
         self.get(row, guard).expect("D2: an id still to be filled keeps its chunk")
     }
 
-    fn ensure_segment(&self, at: &Place, account: &Account) -> &ChunkPtr {
+    fn ensure_segment(&self, at: &Place, account: &Account) -> &Slot {
         if self.segments[at.segment].load(Ordering::Acquire).is_null() {
             let len = segment_len(at.segment);
-            let fresh: Box<[ChunkPtr]> = (0..len).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect();
-            let fresh = Box::into_raw(fresh).cast::<ChunkPtr>();
+            let fresh: Box<[Slot]> = (0..len).map(|_| Slot::empty()).collect();
+            let fresh = Box::into_raw(fresh).cast::<Slot>();
             let null = std::ptr::null_mut();
             match self.segments[at.segment].compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => account.charge(Kind::Header, (len * size_of::<ChunkPtr>()) as i64),
+                Ok(_) => account.charge(Kind::Header, segment_bytes(at.segment)),
                 // SAFETY: lost the race, so never shared; the length is the one it was made with.
                 Err(_) => drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(fresh, len)) }),
             }
@@ -153,13 +165,13 @@ impl Directory {
     pub unsafe fn mark_gone(&self, row: RowId, account: &Account, guard: &Guard) {
         let at = place(row);
         let slot = self.slot(&at).expect("D2: the row was not gone");
-        let Some(chunk) = NonNull::new(slot.load(Ordering::Acquire)) else { return };
-        // SAFETY: D2: this row was not counted before, so the chunk is still set.
-        if unsafe { chunk.as_ref() }.gone.fetch_add(1, Ordering::AcqRel) + 1 < CHUNK_ROWS {
+        // By D2 this row was not counted before, so the chunk is still set.
+        let Some(chunk) = NonNull::new(slot.chunk.load(Ordering::Acquire)) else { return };
+        if slot.gone.fetch_add(1, Ordering::AcqRel) + 1 < CHUNK_ROWS {
             return;
         }
-        slot.store(std::ptr::null_mut(), Ordering::Release);
-        account.charge(Kind::Header, -(size_of::<Chunk>() as i64));
+        slot.chunk.store(std::ptr::null_mut(), Ordering::Release);
+        account.charge(Kind::Header, -CHUNK_BYTES);
         // SAFETY: unset, all rows counted once (D2), so nobody finds it from now on (D3), and all chains are empty.
         unsafe { guard.defer_unchecked(move || drop(Box::from_raw(chunk.as_ptr()))) }
     }
@@ -173,19 +185,34 @@ impl Directory {
         let guard = crate::epoch::pin();
         for first in (0..end).step_by(CHUNK_ROWS) {
             let Some(slot) = self.slot(&place(RowId(first))) else { continue };
-            let Some(mut chunk) = NonNull::new(slot.load(Ordering::Relaxed)) else { continue };
+            let Some(chunk) = NonNull::new(slot.chunk.load(Ordering::Relaxed)) else { continue };
             let used = (end - first).min(CHUNK_ROWS as u64) as usize;
             // SAFETY: `&mut self`: nobody else is in the chunk.
-            let chunk_mut = unsafe { chunk.as_mut() };
-            let gone = chunk_mut.headers[..used].iter().filter(|h| h.head(&guard).newest.is_none()).count();
-            chunk_mut.gone.store(gone, Ordering::Relaxed);
+            let headers = unsafe { chunk.as_ref() };
+            let gone = headers[..used].iter().filter(|h| h.head(&guard).newest.is_none()).count();
+            slot.gone.store(gone, Ordering::Relaxed);
             if gone == CHUNK_ROWS {
-                slot.store(std::ptr::null_mut(), Ordering::Relaxed);
-                account.charge(Kind::Header, -(size_of::<Chunk>() as i64));
+                slot.chunk.store(std::ptr::null_mut(), Ordering::Relaxed);
+                account.charge(Kind::Header, -CHUNK_BYTES);
                 // SAFETY: as above; the chunk is unset and empty.
                 drop(unsafe { Box::from_raw(chunk.as_ptr()) });
             }
         }
+    }
+
+    /// Bytes of the segments and chunks that there are, as they are counted.
+    pub fn bytes(&self) -> u64 {
+        let mut bytes = 0;
+        for (index, segment) in self.segments.iter().enumerate() {
+            let Some(segment) = NonNull::new(segment.load(Ordering::Acquire)) else { continue };
+            bytes += segment_bytes(index);
+            for at in 0..segment_len(index) {
+                // SAFETY: D1, and `at` is below the segment's length.
+                let slot = unsafe { segment.add(at).as_ref() };
+                bytes += if slot.chunk.load(Ordering::Acquire).is_null() { 0 } else { CHUNK_BYTES };
+            }
+        }
+        bytes as u64
     }
 
     /// The first RowId at or after `from` that may have a row: skips chunks that do not exist.
@@ -194,7 +221,7 @@ impl Directory {
         while row < end {
             let at = place(row);
             let next = match self.slot(&at) {
-                Some(slot) if !slot.load(Ordering::Acquire).is_null() => return row,
+                Some(slot) if !slot.chunk.load(Ordering::Acquire).is_null() => return row,
                 Some(_) => (row.0 / CHUNK_ROWS as u64 + 1) * CHUNK_ROWS as u64,
                 None => ((FIRST << (at.segment + 1)) - FIRST) * CHUNK_ROWS as u64,
             };
@@ -211,10 +238,10 @@ impl Drop for Directory {
             // SAFETY: `&mut self` (drop): nobody else is here; lengths are as made.
             let slots =
                 unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(segment.as_ptr(), segment_len(index))) };
-            for chunk in slots.iter().filter_map(|slot| NonNull::new(slot.load(Ordering::Relaxed))) {
+            for chunk in slots.iter().filter_map(|slot| NonNull::new(slot.chunk.load(Ordering::Relaxed))) {
                 // SAFETY: a set chunk is not retired (D2).
                 let mut chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
-                chunk.headers.iter_mut().for_each(RowHeader::clear);
+                chunk.iter_mut().for_each(RowHeader::clear);
             }
         }
     }

@@ -120,6 +120,7 @@ pub(crate) unsafe fn prune(
             if ts > bounds.durable || ts > bounds.views.horizon {
                 return Left::Until(ts);
             }
+            account.note_gone(ts);
             // SAFETY: H1 by the caller.
             unsafe { header.pop(account, guard) };
             Left::Nothing

@@ -46,7 +46,7 @@ impl Table {
             let last = RowId(((row.0 / CHUNK_ROWS as u64 + 1) * CHUNK_ROWS as u64).min(end.0));
             if let Some(chunk) = self.directory.chunk(row, guard) {
                 for number in row.0..last.0 {
-                    let header = &chunk.headers[(number % CHUNK_ROWS as u64) as usize];
+                    let header = &chunk[(number % CHUNK_ROWS as u64) as usize];
                     if let Newest::Live(version) = visible::newest(header, None, &self.shared.txns, guard)
                         && !each(RowId(number), version)
                     {
@@ -68,7 +68,7 @@ impl Loader<'_> {
             _ => self.table.directory.claim_chunk(row, &self.table.account, self.guard),
         };
         self.chunk = Some((number, chunk));
-        let header = &chunk.headers[(row.0 % CHUNK_ROWS as u64) as usize];
+        let header = &chunk[(row.0 % CHUNK_ROWS as u64) as usize];
         match header.fill(PrivateVersion::committed(self.ts, layout, Some(tuple))) {
             Some(bytes) => {
                 self.rows += 1;

@@ -1,45 +1,73 @@
 //! What rows and indexes cost (rule R18): one counted interface for row headers and versions, tagged (table, kind), and
-//! one budget that index nodes are charged to as well.
+//! one budget that index nodes, and what others say they hold, are charged to as well.
 //!
-//! Responsible for: striped counters per table and kind, the budget, [`MemoryFull`].
-//! Not responsible for: what to do when the budget is used up (`engine` answers 53200), figures of one index (each counts
-//! its own and charges them here).
+//! Responsible for: striped counters per table and kind, the budget, what a block takes in the allocator.
+//! Not responsible for: what to do when the budget is used up (`engine` delays, then answers 53200), figures of one index
+//! (each counts its own and charges them here).
 //! Invariants: bytes are counted when allocated and un-counted when retired, so memory that only waits for a reader's
-//! guard to end is not in the figures. Counters are statistics: all accesses are Relaxed and order nothing.
+//! guard to end is not in the figures. Counters are statistics: all accesses are Relaxed and order nothing, but those of
+//! [`Account::gone`].
 
 use std::sync::Arc;
+
+use base::Timestamp;
 
 use crate::sync::{AtomicI64, AtomicU64, Ordering, stripe};
 
 const STRIPES: usize = 8;
 /// A stripe hands its sum over when it reaches this many bytes, so the settled total is off by at most `STRIPES` times.
 const SETTLE_BYTES: i64 = 64 << 10;
+/// Kinds of memory beside rows and indexes; what they are is their owners' business.
+pub const OTHER_KINDS: usize = 8;
 
 /// Its own cache line, so that two cores do not write to the same one.
 #[repr(align(128))]
 #[derive(Default)]
 pub(crate) struct Padded<T>(pub T);
 
-/// The budget refused a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryFull {
-    /// Bytes in use.
-    pub used: u64,
-    /// Bytes allowed.
-    pub limit: u64,
+/// Bytes that the allocator gives for a block of `size`: mimalloc's classes are 16 bytes apart up to 64, then four to each
+/// doubling. What is counted is what is gone.
+#[inline]
+pub const fn block_bytes(size: usize) -> usize {
+    /// Beyond this, blocks are whole pages.
+    const CLASSES_END: usize = 512 << 10;
+    match size {
+        0..=8 => 8,
+        9..=64 => size.next_multiple_of(16),
+        _ if size > CLASSES_END => size.next_multiple_of(4 << 10),
+        _ => {
+            let last = size.div_ceil(8) - 1;
+            let step = last.ilog2() - 2;
+            ((last >> step) + 1) << step << 3
+        }
+    }
 }
 
 /// Memory of one store: rows, versions, index nodes and what else is charged to it.
 pub struct Memory {
     limit: AtomicU64,
+    /// Where it begins to be tight.
+    tight: AtomicU64,
+    /// Bytes that were in use when the limit was set.
+    floor: AtomicU64,
     settled: AtomicI64,
     stripes: [Padded<AtomicI64>; STRIPES],
+    others: [AtomicI64; OTHER_KINDS],
 }
 
 impl Memory {
     /// A budget of `limit` bytes.
     pub fn new(limit: u64) -> Memory {
-        Memory { limit: AtomicU64::new(limit), settled: AtomicI64::new(0), stripes: Default::default() }
+        let memory = Memory {
+            limit: AtomicU64::new(limit),
+            tight: AtomicU64::new(0),
+            floor: AtomicU64::new(0),
+            settled: AtomicI64::new(0),
+            stripes: Default::default(),
+            others: Default::default(),
+        };
+        memory.set_limit(limit);
+        memory
     }
 
     /// Adds (or takes back) bytes under the budget.
@@ -49,6 +77,23 @@ impl Memory {
         if sum.abs() >= SETTLE_BYTES {
             self.settled.fetch_add(own.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         }
+    }
+
+    /// As [`Memory::charge`], for one of the other kinds. For what changes seldom: all threads share its counter.
+    pub fn charge_other(&self, kind: usize, bytes: i64) {
+        self.others[kind].fetch_add(bytes, Ordering::Relaxed);
+        self.charge(bytes);
+    }
+
+    /// Says what one of the other kinds holds now. For those that are measured now and then, by one thread at a time.
+    pub fn set_other(&self, kind: usize, bytes: u64) {
+        let before = self.others[kind].swap(bytes as i64, Ordering::Relaxed);
+        self.charge(bytes as i64 - before);
+    }
+
+    /// What one of the other kinds holds.
+    pub fn other(&self, kind: usize) -> u64 {
+        self.others[kind].load(Ordering::Relaxed).max(0) as u64
     }
 
     /// Bytes in use.
@@ -62,19 +107,29 @@ impl Memory {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Changes the budget.
-    pub fn set_limit(&self, bytes: u64) {
-        self.limit.store(bytes, Ordering::Relaxed);
+    /// Where it begins to be tight: nine tenths of the budget.
+    pub fn tight_from(&self) -> u64 {
+        self.tight.load(Ordering::Relaxed)
     }
 
-    /// Refuses when the budget is used up. One load: the last few bytes that stripes have not settled are not seen.
-    ///
-    /// # Errors
-    /// [`MemoryFull`].
+    /// The limit, or what was in use when that was set, if it is more: a limit below what is held must not keep anybody from
+    /// freeing.
+    pub fn limit_or_floor(&self) -> u64 {
+        self.limit().max(self.floor.load(Ordering::Relaxed))
+    }
+
+    /// Changes the budget.
+    pub fn set_limit(&self, bytes: u64) {
+        self.floor.store(self.used(), Ordering::Relaxed);
+        self.limit.store(bytes, Ordering::Relaxed);
+        self.tight.store(bytes - bytes / 10, Ordering::Relaxed);
+    }
+
+    /// Whether the budget is nearly used up, or more. Two loads of one cache line; the last few bytes that stripes have not
+    /// settled are not seen.
     #[inline]
-    pub fn check(&self) -> Result<(), MemoryFull> {
-        let settled = self.settled.load(Ordering::Relaxed).max(0) as u64;
-        if settled < self.limit() { Ok(()) } else { Err(MemoryFull { used: self.used(), limit: self.limit() }) }
+    pub fn is_tight(&self) -> bool {
+        self.settled.load(Ordering::Relaxed).max(0) as u64 >= self.tight.load(Ordering::Relaxed)
     }
 }
 
@@ -85,6 +140,10 @@ pub struct TableMemory {
     pub headers: u64,
     /// Row versions.
     pub versions: u64,
+    /// Rows: undecided and deleted ones count until they are gone.
+    pub rows: u64,
+    /// Versions; those beyond one per row are undecided, or wait until nobody can see them.
+    pub version_count: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -96,13 +155,26 @@ pub(crate) enum Kind {
 /// The account of one table; everything in it is also in the store's total.
 pub(crate) struct Account {
     total: Arc<Memory>,
-    /// Per stripe: bytes of headers, bytes of versions, rows, versions made. One cache line.
-    stripes: [Padded<[AtomicI64; 4]>; STRIPES],
+    /// Per stripe: bytes of headers, bytes of versions, rows, versions made, versions gone. One cache line.
+    stripes: [Padded<[AtomicI64; 5]>; STRIPES],
+    /// The newest commit that deleted a row of which nothing is left.
+    gone: AtomicU64,
 }
 
 impl Account {
     pub fn new(total: Arc<Memory>) -> Account {
-        Account { total, stripes: Default::default() }
+        Account { total, stripes: Default::default(), gone: AtomicU64::new(0) }
+    }
+
+    /// Notes that what is left of a row deleted by this commit goes. REQUIRES that it has not gone yet: who finds nothing of the row
+    /// finds this (Release; pairs with Acquire in [`Account::gone`]).
+    pub fn note_gone(&self, ts: Timestamp) {
+        self.gone.fetch_max(ts.0, Ordering::Release);
+    }
+
+    /// The newest commit whose deletion left nothing.
+    pub fn gone(&self) -> Timestamp {
+        Timestamp(self.gone.load(Ordering::Acquire))
     }
 
     /// Counts rows that begin (or cease) to exist.
@@ -110,20 +182,18 @@ impl Account {
         self.stripes[stripe() % STRIPES].0[2].fetch_add(rows, Ordering::Relaxed);
     }
 
+    fn sum(&self, what: usize) -> u64 {
+        self.stripes.iter().map(|s| s.0[what].load(Ordering::Relaxed)).sum::<i64>().max(0) as u64
+    }
+
     /// Rows that exist, roughly: undecided and deleted ones count until they are gone.
     pub fn rows(&self) -> u64 {
-        self.stripes.iter().map(|s| s.0[2].load(Ordering::Relaxed)).sum::<i64>().max(0) as u64
+        self.sum(2)
     }
 
     /// Versions that were ever made: how much a table has changed between two looks.
     pub fn versions_made(&self) -> u64 {
-        self.stripes.iter().map(|s| s.0[3].load(Ordering::Relaxed)).sum::<i64>() as u64
-    }
-
-    /// Counts a version that was made.
-    #[inline]
-    pub fn count_version(&self) {
-        self.stripes[stripe() % STRIPES].0[3].fetch_add(1, Ordering::Relaxed);
+        self.sum(3)
     }
 
     /// Counts rows that were loaded, of one version each, and the bytes of the versions.
@@ -140,12 +210,29 @@ impl Account {
         self.total.charge(bytes);
     }
 
+    /// Counts a version of so many bytes that was made.
+    #[inline]
+    pub fn made_version(&self, bytes: i64) {
+        self.stripes[stripe() % STRIPES].0[3].fetch_add(1, Ordering::Relaxed);
+        self.charge(Kind::Version, bytes);
+    }
+
+    /// Counts a version of so many bytes that went.
+    #[inline]
+    pub fn gone_version(&self, bytes: i64) {
+        self.stripes[stripe() % STRIPES].0[4].fetch_add(1, Ordering::Relaxed);
+        self.charge(Kind::Version, -bytes);
+    }
+
     pub fn used(&self) -> TableMemory {
-        let sum = |kind: Kind| {
-            let sum: i64 = self.stripes.iter().map(|s| s.0[kind as usize].load(Ordering::Relaxed)).sum();
-            sum.max(0) as u64
-        };
-        TableMemory { headers: sum(Kind::Header), versions: sum(Kind::Version) }
+        // Versions that went are read first, so that none is missing.
+        let gone = self.sum(4);
+        TableMemory {
+            headers: self.sum(Kind::Header as usize),
+            versions: self.sum(Kind::Version as usize),
+            rows: self.rows(),
+            version_count: self.versions_made().saturating_sub(gone),
+        }
     }
 }
 
@@ -153,5 +240,48 @@ impl Drop for Account {
     fn drop(&mut self) {
         let left = self.used();
         self.total.charge(-((left.headers + left.versions) as i64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_of_the_allocators_classes() {
+        for (size, block) in [
+            (1, 8),
+            (8, 8),
+            (9, 16),
+            (24, 32),
+            (64, 64),
+            (65, 80),
+            (80, 80),
+            (81, 96),
+            (113, 128),
+            (129, 160),
+            (217, 224),
+            (225, 256),
+            (4096, 4096),
+            (4097, 5120),
+            (131_073, 163_840),
+            (524_289, 528_384),
+        ] {
+            assert_eq!(block_bytes(size), block, "{size}");
+        }
+    }
+
+    #[test]
+    fn other_kinds_are_in_the_total() {
+        let memory = Memory::new(1000);
+        memory.charge_other(1, 300);
+        memory.set_other(2, 500);
+        memory.set_other(2, 400);
+        assert_eq!((memory.other(1), memory.other(2), memory.used()), (300, 400, 700));
+        memory.charge_other(1, -300);
+        assert_eq!(memory.used(), 400);
+        memory.set_limit(100 << 20);
+        memory.charge(91 << 20);
+        assert!(memory.is_tight() && memory.used() < memory.limit());
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::{CommandId, LayoutId, Oid, RowId, Timestamp, TxnId};
 
 use crate::directory::Directory;
-use crate::epoch::Guard;
+use crate::epoch::{Guard, pin};
 use crate::garbage::{self, Bounds, Left, RowGarbage};
 use crate::header::RowHeader;
 use crate::locks::row::{Released, RowLock, lock_fresh};
@@ -69,6 +69,25 @@ impl Table {
         self.account.used()
     }
 
+    /// Counts anew what is held, by looking at everything: what [`Table::memory`] says, if nobody writes meanwhile.
+    pub fn recount(&self) -> TableMemory {
+        let mut found = TableMemory { headers: self.directory.bytes(), ..TableMemory::default() };
+        let guard = pin();
+        let end = self.end();
+        let mut row = self.directory.skip_missing(RowId(0), end);
+        while row < end {
+            let mut version = self.directory.get(row, &guard).and_then(|header| header.head(&guard).newest);
+            found.rows += u64::from(version.is_some());
+            while let Some(this) = version {
+                found.versions += this.counted();
+                found.version_count += 1;
+                version = this.older(&guard);
+            }
+            row = self.directory.skip_missing(RowId(row.0 + 1), end);
+        }
+        found
+    }
+
     /// What `view` sees of a row.
     #[inline]
     pub fn read<'g>(&'g self, row: RowId, view: &View, guard: &'g Guard) -> Read<'g> {
@@ -113,6 +132,12 @@ impl Table {
             row = self.directory.skip_missing(RowId(row.0 + 1), end);
         }
         (row, None)
+    }
+
+    /// The newest commit that deleted a row of which nothing is left. A row that was once seen and is no more found has been
+    /// deleted by this commit or an older one.
+    pub fn newest_gone(&self) -> Timestamp {
+        self.account.gone()
     }
 
     /// All versions of a row that some view may see, newest first: what an index build enters. A version that the collector

@@ -86,6 +86,12 @@ impl Transaction {
         TxnMark(self.log.len())
     }
 
+    /// Bytes of its list of writes and locks, if that is long.
+    #[inline]
+    pub fn held_bytes(&self) -> usize {
+        if self.log.spilled() { self.log.capacity() * size_of::<Entry>() } else { 0 }
+    }
+
     /// How much it has written and locked: its end takes as long.
     pub fn size(&self) -> usize {
         self.log.len()

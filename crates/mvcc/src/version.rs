@@ -10,9 +10,9 @@
 //! - **I1** A pointer found in a row header or in `older` of a reachable version is null or points at a live version:
 //!   a version is retired only after it is unlinked, exactly once, and freed only when no guard pinned before its
 //!   retirement is left.
-//! - **I2** `command`, `layout`, `len`, `flags` and the bytes are written while the version is private and never after.
-//! - **I3** An allocation is `size_of::<Version>() + len` bytes, aligned as `Version`, and pointers to it keep the
-//!   provenance of the whole allocation: they are never made from a `&Version`.
+//! - **I2** `written`, `shape` and the bytes are written while the version is private and never after.
+//! - **I3** An allocation is a `Version`, the tuple's bytes and, if `shape` says so, the four bytes of the layout's number,
+//!   aligned as `Version`; pointers to it keep the provenance of the whole: they are never made from a `&Version`.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 use base::{CommandId, LayoutId, Timestamp, TxnId};
 
 use crate::epoch::Guard;
-use crate::memory::{Account, Kind};
+use crate::memory::{Account, block_bytes};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
 /// Set in `begin` while the writer is undecided; the rest is its TxnId.
@@ -29,8 +29,14 @@ const UNDECIDED: u64 = 1 << 63;
 /// `begin` of a version that was undone. No TxnId has all bits set.
 const ABORTED: u64 = u64::MAX;
 
-/// The version says that the row is deleted.
-const TOMBSTONE: u32 = 1;
+/// In `written`: the version says that the row is deleted.
+const TOMBSTONE: u32 = 1 << 31;
+/// In `shape`: the layout is another one than [`FIRST_LAYOUT`], and its number stands behind the tuple.
+const LAYOUT_BEHIND: u32 = 1 << 31;
+/// What a table begins with, and most tables stay with.
+const FIRST_LAYOUT: LayoutId = LayoutId(1);
+/// Commands that a transaction can number: a bit is needed for something else.
+pub const COMMANDS_MAX: u32 = TOMBSTONE - 1;
 
 #[repr(C)]
 pub(crate) struct Version {
@@ -39,14 +45,30 @@ pub(crate) struct Version {
     begin: AtomicU64,
     /// The next older version. Changed under the row's exclusive lock only, Release; readers load Acquire.
     older: AtomicPtr<Version>,
-    command: u32,
-    layout: u32,
-    len: u32,
-    flags: u32,
+    /// The command, or'ed with TOMBSTONE.
+    written: u32,
+    /// Length of the tuple, or'ed with LAYOUT_BEHIND.
+    shape: u32,
 }
 
 #[cfg(not(shuttle))]
-const _: () = assert!(size_of::<Version>() == 32);
+const _: () = assert!(size_of::<Version>() == 24);
+
+impl Version {
+    fn len(&self) -> usize {
+        (self.shape & !LAYOUT_BEHIND) as usize
+    }
+
+    /// Bytes of the allocation.
+    fn size(&self) -> usize {
+        size_of::<Version>() + self.len() + if self.shape & LAYOUT_BEHIND != 0 { size_of::<u32>() } else { 0 }
+    }
+
+    /// What it is counted as.
+    fn block(&self) -> i64 {
+        block_bytes(self.size()) as i64
+    }
+}
 
 /// What `begin` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +81,8 @@ pub(crate) enum Begin {
 /// A version nobody else can see yet. Dropping it frees it.
 pub(crate) struct PrivateVersion(NonNull<Version>);
 
-fn memory_layout(len: usize) -> Layout {
-    Layout::from_size_align(size_of::<Version>() + len, align_of::<Version>()).expect("a tuple is far below isize::MAX")
+fn memory_layout(size: usize) -> Layout {
+    Layout::from_size_align(size, align_of::<Version>()).expect("a tuple is far below isize::MAX")
 }
 
 impl PrivateVersion {
@@ -75,23 +97,27 @@ impl PrivateVersion {
     }
 
     fn allocate(begin: u64, command: CommandId, layout: LayoutId, tuple: Option<&[u8]>) -> PrivateVersion {
-        let flags = if tuple.is_none() { TOMBSTONE } else { 0 };
+        let deleted = if tuple.is_none() { TOMBSTONE } else { 0 };
+        let behind = tuple.is_some() && layout != FIRST_LAYOUT;
         let tuple = tuple.unwrap_or(&[]);
-        let len = u32::try_from(tuple.len()).expect("a tuple is shorter than 4 GiB");
-        let memory = memory_layout(tuple.len());
-        // SAFETY: the size is not zero. By I3 the block holds a Version and `len` bytes behind it; both are written
-        // before anyone else can see the block.
+        let len = u32::try_from(tuple.len()).ok().filter(|len| len & LAYOUT_BEHIND == 0);
+        let version = Version {
+            begin: AtomicU64::new(begin),
+            older: AtomicPtr::new(std::ptr::null_mut()),
+            written: command.0 & COMMANDS_MAX | deleted,
+            shape: len.expect("a tuple is shorter than 2 GiB") | if behind { LAYOUT_BEHIND } else { 0 },
+        };
+        let memory = memory_layout(version.size());
+        // SAFETY: the size is not zero. By I3 the block holds a Version, `len` bytes behind it and, if `behind`, four more;
+        // all are written before anyone else can see the block.
         unsafe {
             let Some(at) = NonNull::new(alloc(memory).cast::<Version>()) else { handle_alloc_error(memory) };
-            at.write(Version {
-                begin: AtomicU64::new(begin),
-                older: AtomicPtr::new(std::ptr::null_mut()),
-                command: command.0,
-                layout: layout.0,
-                len,
-                flags,
-            });
-            at.add(1).cast::<u8>().copy_from_nonoverlapping(NonNull::from(tuple).cast(), tuple.len());
+            at.write(version);
+            let bytes = at.add(1).cast::<u8>();
+            bytes.copy_from_nonoverlapping(NonNull::from(tuple).cast(), tuple.len());
+            if behind {
+                bytes.add(tuple.len()).cast::<u32>().write_unaligned(layout.0);
+            }
             PrivateVersion(at)
         }
     }
@@ -101,10 +127,10 @@ impl PrivateVersion {
         self.0.as_ptr()
     }
 
-    /// Bytes of the allocation.
+    /// What it is counted as.
     pub fn size(&self) -> usize {
         // SAFETY: private until now, so alive (I1).
-        memory_layout(unsafe { self.0.as_ref() }.len as usize).size()
+        block_bytes(unsafe { self.0.as_ref() }.size())
     }
 
     /// Leaves it, without an older one, to the header that has its pointer. Its bytes are the caller's to count.
@@ -120,8 +146,7 @@ impl PrivateVersion {
         let version = unsafe { at.as_ref() };
         // Relaxed: the caller's Release store of the pointer publishes it.
         version.older.store(older, Ordering::Relaxed);
-        account.charge(Kind::Version, memory_layout(version.len as usize).size() as i64);
-        account.count_version();
+        account.made_version(version.block());
         at
     }
 }
@@ -140,10 +165,10 @@ impl Drop for PrivateVersion {
 pub(crate) unsafe fn free(at: NonNull<Version>) {
     // SAFETY: the caller has the only pointer, so the version is alive; its layout is as it was allocated (I2, I3).
     unsafe {
-        let len = at.as_ref().len as usize;
+        let size = at.as_ref().size();
         #[cfg(shuttle)]
         std::ptr::drop_in_place(at.as_ptr());
-        dealloc(at.as_ptr().cast(), memory_layout(len));
+        dealloc(at.as_ptr().cast(), memory_layout(size));
     }
 }
 
@@ -209,20 +234,25 @@ impl<'g> VersionRef<'g> {
     }
 
     pub fn command(self) -> CommandId {
-        CommandId(self.get().command)
+        CommandId(self.get().written & COMMANDS_MAX)
     }
 
     pub fn layout(self) -> LayoutId {
-        LayoutId(self.get().layout)
+        if self.get().shape & LAYOUT_BEHIND == 0 {
+            return if self.is_tombstone() { LayoutId(0) } else { FIRST_LAYOUT };
+        }
+        // SAFETY: I3: the four bytes behind the tuple are in the same allocation, and `at` may reach all of it; I2: nobody
+        // writes to them; I1: alive.
+        LayoutId(unsafe { self.at.as_ptr().add(1).cast::<u8>().add(self.get().len()).cast::<u32>().read_unaligned() })
     }
 
     pub fn is_tombstone(self) -> bool {
-        self.get().flags & TOMBSTONE != 0
+        self.get().written & TOMBSTONE != 0
     }
 
     /// The tuple; empty for a tombstone.
     pub fn bytes(self) -> &'g [u8] {
-        let len = self.get().len as usize;
+        let len = self.get().len();
         // SAFETY: I3: `len` bytes follow the header in the same allocation, and `at` may reach all of it; I2: nobody
         // writes to them; I1: alive for 'g.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr().add(1).cast::<u8>(), len) }
@@ -241,12 +271,17 @@ impl<'g> VersionRef<'g> {
         self.get().older.store(older, Ordering::Release);
     }
 
+    /// Bytes that it is counted as.
+    pub fn counted(self) -> u64 {
+        self.get().block() as u64
+    }
+
     /// Frees it once no guard can reach it.
     ///
     /// # Safety
     /// Unlinked by the caller, retired once.
     pub unsafe fn retire(self, account: &Account, guard: &Guard) {
-        account.charge(Kind::Version, -(memory_layout(self.get().len as usize).size() as i64));
+        account.gone_version(self.get().block());
         let at = self.at;
         // SAFETY: unlinked, so guards pinned from now on cannot find it, and the allocator works from any thread.
         unsafe { guard.defer_unchecked(move || free(at)) }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+mod buffers;
 pub mod conn;
 mod fuzz;
 mod out;
@@ -26,6 +27,7 @@ mod starting;
 mod tls;
 
 pub use auth::scram;
+pub use buffers::buffered_bytes;
 pub use fuzz::fuzz_decode;
 pub use out::{CopyIn, Out, Row};
 pub use outbox::{MakeSendMany, SendMany};

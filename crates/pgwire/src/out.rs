@@ -444,6 +444,11 @@ impl Out {
         }
     }
 
+    /// Bytes of its buffers.
+    pub(crate) fn capacity(&self) -> usize {
+        self.queue.borrow().buf.capacity() + self.copy.borrow().data.capacity()
+    }
+
     /// Whether [`shrink`](Out::shrink) would give memory back once all is sent.
     pub(crate) fn is_large(&self) -> bool {
         self.queue.borrow().buf.capacity() > IDLE_CAPACITY * 4 || self.copy.borrow().data.capacity() > 0

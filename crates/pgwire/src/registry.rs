@@ -10,6 +10,7 @@ use std::task::Waker;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
+use crate::auth::guesses::Guesses;
 use crate::auth::scram::same;
 
 /// Stops the statement a session is running, if any. Called from any thread.
@@ -32,6 +33,8 @@ pub struct Registry {
     seed: [u8; 32],
     draws: AtomicU64,
     connections: Mutex<Connections>,
+    /// Wrong passwords.
+    pub(crate) guesses: Guesses,
 }
 
 #[derive(Default)]
@@ -102,6 +105,12 @@ impl Ticket {
         connections.places += usize::from(!self.has_place.swap(true, Ordering::Relaxed));
         true
     }
+
+    /// Gives the place back for a while.
+    pub(crate) fn leave_place(&self) {
+        let mut connections = self.registry.lock();
+        connections.places -= usize::from(self.has_place.swap(false, Ordering::Relaxed));
+    }
 }
 
 impl Drop for Ticket {
@@ -120,7 +129,7 @@ impl Registry {
     /// An empty registry. `seed` must come from the system's random source: cancel secrets and SCRAM nonces are drawn
     /// from it.
     pub fn new(seed: [u8; 32]) -> Registry {
-        Registry { seed, draws: AtomicU64::new(0), connections: Mutex::default() }
+        Registry { seed, draws: AtomicU64::new(0), connections: Mutex::default(), guesses: Guesses::default() }
     }
 
     /// Cancels the statement of connection `pid` (`pg_cancel_backend`); whether there is such a connection.

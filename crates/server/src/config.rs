@@ -96,7 +96,7 @@ pub struct ServeOptions {
           value_parser = clap::value_parser!(u32).range(4..=100_000))]
     pub max_connections: u32,
 
-    /// Memory for rows: bytes, a size such as 8GB, or a share of the machine's memory such as 80%.
+    /// Memory to use: bytes, a size such as 8GB, or a share such as 80% of the machine's memory, or of the control group's.
     #[arg(long, env = "NYALA_MEMORY_LIMIT", value_name = "SIZE", default_value = "80%", value_parser = memory)]
     pub memory_limit: Memory,
 

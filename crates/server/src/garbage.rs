@@ -14,7 +14,9 @@ const WORKED: Duration = Duration::from_micros(30);
 const RECLAIM: Duration = Duration::from_millis(1);
 /// Pause between rounds that find work: at least this, …
 const PAUSE_MIN: Duration = Duration::from_millis(1);
-/// … and between those that find none.
+/// … at most this while somebody waits for memory, …
+const PAUSE_RELIEF: Duration = Duration::from_millis(5);
+/// … and at most this between those that find none.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// The running thread; stopped when dropped.
@@ -57,6 +59,10 @@ impl Task for Rounds {
         self.shard.collect_garbage(ROUND);
         let worked = began.elapsed() > WORKED;
         self.pause = next_pause(self.pause, began.elapsed(), worked);
+        if self.shard.relieve() {
+            // Somebody waits for memory: the next look is soon.
+            self.pause = self.pause.min(PAUSE_RELIEF);
+        }
         Turn::Idle
     }
 

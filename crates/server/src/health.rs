@@ -8,9 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use console::{Exposition, Kind, Source, State};
 use engine::{Progress, Shard};
+use engine_api::MemoryKind;
 use pgwire::Registry;
 
 use crate::config::{HttpAddress, ServeOptions};
+use crate::memory::resident_bytes;
 use crate::starting;
 
 /// Where HTTP is served if nothing else is said.
@@ -124,16 +126,23 @@ fn shard(out: &mut Exposition, shard: &Shard) {
     let figures = shard.figures();
     out.single("nyala_commits_total", Kind::Counter, "Commits that changed something.", figures.commits);
     out.family("nyala_memory_bytes", Kind::Gauge, "Memory counted against the limit, by kind.");
-    let known = figures.header_bytes + figures.version_bytes + figures.index_bytes;
-    for (kind, bytes) in [
+    let mut kinds = vec![
         ("row_headers", figures.header_bytes),
         ("row_versions", figures.version_bytes),
         ("indexes", figures.index_bytes),
-        ("other", figures.used_bytes.saturating_sub(known)),
-    ] {
+    ];
+    kinds.extend(MemoryKind::ALL.iter().map(|kind| (kind.name(), figures.other_bytes[*kind as usize])));
+    let known: u64 = kinds.iter().map(|kind| kind.1).sum();
+    kinds.push(("other", figures.used_bytes.saturating_sub(known)));
+    for (kind, bytes) in kinds {
         out.sample("nyala_memory_bytes", &[("kind", kind)], bytes);
     }
-    out.single("nyala_memory_limit_bytes", Kind::Gauge, "Memory that rows and indexes may use.", figures.limit_bytes);
+    let help = "Memory that may be used; growth is slowed down from nine tenths of it on.";
+    out.single("nyala_memory_limit_bytes", Kind::Gauge, help, figures.limit_bytes);
+    let help = "Calls that waited for memory, and that were refused it.";
+    out.family("nyala_memory_waits_total", Kind::Counter, help);
+    out.sample("nyala_memory_waits_total", &[("end", "delayed")], figures.memory_delays);
+    out.sample("nyala_memory_waits_total", &[("end", "refused")], figures.memory_refusals);
     out.single(
         "nyala_rows",
         Kind::Gauge,
@@ -198,12 +207,6 @@ fn directory_bytes(directory: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
-fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,6 +218,5 @@ mod tests {
         std::fs::write(dir.path().join("a"), [0; 10]).unwrap();
         std::fs::write(dir.path().join("log").join("b"), [0; 32]).unwrap();
         assert_eq!(directory_bytes(dir.path()), 42);
-        assert!(resident_bytes().unwrap() > 1 << 20);
     }
 }

@@ -73,6 +73,10 @@ impl Host for ProcessHost {
         self.access.reload();
     }
 
+    fn resident_bytes(&self) -> Option<u64> {
+        crate::memory::resident_bytes()
+    }
+
     fn login_rules(&self) -> Vec<LoginRule> {
         self.access.rules_in_file()
     }

@@ -26,8 +26,9 @@ use crate::config::ServeOptions;
 use crate::garbage::Collector;
 use crate::health::{self, Health};
 use crate::host::{ProcessHost, random_bytes};
+use crate::memory::{Meter, memory_total};
 use crate::statistics::Watcher;
-use crate::{listen, password, starting, stderr};
+use crate::{directory, listen, password, starting, stderr};
 
 /// How long connections may take to end before the server ends without them.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(15);
@@ -95,6 +96,7 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
 fn open_directory(path: &Path) -> Result<(World, Box<dyn DiskLock>), String> {
     let shown = path.display();
     let world = env::real::world(path).map_err(|e| format!("cannot open the data directory {shown}: {e}"))?;
+    directory::check(path)?;
     let lock = world.disk.lock().map_err(|e| match e.kind() {
         io::ErrorKind::WouldBlock => format!("the data directory {shown} is in use by another server"),
         _ => format!("cannot lock the data directory {shown}: {e}"),
@@ -195,6 +197,7 @@ async fn serve_until(
             }
         }
     };
+    let _meter = Meter::start(&*world.spawn, shard.clone(), Arc::clone(&shared));
     let _watcher = Watcher::start(&*world.spawn, Refresher::new(Arc::clone(&shared)));
     let core_shard = shard.clone();
     let core_access = Arc::clone(access);
@@ -256,24 +259,5 @@ fn flush(shard: &Shard) -> Result<(), String> {
         Ok(())
     } else {
         Err("the log failed while the server ended".to_string())
-    }
-}
-
-/// Memory that the process may use: the machine's, or its control group's if that is less.
-pub(crate) fn memory_total() -> u64 {
-    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
-    });
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
-    // Of a machine that does not tell, little is taken.
-    machine.into_iter().chain(group).min().unwrap_or(1 << 30)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn this_machine_has_memory() {
-        assert!(super::memory_total() > 64 << 20);
     }
 }

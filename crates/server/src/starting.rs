@@ -12,7 +12,8 @@ use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::config::ServeOptions;
-use crate::serve::{cores, memory_total};
+use crate::memory::memory_total;
+use crate::serve::cores;
 
 /// Time between two lines in the log.
 const TELL: Duration = Duration::from_secs(3);
@@ -90,7 +91,6 @@ fn open_shard(world: &World, options: &ServeOptions, progress: Arc<Progress>) ->
         threads: cores(options),
         log: batches(options.log_segment),
         progress,
-        ..Default::default()
     };
     let began = Instant::now();
     let (shard, replayed) = Shard::open(world, shard_options, Box::new(log_failed))

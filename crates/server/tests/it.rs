@@ -14,3 +14,5 @@ mod life;
 mod login;
 #[path = "it/node.rs"]
 mod node;
+#[path = "it/security.rs"]
+mod security;

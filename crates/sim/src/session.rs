@@ -1048,7 +1048,8 @@ impl Session {
                 self.waiting = Some(wait);
                 self.state = State::Deciding { name, commits };
             }
-            Ok(Step::Ready(outcome)) => {
+            Ok(Step::Ready((outcome, rest))) => {
+                drop(rest);
                 common.trace.say(format_args!("s{} ends {name}, commits: {commits}: {outcome:?}", self.number));
                 let position = outcome.position.ok_or_else(|| format!("{name} is ended and nothing is logged"))?;
                 let entry = common.model.append(Entry {

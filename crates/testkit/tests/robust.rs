@@ -5,6 +5,7 @@
 //! log) say so and pass when the target is PostgreSQL.
 
 mod robust {
+    mod budget;
     mod bytes;
     mod clients;
     mod crowds;

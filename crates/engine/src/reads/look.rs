@@ -57,6 +57,13 @@ impl ReadSet {
             cursor.row = RowId(0);
             cursor.resume = None;
         }
+        // Last: a row that was not found above had gone before.
+        for known in &self.tables {
+            let gone = known.store.rows.newest_gone();
+            if known.loose.is_some_and(|loose| gone > loose) {
+                return Err(Stale(gone));
+            }
+        }
         Ok(true)
     }
 

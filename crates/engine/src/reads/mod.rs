@@ -14,6 +14,9 @@
 //!
 //! A point read appends one item of 24 bytes to a list ([`rows`]) and allocates nothing but the list's growth. When there
 //! are too many, the rows of the table that has most become blocks of rows, larger step by step, and at last the table.
+//! A block does not say which rows were in it: one that a newer view showed may be deleted and gone without a trace. So a table
+//! remembers the oldest such row that was made part of a block, and a deletion after it of which nothing is left
+//! ([`mvcc::Table::newest_gone`]) counts as one of that row.
 
 mod look;
 mod rows;
@@ -23,7 +26,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use base::{RowId, Timestamp};
-use engine_api::KeyRange;
+use engine_api::{KeyRange, MemoryKind};
 use mvcc::Memory;
 use smallvec::SmallVec;
 
@@ -105,6 +108,17 @@ struct Known {
     whole: Option<Timestamp>,
     /// Its items in the list are blocks of so many rows, as a power of two.
     block: u8,
+    /// When the first of its rows was read by a newer view than the snapshot and is no item by itself any more.
+    loose: Option<Timestamp>,
+}
+
+impl Known {
+    /// A row is no item by itself any more.
+    fn loosen(&mut self, as_of: Timestamp, snapshot: Timestamp) {
+        if as_of > snapshot {
+            self.loose = Some(self.loose.map_or(as_of, |known| known.min(as_of)));
+        }
+    }
 }
 
 /// A range that grows while a scan goes on.
@@ -114,14 +128,21 @@ pub(crate) struct Growing {
     coarsened: u32,
 }
 
+/// What a read set may change by before that is charged to the budget.
+const CHARGE_STEP: i64 = 16 << 10;
+
 /// The read set of one transaction.
 pub(crate) struct ReadSet {
     tables: SmallVec<[Known; 4]>,
     rows: RowItems,
     ranges: Vec<Range>,
+    /// Rows that were read as of this time or before keep their versions while the transaction lasts.
+    snapshot: Timestamp,
     /// How often items were made one: ranges have other places since.
     coarsened: u32,
     memory: Arc<Memory>,
+    /// Bytes of its lists, and how many of them are charged to the budget.
+    held: i64,
     charged: i64,
 }
 
@@ -138,20 +159,32 @@ impl ReadSet {
             tables: SmallVec::new(),
             rows: RowItems::default(),
             ranges: Vec::new(),
+            snapshot: Timestamp(0),
             coarsened: 0,
             memory: Arc::clone(memory),
+            held: 0,
             charged: 0,
         }
     }
 
+    /// The transaction has its snapshot.
+    pub fn set_snapshot(&mut self, ts: Timestamp) {
+        self.snapshot = ts;
+    }
+
     fn charge(&mut self, bytes: i64) {
-        self.memory.charge(bytes);
-        self.charged += bytes;
+        self.held += bytes;
+        let change = self.held - self.charged;
+        // All threads share the counter.
+        if change.abs() >= CHARGE_STEP {
+            self.memory.charge_other(MemoryKind::Transactions as usize, change);
+            self.charged = self.held;
+        }
     }
 
     fn number_of(&mut self, store: &Arc<TableStore>) -> u16 {
         let at = self.tables.iter().rposition(|known| Arc::ptr_eq(&known.store, store)).unwrap_or_else(|| {
-            self.tables.push(Known { store: Arc::clone(store), whole: None, block: 0 });
+            self.tables.push(Known { store: Arc::clone(store), whole: None, block: 0, loose: None });
             self.tables.len() - 1
         });
         u16::try_from(at).expect("a transaction reads fewer than 65536 tables")
@@ -171,10 +204,14 @@ impl ReadSet {
     /// Notes a row.
     pub fn add_row(&mut self, store: &Arc<TableStore>, row: RowId, as_of: Timestamp) {
         let table = self.number_of(store);
+        let (snapshot, known) = (self.snapshot, &mut self.tables[table as usize]);
+        if known.block > 0 || known.whole.is_some() {
+            known.loosen(as_of, snapshot);
+        }
+        let row = RowId(row.0 >> known.block);
         if self.is_whole(table, as_of) {
             return;
         }
-        let row = RowId(row.0 >> self.tables[table as usize].block);
         let more = self.rows.push(Item { table, row, as_of });
         if more != 0 {
             // The list has grown: seldom.
@@ -271,13 +308,21 @@ impl ReadSet {
             if ranges > rows || self.tables[most].block >= BLOCK_MAX {
                 self.make_whole(most as u16, Timestamp(u64::MAX));
             } else {
+                self.loosen_all(most as u16);
                 self.tables[most].block += BLOCK_STEP;
                 self.rows.coarsen(most as u16, BLOCK_STEP);
             }
         }
     }
 
+    /// The rows of a table are no items by themselves any more.
+    fn loosen_all(&mut self, table: u16) {
+        let (snapshot, known) = (self.snapshot, &mut self.tables[table as usize]);
+        self.rows.iter().filter(|item| item.table == table).for_each(|item| known.loosen(item.as_of, snapshot));
+    }
+
     fn make_whole(&mut self, table: u16, as_of: Timestamp) {
+        self.loosen_all(table);
         let mut oldest = as_of;
         let mut freed = self.rows.remove(table, &mut oldest);
         self.ranges.retain(|range| {
@@ -306,6 +351,6 @@ pub(crate) struct Scanned<'a> {
 
 impl Drop for ReadSet {
     fn drop(&mut self) {
-        self.memory.charge(-self.charged);
+        self.memory.charge_other(MemoryKind::Transactions as usize, -self.charged);
     }
 }

@@ -156,7 +156,7 @@ fn a_crash_around_the_image_leaves_it_whole() {
         let mut is_ended = false;
         let going = shard.begin_checkpoint().expect("no other goes on");
         let end = |is_ended: &mut bool| {
-            let engine_api::Step::Ready(outcome) = shard.finish_prepared("one", commits).unwrap() else { return };
+            let engine_api::Step::Ready((outcome, _)) = shard.finish_prepared("one", commits).unwrap() else { return };
             *is_ended = shard.durable().block(outcome.gate);
         };
         if seed % 3 == 0 {

@@ -57,6 +57,37 @@ fn others_go_on_between_the_parts_of_a_large_commit() {
     assert!(shard.locks().is_empty(), "{:?}", shard.locks());
 }
 
+/// The same of one that was prepared.
+#[test]
+fn others_go_on_between_the_parts_of_a_large_second_phase() {
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 5);
+    let mut large = begin(&shard, Isolation::ReadCommitted);
+    for id in 100..100 + ROWS {
+        while let Step::Wait(_) = insert(&mut *large, id, 1).unwrap() {
+            std::thread::yield_now();
+        }
+    }
+    while let Step::Wait(_) = large.prepare(&crate::prepared::named("large")).unwrap() {
+        std::thread::yield_now();
+    }
+    drop(large);
+    let (outcome, mut rest) = ready(shard.finish_prepared("large", true));
+    assert_eq!((all(&shard).len(), shard.prepared().len()), (5 + ROWS as usize, 0));
+    let mut turns = 0;
+    while !rest.finish_some() {
+        turns += 1;
+        let mut other = begin(&shard, Isolation::ReadCommitted);
+        ready(update(&mut *other, 2, |b| b + 1));
+        commit(&shard, other);
+    }
+    assert!(turns > 20, "{turns} turns for others");
+    assert!(shard.durable().block(outcome.gate));
+    assert!(shard.locks().is_empty(), "{:?}", shard.locks());
+    drop((rest, shard));
+    assert_eq!(all(&open(&disk)).len(), 5 + ROWS as usize);
+}
+
 /// Whoever drops a committed transaction ends it; nothing of it is undone.
 #[test]
 fn a_large_commit_that_nobody_ends_is_committed() {

@@ -1,5 +1,6 @@
 //! The shard through the traits that SQL uses: what transactions see, wait for, and find again after a crash.
 
+mod accounting;
 mod carried;
 mod checked;
 mod checkpoints;
@@ -9,6 +10,7 @@ mod large;
 mod loads;
 mod memory;
 mod prepared;
+mod read_sets;
 mod savepoints;
 mod sequences;
 mod support;

@@ -117,7 +117,8 @@ fn a_name_is_used_once() {
     assert_eq!(other.prepare(&named("one")).unwrap_err().code(), SqlState::DUPLICATE_OBJECT);
     other.rollback();
     finish(&shard, "one", true);
-    assert_eq!(shard.finish_prepared("one", true).unwrap_err().code(), SqlState::UNDEFINED_OBJECT);
+    let Err(error) = shard.finish_prepared("one", true) else { panic!("there is none") };
+    assert_eq!(error.code(), SqlState::UNDEFINED_OBJECT);
 }
 
 #[test]
@@ -167,7 +168,7 @@ fn a_crash_leaves_a_prepared_transaction_whole() {
         let commits = seed % 2 == 0;
         let mut ended = None;
         if seed % 3 > 0 && seed % 5 > 0 {
-            let Step::Ready(outcome) = shard.finish_prepared("one", commits).unwrap() else { panic!("waits") };
+            let Step::Ready((outcome, _)) = shard.finish_prepared("one", commits).unwrap() else { panic!("waits") };
             ended = Some(outcome.gate);
         }
         let is_ended = ended.is_some_and(|gate| seed % 4 == 0 && shard.durable().block(gate));

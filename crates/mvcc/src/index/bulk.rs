@@ -19,7 +19,7 @@ use super::page::{Entry, Page};
 use super::tree::{BTreeIndex, retry};
 use super::{KeyTooLong, MAX_KEY_LEN};
 use crate::epoch::pin;
-use crate::memory::Memory;
+use crate::memory::{Memory, block_bytes};
 use base::RowId;
 use std::sync::Arc;
 
@@ -292,7 +292,7 @@ impl<const N: usize> Level<N> {
         for (at, gathered) in self.entries.iter().enumerate().take(count) {
             let key = self.key(at);
             let far = (key.len() > Self::NEAR_MAX).then(|| FarKey::new(key));
-            bytes += far.as_ref().map_or(0, |_| key.len());
+            bytes += far.as_ref().map_or(0, |_| block_bytes(key.len()));
             let entry = Entry { key, row: gathered.row, child: gathered.child };
             let pushed = image.push(entry, far.map(FarKey::leak));
             base::invariant!(pushed, "a node was found to have room for its entries");

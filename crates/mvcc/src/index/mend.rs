@@ -12,6 +12,7 @@ use super::page::{Entry, HIGH, Header, LINK, LOW, Page, PageMut};
 use super::position::{Position, Restart};
 use super::tree::{BTreeIndex, Root, Run};
 use crate::epoch::Guard;
+use crate::memory::block_bytes;
 use crate::sync::Ordering;
 use std::ops::Range;
 
@@ -154,7 +155,7 @@ impl<const N: usize> BTreeIndex<N> {
         };
         let Halves { left, right, separator, far } = halves;
         let old: Vec<_> = node.far_keys_of_fences().chain(far).collect();
-        let freed = old.iter().map(|far| far.1).sum();
+        let freed = old.iter().map(|far| block_bytes(far.1)).sum();
         self.count_bytes(size_of::<Node<N>>() + left.fence_bytes() + right.fence_bytes(), freed);
         let right = Node::allocate(right);
         node.install(left);
@@ -275,7 +276,7 @@ impl<const N: usize> BTreeIndex<N> {
         if left.header().level == 0 {
             old.extend(far);
         }
-        let freed: usize = old.iter().map(|far| far.1).sum();
+        let freed: usize = old.iter().map(|far| block_bytes(far.1)).sum();
         self.count_bytes(image.fence_bytes(), freed + size_of::<Node<N>>());
         left.install(image);
         right.set_obsolete();

@@ -9,6 +9,7 @@ use super::latch;
 use super::page::{Entry, HIGH, LATCH, LOW, Page, PageMut};
 use super::position::Restart;
 use crate::epoch::Guard;
+use crate::memory::block_bytes;
 use crate::sync::{AtomicU64, Ordering};
 use std::cell::Cell;
 
@@ -255,7 +256,7 @@ impl<const N: usize> Image<N> {
 
     /// Bytes of the far keys it owns.
     pub fn fence_bytes(&self) -> usize {
-        self.far_keys_of_fences().map(|(_, len)| len).sum()
+        self.far_keys_of_fences().map(|(_, len)| block_bytes(len)).sum()
     }
 
     fn leak(self) {

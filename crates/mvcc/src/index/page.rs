@@ -7,6 +7,7 @@
 use super::MAX_KEY_LEN;
 use super::far::{self, FarKey};
 use super::position::{Position, Restart, Side};
+use crate::memory::block_bytes;
 use std::cmp::Ordering;
 use std::hint::select_unpredictable;
 
@@ -509,7 +510,7 @@ pub(super) trait PageMut: Page {
         }
         debug_assert!(need <= header.gap());
         let far = (entry.key.len() > Self::NEAR_MAX).then(|| FarKey::new(entry.key));
-        let allocated = far.as_ref().map_or(0, |_| entry.key.len());
+        let allocated = far.as_ref().map_or(0, |_| block_bytes(entry.key.len()));
         self.put(at, entry, far.map(FarKey::leak));
         Some(allocated)
     }

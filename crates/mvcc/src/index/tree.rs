@@ -1,12 +1,12 @@
 //! The tree: root, descent, point operations.
 
 use super::mend::Mended;
-use super::node::{Image, Node, Reading, retire_far};
+use super::node::{FarKeys as _, Image, Node, Reading, retire_far};
 use super::page::{Entry, HIGH, Header, LINK, Page, PageMut};
 use super::position::{Direction, KeyRange, Position, Restart};
 use super::{EntryBatch, KeyTooLong, MAX_KEY_LEN, OrderedIndex, Rows, latch, scan};
 use crate::epoch::{Guard, pin};
-use crate::memory::{Memory, Padded};
+use crate::memory::{Memory, Padded, block_bytes};
 use crate::sync::{AtomicI64, AtomicU64, Ordering, spin, stripe};
 use base::RowId;
 use std::sync::Arc;
@@ -53,6 +53,31 @@ impl<const N: usize> BTreeIndex<N> {
         tree.root.0.node.store(root, Ordering::Release);
         tree.count_bytes(size_of::<Self>() + size_of::<Node<N>>(), 0);
         tree
+    }
+
+    /// Counts anew entries and bytes, by looking at every node: what [`OrderedIndex::len`] and
+    /// [`OrderedIndex::memory_bytes`] say, if nobody writes meanwhile.
+    pub fn recount(&self) -> (usize, usize) {
+        let guard = pin();
+        retry(|| self.try_recount(&guard))
+    }
+
+    fn try_recount(&self, guard: &Guard) -> Result<(usize, usize), Restart> {
+        let (mut entries, mut bytes) = (0, size_of::<Self>());
+        let mut nodes = vec![self.enter(guard)?.0];
+        while let Some(node) = nodes.pop() {
+            let header = node.header();
+            bytes += size_of::<Node<N>>() + node.far_keys().map(|(_, len)| block_bytes(len)).sum::<usize>();
+            if header.level == 0 {
+                entries += header.count;
+            } else {
+                for at in 0..=header.count {
+                    nodes.push(node.descend(at, guard)?);
+                }
+            }
+            node.check()?;
+        }
+        Ok((entries, bytes))
     }
 
     pub(super) fn root(&self) -> &Root {
@@ -143,7 +168,7 @@ impl<const N: usize> BTreeIndex<N> {
         }
         let leaf = leaf.lock()?;
         if let Some(far) = leaf.take(at) {
-            self.count_bytes(0, far.1);
+            self.count_bytes(0, block_bytes(far.1));
             // SAFETY: the record is gone, and the latch kept others from taking it out too.
             unsafe { retire_far(far, guard) };
         }

@@ -105,7 +105,7 @@ fn memory_comes_back() {
     let w = World::new();
     let empty = w.store.memory_used();
     let rows: Vec<RowId> = (0..1024).map(|i| w.row(&format!("row {i}"))).collect();
-    assert!(w.table.memory().versions > 1024 * 32);
+    assert!(w.table.memory().versions >= 1024 * 32);
     for row in rows {
         w.remove(row);
     }

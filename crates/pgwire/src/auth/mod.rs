@@ -1,3 +1,4 @@
 //! Proof of identity.
 
+pub(crate) mod guesses;
 pub mod scram;

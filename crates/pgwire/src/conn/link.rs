@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::Options;
+use crate::buffers::Counted;
 use crate::proto::{self, Body, fatal_violation};
 use crate::registry::Control;
 use crate::{DurableHorizon, Out};
@@ -186,6 +187,8 @@ pub(super) struct Link<'a, S, W> {
     pub(super) options: &'a Options,
     pub(super) ahead: Ahead,
     pub(super) shrink: Option<Pin<Box<Sleep>>>,
+    /// What the buffers are counted with.
+    pub(super) counted: Counted,
 }
 
 /// The error every connection gets at shutdown.
@@ -221,6 +224,7 @@ where
     pub(super) async fn read(&mut self, buf: &mut Vec<u8>, idle: impl Future<Output = Error>) -> Result<usize, Ended> {
         let mut idle = pin!(idle);
         let mut shrinking = false;
+        self.counted.holds(buf.capacity() + self.ahead.buf.capacity() + self.out.capacity());
         if self.ahead.eof {
             return Ok(0);
         }

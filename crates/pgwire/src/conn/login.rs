@@ -3,6 +3,7 @@
 use std::future::{Future, pending};
 use std::io;
 use std::pin::pin;
+use std::time::Instant;
 
 use base::{Error, Result, Severity, SqlState};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -53,7 +54,9 @@ where
     match link.drive(pin!(backend.authenticate(&startup, peer)), &[]).await? {
         AuthPlan::Trust => {}
         AuthPlan::Reject(error) => return Err(fatal(error)),
-        AuthPlan::Scram(verifier) => authenticate(link, input, registry, &startup.user, verifier, peer).await?,
+        AuthPlan::Scram(verifier) => {
+            authenticate(link, input, registry, ticket, &startup.user, verifier, peer).await?;
+        }
     }
     link.out.append(|buf| backend::authentication(buf, OK, b""));
     let session = link.drive(pin!(backend.start(&startup, peer, ticket.key, link.out)), &[]).await?.map_err(fatal)?;
@@ -120,6 +123,7 @@ async fn authenticate<S, W>(
     link: &mut Link<'_, S, W>,
     input: &mut Input,
     registry: &Registry,
+    ticket: &Ticket,
     user: &str,
     verifier: Option<Verifier>,
     peer: &Peer,
@@ -147,11 +151,45 @@ where
     input.pos += n;
     link.out.append(|buf| backend::authentication(buf, SASL_CONTINUE, exchange.server_first().as_bytes()));
     let n = response(link, input).await?;
+    wait_in_line(link, registry, ticket, peer, user).await?;
     let last = exchange.finish(&input.buf[input.pos + 5..input.pos + n]).map_err(fatal)?;
     input.pos += n;
-    let last = last.ok_or_else(|| Ended::Fatal(scram::refused(user)))?;
+    let Some(last) = last else {
+        registry.guesses.failed(peer, user, Instant::now());
+        return Err(wrong_password(peer, user));
+    };
+    registry.guesses.succeeded(peer, user);
     link.out.append(|buf| backend::authentication(buf, SASL_FINAL, last.as_bytes()));
     Ok(())
+}
+
+/// Waits as long as wrong passwords before cost (see `auth::guesses`).
+async fn wait_in_line<S, W>(
+    link: &mut Link<'_, S, W>,
+    registry: &Registry,
+    ticket: &Ticket,
+    peer: &Peer,
+    user: &str,
+) -> Result<(), Ended>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    W: Future<Output = io::Error>,
+{
+    match registry.guesses.reserve(peer, user, Instant::now()) {
+        Some(wait) if wait.is_zero() => Ok(()),
+        Some(wait) => {
+            // Meanwhile others may have its place.
+            ticket.leave_place();
+            link.drive(pin!(tokio::time::sleep(wait)), &[]).await?;
+            if ticket.take_place() { Ok(()) } else { Err(Ended::Fatal(too_many())) }
+        }
+        None => Err(wrong_password(peer, user)),
+    }
+}
+
+fn wrong_password(peer: &Peer, user: &str) -> Ended {
+    tracing::warn!(?user, ?peer, "password authentication failed");
+    Ended::Fatal(scram::refused(user))
 }
 
 /// The SCRAM message, and whether the client chose the mechanism with channel binding.

@@ -24,6 +24,7 @@ use types::encoding::Conversion;
 pub(crate) use self::login::too_many;
 
 use self::link::{Ahead, Ended, Input, Io, Link};
+use crate::buffers::Counted;
 use crate::proto::{self, Frame, Frontend, Target, backend};
 use crate::registry::{Registry, Ticket};
 use crate::tls::Tls;
@@ -156,7 +157,7 @@ where
     let writer = pin!(link::write_loop(io, out, backend.horizon()));
     let control = &*ticket.control;
     let ahead = Ahead::default();
-    let mut link = Link { io, out, control, writer, options, ahead, shrink: None };
+    let mut link = Link { io, out, control, writer, options, ahead, shrink: None, counted: Counted::default() };
     let mut input = Input::default();
     // The session is dropped inside: what it holds is not held for a client that reads slowly.
     let ended = match arrived {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{Error, Result, SqlState};
+use engine_api::{Engine, MemoryKind};
 
 /// What one statement may take at most (rule R18).
 const STATEMENT_MAX: usize = 2 << 30;
@@ -12,19 +13,53 @@ const TOTAL_MIN: usize = 8 << 20;
 /// Taken from the common budget at once, so that statements do not meet at its counter for every row.
 const STEP: usize = 256 << 10;
 
-/// The memory that the statements of a server share.
-#[derive(Debug)]
+/// The memory that the statements of a server share: a quarter of the server's limit, or a sixteenth of it once all
+/// memory is in use, which goes beyond the limit then, so that reading goes on.
 pub struct MemoryBudget {
     /// Reserved by running statements. Relaxed: it guards no other memory.
     used: AtomicUsize,
-    total: usize,
+    /// Whose limit it is a share of, and what it is charged to.
+    engine: Option<Arc<dyn Engine>>,
+    /// The limit without an engine.
+    limit: u64,
+}
+
+impl std::fmt::Debug for MemoryBudget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryBudget").field("used", &self.used).finish_non_exhaustive()
+    }
 }
 
 impl MemoryBudget {
-    /// A quarter of the server's limit for rows.
-    pub fn new(server_limit: u64) -> MemoryBudget {
-        let total = usize::try_from(server_limit / 4).unwrap_or(usize::MAX).max(TOTAL_MIN);
-        MemoryBudget { used: AtomicUsize::new(0), total }
+    /// Of a limit that stays.
+    pub fn new(limit: u64) -> MemoryBudget {
+        MemoryBudget { used: AtomicUsize::new(0), engine: None, limit }
+    }
+
+    /// Of an engine's limit; what statements take is charged there.
+    pub fn of(engine: Arc<dyn Engine>) -> MemoryBudget {
+        MemoryBudget { engine: Some(engine), ..MemoryBudget::new(0) }
+    }
+
+    /// What all statements may take, unless memory is full.
+    pub fn total(&self) -> u64 {
+        let limit = self.engine.as_ref().map_or(self.limit, |engine| engine.memory_level().1);
+        (limit / 4).max(TOTAL_MIN as u64)
+    }
+
+    /// What all statements may take now.
+    fn share(&self) -> usize {
+        let share = match self.engine.as_ref().map(|engine| engine.memory_level()) {
+            Some((used, limit)) if used >= limit => (limit / 16).max(TOTAL_MIN as u64),
+            _ => self.total(),
+        };
+        usize::try_from(share).unwrap_or(usize::MAX)
+    }
+
+    fn charge(&self, bytes: i64) {
+        if let Some(engine) = &self.engine {
+            engine.charge_memory(MemoryKind::Statements, bytes);
+        }
     }
 }
 
@@ -58,14 +93,16 @@ impl Held {
         }
         let step = (self.charged - self.reserved).max(STEP);
         self.budget.get_or_insert_with(|| Arc::clone(budget));
+        let share = budget.share();
         let before = budget.used.fetch_add(step, Ordering::Relaxed);
+        budget.charge(step as i64);
         self.reserved += step;
-        if before + step <= budget.total {
+        if before + step <= share {
             return Ok(());
         }
         Err(exhausted(format!(
             "Running statements need more than {} MB for their sorts, hash tables and groups.",
-            budget.total >> 20
+            share >> 20
         )))
     }
 
@@ -83,6 +120,7 @@ impl Held {
     pub fn release(&mut self) {
         if let Some(budget) = &self.budget {
             budget.used.fetch_sub(self.reserved, Ordering::Relaxed);
+            budget.charge(-(self.reserved as i64));
         }
         (self.charged, self.reserved) = (0, 0);
     }

@@ -6,6 +6,7 @@
 //! Invariants: a session writes to its own entry only, and readers take a copy; nothing here waits for a statement. A
 //! statement's figures are kept by each core for itself ([`statements`]).
 
+pub mod secrets;
 pub mod statements;
 
 use std::collections::BTreeMap;
@@ -61,6 +62,8 @@ pub enum Waiting {
     Lock,
     /// Time to pass.
     Sleep,
+    /// Memory that is nearly used up.
+    Memory,
 }
 
 /// The encryption of a session's connection.
@@ -192,14 +195,15 @@ impl Activity {
     pub fn snapshot(&self) -> Snapshot {
         let (query, application) = {
             let words = self.words.lock();
-            (words.query.clone(), words.application.clone())
+            (secrets::without_secrets(&words.query).into_owned(), words.application.clone())
         };
         Snapshot {
             state: State::of(self.state.load(Ordering::Relaxed)),
             waiting: match self.waiting.load(Ordering::Relaxed) {
                 0 => Waiting::No,
                 1 => Waiting::Lock,
-                _ => Waiting::Sleep,
+                2 => Waiting::Sleep,
+                _ => Waiting::Memory,
             },
             query_start: self.query_start.load(Ordering::Relaxed),
             transaction_start: self.transaction_start.load(Ordering::Relaxed),

@@ -117,6 +117,11 @@ impl StatementCache {
         StatementCache { entries: RwLock::default(), tick: AtomicU64::new(0), newest: AtomicU64::new(0), limit_bytes }
     }
 
+    /// What it holds, roughly.
+    pub fn bytes(&self) -> usize {
+        self.entries.read().bytes
+    }
+
     /// The statement bound for exactly this text, these parameter types and this binding.
     pub fn get(
         &self,

@@ -11,6 +11,7 @@ use types::OutputSettings;
 use super::Shared;
 use super::advisory::Advisory;
 use super::cancel::CancelToken;
+use super::memory::SessionCharge;
 use super::notify::Pending;
 use super::settings::Settings;
 use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
@@ -56,6 +57,8 @@ pub struct Environment {
     pub(crate) deferred: RefCell<super::deferred::Deferred>,
     /// The channels that the session listens to.
     pub channels: RefCell<Vec<Arc<str>>>,
+    /// What it is charged with.
+    pub charge: SessionCharge,
     /// What it shares with others.
     pub shared: Weak<Shared>,
     /// State of `random()`.
@@ -96,6 +99,10 @@ pub trait Host: Send + Sync + 'static {
     fn log(&self, _line: &str) {}
     /// Reads the configuration's files again.
     fn reload(&self) {}
+    /// Memory of the process as the system counts it, if it tells.
+    fn resident_bytes(&self) -> Option<u64> {
+        None
+    }
     /// The rules of logging in, as their file has them now.
     fn login_rules(&self) -> Vec<crate::system::login_rules::LoginRule> {
         Vec::new()

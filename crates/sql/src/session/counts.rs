@@ -1,5 +1,6 @@
 //! What a session tells of its statements: counters, `pg_stat_activity`, the server's log.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rupg_sql::nodes::{Node, TransactionStmtKind};
@@ -10,6 +11,7 @@ use super::{Block, Session};
 use crate::exec::Execution;
 use crate::metrics::{self, StatementKind};
 use crate::monitor::State;
+use crate::monitor::secrets::without_secrets;
 
 /// Statements other than queries that a session remembers the figures of.
 const UTILITIES_REMEMBERED: usize = 8;
@@ -82,15 +84,18 @@ impl Session {
         let (kind, micros) = (kind_of(node), self.micros_so_far());
         metrics::count_statement(kind, micros, 0);
         if !matches!(node, Node::ExecuteStmt(_) | Node::PrepareStmt(_) | Node::DeallocateStmt(_)) {
-            self.count_figures(statement, rows_of(tag.unwrap_or_default()), micros);
+            self.count_figures(node, statement, rows_of(tag.unwrap_or_default()), micros);
         }
         self.log_statement(kind, micros, said, || self.shown_prepared(node));
     }
 
     /// Counts a run of a statement that is no query in `pg_stat_statements`. Blocks begin and end with the same few texts: a
     /// session remembers where it counted the last ones.
-    fn count_figures(&self, statement: &Statement, rows: u64, micros: i64) {
-        let text = statement.text.get(statement.start..).unwrap_or(&statement.text).trim();
+    fn count_figures(&self, node: &Node, statement: &Statement, rows: u64, micros: i64) {
+        let mut text = Cow::Borrowed(statement.text.get(statement.start..).unwrap_or(&statement.text).trim());
+        if let (Cow::Borrowed(whole), Node::CreateRoleStmt(_) | Node::AlterRoleStmt(_)) = (&text, node) {
+            text = without_secrets(whole);
+        }
         let role = self.role;
         let mut known = self.utility_figures.borrow_mut();
         if let Some((_, figures)) = known.iter().find(|(by, figures)| *by == role && *figures.key.text == *text) {
@@ -98,7 +103,7 @@ impl Session {
         }
         let environment = &self.environment;
         let database = environment.identity.borrow().database_oid;
-        let figures = environment.monitor.statements.of(database, role, &text.into());
+        let figures = environment.monitor.statements.of(database, role, &text.as_ref().into());
         figures.count(micros, rows);
         if known.len() == UTILITIES_REMEMBERED {
             known.remove(0);
@@ -137,9 +142,9 @@ impl Session {
         let identity = self.environment.identity.borrow();
         let who = format!("[{}] {}@{}", self.environment.pid, identity.session_user, identity.database);
         let host = &self.environment.host;
-        host.log(&format!("{who} {about}{statement}"));
+        host.log(&format!("{who} {about}{}", without_secrets(&statement)));
         if !detail.is_empty() {
-            host.log(&format!("{who} DETAIL:  {detail}"));
+            host.log(&format!("{who} DETAIL:  {}", without_secrets(detail)));
         }
     }
 

@@ -24,6 +24,7 @@ mod drive;
 mod explain;
 mod extended;
 mod internal;
+mod memory;
 mod notify;
 mod portal;
 mod prepare;
@@ -133,6 +134,8 @@ pub struct Shared {
     pub monitor: Arc<Monitor>,
     /// For sorts, hash tables and groups.
     memory: Arc<MemoryBudget>,
+    /// The limit of all memory that the server was started with.
+    memory_limit: u64,
     cache: StatementCache,
     changes: changes::Changes,
     statistics: Arc<Statistics>,
@@ -150,8 +153,9 @@ impl Shared {
     ) -> Arc<Shared> {
         let changes = changes::Changes::since(engine.catalog());
         let system = Mutex::new(system_settings(&engine.catalog()));
-        Arc::new(Shared {
-            memory: Arc::new(MemoryBudget::new(engine.memory().limit)),
+        let shared = Arc::new(Shared {
+            memory: Arc::new(MemoryBudget::of(Arc::clone(&engine))),
+            memory_limit: engine.memory_level().1,
             monitor: Arc::new(Monitor::new(host.now())),
             engine,
             host,
@@ -163,12 +167,15 @@ impl Shared {
             statistics: Arc::default(),
             hub: notify::Hub::default(),
             snapshots: snapshots::Snapshots::default(),
-        })
+        });
+        shared.apply_memory_limit();
+        shared
     }
 
     /// Reads the configuration again: sessions that begin from now on have what ALTER SYSTEM said.
     pub fn reload(&self) {
         *self.system.lock().unwrap_or_else(PoisonError::into_inner) = system_settings(&self.engine.catalog());
+        self.apply_memory_limit();
         self.host.reload();
     }
 
@@ -341,8 +348,9 @@ impl Session {
                 fatal(SqlState::INSUFFICIENT_PRIVILEGE, message).detail("User does not have CONNECT privilege.")
             );
         }
-        let settings = Settings::new(&initial, startup, user, superuser, shared.max_connections)
+        let mut settings = Settings::new(&initial, startup, user, superuser, shared.max_connections)
             .map_err(|e| e.severity(base::Severity::Fatal))?;
+        settings.show_memory_of(&shared.engine);
         let random = shared.host.random();
         let cancel = Arc::new(CancelToken::default());
         let now = shared.host.now();
@@ -374,6 +382,7 @@ impl Session {
                 pending: RefCell::default(),
                 deferred: RefCell::default(),
                 channels: RefCell::default(),
+                charge: memory::SessionCharge::new(&shared.engine),
                 shared: Arc::downgrade(shared),
                 random: Cell::new(random | 1),
                 pid,

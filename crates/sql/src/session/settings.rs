@@ -9,7 +9,7 @@ mod table;
 use std::sync::Arc;
 
 use base::{Error, Notice, Result, SqlState};
-use engine_api::{Durability, Isolation};
+use engine_api::{Durability, Engine, Isolation};
 use types::encoding::{Conversion, Encoding};
 use types::{DateOrder, DateStyle, IntervalStyle, OutputSettings};
 
@@ -54,6 +54,8 @@ struct Change {
 /// The settings of one session.
 pub struct Settings {
     values: Vec<Value>,
+    /// Where `memory_limit` is looked up.
+    engine: Option<Arc<dyn Engine>>,
     /// Dotted names of extensions and applications.
     custom: Vec<(String, Arc<str>)>,
     /// Savepoints there are, for changes by `set_config`.
@@ -259,6 +261,7 @@ impl Settings {
             announced: Vec::new(),
             binding_generation: 0,
             methods: crate::plan::PlanMethods::default(),
+            engine: None,
         };
         for Initial { name, value, source } in given {
             settings.adopt(name, value);
@@ -315,11 +318,11 @@ impl Settings {
             () if matches!(spec.kind, Kind::Fixed(_)) && *value.reset == *spec.default => "default",
             () => value.source,
         };
-        let both = SPECS.iter().zip(&self.values);
-        both.map(|(spec, value)| crate::functions::SettingValue {
+        let both = SPECS.iter().zip(&self.values).enumerate();
+        both.map(|(at, (spec, value))| crate::functions::SettingValue {
             name: spec.name,
-            value: Arc::clone(&value.text),
-            reset: Arc::clone(&value.reset),
+            value: self.value_of(at),
+            reset: if spec.name == super::memory::NAME { self.value_of(at) } else { Arc::clone(&value.reset) },
             boot: spec.default,
             source: source(spec, value),
             about: spec.about,
@@ -363,8 +366,23 @@ impl Settings {
         changed.map(|(number, (spec, _))| (spec.name.to_string(), self.shown(number))).collect()
     }
 
+    /// From now on `memory_limit` is the engine's, whatever it becomes.
+    pub(super) fn show_memory_of(&mut self, engine: &Arc<dyn Engine>) {
+        self.engine = Some(Arc::clone(engine));
+    }
+
+    /// The value of a setting; that of `memory_limit` is the same for all sessions.
+    fn value_of(&self, spec: usize) -> Arc<str> {
+        match &self.engine {
+            Some(engine) if SPECS[spec].name == super::memory::NAME => {
+                (engine.memory_level().1 >> 10).to_string().into()
+            }
+            _ => Arc::clone(&self.values[spec].text),
+        }
+    }
+
     fn shown(&self, spec: usize) -> String {
-        let text = &self.values[spec].text;
+        let text = self.value_of(spec);
         match SPECS[spec].kind {
             Kind::Int { unit, .. } => text.parse().map(|n| show_unit(n, unit)).unwrap_or_else(|_| text.to_string()),
             _ => text.to_string(),
@@ -397,6 +415,7 @@ impl Settings {
             return self.set_custom(name, Some(value), local, level);
         };
         self.check_right(spec)?;
+        check_is_own(spec)?;
         let text = self.check(spec, name, value)?;
         self.change(spec, text, local, level)
     }
@@ -475,6 +494,7 @@ impl Settings {
             return Err(cannot_change(SPECS[spec].name, how));
         }
         self.check_right(spec)?;
+        check_is_own(spec)?;
         let text = Arc::clone(&self.values[spec].reset);
         self.change(spec, text, local, level)
     }
@@ -803,6 +823,19 @@ impl Settings {
         };
         own >= rank(self.text("client_min_messages"))
     }
+}
+
+/// What holds for the whole server is set by ALTER SYSTEM.
+fn check_is_own(spec: usize) -> Result<()> {
+    match SPECS[spec].name {
+        name @ super::memory::NAME => Err(cannot_change(name, " now")),
+        _ => Ok(()),
+    }
+}
+
+/// The value of a setting that is an amount of memory.
+pub(super) fn kilobytes(name: &str, text: &str) -> Option<u64> {
+    parse_int(name, text, 0, i64::MAX, "kB").ok().and_then(|kilobytes| u64::try_from(kilobytes).ok())
 }
 
 fn cannot_change(name: &str, how: &str) -> Error {

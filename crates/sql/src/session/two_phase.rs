@@ -97,8 +97,12 @@ impl Session {
         self.check_may_finish(name)?;
         loop {
             match self.shared.engine.finish_prepared(name, commits)? {
-                Step::Ready(outcome) => {
+                Step::Ready((outcome, mut txn)) => {
                     self.gate = self.gate.max(outcome.gate);
+                    // What is left of a large one is not for others of this core to wait for.
+                    while !txn.finish_some() {
+                        self.environment.host.turn().await;
+                    }
                     break;
                 }
                 Step::Wait(wait) => self.wait(wait).await?,

@@ -95,7 +95,11 @@ impl Session {
         };
         let mut timer = ms.map(|ms| self.environment.host.sleep(ms));
         let activity = &self.environment.listed.activity;
-        activity.waits(if wait.is_for_lock() { Waiting::Lock } else { Waiting::No });
+        activity.waits(match () {
+            () if wait.is_for_lock() => Waiting::Lock,
+            () if wait.is_for_memory() => Waiting::Memory,
+            () => Waiting::No,
+        });
         let result = poll_fn(|cx| {
             if Pin::new(&mut wait).poll(cx).is_ready() {
                 return Poll::Ready(Ok(()));

@@ -41,6 +41,7 @@ fn waits(seen: &Snapshot) -> Option<(&'static str, &'static str)> {
         (State::Active, Waiting::No) => None,
         (State::Active, Waiting::Lock) => Some(("Lock", "transactionid")),
         (State::Active, Waiting::Sleep) => Some(("Timeout", "PgSleep")),
+        (State::Active, Waiting::Memory) => Some(("Extension", "MemoryLimit")),
         _ => Some(("Client", "ClientRead")),
     }
 }

@@ -234,7 +234,11 @@ impl<'a> Writer<'a> {
                 self.out.push_str(name.as_deref().unwrap_or("?"));
                 name.is_some()
             }
-            Expr::Call { function, args, ty, .. } => self.call(function, args, *ty),
+            Expr::Call { function, args, ty, .. } => {
+                // The types of the arguments are handed over before them, and were not written.
+                let hidden = usize::from(crate::functions::wants_types(function)).min(args.len());
+                self.call(function, &args[hidden..], *ty)
+            }
             Expr::Cast { arg, ty, kind, .. } => {
                 // Fitting a value to a length takes the cast to its type along.
                 let inner = if *kind == CastKind::Typmod { self.below_same_cast(arg, *ty) } else { arg };
@@ -289,8 +293,11 @@ impl<'a> Writer<'a> {
             }
             Expr::Row(args, _) => self.listed("ROW(", args, ")"),
             Expr::Subscript { array, indexes, .. } => {
-                self.part(array, Around::Other)
-                    && indexes.iter().all(|index| self.word("[") && self.expr(index) && self.word("]"))
+                let named = match &**array {
+                    Expr::Column(_) => self.expr(array),
+                    _ => self.word("(") && self.expr(array) && self.word(")"),
+                };
+                named && indexes.iter().all(|index| self.word("[") && self.expr(index) && self.word("]"))
             }
             Expr::AnyAll { all, function, left, right } => self.any_all(*all, function, left, right),
             _ => false,

@@ -18,6 +18,7 @@ mod internal_functions;
 mod kinds;
 mod locks;
 pub mod login_rules;
+mod memory;
 mod names;
 mod operator_classes;
 mod operator_facts;

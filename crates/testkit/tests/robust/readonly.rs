@@ -1,5 +1,6 @@
 //! A file system that is, or becomes, read-only.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -24,6 +25,7 @@ fn a_start_on_a_read_only_directory_is_refused() {
     // The messages go beside the directory, which is on a disk that can be written; a link leads to the other one.
     let data = elsewhere.path().join("data");
     std::os::unix::fs::symlink(disk.path(), &data).expect("a link");
+    std::fs::set_permissions(disk.path(), std::fs::Permissions::from_mode(0o700)).expect("it is ours");
     let port = Nyala::free_port();
     let server = Nyala::start(&data, port);
     run(&mut server.connect(), "CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1)");
@@ -73,6 +75,7 @@ fn a_disk_that_becomes_read_only_ends_the_server_and_loses_nothing() {
     let elsewhere = tempfile::tempdir().expect("a directory for messages");
     let data = elsewhere.path().join("data");
     std::os::unix::fs::symlink(disk.path(), &data).expect("a link");
+    std::fs::set_permissions(disk.path(), std::fs::Permissions::from_mode(0o700)).expect("it is ours");
     // What ext4 has made for itself there is no file of the server's.
     let port = Nyala::free_port();
     let server = Nyala::start_with(&data, port, &["--checkpoint-log", "1MB"]);

@@ -16,6 +16,7 @@ use super::page::{HIGH, LOW, Page};
 use super::tree::retry;
 use super::*;
 use crate::epoch::{Guard, pin};
+use crate::memory::block_bytes;
 
 type Pair = (Vec<u8>, u64);
 
@@ -27,6 +28,7 @@ pub(super) fn verify<const N: usize>(tree: &BTreeIndex<N>) -> Vec<Pair> {
     let bytes = walk(root, &(Vec::new(), 0), None, &mut entries, &guard);
     assert_eq!(tree.memory_bytes(), bytes + size_of::<BTreeIndex<N>>());
     assert_eq!(tree.len(), entries.len());
+    assert_eq!(tree.recount(), (entries.len(), tree.memory_bytes()));
     assert!(entries.is_sorted_by(|a, b| a < b));
     entries
 }
@@ -63,7 +65,8 @@ fn walk<const N: usize>(
         .collect();
     assert!(own.is_sorted_by(|a, b| a < b));
     assert!(own.iter().all(|pair| pair >= low && high.is_none_or(|high| pair < high)), "N1");
-    let mut bytes = size_of::<Node<N>>() + node.far_keys().map(|(_, len)| len).sum::<usize>();
+    let far = node.far_keys().map(|(_, len)| block_bytes(len)).sum::<usize>();
+    let mut bytes = size_of::<Node<N>>() + far;
     if header.level == 0 {
         entries.extend(own);
         return bytes;

@@ -192,6 +192,7 @@ pub(super) static SPECS: &[Spec] = specs! {
     "max_stack_depth", "2048", Kind::Int { min: 100, max: INT_MAX, unit: "kB" }, false, "Sets the maximum stack depth, in kilobytes.";
     "max_wal_senders", "10", Kind::Fixed(" without restarting the server"), false, "Sets the maximum number of simultaneously running WAL sender processes.";
     "max_worker_processes", "8", Kind::Fixed(" without restarting the server"), false, "Maximum number of concurrent worker processes.";
+    "memory_limit", "0", Kind::Int { min: 1024, max: 1 << 40, unit: "kB" }, false, "Sets the memory that the server may use for rows, indexes and what sessions hold.";
     "min_parallel_index_scan_size", "64", Kind::Int { min: 0, max: 715827882, unit: "8kB" }, false, "Sets the minimum amount of index data for a parallel scan.";
     "min_parallel_table_scan_size", "1024", Kind::Int { min: 0, max: 715827882, unit: "8kB" }, false, "Sets the minimum amount of table data for a parallel scan.";
     "parallel_leader_participation", "on", Kind::Bool, false, "Controls whether Gather and Gather Merge also run subplans.";

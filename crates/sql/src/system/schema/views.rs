@@ -3,10 +3,35 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, access, activity, locks, names, settings, statistics, views};
+use crate::system::{SystemRelation, access, activity, locks, memory, names, settings, statistics, views};
 
 /// In the order of their names.
 pub(super) static RELATIONS: &[SystemRelation] = &[
+    SystemRelation {
+        oid: Oid(15000),
+        schema: "pg_catalog",
+        name: "nyala_memory",
+        columns: &[("kind", TEXT), ("bytes", INT8), ("limit_bytes", INT8), ("counted", BOOL)],
+        rows: memory::memory,
+    },
+    SystemRelation {
+        oid: Oid(15001),
+        schema: "pg_catalog",
+        name: "nyala_table_memory",
+        columns: &[
+            ("relid", OID),
+            ("schemaname", NAME),
+            ("relname", NAME),
+            ("row_count", INT8),
+            ("version_count", INT8),
+            ("old_versions", INT8),
+            ("header_bytes", INT8),
+            ("version_bytes", INT8),
+            ("index_bytes", INT8),
+            ("total_bytes", INT8),
+        ],
+        rows: memory::table_memory,
+    },
     SystemRelation {
         oid: Oid(12077),
         schema: "pg_catalog",

@@ -1,0 +1,272 @@
+//! What happens when memory is nearly used up: those who make it grow wait, each a little longer, and in the end are refused.
+//!
+//! Responsible for: who waits, for how long, who is refused with 53200 and what that says.
+//! Not responsible for: counting (`mvcc::memory`), freeing (`mvcc::garbage`).
+//! Invariants: while memory is not tight nothing here is touched. No thread is blocked (rule R9): a call answers
+//! `Step::Wait` once and goes on when it is made again, whether or not its turn has come, so that a caller which does not
+//! wait is not stuck. Deletes never wait.
+//!
+//! From nine tenths of the limit on, what is left is given out at a rate by which half of it lasts for a second or more:
+//! growth slows down as memory fills, and garbage has time to go. At the limit inserts and index builds wait for
+//! [`FULL_WAIT`] in case something is freed, and are refused then. Updates, whose old versions go soon, may use a small
+//! reserve beyond the limit, deletes and definitions a larger one: what frees memory must have some.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{MemoryKind, Wait, WaitCell};
+use mvcc::Memory;
+use parking_lot::Mutex;
+
+use crate::shard::{Inner, Shard};
+use crate::txn::Transaction;
+
+/// How long a call waits at the limit for something to be freed.
+const FULL_WAIT: u64 = 250_000_000;
+/// Growth goes on at this rate at least until the limit is reached, in bytes a second.
+const RATE_MIN: u64 = 1 << 20;
+/// What may be given out at once.
+const CREDIT_MAX: i64 = 1 << 20;
+/// A transaction waits at its first write, and whenever it has written so much more.
+const QUANTUM: usize = 16 << 10;
+/// What a row or a version takes beside its bytes, roughly.
+const PER_ROW: usize = 64;
+/// What an index entry takes, roughly.
+pub(crate) const PER_ENTRY: usize = 32;
+
+/// Who asks for memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A new row, or index entries.
+    Grow,
+    /// A new version of a row.
+    Change,
+    /// A deletion, or a new definition.
+    Shrink,
+}
+
+impl Purpose {
+    /// Where it is refused.
+    fn bound(self, memory: &Memory) -> u64 {
+        let limit = memory.limit();
+        match self {
+            Purpose::Grow => limit,
+            Purpose::Change => limit + limit / 32,
+            Purpose::Shrink => memory.limit_or_floor() + limit / 8,
+        }
+    }
+}
+
+/// How far a transaction is with waiting for memory.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// It has waited once.
+    begun: bool,
+    /// The last call answered a wait.
+    waited: bool,
+    /// Written since the last wait.
+    debt: usize,
+}
+
+struct Waiter {
+    bytes: i64,
+    since: u64,
+    cell: Arc<WaitCell>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiters: VecDeque<Waiter>,
+    /// Bytes that may be given out.
+    credit: i64,
+    /// When the credit was last raised.
+    raised: u64,
+}
+
+/// Those who wait for memory, in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Throttle {
+    queue: Mutex<Queue>,
+    /// Calls that have waited, and calls that were refused. Relaxed: statistics.
+    pub delays: AtomicU64,
+    pub refusals: AtomicU64,
+}
+
+impl Throttle {
+    fn wait(&self, bytes: usize, now: u64) -> Wait {
+        let cell = WaitCell::new();
+        self.delays.fetch_add(1, Ordering::Relaxed);
+        let mut queue = self.queue.lock();
+        if queue.waiters.is_empty() {
+            (queue.credit, queue.raised) = (0, now);
+        }
+        queue.waiters.push_back(Waiter { bytes: bytes as i64, since: now, cell: Arc::clone(&cell) });
+        Wait::for_memory(&cell)
+    }
+
+    /// Lets those go on whose turn has come; whether anybody still waits.
+    pub fn turn(&self, memory: &Memory, now: u64) -> bool {
+        let mut queue = self.queue.lock();
+        let queue = &mut *queue;
+        if queue.waiters.is_empty() {
+            return false;
+        }
+        let (used, limit) = (memory.used(), memory.limit());
+        let passed = now.saturating_sub(queue.raised).min(100_000_000);
+        queue.raised = now;
+        let rate = if used < limit { ((limit - used) / 2).max(RATE_MIN) } else { 0 };
+        let earned = u128::from(rate) * u128::from(passed) / 1_000_000_000;
+        queue.credit = (queue.credit + i64::try_from(earned).unwrap_or(CREDIT_MAX)).min(CREDIT_MAX);
+        // Those who gave up are passed over wherever they stand.
+        queue.waiters.retain(|waiter| Arc::strong_count(&waiter.cell) > 1);
+        while let Some(first) = queue.waiters.front() {
+            let is_free = used < memory.tight_from();
+            let overdue = used >= limit && now.saturating_sub(first.since) >= FULL_WAIT;
+            if !is_free && !overdue && (used >= limit || queue.credit <= 0) {
+                break;
+            }
+            queue.credit -= if is_free || overdue { 0 } else { first.bytes };
+            queue.waiters.pop_front().into_iter().for_each(|waiter| waiter.cell.wake());
+        }
+        !queue.waiters.is_empty()
+    }
+}
+
+impl Transaction {
+    /// Asks for memory for `bytes` of a row. A wait ends when asking again makes sense. One look at two words of one cache
+    /// line while memory is not tight.
+    ///
+    /// # Errors
+    /// 53200 when all that the purpose may have is used up.
+    #[inline]
+    pub(crate) fn ask_memory(&mut self, purpose: Purpose, bytes: usize) -> Result<Option<Wait>> {
+        if self.shard.0.store.memory().is_tight() { self.ask_tight_memory(purpose, bytes) } else { Ok(None) }
+    }
+
+    #[cold]
+    fn ask_tight_memory(&mut self, purpose: Purpose, bytes: usize) -> Result<Option<Wait>> {
+        let inner = Arc::clone(&self.shard.0);
+        let memory = inner.store.memory();
+        let used = memory.used();
+        let is_full = used >= purpose.bound(memory);
+        let waited = std::mem::take(&mut self.pace.waited);
+        if is_full && (waited || purpose == Purpose::Shrink) {
+            inner.throttle.refusals.fetch_add(1, Ordering::Relaxed);
+            return Err(full(&inner));
+        }
+        if waited {
+            self.pace.debt = 0;
+            return Ok(None);
+        }
+        if purpose == Purpose::Shrink || used < memory.tight_from() {
+            return Ok(None);
+        }
+        self.pace.debt += bytes + PER_ROW;
+        if !is_full && self.pace.begun && self.pace.debt < QUANTUM {
+            return Ok(None);
+        }
+        (self.pace.begun, self.pace.waited) = (true, true);
+        Ok(Some(inner.throttle.wait(self.pace.debt, inner.world.clock.monotonic_nanos())))
+    }
+}
+
+impl Shard {
+    /// Lets those go on who wait for memory and whose turn has come. For a background task that looks again soon if anybody
+    /// still waits, which is the answer.
+    pub fn relieve(&self) -> bool {
+        let inner = &*self.0;
+        inner.throttle.turn(inner.store.memory(), inner.world.clock.monotonic_nanos())
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..0x10_0000 => format!("{} kB", bytes.div_ceil(1 << 10)),
+        _ => format!("{} MB", bytes >> 20),
+    }
+}
+
+/// Says what memory is full of: the kinds that hold most, and the largest table.
+fn full(inner: &Inner) -> Error {
+    let memory = inner.store.memory();
+    let tables = inner.table_memory();
+    let sum = |of: fn(&engine_api::TableMemoryUse) -> u64| tables.iter().map(of).sum::<u64>();
+    let mut kinds = vec![
+        ("row headers", sum(|t| t.headers)),
+        ("row versions", sum(|t| t.versions)),
+        ("indexes", sum(|t| t.indexes)),
+    ];
+    kinds.extend(MemoryKind::ALL.iter().map(|kind| (kind.words(), memory.other(*kind as usize))));
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.1));
+    let kinds: Vec<String> = kinds
+        .iter()
+        .take(4)
+        .filter(|kind| kind.1 > 0)
+        .map(|(name, bytes)| format!("{name} {}", size(*bytes)))
+        .collect();
+    let mut detail = format!("{} of {} are in use: {}.", size(memory.used()), size(memory.limit()), kinds.join(", "));
+    let largest = tables.iter().max_by_key(|table| table.bytes());
+    if let Some((table, name)) = largest.and_then(|table| Some((table, name_of(inner, table.table)?))) {
+        detail.push_str(&format!(" The largest table is {name} with {}.", size(table.bytes())));
+        if table.version_count > table.rows + table.rows / 2 {
+            let waiting = table.version_count - table.rows;
+            detail.push_str(&format!(" {waiting} of its versions are old ones, or not committed."));
+        }
+    }
+    Error::new(SqlState::OUT_OF_MEMORY, "out of memory for rows and indexes")
+        .detail(detail)
+        .hint("Delete rows, truncate or drop tables, end transactions that are open for long, or raise memory_limit.")
+}
+
+fn name_of(inner: &Inner, table: Oid) -> Option<String> {
+    let catalog = inner.catalog.get();
+    let desc = catalog.table(table)?;
+    let schema = catalog.get(desc.schema).map_or("", |schema| schema.name());
+    Some(format!("\"{schema}.{}\"", desc.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn waits(throttle: &Throttle, count: usize, bytes: usize, now: u64) -> Vec<Wait> {
+        (0..count).map(|_| throttle.wait(bytes, now)).collect()
+    }
+
+    fn over(waits: &[Wait]) -> usize {
+        waits.iter().filter(|wait| wait.is_over()).count()
+    }
+
+    #[test]
+    fn growth_slows_down_and_ends() {
+        let memory = Memory::new(100 << 20);
+        memory.charge(95 << 20);
+        let throttle = Throttle::default();
+        let waiting = waits(&throttle, 100, 64 << 10, 0);
+        assert!(throttle.turn(&memory, SECOND / 10));
+        // A tenth of a second at 2.5 MiB a second.
+        assert_eq!(over(&waiting), 4);
+        memory.charge(5 << 20);
+        assert!(throttle.turn(&memory, SECOND / 5));
+        assert_eq!(over(&waiting), 4, "nothing is given out at the limit");
+        throttle.turn(&memory, SECOND / 2);
+        assert_eq!(over(&waiting), 100, "and nobody waits there for long");
+    }
+
+    #[test]
+    fn all_go_on_when_there_is_room() {
+        let memory = Memory::new(100 << 20);
+        memory.charge(99 << 20);
+        let throttle = Throttle::default();
+        let mut waiting = waits(&throttle, 100, 1 << 20, 0);
+        waiting.drain(..50);
+        memory.charge(-(50 << 20));
+        assert!(!throttle.turn(&memory, 1000));
+        assert_eq!(over(&waiting), 50);
+        assert!(!throttle.turn(&memory, 2000));
+    }
+}

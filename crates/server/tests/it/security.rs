@@ -1,0 +1,119 @@
+//! What docs/SECURITY.md says of the whole server.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tempfile::tempdir;
+
+use crate::client::connect;
+use crate::node::{Node, command, free_port, refusal};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+#[test]
+fn the_data_directory_is_its_servers_alone() {
+    let dir = tempdir().unwrap();
+    let node = Node::start(dir.path(), &[]);
+    let data = dir.path().join("data");
+    assert_eq!(mode(&data), 0o700);
+    let mut client = connect(node.address, "postgres", None).unwrap();
+    assert_eq!(client.query("CREATE TABLE t (a int)"), "CREATE TABLE | [I]");
+    assert_eq!(client.query("CHECKPOINT"), "CHECKPOINT | [I]");
+    let files: Vec<_> = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 3, "{files:?}");
+    for file in files {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    assert_eq!(mode(&node.socket), 0o777);
+    assert_eq!(node.end(Signal::TERM), Some(0));
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o750)).unwrap();
+    let (message, code) = refusal(&mut command(dir.path(), &format!("127.0.0.1:{}", free_port())));
+    let expected =
+        format!("data directory \"{}\" has invalid permissions: permissions should be u=rwx (0700)", data.display());
+    assert_eq!((message, code), (expected, Some(1)));
+}
+
+#[test]
+fn no_password_reaches_the_log_or_other_sessions() {
+    let dir = tempdir().unwrap();
+    let mut node = Node::start(dir.path(), &["--set", "log_statement=all", "--set", "log_min_duration_statement=0"]);
+    let mut client = connect(node.address, "postgres", None).unwrap();
+    for sql in [
+        "CREATE ROLE app LOGIN PASSWORD 'top-secret'",
+        "ALTER ROLE app PASSWORD E'top-secret' VALID UNTIL 'infinity'",
+        "CREATE ROLE other PASSWORD $$top-secret$$; ALTER ROLE other PASSWORD NULL",
+    ] {
+        assert!(client.query(sql).ends_with("| [I]"), "{sql}");
+    }
+    // The statement stays on show after its end.
+    let mut watcher = connect(node.address, "postgres", None).unwrap();
+    assert!(client.query("ALTER ROLE app PASSWORD 'top-secret'").starts_with("ALTER ROLE"));
+    let seen = watcher.query("SELECT query FROM pg_stat_activity WHERE query LIKE 'ALTER ROLE app%'");
+    assert!(seen.contains("PASSWORD ********") && !seen.contains("top-secret"), "{seen}");
+    let kept = watcher.query("SELECT query FROM pg_stat_statements WHERE query ILIKE '%ROLE%'");
+    assert!(kept.contains("********") && !kept.contains("top-secret"), "{kept}");
+    // Wrong statements are the client's business.
+    let wrong = client.query("ALTER ROLE app PASSWORD 'top-secret' NONSENSE");
+    assert!(wrong.contains("42601"), "{wrong}");
+    assert!(client.query("SELECT 'the end'").contains("the end"));
+    let mut log = String::new();
+    loop {
+        let line = node.line_with("");
+        log.push_str(&line);
+        log.push('\n');
+        if line.contains("SELECT 'the end'") {
+            break;
+        }
+    }
+    assert!(log.contains("ALTER ROLE app PASSWORD ********"), "{log}");
+    assert!(!log.contains("top-secret"), "{log}");
+    let verifier = watcher.query("SELECT left(rolpassword, 14) FROM pg_authid WHERE rolname = 'app'");
+    assert!(verifier.contains("SCRAM-SHA-256$"), "{verifier}");
+    drop((client, watcher));
+    assert_eq!(node.end(Signal::TERM), Some(0));
+    for file in fs::read_dir(dir.path().join("data")).unwrap() {
+        let bytes = fs::read(file.unwrap().path()).unwrap();
+        assert!(!bytes.windows(10).any(|window| window == b"top-secret"), "only the verifier is stored");
+    }
+}
+
+#[test]
+fn guessing_gets_slower_and_keeps_nobody_else_waiting() {
+    let dir = tempdir().unwrap();
+    let mut node = Node::start(dir.path(), &["--max-connections", "6"]);
+    let mut admin = connect(node.address, "postgres", None).unwrap();
+    for role in ["app", "other"] {
+        assert_eq!(client_created(&mut admin, role), "CREATE ROLE | [I]");
+    }
+    let address = node.address;
+    let guess = move || {
+        let began = Instant::now();
+        let refused = connect(address, "app", Some("wrong")).err().expect("it is wrong");
+        assert_eq!(refused, "FATAL 28P01: password authentication failed for user \"app\"");
+        began.elapsed()
+    };
+    // Three are free; then 0.1, 0.2, 0.4 s.
+    let waits: Vec<Duration> = (0..6).map(|_| guess()).collect();
+    // The wait begins with the failure, not with the next effort.
+    for (wait, least) in waits.iter().zip([0, 0, 0, 100, 200, 400]) {
+        assert!(*wait >= Duration::from_millis(least / 2), "{waits:?}");
+    }
+    assert!(node.line_with("password authentication failed").contains("app"));
+    // Many at once wait in line, and take no places: with this one there would be none left.
+    let guesses: Vec<_> = (0..5).map(|_| std::thread::spawn(guess)).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(connect(address, "other", Some("right")).is_ok(), "another role, and a free place");
+    assert_eq!(admin.query("SELECT 1").matches('1').count(), 1);
+    let mut waits: Vec<Duration> = guesses.into_iter().map(|guess| guess.join().expect("it was refused")).collect();
+    waits.sort();
+    assert!(waits[4] >= Duration::from_millis(2500), "{waits:?}");
+}
+
+fn client_created(admin: &mut crate::client::Client, role: &str) -> String {
+    admin.query(&format!("CREATE ROLE {role} LOGIN PASSWORD 'right'"))
+}
