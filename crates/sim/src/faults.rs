@@ -31,7 +31,7 @@ impl Faults {
     /// Does something, mostly nothing; `true` if the disk may be full, or fail, from now on.
     pub fn step(&mut self, disk: &SimDisk, clock: &SimClock, random: &mut SimRandom, trace: &mut Trace) -> bool {
         let choice = random.below(10_000);
-        if self.is_full && choice < 25 {
+        if self.is_full && choice < 12 {
             return self.free(disk, trace);
         }
         if choice < self.rates[0] && !self.is_full {

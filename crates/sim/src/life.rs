@@ -114,7 +114,9 @@ impl Life {
         let mut txn = self.shard.begin(TxnOptions::default());
         txn.begin_command();
         for object in check::objects() {
-            while let Step::Wait(_) = txn.put_object(object.clone()).map_err(|error| format!("{error:?}"))? {}
+            while let Step::Wait(_) = txn.put_object(object.clone()).map_err(|error| format!("{error:?}"))? {
+                self.step_tasks(run);
+            }
         }
         txn.begin_command();
         let table = txn.open_table(BANK).map_err(|error| format!("{error:?}"))?;
@@ -122,7 +124,10 @@ impl Life {
         for id in 0..run.mix.accounts {
             let row = Row { grp: 0, val: BALANCE };
             let tuple = schema::encode(id, row, 4);
-            txn.insert(&table, &tuple, ConflictArbiter::None).map_err(|error| format!("{error:?}"))?;
+            let insert = |txn: &mut dyn Txn| txn.insert(&table, &tuple, ConflictArbiter::None);
+            while let Step::Wait(_) = insert(&mut *txn).map_err(|error| format!("{error:?}"))? {
+                self.step_tasks(run);
+            }
             writes.insert((BANK, id), Some(row));
         }
         let table = txn.open_table(LISTS).map_err(|error| format!("{error:?}"))?;
@@ -130,7 +135,10 @@ impl Life {
         for id in 0..LISTS_MAX as i32 {
             let row = Row { grp: 0, val: 0 };
             let tuple = schema::encode_list(id, row, &[]);
-            txn.insert(&table, &tuple, ConflictArbiter::None).map_err(|error| format!("{error:?}"))?;
+            let insert = |txn: &mut dyn Txn| txn.insert(&table, &tuple, ConflictArbiter::None);
+            while let Step::Wait(_) = insert(&mut *txn).map_err(|error| format!("{error:?}"))? {
+                self.step_tasks(run);
+            }
             writes.insert((LISTS, id), Some(row));
         }
         let shapes: Shapes = [BANK, ITEMS, REGISTERS, LISTS]
@@ -212,7 +220,10 @@ impl Life {
                     notes: &mut run.notes,
                     mix: &run.mix,
                 };
-                self.sessions[which].step(&mut common)?;
+                // One that has much to do does some of it at once, or it would never come to its end.
+                for _ in 0..self.sessions[which].steps_at_once() {
+                    self.sessions[which].step(&mut common)?;
+                }
             }
             1 | 2 => {
                 let of_kind = if kind == 1 { "log-flush" } else { "log-space" };

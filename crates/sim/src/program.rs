@@ -148,6 +148,10 @@ impl Mix {
         let mut kinds =
             [8, 8, 8, 1, 2, 6].map(|weight| if random.below(4) == 0 { 0 } else { weight * (1 + random.below(3)) });
         kinds[random.below(3) as usize] += 4;
+        if random.below(5) == 0 {
+            // The log fills up, and so does its disk.
+            kinds[3] = 12;
+        }
         Mix {
             sessions: 2 + random.below(6) as usize,
             accounts: 3 + random.below(12) as i32,
