@@ -28,7 +28,7 @@ fn rows(txn: &mut dyn Txn, of: Oid, index: Option<Oid>, lists: &Lists) -> Result
     Ok(found)
 }
 
-/// Tables, indexes, definitions and prepared transactions are the model's.
+/// Tables, indexes, definitions and prepared transactions are the model's, and what is counted of memory is what is held.
 ///
 /// # Errors
 /// What is not.
@@ -67,7 +67,12 @@ pub fn everything(shard: &Shard, model: &Model, accounts: i32, lists: &Lists) ->
         }
     }
     txn.rollback();
-    engine::inspect::check(shard)
+    drop(txn);
+    engine::inspect::check(shard)?;
+    match shard.audit() {
+        right if right.is_empty() => Ok(()),
+        wrong => Err(format!("memory is not what is held: {}", wrong.join("; "))),
+    }
 }
 
 /// Makes the tables of the workloads and the accounts; answers the objects that a first transaction puts.

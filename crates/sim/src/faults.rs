@@ -12,6 +12,8 @@ pub struct Faults {
     /// In ten thousand steps, by kind: full disk, failing operation, clock.
     rates: [u64; 3],
     is_full: bool,
+    /// In ten thousand steps, how often a full disk is freed: rarely enough in some runs for the log to use up what it has.
+    freed: u64,
     /// How often each kind was done.
     pub done: BTreeMap<&'static str, u64>,
 }
@@ -20,7 +22,8 @@ impl Faults {
     /// A choice of rates; some kinds are left out.
     pub fn choose(random: &mut SimRandom) -> Faults {
         let rates = [60, 15, 40].map(|rate| random.below(2) * random.below(rate));
-        Faults { rates, is_full: false, done: BTreeMap::new() }
+        let freed = [12, 1][random.below(2) as usize];
+        Faults { rates, is_full: false, freed, done: BTreeMap::new() }
     }
 
     /// Counts a fault.
@@ -31,7 +34,7 @@ impl Faults {
     /// Does something, mostly nothing; `true` if the disk may be full, or fail, from now on.
     pub fn step(&mut self, disk: &SimDisk, clock: &SimClock, random: &mut SimRandom, trace: &mut Trace) -> bool {
         let choice = random.below(10_000);
-        if self.is_full && choice < 12 {
+        if self.is_full && choice < self.freed {
             return self.free(disk, trace);
         }
         if choice < self.rates[0] && !self.is_full {
