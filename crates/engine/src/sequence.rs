@@ -13,9 +13,11 @@ use rustc_hash::FxHashMap;
 
 use crate::shard::Inner;
 
-/// Values that one log record covers, and how many while log space is short.
+/// Values that one log record covers, and how many while log space is short: for each record that was taken from those kept
+/// aside twice as many as for the one before, so that they last however long the next segment takes.
 const AHEAD: i64 = 32;
 const AHEAD_SHORT: i64 = 1024;
+const DOUBLINGS: usize = 12;
 
 /// Records whose space is kept aside, so that no value waits while the next segment is being prepared.
 const SPARE_RECORDS: usize = 64;
@@ -119,12 +121,14 @@ impl Sequences {
         let state = SequenceState { last_value: value, is_called: true };
         if sequence.logged == 0 {
             let (room, is_short) = room(inner, spare)?;
-            let wanted = if is_short { AHEAD_SHORT } else { AHEAD };
+            let short = AHEAD_SHORT << (SPARE_RECORDS - spare.len().min(SPARE_RECORDS)).min(DOUBLINGS);
+            let wanted = if is_short { &[short, AHEAD_SHORT, AHEAD][..] } else { &[AHEAD] };
             // Near the end there are fewer values than the log would run ahead: then it keeps up value by value.
-            let (ahead, covered) = match desc.cycle {
-                true => (value, 0),
-                false => advance(desc, state, wanted).map_or((value, 0), |last| (last, wanted)),
-            };
+            let (ahead, covered) = wanted
+                .iter()
+                .filter(|_| !desc.cycle)
+                .find_map(|&wanted| Some((advance(desc, state, wanted).ok()?, wanted)))
+                .unwrap_or((value, 0));
             sequence.recorded = SequenceState { last_value: ahead, is_called: true };
             sequence.gate = append(inner, room, desc.oid, sequence.recorded);
             sequence.logged = covered;

@@ -12,7 +12,7 @@
 //! the collector of garbage, checkpoints, and whoever makes the disk fail; one step of one of them follows the other as the seed
 //! says. A life ends by a crash at an operation of the disk or between two steps, by the death of the process, or in order.
 //!
-//! Start at [`run`]; what is right is said in [`model`] and asked in `session` and `check`.
+//! Start at [`run()`]; what is right is said in [`model`] and asked in `session` and `check`.
 
 #![forbid(unsafe_code)]
 
