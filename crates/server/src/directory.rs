@@ -12,7 +12,7 @@ pub fn check(path: &Path) -> Result<(), String> {
     let shown = path.display();
     let found = fs::metadata(path).map_err(|e| format!("could not read permissions of directory \"{shown}\": {e}"))?;
     if !found.is_dir() {
-        return Err(format!("specified data directory \"{shown}\" is not a directory"));
+        return Err(format!("cannot open the data directory {shown}: it is not a directory"));
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
         return Err(format!(

@@ -85,7 +85,7 @@ fn no_password_reaches_the_log_or_other_sessions() {
 #[test]
 fn guessing_gets_slower_and_keeps_nobody_else_waiting() {
     let dir = tempdir().unwrap();
-    let mut node = Node::start(dir.path(), &["--max-connections", "6"]);
+    let mut node = Node::start(dir.path(), &["--max-connections", "8"]);
     let mut admin = connect(node.address, "postgres", None).unwrap();
     for role in ["app", "other"] {
         assert_eq!(client_created(&mut admin, role), "CREATE ROLE | [I]");
@@ -104,11 +104,15 @@ fn guessing_gets_slower_and_keeps_nobody_else_waiting() {
         assert!(*wait >= Duration::from_millis(least / 2), "{waits:?}");
     }
     assert!(node.line_with("password authentication failed").contains("app"));
-    // Many at once wait in line, and take no places: with this one there would be none left.
+    // Many at once wait in line, and take no places.
     let guesses: Vec<_> = (0..5).map(|_| std::thread::spawn(guess)).collect();
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(connect(address, "other", Some("right")).is_ok(), "another role, and a free place");
-    assert_eq!(admin.query("SELECT 1").matches('1').count(), 1);
+    // The last three places are for superusers: this one would find none if those that wait had theirs.
+    let comes_in = (0..40).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        connect(address, "other", Some("right")).is_ok()
+    });
+    assert!(comes_in, "another role, and a free place");
+    assert!(admin.query("SELECT 1").contains("SELECT 1"), "others are served");
     let mut waits: Vec<Duration> = guesses.into_iter().map(|guess| guess.join().expect("it was refused")).collect();
     waits.sort();
     assert!(waits[4] >= Duration::from_millis(2500), "{waits:?}");
