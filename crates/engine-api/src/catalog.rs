@@ -372,6 +372,9 @@ pub struct IndexDesc {
     /// Its build has failed: nothing is entered into it either.
     #[serde(default)]
     pub unready: bool,
+    /// Operator classes of the keys, 0 for the default one of its type; empty if all are that.
+    #[serde(default)]
+    pub classes: Vec<u32>,
     /// COMMENT ON INDEX.
     #[serde(default)]
     pub comment: Option<String>,
@@ -765,6 +768,12 @@ impl IndexDesc {
     /// Whether at no time two live rows have one key.
     pub fn is_immediate(&self) -> bool {
         self.unique && !self.deferrable
+    }
+
+    /// Whether a key is in the order that a constraint's index has it.
+    pub fn is_default_order(&self, key: usize) -> bool {
+        let class = self.classes.get(key).copied().unwrap_or(0);
+        class == 0 && self.keys.get(key).is_none_or(|k| !k.descending && !k.nulls_first)
     }
 
     /// The expression that a key stands for, if it is one.

@@ -77,6 +77,7 @@ fn index() -> IndexDesc {
         nulls_not_distinct: false,
         invalid: false,
         unready: false,
+        classes: Vec::new(),
         comment: None,
     }
 }

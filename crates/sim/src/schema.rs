@@ -180,6 +180,7 @@ pub fn index(oid: Oid, of: Oid, is_key: bool) -> IndexDesc {
         nulls_not_distinct: false,
         invalid: false,
         unready: false,
+        classes: Vec::new(),
         comment: None,
     }
 }

@@ -160,6 +160,7 @@ fn index(number: u32, table: u32, name: &str, columns: &[i16], primary: bool) ->
         nulls_not_distinct: false,
         invalid: false,
         unready: false,
+        classes: Vec::new(),
         comment: None,
     }
 }

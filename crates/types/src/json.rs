@@ -3,12 +3,14 @@
 //! `json` keeps the text it was given. `jsonb` is held as the text that PostgreSQL prints for it: keys by length and then
 //! by bytes, the last of equal keys, numbers as NUMERIC prints them, one blank after commas and colons.
 
+mod moment;
 mod order;
 
 use base::{Error, Result, SqlState};
 
 use crate::Numeric;
 
+pub use moment::Moment;
 pub use order::compare;
 pub(crate) use order::write_key;
 
@@ -32,6 +34,8 @@ pub enum Value {
     Array(Vec<Value>),
     /// `{…}`; keys in the order of `jsonb`, none twice.
     Object(Vec<(String, Value)>),
+    /// What a path has made of a string; no document has it.
+    Moment(Moment),
 }
 
 /// Checks that text is one JSON document, as `json` takes it.
@@ -68,6 +72,11 @@ impl Value {
             Value::Bool(v) => out.extend_from_slice(if *v { b"true" } else { b"false" }),
             Value::Number(v) => v.write(out),
             Value::String(v) => write_string(v, out),
+            Value::Moment(v) => {
+                out.push(b'"');
+                v.write(out);
+                out.push(b'"');
+            }
             Value::Array(values) => {
                 out.push(b'[');
                 for (i, value) in values.iter().enumerate() {

@@ -48,6 +48,7 @@ fn by_balance() -> CatalogObject {
         nulls_not_distinct: false,
         invalid: false,
         unready: false,
+        classes: Vec::new(),
         comment: None,
     })
 }

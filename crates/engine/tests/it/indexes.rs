@@ -26,6 +26,7 @@ fn by_balance(unique: bool) -> CatalogObject {
         nulls_not_distinct: false,
         invalid: false,
         unready: false,
+        classes: Vec::new(),
         comment: None,
     })
 }

@@ -66,6 +66,7 @@ fn index(oid: Oid, columns: &[(i16, bool)], predicate: Option<String>) -> Catalo
         nulls_not_distinct: false,
         invalid: false,
         unready: false,
+        classes: Vec::new(),
         comment: None,
     })
 }

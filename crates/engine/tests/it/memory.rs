@@ -47,6 +47,7 @@ fn define_wide(shard: &Shard) {
         nulls_not_distinct: false,
         invalid: false,
         unready: false,
+        classes: Vec::new(),
         comment: None,
     });
     let mut txn = begin(shard, Isolation::ReadCommitted);

@@ -124,6 +124,7 @@ pub fn define(shard: &Shard) {
         nulls_not_distinct: false,
         invalid: false,
         unready: false,
+        classes: Vec::new(),
         comment: None,
     };
     let mut txn = begin(shard, Isolation::ReadCommitted);

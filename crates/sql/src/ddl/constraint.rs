@@ -129,6 +129,7 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
         nulls_not_distinct: definition.nulls_not_distinct,
         invalid: false,
         unready: false,
+        classes: Vec::new(),
         comment: None,
     };
     let kind = match primary {
@@ -188,8 +189,8 @@ async fn adopt_index(
         Some(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("index \"{name}\" contains expressions")).detail(cannot))
     } else if index.predicate.is_some() {
         Some(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is a partial index")).detail(cannot))
-    } else if index.keys.iter().any(|k| k.descending || k.nulls_first) {
-        let at = index.keys.iter().position(|k| k.descending || k.nulls_first).unwrap_or(0) + 1;
+    } else if let Some(at) = (0..index.keys.len()).find(|&at| !index.is_default_order(at)) {
+        let at = at + 1;
         let message = format!("index \"{name}\" column number {at} does not have default sorting behavior");
         Some(Error::new(SqlState::WRONG_OBJECT_TYPE, message).detail(cannot))
     } else {

@@ -1,6 +1,6 @@
 //! CREATE INDEX, REINDEX.
 
-use base::{Error, Result, SqlState};
+use base::{Error, Oid, Result, SqlState};
 use engine_api::{CatalogObject, IndexDesc, IndexExpression, IndexKey, Persistence, TableDesc, TableLockMode};
 use rupg_sql::nodes::{DefElem, IndexElem, IndexStmt, Node, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls};
 
@@ -8,6 +8,7 @@ use super::Cx;
 use super::names::{Token, display, free_relation_name, strings, tokens};
 use crate::bind::{bind_index_expression, bind_index_predicate};
 use crate::index_code::is_immutable;
+use crate::system::operator_classes;
 
 /// Columns of an index, as in PostgreSQL.
 const KEYS_MAX: usize = 32;
@@ -31,6 +32,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
     }
     let text = IndexText::of(cx.sql, name.location);
     let (mut keys, mut expressions, mut names) = (Vec::new(), Vec::<IndexExpression>::new(), Vec::<String>::new());
+    let mut classes = Vec::new();
     for (at, element) in stmt.indexParams.iter().flatten().enumerate() {
         let Node::IndexElem(element) = element else { continue };
         let column = match element.name.as_deref() {
@@ -48,7 +50,15 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
                 0
             }
         };
-        keys.push(index_key(element, column)?);
+        let ty = match column {
+            0 => expressions.last().map_or(types::oid::TEXT, |e| e.type_oid),
+            number => table.columns[number as usize - 1].type_oid,
+        };
+        classes.push(index_class(element, stmt.accessMethod.as_deref().unwrap_or("btree"), ty)?);
+        keys.push(index_key(element, column));
+    }
+    if classes.iter().all(|&class| class == 0) {
+        classes.clear();
     }
     if keys.len() + stmt.indexIncludingParams.len() > KEYS_MAX {
         let message = format!("cannot use more than {KEYS_MAX} columns in an index");
@@ -88,6 +98,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         nulls_not_distinct: stmt.nulls_not_distinct,
         invalid: beside && table.persistence != Persistence::Temporary,
         unready: false,
+        classes,
         comment: None,
     };
     cx.put(CatalogObject::Index(index.clone())).await?;
@@ -97,8 +108,11 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
 /// The indexes of a table whose columns have got other types, where their expressions mean something else now.
 pub(super) fn rebound(cx: &mut Cx<'_>, table: &TableDesc) -> Result<Vec<IndexDesc>> {
     let mut changed = Vec::new();
-    for index in cx.catalog().indexes(table.oid).filter(|index| index.needs_code()) {
+    for index in cx.catalog().indexes(table.oid).filter(|index| index.needs_code() || !index.classes.is_empty()) {
         let mut index = index.clone();
+        for (key, &class) in index.keys.iter().zip(&index.classes).filter(|(key, _)| key.column > 0) {
+            operator_classes::check(class, table.columns[key.column as usize - 1].type_oid)?;
+        }
         for part in &mut index.expressions {
             let text = part.text.clone();
             *part = expression(cx, table, &text, part.name.clone())?;
@@ -192,24 +206,23 @@ fn refuse_unsupported(stmt: &IndexStmt) -> Result<()> {
     }
 }
 
-fn index_key(element: &IndexElem, column: i16) -> Result<IndexKey> {
-    if !element.opclass.is_empty() {
-        let class = strings(&element.opclass).pop().unwrap_or_default();
-        // In the C collation the pattern classes order as the default ones do.
-        if !class.ends_with("_ops") {
-            return Err(Error::new(
-                SqlState::UNDEFINED_OBJECT,
-                format!("operator class \"{class}\" does not exist for access method \"btree\""),
-            ));
-        }
+/// The operator class of a key, 0 if it is the default one of the type. In the C collation the pattern classes order as the default
+/// ones do.
+fn index_class(element: &IndexElem, method: &str, ty: Oid) -> Result<u32> {
+    match strings(&element.opclass).pop() {
+        Some(name) => operator_classes::named(&name, method, ty),
+        None => Ok(0),
     }
+}
+
+fn index_key(element: &IndexElem, column: i16) -> IndexKey {
     let descending = element.ordering == SortByDir::SORTBY_DESC;
     let nulls_first = match element.nulls_ordering {
         SortByNulls::SORTBY_NULLS_FIRST => true,
         SortByNulls::SORTBY_NULLS_LAST => false,
         _ => descending,
     };
-    Ok(IndexKey { column, descending, nulls_first })
+    IndexKey { column, descending, nulls_first }
 }
 
 /// The texts in a CREATE INDEX.

@@ -191,7 +191,7 @@ fn scalar(args: &[Datum], ty: &str, convert: impl FnOnce(&Value) -> Option<Resul
         Value::Null => "null",
         Value::Bool(_) => "boolean",
         Value::Number(_) => "numeric",
-        Value::String(_) => "string",
+        Value::String(_) | Value::Moment(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };

@@ -65,6 +65,10 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDesc, column: i32, cx: &
     let mut keys = Vec::with_capacity(index.keys.len());
     for (at, key) in index.keys.iter().enumerate() {
         let mut text = key_text(table, index, at, cx);
+        if let Some(class) = index.classes.get(at).and_then(|&class| super::operator_classes::class_name(class)) {
+            text.push(' ');
+            text.push_str(class);
+        }
         if key.descending {
             text.push_str(" DESC");
         }

@@ -20,7 +20,7 @@ mod locks;
 pub mod login_rules;
 mod memory;
 mod names;
-mod operator_classes;
+pub(crate) mod operator_classes;
 mod operator_facts;
 mod procedures;
 mod relations;

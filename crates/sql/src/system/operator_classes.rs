@@ -1,6 +1,6 @@
 //! pg_opfamily, pg_opclass: how types are ordered in indexes. Numbers and names are PostgreSQL's.
 
-use base::Oid;
+use base::{Error, Oid, Result, SqlState};
 use engine_api::oids;
 use types::Datum;
 
@@ -78,14 +78,59 @@ const CLASSES: &[(u32, &str, u32, u32, bool, u32)] = &[
     (10088, "jsonb_ops", 4033, 3802, true, 0),
 ];
 
-/// The default class of a type: that of arrays for all of them, that of text for varchar. 0 if there is none.
-pub(super) fn default_class(ty: Oid) -> u32 {
-    let ty = match types::type_info(ty) {
+/// The type that classes of a type are about: that of arrays for all of them, text for varchar, what is under a domain.
+fn input_type(ty: Oid) -> Oid {
+    let ty = types::user::base_type(ty, -1).0;
+    match types::type_info(ty) {
         Some(info) if info.is_array() => types::oid::ANYARRAY,
+        _ if types::user::is_enum(ty) => types::oid::ANYENUM,
         _ if ty == types::oid::VARCHAR => types::oid::TEXT,
         _ => ty,
-    };
+    }
+}
+
+/// The default class of a type. 0 if there is none.
+pub(super) fn default_class(ty: Oid) -> u32 {
+    let ty = input_type(ty);
     CLASSES.iter().find(|c| c.3 == ty.0 && c.4).map_or(0, |c| c.0)
+}
+
+/// The number of a class that CREATE INDEX names for a key of a type, 0 if it is the default one.
+///
+/// # Errors
+/// 42704 if there is none of that name, 42804 if it is not for the type.
+pub(crate) fn named(name: &str, method: &str, ty: Oid) -> Result<u32> {
+    let Some(class) = CLASSES.iter().find(|c| c.1 == name) else {
+        let message = format!("operator class \"{name}\" does not exist for access method \"{method}\"");
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    };
+    check(class.0, ty)?;
+    Ok(if class.0 == default_class(ty) { 0 } else { class.0 })
+}
+
+/// Whether a class is for keys of a type.
+///
+/// # Errors
+/// 42804 if it is not, 0A000 if it orders them otherwise than their type does.
+pub(crate) fn check(class: u32, ty: Oid) -> Result<()> {
+    let Some(&(_, name, _, input, ..)) = CLASSES.iter().find(|c| c.0 == class) else { return Ok(()) };
+    match (input_type(ty), Oid(input)) {
+        (ty, input) if ty == input => Ok(()),
+        (types::oid::TEXT, types::oid::BPCHAR) | (types::oid::INT4, types::oid::OID) => {
+            let shown = types::oid::format_type(ty, -1);
+            Err(Error::unsupported(format!("operator class \"{name}\" is not supported for data type {shown}")))
+        }
+        _ => {
+            let shown = types::oid::format_type(ty, -1);
+            let message = format!("operator class \"{name}\" does not accept data type {shown}");
+            Err(Error::new(SqlState::DATATYPE_MISMATCH, message))
+        }
+    }
+}
+
+/// What `pg_get_indexdef` shows of a class.
+pub(super) fn class_name(class: u32) -> Option<&'static str> {
+    CLASSES.iter().find(|c| c.0 == class).map(|c| c.1)
 }
 
 pub(super) fn families(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {

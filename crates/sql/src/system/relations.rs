@@ -394,7 +394,11 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 })
                 .collect();
             let collations: Vec<u32> = key_types.iter().map(|&ty| collation_of(ty)).collect();
-            let classes: Vec<u32> = key_types.iter().map(|&ty| super::operator_classes::default_class(ty)).collect();
+            let class = |(at, &ty): (usize, &Oid)| {
+                let given = index.classes.get(at).copied().filter(|&class| class != 0);
+                given.unwrap_or_else(|| super::operator_classes::default_class(ty))
+            };
+            let classes: Vec<u32> = key_types.iter().enumerate().map(class).collect();
             let count = Datum::Int2(numbers.len() as i16);
             let key_count = Datum::Int2(index.keys.len() as i16);
             let expressions: Vec<String> =

@@ -2,16 +2,19 @@
 //!
 //! A field that is 0 counts as not given, which shows in what contradicts what: that is PostgreSQL's way.
 
+mod strict;
+
 use super::calendar::{days_in_month, from_julian, valid_julian};
 use super::format::{MONTHS, Node, WEEKDAYS, iso_week_start, parse_format};
 use super::parse::to_utc;
 use super::{Bad, Civil, DATE_END, DATE_MIN, overflow, zone};
 use crate::settings::TimeZone;
 use base::{Error, Result, SqlState};
+pub use strict::{Strict, read_strictly};
 
 /// `to_date(text, format)`
 pub fn to_date(text: &str, format: &str) -> Result<i32> {
-    let Reading { civil: c, .. } = read(text, format)?;
+    let Reading { civil: c, .. } = read(text, format, false)?;
     let days = if valid_julian(c.year, c.month) { c.days() } else { i64::MAX };
     if !(i64::from(DATE_MIN)..i64::from(DATE_END)).contains(&days) {
         return Err(overflow(format!("date out of range: \"{text}\"")));
@@ -21,7 +24,7 @@ pub fn to_date(text: &str, format: &str) -> Result<i32> {
 
 /// `to_timestamp(text, format)`, a timestamptz; without a zone it is local time of the given one.
 pub fn to_timestamp_text(text: &str, format: &str, session: &TimeZone) -> Result<i64> {
-    let Reading { civil: c, west, precision } = read(text, format)?;
+    let Reading { civil: c, west, precision } = read(text, format, false)?;
     let west = west.unwrap_or_else(|| zone::west_of_local(session.rules(), &c));
     let t = to_utc(&c, west).ok_or_else(super::timestamp_out_of_range)?;
     let unit = 10i64.pow(6 - precision.min(6));
@@ -251,20 +254,29 @@ struct Reading {
     precision: u32,
 }
 
-fn read(text: &str, format: &str) -> Result<Reading> {
+/// Reads a text; strictly, every part of the format must be there as it is written.
+fn read(text: &str, format: &str, strictly: bool) -> Result<Reading> {
     let nodes = parse_format(format);
+    if strictly {
+        strict::check_separators(&nodes)?;
+    }
     let mut r = Read::default();
-    let mut input = Input { text, rest: text, skipped: 0, exact: false };
+    let mut input = Input { text, rest: text, skipped: 0, exact: strictly };
+    let mut used = 0;
     for (at, node) in nodes.iter().enumerate() {
         if input.rest.is_empty() {
             break;
         }
+        used = at + 1;
         let is_field = matches!(node, Node::Pattern { name, .. } if *name != "FX");
         let is_switch = matches!(node, Node::Pattern { name: "FX", .. });
         if !input.exact && (is_field || at == 0 && !is_switch) {
             input.skip_spaces();
         }
         match *node {
+            Node::Plain(c) | Node::Quoted(c) if strictly => {
+                strict::expect(&mut input, c, matches!(node, Node::Plain(_)))?
+            }
             Node::Plain(_) | Node::Quoted(_) if input.exact => input.skip_one(),
             Node::Plain(c) if is_separator(c) => {
                 // One separator of the format is one of the input, or none.
@@ -292,6 +304,9 @@ fn read(text: &str, format: &str) -> Result<Reading> {
                 }
             }
         }
+    }
+    if strictly {
+        strict::check_end(used < nodes.len(), input.rest)?;
     }
     finish(r, text)
 }

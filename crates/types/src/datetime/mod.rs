@@ -49,7 +49,7 @@ pub use extract::{
     extract_timetz,
 };
 pub use format::{to_char_interval, to_char_timestamp, to_char_timestamptz};
-pub use format_parse::{to_date, to_timestamp_text};
+pub use format_parse::{Strict, read_strictly, to_date, to_timestamp_text};
 pub use interval_decode::parse_interval;
 pub use make::{
     is_finite_date, is_finite_timestamp, make_date, make_interval, make_time, make_timestamp, make_timestamptz,

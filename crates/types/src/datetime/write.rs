@@ -146,6 +146,34 @@ pub fn write_date(days: i32, settings: &OutputSettings, out: &mut Vec<u8>) {
     era(out, &c);
 }
 
+/// Writes a date as XML Schema has it.
+pub(crate) fn xsd_date(days: i32, out: &mut Vec<u8>) {
+    let (year, month, day) = civil_from_days(days.into());
+    let c = Civil { year, month, day, ..Civil::default() };
+    iso_date(out, &c);
+    era(out, &c);
+}
+
+/// `+HH:MM[:SS]` of an offset in seconds west.
+pub(crate) fn xsd_offset(west: i32, out: &mut Vec<u8>) {
+    offset(out, west);
+    if west % 3600 == 0 {
+        out.extend_from_slice(b":00");
+    }
+}
+
+/// Writes a timestamp as XML Schema has it; one in UTC as the clock shows it so far west.
+pub(crate) fn xsd_timestamp(t: i64, west: Option<i32>, out: &mut Vec<u8>) {
+    let c = Civil::of(t - i64::from(west.unwrap_or(0)) * MICROS_PER_SEC);
+    iso_date(out, &c);
+    out.push(b'T');
+    clock(out, &c);
+    if let Some(west) = west {
+        xsd_offset(west, out);
+    }
+    era(out, &c);
+}
+
 /// Writes a `time`; no setting matters.
 pub fn write_time(micros: i64, out: &mut Vec<u8>) {
     clock(out, &Civil::of_time(micros));

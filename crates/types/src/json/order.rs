@@ -25,7 +25,7 @@ fn rank(value: &Value, top: bool) -> u8 {
         // An array without elements sorts below every scalar at the top level.
         Value::Array(values) if top && values.is_empty() => 0,
         Value::Null => 1,
-        Value::String(_) => 2,
+        Value::String(_) | Value::Moment(_) => 2,
         Value::Number(_) => 3,
         Value::Bool(_) => 4,
         Value::Array(_) => 5,
@@ -64,7 +64,7 @@ pub(crate) fn write_key(text: &str, out: &mut Vec<u8>) {
 fn write_value(value: &Value, top: bool, out: &mut Vec<u8>) {
     out.push(rank(value, top));
     match value {
-        Value::Null => {}
+        Value::Null | Value::Moment(_) => {}
         Value::Bool(v) => out.push(*v as u8),
         Value::Number(v) => v.write_key(out),
         Value::String(v) => crate::key::write_bytes(v.as_bytes(), out),

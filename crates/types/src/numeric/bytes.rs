@@ -124,6 +124,16 @@ impl Numeric {
         }
     }
 
+    /// Bytes that PostgreSQL's own form of it takes, with its length.
+    pub fn stored_len(&self) -> usize {
+        let mut binary = Vec::new();
+        self.write_binary(&mut binary);
+        let word = |at: usize| binary.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
+        let (digits, weight, scale) = (usize::from(word(0)), word(2) as i16, word(6));
+        let is_short = !self.is_finite() || (-64..64).contains(&weight) && scale < 64;
+        4 + if is_short { 2 } else { 4 } + 2 * digits
+    }
+
     /// Appends an order-preserving form without its display scale: sign, exponent, then two decimal digits a byte.
     pub fn write_key(&self, out: &mut Vec<u8>) {
         match self.0 {

@@ -3,6 +3,7 @@
 //! Responsible for: their table, what they make of the items that a path finds. Not responsible for: the language
 //! (`types::jsonpath`), running it (`run`).
 
+mod places;
 mod run;
 
 use base::{Error, Result, SqlState};
@@ -28,10 +29,10 @@ pub(in super::super) static FUNCTIONS: &[Function] = &[
     immutable(4008, "jsonb_path_query_first", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_first).or(DEFAULTS),
     immutable(4010, "jsonb_path_exists_opr", &[JSONB, JSONPATH], BOOL, exists_silently),
     immutable(4011, "jsonb_path_match_opr", &[JSONB, JSONPATH], BOOL, matches_silently),
-    stable(1177, "jsonb_path_exists_tz", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, exists).or(DEFAULTS),
-    stable(2030, "jsonb_path_match_tz", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, matches).or(DEFAULTS),
-    stable(1180, "jsonb_path_query_array_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_array).or(DEFAULTS),
-    stable(2023, "jsonb_path_query_first_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_first).or(DEFAULTS),
+    stable(1177, "jsonb_path_exists_tz", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, exists_tz).or(DEFAULTS),
+    stable(2030, "jsonb_path_match_tz", &[JSONB, JSONPATH, JSONB, BOOL], BOOL, matches_tz).or(DEFAULTS),
+    stable(1180, "jsonb_path_query_array_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_array_tz).or(DEFAULTS),
+    stable(2023, "jsonb_path_query_first_tz", &[JSONB, JSONPATH, JSONB, BOOL], JSONB, query_first_tz).or(DEFAULTS),
 ];
 
 /// Those that return sets.
@@ -40,8 +41,8 @@ pub(in super::super) static SET_FUNCTIONS: &[SetFunction] = &[
     set(4006, "jsonb_path_query", &[JSONB, JSONPATH, JSONB, BOOL], &[("", JSONB)], query),
     set(9576, "jsonb_path_query", &[JSONB, JSONPATH], &[("", JSONB)], query),
     set(9577, "jsonb_path_query", &[JSONB, JSONPATH, JSONB], &[("", JSONB)], query),
-    set(1179, "jsonb_path_query_tz", &[JSONB, JSONPATH, JSONB, BOOL], &[("", JSONB)], query),
-    set(9578, "jsonb_path_query_tz", &[JSONB, JSONPATH], &[("", JSONB)], query),
+    set(1179, "jsonb_path_query_tz", &[JSONB, JSONPATH, JSONB, BOOL], &[("", JSONB)], query_tz),
+    set(9578, "jsonb_path_query_tz", &[JSONB, JSONPATH], &[("", JSONB)], query_tz),
 ];
 
 /// A call's arguments.
@@ -50,6 +51,8 @@ struct Call {
     path: JsonPath,
     variables: Value,
     silent: bool,
+    /// The session's zone may be asked.
+    zoned: bool,
 }
 
 impl Call {
@@ -64,12 +67,12 @@ impl Call {
                 .detail("Jsonpath parameters should be encoded as key-value pairs of \"vars\" object."));
         }
         let silent = matches!(rest.get(1), Some(Datum::Bool(true)));
-        Ok(Call { document: parse(document)?, path: JsonPath::parse(path)?, variables, silent })
+        Ok(Call { document: parse(document)?, path: JsonPath::parse(path)?, variables, silent, zoned: false })
     }
 
     /// All items; `None` for an error that is passed over. What was found before such an error counts.
     fn items(&self, cx: &dyn EvalContext) -> Result<(Vec<Value>, bool)> {
-        let (items, outcome) = run::items(cx, &self.path, &self.document, &self.variables, false);
+        let (items, outcome) = run::items(cx, &self.path, &self.document, &self.variables, false, self.zoned);
         self.settled(items, outcome)
     }
 
@@ -83,9 +86,27 @@ impl Call {
 
     fn exists(&self, cx: &dyn EvalContext) -> Result<Datum> {
         // A lax path that found something looks no further, and so meets no later error.
-        let (items, outcome) = run::items(cx, &self.path, &self.document, &self.variables, !self.path.strict);
+        let (items, outcome) =
+            run::items(cx, &self.path, &self.document, &self.variables, !self.path.strict, self.zoned);
         let (items, whole) = self.settled(items, outcome)?;
         Ok(if whole { Datum::Bool(!items.is_empty()) } else { Datum::Null })
+    }
+
+    /// A call of a function that may ask the session's zone.
+    fn zoned(args: &[Datum]) -> Result<Call> {
+        Ok(Call { zoned: true, ..Call::of(args)? })
+    }
+
+    fn array(&self, cx: &dyn EvalContext) -> Result<Datum> {
+        datum(&Value::Array(self.items(cx)?.0))
+    }
+
+    fn first(&self, cx: &dyn EvalContext) -> Result<Datum> {
+        self.items(cx)?.0.first().map_or(Ok(Datum::Null), datum)
+    }
+
+    fn rows(&self, cx: &dyn EvalContext) -> Result<Rows> {
+        Ok(Box::new(self.items(cx)?.0.into_iter().map(|item| Ok(vec![datum(&item)?]))))
     }
 
     fn matches(&self, cx: &dyn EvalContext) -> Result<Datum> {
@@ -114,19 +135,39 @@ fn matches_silently(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     Call { silent: true, ..Call::of(args)? }.matches(cx)
 }
 
+fn exists_tz(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Call::zoned(args)?.exists(cx)
+}
+
+fn matches_tz(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Call::zoned(args)?.matches(cx)
+}
+
 fn query_array(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let (items, _) = Call::of(args)?.items(cx)?;
-    datum(&Value::Array(items))
+    Call::of(args)?.array(cx)
+}
+
+fn query_array_tz(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Call::zoned(args)?.array(cx)
 }
 
 fn query_first(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let (items, _) = Call::of(args)?.items(cx)?;
-    items.first().map_or(Ok(Datum::Null), datum)
+    Call::of(args)?.first(cx)
 }
 
-fn query(cx: &dyn EvalContext, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
-    let (items, _) = Call::of(args)?.items(cx)?;
-    Ok(Box::new(items.into_iter().map(|item| Ok(vec![datum(&item)?]))))
+fn query_first_tz(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    Call::zoned(args)?.first(cx)
+}
+
+/// The rows of a set.
+type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
+
+fn query(cx: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+    Call::of(args)?.rows(cx)
+}
+
+fn query_tz(cx: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+    Call::zoned(args)?.rows(cx)
 }
 
 /// Checks the regular expressions of a path, which PostgreSQL does when the path is read.

@@ -3,16 +3,21 @@
 //! In the lax mode arrays are unwrapped where a step is not meant for arrays, and what is not there is nothing; in the
 //! strict mode both are errors. Errors inside of predicates make them unknown.
 
+use std::rc::Rc;
+
 use base::{Error, Result, SqlState};
-use types::json::Value;
+use types::json::{Moment, Value};
 use types::jsonpath::{Expr, JsonPath, Method, Node, Op, RegexFlags};
-use types::{Numeric, io};
+use types::{InputContext, Numeric, io};
 
 use super::super::super::EvalContext;
 use super::super::super::text::pattern::{self, Options};
+use super::places::Places;
 
 /// Levels of steps that may be under way, so that no document can exhaust the stack.
 const DEPTH_MAX: usize = 2000;
+/// What the numbers of objects in one document are below.
+const BASE_STEP: i64 = 10_000_000_000;
 
 #[cold]
 fn error(code: SqlState, message: impl Into<String>) -> Error {
@@ -30,6 +35,14 @@ const INVALID_SUBSCRIPT: SqlState = SqlState::INVALID_SQL_JSON_SUBSCRIPT;
 /// Whether `silent` passes over an error: those about the document, not those about the call.
 pub(super) fn is_suppressed(e: &Error) -> bool {
     let code = e.code();
+    let message = e.message();
+    // A template that is none at all is no fault of the document; one that reads what cannot be read is.
+    if message.starts_with("invalid datetime format separator") {
+        return false;
+    }
+    if message.starts_with("formatting field") {
+        return true;
+    }
     code.as_str().starts_with("22") && code != SqlState::INVALID_PARAMETER_VALUE
 }
 
@@ -40,8 +53,19 @@ pub(super) fn items(
     document: &Value,
     variables: &Value,
     first: bool,
+    zoned: bool,
 ) -> (Vec<Value>, Result<()>) {
-    let mut run = Run { cx, root: document, variables, strict: path.strict, depth: 0 };
+    let mut run = Run {
+        cx,
+        root: document,
+        variables,
+        strict: path.strict,
+        depth: 0,
+        zoned,
+        base: Base::Document,
+        places: [None, None],
+        next_pair: 2,
+    };
     let mut found = Found { items: Vec::new(), first };
     let scope = Scope { current: document, length: None, lenient: !path.strict };
     let outcome = run.steps(&path.expr, document, &scope, &mut found, true).map(drop);
@@ -72,12 +96,30 @@ struct Scope<'a> {
     lenient: bool,
 }
 
+/// What an item is part of, for the numbers of `.keyvalue()`.
+#[derive(Clone)]
+enum Base {
+    /// `$`
+    Document,
+    /// The variables.
+    Variables,
+    /// A pair that `.keyvalue()` has made, by its number.
+    Pair(i64, Rc<Places>),
+}
+
 struct Run<'a> {
     cx: &'a dyn EvalContext,
     root: &'a Value,
     variables: &'a Value,
     strict: bool,
     depth: usize,
+    /// The session's zone may be asked.
+    zoned: bool,
+    base: Base,
+    /// Places in the document and in the variables, when they have been asked for.
+    places: [Option<Rc<Places>>; 2],
+    /// The number of the next pair.
+    next_pair: i64,
 }
 
 type Truth = Option<bool>;
@@ -142,10 +184,18 @@ impl Run<'_> {
         match (step, item) {
             (Node::Root, _) => {
                 let root = self.root;
-                self.steps(rest, root, scope, out, true)
+                self.within(Base::Document, |run| run.steps(rest, root, scope, out, true))
+            }
+            (Node::Variable(name), _) => {
+                let variables = self.variables;
+                let Some(value) = variables.field(name) else {
+                    let message = format!("could not find jsonpath variable \"{name}\"");
+                    return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+                };
+                self.within(Base::Variables, |run| run.steps(rest, value, scope, out, true))
             }
             (Node::Current, _) => self.steps(rest, scope.current, scope, out, true),
-            (Node::Null | Node::Bool(_) | Node::Number(_) | Node::String(_) | Node::Variable(_) | Node::Last, _) => {
+            (Node::Null | Node::Bool(_) | Node::Number(_) | Node::String(_) | Node::Last, _) => {
                 let value = self.constant(step, scope)?;
                 self.steps(rest, &value, scope, out, true)
             }
@@ -195,7 +245,14 @@ impl Run<'_> {
                 }
             }
             (Node::Method(method), _) => self.method(*method, rest, item, scope, out),
-            (Node::DateTime(_), _) => Err(Error::unsupported("the jsonpath method .datetime() is not supported")),
+            (Node::DateTime(template), Value::String(text)) => {
+                let value = Value::Moment(Moment::read(text, template.as_deref())?);
+                self.steps(rest, &value, scope, out, true)
+            }
+            (Node::DateTime(_), _) => Err(error(
+                SqlState::INVALID_ARGUMENT_FOR_SQL_JSON_DATETIME_FUNCTION,
+                "jsonpath item method .datetime() can only be applied to a string",
+            )),
             (Node::Sign(negative, operand), _) => self.sign(*negative, operand, rest, item, scope, out),
             (Node::Binary(op @ (Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Mod), left, right), _) => {
                 let value = self.arithmetic(*op, left, right, item, scope)?;
@@ -216,13 +273,6 @@ impl Run<'_> {
             Node::Last => match scope.length {
                 Some(length) => Value::Number(Numeric::from(length as i64 - 1)),
                 None => return Err(Error::internal("evaluating jsonpath LAST outside of array subscript")),
-            },
-            Node::Variable(name) => match self.variables.field(name) {
-                Some(value) => value.clone(),
-                None => {
-                    let message = format!("could not find jsonpath variable \"{name}\"");
-                    return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
-                }
             },
             _ => Value::Null,
         })
@@ -325,6 +375,7 @@ impl Run<'_> {
                     Value::Bool(_) => "boolean",
                     Value::Number(_) => "number",
                     Value::String(_) => "string",
+                    Value::Moment(moment) => moment.type_name(),
                     Value::Array(_) => "array",
                     Value::Object(_) => "object",
                 }
@@ -346,7 +397,25 @@ impl Run<'_> {
         self.steps(rest, &value, scope, out, true)
     }
 
-    /// `id` tells the objects of a document apart by their place in it; only that of the whole is known here.
+    /// Runs with items of another document.
+    fn within<T>(&mut self, base: Base, run: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.base, base);
+        let result = run(self);
+        self.base = outer;
+        result
+    }
+
+    /// The number of an object: that of what it is part of, and its place there.
+    fn id(&mut self, item: &Value) -> i64 {
+        let (number, places) = match &self.base {
+            Base::Document => (0, self.places[0].get_or_insert_with(|| Rc::new(Places::of(self.root)))),
+            Base::Variables => (1, self.places[1].get_or_insert_with(|| Rc::new(Places::of(self.variables)))),
+            Base::Pair(number, places) => (*number, &mut Rc::clone(places)),
+        };
+        number * BASE_STEP + places.get(item) as i64
+    }
+
+    /// `id` tells the objects of a document apart by their place in it.
     fn key_values(
         &mut self,
         fields: &[(String, Value)],
@@ -355,16 +424,23 @@ impl Run<'_> {
         scope: &Scope<'_>,
         out: &mut Found,
     ) -> Result<Flow> {
-        if !std::ptr::eq(item, self.root) && !fields.is_empty() {
-            return Err(Error::unsupported("the jsonpath method .keyvalue() is supported only for the whole document"));
-        }
+        let id = self.id(item);
         for (key, value) in fields {
             let pair = Value::Object(vec![
-                ("id".to_string(), Value::Number(Numeric::from(0i64))),
+                ("id".to_string(), Value::Number(Numeric::from(id))),
                 ("key".to_string(), Value::String(key.clone())),
                 ("value".to_string(), value.clone()),
             ]);
-            if self.steps(rest, &pair, scope, out, true)? == Flow::Enough {
+            let number = self.next_pair;
+            self.next_pair += 1;
+            let flow = match rest {
+                [] => self.steps(rest, &pair, scope, out, true),
+                _ => {
+                    let base = Base::Pair(number, Rc::new(Places::of(&pair)));
+                    self.within(base, |run| run.steps(rest, &pair, scope, out, true))
+                }
+            };
+            if flow? == Flow::Enough {
                 return Ok(Flow::Enough);
             }
         }
@@ -481,8 +557,13 @@ impl Run<'_> {
             }
             Node::Binary(op, left, right) => {
                 let op = *op;
-                self.any(left, Some((right, true)), item, scope, |left, right| {
-                    Ok(right.and_then(|right| compare(op, left, right)))
+                let (cx, zoned) = (self.cx, self.zoned);
+                self.any(left, Some((right, true)), item, scope, |left, right| match (left, right) {
+                    (Value::Moment(left), Some(Value::Moment(right))) => {
+                        let input = InputContext { settings: cx.settings(), now_micros: cx.transaction_timestamp() };
+                        Ok(left.compare(right, zoned, &input)?.map(|order| holds(op, order)))
+                    }
+                    (left, right) => Ok(right.and_then(|right| compare(op, left, right))),
                 })
             }
             _ => Err(Error::internal("not a predicate")),
@@ -548,14 +629,18 @@ fn compare(op: Op, left: &Value, right: &Value) -> Truth {
         (Value::String(a), Value::String(b)) => a.as_bytes().cmp(b.as_bytes()),
         _ => return None,
     };
-    Some(match op {
+    Some(holds(op, order))
+}
+
+fn holds(op: Op, order: std::cmp::Ordering) -> bool {
+    match op {
         Op::Equal => order.is_eq(),
         Op::NotEqual => order.is_ne(),
         Op::Less => order.is_lt(),
         Op::LessOrEqual => order.is_le(),
         Op::Greater => order.is_gt(),
         _ => order.is_ge(),
-    })
+    }
 }
 
 fn double(item: &Value, only: &dyn Fn(&str) -> String) -> Result<Value> {
