@@ -35,7 +35,7 @@ const INVALID_SUBSCRIPT: SqlState = SqlState::INVALID_SQL_JSON_SUBSCRIPT;
 /// Whether `silent` passes over an error: those about the document, not those about the call.
 pub(super) fn is_suppressed(e: &Error) -> bool {
     let code = e.code();
-    let message = e.message();
+    let message = &e.fields().message;
     // A template that is none at all is no fault of the document; one that reads what cannot be read is.
     if message.starts_with("invalid datetime format separator") {
         return false;
