@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 
-use crate::{Array, Datum, InputContext, OutputSettings, io, oid, user};
+use crate::{Array, Datum, InputContext, OutputSettings, io, oid};
 
 /// PostgreSQL's limit of dimensions.
 const DIMENSIONS_MAX: usize = 6;
@@ -21,7 +21,6 @@ fn malformed(text: &str, detail: &str) -> Error {
 /// malformed at its end is reported before an element that is no value.
 pub(crate) fn parse(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Result<Datum> {
     let element = oid::element_of(ty).ok_or_else(|| Error::internal("not an array type"))?;
-    let (element, typmod) = user::base_type(element, typmod);
     let (bounds, body) = parse_bounds(text)?;
     if !body.starts_with('{') {
         let detail = match bounds.is_empty() {
@@ -530,7 +529,7 @@ pub(crate) fn read_binary(ty: Oid, typmod: i32, input: &mut io::Input<'_>) -> Re
             ),
         ));
     }
-    let (element, typmod) = user::base_type(expected, typmod);
+    let element = expected;
     let mut dims = Vec::new();
     for _ in 0..dimensions {
         dims.push((input.word()?, input.word()?));

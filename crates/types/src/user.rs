@@ -149,33 +149,15 @@ pub fn is_enum(oid: Oid) -> bool {
     oid.0 >= FIRST_OID && matches!(definition(oid).map(|d| matches!(d.kind, UserKind::Enum(_))), Some(true))
 }
 
-/// Whether a type is a domain, or an array of one.
+/// Whether a type is a domain.
 pub fn is_domain(oid: Oid) -> bool {
-    if oid.0 < FIRST_OID {
-        return false;
-    }
-    let Ok(types) = TYPES.read() else { return false };
-    types.get(&oid.0).is_some_and(|known| matches!(known.definition.kind, UserKind::Domain { .. }))
+    oid.0 >= FIRST_OID && matches!(definition(oid).map(|d| matches!(d.kind, UserKind::Domain { .. })), Some(true))
 }
 
-/// The domain that a type is the type of arrays of.
-pub fn domain_element(oid: Oid) -> Option<Oid> {
-    if oid.0 < FIRST_OID {
-        return None;
-    }
-    let types = TYPES.read().ok()?;
-    let known = types.get(&oid.0).filter(|known| known.definition.array == oid)?;
-    matches!(known.definition.kind, UserKind::Domain { .. }).then_some(known.definition.oid)
-}
-
-/// The type under all domains, with its modifier; of an array of a domain, the type of arrays of what is under it.
+/// The type under all domains, with its modifier.
 pub fn base_type(oid: Oid, typmod: i32) -> (Oid, i32) {
     let (mut oid, mut typmod) = (oid, typmod);
     while oid.0 >= FIRST_OID {
-        if let Some(element) = domain_element(oid) {
-            let (base, typmod) = base_type(element, typmod);
-            return crate::array_of(base).map_or((oid, typmod), |array| (array, typmod));
-        }
         match definition(oid).as_deref() {
             Some(UserType { kind: UserKind::Domain { base, typmod: own }, .. }) => (oid, typmod) = (*base, *own),
             _ => break,

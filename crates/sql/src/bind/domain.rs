@@ -25,7 +25,7 @@ fn domain_of(desc: &TypeDesc) -> Option<&DomainDesc> {
 /// A domain and those under it.
 fn chain(cx: &BindContext<'_>, ty: Oid) -> Vec<TypeDesc> {
     let (mut out, mut next) = (Vec::new(), ty);
-    while let Some(desc) = cx.catalog.user_type(next).filter(|desc| desc.oid == next)
+    while let Some(desc) = cx.catalog.user_type(next)
         && let Some(domain) = domain_of(desc)
     {
         next = domain.base;
@@ -85,7 +85,7 @@ fn held_by(expr: &Expr) -> Option<i32> {
     let mut least = None;
     super::visit::walk(expr, 0, &mut |e, _| {
         if let Expr::Call { function, args, .. } = e
-            && matches!(function.name, "domain hold" | "domain elements")
+            && function.name == "domain hold"
             && let Some(Expr::Const(Datum::Int4(depth), _)) = args.first()
         {
             least = Some(least.map_or(*depth, |l: i32| l.min(*depth)));
@@ -94,36 +94,17 @@ fn held_by(expr: &Expr) -> Option<i32> {
     least
 }
 
-/// A depth at which no part of an expression keeps a value.
-fn free_depth(value: &Expr) -> Expr {
-    let mut inside = None;
-    super::visit::walk(value, 0, &mut |e, _| inside = inside.max(held_depth(e)));
-    Expr::Const(Datum::Int4(inside.map_or(0, |d| d + 1)), Ty::of(oid::INT4))
-}
-
-/// An array, each of whose elements is tested as one of the domain.
-fn elements(array: Expr, domain: Oid, cx: &mut BindContext<'_>) -> Result<Expr> {
-    let (base, typmod) = user::base_type(domain, -1);
-    let (depth, ty) = (free_depth(&array), array.ty());
-    let element = Expr::Call {
-        function: internal("domain held")?,
-        args: vec![depth.clone()],
-        ty: Ty { oid: base, typmod },
-        location: -1,
-    };
-    let Some(test) = tested(element, domain, cx)? else { return Ok(array) };
-    Ok(Expr::Call { function: internal("domain elements")?, args: vec![depth, array, test], ty, location: -1 })
-}
-
 /// A value as it is evaluated, and as the conditions speak of it: what is volatile is evaluated once.
 fn once(value: Expr) -> Result<(Expr, Expr)> {
     if !super::visit::calls_volatile(&value) {
         return Ok((value.clone(), value));
     }
     let ty = value.ty();
-    let depth = free_depth(&value);
-    let about = Expr::Call { function: internal("domain held")?, args: vec![depth.clone()], ty, location: -1 };
-    let value = Expr::Call { function: internal("domain hold")?, args: vec![depth, value], ty, location: -1 };
+    let mut inside = None;
+    super::visit::walk(&value, 0, &mut |e, _| inside = inside.max(held_depth(e)));
+    let depth = || Expr::Const(Datum::Int4(inside.map_or(0, |d| d + 1)), Ty::of(oid::INT4));
+    let about = Expr::Call { function: internal("domain held")?, args: vec![depth()], ty, location: -1 };
+    let value = Expr::Call { function: internal("domain hold")?, args: vec![depth(), value], ty, location: -1 };
     Ok((value, about))
 }
 
@@ -142,13 +123,7 @@ fn shown_name(cx: &BindContext<'_>, desc: &TypeDesc) -> String {
 /// The value, tested when it is evaluated; `None` if the domain demands nothing.
 fn tested(value: Expr, ty: Oid, cx: &mut BindContext<'_>) -> Result<Option<Expr>> {
     let domains = chain(cx, ty);
-    // What is under them may be an array of a domain.
-    let under = domains.last().and_then(domain_of).map_or(ty, |domain| domain.base);
-    let (value, has_elements) = match user::domain_element(under) {
-        Some(element) => (elements(value, element, cx)?, true),
-        None => (value, false),
-    };
-    let Some(outer) = domains.first() else { return Ok(has_elements.then_some(value)) };
+    let Some(outer) = domains.first() else { return Ok(None) };
     let text = |s: &str| Expr::Const(Datum::text(s), Ty::of(oid::TEXT));
     let of = value.ty();
     let (value, about) = once(value)?;
@@ -171,7 +146,7 @@ fn tested(value: Expr, ty: Oid, cx: &mut BindContext<'_>) -> Result<Option<Expr>
         }
     }
     if !not_null && args.len() == fixed {
-        return Ok(has_elements.then(|| args.swap_remove(0)));
+        return Ok(None);
     }
     if let Some(depth) = held_depth(&about)
         && args[fixed..].iter().filter_map(held_by).any(|other| other <= depth)

@@ -21,7 +21,6 @@ mod sets;
 mod spread;
 mod text;
 mod user;
-pub(crate) use user::{ELEMENTS_OID, keep};
 mod windows;
 
 use std::fmt;
