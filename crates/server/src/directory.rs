@@ -20,7 +20,9 @@ pub fn check(path: &Path) -> Result<(), String> {
              directory"
         ));
     }
-    if found.permissions().mode() & 0o077 != 0 && !closed(path) {
+    let is_open = || fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
+    // It is looked at again, for another server may have closed it and begun to fill it meanwhile.
+    if is_open() && !closed(path) && is_open() {
         return Err(format!("data directory \"{shown}\" has invalid permissions: permissions should be u=rwx (0700)"));
     }
     Ok(())
