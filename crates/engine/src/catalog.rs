@@ -243,8 +243,12 @@ impl Definitions {
     }
 
     fn change(&mut self, oid: Oid, object: Option<Arc<CatalogObject>>) {
-        self.changes.push((oid, object));
-        self.cached = None;
+        let change = [(oid, object)];
+        if let Some((_, own)) = &mut self.cached {
+            // Whoever has it keeps it as it was.
+            apply(Arc::make_mut(own), &change);
+        }
+        self.changes.extend(change);
     }
 
     /// Goes back to an earlier number of changes and of things made.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Timestamp;
+use rustc_hash::FxHashSet;
 
 use crate::storage::{TableStore, storage_id};
 use crate::txn::Transaction;
@@ -43,7 +44,7 @@ pub(crate) fn publish(txn: &mut Transaction, ts: Timestamp) {
 fn drop_unused(txn: &mut Transaction) -> Vec<Arc<TableStore>> {
     let inner = &txn.shard.0;
     let catalog = inner.catalog.get();
-    let changed: Vec<_> = txn.definitions.changes.iter().map(|(oid, _)| *oid).collect();
+    let changed: FxHashSet<_> = txn.definitions.changes.iter().map(|(oid, _)| *oid).collect();
     let mut unused = Vec::new();
     // An index that is gone no longer says whose it was.
     let some_gone = changed.iter().any(|oid| catalog.get(*oid).is_none());

@@ -1,5 +1,6 @@
 //! Data directories that earlier versions have left (tests/fixtures), served by this one.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use testkit::{Connection, Nyala, Target};
@@ -16,7 +17,7 @@ pub fn fixtures() -> Vec<PathBuf> {
 
 /// A copy that may be changed.
 pub fn copy(fixture: &Path, to: &Path) {
-    std::fs::create_dir(to).expect("it is not there");
+    std::fs::DirBuilder::new().mode(0o700).create(to).expect("it is not there");
     for file in std::fs::read_dir(fixture).expect("it is there").flatten() {
         std::fs::copy(file.path(), to.join(file.file_name())).expect("it can be copied");
     }
