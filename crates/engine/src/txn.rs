@@ -676,10 +676,14 @@ impl Transaction {
         }
         self.reads = None;
         self.redo.clear();
+        // What is not charged any more must not be held: the session keeps this for its next transaction.
+        self.redo.shrink_to(KEPT_BYTES);
+        self.scratch.shrink_to(KEPT_BYTES);
         self.charge(0);
         self.redo_ahead = 0;
         self.marks.clear();
         self.unproven.clear();
+        self.unproven.shrink_to(KEPT_BYTES / size_of::<(Oid, RowId)>());
         let inner = &self.shard.0;
         if let Some(core) = self.core.take() {
             // Rows and entries go by the definitions that they were made by; these go before the locks that guard them.
@@ -1042,13 +1046,11 @@ impl Txn for Transaction {
         self.reads = read_set(&self.shard, options);
         self.options = options;
         self.look = Look::default();
+        self.pace = Pace::default();
         self.is_sealed = false;
         (self.command, self.latest) = (CommandId(0), CommandId(0));
         self.gate = Lsn(0);
         self.definitions = Definitions::default();
-        // Its buffers are used again, unless they are large.
-        self.redo.shrink_to(KEPT_BYTES);
-        self.scratch.shrink_to(KEPT_BYTES);
     }
 
     fn layout(&self, table: &TableRef) -> LayoutId {

@@ -266,6 +266,7 @@ where
             let mut recoded = Vec::new();
             let result = match parsed(frame, out, &mut recoded) {
                 Ok(message) => match message {
+                    // Moving a future is copying it: they are pinned where they are made. This one is large and seldom.
                     Frontend::Query(sql) => {
                         Some(link.drive(Box::pin(session.simple_query(sql, out)).as_mut(), rest).await?)
                     }
@@ -295,6 +296,7 @@ where
                         link.drive(pin!(session.terminate()), rest).await?;
                         return Err(Ended::Closed);
                     }
+                    // Flush asks for what the end of the batch does anyway.
                     _ => None,
                 },
                 Err(error) => {
