@@ -692,14 +692,14 @@ impl Transaction {
         self.end_view();
     }
 
-    /// Ends the transaction for its session: what it wrote and locked, and what it has read, go to another place.
-    pub fn hand_over(&mut self) -> (Option<mvcc::Transaction>, Option<Arc<Mutex<ReadSet>>>) {
+    /// Ends the transaction for its session: what it wrote, locked and defined, and what it has read, go to another place.
+    pub fn hand_over(&mut self) -> (Option<mvcc::Transaction>, Option<Arc<Mutex<ReadSet>>>, Definitions) {
         self.end_view();
         self.marks.clear();
         self.charge(0);
         self.redo.clear();
         self.redo_ahead = 0;
-        (self.core.take(), self.reads.take())
+        (self.core.take(), self.reads.take(), self.definitions.hand_over())
     }
 
     pub fn end_view(&mut self) {
