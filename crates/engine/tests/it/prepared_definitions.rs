@@ -68,6 +68,8 @@ fn copies(shard: &Shard) -> Option<u64> {
 
 /// What others find while it is prepared.
 fn is_hidden(shard: &Shard) {
+    engine::inspect::check(shard).expect("indexes have what tables have");
+    assert_eq!(shard.audit(), Vec::<String>::new());
     assert_eq!(names(shard), ["one"]);
     assert!(copies(shard).is_none() && shard.catalog().index(BY_BALANCE).is_none());
     let mut txn = begin(shard, Isolation::ReadCommitted);
@@ -81,6 +83,8 @@ fn is_hidden(shard: &Shard) {
 }
 
 fn is_ended(shard: &Shard, commits: bool) {
+    engine::inspect::check(shard).expect("indexes have what tables have");
+    assert_eq!(shard.audit(), Vec::<String>::new());
     assert!(names(shard).is_empty());
     assert_eq!(copies(shard), commits.then_some(3));
     if !commits {
