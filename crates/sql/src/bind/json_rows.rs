@@ -94,7 +94,7 @@ pub(super) fn field_of(document: Expr, column: &RelColumn, otherwise: Option<Exp
 }
 
 /// The name of the field that [`field_of`] has made.
-pub(super) fn field_name(expr: &Expr) -> Option<&str> {
+pub(crate) fn field_name(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Call { function, args, .. } if function.name == "json field" => match args.get(1) {
             Some(Expr::Const(Datum::Text(name), _)) => Some(name),

@@ -43,6 +43,7 @@ mod window;
 pub(crate) use select::clause_name;
 
 pub(crate) use group::window_parts;
+pub(crate) use json_rows::field_name;
 
 use std::sync::Arc;
 

@@ -152,6 +152,8 @@ pub(super) struct Writer<'a> {
     pub(super) indent: usize,
     /// Relations and what a view's text called them.
     pub(super) known: Vec<(base::Oid, String)>,
+    /// Whether something outside of the query sees the names of its columns, so that each has to be written.
+    pub(super) names_shown: bool,
 }
 
 /// The operator that a function stands behind.
@@ -219,7 +221,8 @@ fn quote_literal(text: &str) -> String {
 
 impl<'a> Writer<'a> {
     fn new(table: Option<&'a TableDesc>, pretty: bool, cx: &'a dyn EvalContext) -> Writer<'a> {
-        Writer { table, pretty, cx, out: String::new(), queries: Vec::new(), indent: 0, known: Vec::new() }
+        let (queries, known) = (Vec::new(), Vec::new());
+        Writer { table, pretty, cx, out: String::new(), queries, indent: 0, known, names_shown: true }
     }
 
     /// Writes an expression; `false` if there is no form for it.

@@ -9,6 +9,7 @@ mod activity;
 mod constraints;
 mod definitions;
 mod deparse;
+mod deparse_documents;
 mod deparse_query;
 mod depend;
 mod descriptions;
