@@ -436,7 +436,10 @@ impl Restoring {
             inner.serial.lock().guards.push((id, Arc::clone(reads)));
         }
         drop(tables);
-        inner.prepared.lock().insert(state.what.name.clone(), Prepared { what: state.what, core, reads, definitions, id });
+        inner
+            .prepared
+            .lock()
+            .insert(state.what.name.clone(), Prepared { what: state.what, core, reads, definitions, id });
         Ok(())
     }
 }

@@ -147,7 +147,10 @@ mod tests {
             assert_eq!(decode(&out[..cut]), None);
         }
         let segment = SegmentHeader { version: VERSION, start: Lsn(5), generation: 2 }.encode();
-        assert_eq!(SegmentHeader::decode(&segment), Ok(Some(SegmentHeader { version: VERSION, start: Lsn(5), generation: 2 })));
+        assert_eq!(
+            SegmentHeader::decode(&segment),
+            Ok(Some(SegmentHeader { version: VERSION, start: Lsn(5), generation: 2 }))
+        );
         let mut bad = segment;
         bad[20] ^= 1;
         assert_eq!(SegmentHeader::decode(&bad), Ok(None));

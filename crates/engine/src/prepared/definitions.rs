@@ -146,7 +146,9 @@ impl Restored {
         }
         for object in self.objects() {
             match object {
-                CatalogObject::Index(desc) => entries.extend(self.put_index(inner, new, desc, filler, &mut definitions)?),
+                CatalogObject::Index(desc) => {
+                    entries.extend(self.put_index(inner, new, desc, filler, &mut definitions)?)
+                }
                 CatalogObject::Sequence(sequence) => {
                     inner.new_sequences.lock().insert(sequence.oid, sequence.clone());
                     definitions.made.push(Made::Sequence(sequence.oid));

@@ -2,7 +2,7 @@
 //!
 //! The binder makes a query of such a function, with a column for each field; here it becomes the call again.
 
-use crate::bind::field_name;
+use crate::bind::{field_name, visit};
 use crate::ddl::quote_name;
 use crate::functions;
 use crate::ir::{Expr, Query, RelColumn, RelKind, SetCall};
@@ -29,6 +29,17 @@ pub(super) fn is_documents(query: &Query) -> bool {
     query.rels.iter().any(|rel| matches!(&rel.kind, RelKind::Function { calls, .. } if calls.iter().any(gives)))
 }
 
+/// Whether expressions that stand `depth` queries within a FROM clause speak of other tables of that clause.
+pub(super) fn speaks_of_others(args: &[Expr], depth: usize) -> bool {
+    let mut found = false;
+    for arg in args {
+        visit::walk(arg, depth, &mut |expr, depth| {
+            found |= matches!(expr, Expr::Column(column) if column.level == depth)
+        });
+    }
+    found
+}
+
 impl Writer<'_> {
     /// Writes the call; there is no form for several side by side, and for rows that are populated.
     pub(super) fn documents(&mut self, query: &Query, alias: &str, columns: &[RelColumn]) -> bool {
@@ -41,13 +52,14 @@ impl Writer<'_> {
             .map(|(field, ty)| format!("{} {}", quote_name(field), functions::shown_type(self.cx, ty.oid, ty.typmod)))
             .collect();
         let fields = fields.join(", ");
-        let written = (!ordinality || self.word("ROWS FROM("))
+        let lateral = speaks_of_others(&call.args[..1], 1);
+        let written = (!lateral || self.word("LATERAL "))
+            && (!ordinality || self.word("ROWS FROM("))
             && self.within(query, |w| w.listed(&format!("{}(", quote_name(name)), &call.args[..1], ")"));
         if !ordinality {
             return written && self.word(&format!(" {}({fields})", quote_name(alias)));
         }
         let names: Vec<String> = columns.iter().map(|c| quote_name(&c.name)).collect();
-        written
-            && self.word(&format!(" AS ({fields})) WITH ORDINALITY {}({})", quote_name(alias), names.join(", ")))
+        written && self.word(&format!(" AS ({fields})) WITH ORDINALITY {}({})", quote_name(alias), names.join(", ")))
     }
 }

@@ -321,7 +321,8 @@ impl<'a> Writer<'a> {
             }
             RelKind::Function { calls, ordinality } => {
                 let [call] = calls.as_slice() else { return false };
-                self.listed(&format!("{}(", quote_name(call.function.name)), &call.args, ")")
+                (!super::deparse_documents::speaks_of_others(&call.args, 0) || self.word("LATERAL "))
+                    && self.listed(&format!("{}(", quote_name(call.function.name)), &call.args, ")")
                     && (!ordinality || self.word(" WITH ORDINALITY"))
                     && self.word(" ")
                     && self.word(&quote_name(&alias))

@@ -84,9 +84,11 @@ fn every_version_is_served() {
             let locked = connection.query("SET lock_timeout = 50; UPDATE accounts SET balance = 0 WHERE id IN (1, 2)");
             assert_eq!(locked.code(), "55P03", "{name}, life {life}: {locked}");
             let defines = defines(&mut connection);
+            assert_eq!(ask(&mut connection, "SET lock_timeout = 50"), "");
             for sql in LOCKED.iter().filter(|_| defines) {
                 assert_eq!(connection.query(sql).code(), "55P03", "{name}, life {life}: {sql}");
             }
+            assert_eq!(ask(&mut connection, "RESET lock_timeout"), "");
             assert_eq!(ask(&mut connection, "CHECKPOINT"), "");
             server.kill();
         }
