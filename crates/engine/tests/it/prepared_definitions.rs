@@ -15,7 +15,7 @@ const NUMBERS: Oid = Oid(20012);
 
 fn by_balance(shard: &Shard) -> IndexDesc {
     let by_id = shard.catalog().index(BY_ID).expect("it is defined").clone();
-    let keys = vec![IndexKey { column: 2, ..by_id.keys[0].clone() }];
+    let keys = vec![IndexKey { column: 2, ..by_id.keys[0] }];
     IndexDesc { oid: BY_BALANCE, name: "accounts_balance".to_string(), keys, primary: false, ..by_id }
 }
 

@@ -111,8 +111,11 @@ fn write(expr: &Expr, table: Option<&TableDesc>, pretty: bool, cx: &dyn EvalCont
 
 /// The query of a view as it is shown; the text it was made from if there is no form for it.
 pub fn view_text(view: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> Option<String> {
-    let stored = &view.view.as_ref()?.query;
-    let bound = with_binder(cx, |binder| bind::bind_stored_view(view, binder));
+    let stored = view.view.as_ref()?;
+    let (bound, places) = with_binder(cx, |binder| {
+        binder.places = Some(Vec::new());
+        (bind::bind_stored_view(view, binder), binder.places.take().unwrap_or_default())
+    });
     let shown = bound.ok().and_then(|query| {
         let mut writer = Writer::new(None, pretty, cx);
         let relations = view.view.iter().flat_map(|v| &v.relations);
@@ -120,7 +123,10 @@ pub fn view_text(view: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> Option
         let names: Vec<&str> = view.columns.iter().map(|c| c.name.as_str()).collect();
         writer.query(&query, Some(&names)).then_some(writer.out)
     });
-    Some(format!("{};", shown.unwrap_or_else(|| format!(" {stored}"))))
+    Some(format!(
+        "{};",
+        shown.unwrap_or_else(|| format!(" {}", super::deparse_stored::stored_text(stored, &places, cx)))
+    ))
 }
 
 /// Whether rows can be changed through a view (`insert into`, `update`, `delete from`).
@@ -296,11 +302,8 @@ impl<'a> Writer<'a> {
             }
             Expr::Row(args, _) => self.listed("ROW(", args, ")"),
             Expr::Subscript { array, indexes, .. } => {
-                let named = match &**array {
-                    Expr::Column(_) => self.expr(array),
-                    _ => self.word("(") && self.expr(array) && self.word(")"),
-                };
-                named && indexes.iter().all(|index| self.word("[") && self.expr(index) && self.word("]"))
+                self.subscripted(array)
+                    && indexes.iter().all(|index| self.word("[") && self.expr(index) && self.word("]"))
             }
             Expr::AnyAll { all, function, left, right } => self.any_all(*all, function, left, right),
             _ => false,
@@ -402,6 +405,13 @@ impl<'a> Writer<'a> {
         if let Some(arg) = cast_argument(function, args, ty) {
             return self.cast(arg, ty);
         }
+        if function.name == "array slice" {
+            return self.slice(args);
+        }
+        if function.name.contains(' ') {
+            // No statement can write it.
+            return false;
+        }
         if let Some(word) = key_word(function.name) {
             self.out.push_str(word);
             return match args {
@@ -414,6 +424,24 @@ impl<'a> Writer<'a> {
             };
         }
         self.listed(&format!("{}(", quote_name(function.name)), args, ")")
+    }
+
+    /// An array that subscripts follow.
+    fn subscripted(&mut self, array: &Expr) -> bool {
+        match array {
+            Expr::Column(_) => self.expr(array),
+            _ => self.word("(") && self.expr(array) && self.word(")"),
+        }
+    }
+
+    /// The array, then lower and upper bound of each dimension; one that is not written is `false`.
+    fn slice(&mut self, args: &[Expr]) -> bool {
+        let Some((array, bounds)) = args.split_first() else { return false };
+        let bound = |w: &mut Self, bound: &Expr| matches!(bound, Expr::Const(Datum::Bool(_), _)) || w.expr(bound);
+        self.subscripted(array)
+            && bounds.chunks_exact(2).all(|pair| {
+                self.word("[") && bound(self, &pair[0]) && self.word(":") && bound(self, &pair[1]) && self.word("]")
+            })
     }
 
     /// What a length applies to, below the cast to the same type that came with it.

@@ -11,6 +11,7 @@ mod definitions;
 mod deparse;
 mod deparse_documents;
 mod deparse_query;
+mod deparse_stored;
 mod depend;
 mod descriptions;
 mod grants;
