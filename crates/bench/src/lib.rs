@@ -16,6 +16,7 @@
 pub mod client;
 pub mod coldstart;
 pub mod command;
+pub mod compare;
 pub mod cpu;
 pub mod drive;
 pub mod experiment;
