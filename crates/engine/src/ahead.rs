@@ -234,7 +234,8 @@ mod tests {
             for (threads, round) in (1..4).flat_map(|threads| (0..20).map(move |round| (threads, round))) {
                 let first = 10 + round;
                 // Those behind the first are met while that is still looked at.
-                let (error, worked) = outcome(&world, threads, 100, (vec![first + 1, first + 3], vec![first, first + 2]));
+                let (error, worked) =
+                    outcome(&world, threads, 100, (vec![first + 1, first + 3], vec![first, first + 2]));
                 assert_eq!(error, Option::Some(format!("the log is damaged: {first}")), "{threads} threads");
                 assert!((first..100).contains(&worked), "{threads} threads: {worked} of those before {first}");
                 let (error, worked) = outcome(&world, threads, 100, (vec![first, 99], vec![first + 1, first + 2]));

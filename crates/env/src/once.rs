@@ -124,7 +124,8 @@ mod tests {
         let mut memory = Aligned::default();
         memory.grow(5 * PAGE);
         // Whole pages, what the file's end cuts short, what lies behind it, and parts of pages.
-        for (offset, len) in [(0, PAGE), (PAGE, 4 * PAGE), (2 * PAGE, 2 * PAGE), (4 * PAGE, PAGE), (7, 100), (PAGE, 50)] {
+        for (offset, len) in [(0, PAGE), (PAGE, 4 * PAGE), (2 * PAGE, 2 * PAGE), (4 * PAGE, PAGE), (7, 100), (PAGE, 50)]
+        {
             let read = file.read_at(&mut memory[..len], offset as u64).unwrap();
             let expected = &bytes[offset.min(bytes.len())..bytes.len().min(offset + len)];
             assert_eq!(&memory[..read], expected, "{len} bytes at {offset}");
