@@ -43,6 +43,11 @@ pub trait Worker: Send {
     fn pause(&mut self) -> Duration {
         Duration::ZERO
     }
+
+    /// Whether a transaction that failed so is run again with the same input.
+    fn repeats(&self, failure: &Failure) -> bool {
+        failure.is_conflict()
+    }
 }
 
 /// What a transaction did.
@@ -419,7 +424,7 @@ impl<W: Worker> Client<'_, W> {
                 *slot = None;
                 self.tally.unknown += 1;
             }
-            if !failure.is_conflict() {
+            if !self.worker.repeats(&failure) {
                 return self.failed(&failure);
             }
             self.counters.retries.fetch_add(1, Ordering::Relaxed);

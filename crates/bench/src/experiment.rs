@@ -67,6 +67,9 @@ pub trait Experiment {
     /// Options that all have.
     fn common(&self) -> &Common;
 
+    /// The same, for who runs the experiment against a server of his own.
+    fn common_mut(&mut self) -> &mut Common;
+
     /// Its own options, by the names of the command line.
     fn settings(&self) -> BTreeMap<String, String>;
 
@@ -121,9 +124,9 @@ pub fn measure<W: Worker>(
 }
 
 /// Runs an experiment and prints its result. Fails if there is none, if it was cut short, or if the data is wrong afterwards.
-pub fn main(mut experiment: impl Experiment) -> ExitCode {
+pub fn main(experiment: &mut dyn Experiment) -> ExitCode {
     let name = experiment.name();
-    match run(&mut experiment) {
+    match run(experiment) {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(run)) if run.is_good() => ExitCode::SUCCESS,
         Ok(Some(run)) => {

@@ -15,6 +15,8 @@
 
 pub mod client;
 pub mod coldstart;
+pub mod command;
+pub mod compare;
 pub mod cpu;
 pub mod drive;
 pub mod experiment;
@@ -22,6 +24,7 @@ pub mod options;
 mod progress;
 pub mod result;
 pub mod rng;
+pub mod sysbench;
 mod table;
 pub mod target;
 pub mod tpcc;
