@@ -201,7 +201,7 @@ fn depends_on_clock(ty: Oid, text: &str) -> bool {
 
 impl Binder<'_, '_> {
     /// The value of an untyped literal as one of type `ty`.
-    fn literal(&mut self, text: &str, ty: Ty, at: i32) -> Result<Expr> {
+    pub(super) fn literal(&mut self, text: &str, ty: Ty, at: i32) -> Result<Expr> {
         if depends_on_clock(ty.oid, text) {
             let arg = Box::new(Expr::Const(Datum::text(text), Ty::of(oid::TEXT)));
             return Ok(Expr::Cast { arg, ty, kind: CastKind::InOut, explicit: false, location: at });

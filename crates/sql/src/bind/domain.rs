@@ -140,7 +140,10 @@ fn labelled(cx: &BindContext<'_>, mut expr: Expr, own: Ty, explicit: bool, at: i
     match &mut expr {
         Expr::Call { function, ty, .. } if matches!(function.name, "domain value" | "domain elements") => {
             *ty = own;
-            expr
+            match explicit {
+                true => Expr::Cast { arg: Box::new(expr), ty: own, kind: CastKind::Relabel, explicit, location: at },
+                false => expr,
+            }
         }
         _ => fold::cast(cx, expr, own, CastKind::Relabel, explicit, at),
     }
@@ -154,6 +157,17 @@ pub(super) fn made(expr: Expr, own: Ty, explicit: bool, cx: &mut BindContext<'_>
         false => all_tested(expr.clone(), own.oid, cx)?,
     };
     Ok(labelled(cx, tested.unwrap_or(expr), own, explicit, -1))
+}
+
+/// The value that a test of a domain is about.
+pub(crate) fn under_domain(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Call { function, args, .. } => match (function.name, args.as_slice()) {
+            ("domain value", [value, ..]) | ("domain elements" | "domain hold", [_, value, ..]) => under_domain(value),
+            _ => expr,
+        },
+        _ => expr,
+    }
 }
 
 /// A value as it is evaluated, and as the conditions speak of it: what is volatile is evaluated once.
@@ -256,7 +270,17 @@ impl Binder<'_, '_> {
         if user::base_type(from, -1).0 == to.oid {
             return Ok(Located { expr: labelled(self.cx, value.expr, own, explicit, location), at });
         }
-        let is_literal = from == oid::UNKNOWN && matches!(value.expr, Expr::Const(..));
+        // The elements of a literal are tested as they are read.
+        if let (Expr::Const(Datum::Text(text), _), oid::UNKNOWN, Some(element)) =
+            (&value.expr, from, user::domain_element(to.oid))
+        {
+            let expr = self.literal(text, own, at)?;
+            if let Some(test) = elements(&expr, element, self.cx)? {
+                let test = super::erase::erased(test);
+                crate::expr::evaluate(&test, self.cx.eval).map_err(|e| self.locate(e, at))?;
+            }
+            return Ok(Located { expr, at });
+        }
         let expr = match value.expr {
             Expr::Param(index, _) if from == oid::UNKNOWN => self.decide_param(index, own, at)?,
             expr => {
@@ -268,14 +292,6 @@ impl Binder<'_, '_> {
                 value.ok_or_else(|| Error::internal("a value that cannot become one of a domain"))?.expr
             }
         };
-        // The elements of a literal are tested as they are read.
-        if let (true, Some(element)) = (is_literal, user::domain_element(to.oid)) {
-            if let Some(test) = elements(&expr, element, self.cx)? {
-                let test = super::erase::erased(test);
-                crate::expr::evaluate(&test, self.cx.eval).map_err(|e| self.locate(e, at))?;
-            }
-            return Ok(Located { expr: labelled(self.cx, expr, own, explicit, at), at });
-        }
         Ok(Located { expr: made(expr, own, explicit, self.cx)?, at })
     }
 

@@ -58,7 +58,9 @@ fn held(ty: Oid) -> Oid {
 /// Names and types of the fields of a row that a subquery computes.
 fn shape_in(query: &Query, expr: &Expr) -> Option<Vec<(String, Oid)>> {
     let fields: Vec<(String, Oid)> = match expr {
-        Expr::Row(fields, _) => fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), held(f.ty().oid))).collect(),
+        Expr::Row(fields, _) => {
+            fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), held(f.ty().oid))).collect()
+        }
         Expr::WholeRow { level: 0, rel } => {
             let columns = query.rels[*rel].columns.iter().filter(|c| !c.name.is_empty());
             columns.map(|c| (c.name.clone(), held(c.ty.oid))).collect()
@@ -109,11 +111,9 @@ pub(super) fn field_of(
 
 /// The name of the field that [`field_of`] has made.
 pub(super) fn field_name(expr: &Expr) -> Option<&str> {
-    match expr {
+    match super::domain::under_domain(expr) {
         Expr::Call { function, args, .. } => match (function.name, args.as_slice()) {
             ("json field", [_, Expr::Const(Datum::Text(name), _), ..]) => Some(name),
-            // Under what a domain demands.
-            ("domain value", [inner, ..]) | ("domain elements" | "domain hold", [_, inner, ..]) => field_name(inner),
             _ => None,
         },
         Expr::Cast { arg, kind: crate::ir::CastKind::Relabel, .. } => field_name(arg),
@@ -138,7 +138,9 @@ impl<'a> Binder<'a, '_> {
         match expr {
             Expr::Row(fields, _) => match self.record_fields(expr) {
                 Some(fields) => Some(fields.into_iter().map(|(name, f)| (name, held(f.ty().oid))).collect()),
-                None => Some(fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), held(f.ty().oid))).collect()),
+                None => {
+                    Some(fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), held(f.ty().oid))).collect())
+                }
             },
             Expr::WholeRow { level, rel } => {
                 let scope = &self.scopes[self.scopes.len().checked_sub(1 + level)?];

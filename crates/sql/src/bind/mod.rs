@@ -294,6 +294,8 @@ pub(crate) fn bind_domain_condition(
     domain::check_condition(text, domain, cx)
 }
 
+pub(crate) use domain::under_domain;
+
 /// Where a node begins in its statement.
 pub(crate) fn leftmost_location(node: &Node) -> i32 {
     node::location(node)

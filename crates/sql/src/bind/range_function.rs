@@ -4,11 +4,11 @@ use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, RangeFunction};
 use types::{Datum, oid};
 
-use super::{BindContext, Binder};
 use super::func::Callee;
 use super::node::{figure_name, strings};
 use super::scope::Place;
 use super::visit::shift_levels;
+use super::{BindContext, Binder};
 use crate::functions;
 use crate::ir::{Column, Expr, From, Query, Rel, RelColumn, RelKind, SetCall, Target, Ty};
 

@@ -3,7 +3,9 @@
 use base::{Error, Oid, Result, SqlState};
 use types::{array_of, element_of, format_type, oid};
 
-use super::coerce::{base_of, can_coerce, category, choose_common, is_array, is_binary_coercible, is_polymorphic, is_preferred};
+use super::coerce::{
+    base_of, can_coerce, category, choose_common, is_array, is_binary_coercible, is_polymorphic, is_preferred,
+};
 use super::{Binder, Located, fold};
 use crate::functions::{self, CastContext, Function, Operator};
 use crate::ir::{Expr, Ty};

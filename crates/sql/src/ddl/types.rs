@@ -266,7 +266,8 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
             _ => return Err(Error::unsupported("this constraint of a domain is not supported")),
         }
     }
-    let (oid, array, owner) = (cx.allocate(), cx.allocate(), cx.owner());
+    // As in PostgreSQL the type of arrays comes first.
+    let (array, oid, owner) = (cx.allocate(), cx.allocate(), cx.owner());
     let kind = TypeKind::Domain(domain);
     let desc = TypeDesc { oid, array, schema, name: relname, owner, kind, comment: None };
     cx.put(CatalogObject::Type(desc)).await?;
@@ -288,9 +289,10 @@ pub(super) fn columns_of(catalog: &Catalog, ty: Oid) -> Vec<(&TableDesc, i16)> {
 
 /// The domains directly over a type.
 pub(super) fn domains_over(catalog: &Catalog, ty: Oid) -> impl Iterator<Item = &TypeDesc> {
-    catalog.objects().filter_map(|o| catalog.user_type(o.oid())).filter(
-        move |t| matches!(&t.kind, TypeKind::Domain(d) if d.base == ty),
-    )
+    catalog
+        .objects()
+        .filter_map(|o| catalog.user_type(o.oid()))
+        .filter(move |t| matches!(&t.kind, TypeKind::Domain(d) if d.base == ty))
 }
 
 /// The oldest stored column with values of a type inside of it, which is not looked into.
@@ -304,9 +306,7 @@ fn column_within(catalog: &Catalog, ty: Oid) -> Option<(&TableDesc, i16)> {
     uses.sort_by_key(|(oid, _)| *oid);
     uses.into_iter().find_map(|(_, found)| match found {
         Use::Column(table, number) => Some((table, number)),
-        Use::Domain(domain) => {
-            column_within(catalog, domain.array).or_else(|| column_within(catalog, domain.oid))
-        }
+        Use::Domain(domain) => column_within(catalog, domain.array).or_else(|| column_within(catalog, domain.oid)),
     })
 }
 
@@ -409,6 +409,14 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
                 }
                 cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
             }
+        }
+        AlterDomainType::AD_ValidateConstraint => {
+            let wanted = stmt.name.as_deref().unwrap_or_default();
+            let Some(check) = domain.checks.iter().find(|c| c.name == wanted) else {
+                let message = format!("constraint \"{wanted}\" of domain \"{name}\" does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+            };
+            check_rows(cx, &whole, &format!("NOT ({})", check.expression), violates).await?;
         }
         _ => return Err(Error::unsupported("this kind of ALTER DOMAIN is not supported")),
     }

@@ -312,7 +312,7 @@ fn held(table: &TableDesc, column: usize) -> Ty {
 }
 
 fn relabel(expr: Expr, ty: Oid) -> Expr {
-    if expr.ty().oid == ty {
+    if expr.ty().oid == ty || ty == oid::ANYARRAY {
         return expr;
     }
     Expr::Cast { arg: Box::new(expr), ty: Ty::of(ty), kind: CastKind::Relabel, explicit: false, location: -1 }
@@ -336,7 +336,8 @@ fn equal(left: Expr, right: Expr) -> Result<Expr> {
 }
 
 fn stored_alike(column: Oid, operand: Oid) -> bool {
-    column == operand || (column == oid::VARCHAR && operand == oid::TEXT)
+    let array = operand == oid::ANYARRAY && oid::element_of(column).is_some();
+    column == operand || array || (column == oid::VARCHAR && operand == oid::TEXT)
 }
 
 /// A value of the parent's column as a value of the child's.
