@@ -23,7 +23,7 @@ pub fn own() -> Duration {
 /// CPU time of a process up to now.
 pub fn of_process(pid: u32) -> Option<Duration> {
     let stat = Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
-    Some(Duration::from_secs_f64(stat.ticks as f64 / clock_ticks_per_second() as f64))
+    Some(time(stat.user + stat.system))
 }
 
 /// The processes of a server on this machine.
@@ -58,19 +58,58 @@ impl Server {
         Ok(Server { listeners })
     }
 
-    /// CPU time of all its processes, living and waited for, up to now; and how many live.
-    pub fn used(&self) -> (Duration, usize) {
-        let stats: BTreeMap<u32, Stat> = processes()
-            .into_iter()
-            .filter_map(|pid| Some((pid, Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)))
-            .collect();
-        let (ticks, living) = tree(&self.listeners, &stats);
-        (Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second() as f64), living)
+    /// CPU time of all its processes, living and waited for, up to now.
+    pub fn used(&self) -> Used {
+        let stats = stats();
+        let members = tree(&self.listeners, &stats);
+        let ticks = |of: fn(&Stat) -> u64| members.iter().map(|pid| of(&stats[pid])).sum::<u64>();
+        Used { user: time(ticks(|s| s.user)), system: time(ticks(|s| s.system)), processes: members.len() }
+    }
+
+    /// Its living processes.
+    pub fn processes(&self) -> Vec<u32> {
+        tree(&self.listeners, &stats())
     }
 }
 
-/// Ticks and number of the processes in `roots` and below.
-fn tree(roots: &BTreeSet<u32>, stats: &BTreeMap<u32, Stat>) -> (u64, usize) {
+/// CPU time up to a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// In the program.
+    pub user: Duration,
+    /// In the kernel, for the program.
+    pub system: Duration,
+    /// Processes that lived.
+    pub processes: usize,
+}
+
+impl Used {
+    /// User and system.
+    pub fn total(&self) -> Duration {
+        self.user + self.system
+    }
+
+    /// What was used since `before`; the number of processes is that of now.
+    pub fn since(&self, before: &Used) -> Used {
+        Used {
+            user: self.user.saturating_sub(before.user),
+            system: self.system.saturating_sub(before.system),
+            processes: self.processes,
+        }
+    }
+}
+
+fn time(ticks: u64) -> Duration {
+    Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second() as f64)
+}
+
+fn stats() -> BTreeMap<u32, Stat> {
+    let stat = |pid| Some((pid, Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?));
+    processes().into_iter().filter_map(stat).collect()
+}
+
+/// The processes in `roots` and below.
+fn tree(roots: &BTreeSet<u32>, stats: &BTreeMap<u32, Stat>) -> Vec<u32> {
     let belongs = |&pid: &u32| {
         let mut at = pid;
         // A tree of processes is never this deep; the bound keeps a torn reading from going in circles.
@@ -85,8 +124,7 @@ fn tree(roots: &BTreeSet<u32>, stats: &BTreeMap<u32, Stat>) -> (u64, usize) {
         }
         false
     };
-    let members = stats.keys().filter(|pid| belongs(pid));
-    members.fold((0, 0), |(ticks, count), pid| (ticks + stats[pid].ticks, count + 1))
+    stats.keys().copied().filter(belongs).collect()
 }
 
 fn read(path: &str) -> Result<String, String> {
@@ -130,8 +168,10 @@ fn unix_sockets(table: &str, path: &str) -> BTreeSet<u64> {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     parent: u32,
-    /// User and system time of the process, and of its children that it has waited for.
-    ticks: u64,
+    /// Ticks in the program, its own and those of its children that it has waited for.
+    user: u64,
+    /// The same in the kernel.
+    system: u64,
 }
 
 impl Stat {
@@ -139,8 +179,8 @@ impl Stat {
         // The name is in parentheses and may itself contain blanks and parentheses.
         let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-        let ticks = (11..=14).map(number).sum::<Option<u64>>()?;
-        Some(Stat { parent: u32::try_from(number(1)?).ok()?, ticks })
+        let both = |own: usize, children: usize| Some(number(own)? + number(children)?);
+        Some(Stat { parent: u32::try_from(number(1)?).ok()?, user: both(11, 13)?, system: both(12, 14)? })
     }
 }
 
@@ -152,7 +192,7 @@ mod tests {
     #[test]
     fn a_stat_line_is_read_whatever_the_name() {
         let line = "4242 (postgres: a) b (c) S 4200 4242 4242 0 -1 4194560 1 2 3 4 100 20 7 3 20 0 1 0 12345 1 2";
-        assert_eq!(Stat::parse(line), Some(Stat { parent: 4200, ticks: 130 }));
+        assert_eq!(Stat::parse(line), Some(Stat { parent: 4200, user: 107, system: 23 }));
         assert_eq!(Stat::parse("1 (x) S 0 1"), None);
         assert_eq!(Stat::parse(""), None);
     }
@@ -173,17 +213,11 @@ mod tests {
 
     #[test]
     fn a_tree_is_the_listener_and_all_below() {
-        let stat = |parent, ticks| Stat { parent, ticks };
-        let stats = BTreeMap::from([
-            (10, stat(1, 100)),
-            (11, stat(10, 20)),
-            (12, stat(11, 3)),
-            (20, stat(1, 5000)),
-            (21, stat(20, 5000)),
-        ]);
-        assert_eq!(tree(&BTreeSet::from([10]), &stats), (123, 3));
-        assert_eq!(tree(&BTreeSet::from([10, 11]), &stats), (123, 3), "nobody counts twice");
-        assert_eq!(tree(&BTreeSet::from([99]), &stats), (0, 0));
+        let stat = |parent| Stat { parent, user: 1, system: 1 };
+        let stats = BTreeMap::from([(10, stat(1)), (11, stat(10)), (12, stat(11)), (20, stat(1)), (21, stat(20))]);
+        assert_eq!(tree(&BTreeSet::from([10]), &stats), [10, 11, 12]);
+        assert_eq!(tree(&BTreeSet::from([10, 11]), &stats), [10, 11, 12], "nobody counts twice");
+        assert!(tree(&BTreeSet::from([99]), &stats).is_empty());
     }
 
     #[test]
@@ -193,7 +227,7 @@ mod tests {
         let target: Target = format!("postgres://127.0.0.1:{port}/").parse().unwrap();
         let server = Server::find(&target).unwrap();
         assert_eq!(server.listeners, BTreeSet::from([std::process::id()]));
-        assert!(server.used().1 >= 1);
+        assert!(server.used().processes >= 1);
         drop(listener);
         assert!(Server::find(&target).is_err());
         let busy = own();

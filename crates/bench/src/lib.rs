@@ -1,26 +1,34 @@
-//! The lab: workloads that measure any server that speaks PostgreSQL's protocol, and say whether its answers were
-//! right.
+//! The lab: workloads that measure any server that speaks PostgreSQL's protocol or MySQL's, and say whether its answers
+//! were right.
 //!
-//! Responsible for: the workloads and their data ([`tpcc`], [`tpch`], [`coldstart`]), a lean client ([`client`]), CPU time of both sides
-//! ([`cpu`]), reports for people and for programs.
-//! Not responsible for: starting or configuring servers (but [`coldstart`], which is about starting one), knowing which server
-//! it talks to: every target gets the same statements in the same order, and a statement that one target refuses is not
-//! replaced by another.
+//! Responsible for: the workloads and their data, lean clients ([`client`]), the generator that drives them ([`drive`]), what a run costs
+//! ([`cpu`], [`usage`]), results for people and for programs ([`result`]).
+//! Not responsible for: configuring servers that it did not start; knowing which server it talks to: every target gets the same
+//! statements in the same order, and a statement that one target refuses is not replaced by another but where the dialects of
+//! SQL differ.
 //! Invariants: a run is repeatable from its printed seed, but for the timing of clients; a figure is printed with the
 //! settings it was taken under; a run whose data is inconsistent afterwards fails.
 //!
-//! Start at [`tpcc::main`]; read the test `planted_corruption_is_found` first.
+//! Start at [`experiment::run`]; read the test `planted_corruption_is_found` first.
 
 #![forbid(unsafe_code)]
 
 pub mod client;
 pub mod coldstart;
+pub mod command;
+pub mod compare;
 pub mod cpu;
+pub mod drive;
+pub mod experiment;
+pub mod options;
 mod progress;
+pub mod result;
 pub mod rng;
-mod scram;
+pub mod sysbench;
+mod table;
 pub mod target;
 pub mod tpcc;
 pub mod tpch;
+pub mod usage;
 
 pub use target::Target;

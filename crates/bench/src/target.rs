@@ -1,16 +1,37 @@
-//! Which server: `postgres://user[:password]@host:port/database`.
+//! Which server: `postgres://user[:password]@host:port/database`, or `mysql://…`.
 
 use std::fmt;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::str::FromStr;
 
+/// What a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// PostgreSQL's protocol and SQL.
+    Postgres,
+    /// Those of MySQL and MariaDB.
+    MySql,
+}
+
+impl Dialect {
+    /// What stands before `://`, the port, the role and the database of a URL that names none.
+    fn defaults(self) -> (&'static str, u16, &'static str, &'static str) {
+        match self {
+            Dialect::Postgres => ("postgres", 5432, "postgres", "postgres"),
+            Dialect::MySql => ("mysql", 3306, "root", "test"),
+        }
+    }
+}
+
 /// Where a server listens and who connects to it.
 ///
 /// A host that starts with `/` (written `%2F` in the URL, or given as `?host=/directory`) is the directory of a Unix
-/// socket, as libpq has it.
+/// socket, as libpq has it; for MySQL it is the socket.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The role; `postgres` if the URL names none.
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// The role; `postgres` or `root` if the URL names none.
     pub user: String,
     /// Its password, for servers that ask.
     pub password: Option<String>,
@@ -18,14 +39,18 @@ pub struct Target {
     pub host: String,
     /// TCP port, or the number in the socket's name.
     pub port: u16,
-    /// The database; `postgres` if the URL names none.
+    /// The database; `postgres` or `test` if the URL names none.
     pub database: String,
 }
 
 impl Target {
     /// Path of the Unix socket, if the target is one.
     pub fn socket_path(&self) -> Option<String> {
-        self.host.starts_with('/').then(|| format!("{}/.s.PGSQL.{}", self.host, self.port))
+        self.host.starts_with('/').then(|| match self.dialect {
+            Dialect::Postgres => format!("{}/.s.PGSQL.{}", self.host, self.port),
+            // The file itself.
+            Dialect::MySql => self.host.clone(),
+        })
     }
 
     /// Whether the server runs on this machine, as far as its address tells.
@@ -45,7 +70,8 @@ impl Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = self.host.replace('/', "%2F");
-        write!(f, "postgres://{}@{host}:{}/{}", self.user, self.port, self.database)
+        let (scheme, ..) = self.dialect.defaults();
+        write!(f, "{scheme}://{}@{host}:{}/{}", self.user, self.port, self.database)
     }
 }
 
@@ -59,10 +85,12 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(url: &str) -> Result<Target, String> {
-        let rest = url
-            .strip_prefix("postgres://")
-            .or_else(|| url.strip_prefix("postgresql://"))
-            .ok_or("a target looks like postgres://user@host:5432/database")?;
+        let (dialect, rest) = match url.split_once("://") {
+            Some(("postgres" | "postgresql", rest)) => (Dialect::Postgres, rest),
+            Some(("mysql" | "mariadb", rest)) => (Dialect::MySql, rest),
+            _ => return Err("a target looks like postgres://user@host:5432/database or mysql://…".into()),
+        };
+        let (_, default_port, default_user, default_database) = dialect.defaults();
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, place) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -75,7 +103,7 @@ impl FromStr for Target {
             Some((host, port)) if !port.ends_with(']') => {
                 (host, port.parse().map_err(|_| format!("\"{port}\" is not a port"))?)
             }
-            _ => (place, 5432),
+            _ => (place, default_port),
         };
         let mut host = unescape(host)?;
         for pair in query.split('&').filter(|p| !p.is_empty()) {
@@ -88,11 +116,12 @@ impl FromStr for Target {
         }
         let or = |text: String, default: &str| if text.is_empty() { default.to_string() } else { text };
         Ok(Target {
-            user: or(unescape(user)?, "postgres"),
+            dialect,
+            user: or(unescape(user)?, default_user),
             password,
             host: or(host, "127.0.0.1"),
             port,
-            database: or(unescape(database)?, "postgres"),
+            database: or(unescape(database)?, default_database),
         })
     }
 }
@@ -140,8 +169,16 @@ mod tests {
     }
 
     #[test]
+    fn mysql_has_its_own_defaults() {
+        let maria: Target = "mariadb://db.example".parse().unwrap();
+        assert_eq!(maria.to_string(), "mysql://root@db.example:3306/test");
+        let socket: Target = "mysql://%2Frun%2Fmysqld.sock/x".parse().unwrap();
+        assert_eq!(socket.socket_path().as_deref(), Some("/run/mysqld.sock"));
+    }
+
+    #[test]
     fn a_wrong_url_says_what_is_wrong() {
-        assert!("mysql://x".parse::<Target>().unwrap_err().starts_with("a target looks like"));
+        assert!("oracle://x".parse::<Target>().unwrap_err().starts_with("a target looks like"));
         assert_eq!("postgres://h:99999/".parse::<Target>().unwrap_err(), "\"99999\" is not a port");
         assert!("postgres://a%2".parse::<Target>().is_err());
         assert!("postgres://h/?sslmode=require".parse::<Target>().is_err());

@@ -23,20 +23,9 @@ pub enum Command {
     Serve(ServeOptions),
     /// Verify a data directory without starting it. Ends with 0 if it is sound, 1 if it is damaged, 2 if it cannot be read.
     Check(CheckOptions),
-    /// Measure a server of the PostgreSQL protocol.
+    /// The lab: measure a server of PostgreSQL's protocol or MySQL's, compare servers, report results.
     #[command(subcommand)]
-    Bench(Experiment),
-}
-
-/// Experiments of the lab.
-#[derive(Debug, Subcommand)]
-pub enum Experiment {
-    /// TPC-C: load it, run its transactions, check its consistency.
-    Tpcc(bench::tpcc::TpccArgs),
-    /// TPC-H: load it, time its queries, compare their results with another server's.
-    Tpch(bench::tpch::TpchArgs),
-    /// Cold start: fill a server of its own, start it with nothing in memory, against what the disk can read.
-    Coldstart(bench::coldstart::ColdstartArgs),
+    Bench(bench::command::Command),
 }
 
 /// Options of `nyala serve`.

@@ -55,8 +55,6 @@ fn main() -> ExitCode {
     match config::Cli::parse_from(arguments).command {
         config::Command::Serve(options) => serve::run(&options),
         config::Command::Check(options) => check::main(&options),
-        config::Command::Bench(config::Experiment::Tpcc(args)) => bench::tpcc::main(args),
-        config::Command::Bench(config::Experiment::Tpch(args)) => bench::tpch::main(args),
-        config::Command::Bench(config::Experiment::Coldstart(args)) => bench::coldstart::main(args),
+        config::Command::Bench(command) => bench::command::main(command),
     }
 }

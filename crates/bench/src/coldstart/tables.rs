@@ -145,7 +145,7 @@ impl Tables {
                 progress.show(|| format!("loading {name}: {from} of {} rows", table.rows));
                 let to = table.rows.min(from + PER_COPY);
                 let mut id = from;
-                connection.copy_in(&format!("COPY {name} FROM STDIN"), |out| {
+                connection.copy_in(name, |out| {
                     if id < to {
                         id += 1;
                         (table.row)(&mut rng, id, out);

@@ -116,7 +116,7 @@ pub fn load(load: &Load<'_>, progress: &mut Line) -> Result<LoadReport, Failure>
     let mut rng = Rng::new(load.seed, u64::MAX - 1);
     let mut w = 0;
     let rows = rows
-        + main.copy_in("COPY warehouse FROM STDIN", |out| {
+        + main.copy_in("warehouse", |out| {
             w += 1;
             warehouse(out, &mut rng, w);
             w < load.warehouses
@@ -173,7 +173,7 @@ fn work(shared: &Shared<'_>) {
 fn run(job: Job, connection: &mut Connection, rng: &mut Rng, shared: &Shared<'_>) -> Result<(), Failure> {
     let mut copy = |table: &str, from: i64, to: i64, row: &mut dyn FnMut(&mut Vec<u8>, i64)| {
         let mut at = from;
-        let counted = connection.copy_in(&format!("COPY {table} FROM STDIN"), |out| {
+        let counted = connection.copy_in(table, |out| {
             row(out, at);
             at += 1;
             at <= to

@@ -23,6 +23,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::client::{Connection, Failure};
+use crate::options::{clock_seed, duration};
 use crate::progress::Line;
 use crate::target::Target;
 use report::{Host, Report, Run, Server, Settings};
@@ -238,38 +239,4 @@ fn write(report: &Report, json: Option<&Path>) -> Result<(), Refusal> {
     }
     std::fs::write(path, text).map_err(|error| Refusal::Output(path.into(), error))?;
     print(report.to_string())
-}
-
-fn clock_seed() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    // Short enough to type.
-    since.as_micros() as u64 % 1_000_000_000
-}
-
-/// Reads 500ms, 30s, 5m, 1h, or a bare number of seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let seconds = match &text[digits.len()..] {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        unit => return Err(format!("\"{unit}\" is not a unit of time: ms, s, m, h")),
-    };
-    let number: f64 = digits.parse().map_err(|_| format!("\"{digits}\" is not a number"))?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|e| e.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_read_with_their_units() {
-        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
-        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
-        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
-        assert!(duration("x").is_err() && duration("3d").is_err() && duration("-1s").is_err());
-    }
 }

@@ -1,7 +1,7 @@
 //! What a run found, for people and for programs: one structure, written as text or as JSON.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::fmt;
 
 use serde::Serialize;
 
@@ -10,6 +10,7 @@ use super::load::LoadReport;
 use super::mix::Kind;
 use super::run::Measured;
 use crate::client::Connection;
+use crate::table::grouped;
 
 /// What "NOPM" must always be followed by.
 pub const LABEL: &str = "derived from TPC-C, unaudited";
@@ -338,19 +339,6 @@ fn counted(number: u64, what: &str) -> String {
     }
 }
 
-/// A number without fraction, in groups of three digits.
-fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.write_char(',').expect("a string takes every character");
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -484,6 +472,5 @@ mod tests {
             counted(1, "process") + &counted(2, "process") + &counted(0, "client"),
             "1 process2 processes0 clients"
         );
-        assert_eq!([0.0, 999.4, 1000.0, 1234567.0].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

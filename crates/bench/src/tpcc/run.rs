@@ -151,8 +151,10 @@ pub fn run(plan: &Plan<'_>, progress: &mut Line) -> Result<Measured, Failure> {
         clients.iter().for_each(|client| client.thread().unpark());
         let mut tally = Tally::new();
         clients.into_iter().for_each(|client| tally.add(client.join().expect("a client does not panic")));
-        let server_cpu = server_before
-            .and_then(|(before, _)| server_after.map(|(after, living)| (after.saturating_sub(before), living)));
+        let server_cpu = server_before.and_then(|before| {
+            let used = server_after?.since(&before);
+            Ok((used.total(), used.processes))
+        });
         Ok(Measured { elapsed, tally, server_cpu, client_cpu })
     })
 }

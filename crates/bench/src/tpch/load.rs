@@ -126,7 +126,7 @@ pub fn load(load: &Load<'_>, progress: &mut Line) -> Result<LoadReport, Failure>
     schema::INDEXES.iter().try_for_each(|sql| main.query(sql))?;
     let (mut rng, mut key) = (Rng::new(load.seed, u64::MAX), 0);
     let rows = rows
-        + main.copy_in("COPY region FROM STDIN", |out| {
+        + main.copy_in("region", |out| {
             rows::region(out, &mut rng, &shared.text, key);
             key += 1;
             key < 5
@@ -162,7 +162,7 @@ fn fill(slice: Slice, connection: &mut Connection, rng: &mut Rng, shared: &Share
     let (text, sizes) = (&shared.text, &shared.sizes);
     let mut copy = |table: &str, row: &mut dyn FnMut(&mut Vec<u8>, i64)| {
         let mut at = slice.from;
-        let counted = connection.copy_in(&format!("COPY {table} FROM STDIN"), |out| {
+        let counted = connection.copy_in(table, |out| {
             row(out, at);
             at += 1;
             at <= slice.to

@@ -12,66 +12,15 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::scram;
+use super::row::Row;
+use super::text::{parse_int, push_cents, push_int};
+use super::{Failure, Param, nonsense, scram};
 use crate::target::Target;
 
 /// How long a server may take over one answer before the connection counts as lost.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// COPY data is sent in pieces of about this size.
 const COPY_PIECE_BYTES: usize = 256 << 10;
-
-/// Why something did not succeed.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// The server answered with an error; the connection is usable.
-    #[error("{message} (SQLSTATE {})", String::from_utf8_lossy(.state))]
-    Server {
-        /// The five characters.
-        state: [u8; 5],
-        /// The primary message.
-        message: String,
-    },
-    /// The connection is gone, or what came over it made no sense.
-    #[error("connection lost: {0}")]
-    Lost(String),
-}
-
-impl Failure {
-    /// SQLSTATE; a lost connection is 08006.
-    pub fn state(&self) -> &str {
-        match self {
-            Failure::Server { state, .. } => std::str::from_utf8(state).unwrap_or("?????"),
-            Failure::Lost(_) => "08006",
-        }
-    }
-
-    /// Whether the server refused because of concurrent transactions, so that the same transaction may succeed next
-    /// time.
-    pub fn is_conflict(&self) -> bool {
-        matches!(self.state(), "40001" | "40P01")
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Lost(error.to_string())
-    }
-}
-
-fn nonsense(what: &str) -> Failure {
-    Failure::Lost(format!("the server's answer is malformed: {what}"))
-}
-
-/// A parameter of a prepared statement; all travel as text.
-#[derive(Clone, Copy, Debug)]
-pub enum Param<'a> {
-    /// An integer.
-    Int(i64),
-    /// Hundredths, sent as a decimal number with two digits.
-    Cents(i64),
-    /// Any other value in its text form.
-    Text(&'a [u8]),
-}
 
 enum Stream {
     Tcp(TcpStream),
@@ -154,7 +103,7 @@ impl Inbox {
 }
 
 /// A connection to a server.
-pub struct Connection {
+pub(super) struct Connection {
     stream: Stream,
     outbox: Vec<u8>,
     inbox: Inbox,
@@ -208,14 +157,6 @@ impl Connection {
     /// If the answer has no such row: look at [`Connection::row_count`] first.
     pub fn row(&self, index: usize) -> Row<'_> {
         Row { cells: &self.inbox.bytes[self.rows[index].clone()] }
-    }
-
-    /// The first row of the last answer, which must be there.
-    pub fn first(&self, of: &str) -> Result<Row<'_>, Failure> {
-        if self.rows.is_empty() {
-            return Err(Failure::Server { state: *b"02000", message: format!("no row: {of}") });
-        }
-        Ok(self.row(0))
     }
 
     fn log_in(&mut self, target: &Target) -> Result<(), Failure> {
@@ -351,24 +292,11 @@ impl Connection {
         self.receive()
     }
 
-    /// One statement, one round trip.
-    pub fn call(&mut self, id: usize, params: &[Param<'_>]) -> Result<(), Failure> {
-        self.bind(id, params);
-        self.run()
-    }
-
     /// Runs SQL text through the simple protocol.
     pub fn query(&mut self, sql: &str) -> Result<(), Failure> {
         self.push_query(sql);
         self.send()?;
         self.receive()
-    }
-
-    /// The first cell of the first row of a query, as text.
-    pub fn query_one(&mut self, sql: &str) -> Result<Option<String>, Failure> {
-        self.query(sql)?;
-        let cell = self.first(sql)?.cells().next().ok_or_else(|| nonsense("a row without columns"))?;
-        Ok(cell.map(|text| String::from_utf8_lossy(text).into_owned()))
     }
 
     /// Sends rows to `COPY … FROM STDIN`. `fill` appends rows in text format to the buffer until it answers `false`; it
@@ -454,54 +382,6 @@ impl Drop for Connection {
     }
 }
 
-/// A row of an answer. Bytes that are not as announced read as NULL.
-#[derive(Clone, Copy)]
-pub struct Row<'a> {
-    cells: &'a [u8],
-}
-
-impl<'a> Row<'a> {
-    /// The cells from left to right; `None` is NULL.
-    pub fn cells(self) -> Cells<'a> {
-        Cells { rest: self.cells.get(2..).unwrap_or_default() }
-    }
-
-    /// Cell `index` as an integer.
-    pub fn int(self, index: usize) -> Result<i64, Failure> {
-        let cell = self.cells().nth(index).flatten();
-        cell.and_then(parse_int).ok_or_else(|| nonsense("a cell is not an integer"))
-    }
-
-    /// Cell `index` as bytes; NULL is empty.
-    pub fn bytes(self, index: usize) -> &'a [u8] {
-        self.cells().nth(index).flatten().unwrap_or_default()
-    }
-}
-
-/// Iterator over the cells of a [`Row`].
-pub struct Cells<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Cells<'a> {
-    type Item = Option<&'a [u8]>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (length, rest) = self.rest.split_first_chunk::<4>()?;
-        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
-            self.rest = rest;
-            return Some(None);
-        };
-        let (cell, rest) = rest.split_at_checked(length)?;
-        self.rest = rest;
-        Some(Some(cell))
-    }
-}
-
-fn parse_int(text: &[u8]) -> Option<i64> {
-    std::str::from_utf8(text).ok()?.parse().ok()
-}
-
 /// The count at the end of a command tag.
 fn affected(tag: &[u8]) -> u64 {
     let tag = tag.strip_suffix(&[0]).unwrap_or(tag);
@@ -550,72 +430,9 @@ fn push_param(out: &mut Vec<u8>, param: Param<'_>) {
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Appends an integer in decimal.
-pub fn push_int(out: &mut Vec<u8>, value: i64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
-/// Appends hundredths as a decimal number with two digits.
-pub fn push_cents(out: &mut Vec<u8>, cents: i64) {
-    if cents < 0 {
-        out.push(b'-');
-    }
-    let cents = cents.unsigned_abs();
-    push_int(out, (cents / 100) as i64);
-    out.extend_from_slice(&[b'.', b'0' + (cents / 10 % 10) as u8, b'0' + (cents % 10) as u8]);
-}
-
-/// Reads a decimal number as hundredths, exactly; more digits than two after the point are cut.
-pub fn parse_cents(text: &[u8]) -> Option<i64> {
-    let (negative, text) = match text.strip_prefix(b"-") {
-        Some(rest) => (true, rest),
-        None => (false, text),
-    };
-    let mut parts = text.splitn(2, |&b| b == b'.');
-    let whole = parse_int(parts.next()?)?;
-    let fraction = parts.next().unwrap_or_default();
-    let digit = |at: usize| fraction.get(at).map_or(0, |b| i64::from(b.wrapping_sub(b'0')));
-    let cents = whole.checked_mul(100)? + digit(0) * 10 + digit(1);
-    Some(if negative { -cents } else { cents })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn text(push: fn(&mut Vec<u8>, i64), value: i64) -> String {
-        let mut out = Vec::new();
-        push(&mut out, value);
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn numbers_are_written_as_text() {
-        for value in [0, 7, -7, 10, 1234567890123, i64::MIN, i64::MAX] {
-            assert_eq!(text(push_int, value), value.to_string());
-        }
-        for (cents, expected) in [(0, "0.00"), (5, "0.05"), (-5, "-0.05"), (123456, "1234.56"), (-1000, "-10.00")] {
-            assert_eq!(text(push_cents, cents), expected);
-            assert_eq!(parse_cents(expected.as_bytes()), Some(cents));
-        }
-        assert_eq!(parse_cents(b"17"), Some(1700));
-        assert_eq!(parse_cents(b"0.1234"), Some(12));
-        assert_eq!(parse_cents(b""), None);
-    }
 
     #[test]
     fn a_bind_is_byte_for_byte_what_the_protocol_says() {
@@ -629,17 +446,6 @@ mod tests {
         out.push(0);
         end_message(&mut out, at);
         assert_eq!(&out[4..], b"Q\0\0\0\x05\0");
-    }
-
-    #[test]
-    fn rows_survive_any_bytes() {
-        let row = Row { cells: b"\0\x03\0\0\0\x0212\xff\xff\xff\xff\0\0\0\0" };
-        assert_eq!(row.cells().collect::<Vec<_>>(), [Some(&b"12"[..]), None, Some(&b""[..])]);
-        assert_eq!(row.int(0).unwrap(), 12);
-        assert!(row.int(1).is_err() && row.int(9).is_err());
-        let cut = Row { cells: b"\0\x01\0\0\0\x09ab" };
-        assert_eq!(cut.cells().count(), 0);
-        assert_eq!(Row { cells: b"" }.bytes(0), b"");
     }
 
     #[test]
