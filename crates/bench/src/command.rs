@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::experiment::{self, Experiment};
+use crate::hotrow::{Hotrow, HotrowArgs};
+use crate::ingest::{Ingest, IngestArgs};
 use crate::sysbench::{Sysbench, SysbenchArgs};
 use crate::{coldstart, compare, tpcc, tpch};
 
@@ -29,6 +31,10 @@ pub enum Command {
 pub enum Workload {
     /// sysbench's OLTP workloads, and what RonDB's paper varies in them.
     Sysbench(SysbenchArgs),
+    /// One counter that many clients add to.
+    Hotrow(HotrowArgs),
+    /// Rows as fast as they come in, over many connections.
+    Ingest(IngestArgs),
 }
 
 impl Workload {
@@ -36,6 +42,8 @@ impl Workload {
     pub fn experiment(self) -> Box<dyn Experiment> {
         match self {
             Workload::Sysbench(args) => Box::new(Sysbench::new(args)),
+            Workload::Hotrow(args) => Box::new(Hotrow::new(args)),
+            Workload::Ingest(args) => Box::new(Ingest::new(args)),
         }
     }
 }
