@@ -145,8 +145,7 @@ impl Connection {
         Ok(self.row(0))
     }
 
-    /// Prepares `statements`; statement `i` is then known to [`Connection::bind`] as `i`. Their parameters stand in order,
-    /// each once, where the server may be MySQL.
+    /// Prepares `statements`; statement `i` is then known to [`Connection::bind`] as `i`.
     pub fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
         on_wire!(mut self, wire => wire.prepare(statements))
     }
@@ -157,8 +156,7 @@ impl Connection {
     }
 
     /// Sends what is queued and waits for the whole answer: in one write to PostgreSQL, one statement after the other to
-    /// MySQL, whose protocol knows no other way. After PostgreSQL all rows can be looked at, after MySQL those of the last
-    /// statement that has any.
+    /// MySQL, whose protocol knows no other way. The rows of all its statements can then be looked at.
     pub fn run(&mut self) -> Result<(), Failure> {
         on_wire!(mut self, wire => wire.run())
     }
