@@ -110,6 +110,10 @@ pub fn tail(run: &RunFile) -> String {
         let (word, found) = (if verdict.holds { "holds " } else { "BROKEN" }, &verdict.found);
         say(format!("{word} {}: {found}", verdict.says));
     }
+    if !run.verdicts.is_empty() {
+        let holding = run.verdicts.iter().filter(|verdict| verdict.holds).count();
+        say(format!("data   {holding} of {} conditions hold", run.verdicts.len()));
+    }
     for note in &run.notes {
         say(format!("note   {note}"));
     }
