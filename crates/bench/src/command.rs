@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::experiment::{self, Experiment};
+use crate::hotrow::{Hotrow, HotrowArgs};
+use crate::ingest::{Ingest, IngestArgs};
 use crate::sysbench::{Sysbench, SysbenchArgs};
 use crate::tpcc::{self, Tpcc, TpccArgs};
 use crate::{coldstart, compare, tpch};
@@ -30,6 +32,10 @@ pub enum Workload {
     Tpcc(TpccArgs),
     /// sysbench's OLTP workloads, and what RonDB's paper varies in them.
     Sysbench(SysbenchArgs),
+    /// One counter that many clients add to.
+    Hotrow(HotrowArgs),
+    /// Rows as fast as they come in, over many connections.
+    Ingest(IngestArgs),
 }
 
 impl Workload {
@@ -38,6 +44,8 @@ impl Workload {
         match self {
             Workload::Tpcc(args) => Box::new(Tpcc::new(args)),
             Workload::Sysbench(args) => Box::new(Sysbench::new(args)),
+            Workload::Hotrow(args) => Box::new(Hotrow::new(args)),
+            Workload::Ingest(args) => Box::new(Ingest::new(args)),
         }
     }
 }

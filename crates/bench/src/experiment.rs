@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use crate::client::{Connection, Failure};
 use crate::drive::{Measured, Plan, Worker, drive};
@@ -127,9 +128,42 @@ pub fn measure<W: Worker>(
         rate: common.rate,
         seed: lab.seed,
     };
-    let measured = drive(&plan, workers, &mut lab.progress)?;
-    let point =
-        Point { variant: at.variant.clone(), repetition: at.repetition, ..Point::of(&measured, kinds, at.threads) };
+    point_of(plan, &mut lab.progress, at, workers)
+}
+
+/// The same without a warm-up and without an end but that of the work: until no worker has anything left.
+pub fn measure_all<W: Worker>(
+    lab: &mut Lab,
+    common: &Common,
+    at: &At,
+    kinds: &[&'static str],
+    statements: &[String],
+    workers: Vec<W>,
+) -> Result<(Point, Measured<W>), Refusal> {
+    let plan = Plan {
+        target: &lab.target,
+        statements,
+        kinds,
+        warmup: Duration::ZERO,
+        duration: None,
+        rate: common.rate,
+        seed: lab.seed,
+    };
+    point_of(plan, &mut lab.progress, at, workers)
+}
+
+fn point_of<W: Worker>(
+    plan: Plan<'_>,
+    progress: &mut Line,
+    at: &At,
+    workers: Vec<W>,
+) -> Result<(Point, Measured<W>), Refusal> {
+    let measured = drive(&plan, workers, progress)?;
+    let point = Point {
+        variant: at.variant.clone(),
+        repetition: at.repetition,
+        ..Point::of(&measured, plan.kinds, at.threads)
+    };
     Ok((point, measured))
 }
 
