@@ -8,13 +8,12 @@ use crate::experiment::{self, Experiment};
 use crate::hotrow::{Hotrow, HotrowArgs};
 use crate::ingest::{Ingest, IngestArgs};
 use crate::sysbench::{Sysbench, SysbenchArgs};
-use crate::{coldstart, compare, tpcc, tpch};
+use crate::tpcc::{self, Tpcc, TpccArgs};
+use crate::{coldstart, compare, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// TPC-C: load it, run its transactions, check its consistency.
-    Tpcc(tpcc::TpccArgs),
     /// TPC-H: load it, time its queries, compare their results with another server's.
     Tpch(tpch::TpchArgs),
     /// Cold start: fill a server of its own, start it with nothing in memory, against what the disk can read.
@@ -29,6 +28,8 @@ pub enum Command {
 /// Experiments that any server can be measured by.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Workload {
+    /// TPC-C: load it, run its transactions, check its consistency.
+    Tpcc(TpccArgs),
     /// sysbench's OLTP workloads, and what RonDB's paper varies in them.
     Sysbench(SysbenchArgs),
     /// One counter that many clients add to.
@@ -41,6 +42,7 @@ impl Workload {
     /// The experiment with these options.
     pub fn experiment(self) -> Box<dyn Experiment> {
         match self {
+            Workload::Tpcc(args) => Box::new(Tpcc::new(args)),
             Workload::Sysbench(args) => Box::new(Sysbench::new(args)),
             Workload::Hotrow(args) => Box::new(Hotrow::new(args)),
             Workload::Ingest(args) => Box::new(Ingest::new(args)),
@@ -51,10 +53,10 @@ impl Workload {
 /// Does it.
 pub fn main(command: Command) -> ExitCode {
     match command {
-        Command::Tpcc(args) => tpcc::main(args),
         Command::Tpch(args) => tpch::main(args),
         Command::Coldstart(args) => coldstart::main(args),
         Command::Compare(args) => compare::main(args),
+        Command::Workload(Workload::Tpcc(args)) => tpcc::main(args),
         Command::Workload(workload) => experiment::main(workload.experiment().as_mut()),
     }
 }
