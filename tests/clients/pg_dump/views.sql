@@ -42,7 +42,7 @@ CREATE VIEW v35 AS SELECT t.*, u.x, w.x AS wx FROM t LEFT JOIN (u JOIN u w USING
 CREATE VIEW v36 AS SELECT make_interval(days => 3) AS d, jsonb_path_query(j, '$.a') AS p FROM t;
 CREATE VIEW v37 AS SELECT id, generate_series(1, 2) AS g FROM t;
 CREATE VIEW v38 AS (SELECT id FROM t ORDER BY id LIMIT 1) UNION ALL (SELECT t_id FROM u ORDER BY 1 LIMIT 2);
-CREATE VIEW v39 AS SELECT id FROM t WHERE (id, a) = (1, 'x') OR (id, a) IN (SELECT t_id, 'x' FROM u) OR ROW(id, a) < ROW(3, 'z');
+CREATE VIEW v39 AS SELECT id FROM t WHERE (id, a) = (1, 'x') OR (id, a) IN (SELECT t_id, x FROM u) OR ROW(id, a) < ROW(3, 'z');
 CREATE VIEW v40 AS SELECT grouping(a, b) AS g, a FROM t GROUP BY CUBE (a, b);
 CREATE VIEW v42 AS WITH m AS MATERIALIZED (SELECT id, a FROM t), n AS NOT MATERIALIZED (SELECT 1 AS one) SELECT m.id, n.one FROM m, n;
 CREATE VIEW v43 AS SELECT xs.id AS "Id", xs."order" FROM (SELECT id, a AS "order" FROM t) AS xs;
@@ -53,6 +53,8 @@ CREATE VIEW v47 AS SELECT t.id, q.m FROM t LEFT JOIN LATERAL (SELECT max(e.id) A
 CREATE VIEW v48 AS SELECT 1 AS int4, 'x'::text AS text, 2::bigint AS "?column?", NULL AS nothing, 'y' AS "timestamp";
 CREATE VIEW v49 AS SELECT v.id FROM v33 v JOIN v28 ON v28.one = v.id;
 CREATE VIEW v50 AS WITH c AS (SELECT a FROM t), d AS (SELECT count(*) AS n FROM c) SELECT c.a, d.n FROM c, d WHERE EXISTS (SELECT FROM c AS again);
+CREATE VIEW v51 AS SELECT "U".x, grouping("U".t_id) AS g FROM u "U" GROUP BY CUBE (x, t_id);
+CREATE VIEW v52 AS SELECT jsonb_path_exists(j, '$.a') AS e, jsonb_path_query_array(j, '$.many[*]', silent => true) AS q, make_interval(1, 2) AS i FROM t;
 ALTER TABLE t RENAME TO renamed;
 ALTER TABLE u RENAME COLUMN x TO "X x";
 ALTER TABLE u ADD COLUMN later int;

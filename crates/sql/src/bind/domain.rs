@@ -63,6 +63,12 @@ pub(super) fn check_condition(text: &str, domain: &DomainDesc, cx: &mut BindCont
     condition(text, &Expr::Const(Datum::Null, Ty { oid: base, typmod }), cx).map(drop)
 }
 
+/// The condition of a domain as it is to be shown: the value is parameter 0.
+pub(super) fn shown_condition(text: &str, domain: &DomainDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+    let (base, typmod) = user::base_type(domain.base, domain.typmod);
+    condition(text, &Expr::Param(0, Ty { oid: base, typmod }), cx)
+}
+
 fn internal(name: &str) -> Result<&'static functions::Function> {
     let function = functions::functions_named(name).first().copied();
     function.ok_or_else(|| Error::internal("no function for domains"))

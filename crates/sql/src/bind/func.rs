@@ -69,9 +69,13 @@ impl Overload {
 }
 
 /// Arguments in the order of a function's declaration, those left out by their defaults; `None` if they do not fit.
-fn placed(function: &Function, given: &[(Option<&str>, Located)]) -> Option<Vec<Located>> {
-    let names = functions::argument_names(function);
-    let mut places: Vec<Option<Located>> = vec![None; function.args.len()];
+fn placed(
+    names: &[&str],
+    types: &[base::Oid],
+    defaults: &[Datum],
+    given: &[(Option<&str>, Located)],
+) -> Option<Vec<Located>> {
+    let mut places: Vec<Option<Located>> = vec![None; types.len()];
     for (i, (name, value)) in given.iter().enumerate() {
         let place = match name {
             Some(name) => names.iter().position(|n| n == name)?,
@@ -81,12 +85,12 @@ fn placed(function: &Function, given: &[(Option<&str>, Located)]) -> Option<Vec<
             return None;
         }
     }
-    let first_default = function.args.len() - function.defaults.len();
+    let first_default = types.len() - defaults.len();
     let fill = |(i, place): (usize, Option<Located>)| match place {
         Some(value) => Some(value),
         None => {
-            let default = function.defaults.get(i.checked_sub(first_default)?)?.clone();
-            Some(Located { expr: Expr::Const(default, Ty::of(function.args[i])), at: -1 })
+            let default = defaults.get(i.checked_sub(first_default)?)?.clone();
+            Some(Located { expr: Expr::Const(default, Ty::of(types[i])), at: -1 })
         }
     };
     places.into_iter().enumerate().map(fill).collect()
@@ -260,7 +264,7 @@ impl<'a> Binder<'a, '_> {
 
     /// Arguments of which some have names, in the order the function declares them.
     #[inline(never)]
-    fn named_arguments(&mut self, call: &'a FuncCall) -> Result<Vec<Located>> {
+    pub(super) fn named_arguments(&mut self, call: &'a FuncCall) -> Result<Vec<Located>> {
         let name = self.function_name(call)?;
         let mut given: Vec<(Option<&str>, Located)> = Vec::with_capacity(call.args.len());
         for node in call.args.iter().flatten() {
@@ -279,7 +283,14 @@ impl<'a> Binder<'a, '_> {
             given.push((name, self.operand(value)?));
         }
         for &function in functions::functions_named(name) {
-            if let Some(args) = placed(function, &given) {
+            let names = functions::argument_names(function);
+            if let Some(args) = placed(names, function.args, function.defaults, &given) {
+                return Ok(args);
+            }
+        }
+        for &function in functions::set_functions_named(name) {
+            let (names, defaults) = (functions::argument_names_of(function.oid), functions::set_defaults(function.oid));
+            if let Some(args) = placed(names, function.args, defaults, &given) {
                 return Ok(args);
             }
         }

@@ -300,6 +300,15 @@ pub(crate) fn bind_domain_condition(
 
 pub(crate) use domain::under_domain;
 
+/// The condition of a domain as it is to be shown: the value is parameter 0.
+pub(crate) fn bind_shown_condition(
+    text: &str,
+    domain: &engine_api::DomainDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Expr> {
+    domain::shown_condition(text, domain, cx)
+}
+
 /// Where a node begins in its statement.
 pub(crate) fn leftmost_location(node: &Node) -> i32 {
     node::location(node)

@@ -132,10 +132,9 @@ impl<'a> Binder<'a, '_> {
 
     /// A function whose columns are known without a list.
     fn plain_parts(&mut self, node: &'a Node, name: &str, parts: &mut Vec<Part>) -> Result<()> {
-        if let Node::FuncCall(call) = node
-            && !call.args.iter().flatten().any(|n| matches!(n, Node::NamedArgExpr(_)))
-        {
-            let args = self.exprs(&call.args)?;
+        if let Node::FuncCall(call) = node {
+            let named = call.args.iter().flatten().any(|n| matches!(n, Node::NamedArgExpr(_)));
+            let args = if named { self.named_arguments(call)? } else { self.exprs(&call.args)? };
             // Each array of `unnest(a, b)` has a call of its own.
             let wide = is_wide_unnest(node);
             let lists = if wide { args.into_iter().map(|a| vec![a]).collect() } else { vec![args] };

@@ -39,6 +39,11 @@ pub(super) async fn alter(cx: &mut Cx<'_>, stmt: &AlterDefaultPrivilegesStmt) ->
     let action = stmt.action.as_deref().ok_or_else(|| Error::internal("default privileges without an action"))?;
     let (class, kind) = class_and_letter(action.objtype)?;
     let request = request(cx, action, class)?;
+    if matches!(class, Class::Function | Class::Type) && !request.is_grant {
+        // Everybody may use every one of them (`grant_open`).
+        let message = format!("default privileges that take rights on a {} away are not supported", class.name());
+        return Err(Error::unsupported(message));
+    }
     if let Some(wrong) = request.whole.map(|whole| whole.without(class.all())).filter(|extra| !extra.is_empty()) {
         let extra = wrong.each().next().unwrap_or_default();
         let shown = Privileges::NAMES.iter().find(|n| Privileges::named(n.1) == Some(extra)).map_or("", |n| n.1);

@@ -32,6 +32,10 @@ pub(super) async fn grant(cx: &mut Cx<'_>, stmt: &GrantStmt) -> Result<&'static 
     {
         return Err(Error::unsupported("grantor must be current user"));
     }
+    if matches!(class, Class::Function | Class::Type | Class::Language) {
+        super::grant_open::keep(cx, stmt, &request, class)?;
+        return Ok(if stmt.is_grant { "GRANT" } else { "REVOKE" });
+    }
     let objects = objects(cx, stmt, class).await?;
     for object in objects {
         grant_on(cx, &request, class, object).await?;
@@ -146,13 +150,7 @@ async fn objects(cx: &mut Cx<'_>, stmt: &GrantStmt, class: Class) -> Result<Vec<
                     Error::new(SqlState::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist"))
                 })?);
             }
-            (Class::Function | Class::Type | Class::Language, _) if stmt.is_grant => {
-                // Everybody may use what is built in.
-            }
-            _ => {
-                let message = format!("REVOKE on a built-in {} is not supported", class.name());
-                return Err(Error::unsupported(message));
-            }
+            _ => return Err(Error::internal("GRANT on an object without a name")),
         }
     }
     Ok(found)

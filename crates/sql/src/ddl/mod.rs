@@ -18,6 +18,7 @@ mod default_privileges;
 mod dependents;
 mod drop;
 mod grant;
+mod grant_open;
 mod identity;
 mod index;
 mod like;

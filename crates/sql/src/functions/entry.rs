@@ -163,7 +163,12 @@ pub fn wants_types(function: &Function) -> bool {
 
 /// Names of a function's arguments, for `f(name => value)`; empty if they have none.
 pub fn argument_names(function: &Function) -> &'static [&'static str] {
-    match function.oid {
+    argument_names_of(function.oid)
+}
+
+/// As [`argument_names`], of any function.
+pub fn argument_names_of(oid: u32) -> &'static [&'static str] {
+    match oid {
         3464 => &["years", "months", "weeks", "days", "hours", "mins", "secs"],
         3846 => &["year", "month", "day"],
         3847 => &["hour", "min", "sec"],
@@ -175,6 +180,14 @@ pub fn argument_names(function: &Function) -> &'static [&'static str] {
         4005..=4009 | 9564..=9578 | 1177 | 1179 | 1180 | 2023 | 2030 => &["target", "path", "vars", "silent"],
         5054 | 9579 => &["jsonb_in", "path", "replacement", "create_if_missing", "null_value_treatment"],
         1268 => &["str", "strict"],
+        _ => &[],
+    }
+}
+
+/// What stands for the last arguments of a function that returns a set, if they are left out of a call that names arguments.
+pub fn set_defaults(oid: u32) -> &'static [Datum] {
+    match oid {
+        4006 | 1179 => super::json::PATH_DEFAULTS,
         _ => &[],
     }
 }

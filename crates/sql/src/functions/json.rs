@@ -9,6 +9,7 @@ mod contain;
 mod insert;
 mod object;
 pub(super) mod path;
+pub(super) use path::DEFAULTS as PATH_DEFAULTS;
 pub(super) mod record;
 pub(super) mod scan;
 mod write;

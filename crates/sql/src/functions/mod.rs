@@ -31,7 +31,7 @@ use types::Datum;
 
 pub use aggregates::{GROUPING, hypothetical_named};
 pub(crate) use aggregates::{float, whole};
-pub use entry::{argument_names, wants_types};
+pub use entry::{argument_names, argument_names_of, set_defaults, wants_types};
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,
     function_by_oid, functions_named, operators_named, set_functions_named,

@@ -40,18 +40,24 @@ pub(super) fn table_name(catalog: &Catalog, table: &TableDesc, search_path: &[Oi
 }
 
 /// A key of an index: its column, or its expression.
-fn key_text(table: &TableDesc, index: &IndexDesc, at: usize, cx: &dyn EvalContext) -> String {
+fn key_text(table: &TableDesc, index: &IndexDesc, at: usize, pretty: bool, cx: &dyn EvalContext) -> String {
     if let Some(expression) = index.expression(at) {
-        let (text, parentheses) = super::index_text(&expression.text, false, table, cx);
-        // An operator's text has parentheses of its own.
+        let (text, parentheses) = super::index_text(&expression.text, false, table, pretty, cx);
+        // An operator's text has parentheses of its own but in the pretty form.
         return if parentheses { format!("({text})") } else { text };
     }
     let column = index.keys.get(at).and_then(|k| table.columns.get((k.column - 1) as usize));
     column.map(|c| quote_name(&c.name)).unwrap_or_default()
 }
 
-/// `CREATE INDEX …` of an index; `column` 0 is the whole text, n the nth column alone.
-pub fn index_definition(catalog: &Catalog, index: &IndexDesc, column: i32, cx: &dyn EvalContext) -> Option<String> {
+/// `CREATE INDEX …` of an index; `column` 0 is the whole text, n the nth column alone. The pretty form leaves out what it can.
+pub fn index_definition(
+    catalog: &Catalog,
+    index: &IndexDesc,
+    column: i32,
+    pretty: bool,
+    cx: &dyn EvalContext,
+) -> Option<String> {
     let table = catalog.table(index.table)?;
     if column > 0 {
         let at = column as usize - 1;
@@ -59,12 +65,18 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDesc, column: i32, cx: &
             return Some(columns(table, &[included]));
         }
         index.keys.get(at)?;
-        return Some(key_text(table, index, at, cx));
+        return Some(key_text(table, index, at, pretty, cx));
     }
-    let schema = catalog.get(table.schema).map(|s| quote_name(s.name())).unwrap_or_default();
+    let on = match pretty {
+        true => table_name(catalog, table, &cx.identity().search_path),
+        false => {
+            let schema = catalog.get(table.schema).map(|s| quote_name(s.name())).unwrap_or_default();
+            format!("{schema}.{}", quote_name(&table.name))
+        }
+    };
     let mut keys = Vec::with_capacity(index.keys.len());
     for (at, key) in index.keys.iter().enumerate() {
-        let mut text = key_text(table, index, at, cx);
+        let mut text = key_text(table, index, at, pretty, cx);
         if let Some(class) = index.classes.get(at).and_then(|&class| super::operator_classes::class_name(class)) {
             text.push(' ');
             text.push_str(class);
@@ -78,10 +90,9 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDesc, column: i32, cx: &
         keys.push(text);
     }
     let mut text = format!(
-        "CREATE {}INDEX {} ON {schema}.{} USING btree ({})",
+        "CREATE {}INDEX {} ON {on} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
         quote_name(&index.name),
-        quote_name(&table.name),
         keys.join(", ")
     );
     if !index.include.is_empty() {
@@ -91,7 +102,7 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDesc, column: i32, cx: &
         text.push_str(" NULLS NOT DISTINCT");
     }
     if let Some(predicate) = &index.predicate {
-        text.push_str(&format!(" WHERE {}", super::index_text(predicate, true, table, cx).0));
+        text.push_str(&format!(" WHERE {}", super::index_text(predicate, true, table, pretty, cx).0));
     }
     Some(text)
 }

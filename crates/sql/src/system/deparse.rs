@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use engine_api::TableDesc;
+use engine_api::{DomainDesc, TableDesc};
 use types::{Datum, oid};
 
 use crate::bind::{self, BindContext};
@@ -71,7 +71,13 @@ pub fn restated_index(
 }
 
 /// An index's expression or condition as it is shown, and whether it needs parentheses among the keys.
-pub fn index_text(text: &str, condition: bool, table: &TableDesc, cx: &dyn EvalContext) -> (String, bool) {
+pub fn index_text(
+    text: &str,
+    condition: bool,
+    table: &TableDesc,
+    pretty: bool,
+    cx: &dyn EvalContext,
+) -> (String, bool) {
     let Some(expr) = index_part(text, condition, table, cx) else { return (text.to_string(), true) };
     let is_call = match &expr {
         Expr::Call { function, args, ty, .. } => {
@@ -80,7 +86,7 @@ pub fn index_text(text: &str, condition: bool, table: &TableDesc, cx: &dyn EvalC
         Expr::Coalesce(..) | Expr::NullIf { .. } | Expr::MinMax { .. } => true,
         _ => false,
     };
-    (write(&expr, Some(table), false, cx).unwrap_or_else(|| text.to_string()), !is_call)
+    (write(&expr, Some(table), pretty, cx).unwrap_or_else(|| text.to_string()), !is_call)
 }
 
 fn index_part(text: &str, condition: bool, table: &TableDesc, cx: &dyn EvalContext) -> Option<Expr> {
@@ -95,6 +101,13 @@ fn index_part(text: &str, condition: bool, table: &TableDesc, cx: &dyn EvalConte
 pub fn check_text(text: &str, table: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> String {
     let bound = with_binder(cx, |binder| bind::bind_check(text, table, binder));
     let shown = bound.ok().and_then(|expr| write(&expr, Some(table), pretty, cx));
+    shown.unwrap_or_else(|| if pretty { text.to_string() } else { format!("({text})") })
+}
+
+/// A domain's condition as it is shown.
+pub fn domain_check_text(text: &str, domain: &DomainDesc, pretty: bool, cx: &dyn EvalContext) -> String {
+    let bound = with_binder(cx, |binder| bind::bind_shown_condition(text, domain, binder));
+    let shown = bound.ok().and_then(|expr| write(&expr, None, pretty, cx));
     shown.unwrap_or_else(|| if pretty { text.to_string() } else { format!("({text})") })
 }
 
@@ -237,6 +250,8 @@ impl<'a> Writer<'a> {
         match expr {
             Expr::Const(value, ty) => self.constant(value, *ty, true),
             Expr::Column(column) if !self.queries.is_empty() => self.column(column),
+            // Only what a domain's condition is about.
+            Expr::Param(..) => self.word("VALUE"),
             Expr::Agg { level, index, .. } => self.aggregate(*level, *index),
             Expr::Subquery { kind, query, .. } => self.subquery(kind, query),
             Expr::Column(column) => {
@@ -340,6 +355,7 @@ impl<'a> Writer<'a> {
         let in_boolean = matches!(around, Around::And | Around::Or | Around::Not);
         match expr {
             Expr::Const(..)
+            | Expr::Param(..)
             | Expr::Column(_)
             | Expr::Agg { .. }
             | Expr::Subquery { .. }
@@ -389,6 +405,7 @@ impl<'a> Writer<'a> {
     }
 
     fn call(&mut self, function: &'static Function, args: &[Expr], ty: Ty) -> bool {
+        let args = self.without_defaults(function, args);
         if let Some(operator) = operator_of(function, args.len()) {
             return match args {
                 [left, right] => self.wrapped(|w| {
@@ -426,6 +443,19 @@ impl<'a> Writer<'a> {
             };
         }
         self.listed(&format!("{}(", quote_name(function.name)), args, ")")
+    }
+
+    /// The arguments of a call without those behind that are what they would be if they were left out.
+    fn without_defaults<'e>(&self, function: &'static Function, args: &'e [Expr]) -> &'e [Expr] {
+        if function.defaults.is_empty() || args.len() != function.args.len() {
+            return args;
+        }
+        let is_default = |(arg, default): (&Expr, &Datum)| match arg {
+            Expr::Const(value, ty) => self.value_text(value, *ty) == self.value_text(default, *ty),
+            _ => false,
+        };
+        let behind = args.iter().rev().zip(function.defaults.iter().rev()).take_while(|pair| is_default(*pair));
+        &args[..args.len() - behind.count()]
     }
 
     /// An array that subscripts follow.
@@ -482,7 +512,9 @@ impl<'a> Writer<'a> {
             self.out.push_str("NULL");
             return !labelled || self.label(ty);
         }
-        let Some(text) = self.value_text(value, ty) else { return false };
+        // What stands for no document at all (the variables of a path).
+        let none = matches!((ty.oid, value), (oid::JSONB, Datum::Bool(_))).then(|| "{}".to_string());
+        let Some(text) = none.or_else(|| self.value_text(value, ty)) else { return false };
         let plain_number = text.starts_with(|c: char| c.is_ascii_digit());
         let (quoted, mut needs_label) = match ty.oid {
             oid::BOOL => {

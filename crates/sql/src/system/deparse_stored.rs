@@ -2,7 +2,7 @@
 //! same under the search path of whoever reads it, as a dump does with none.
 
 use base::Oid;
-use engine_api::ViewDesc;
+use engine_api::{TableDesc, ViewDesc};
 use rupg_sql::nodes::RangeVar;
 
 use crate::ddl::quote_name;
@@ -45,6 +45,24 @@ fn name_end(text: &str, at: usize, parts: usize) -> Option<usize> {
     Some(at)
 }
 
+/// A relation that may have been renamed since, or its columns, of which the text speaks by the names of then.
+fn by_names_of_then(name: String, table: &TableDesc, var: &RangeVar, view: &ViewDesc) -> String {
+    let own = var.relname.as_deref().unwrap_or_default();
+    let known = view.relations.iter().find(|relation| relation.oid == table.oid);
+    let then = |number: i16| known?.columns.iter().find(|(known, _)| *known == number).map(|(_, name)| name);
+    let columns: Vec<_> = table.live_columns().map(|c| (&c.name, then(c.number).unwrap_or(&c.name))).collect();
+    let listed = |each: &dyn Fn(&(&String, &String)) -> String| columns.iter().map(each).collect::<Vec<_>>().join(", ");
+    match (columns.iter().any(|(now, then)| now != then), var.alias.is_some()) {
+        (false, false) if table.name != own => format!("{name} AS {}", quote_name(own)),
+        (false, _) => name,
+        (true, false) => format!("{name} AS {}({})", quote_name(own), listed(&|(_, then)| quote_name(then))),
+        (true, true) => {
+            let each = |(now, then): &(&String, &String)| format!("{} AS {}", quote_name(now), quote_name(then));
+            format!("(SELECT {} FROM {name})", listed(&each))
+        }
+    }
+}
+
 /// The text of a view whose relations stand at these places.
 pub(super) fn stored_text(view: &ViewDesc, places: &[(RangeVar, Oid)], cx: &dyn EvalContext) -> String {
     let mut text = view.query.clone();
@@ -56,13 +74,12 @@ pub(super) fn stored_text(view: &ViewDesc, places: &[(RangeVar, Oid)], cx: &dyn 
         let parts = 1 + usize::from(var.schemaname.is_some()) + usize::from(var.catalogname.is_some());
         let Ok(at) = usize::try_from(var.location) else { continue };
         let Some(end) = name_end(&text, at, parts) else { continue };
-        let mut name = super::relation_text(&catalog, &identity.search_path, *oid);
-        let own = var.relname.as_deref().unwrap_or_default();
-        if var.alias.is_none() && catalog.get(*oid).is_some_and(|object| object.name() != own) {
-            // It was renamed, and the text speaks of its columns by the name of then.
-            name = format!("{name} AS {}", quote_name(own));
-        }
-        text.replace_range(at..end, &name);
+        let name = super::relation_text(&catalog, &identity.search_path, *oid);
+        let shown = match catalog.table(*oid) {
+            Some(table) => by_names_of_then(name, table, var, view),
+            None => name,
+        };
+        text.replace_range(at..end, &shown);
     }
     text
 }

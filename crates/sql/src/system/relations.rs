@@ -402,8 +402,8 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             let count = Datum::Int2(numbers.len() as i16);
             let key_count = Datum::Int2(index.keys.len() as i16);
             let expressions: Vec<String> =
-                index.expressions.iter().map(|e| super::index_text(&e.text, false, &table, cx).0).collect();
-            let predicate = index.predicate.as_ref().map(|p| super::index_text(p, true, &table, cx).0);
+                index.expressions.iter().map(|e| super::index_text(&e.text, false, &table, false, cx).0).collect();
+            let predicate = index.predicate.as_ref().map(|p| super::index_text(p, true, &table, false, cx).0);
             rows.push(row(
                 rel,
                 vec![

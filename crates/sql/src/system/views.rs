@@ -59,7 +59,10 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("schemaname", text(name_of(&catalog, table.schema))),
                     ("tablename", text(&table.name)),
                     ("indexname", text(&index.name)),
-                    ("indexdef", definitions::index_definition(&catalog, index, 0, cx).map_or(Datum::Null, text)),
+                    (
+                        "indexdef",
+                        definitions::index_definition(&catalog, index, 0, false, cx).map_or(Datum::Null, text),
+                    ),
                 ],
             ));
         }

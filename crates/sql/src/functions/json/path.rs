@@ -18,7 +18,7 @@ use super::change::datum;
 use super::invalid;
 
 /// Without variables and not silent. A value that is no document stands for that there are no variables.
-const DEFAULTS: &[Datum] = &[Datum::Bool(false), Datum::Bool(false)];
+pub(in super::super) const DEFAULTS: &[Datum] = &[Datum::Bool(false), Datum::Bool(false)];
 
 /// The table.
 #[rustfmt::skip]
@@ -42,6 +42,7 @@ pub(in super::super) static SET_FUNCTIONS: &[SetFunction] = &[
     set(9576, "jsonb_path_query", &[JSONB, JSONPATH], &[("", JSONB)], query),
     set(9577, "jsonb_path_query", &[JSONB, JSONPATH, JSONB], &[("", JSONB)], query),
     set(1179, "jsonb_path_query_tz", &[JSONB, JSONPATH, JSONB, BOOL], &[("", JSONB)], query_tz),
+    set(9597, "jsonb_path_query_tz", &[JSONB, JSONPATH, JSONB], &[("", JSONB)], query_tz),
     set(9578, "jsonb_path_query_tz", &[JSONB, JSONPATH], &[("", JSONB)], query_tz),
 ];
 

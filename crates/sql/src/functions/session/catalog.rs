@@ -1,7 +1,7 @@
 //! Names and definitions of what is in the catalog.
 
 use base::{Oid, Result};
-use engine_api::CatalogObject;
+use engine_api::{CatalogObject, TypeKind};
 use types::{Datum, type_by_name, type_info};
 
 use super::super::entry::{mismatch, oid_of, text_of};
@@ -95,7 +95,8 @@ pub(super) fn get_indexdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum
         _ => 0,
     };
     let index = catalog.index(oid_of(args, 0)?);
-    Ok(index.and_then(|index| system::index_definition(&catalog, index, column, cx)).into())
+    let pretty = matches!(args.get(2), Some(Datum::Bool(true)));
+    Ok(index.and_then(|index| system::index_definition(&catalog, index, column, pretty, cx)).into())
 }
 
 pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -108,9 +109,11 @@ pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<
             return Ok(Datum::from(system::constraint_definition(&catalog, table, constraint, pretty, cx)));
         }
     }
-    if let Some((_, check)) = system::domain_checks(&catalog).find(|(_, check)| check.oid == oid) {
-        let text = &check.expression;
-        return Ok(Datum::from(if pretty { format!("CHECK ({text})") } else { format!("CHECK (({text}))") }));
+    if let Some((ty, check)) = system::domain_checks(&catalog).find(|(_, check)| check.oid == oid)
+        && let TypeKind::Domain(domain) = &ty.kind
+    {
+        let text = system::domain_check_text(&check.expression, domain, pretty, cx);
+        return Ok(Datum::from(format!("CHECK ({text})")));
     }
     Ok(Datum::Null)
 }

@@ -1,0 +1,131 @@
+//! GRANT and REVOKE on functions, types and languages: everybody may use all of them, and nothing else can be had.
+//!
+//! What leaves it so is accepted, as PostgreSQL accepts it; what would change it is refused.
+
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{TypeKind, oids};
+use rupg_sql::nodes::{GrantStmt, GrantTargetType, Node, ObjectType, ObjectWithArgs, TypeName};
+
+use super::Cx;
+use super::grant::Request;
+use super::names::{display, strings};
+use super::types::range;
+use crate::functions;
+use crate::privileges::{Class, roles};
+
+const LANGUAGES: [&str; 4] = ["internal", "c", "sql", "plpgsql"];
+
+/// An object's name and owner.
+type Named = (String, Oid);
+
+/// Checks a statement about such objects: that they are there, and that their rights stay as they are.
+pub(super) fn keep(cx: &mut Cx<'_>, stmt: &GrantStmt, request: &Request, class: Class) -> Result<()> {
+    if stmt.targtype == GrantTargetType::ACL_TARGET_ALL_IN_SCHEMA {
+        let built_in = |node: &Option<Node>| matches!(node, Some(Node::String(name)) if &**name == "pg_catalog");
+        if stmt.objects.iter().any(built_in) {
+            check_kept(request, class, oids::ROLE_POSTGRES)?;
+        }
+        return Ok(());
+    }
+    for node in stmt.objects.iter().flatten() {
+        let (name, owner) = match node {
+            Node::ObjectWithArgs(function) => (function_named(cx, function)?, oids::ROLE_POSTGRES),
+            Node::List(names) => type_named(cx, names, stmt.objtype)?,
+            Node::TypeName(name) => type_named(cx, &name.names, stmt.objtype)?,
+            Node::String(name) if LANGUAGES.contains(&&**name) => (name.to_string(), oids::ROLE_POSTGRES),
+            Node::String(name) => {
+                let message = format!("language \"{name}\" does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+            }
+            _ => return Err(Error::internal("GRANT on an object without a name")),
+        };
+        check_kept(request, class, owner)?;
+        let (catalog, who) = (cx.catalog(), cx.session.who());
+        if !roles::has_privileges_of(&catalog, who, owner) {
+            let (code, what) = match request.is_grant {
+                true => (SqlState::PRIVILEGE_NOT_GRANTED, "were granted"),
+                false => (SqlState::PRIVILEGE_NOT_REVOKED, "could be revoked"),
+            };
+            cx.warning(code, format!("no privileges {what} for \"{name}\""));
+        }
+    }
+    Ok(())
+}
+
+/// What is granted to somebody everybody has already; what is taken from a role that was never given it changes nothing.
+fn check_kept(request: &Request, class: Class, owner: Oid) -> Result<()> {
+    let refused = |what: &str| Err(Error::unsupported(format!("{what} on a {} is not supported", class.name())));
+    if request.is_grant {
+        return if request.option { refused("GRANT with GRANT OPTION") } else { Ok(()) };
+    }
+    let has = |grantee: &Oid| !grantee.is_valid() || *grantee == owner;
+    if !request.option && request.grantees.iter().any(has) {
+        let who = if request.grantees.iter().any(|grantee| !grantee.is_valid()) { "PUBLIC" } else { "the owner" };
+        return Err(Error::unsupported(format!("REVOKE from {who} on a {} is not supported", class.name()))
+            .detail(format!("Everybody may use every {}.", class.name())));
+    }
+    Ok(())
+}
+
+fn type_named(cx: &mut Cx<'_>, names: &[Option<Node>], kind: ObjectType) -> Result<Named> {
+    let name = range(names);
+    let (found, is_domain) = match cx.find_type(&name)? {
+        Some(desc) => ((desc.name.clone(), desc.owner), matches!(desc.kind, TypeKind::Domain(_))),
+        None => {
+            let written = TypeName { names: names.to_vec(), typemod: -1, location: -1, ..TypeName::default() };
+            if cx.column_type(&written).is_err() {
+                let message = format!("type \"{}\" does not exist", display(&name));
+                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+            }
+            ((display(&name), oids::ROLE_POSTGRES), false)
+        }
+    };
+    if kind == ObjectType::OBJECT_DOMAIN && !is_domain {
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", found.0)));
+    }
+    Ok(found)
+}
+
+/// The argument types of all functions of a name.
+fn overloads(name: &str) -> Vec<&'static [Oid]> {
+    let scalars = functions::functions_named(name).iter().map(|f| f.args);
+    let aggregates = functions::aggregates_named(name).iter().map(|f| f.args);
+    let sets = functions::set_functions_named(name).iter().map(|f| f.args);
+    let windows = functions::window_functions_named(name).into_iter().map(|f| f.args);
+    scalars.chain(aggregates).chain(sets).chain(windows).collect()
+}
+
+fn function_named(cx: &mut Cx<'_>, function: &ObjectWithArgs) -> Result<String> {
+    let names = strings(&function.objname);
+    let shown = names.join(".");
+    let found = match names.as_slice() {
+        [name] => overloads(name),
+        [schema, name] if schema == "pg_catalog" => overloads(name),
+        _ => Vec::new(),
+    };
+    let name = names.last().cloned().unwrap_or_default();
+    if function.args_unspecified {
+        return match found.len() {
+            0 => Err(Error::new(SqlState::UNDEFINED_FUNCTION, format!("could not find a function named \"{shown}\""))),
+            1 => Ok(name),
+            _ => Err(Error::new(SqlState::AMBIGUOUS_FUNCTION, format!("function name \"{shown}\" is not unique"))
+                .hint("Specify the argument list to select the function unambiguously.")),
+        };
+    }
+    let mut wanted = Vec::with_capacity(function.objargs.len());
+    for node in function.objargs.iter().flatten() {
+        let Node::TypeName(name) = node else { continue };
+        wanted.push(cx.column_type(name).map_err(without_position)?.ty.oid);
+    }
+    if found.contains(&wanted.as_slice()) {
+        return Ok(name);
+    }
+    let shown_types: Vec<String> = wanted.iter().map(|ty| types::format_type(*ty, -1)).collect();
+    let message = format!("function {shown}({}) does not exist", shown_types.join(", "));
+    Err(Error::new(SqlState::UNDEFINED_FUNCTION, message))
+}
+
+fn without_position(mut error: Error) -> Error {
+    error.fields_mut().position = None;
+    error
+}
