@@ -64,7 +64,7 @@ pub fn index_definition(
         if let Some(&included) = at.checked_sub(index.keys.len()).and_then(|n| index.include.get(n)) {
             return Some(columns(table, &[included]));
         }
-        index.keys.get(at)?;
+        // Behind the last one there is nothing to say.
         return Some(key_text(table, index, at, pretty, cx));
     }
     let on = match pretty {
