@@ -91,7 +91,7 @@ fn overloads(name: &str) -> Vec<&'static [Oid]> {
     let scalars = functions::functions_named(name).iter().map(|f| f.args);
     let aggregates = functions::aggregates_named(name).iter().map(|f| f.args);
     let sets = functions::set_functions_named(name).iter().map(|f| f.args);
-    let windows = functions::window_functions_named(name).into_iter().map(|f| f.args);
+    let windows = functions::window_functions_named(name).map(|f| f.args);
     scalars.chain(aggregates).chain(sets).chain(windows).collect()
 }
 
