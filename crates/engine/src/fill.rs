@@ -265,17 +265,23 @@ impl Bucket {
 struct HandOut {
     entries: Entries,
     rows: Vec<(u64, u64)>,
-    /// Where each range of keys but the first begins, with its head.
-    cuts: Vec<(u64, Boundary)>,
+    /// Where each range of keys but the first begins, and the heads of those keys.
+    cuts: Vec<Boundary>,
+    heads: Vec<u64>,
     ranges: Vec<Mutex<Bucket>>,
 }
 
 impl HandOut {
     fn range_of(&self, key: &[u8], row: RowId) -> usize {
         let head = head_of(key);
-        self.cuts.partition_point(|(cut, boundary)| {
-            cut.cmp(&head).then_with(|| boundary.key.as_slice().cmp(key)).then(boundary.row.cmp(&row)).is_le()
-        })
+        let mut range = self.heads.partition_point(|cut| *cut < head);
+        // Seldom are there more with the same head.
+        while self.heads.get(range) == Some(&head)
+            && (self.cuts[range].key.as_slice(), self.cuts[range].row) <= (key, row)
+        {
+            range += 1;
+        }
+        range
     }
 }
 
@@ -314,7 +320,7 @@ impl Parts for Sorting {
         let Some(range) = ranges.get(number) else { return Ok(false) };
         let mut bucket = std::mem::take(&mut *range.lock());
         bucket.sort();
-        let low = number.checked_sub(1).map_or_else(Boundary::default, |at| cuts[at].1.clone());
+        let low = number.checked_sub(1).map_or_else(Boundary::default, |at| cuts[at].clone());
         let mut part = entries.index.tree.part(&low, FILL_SORTED);
         let mut key = Vec::new();
         let pushed = bucket.entries.iter().try_for_each(|entry| {
@@ -323,7 +329,7 @@ impl Parts for Sorting {
             key.extend_from_slice(entry.rest(&bucket.bytes));
             part.push(&key, RowId(entry.row))
         });
-        let high = cuts.get(number).map(|(_, boundary)| boundary);
+        let high = cuts.get(number);
         let part = pushed.and_then(|()| part.finish(high)).map_err(|unfit| entries.error(unfit))?;
         entries.progress.indexed(part.entries() as u64 / 2);
         self.made.lock()[number] = Some(part);
@@ -332,7 +338,7 @@ impl Parts for Sorting {
 }
 
 /// Where ranges of keys begin, from a sample of the rows.
-fn cuts(entries: &Entries) -> Vec<(u64, Boundary)> {
+fn cuts(entries: &Entries) -> Vec<Boundary> {
     let ranges = (entries.store.rows.row_count() / ENTRIES_PER_RANGE).clamp(1, RANGES_MAX);
     let end = entries.store.rows.end().0;
     let samples = if ranges == 1 { 0 } else { ranges * SAMPLES_PER_RANGE };
@@ -349,13 +355,14 @@ fn cuts(entries: &Entries) -> Vec<(u64, Boundary)> {
     let mut cuts: Vec<Boundary> =
         (1..ranges).filter_map(|range| found.get((range as f64 * each) as usize).cloned()).collect();
     cuts.dedup();
-    cuts.into_iter().map(|cut| (head_of(&cut.key), cut)).collect()
+    cuts
 }
 
 fn sorted(entries: &Entries, doing: Doing<'_>) -> Result<Vec<IndexPart>, DriverError> {
     let cuts = cuts(entries);
     let ranges = (0..=cuts.len()).map(|_| Mutex::default()).collect();
-    let handed = Arc::new(HandOut { entries: entries.clone(), rows: entries.ranges_of_rows(), cuts, ranges });
+    let heads = cuts.iter().map(|cut| head_of(&cut.key)).collect();
+    let handed = Arc::new(HandOut { entries: entries.clone(), rows: entries.ranges_of_rows(), cuts, heads, ranges });
     doing(Arc::clone(&handed) as Arc<dyn Parts>)?;
     let made = Mutex::new(handed.ranges.iter().map(|_| None).collect());
     let sorting = Arc::new(Sorting { handed, made });
