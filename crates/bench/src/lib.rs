@@ -16,13 +16,18 @@
 pub mod client;
 pub mod coldstart;
 pub mod command;
+pub mod compare;
 pub mod cpu;
 pub mod drive;
+mod expected;
 pub mod experiment;
+pub mod hotrow;
+pub mod ingest;
 pub mod options;
 mod progress;
 pub mod result;
 pub mod rng;
+mod schema;
 pub mod sysbench;
 mod table;
 pub mod target;
