@@ -207,34 +207,7 @@ impl<'a> Ops<'a> {
         self.0.len()
     }
 
-    #[inline]
     fn number(&mut self) -> Result<u64, Malformed> {
-        match self.0.first_chunk::<8>() {
-            // Most are of a byte, and of the rest most are of less than eight, which are taken as one.
-            Some([first, ..]) if *first < 0x80 => {
-                self.0 = &self.0[1..];
-                Ok(u64::from(*first))
-            }
-            Some(word) => {
-                let word = u64::from_le_bytes(*word);
-                let ends = !word & 0x8080_8080_8080_8080;
-                if ends == 0 {
-                    return self.long_number();
-                }
-                let bits = ends.trailing_zeros() + 1;
-                let word = word & (u64::MAX >> (64 - bits)) & 0x7f7f_7f7f_7f7f_7f7f;
-                let word = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
-                let word = word & 0x0000_3fff_0000_3fff | (word & 0x3fff_0000_3fff_0000) >> 2;
-                let word = word & 0x0fff_ffff | (word & 0x0fff_ffff_0000_0000) >> 4;
-                self.0 = &self.0[bits as usize / 8..];
-                Ok(word)
-            }
-            None => self.long_number(),
-        }
-    }
-
-    /// A number of any length, byte by byte.
-    fn long_number(&mut self) -> Result<u64, Malformed> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let (&byte, rest) = self.0.split_first().ok_or(Malformed("number cut short"))?;
@@ -247,17 +220,14 @@ impl<'a> Ops<'a> {
         Err(Malformed("number too long"))
     }
 
-    #[inline]
     fn small(&mut self) -> Result<u32, Malformed> {
         u32::try_from(self.number()?).map_err(|_| Malformed("number too large"))
     }
 
-    #[inline]
     fn length(&mut self) -> Result<usize, Malformed> {
         usize::try_from(self.number()?).map_err(|_| Malformed("length too large"))
     }
 
-    #[inline]
     fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let len = self.length()?;
         let (bytes, rest) = self.0.split_at_checked(len).ok_or(Malformed("bytes cut short"))?;
@@ -265,7 +235,6 @@ impl<'a> Ops<'a> {
         Ok(bytes)
     }
 
-    #[inline]
     fn row(&mut self) -> Result<(StorageId, RowId), Malformed> {
         let table = Oid(self.small()?);
         let generation = self.small()?;
