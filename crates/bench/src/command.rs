@@ -6,7 +6,7 @@ use clap::Subcommand;
 
 use crate::experiment::{self, Experiment};
 use crate::sysbench::{Sysbench, SysbenchArgs};
-use crate::{coldstart, tpcc, tpch};
+use crate::{coldstart, report, tpcc, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
@@ -17,6 +17,8 @@ pub enum Command {
     Tpch(tpch::TpchArgs),
     /// Cold start: fill a server of its own, start it with nothing in memory, against what the disk can read.
     Coldstart(coldstart::ColdstartArgs),
+    /// Results as one page with charts, or as tables.
+    Report(report::ReportArgs),
     /// An experiment whose runs can be compared, repeated by a suite, and reported together.
     #[command(flatten)]
     Workload(Workload),
@@ -44,6 +46,7 @@ pub fn main(command: Command) -> ExitCode {
         Command::Tpcc(args) => tpcc::main(args),
         Command::Tpch(args) => tpch::main(args),
         Command::Coldstart(args) => coldstart::main(args),
+        Command::Report(args) => report::main(args),
         Command::Workload(workload) => experiment::main(workload.experiment().as_mut()),
     }
 }

@@ -21,6 +21,7 @@ pub mod drive;
 pub mod experiment;
 pub mod options;
 mod progress;
+pub mod report;
 pub mod result;
 pub mod rng;
 pub mod sysbench;
