@@ -1,8 +1,9 @@
 //! What a run costs beside its time: processor, memory and disk of the server, read from `/proc` while it runs.
 //!
 //! Memory is what the server's processes hold for themselves, and the largest share of common memory that one of them sees,
-//! once: pages that many processes map are not counted many times. Flushes are those that the disks of the machine have
-//! completed, whoever asked for them: they are the server's where nothing else runs.
+//! once: pages that many processes map are not counted many times. Bytes written and flushes are those that the disks of the
+//! machine have completed, whoever asked for them: they are the server's where nothing else runs. (What the kernel writes in a process's
+//! own account are pages made dirty, which are whole large folios where the file system has them: hundreds of times what is written.)
 
 use std::fs;
 use std::time::Duration;
@@ -24,10 +25,8 @@ pub struct Reading {
     pub server: Result<Used, String>,
     /// Of this process.
     pub client: Duration,
-    /// Bytes that the server's processes caused to be written to disks; not known of another user's.
-    pub written: Option<u64>,
-    /// Flushes that the machine's disks have completed.
-    pub flushes: u64,
+    /// What the machine's disks have done.
+    pub disks: Disks,
     /// Bytes of memory that the server holds.
     pub memory: Option<u64>,
 }
@@ -46,7 +45,7 @@ pub struct Usage {
     pub server_unknown: Option<String>,
     /// Seconds of processor time of the generator.
     pub client_seconds: f64,
-    /// Bytes that the server wrote to disks.
+    /// Bytes written to the machine's disks.
     pub written_bytes: Option<u64>,
     /// Flushes of the machine's disks.
     pub flushes: Option<u64>,
@@ -63,12 +62,10 @@ impl Meter {
     /// Reads.
     pub fn read(&self) -> Reading {
         let processes = self.server.as_ref().map(cpu::Server::processes).unwrap_or_default();
-        let written: Vec<_> = processes.iter().filter_map(|&pid| written(pid)).collect();
         Reading {
             server: self.server.as_ref().map(cpu::Server::used).map_err(String::clone),
             client: cpu::own(),
-            written: (!written.is_empty()).then(|| written.iter().sum()),
-            flushes: flushes(&fs::read_to_string("/proc/diskstats").unwrap_or_default()),
+            disks: Disks::parse(&fs::read_to_string("/proc/diskstats").unwrap_or_default()),
             memory: memory(processes.iter().filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/status")).ok())),
         }
     }
@@ -78,16 +75,14 @@ impl Reading {
     /// What was used from `before` to now.
     pub fn since(&self, before: &Reading) -> Usage {
         let used = self.server.as_ref().ok().zip(before.server.as_ref().ok()).map(|(now, then)| now.since(then));
-        // A process that has ended takes its account with it.
-        let written = self.written.zip(before.written).map(|(now, then)| now.saturating_sub(then));
         Usage {
             server_user_seconds: used.map(|u| u.user.as_secs_f64()),
             server_system_seconds: used.map(|u| u.system.as_secs_f64()),
             server_processes: used.map(|u| u.processes),
             server_unknown: self.server.as_ref().err().cloned(),
             client_seconds: self.client.saturating_sub(before.client).as_secs_f64(),
-            written_bytes: written,
-            flushes: used.map(|_| self.flushes.saturating_sub(before.flushes)),
+            written_bytes: used.map(|_| self.disks.written.saturating_sub(before.disks.written)),
+            flushes: used.map(|_| self.disks.flushes.saturating_sub(before.disks.flushes)),
             memory_bytes: self.memory,
         }
     }
@@ -98,11 +93,6 @@ impl Usage {
     pub fn server_seconds(&self) -> Option<f64> {
         Some(self.server_user_seconds? + self.server_system_seconds?)
     }
-}
-
-fn written(pid: u32) -> Option<u64> {
-    let io = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
-    io.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.parse().ok()
 }
 
 /// Memory of processes, from the text of their `/proc/PID/status`.
@@ -120,19 +110,35 @@ fn memory(all: impl Iterator<Item = String>) -> Option<u64> {
     some.then_some((own + shared) << 10)
 }
 
-/// The flushes in `/proc/diskstats`, of whole disks: those of a partition are in its disk's number, too.
-fn flushes(table: &str) -> u64 {
-    let mut disks: Vec<(&str, u64)> = Vec::new();
-    for line in table.lines() {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let (Some(&name), Some(count)) = (fields.get(2), fields.get(18).and_then(|f| f.parse().ok())) else { continue };
-        let is_part = disks.iter().any(|(disk, _)| name.strip_prefix(disk).is_some_and(|rest| !rest.is_empty()));
-        // What is made of other disks counts there.
-        if !is_part && !name.starts_with("loop") && !name.starts_with("dm-") && !name.starts_with("md") {
-            disks.push((name, count));
+/// What disks have done since the machine was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disks {
+    /// Bytes.
+    pub written: u64,
+    /// Flushes.
+    pub flushes: u64,
+}
+
+impl Disks {
+    /// Reads `/proc/diskstats`: whole disks, as what a partition does is in its disk's numbers, too.
+    fn parse(table: &str) -> Disks {
+        /// Of the kernel's own making, whatever the disk has.
+        const SECTOR_BYTES: u64 = 512;
+        let (mut all, mut names) = (Disks::default(), Vec::<&str>::new());
+        for line in table.lines() {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
+            let (Some(&name), Some(sectors), Some(flushes)) = (fields.get(2), number(9), number(18)) else { continue };
+            let is_part = names.iter().any(|disk| name.strip_prefix(disk).is_some_and(|rest| !rest.is_empty()));
+            // What is made of other disks counts there.
+            if !is_part && !name.starts_with("loop") && !name.starts_with("dm-") && !name.starts_with("md") {
+                names.push(name);
+                all.written += sectors * SECTOR_BYTES;
+                all.flushes += flushes;
+            }
         }
+        all
     }
-    disks.iter().map(|(_, count)| count).sum()
 }
 
 #[cfg(test)]
@@ -140,11 +146,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flushes_of_a_partition_count_once() {
+    fn what_a_partition_does_counts_once() {
         let table = " 259 0 nvme0n1 1 2 3 4 5 6 7 8 9 10 11 0 0 0 0 40 9\n 259 1 nvme0n1p1 1 2 3 4 5 6 7 8 9 10 11 0 0 0 0 40 9\n \
                      254 0 vda 1 2 3 4 5 6 7 8 9 10 11 0 0 0 0 2 9\n 7 0 loop0 1 2 3 4 5 6 7 8 9 10 11 0 0 0 0 5 9\n \
                      8 0 sda 1 2 3";
-        assert_eq!(flushes(table), 42);
+        assert_eq!(Disks::parse(table), Disks { written: 2 * 7 * 512, flushes: 42 });
     }
 
     #[test]

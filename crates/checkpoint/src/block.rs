@@ -142,9 +142,13 @@ pub(crate) fn decode<'b>(bytes: &'b [u8], scratch: &'b mut Vec<u8>) -> Option<(B
     if !header.is_compressed {
         return Some((header, stored));
     }
-    scratch.resize(header.content as usize, 0);
-    let len = lz4_flex::block::decompress_into(stored, scratch).ok()?;
-    (len == header.content as usize).then_some((header, &scratch[..]))
+    let content = header.content as usize;
+    // Not made shorter: what is cut off would be cleared again for the next block.
+    if scratch.len() < content {
+        scratch.resize(content, 0);
+    }
+    let len = lz4_flex::block::decompress_into(stored, &mut scratch[..content]).ok()?;
+    (len == content).then_some((header, &scratch[..content]))
 }
 
 /// Gathers the rows of a block.

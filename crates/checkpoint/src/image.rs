@@ -1,10 +1,11 @@
 //! Reading an image back.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::{LayoutId, RowId};
-use env::{Disk, DiskFile};
+use env::{Aligned, Disk, DiskFile, PAGE};
 
 use crate::block::{self, Holds, Rows};
 use crate::manifest::{Manifest, ManifestFile};
@@ -35,6 +36,43 @@ pub struct Scratch {
     content: Vec<u8>,
 }
 
+/// Blocks that lie one behind the other in a file and are read at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    blocks: Range<usize>,
+    offset: u64,
+    len: u64,
+}
+
+impl Piece {
+    /// Its bytes on disk.
+    pub fn bytes(&self) -> u64 {
+        self.len
+    }
+}
+
+/// The bytes of a piece. Used again, it keeps its memory.
+#[derive(Debug, Default)]
+pub struct PieceBytes {
+    memory: Aligned,
+    /// Where in the file they begin, and how many there are.
+    offset: u64,
+    filled: usize,
+}
+
+impl PieceBytes {
+    /// Bytes of memory that it keeps.
+    pub fn capacity(&self) -> usize {
+        self.memory.len()
+    }
+
+    fn of(&self, block: &BlockRef) -> &[u8] {
+        let at = block.offset.saturating_sub(self.offset) as usize;
+        let bytes = self.memory.get(..self.filled).and_then(|filled| filled.get(at..));
+        bytes.map_or(&[], |bytes| &bytes[..bytes.len().min(block.len as usize)])
+    }
+}
+
 struct File {
     file: Arc<dyn DiskFile>,
     entry: ManifestFile,
@@ -55,7 +93,7 @@ impl Image {
     pub fn open(disk: &dyn Disk, manifest: &Manifest) -> Result<Image, ImageError> {
         let mut image = Image { files: Vec::new(), blocks: Vec::new() };
         for entry in &manifest.files {
-            let file = disk.open(&entry.name).map_err(|error| match error.kind() {
+            let file = disk.open_to_read(&entry.name).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => ImageError::Damaged(format!("{} is missing", entry.name)),
                 _ => error.into(),
             })?;
@@ -71,9 +109,46 @@ impl Image {
         &self.blocks
     }
 
-    /// Says that a block will be read soon.
-    pub fn will_read(&self, block: &BlockRef) {
-        self.files[block.file].file.will_read(block.offset, block.len);
+    /// The blocks of rows in pieces of so many bytes, or of one block that is larger.
+    pub fn pieces(&self, bytes: u64) -> Vec<Piece> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        for (number, block) in self.blocks.iter().enumerate() {
+            if !matches!(block.holds, Holds::Rows { .. }) {
+                continue;
+            }
+            match pieces.last_mut() {
+                Some(last)
+                    if last.blocks.end == number
+                        && self.blocks[last.blocks.start].file == block.file
+                        && last.len + block.len <= bytes =>
+                {
+                    last.blocks.end += 1;
+                    last.len += block.len;
+                }
+                _ => pieces.push(Piece { blocks: number..number + 1, offset: block.offset, len: block.len }),
+            }
+        }
+        pieces
+    }
+
+    /// The blocks of a piece.
+    pub fn blocks_of(&self, piece: &Piece) -> &[BlockRef] {
+        &self.blocks[piece.blocks.clone()]
+    }
+
+    /// Reads a piece. Nothing is verified.
+    ///
+    /// # Errors
+    /// `Io`
+    pub fn read_piece(&self, piece: &Piece, into: &mut PieceBytes) -> Result<(), ImageError> {
+        let file = &self.files[self.blocks[piece.blocks.start].file].file;
+        // Whole pages, so that the disk may read them where they are to be.
+        into.offset = piece.offset / PAGE as u64 * PAGE as u64;
+        let len = ((piece.offset + piece.len - into.offset) as usize).next_multiple_of(PAGE);
+        into.memory.grow(len);
+        into.filled = 0;
+        into.filled = file.read_at(&mut into.memory[..len], into.offset)?;
+        Ok(())
     }
 
     /// The engine's own bytes of this name, put together.
@@ -97,10 +172,34 @@ impl Image {
         &self,
         block: &BlockRef,
         scratch: &mut Scratch,
+        each: impl FnMut(RowId, LayoutId, &[u8]),
+    ) -> Result<(), ImageError> {
+        let content = self.content(block, scratch)?;
+        self.each_row(block, content, each)
+    }
+
+    /// As [`Image::rows`], for a block of a piece that was read.
+    ///
+    /// # Errors
+    /// `Damaged`
+    pub fn rows_of(
+        &self,
+        block: &BlockRef,
+        piece: &PieceBytes,
+        scratch: &mut Scratch,
+        each: impl FnMut(RowId, LayoutId, &[u8]),
+    ) -> Result<(), ImageError> {
+        let content = self.content_of(block, piece.of(block), &mut scratch.content)?;
+        self.each_row(block, content, each)
+    }
+
+    fn each_row(
+        &self,
+        block: &BlockRef,
+        content: &[u8],
         mut each: impl FnMut(RowId, LayoutId, &[u8]),
     ) -> Result<(), ImageError> {
         let Holds::Rows { range, rows, .. } = block.holds.clone() else { return Ok(()) };
-        let content = self.content(block, scratch)?;
         for row in Rows::new(content, range, rows) {
             let (row, layout, tuple) = row.map_err(|()| self.damaged(block))?;
             each(row, layout, tuple);
@@ -145,9 +244,18 @@ impl Image {
         let file = &self.files[block.file];
         scratch.stored.resize(block.len as usize, 0);
         let read = file.file.read_at(&mut scratch.stored, block.offset)?;
-        let found = block::decode(&scratch.stored[..read], &mut scratch.content);
-        let (header, content) = found.ok_or_else(|| self.damaged(block))?;
-        let is_it = header.holds == block.holds && header.checkpoint == file.checkpoint;
+        self.content_of(block, &scratch.stored[..read], &mut scratch.content)
+    }
+
+    /// The content of a block with these bytes, which may lie in `content`.
+    fn content_of<'s>(
+        &self,
+        block: &BlockRef,
+        bytes: &'s [u8],
+        content: &'s mut Vec<u8>,
+    ) -> Result<&'s [u8], ImageError> {
+        let (header, content) = block::decode(bytes, content).ok_or_else(|| self.damaged(block))?;
+        let is_it = header.holds == block.holds && header.checkpoint == self.files[block.file].checkpoint;
         if is_it { Ok(content) } else { Err(self.damaged(block)) }
     }
 

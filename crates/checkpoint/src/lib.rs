@@ -26,7 +26,7 @@ mod manifest;
 mod part;
 
 pub use block::Holds;
-pub use image::{BlockRef, Image, Scratch};
+pub use image::{BlockRef, Image, Piece, PieceBytes, Scratch};
 pub use manifest::{Manifest, ManifestFile, remove_unnamed};
 pub use part::PartWriter;
 

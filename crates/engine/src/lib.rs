@@ -17,6 +17,7 @@
 
 mod accounts;
 mod advisory;
+mod ahead;
 mod beside;
 mod catalog;
 mod check;

@@ -1,20 +1,22 @@
 //! Many threads at a start: the rows of an image, then the entries of indexes.
 //!
 //! Both are lists of parts that do not touch each other – blocks of rows, ranges of rows or of keys –, and each thread takes the
-//! next part until there is none. How an index is cut into parts is [`crate::fill`]'s.
+//! next part until there is none. Blocks are read ahead of the threads, some at once ([`crate::ahead`]). How an index is cut
+//! into parts is [`crate::fill`]'s.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::Timestamp;
-use checkpoint::{Holds, Image, ImageError, Scratch};
+use checkpoint::{BlockRef, Holds, Image, ImageError, Piece, PieceBytes, Scratch};
 use engine_api::{Catalog, IndexCompiler};
 use env::World;
 use mvcc::{Store, pin};
 use parking_lot::Mutex;
 use redo::DriverError;
 
+use crate::ahead::{self, Pieces};
 use crate::checkpoint::table_of;
 use crate::fill::{self, Entries};
 use crate::progress::Progress;
@@ -71,32 +73,60 @@ pub(crate) fn run<P: Parts>(world: &World, threads: usize, name: &str, parts: P)
     error.map_or(Ok(()), Err)
 }
 
-/// Blocks, of a quarter of a megabyte at most mostly, that the disk reads ahead of the threads.
-const AHEAD: usize = 32;
+/// Bytes of blocks that are read at once.
+const PIECE: u64 = 1 << 20;
+/// Larger pieces, each a block of one row mostly, are not read ahead: as many of them as there are workers are in memory at once.
+const PIECE_AHEAD_MAX: u64 = 4 << 20;
 
 struct Rows {
     image: Image,
+    pieces: Vec<Piece>,
     tables: BTreeMap<StorageId, Arc<TableStore>>,
     ts: Timestamp,
     progress: Arc<Progress>,
 }
 
-impl Parts for Rows {
-    fn part(&self, number: usize, scratch: &mut Scratch) -> Result<bool, DriverError> {
-        let Some(block) = self.image.blocks().get(number) else { return Ok(false) };
-        let blocks = self.image.blocks();
-        let ahead = if number == 0 { 0..AHEAD.min(blocks.len()) } else { number + AHEAD - 1..number + AHEAD };
-        blocks.get(ahead).into_iter().flatten().for_each(|block| self.image.will_read(block));
-        let Holds::Rows { table, .. } = &block.holds else { return Ok(true) };
+impl Rows {
+    fn block(&self, block: &BlockRef, bytes: &PieceBytes, scratch: &mut Scratch) -> Result<(), DriverError> {
+        let Holds::Rows { table, .. } = &block.holds else { return Ok(()) };
         let id = table_of(*table);
         let missing = || DriverError::Corrupt(format!("a checkpoint has rows of {id:?}, which it does not define"));
         let store = self.tables.get(&id).ok_or_else(missing)?;
         let guard = pin();
-        let mut loader = store.rows.loader(self.ts, &guard);
-        let each = |row, layout, tuple: &[u8]| loader.load(row, layout, tuple);
-        self.image.rows(block, scratch, each).map_err(image_error)?;
+        let mut loader = store.rows.loader(&guard);
+        let each = |row, layout, tuple: &[u8]| loader.load(row, self.ts, layout, tuple);
+        self.image.rows_of(block, bytes, scratch, each).map_err(image_error)?;
         self.progress.loaded(block.bytes());
-        Ok(true)
+        Ok(())
+    }
+}
+
+impl Pieces for Rows {
+    type Bytes = PieceBytes;
+
+    fn count(&self) -> usize {
+        self.pieces.len()
+    }
+
+    fn read(&self, number: usize, into: &mut PieceBytes) -> Result<(), DriverError> {
+        let piece = &self.pieces[number];
+        if piece.bytes() > PIECE_AHEAD_MAX {
+            return Ok(());
+        }
+        self.image.read_piece(piece, into).map_err(image_error)
+    }
+
+    fn work(&self, number: usize, bytes: &mut PieceBytes, scratch: &mut Scratch) -> Result<(), DriverError> {
+        let piece = &self.pieces[number];
+        if piece.bytes() > PIECE_AHEAD_MAX {
+            self.image.read_piece(piece, bytes).map_err(image_error)?;
+        }
+        let loaded = self.image.blocks_of(piece).iter().try_for_each(|block| self.block(block, bytes, scratch));
+        // Pieces that are read ahead do not keep what a large one needed.
+        if bytes.capacity() as u64 > 2 * PIECE_AHEAD_MAX {
+            (*bytes, *scratch) = (PieceBytes::default(), Scratch::default());
+        }
+        loaded
     }
 }
 
@@ -109,8 +139,9 @@ pub(crate) fn rows(
     ts: Timestamp,
     progress: &Arc<Progress>,
 ) -> Result<(), DriverError> {
-    let rows = Rows { image, tables: tables.clone(), ts, progress: Arc::clone(progress) };
-    run(world, threads, "load-rows", rows)?;
+    let pieces = image.pieces(PIECE);
+    let rows = Rows { image, pieces, tables: tables.clone(), ts, progress: Arc::clone(progress) };
+    ahead::run(world, threads, "load-rows", rows)?;
     progress.all_loaded();
     Ok(())
 }

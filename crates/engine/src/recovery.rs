@@ -24,7 +24,7 @@ use crate::gate::Gates;
 use crate::load::image_error;
 use crate::prepared::{self, Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
-use crate::replay::Appliers;
+use crate::replay::{self, Appliers, Place};
 use crate::sequence::Sequences;
 use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
 use crate::storage::{TableStore, storage_id};
@@ -70,6 +70,8 @@ struct Replay {
     prepared: BTreeMap<TxnId, Vec<u8>>,
     /// While the log is read.
     appliers: Option<Appliers>,
+    /// Those of the record that is being read.
+    places: Vec<Place>,
 }
 
 impl Replay {
@@ -155,17 +157,28 @@ impl Replay {
 
     /// Applies a payload: definitions at once, rows by the threads.
     fn committed(&mut self, payload: &[u8], ts: Timestamp) -> Result<(), String> {
-        let live = live_ops(payload)?;
-        for (_, op) in &live {
-            match op {
-                Op::Insert { storage, .. } | Op::Update { storage, .. } | Op::Delete { storage, .. } => {
-                    self.rows(*storage)?;
+        let mut places = std::mem::take(&mut self.places);
+        replay::places(payload, &mut places)?;
+        let mut known = None;
+        for place in &places {
+            match place.row {
+                // Rows of one table mostly follow each other.
+                Some((storage, _)) if known == Some(storage) => {}
+                Some((storage, _)) => {
+                    self.rows(storage)?;
+                    known = Some(storage);
                 }
-                definition => self.definition(definition)?,
+                None => {
+                    known = None;
+                    let op = Ops::new(&payload[place.at..]).next().and_then(Result::ok);
+                    self.definition(&op.ok_or("an operation is cut short")?)?;
+                }
             }
         }
         let Some(appliers) = &mut self.appliers else { return Err("rows behind the end of the log".to_string()) };
-        appliers.push(ts, payload, live.iter().map(|(at, op)| (*at, op)))
+        let pushed = appliers.push(ts, payload, &places);
+        self.places = places;
+        pushed
     }
 
     /// What the operations of a payload make of rows; definitions are changed at once. REQUIRES that all rows are applied.
@@ -304,7 +317,8 @@ pub(crate) fn open(
     let mut clock = PhaseClock::start(world);
     let manifest = Manifest::read(&*world.disk).map_err(image_error)?;
     remove_unnamed(&*world.disk, manifest.as_ref()).map_err(DriverError::Failed)?;
-    let driver = Box::new(FileLog::new(Arc::clone(&world.disk), options.log));
+    let driver = FileLog::new(Arc::clone(&world.disk), options.log).read_ahead_by(Arc::clone(&world.spawn));
+    let driver = Box::new(driver);
     let progress = &options.progress;
     let store = StoreOptions { first_generation: 1, horizon: Timestamp(0), memory_limit: options.memory_limit };
     let mut replay = Replay {
@@ -315,6 +329,7 @@ pub(crate) fn open(
         next_oid: oids::FIRST_USER.0,
         prepared: BTreeMap::new(),
         appliers: None,
+        places: Vec::new(),
     };
     let (mut upto, mut log_from) = (Lsn(0), Lsn(0));
     if let Some(manifest) = &manifest {
@@ -324,6 +339,7 @@ pub(crate) fn open(
     progress.expect_log(log_bytes);
     progress.expect_entries_of_log(log_bytes);
     if let Some(manifest) = &manifest {
+        driver.will_read(log_from);
         replay.image(world, &options, manifest)?;
     }
     let mut times = OpenTimes { image_ms: clock.lap(), ..OpenTimes::default() };

@@ -51,7 +51,7 @@ impl Shape {
             .iter()
             .map(|c| {
                 let missing = c.missing.as_deref().map(|text| types::parse_text(c.type_oid, c.typmod, text, &input));
-                (types::user::base_type(c.type_oid, c.typmod).0, missing.and_then(Result::ok).unwrap_or(Datum::Null))
+                (types::user::plain_type(c.type_oid, c.typmod).0, missing.and_then(Result::ok).unwrap_or(Datum::Null))
             })
             .collect();
         Shape { layouts, columns }

@@ -17,6 +17,15 @@ pub trait Disk: Send + Sync {
     /// `NotFound`
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>>;
 
+    /// Opens a file that is read once, from end to end, and not written. Reads of whole [pages](crate::PAGE) into memory that
+    /// begins at one ([`crate::Aligned`]) go past the system's cache if the disk can and the cache does not have the file.
+    ///
+    /// # Errors
+    /// `NotFound`
+    fn open_to_read(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        self.open(name)
+    }
+
     /// Removes a file. Durable after [`Disk::sync_directory`].
     fn remove(&self, name: &str) -> io::Result<()>;
 

@@ -7,13 +7,16 @@
 
 #![deny(unsafe_code)]
 
+mod aligned;
 mod allocator;
 mod disk;
+mod once;
 pub mod real;
 pub mod sends;
 pub mod sim;
 mod task;
 
+pub use aligned::{Aligned, PAGE};
 pub use allocator::Allocator;
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use task::{Task, Turn};

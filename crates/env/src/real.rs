@@ -10,6 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{Advice, FallocateFlags, FlockOperation, fadvise, fallocate, flock};
 
+use crate::once::ReadOnce;
 use crate::{Clock, Disk, DiskFile, DiskLock, Joined, Spawn, World};
 
 /// Name of the file whose lock says that a process owns the directory.
@@ -62,6 +63,10 @@ impl Disk for Directory {
         Ok(Arc::new(RealFile(Directory::options().open(self.path.join(name))?)))
     }
 
+    fn open_to_read(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(Arc::new(ReadOnce::open(&self.path.join(name))?))
+    }
+
     fn remove(&self, name: &str) -> io::Result<()> {
         std::fs::remove_file(self.path.join(name))
     }
@@ -101,7 +106,7 @@ impl DiskLock for FileLock {}
 /// Bytes that the system is told of at once.
 const HINT: u64 = 1 << 20;
 
-struct RealFile(File);
+pub(crate) struct RealFile(pub File);
 
 impl DiskFile for RealFile {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {

@@ -88,11 +88,15 @@ impl RowHeader {
     }
 
     /// Links the first version of a row that is being loaded, and answers its bytes, which the caller counts. `None`, and the
-    /// version is freed, if the row has one. Needs no lock: an empty chain has nothing that a reader could stand on.
+    /// version is freed, if the row has one. Needs no lock: an empty chain has nothing that a reader could stand on. REQUIRES that
+    /// nobody else loads the row: of two versions stored at once, one would never be freed.
     pub fn fill(&self, version: PrivateVersion) -> Option<usize> {
-        let (null, bytes) = (std::ptr::null_mut(), version.size());
+        if !self.head.load(Ordering::Relaxed).is_null() {
+            return None;
+        }
+        let bytes = version.size();
         // Release: publishes the version; pairs with the load in `head`.
-        self.head.compare_exchange(null, version.as_ptr(), Ordering::Release, Ordering::Relaxed).ok()?;
+        self.head.store(version.as_ptr(), Ordering::Release);
         version.leak();
         Some(bytes)
     }

@@ -16,7 +16,6 @@ use crate::visible::{self, Newest, ReadVersion};
 /// Loads committed rows into a table that nobody reads or writes.
 pub struct Loader<'g> {
     table: &'g Table,
-    ts: Timestamp,
     guard: &'g Guard,
     /// The chunk of the last row, and its number.
     chunk: Option<(u64, &'g Chunk)>,
@@ -26,10 +25,9 @@ pub struct Loader<'g> {
 }
 
 impl Table {
-    /// Begins to load rows that were committed at `ts`. REQUIRES that nobody else has the table open but other loaders, and that
-    /// those load other rows.
-    pub fn loader<'g>(&'g self, ts: Timestamp, guard: &'g Guard) -> Loader<'g> {
-        Loader { table: self, ts, guard, chunk: None, end: 0, rows: 0, bytes: 0 }
+    /// Begins to load rows. REQUIRES that nobody else has the table open but other loaders, and that those load other rows.
+    pub fn loader<'g>(&'g self, guard: &'g Guard) -> Loader<'g> {
+        Loader { table: self, guard, chunk: None, end: 0, rows: 0, bytes: 0 }
     }
 
     /// Calls `each` for the rows from `from` up to `end`, in order, whose newest version is committed and not a deletion, while
@@ -60,8 +58,8 @@ impl Table {
 }
 
 impl Loader<'_> {
-    /// Loads a row. One that is there already is replaced, as [`Table::load`] does it.
-    pub fn load(&mut self, row: RowId, layout: LayoutId, tuple: &[u8]) {
+    /// Loads a row that was committed at `ts`. One that is there already is replaced, as [`Table::load`] does it.
+    pub fn load(&mut self, row: RowId, ts: Timestamp, layout: LayoutId, tuple: &[u8]) {
         let number = row.0 / CHUNK_ROWS as u64;
         let chunk = match self.chunk {
             Some((at, chunk)) if at == number => chunk,
@@ -69,13 +67,13 @@ impl Loader<'_> {
         };
         self.chunk = Some((number, chunk));
         let header = &chunk[(row.0 % CHUNK_ROWS as u64) as usize];
-        match header.fill(PrivateVersion::committed(self.ts, layout, Some(tuple))) {
+        match header.fill(PrivateVersion::committed(ts, layout, Some(tuple))) {
             Some(bytes) => {
                 self.rows += 1;
                 self.bytes += bytes as i64;
                 self.end = self.end.max(row.0 + 1);
             }
-            None => _ = self.table.load(row, self.ts, layout, tuple, self.guard),
+            None => _ = self.table.load(row, ts, layout, tuple, self.guard),
         }
     }
 }

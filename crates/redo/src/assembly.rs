@@ -10,11 +10,17 @@ use crate::driver::{Batch, DriverError};
 use crate::file::{FileLog, FileOptions};
 use crate::record::{self, Record, RecordKind};
 
+/// Memory of chains that is kept for others, and how much of it at most each.
+const SPARES: usize = 4;
+const SPARE_BYTES_MAX: usize = 16 << 20;
+
 /// Puts records together, from a position on where one begins.
 pub(crate) struct Assembly {
     from: Lsn,
     /// Chunks whose last record is still to come.
     chains: FxHashMap<TxnId, Vec<u8>>,
+    /// Memory of chains that are complete, for the next ones.
+    spare: Vec<Vec<u8>>,
     pub last_ts: Timestamp,
     pub last_txn: TxnId,
     /// Whole ones handed over.
@@ -23,7 +29,8 @@ pub(crate) struct Assembly {
 
 impl Assembly {
     pub fn new(from: Lsn) -> Assembly {
-        Assembly { from, chains: FxHashMap::default(), last_ts: Timestamp(0), last_txn: TxnId(0), records: 0 }
+        let (chains, spare) = (FxHashMap::default(), Vec::new());
+        Assembly { from, chains, spare, last_ts: Timestamp(0), last_txn: TxnId(0), records: 0 }
     }
 
     /// Takes the next batch and hands over what is complete with it.
@@ -42,7 +49,9 @@ impl Assembly {
             }
             self.last_txn = self.last_txn.max(record.txn);
             if record.kind == RecordKind::Chunk {
-                self.chains.entry(record.txn).or_default().extend_from_slice(record.payload);
+                let spare = &mut self.spare;
+                let chain = self.chains.entry(record.txn).or_insert_with(|| spare.pop().unwrap_or_default());
+                chain.extend_from_slice(record.payload);
                 continue;
             }
             self.last_ts = self.last_ts.max(record.ts);
@@ -52,6 +61,10 @@ impl Assembly {
                 Some(mut chain) => {
                     chain.extend_from_slice(record.payload);
                     each(Record { payload: &chain, ..record })?;
+                    if chain.capacity() <= SPARE_BYTES_MAX && self.spare.len() < SPARES {
+                        chain.clear();
+                        self.spare.push(chain);
+                    }
                 }
             }
         }

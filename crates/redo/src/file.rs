@@ -10,15 +10,17 @@
 //! without a word that it had been durable is written and synced once more: it may lie in the system's cache only, and
 //! after a failed sync even that cache may take it for written.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use base::{Epoch, Lsn};
-use env::{Disk, DiskFile};
+use env::{Disk, DiskFile, Spawn};
 
 use crate::driver::{Batch, DriverError, Limits, Mark, ReplicatedLog};
 use crate::frame::{self, ALIGN, FRAME_HEADER, FrameHeader, SEGMENT_HEADER, SegmentHeader};
+use crate::stream::Stream;
 
 const SPARE: &str = "spare";
 const SPARE_NEW: &str = "spare.new";
@@ -92,6 +94,8 @@ pub struct FileLog {
     generation: u64,
     epoch: Epoch,
     buffer: Vec<u8>,
+    /// Who reads ahead.
+    ahead: Option<Arc<dyn Spawn>>,
 }
 
 fn name_of(start: Lsn) -> String {
@@ -109,18 +113,14 @@ fn failed(error: io::Error) -> DriverError {
     }
 }
 
-/// One segment while it is read back.
-struct Found {
-    name: String,
-    bytes: Vec<u8>,
-}
-
 /// A segment that was read back: the end of its good frames.
 struct ReadBack {
     name: String,
     start: Lsn,
     end: Lsn,
     offset: usize,
+    /// The first frame of which no later one says that it is durable.
+    unsure: Option<usize>,
 }
 
 /// A log that was read.
@@ -145,6 +145,20 @@ struct Stop {
     end: Lsn,
 }
 
+/// What lies behind a stop.
+struct Behind {
+    /// The newest generation of a frame.
+    newest: u64,
+    is_zero: bool,
+}
+
+/// The frame at a place of a segment, if there is a whole and undamaged one.
+fn frame_at(stream: &mut Stream, offset: usize) -> Result<Option<(FrameHeader, &[u8])>, DriverError> {
+    let header = stream.bytes(offset, FRAME_HEADER).map_err(failed)?;
+    let Some(len) = frame::len_of(header) else { return Ok(None) };
+    stream.bytes(offset, len).map(frame::decode).map_err(failed)
+}
+
 impl FileLog {
     /// A log in a directory. Nothing is read or written yet; [`ReplicatedLog::read`] comes first.
     pub fn new(disk: Arc<dyn Disk>, options: FileOptions) -> FileLog {
@@ -167,42 +181,41 @@ impl FileLog {
             generation: 1,
             epoch: Epoch(0),
             buffer: Vec::new(),
+            ahead: None,
         }
     }
 
-    fn read_whole(&self, name: &str) -> Result<Vec<u8>, DriverError> {
-        let file = self.disk.open(name).map_err(failed)?;
-        let mut bytes = vec![0; file.len().map_err(failed)? as usize];
-        let read = file.read_at(&mut bytes, 0).map_err(failed)?;
-        bytes.truncate(read);
-        Ok(bytes)
+    /// With a thread that reads ahead of whoever looks at what is read back.
+    pub fn read_ahead_by(self, spawn: Arc<dyn Spawn>) -> FileLog {
+        FileLog { ahead: Some(spawn), ..self }
     }
 
-    /// Bytes of records that the log has from a position on, as far as the files' sizes tell: at most what will be read back.
-    /// Nothing is verified.
+    /// Bytes of records that the log has from a position on, as far as the files' sizes and some places of the last one tell:
+    /// roughly what will be read back. Nothing is verified.
     ///
     /// # Errors
     /// `Failed`
     pub fn bytes_from(&self, from: Lsn) -> Result<u64, DriverError> {
         let Some((start, name)) = self.list()?.pop() else { return Ok(0) };
         let file = self.disk.open(&name).map_err(failed)?;
-        // What was never written is zeros to the end of the segment.
-        let (mut end, mut bytes) = (file.len().map_err(failed)?, vec![0; ZEROS]);
-        while end > SEGMENT_HEADER as u64 {
-            let at = end.saturating_sub(ZEROS as u64);
-            let read = file.read_at(&mut bytes[..(end - at) as usize], at).map_err(failed)?;
-            if let Some(last) = bytes[..read].iter().rposition(|byte| *byte != 0) {
-                end = at + last as u64 + 1;
-                break;
-            }
-            end = at;
+        // What was never written is zeros to the end of the segment: where they begin is searched by halves.
+        let (mut written, mut zero) = (0, file.len().map_err(failed)?.div_ceil(ZEROS_AT_ONCE as u64));
+        let mut place = vec![0; ZEROS_AT_ONCE];
+        while written < zero {
+            let at = written.midpoint(zero);
+            let read = file.read_at(&mut place, at * ZEROS_AT_ONCE as u64).map_err(failed)?;
+            if is_zero(&place[..read]) { zero = at } else { written = at + 1 }
         }
+        let end = written * ZEROS_AT_ONCE as u64;
         Ok((start.0 + end.saturating_sub(SEGMENT_HEADER as u64)).saturating_sub(from.0))
     }
 
-    /// Lets the disk begin with the next segment while this one is looked at. What fails here fails again when it is read.
-    fn will_read(&self, next: Option<&(Lsn, String)>) {
-        if let Some(file) = next.and_then(|(_, name)| self.disk.open(name).ok()) {
+    /// Says that the segment with a position will be read soon, so that the disk may begin with it. What fails here fails again
+    /// when it is read.
+    pub fn will_read(&self, from: Lsn) {
+        let names = self.list().unwrap_or_default();
+        let segment = names.iter().rev().find(|(start, _)| *start <= from);
+        if let Some(file) = segment.and_then(|(_, name)| self.disk.open(name).ok()) {
             file.will_read(0, file.len().unwrap_or(0));
         }
     }
@@ -229,101 +242,125 @@ impl FileLog {
             return Err(DriverError::Corrupt(format!("the segments from position {from} on are missing")));
         }
         names.drain(..first.unwrap_or(0));
+        let segments = names.iter().map(|(_, name)| name.clone()).collect();
+        let mut stream = Stream::new(&self.disk, segments, self.ahead.as_deref());
         let mut expected = None;
-        let mut stopped: Option<(Stop, Found)> = None;
+        let mut stopped: Option<Stop> = None;
         let mut consumed: Vec<ReadBack> = Vec::new();
         let mut durable = from;
+        // Frames that are not known to be durable: segment, offset, end.
+        let mut unsure: VecDeque<(usize, usize, Lsn)> = VecDeque::new();
         for (i, (start, name)) in names.iter().enumerate() {
-            let bytes = self.read_whole(name)?;
-            self.will_read(names.get(i + 1));
-            let header = SegmentHeader::decode(&bytes).map_err(|e| DriverError::Refused(format!("{name}: {e}")))?;
+            stream.next_segment().map_err(failed)?;
+            let header = SegmentHeader::decode(stream.bytes(0, SEGMENT_HEADER).map_err(failed)?)
+                .map_err(|e| DriverError::Refused(format!("{name}: {e}")))?;
             let end = *expected.get_or_insert(*start);
-            let found = Found { name: name.clone(), bytes };
             // A segment that was being made when the machine stopped has no header yet, and nothing in it.
             if header.is_none_or(|h| h.start != *start) || end != *start {
-                stopped = Some((Stop { segment: i, offset: 0, end }, found));
+                stopped = Some(Stop { segment: i, offset: 0, end });
                 break;
             }
             let mut offset = SEGMENT_HEADER;
             let mut end = end;
-            while let Some((frame_header, records)) = found.bytes.get(offset..).and_then(frame::decode) {
+            while let Some((frame_header, records)) = frame_at(&mut stream, offset)? {
                 if frame_header.start != end || frame_header.generation < self.generation {
                     break;
                 }
                 self.generation = frame_header.generation;
                 durable = durable.max(frame_header.durable);
-                if frame_header.start.0 + records.len() as u64 > from.0 {
+                end = Lsn(end.0 + records.len() as u64);
+                if end > from {
                     let batch = Batch { start: frame_header.start, bytes: records };
                     visit(batch).map_err(|e| DriverError::Corrupt(format!("{name} at byte {offset}: {e}")))?;
                 }
-                end = Lsn(end.0 + records.len() as u64);
                 self.epoch = self.epoch.max(frame_header.epoch);
+                unsure.push_back((i, offset, end));
+                while unsure.pop_front_if(|(_, _, end)| *end <= durable).is_some() {}
                 offset += frame::frame_len(records.len());
             }
             expected = Some(end);
-            consumed.push(ReadBack { name: name.clone(), start: *start, end, offset });
+            consumed.push(ReadBack { name: name.clone(), start: *start, end, offset, unsure: None });
             let next_follows = names.get(i + 1).is_some_and(|(next, _)| *next == end);
             if !next_follows {
-                stopped = Some((Stop { segment: i, offset, end }, found));
+                stopped = Some(Stop { segment: i, offset, end });
                 break;
             }
         }
+        for (segment, offset, _) in unsure {
+            consumed[segment].unsure.get_or_insert(offset);
+        }
         let mut cut = None;
         let mut newest = self.generation;
-        if let Some((stop, found)) = stopped {
-            let later = &names[(stop.segment + 1).min(names.len())..];
-            newest = newest.max(self.check_cut(&stop, &found, later)?);
-            let tail = found.bytes.get(stop.offset..).unwrap_or(&[]);
-            if !is_zero(tail) || !later.is_empty() {
-                cut = Some(format!("{} at byte {}", found.name, stop.offset));
+        if let Some(stop) = stopped {
+            let behind = self.check_cut(&stop, &names, &mut stream)?;
+            newest = newest.max(behind.newest);
+            if !behind.is_zero || stop.segment + 1 < names.len() {
+                cut = Some(format!("{} at byte {}", names[stop.segment].1, stop.offset));
             }
         }
         let behind = names.drain(consumed.len()..).map(|(_, name)| name).collect();
         Ok(Scan { consumed, behind, end: expected.unwrap_or(from), durable, newest, cut })
     }
 
-    /// Refuses if a frame behind the stop says that what is damaged had been durable. Answers the newest generation behind
-    /// the stop.
-    fn check_cut(&self, stop: &Stop, segment: &Found, later: &[(Lsn, String)]) -> Result<u64, DriverError> {
-        let damaged = || DriverError::Corrupt(format!("{} at byte {}", segment.name, stop.offset));
-        let mut newest = 0;
-        let mut look = |bytes: &[u8], from: usize| {
-            let mut at = from.next_multiple_of(ALIGN);
-            while at + FRAME_HEADER <= bytes.len() {
-                // Most of what was never written to is zeros, and no frame begins with one.
-                if at.is_multiple_of(ZEROS_AT_ONCE) && bytes.get(at..at + ZEROS_AT_ONCE).is_some_and(is_zero) {
-                    at += ZEROS_AT_ONCE;
-                    continue;
-                }
-                if let Some((header, _)) = frame::decode(&bytes[at..]) {
-                    newest = newest.max(header.generation);
-                    if header.generation >= self.generation && header.durable > stop.end {
-                        return Err(damaged());
-                    }
-                }
-                at += ALIGN;
-            }
-            Ok(())
-        };
-        look(&segment.bytes, stop.offset + ALIGN)?;
-        for (_, name) in later {
-            look(&self.read_whole(name)?, SEGMENT_HEADER)?;
+    /// Refuses if a frame behind the stop says that what is damaged had been durable. Answers what is there: `is_zero` of the
+    /// segment with the stop. The stream is at the stop.
+    fn check_cut(&self, stop: &Stop, names: &[(Lsn, String)], stream: &mut Stream) -> Result<Behind, DriverError> {
+        let mut behind = Behind { newest: 0, is_zero: true };
+        self.look_behind(stop, names, stream, (stop.offset, stop.offset + ALIGN), &mut behind)?;
+        let is_zero = behind.is_zero;
+        for _ in stop.segment + 1..names.len() {
+            stream.next_segment().map_err(failed)?;
+            self.look_behind(stop, names, stream, (SEGMENT_HEADER, SEGMENT_HEADER), &mut behind)?;
         }
-        Ok(newest)
+        Ok(Behind { is_zero, ..behind })
     }
 
-    /// Makes what was read back durable: writes the frames of a segment that end above `durable` once more, and syncs.
-    fn settle(&self, read: &ReadBack, durable: Lsn) -> Result<(), DriverError> {
-        let bytes = self.read_whole(&read.name)?;
-        let mut offset = SEGMENT_HEADER;
-        while let Some((header, records)) = bytes.get(offset..read.offset).and_then(frame::decode) {
-            if Lsn(header.start.0 + records.len() as u64) > durable {
+    /// Looks at the bytes of a segment from `from` on, and for frames from `first` on.
+    fn look_behind(
+        &self,
+        stop: &Stop,
+        names: &[(Lsn, String)],
+        stream: &mut Stream,
+        (from, first): (usize, usize),
+        behind: &mut Behind,
+    ) -> Result<(), DriverError> {
+        let mut at = from;
+        loop {
+            let end = (at / ZEROS_AT_ONCE + 1) * ZEROS_AT_ONCE;
+            let bytes = stream.bytes(at, end - at).map_err(failed)?;
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            // Most of what was never written to is zeros, and no frame begins with one.
+            if !is_zero(bytes) {
+                behind.is_zero = false;
+                for at in (at.max(first)..end).step_by(ALIGN) {
+                    let Some((header, _)) = frame_at(stream, at)? else { continue };
+                    behind.newest = behind.newest.max(header.generation);
+                    if header.generation >= self.generation && header.durable > stop.end {
+                        let name = &names[stop.segment].1;
+                        return Err(DriverError::Corrupt(format!("{name} at byte {}", stop.offset)));
+                    }
+                }
+            }
+            at = end;
+        }
+    }
+
+    /// Makes what was read back durable: writes the frames of a segment of which it is not known once more, and syncs.
+    fn settle(&self, read: &ReadBack) -> Result<(), DriverError> {
+        let file = self.disk.open(&read.name).map_err(failed)?;
+        let mut bytes = vec![0; ZEROS];
+        let mut at = read.unsure.unwrap_or(read.offset);
+        while at < read.offset {
+            let len = bytes.len().min(read.offset - at);
+            let found = file.read_at(&mut bytes[..len], at as u64).map_err(failed)?;
+            if found == 0 {
                 break;
             }
-            offset += frame::frame_len(records.len());
+            file.write_at(&bytes[..found], at as u64).map_err(failed)?;
+            at += found;
         }
-        let file = self.disk.open(&read.name).map_err(failed)?;
-        file.write_at(bytes.get(offset..read.offset).unwrap_or(&[]), offset as u64).map_err(failed)?;
         file.sync().map_err(DriverError::Failed)
     }
 
@@ -416,7 +453,7 @@ impl ReplicatedLog for FileLog {
         }
         self.generation = newest + 1;
         for read in consumed.iter().filter(|read| read.end > durable) {
-            self.settle(read, durable)?;
+            self.settle(read)?;
         }
         self.disk.sync_directory().map_err(DriverError::Failed)?;
         self.space.spare.store(self.disk.list().map_err(failed)?.iter().any(|n| n == SPARE), Ordering::Release);

@@ -89,6 +89,15 @@ pub(crate) fn encode(header: &FrameHeader, records: &[u8], out: &mut Vec<u8>) {
     out.resize(at + frame_len(records.len()), 0);
 }
 
+/// Bytes of the frame, without padding, that `bytes` look like the beginning of.
+pub(crate) fn len_of(bytes: &[u8]) -> Option<usize> {
+    let header = bytes.get(..FRAME_HEADER)?;
+    if u32_at(header, 0) != FRAME_MAGIC {
+        return None;
+    }
+    FRAME_HEADER.checked_add(u32_at(header, 8) as usize)
+}
+
 /// The frame at the start of `bytes`, if there is a whole and undamaged one.
 pub(crate) fn decode(bytes: &[u8]) -> Option<(FrameHeader, &[u8])> {
     let header = bytes.get(..FRAME_HEADER)?;

@@ -22,6 +22,7 @@ mod file;
 mod frame;
 mod log;
 mod record;
+mod stream;
 
 pub use assembly::{Inspected, inspect};
 pub use driver::{Batch, DriverError, Limits, Mark, ReplicatedLog};

@@ -264,7 +264,7 @@ impl Connection {
 fn event(kind: u8, body: &mut Body<'_>) -> Event {
     match kind {
         b'T' => Event::Columns((0..body.u16()).map(|_| column(body)).collect()),
-        b't' => Event::Parameters((0..body.u16()).map(|_| body.u32()).collect()),
+        b't' => Event::Parameters((0..body.u16()).map(|_| known_type(body.u32())).collect()),
         b'D' => Event::Row((0..body.u16()).map(|_| body.value()).collect()),
         b'd' => Event::Copied(body.rest()),
         b'C' => Event::Done(body.text()),
@@ -281,11 +281,15 @@ fn event(kind: u8, body: &mut Body<'_>) -> Event {
     }
 }
 
+/// A type's number, 0 for types that statements made: two servers number them as they come.
+fn known_type(oid: u32) -> u32 {
+    if oid < FIRST_USER_OID { oid } else { 0 }
+}
+
 fn column(body: &mut Body<'_>) -> Column {
     let name = body.text();
     let (_table, _number) = (body.u32(), body.u16());
-    let type_oid = body.u32();
-    let type_oid = if type_oid < FIRST_USER_OID { type_oid } else { 0 };
+    let type_oid = known_type(body.u32());
     let _size = body.u16();
     let modifier = body.u32() as i32;
     let _format = body.u16();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 
-use crate::{Array, Datum, InputContext, OutputSettings, io, oid};
+use crate::{Array, Datum, InputContext, OutputSettings, io, oid, user};
 
 /// PostgreSQL's limit of dimensions.
 const DIMENSIONS_MAX: usize = 6;
@@ -21,6 +21,8 @@ fn malformed(text: &str, detail: &str) -> Error {
 /// malformed at its end is reported before an element that is no value.
 pub(crate) fn parse(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Result<Datum> {
     let element = oid::element_of(ty).ok_or_else(|| Error::internal("not an array type"))?;
+    // Elements of a domain are held as what is under it.
+    let (element, typmod) = user::plain_type(element, typmod);
     let (bounds, body) = parse_bounds(text)?;
     if !body.starts_with('{') {
         let detail = match bounds.is_empty() {
@@ -529,7 +531,7 @@ pub(crate) fn read_binary(ty: Oid, typmod: i32, input: &mut io::Input<'_>) -> Re
             ),
         ));
     }
-    let element = expected;
+    let (element, typmod) = user::plain_type(expected, typmod);
     let mut dims = Vec::new();
     for _ in 0..dimensions {
         dims.push((input.word()?, input.word()?));
@@ -546,10 +548,14 @@ pub(crate) fn read_binary(ty: Oid, typmod: i32, input: &mut io::Input<'_>) -> Re
             continue;
         }
         let mut field = io::Input(input.bytes(length as usize)?);
-        values.push(io::take(element, typmod, &mut field)?);
+        let value = io::take(element, typmod, &mut field)?;
         if !field.0.is_empty() {
             return Err(bad_binary(format!("improper binary format in array element {number}")));
         }
+        values.push(match element == expected {
+            true => value,
+            false => crate::apply_typmod(value, element, typmod, false)?,
+        });
     }
     if values.is_empty() {
         dims.clear();

@@ -383,6 +383,7 @@ pub fn recode_binary(
     bytes: &[u8],
     convert: &dyn Fn(&[u8]) -> Result<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>> {
+    let type_oid = crate::user::plain_type(type_oid, -1).0;
     if let Some(at) = text_at(type_oid) {
         let Some((head, text)) = bytes.split_at_checked(at) else { return Ok(None) };
         return Ok(Some([head, &convert(text)?].concat()));

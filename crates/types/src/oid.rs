@@ -211,7 +211,7 @@ pub fn type_by_name(name: &str) -> Option<&'static TypeInfo> {
 
 /// The element type of an array type or of a vector.
 pub fn element_of(oid: Oid) -> Option<Oid> {
-    type_info(oid).filter(|t| t.category == 'A' || t.is_array()).map(|t| t.element)
+    type_info(oid).filter(|t| (t.category == 'A' || t.is_array()) && t.element.is_valid()).map(|t| t.element)
 }
 
 /// The array type over an element type.

@@ -5,6 +5,7 @@
 //! the catalog's business.
 //! Invariants: a definition is never taken back, so that what was read once can be shown; the order of a label never changes.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, RwLock};
 
 use base::{Error, Oid, Result, SqlState};
@@ -60,6 +61,9 @@ struct Known {
     info: &'static TypeInfo,
 }
 
+/// Set when the first domain is defined, so that nobody looks for domains where there are none.
+static DOMAINS: AtomicBool = AtomicBool::new(false);
+
 static TYPES: LazyLock<RwLock<FxHashMap<u32, Known>>> = LazyLock::new(RwLock::default);
 
 fn quoted(name: &str) -> String {
@@ -82,6 +86,9 @@ pub fn define(definition: UserType) {
         UserKind::Enum(_) => None,
     };
     let Ok(mut types) = TYPES.write() else { return };
+    if matches!(definition.kind, UserKind::Domain { .. }) {
+        DOMAINS.store(true, Ordering::Release);
+    }
     if types.get(&definition.oid.0).is_some_and(|known| *known.definition == definition) {
         return;
     }
@@ -154,7 +161,31 @@ pub fn is_domain(oid: Oid) -> bool {
     oid.0 >= FIRST_OID && matches!(definition(oid).map(|d| matches!(d.kind, UserKind::Domain { .. })), Some(true))
 }
 
-/// The type under all domains, with its modifier.
+/// Whether domains have been defined in this process.
+pub fn any_domains() -> bool {
+    DOMAINS.load(Ordering::Acquire)
+}
+
+/// The domain that a type is the type of arrays of.
+pub fn domain_element(oid: Oid) -> Option<Oid> {
+    if oid.0 < FIRST_OID || !any_domains() {
+        return None;
+    }
+    let types = TYPES.read().ok()?;
+    let known = types.get(&oid.0).filter(|known| known.definition.array == oid)?;
+    matches!(known.definition.kind, UserKind::Domain { .. }).then_some(known.definition.oid)
+}
+
+/// The type that values are held as, with its modifier: what is under a domain, and for arrays of a domain the type of
+/// arrays of what is under it. Of an array of a domain over arrays there is none.
+pub fn plain_type(oid: Oid, typmod: i32) -> (Oid, i32) {
+    let (oid, typmod) = base_type(oid, typmod);
+    let Some(element) = domain_element(oid) else { return (oid, typmod) };
+    let (under, typmod) = plain_type(element, -1);
+    crate::array_of(under).map_or((oid, typmod), |array| (array, typmod))
+}
+
+/// The type under all domains, with its modifier. An array of a domain is a type of its own.
 pub fn base_type(oid: Oid, typmod: i32) -> (Oid, i32) {
     let (mut oid, mut typmod) = (oid, typmod);
     while oid.0 >= FIRST_OID {

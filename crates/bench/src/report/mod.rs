@@ -15,7 +15,7 @@ mod html;
 pub mod markdown;
 pub mod rows;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fs;
 use std::path::{Path, PathBuf};

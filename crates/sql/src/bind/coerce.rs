@@ -54,8 +54,14 @@ pub(super) fn is_polymorphic(ty: Oid) -> bool {
     )
 }
 
+/// What is under a domain (`getBaseType`).
+pub(super) fn base_of(ty: Oid) -> Oid {
+    types::user::base_type(ty, -1).0
+}
+
 /// `IsBinaryCoercible`
 pub(super) fn is_binary_coercible(from: Oid, to: Oid) -> bool {
+    let from = base_of(from);
     if from == to || matches!(to, oid::ANY | oid::ANYELEMENT | oid::ANYCOMPATIBLE) {
         return true;
     }
@@ -73,6 +79,7 @@ pub(super) fn is_binary_coercible(from: Oid, to: Oid) -> bool {
 
 /// `find_coercion_pathway`
 pub(super) fn pathway(from: Oid, to: Oid, context: CastContext) -> Option<Pathway> {
+    let (from, to) = (base_of(from), base_of(to));
     if from == to {
         return Some(Pathway::Relabel);
     }
@@ -136,8 +143,9 @@ pub(super) fn choose_common(values: &[(Oid, i32)]) -> Result<Option<Oid>, (Oid, 
     if first != oid::UNKNOWN && values.iter().all(|v| v.0 == first) {
         return Ok(Some(first));
     }
-    let mut chosen = first;
+    let mut chosen = base_of(first);
     for &(ty, at) in &values[1..] {
+        let ty = base_of(ty);
         if ty == oid::UNKNOWN || ty == chosen {
             continue;
         }
@@ -193,7 +201,7 @@ fn depends_on_clock(ty: Oid, text: &str) -> bool {
 
 impl Binder<'_, '_> {
     /// The value of an untyped literal as one of type `ty`.
-    fn literal(&mut self, text: &str, ty: Ty, at: i32) -> Result<Expr> {
+    pub(super) fn literal(&mut self, text: &str, ty: Ty, at: i32) -> Result<Expr> {
         if depends_on_clock(ty.oid, text) {
             let arg = Box::new(Expr::Const(Datum::text(text), Ty::of(oid::TEXT)));
             return Ok(Expr::Cast { arg, ty, kind: CastKind::InOut, explicit: false, location: at });
@@ -223,6 +231,9 @@ impl Binder<'_, '_> {
         if from == to.oid || to.oid == oid::ANY || is_polymorphic(to.oid) {
             return Ok(Located { expr, at });
         }
+        if types::user::plain_type(to.oid, -1).0 != to.oid {
+            return self.coerce_to_made(Located { expr, at }, to, context, location);
+        }
         let target = if to.oid == oid::INTERVAL { to } else { Ty::of(to.oid) };
         let expr = match expr {
             Expr::Const(Datum::Null, _) if from == oid::UNKNOWN => Expr::Const(Datum::Null, Ty::of(to.oid)),
@@ -244,6 +255,7 @@ impl Binder<'_, '_> {
         location: i32,
     ) -> Result<Expr> {
         let explicit = context == CastContext::Explicit;
+        let from = base_of(from);
         let path = match from {
             oid::UNKNOWN => Some(if category(to) == 'S' { Pathway::Relabel } else { Pathway::InOut }),
             _ => pathway(from, to, context),
@@ -252,7 +264,7 @@ impl Binder<'_, '_> {
         match path {
             Some(Pathway::Relabel) => Ok(fold::cast(self.cx, expr, Ty::of(to), CastKind::Relabel, explicit, at)),
             Some(Pathway::Elements) => {
-                let elements = element_of(from).zip(element_of(to));
+                let elements = element_of(base_of(from)).map(base_of).zip(element_of(to));
                 let function = match elements.and_then(|(from, to)| functions::cast(from, to)) {
                     Some(entry) if entry.function.is_some() => cast_function(entry),
                     _ => None,
@@ -339,13 +351,6 @@ impl Binder<'_, '_> {
         context: CastContext,
         location: i32,
     ) -> Result<Option<Located>> {
-        if types::user::is_domain(to.oid) {
-            let (base, typmod) = types::user::base_type(to.oid, to.typmod);
-            return match self.coerce_to(value, Ty { oid: base, typmod }, context, location)? {
-                Some(value) => self.coerce_to_domain(value, to.oid).map(Some),
-                None => Ok(None),
-            };
-        }
         let from = value.expr.ty().oid;
         if !can_coerce(from, to.oid, context) || (is_polymorphic(to.oid) && from != to.oid) {
             return Ok(None);
@@ -359,6 +364,9 @@ impl Binder<'_, '_> {
 
     /// `coerce_type_typmod`
     fn apply_modifier(&mut self, expr: Expr, to: Ty, explicit: bool, at: i32) -> Expr {
+        if types::user::plain_type(to.oid, -1).0 != to.oid {
+            return expr;
+        }
         if explicit && to.typmod < 0 && expr.ty().typmod >= 0 && expr.ty().oid == to.oid && has_modifier(to.oid) {
             return fold::cast(self.cx, expr, to, CastKind::Relabel, explicit, at);
         }

@@ -4,7 +4,7 @@ use base::{Result, SqlState};
 use rupg_sql::nodes::{A_Expr, A_Expr_Kind as Kind, Node};
 use types::{Datum, array_of, element_of, format_type, oid};
 
-use super::coerce::can_coerce;
+use super::coerce::{base_of, can_coerce};
 use super::expr::{and, or};
 use super::{Binder, Located};
 use crate::functions::CastContext;
@@ -165,7 +165,7 @@ impl<'a> Binder<'a, '_> {
         let (left_type, right_type) = (left.expr.ty().oid, right.expr.ty().oid);
         let element = match right_type {
             oid::UNKNOWN => oid::UNKNOWN,
-            ty => match element_of(ty) {
+            ty => match element_of(base_of(ty)) {
                 Some(element) => element,
                 None => {
                     let message = "op ANY/ALL (array) requires array on right side";

@@ -65,7 +65,10 @@ const COMPUTED: usize = usize::MAX - 1;
 pub(super) struct Assigned<'a> {
     pub(super) index: usize,
     name: String,
+    /// The type of the values that are assigned: for a domain what is under it.
     ty: Ty,
+    /// The type of the column.
+    own: base::Oid,
     at: i32,
     /// The part of the column that is assigned to, if it is not the whole.
     part: Option<&'a [Option<Node>]>,
@@ -407,8 +410,19 @@ impl<'a> Binder<'a, '_> {
         let value = self.expr(node)?;
         match column.part {
             Some(part) => self.assign_part(Self::null(column.ty), (&column.name, column.ty, column.at), part, value),
-            None => Ok(self.assign(value, column.ty, &column.name)?.expr),
+            None => Ok(self.assign_whole(value, column)?.expr),
         }
+    }
+
+    /// The value of a whole column. A parameter without a type gets the column's, domain or not.
+    fn assign_whole(&mut self, mut value: Located, column: &Assigned<'_>) -> Result<Located> {
+        if let Expr::Param(index, ty) = value.expr
+            && ty.oid == ::types::oid::UNKNOWN
+            && column.own != column.ty.oid
+        {
+            value.expr = self.decide_param(index, Ty::of(column.own), value.at)?;
+        }
+        self.assign(value, column.ty, &column.name)
     }
 
     /// Refuses values for columns that are always generated, and leaves out what OVERRIDING USER VALUE leaves out.
@@ -632,7 +646,7 @@ impl<'a> Binder<'a, '_> {
                     return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, target.location));
                 }
                 None => self.column_default(written.default_column(column.index))?,
-                Some(value) => self.assign(value, column.ty, &column.name)?.expr,
+                Some(value) => self.assign_whole(value, &column)?.expr,
             };
             set.push((column.index, expr));
         }
@@ -810,14 +824,17 @@ fn value_type(column: &engine_api::ColumnDesc) -> Ty {
 
 fn assigned(desc: &TableDesc, index: usize, at: i32) -> Assigned<'static> {
     let column = &desc.columns[index];
-    Assigned { index, name: column.name.clone(), ty: value_type(column), at, part: None }
+    Assigned { index, name: column.name.clone(), ty: value_type(column), own: column.type_oid, at, part: None }
 }
 
 /// A column of a view as an assignment has it.
 fn assigned_through(desc: &TableDesc, name: &str, base: Option<usize>, at: i32) -> Assigned<'static> {
     match base {
         Some(index) => Assigned { name: name.to_string(), ..assigned(desc, index, at) },
-        None => Assigned { index: COMPUTED, name: name.to_string(), ty: Ty::of(types::oid::UNKNOWN), at, part: None },
+        None => {
+            let ty = Ty::of(types::oid::UNKNOWN);
+            Assigned { index: COMPUTED, name: name.to_string(), ty, own: ty.oid, at, part: None }
+        }
     }
 }
 

@@ -1,19 +1,18 @@
 //! Domains: a value of one is a value of the type under it that its conditions hold for.
 //!
-//! An expression has the type under the domain; what a domain demands is tested where a value becomes one of it: in casts,
-//! and for new rows of tables.
+//! What a domain demands is tested where a value becomes one of it: in casts, and for new rows of tables. An array of a
+//! domain is a type of its own, whose elements are tested one by one; its values are held as arrays of what is under the
+//! domain (`types::user::plain_type`). The binder keeps these types, and takes them off at its end (`erase`).
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{DomainDesc, TableDesc, TypeDesc, TypeKind};
 use types::{Datum, oid, user};
 
-use rupg_sql::nodes::Node;
-
 use super::dml::{detached, parse_expression, without_position};
 use super::scope::{Item, NamedColumn, Place, Scope};
-use super::{BindContext, Binder, Located};
-use crate::functions;
-use crate::ir::{Column, Expr, RelKind, Ty};
+use super::{BindContext, Binder, Located, fold};
+use crate::functions::{self, CastContext};
+use crate::ir::{CastKind, Column, Expr, Ty};
 
 fn domain_of(desc: &TypeDesc) -> Option<&DomainDesc> {
     match &desc.kind {
@@ -25,7 +24,7 @@ fn domain_of(desc: &TypeDesc) -> Option<&DomainDesc> {
 /// A domain and those under it.
 fn chain(cx: &BindContext<'_>, ty: Oid) -> Vec<TypeDesc> {
     let (mut out, mut next) = (Vec::new(), ty);
-    while let Some(desc) = cx.catalog.user_type(next)
+    while let Some(desc) = cx.catalog.user_type(next).filter(|desc| desc.oid == next)
         && let Some(domain) = domain_of(desc)
     {
         next = domain.base;
@@ -85,7 +84,7 @@ fn held_by(expr: &Expr) -> Option<i32> {
     let mut least = None;
     super::visit::walk(expr, 0, &mut |e, _| {
         if let Expr::Call { function, args, .. } = e
-            && function.name == "domain hold"
+            && matches!(function.name, "domain hold" | "domain elements")
             && let Some(Expr::Const(Datum::Int4(depth), _)) = args.first()
         {
             least = Some(least.map_or(*depth, |l: i32| l.min(*depth)));
@@ -94,17 +93,92 @@ fn held_by(expr: &Expr) -> Option<i32> {
     least
 }
 
+/// A depth at which no part of an expression keeps a value.
+fn free_depth(value: &Expr) -> Expr {
+    let mut inside = None;
+    super::visit::walk(value, 0, &mut |e, _| inside = inside.max(held_depth(e)));
+    Expr::Const(Datum::Int4(inside.map_or(0, |d| d + 1)), Ty::of(oid::INT4))
+}
+
+/// An array, each of whose elements is tested as one of the domain; `None` if the domain demands nothing.
+fn elements(array: &Expr, domain: Oid, cx: &mut BindContext<'_>) -> Result<Option<Expr>> {
+    let (base, typmod) = user::base_type(domain, -1);
+    let (depth, ty) = (free_depth(array), array.ty());
+    let element = Expr::Call {
+        function: internal("domain held")?,
+        args: vec![depth.clone()],
+        ty: Ty { oid: base, typmod },
+        location: -1,
+    };
+    let Some(test) = tested(element, domain, cx)? else { return Ok(None) };
+    let args = vec![depth, array.clone(), test];
+    Ok(Some(Expr::Call { function: internal("domain elements")?, args, ty, location: -1 }))
+}
+
+/// As [`tested`], the elements of an array included.
+fn all_tested(value: Expr, ty: Oid, cx: &mut BindContext<'_>) -> Result<Option<Expr>> {
+    let under = match user::domain_element(user::base_type(ty, -1).0) {
+        Some(element) => elements(&value, element, cx)?,
+        None => None,
+    };
+    match tested(under.clone().unwrap_or(value), ty, cx)? {
+        Some(tested) => Ok(Some(tested)),
+        None => Ok(under),
+    }
+}
+
+/// Whether values of arrays of a type can be held: those of a domain over arrays cannot.
+pub(super) fn check_array_of(ty: Oid) -> Result<()> {
+    match user::is_domain(ty) && super::coerce::is_array(user::base_type(ty, -1).0) {
+        true => Err(Error::unsupported("arrays of domains over arrays are not supported")),
+        false => Ok(()),
+    }
+}
+
+/// An expression under the name of a type that its values are of already.
+fn labelled(cx: &BindContext<'_>, mut expr: Expr, own: Ty, explicit: bool, at: i32) -> Expr {
+    match &mut expr {
+        Expr::Call { function, ty, .. } if matches!(function.name, "domain value" | "domain elements") => {
+            *ty = own;
+            match explicit {
+                true => Expr::Cast { arg: Box::new(expr), ty: own, kind: CastKind::Relabel, explicit, location: at },
+                false => expr,
+            }
+        }
+        _ => fold::cast(cx, expr, own, CastKind::Relabel, explicit, at),
+    }
+}
+
+/// A value that is held as one of a domain, or of the arrays of one, would be, as one of it.
+pub(super) fn made(expr: Expr, own: Ty, explicit: bool, cx: &mut BindContext<'_>) -> Result<Expr> {
+    let tested = match user::is_domain(own.oid) && expr.ty().oid != user::plain_type(own.oid, -1).0 {
+        // What is under a domain, as a cast to it has made it.
+        true => tested(expr.clone(), own.oid, cx)?,
+        false => all_tested(expr.clone(), own.oid, cx)?,
+    };
+    Ok(labelled(cx, tested.unwrap_or(expr), own, explicit, -1))
+}
+
+/// The value that a test of a domain is about.
+pub(crate) fn under_domain(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Call { function, args, .. } => match (function.name, args.as_slice()) {
+            ("domain value", [value, ..]) | ("domain elements" | "domain hold", [_, value, ..]) => under_domain(value),
+            _ => expr,
+        },
+        _ => expr,
+    }
+}
+
 /// A value as it is evaluated, and as the conditions speak of it: what is volatile is evaluated once.
 fn once(value: Expr) -> Result<(Expr, Expr)> {
     if !super::visit::calls_volatile(&value) {
         return Ok((value.clone(), value));
     }
     let ty = value.ty();
-    let mut inside = None;
-    super::visit::walk(&value, 0, &mut |e, _| inside = inside.max(held_depth(e)));
-    let depth = || Expr::Const(Datum::Int4(inside.map_or(0, |d| d + 1)), Ty::of(oid::INT4));
-    let about = Expr::Call { function: internal("domain held")?, args: vec![depth()], ty, location: -1 };
-    let value = Expr::Call { function: internal("domain hold")?, args: vec![depth(), value], ty, location: -1 };
+    let depth = free_depth(&value);
+    let about = Expr::Call { function: internal("domain held")?, args: vec![depth.clone()], ty, location: -1 };
+    let value = Expr::Call { function: internal("domain hold")?, args: vec![depth, value], ty, location: -1 };
     Ok((value, about))
 }
 
@@ -161,10 +235,11 @@ fn tested(value: Expr, ty: Oid, cx: &mut BindContext<'_>) -> Result<Option<Expr>
 /// What the domains of a table's columns demand of a row, over rel 0.
 pub(super) fn row_checks(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(String, Expr)>> {
     let mut out = Vec::new();
-    for (i, column) in desc.columns.iter().enumerate().filter(|(_, c)| !c.dropped && user::is_domain(c.type_oid)) {
+    let made = |ty| user::is_domain(ty) || user::domain_element(ty).is_some();
+    for (i, column) in desc.columns.iter().enumerate().filter(|(_, c)| !c.dropped && made(c.type_oid)) {
         let (base, typmod) = user::base_type(column.type_oid, column.typmod);
         let value = Expr::Column(Column { level: 0, rel: 0, column: i, ty: Ty { oid: base, typmod } });
-        if let Some(tested) = tested(value, column.type_oid, cx)? {
+        if let Some(tested) = all_tested(value, column.type_oid, cx)? {
             // What fails says so itself; the row passes whatever the value is.
             let passes = Expr::Or(vec![
                 Expr::IsNull { arg: Box::new(tested), negated: false },
@@ -182,11 +257,42 @@ pub(super) fn default_of(ty: Oid, cx: &BindContext<'_>) -> Option<String> {
 }
 
 impl Binder<'_, '_> {
-    /// A value of the type under a domain as one of the domain.
-    pub(super) fn coerce_to_domain(&mut self, value: Located, ty: Oid) -> Result<Located> {
-        let Located { expr, at } = value;
-        let tested = tested(expr.clone(), ty, self.cx)?;
-        Ok(Located { expr: tested.unwrap_or(expr), at })
+    /// A value as one of a domain, or of the arrays of one. The caller knows that it can be done.
+    pub(super) fn coerce_to_made(
+        &mut self,
+        value: Located,
+        to: Ty,
+        context: CastContext,
+        location: i32,
+    ) -> Result<Located> {
+        let (from, at, own) = (value.expr.ty().oid, value.at, Ty::of(to.oid));
+        let explicit = context == CastContext::Explicit;
+        if user::base_type(from, -1).0 == to.oid {
+            return Ok(Located { expr: labelled(self.cx, value.expr, own, explicit, location), at });
+        }
+        // The elements of a literal are tested as they are read.
+        if let (Expr::Const(Datum::Text(text), _), oid::UNKNOWN, Some(element)) =
+            (&value.expr, from, user::domain_element(to.oid))
+        {
+            let expr = self.literal(text, own, at)?;
+            if let Some(test) = elements(&expr, element, self.cx)? {
+                let test = super::erase::erased(test);
+                crate::expr::evaluate(&test, self.cx.eval).map_err(|e| self.locate(e, at))?;
+            }
+            return Ok(Located { expr, at });
+        }
+        let expr = match value.expr {
+            Expr::Param(index, _) if from == oid::UNKNOWN => self.decide_param(index, own, at)?,
+            expr => {
+                let (oid, typmod) = match user::is_domain(to.oid) {
+                    true => user::base_type(to.oid, to.typmod),
+                    false => user::plain_type(to.oid, to.typmod),
+                };
+                let value = self.coerce_to(Located { expr, at }, Ty { oid, typmod }, context, location)?;
+                value.ok_or_else(|| Error::internal("a value that cannot become one of a domain"))?.expr
+            }
+        };
+        Ok(Located { expr: made(expr, own, explicit, self.cx)?, at })
     }
 
     /// The error of a label that no enum has for this statement.
@@ -203,24 +309,5 @@ impl Binder<'_, '_> {
             Error::new(SqlState::UNSAFE_NEW_ENUM_VALUE_USAGE, message)
                 .hint("New enum values must be committed before they can be used."),
         )
-    }
-
-    /// The domain that a written expression is of, where that can be told: a cast, a column of a table.
-    pub(super) fn domain_shown(&self, node: &Node, expr: &Expr) -> Option<Oid> {
-        let found = match (node, expr) {
-            (Node::TypeCast(cast), _) => {
-                let known = Some((&*self.cx.catalog, &self.cx.identity));
-                super::types::resolve(cast.typeName.as_deref()?, self.sql, known).ok()?.oid
-            }
-            (_, Expr::Column(column)) => {
-                let scope = self.scopes.get((self.scopes.len() - 1).checked_sub(column.level)?)?;
-                match &scope.rels.get(column.rel)?.kind {
-                    RelKind::Table(info) => info.desc.columns.get(column.column)?.type_oid,
-                    _ => return None,
-                }
-            }
-            _ => return None,
-        };
-        user::is_domain(found).then_some(found)
     }
 }

@@ -7,7 +7,7 @@ use rupg_sql::nodes::{
 };
 use types::{Datum, array_of, element_of, format_type, oid};
 
-use super::coerce::{common_typmod, is_array};
+use super::coerce::{base_of, common_typmod, is_array};
 use super::node::{location, string, strings, value_function_name};
 use super::scope::Place;
 use super::{Binder, Located, types as type_names};
@@ -200,7 +200,7 @@ impl<'a> Binder<'a, '_> {
         let Some(arg) = cast.arg.as_ref() else { return Err(base::Error::internal("a cast of nothing")) };
         // ARRAY[…]::t[] gives its type to the elements.
         let value = match arg {
-            Node::A_ArrayExpr(a) if is_array(ty.oid) => self.array(a, Some(ty.oid))?,
+            Node::A_ArrayExpr(a) if is_array(base_of(ty.oid)) => self.array(a, Some(base_of(ty.oid)))?,
             arg => self.expr(arg)?,
         };
         let from = value.expr.ty().oid;
@@ -249,7 +249,7 @@ impl<'a> Binder<'a, '_> {
             return Err(self.error(SqlState::UNDEFINED_OBJECT, message, node.location));
         }
         let ty = value.expr.ty().oid;
-        let element = element_of(ty).unwrap_or(ty);
+        let element = element_of(base_of(ty)).map_or(base_of(ty), base_of);
         if !matches!(element, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::UNKNOWN) {
             let message = format!("collations are not supported by type {}", format_type(ty, -1));
             return Err(self.error(SqlState::DATATYPE_MISMATCH, message, node.location));
@@ -557,6 +557,7 @@ impl<'a> Binder<'a, '_> {
             }
             None => {
                 let common = self.common_type_of(&values, "ARRAY")?;
+                super::domain::check_array_of(common)?;
                 match (nested, element_of(common), array_of(common)) {
                     (true, Some(element), _) => (common, element, common),
                     (_, _, Some(array)) => (common, common, array),
@@ -616,7 +617,7 @@ impl<'a> Binder<'a, '_> {
         let at = value.at;
         let mut indexes = Vec::new();
         let is_slice = |step: &Node| matches!(step, Node::A_Indices(i) if i.is_slice);
-        if value.expr.ty().oid == oid::JSONB {
+        if base_of(value.expr.ty().oid) == oid::JSONB {
             let mut steps = Vec::with_capacity(node.indirection.len());
             for step in node.indirection.iter().flatten() {
                 match step {
@@ -628,8 +629,8 @@ impl<'a> Binder<'a, '_> {
             return self.document_subscript(value, &steps);
         }
         if node.indirection.iter().flatten().any(|step| matches!(step, Node::A_Indices(_)))
-            && !is_array(value.expr.ty().oid)
-            && ![oid::RECORD, oid::NAME].contains(&value.expr.ty().oid)
+            && !is_array(base_of(value.expr.ty().oid))
+            && ![oid::RECORD, oid::NAME].contains(&base_of(value.expr.ty().oid))
         {
             return self.not_subscriptable(value.expr.ty().oid, at);
         }
@@ -666,7 +667,9 @@ impl<'a> Binder<'a, '_> {
     /// Subscripts of which one is a slice, which makes all of them slices: `[n]` is `[1:n]`.
     fn slice(&mut self, value: Located, steps: &'a [Option<Node>]) -> Result<Located> {
         let Located { expr, at } = value;
-        let ty = expr.ty();
+        // What is cut out of a domain over arrays is no value of the domain.
+        let (oid, typmod) = types::user::base_type(expr.ty().oid, expr.ty().typmod);
+        let ty = Ty { oid, typmod };
         if !is_array(ty.oid) {
             let message =
                 format!("cannot subscript type {} because it does not support subscripting", format_type(ty.oid, -1));
@@ -707,6 +710,8 @@ impl<'a> Binder<'a, '_> {
             return Ok(value);
         }
         let from = value.expr.ty();
+        let (oid, typmod) = types::user::base_type(from.oid, from.typmod);
+        let from = Ty { oid, typmod };
         let at = value.at;
         if let (oid::NAME, Some(function)) = (from.oid, functions::functions_named("name byte").first().copied()) {
             let args = std::iter::once(value.expr).chain(indexes.into_iter().take(1)).collect();

@@ -39,10 +39,7 @@ pub(super) struct FromItem {
 pub(super) fn table_columns(desc: &TableDesc) -> Vec<RelColumn> {
     let column = |c: &engine_api::ColumnDesc| RelColumn {
         name: if c.dropped { String::new() } else { c.name.clone() },
-        ty: {
-            let (oid, typmod) = types::user::base_type(c.type_oid, c.typmod);
-            Ty { oid, typmod }
-        },
+        ty: Ty { oid: c.type_oid, typmod: c.typmod },
     };
     desc.columns.iter().map(column).collect()
 }

@@ -92,9 +92,14 @@ fn placed(function: &Function, given: &[(Option<&str>, Located)]) -> Option<Vec<
     places.into_iter().enumerate().map(fill).collect()
 }
 
+/// The type that values of a type are held as.
+fn held_type(ty: Oid) -> Oid {
+    types::user::plain_type(ty, -1).0
+}
+
 /// The types of arguments, as the constant that some functions are passed before them.
-fn type_list(args: &[Expr]) -> Expr {
-    let values: Vec<Datum> = args.iter().map(|a| Datum::Oid(a.ty().oid.0)).collect();
+fn type_list(args: &[Expr], shown: fn(Oid) -> Oid) -> Expr {
+    let values: Vec<Datum> = args.iter().map(|a| Datum::Oid(shown(a.ty().oid).0)).collect();
     let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
     Expr::Const(Datum::Array(types::Array { element: oid::OID, dims, values }.into()), Ty::of(oid::OID_ARRAY))
 }
@@ -358,19 +363,15 @@ impl<'a> Binder<'a, '_> {
             return self.variadic_call(function, args, ty, call);
         }
         if functions::wants_types(function) {
-            let node = call.args.first().and_then(Option::as_ref).filter(|_| function.name == "pg_typeof");
-            let domain = node.zip(args.first()).and_then(|(node, arg)| self.domain_shown(node, arg));
-            match domain {
-                Some(domain) => args.insert(0, type_list(&[Expr::Const(Datum::Null, Ty::of(domain))])),
-                None => args.insert(0, type_list(&args)),
-            }
+            let names_domains = function.name == "pg_typeof";
+            args.insert(0, type_list(&args, if names_domains { |ty| ty } else { held_type }));
         }
         Ok(fold::call(self.cx, function, args, ty, call.location))
     }
 
     /// `f(…, VARIADIC array)` of a function that takes anything.
     fn variadic_call(&self, function: &'static Function, args: Vec<Expr>, ty: Ty, call: &FuncCall) -> Result<Expr> {
-        let is_array = args.last().is_some_and(|a| super::coerce::is_array(a.ty().oid));
+        let is_array = args.last().is_some_and(|a| super::coerce::is_array(super::coerce::base_of(a.ty().oid)));
         if !is_array {
             let at = call.args.last().and_then(Option::as_ref).map_or(-1, super::node::location);
             return Err(self.error(SqlState::DATATYPE_MISMATCH, "VARIADIC argument must be an array", at));
@@ -378,7 +379,7 @@ impl<'a> Binder<'a, '_> {
         let wrapper = functions::functions_named("variadic call").first().copied();
         let wrapper = wrapper.ok_or_else(|| base::Error::internal("no function for VARIADIC"))?;
         let number = Expr::Const(Datum::Int8(i64::from(function.oid)), Ty::of(oid::INT8));
-        let mut all = vec![number, type_list(&args)];
+        let mut all = vec![number, type_list(&args, held_type)];
         all.extend(args);
         Ok(Expr::Call { function: wrapper, args: all, ty, location: call.location })
     }

@@ -9,7 +9,7 @@ use types::{Array, Datum, oid};
 
 use super::node::{string, strings};
 use super::range_function::Part;
-use super::{Binder, Located};
+use super::{BindContext, Binder, Located};
 use crate::functions::{self, CastContext, Function};
 use crate::ir::{Column, Expr, Query, RelColumn, RelKind, SetCall, Ty};
 
@@ -50,13 +50,20 @@ fn document_of(shape: Vec<(String, Oid)>, row: Expr, line_feeds: Option<Expr>) -
     Ok(Expr::Call { function: internal("record json")?, args, ty: Ty::of(oid::JSON), location: -1 })
 }
 
+/// The type that values of a type are held as.
+fn held(ty: Oid) -> Oid {
+    types::user::plain_type(ty, -1).0
+}
+
 /// Names and types of the fields of a row that a subquery computes.
 fn shape_in(query: &Query, expr: &Expr) -> Option<Vec<(String, Oid)>> {
     let fields: Vec<(String, Oid)> = match expr {
-        Expr::Row(fields, _) => fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), f.ty().oid)).collect(),
+        Expr::Row(fields, _) => {
+            fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), held(f.ty().oid))).collect()
+        }
         Expr::WholeRow { level: 0, rel } => {
             let columns = query.rels[*rel].columns.iter().filter(|c| !c.name.is_empty());
-            columns.map(|c| (c.name.clone(), c.ty.oid)).collect()
+            columns.map(|c| (c.name.clone(), held(c.ty.oid))).collect()
         }
         _ => return None,
     };
@@ -79,27 +86,37 @@ fn source_of(call: &FuncCall) -> Option<Source> {
 }
 
 /// A field of a document as a value of a column's type; where the document does not have it, `otherwise` or NULL.
-pub(super) fn field_of(document: Expr, column: &RelColumn, otherwise: Option<Expr>) -> Expr {
+pub(super) fn field_of(
+    document: Expr,
+    column: &RelColumn,
+    otherwise: Option<Expr>,
+    cx: &mut BindContext<'_>,
+) -> Result<Expr> {
     let constant = |value: Datum, ty: Oid| Expr::Const(value, Ty::of(ty));
-    let null = || constant(Datum::Null, column.ty.oid);
-    let Ok(function) = internal("json field") else { return null() };
+    let (held, typmod) = types::user::plain_type(column.ty.oid, column.ty.typmod);
+    let null = || constant(Datum::Null, held);
     let args = vec![
         document,
         constant(Datum::text(&column.name), oid::TEXT),
-        constant(Datum::Oid(column.ty.oid.0), oid::OID),
-        constant(Datum::Int4(column.ty.typmod), oid::INT4),
+        constant(Datum::Oid(held.0), oid::OID),
+        constant(Datum::Int4(typmod), oid::INT4),
         otherwise.unwrap_or_else(null),
     ];
-    Expr::Call { function, args, ty: column.ty, location: -1 }
+    let field = Expr::Call { function: internal("json field")?, args, ty: Ty { oid: held, typmod }, location: -1 };
+    match held == column.ty.oid {
+        true => Ok(field),
+        false => super::domain::made(field, column.ty, false, cx),
+    }
 }
 
 /// The name of the field that [`field_of`] has made.
 pub(super) fn field_name(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Call { function, args, .. } if function.name == "json field" => match args.get(1) {
-            Some(Expr::Const(Datum::Text(name), _)) => Some(name),
+    match super::domain::under_domain(expr) {
+        Expr::Call { function, args, .. } => match (function.name, args.as_slice()) {
+            ("json field", [_, Expr::Const(Datum::Text(name), _), ..]) => Some(name),
             _ => None,
         },
+        Expr::Cast { arg, kind: crate::ir::CastKind::Relabel, .. } => field_name(arg),
         _ => None,
     }
 }
@@ -120,13 +137,15 @@ impl<'a> Binder<'a, '_> {
     fn row_shape(&self, expr: &Expr) -> Option<Vec<(String, Oid)>> {
         match expr {
             Expr::Row(fields, _) => match self.record_fields(expr) {
-                Some(fields) => Some(fields.into_iter().map(|(name, f)| (name, f.ty().oid)).collect()),
-                None => Some(fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), f.ty().oid)).collect()),
+                Some(fields) => Some(fields.into_iter().map(|(name, f)| (name, held(f.ty().oid))).collect()),
+                None => {
+                    Some(fields.iter().enumerate().map(|(i, f)| (format!("f{}", i + 1), held(f.ty().oid))).collect())
+                }
             },
             Expr::WholeRow { level, rel } => {
                 let scope = &self.scopes[self.scopes.len().checked_sub(1 + level)?];
                 let columns = scope.rels[*rel].columns.iter().filter(|c| !c.name.is_empty());
-                Some(columns.map(|c| (c.name.clone(), c.ty.oid)).collect())
+                Some(columns.map(|c| (c.name.clone(), held(c.ty.oid))).collect())
             }
             _ => None,
         }
@@ -150,7 +169,7 @@ impl<'a> Binder<'a, '_> {
                 field = document_of(shape, field, None)?;
             }
             names.push(Datum::text(&c.name));
-            types.push(Datum::Oid(field.ty().oid.0));
+            types.push(Datum::Oid(held(field.ty().oid).0));
             fields.push(field);
         }
         let row = Expr::Row(fields, Ty::of(oid::RECORD));
@@ -349,11 +368,12 @@ impl<'a> Binder<'a, '_> {
                 Expr::Call { function: object, args: vec![document], ty: Ty::of(oid::JSON), location: call.location }
             }
         };
+        let cx = &mut *self.cx;
         let fields = columns.into_iter().map(|(column, old)| {
-            let value = field_of(document.clone(), &column, old);
-            (column.name, value)
+            let value = field_of(document.clone(), &column, old, cx)?;
+            Ok((column.name, value))
         });
-        Ok(Some(fields.collect()))
+        Ok(Some(fields.collect::<Result<_>>()?))
     }
 
     /// The table whose row type has a name.

@@ -11,6 +11,7 @@ mod cte;
 mod dml;
 mod domain;
 pub(crate) mod equal;
+mod erase;
 mod expr;
 mod fold;
 mod from;
@@ -58,8 +59,10 @@ use crate::ir::{self, Column, Expr, Ty};
 pub struct ResultColumn {
     /// Name.
     pub name: String,
-    /// Type.
+    /// Type, for a domain what is under it.
     pub ty: Ty,
+    /// The type as the query has it, domains included.
+    pub own: Ty,
     /// The table and attribute number it comes from unchanged; invalid and 0 otherwise.
     pub table: Oid,
     /// Attribute number.
@@ -69,7 +72,8 @@ pub struct ResultColumn {
 impl ResultColumn {
     /// A column that belongs to no table.
     pub fn new(name: impl Into<String>, ty: Ty) -> ResultColumn {
-        ResultColumn { name: name.into(), ty, table: Oid::INVALID, column: 0 }
+        let (oid, typmod) = ::types::user::base_type(ty.oid, ty.typmod);
+        ResultColumn { name: name.into(), ty: Ty { oid, typmod }, own: ty, table: Oid::INVALID, column: 0 }
     }
 }
 
@@ -208,7 +212,7 @@ fn stack_depth() -> Error {
 /// Binds SELECT, VALUES, INSERT, UPDATE, DELETE or MERGE.
 pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundStatement> {
     let mut binder = Binder::new(cx, sql);
-    let (statement, columns) = match node {
+    let (mut statement, columns) = match node {
         Node::SelectStmt(select) => {
             let query = binder.subquery(select, true)?.query;
             let columns = select::result_columns(&query);
@@ -221,6 +225,7 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
         _ => return Err(Error::unsupported("this statement cannot be bound")),
     };
     binder.check_params(&statement)?;
+    erase::statement(&mut statement);
     let (tables, refused, views) = (binder.tables, binder.refused, binder.written_views);
     let refused = refused.or_else(|| permissions::denied(&statement, &views, cx));
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
@@ -247,7 +252,11 @@ pub fn bind_view(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<Bou
 
 /// The query of a view as it is stored, bound to the definitions of now.
 pub fn bind_stored_view(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<ir::Query> {
-    view::stored_query(desc, cx)
+    let mut query = view::stored_query(desc, cx)?;
+    if !cx.keeps_calls {
+        erase::whole_query(&mut query);
+    }
+    Ok(query)
 }
 
 /// Why a view cannot be written through by INSERT, UPDATE (`insert into`, `update`) or DELETE (`delete from`), or the
@@ -271,6 +280,11 @@ pub(crate) fn bind_column_type(name: &TypeName, sql: &str, known: types::Known<'
     types::column_type(name, sql, known)
 }
 
+/// An expression as it leaves the binder.
+fn finished(expr: Expr, cx: &BindContext<'_>) -> Expr {
+    if cx.keeps_calls { expr } else { erase::erased(expr) }
+}
+
 /// Binds the condition of a domain, to see whether it can be.
 pub(crate) fn bind_domain_condition(
     text: &str,
@@ -280,6 +294,8 @@ pub(crate) fn bind_domain_condition(
     domain::check_condition(text, domain, cx)
 }
 
+pub(crate) use domain::under_domain;
+
 /// Where a node begins in its statement.
 pub(crate) fn leftmost_location(node: &Node) -> i32 {
     node::location(node)
@@ -287,7 +303,8 @@ pub(crate) fn leftmost_location(node: &Node) -> i32 {
 
 /// Binds a column default, coerced to the column's type.
 pub fn bind_default(text: &str, ty: Ty, column: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
-    dml::default_expression(text, ty, column, cx)
+    let expr = dml::default_expression(text, ty, column, cx)?;
+    Ok(finished(expr, cx))
 }
 
 /// Whether the text of an expression is a cast at its outermost: `x::t`, `CAST(x AS t)`.
@@ -302,7 +319,8 @@ pub(crate) fn figure_name(node: &Node) -> String {
 
 /// Binds a CHECK condition over the columns of a table (rel 0).
 pub fn bind_check(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    dml::check_expression(text, table, cx)
+    let expr = dml::check_expression(text, table, cx)?;
+    Ok(finished(expr, cx))
 }
 
 /// Whether a condition is one of those that another one demands together.
@@ -324,35 +342,40 @@ pub struct BoundIndex {
 
 /// Binds what an index computes.
 pub fn bind_index(index: &engine_api::IndexDesc, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<BoundIndex> {
-    let expressions = index.expressions.iter().map(|e| dml::index_expression(&e.text, table, cx));
+    let expressions = index.expressions.iter().map(|e| bind_index_expression(&e.text, table, cx));
     let expressions = expressions.collect::<Result<_>>()?;
-    let predicate = index.predicate.as_ref().map(|text| dml::index_predicate(text, table, cx)).transpose()?;
+    let predicate = index.predicate.as_ref().map(|text| bind_index_predicate(text, table, cx)).transpose()?;
     Ok(BoundIndex { expressions, predicate })
 }
 
 /// Binds an expression that an index is to be over.
 pub fn bind_index_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    dml::index_expression(text, table, cx)
+    let expr = dml::index_expression(text, table, cx)?;
+    Ok(finished(expr, cx))
 }
 
 /// Binds the condition of the rows that an index is to have.
 pub fn bind_index_predicate(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    dml::index_predicate(text, table, cx)
+    let expr = dml::index_predicate(text, table, cx)?;
+    Ok(finished(expr, cx))
 }
 
 /// The expressions of a table's generated columns: (attnum - 1, value over rel 0).
 pub fn generated_columns(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(usize, Expr)>> {
-    dml::generated(table, cx)
+    let all = dml::generated(table, cx)?;
+    Ok(all.into_iter().map(|(column, expr)| (column, finished(expr, cx))).collect())
 }
 
 /// Binds the expression of a generated column over the columns of its table (rel 0), coerced to the column's type.
 pub fn bind_generated(text: &str, ty: Ty, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    dml::generated_expression(text, ty, table, cx)
+    let expr = dml::generated_expression(text, ty, table, cx)?;
+    Ok(finished(expr, cx))
 }
 
 /// Binds an expression without columns, coerced (assignment) to the type of parameter `number`.
 pub fn bind_argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
-    dml::argument(node, ty, number, sql, cx)
+    let expr = dml::argument(node, ty, number, sql, cx)?;
+    Ok(finished(expr, cx))
 }
 
 /// Calls `f` on every column reference of an expression.

@@ -4,6 +4,7 @@ use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, SortBy, SortByDir, SortByNulls};
 use types::{format_type, oid};
 
+use super::coerce::base_of;
 use super::equal::same;
 use super::node::{constant, location, string};
 use super::resolve::binary_operator;
@@ -62,7 +63,7 @@ impl<'a> Binder<'a, '_> {
 
     /// Whether values of an expression have an order.
     pub(super) fn check_sortable(&self, expr: &Expr, at: i32) -> Result<()> {
-        let ty = expr.ty().oid;
+        let ty = base_of(expr.ty().oid);
         if ty == oid::RECORD || binary_operator("<", ty, ty).is_ok() {
             return Ok(());
         }
@@ -74,7 +75,7 @@ impl<'a> Binder<'a, '_> {
 
     /// Whether values of an expression can be compared for equality.
     pub(super) fn check_groupable(&self, expr: &Expr, at: i32) -> Result<()> {
-        let ty = expr.ty().oid;
+        let ty = base_of(expr.ty().oid);
         if ty == oid::RECORD || binary_operator("=", ty, ty).is_ok() {
             return Ok(());
         }

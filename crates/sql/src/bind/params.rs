@@ -31,6 +31,12 @@ impl Binder<'_, '_> {
         if ty == oid::UNKNOWN {
             self.undecided.push((number - 1, node.location));
         }
+        let held = types::user::plain_type(ty, -1).0;
+        if held != ty {
+            let expr = Expr::Param(number - 1, Ty::of(held));
+            let expr = super::domain::made(expr, Ty::of(ty), false, self.cx)?;
+            return Ok(Located { expr, at: node.location });
+        }
         Ok(Located { expr: Expr::Param(number - 1, Ty::of(ty)), at: node.location })
     }
 
@@ -45,7 +51,7 @@ impl Binder<'_, '_> {
             return Err(self.error(SqlState::AMBIGUOUS_PARAMETER, message, location).detail(detail));
         }
         self.undecided.retain(|&u| u != (index, location));
-        Ok(Expr::Param(index, Ty::of(ty.oid)))
+        Ok(Expr::Param(index, Ty::of(types::user::plain_type(ty.oid, -1).0)))
     }
 
     /// Every parameter must have got a type, the same everywhere.

@@ -4,11 +4,11 @@ use base::{Result, SqlState};
 use rupg_sql::nodes::{Node, RangeFunction};
 use types::{Datum, oid};
 
-use super::Binder;
 use super::func::Callee;
 use super::node::{figure_name, strings};
 use super::scope::Place;
 use super::visit::shift_levels;
+use super::{BindContext, Binder};
 use crate::functions;
 use crate::ir::{Column, Expr, From, Query, Rel, RelColumn, RelKind, SetCall, Target, Ty};
 
@@ -72,7 +72,7 @@ impl<'a> Binder<'a, '_> {
         let parts = self.function_parts(&functions, range);
         self.scope().lateral_active = lateral;
         self.scope().place = place;
-        Ok(side_by_side(parts?, range.ordinality, figure_name(first)))
+        side_by_side(parts?, range.ordinality, figure_name(first), self.cx)
     }
 
     /// Whether a column definition list may stand behind all of the functions.
@@ -173,7 +173,7 @@ fn ordinality_column() -> RelColumn {
 }
 
 /// The rows of several functions, one beside the other.
-fn side_by_side(parts: Vec<Part>, ordinality: bool, name: String) -> Bound {
+fn side_by_side(parts: Vec<Part>, ordinality: bool, name: String, cx: &mut BindContext<'_>) -> Result<Bound> {
     if parts.iter().all(|p| matches!(p, Part::Set(..))) {
         let (mut calls, mut columns) = (Vec::new(), Vec::new());
         for part in parts {
@@ -183,7 +183,7 @@ fn side_by_side(parts: Vec<Part>, ordinality: bool, name: String) -> Bound {
             }
         }
         columns.extend(ordinality.then(ordinality_column));
-        return (RelKind::Function { calls, ordinality }, columns, name);
+        return Ok((RelKind::Function { calls, ordinality }, columns, name));
     }
     // A query over the sets, which computes the columns.
     let alone = parts.len() == 1;
@@ -206,7 +206,7 @@ fn side_by_side(parts: Vec<Part>, ordinality: bool, name: String) -> Bound {
                         shift_levels(&mut old, 1);
                         old
                     });
-                    let expr = super::json_rows::field_of(document.clone(), &column, otherwise);
+                    let expr = super::json_rows::field_of(document.clone(), &column, otherwise, cx)?;
                     targets.push(Target { expr, name: column.name, junk: false });
                 }
             }
@@ -238,7 +238,7 @@ fn side_by_side(parts: Vec<Part>, ordinality: bool, name: String) -> Bound {
     }
     let columns = targets.iter().map(|t| RelColumn { name: t.name.clone(), ty: t.expr.ty() }).collect();
     query.targets = targets;
-    (RelKind::Subquery { query: Box::new(query), lateral: true }, columns, name)
+    Ok((RelKind::Subquery { query: Box::new(query), lateral: true }, columns, name))
 }
 
 fn nth(column: usize, ty: Ty) -> Expr {

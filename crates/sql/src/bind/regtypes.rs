@@ -145,7 +145,12 @@ impl Binder<'_, '_> {
             };
             let catalog = &self.cx.catalog;
             let named = |schema: Oid, name: &str| {
-                catalog.type_named(schema, &fold(name)).map(|ty| if array { ty.array } else { ty.oid })
+                let (name, of) = (fold(name), |ty: &engine_api::TypeDesc| if array { ty.array } else { ty.oid });
+                catalog.type_named(schema, &name).map(of).or_else(|| {
+                    // Arrays have names too.
+                    let element = name.strip_prefix('_').filter(|_| !array)?;
+                    catalog.type_named(schema, element).map(|ty| ty.array)
+                })
             };
             match plain.split_once('.') {
                 Some((schema, name)) => {

@@ -3,7 +3,9 @@
 use base::{Error, Oid, Result, SqlState};
 use types::{array_of, element_of, format_type, oid};
 
-use super::coerce::{can_coerce, category, choose_common, is_array, is_binary_coercible, is_polymorphic, is_preferred};
+use super::coerce::{
+    base_of, can_coerce, category, choose_common, is_array, is_binary_coercible, is_polymorphic, is_preferred,
+};
 use super::{Binder, Located, fold};
 use crate::functions::{self, CastContext, Function, Operator};
 use crate::ir::{Expr, Ty};
@@ -40,9 +42,9 @@ fn fits_polymorphic(declared: impl Fn(usize) -> Oid, args: &[Oid]) -> bool {
         }
         let same = match declared {
             oid::ANYELEMENT => actual,
-            oid::ANYNONARRAY if !is_array(actual) => actual,
+            oid::ANYNONARRAY if !is_array(base_of(actual)) => actual,
             oid::ANYENUM if types::user::is_enum(actual) => actual,
-            oid::ANYARRAY => match element_of(actual) {
+            oid::ANYARRAY => match element_of(base_of(actual)) {
                 Some(element) => element,
                 None => return false,
             },
@@ -50,12 +52,12 @@ fn fits_polymorphic(declared: impl Fn(usize) -> Oid, args: &[Oid]) -> bool {
                 compatible.push((actual, -1));
                 continue;
             }
-            oid::ANYCOMPATIBLENONARRAY if !is_array(actual) => {
+            oid::ANYCOMPATIBLENONARRAY if !is_array(base_of(actual)) => {
                 compatible.push((actual, -1));
                 continue;
             }
-            oid::ANYCOMPATIBLEARRAY if is_array(actual) => {
-                compatible.push((element_of(actual).unwrap_or(actual), -1));
+            oid::ANYCOMPATIBLEARRAY if is_array(base_of(actual)) => {
+                compatible.push((element_of(base_of(actual)).unwrap_or(actual), -1));
                 continue;
             }
             _ => return false,
@@ -85,6 +87,8 @@ fn keep_best<C: Candidate>(candidates: &mut Vec<C>, score: impl Fn(&C) -> usize)
 
 /// `func_select_candidate`: the one candidate to prefer, if there is one.
 pub(super) fn select<C: Candidate>(candidates: &[C], args: &[Oid]) -> Option<C> {
+    let args: Vec<Oid> = args.iter().copied().map(base_of).collect();
+    let args = args.as_slice();
     let mut left: Vec<C> = candidates.to_vec();
     let known: Vec<usize> = (0..args.len()).filter(|&i| args[i] != oid::UNKNOWN).collect();
     // Exact matches at known types; nothing is dropped if nobody has any.
@@ -179,6 +183,13 @@ pub(super) fn binary_operator(name: &str, left: Oid, right: Oid) -> Result<&'sta
     }
     if let Some(exact) = candidates.iter().find(|o| o.left == l && o.right == r) {
         return Ok(exact);
+    }
+    // A literal beside a domain is tried as what is under it.
+    if left == oid::UNKNOWN || right == oid::UNKNOWN {
+        let base = base_of(l);
+        if let Some(exact) = candidates.iter().find(|o| o.left == base && o.right == base).filter(|_| base != l) {
+            return Ok(exact);
+        }
     }
     choose(&candidates, &[left, right])
 }
@@ -342,7 +353,7 @@ impl Binder<'_, '_> {
             let wanted = decide(*ty)?;
             // Vectors of the catalog pass as arrays of their elements without being made one.
             let passes = *ty == oid::ANYARRAY && actual[i].0 != oid::UNKNOWN;
-            *ty = if passes { actual[i].0 } else { wanted };
+            *ty = if passes { base_of(actual[i].0) } else { wanted };
         }
         Ok((decided, decide(ret)?))
     }
@@ -354,7 +365,7 @@ impl Binder<'_, '_> {
         for (&ty, &(have, _)) in declared.iter().zip(actual) {
             let this = match ty {
                 oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => Some(have),
-                oid::ANYARRAY => element_of(have).or(Some(have)),
+                oid::ANYARRAY => element_of(base_of(have)).or(Some(have)),
                 _ => continue,
             };
             seen = true;
@@ -380,17 +391,19 @@ impl Binder<'_, '_> {
     /// What `anycompatible` stands for: the common type of its arguments.
     fn decide_compatible(&self, declared: &[Oid], actual: &[(Oid, i32)]) -> Result<Option<Oid>> {
         let mut types = Vec::new();
+        let mut seen = false;
         for (&ty, &(have, at)) in declared.iter().zip(actual) {
             match ty {
+                oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY if have == oid::UNKNOWN => seen = true,
                 oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => types.push((have, at)),
                 oid::ANYCOMPATIBLEARRAY if have != oid::UNKNOWN => {
-                    types.push((element_of(have).unwrap_or(have), at));
+                    types.push((element_of(base_of(have)).unwrap_or(have), at));
                 }
                 _ => {}
             }
         }
         if types.is_empty() {
-            return Ok(None);
+            return Ok(seen.then_some(oid::TEXT));
         }
         self.common_type(&types, Some("arguments of anycompatible family"))
     }

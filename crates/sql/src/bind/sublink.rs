@@ -58,6 +58,7 @@ impl<'a> Binder<'a, '_> {
     fn array_subquery(&mut self, select: &'a SelectStmt, at: i32) -> Result<Located> {
         let query = self.subquery(select, true)?.query;
         let element = self.single_column(&query, at)?;
+        super::domain::check_array_of(element.oid)?;
         let array = if super::coerce::is_array(element.oid) { Some(element.oid) } else { array_of(element.oid) };
         let Some(array) = array else {
             let message = format!("could not find array type for data type {}", format_type(element.oid, -1));

@@ -127,7 +127,8 @@ impl<'a> Binder<'a, '_> {
         let target = if is_slice { ty } else { Ty { oid: element, typmod: ty.typmod } };
         let value = self.part_value(value, target, column)?;
         let function = internal(if is_slice { "array assign slice" } else { "array assign" })?;
-        let type_of_elements = Expr::Const(Datum::Oid(element.0), Ty::of(oid::OID));
+        let held = types::user::plain_type(element, -1).0;
+        let type_of_elements = Expr::Const(Datum::Oid(held.0), Ty::of(oid::OID));
         let mut args = vec![container, type_of_elements, value];
         args.extend(bounds);
         Ok(Expr::Call { function, args, ty, location: -1 })

@@ -58,9 +58,7 @@ pub(super) fn resolve(name: &TypeName, sql: &str, types: Known<'_>) -> Result<Ty
     if name.arrayBounds.is_empty() {
         return Ok(Ty { oid: info.oid, typmod });
     }
-    if types::user::is_domain(info.oid) {
-        return Err(Error::unsupported("arrays of domains are not supported").at_byte(sql, name.location));
-    }
+    super::domain::check_array_of(info.oid).map_err(|e| e.at_byte(sql, name.location))?;
     // Arrays have one type, however many dimensions were written.
     let array = if info.is_array() { Some(info.oid) } else { array_of(info.oid) };
     let oid = array.ok_or_else(|| {

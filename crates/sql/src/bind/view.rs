@@ -174,8 +174,10 @@ impl<'a, 'c> Binder<'a, 'c> {
         let mut query =
             self.inside_view(desc, |inner, select| inner.subquery(select, true).map(|bound| bound.query))?;
         query.of_view = Some(Arc::new(desc.clone()));
-        let types = query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.ty().oid);
-        if !types.eq(desc.columns.iter().map(|c| c.type_oid)) {
+        // A view that was made before domains were kept has columns of what is under them.
+        let held = |ty| types::user::plain_type(ty, -1).0;
+        let visible = || query.targets.iter().filter(|t| !t.junk).map(|t| held(t.expr.ty().oid));
+        if !visible().eq(desc.columns.iter().map(|c| held(c.type_oid))) {
             return Err(Error::internal(format!("view \"{}\" no longer has the columns it was made with", desc.name)));
         }
         Ok(query)

@@ -10,7 +10,7 @@ use rupg_sql::nodes::{
 };
 use types::{format_type, oid};
 
-use super::coerce::can_coerce;
+use super::coerce::{base_of, can_coerce};
 use super::equal::same;
 use super::func::Callee;
 use super::node::{location, strings};
@@ -284,7 +284,7 @@ impl<'a> Binder<'a, '_> {
         let from = value.expr.ty().oid;
         let expr = match (mode, order) {
             (FrameMode::Range, [(key, ..), ..]) => {
-                let wanted = self.range_type(key.ty().oid, from, at)?;
+                let wanted = self.range_type(base_of(key.ty().oid), base_of(from), at)?;
                 self.coerce(value, wanted, CastContext::Implicit, -1)?.expr
             }
             _ => match self.coerce_to(value, Ty::of(oid::INT8), CastContext::Assignment, -1)? {

@@ -72,8 +72,8 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_
         table.columns.push(ColumnDesc {
             number: i as i16 + 1,
             name: name.clone(),
-            type_oid: column.ty.oid,
-            typmod: column.ty.typmod,
+            type_oid: column.own.oid,
+            typmod: column.own.typmod,
             not_null: false,
             default: None,
             dropped: false,

@@ -272,21 +272,8 @@ fn dependents(catalog: &Catalog, path: &[Oid], oid: Oid) -> Vec<(Dependent, Stri
         let what = format!("{} depends on {this}", describe(catalog, path, view.oid));
         found.push((Dependent::Object(view.oid), what));
     }
-    for (table, column) in super::types::columns_of(catalog, oid) {
-        let dependent = Dependent::Column { table: table.oid, column };
-        let of = &table.columns[column as usize - 1];
-        let array = if of.type_oid == oid { "" } else { "[]" };
-        let table = shown(catalog, path, table.schema, &table.name);
-        let what = format!("column {} of table {table} depends on {this}{array}", quote(&of.name));
-        found.push((dependent, what));
-    }
-    for object in catalog.objects() {
-        if let CatalogObject::Type(t) = &**object
-            && matches!(&t.kind, TypeKind::Domain(d) if d.base == oid)
-        {
-            let what = format!("{} depends on {this}", describe(catalog, path, t.oid));
-            found.push((Dependent::Object(t.oid), what));
-        }
+    if let Some(CatalogObject::Type(_)) = catalog.get(oid).map(|o| &**o) {
+        found.extend(dependents_of_type(catalog, path, oid, &this));
     }
     if let Some(CatalogObject::Schema(_)) = catalog.get(oid).map(|o| &**o) {
         for object in catalog.objects() {
@@ -298,6 +285,42 @@ fn dependents(catalog: &Catalog, path: &[Oid], oid: Oid) -> Vec<(Dependent, Stri
                 let what = format!("{} depends on {this}", describe(catalog, path, object.oid()));
                 found.push((Dependent::Object(object.oid()), what));
             }
+        }
+    }
+    found
+}
+
+/// What depends on a type, which may be that of the arrays of an object's values.
+fn dependents_of_type(catalog: &Catalog, path: &[Oid], ty: Oid, this: &str) -> Vec<(Dependent, String)> {
+    let mut found = Vec::new();
+    let columns = super::types::columns_of(catalog, ty);
+    for &(table, column) in &columns {
+        let of = &table.columns[column as usize - 1];
+        let kind = kind_name(table);
+        let shown = shown(catalog, path, table.schema, &table.name);
+        let what = format!("column {} of {kind} {shown} depends on {this}", quote(&of.name));
+        found.push((Dependent::Column { table: table.oid, column }, what));
+    }
+    for domain in super::types::domains_over(catalog, ty) {
+        let what = format!("{} depends on {this}", describe(catalog, path, domain.oid));
+        found.push((Dependent::Object(domain.oid), what));
+    }
+    // A view with a column of the type, that has it from no column it reads.
+    for view in catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| t.kind == TableKind::View) {
+        let reads = |table: &TableDesc, column: i16| {
+            let relations = view.view.iter().flat_map(|v| &v.relations);
+            relations.filter(|r| r.oid == table.oid).any(|r| r.used.contains(&column))
+        };
+        let over_view = |oid: Oid| {
+            let relations = view.view.iter().flat_map(|v| &v.relations);
+            relations.filter_map(|r| catalog.table(r.oid)).any(|t| t.kind == TableKind::View && t.oid != oid)
+        };
+        if view.live_columns().any(|c| c.type_oid == ty)
+            && !columns.iter().any(|&(table, column)| reads(table, column))
+            && !over_view(view.oid)
+        {
+            let what = format!("{} depends on {this}", describe(catalog, path, view.oid));
+            found.push((Dependent::Object(view.oid), what));
         }
     }
     found
@@ -345,6 +368,10 @@ impl Doomed {
             }
         }
         self.visit_all(catalog, path, dependents(catalog, path, oid));
+        if let Some(CatalogObject::Type(desc)) = catalog.get(oid).map(|o| &**o) {
+            let this = format!("{}[]", describe(catalog, path, oid));
+            self.visit_all(catalog, path, dependents_of_type(catalog, path, desc.array, &this));
+        }
     }
 
     fn visit_all(&mut self, catalog: &Catalog, path: &[Oid], mut dependents: Vec<(Dependent, String)>) {
@@ -371,6 +398,11 @@ impl Doomed {
                 }
                 Dependent::Column { table, column } if !self.columns.contains(&(table, column)) => {
                     self.columns.push((table, column));
+                    let views = views_using(catalog, table, column).into_iter().map(|view| {
+                        let message = format!("{} depends on {short}", describe(catalog, path, view));
+                        (Dependent::Object(view), message)
+                    });
+                    self.visit_all(catalog, path, views.collect());
                     self.found.push((message, short, Some(table)));
                 }
                 _ => {}
@@ -466,9 +498,6 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
             cx.put(CatalogObject::Table(desc)).await?;
         }
     }
-    for (table, column) in columns {
-        super::alter_table::drop_column_of_type(cx, table, column).await?;
-    }
     // Parts before wholes: an index goes before its table.
     let rank = |oid: &Oid| match catalog.get(*oid).map(|o| &**o) {
         Some(CatalogObject::Index(_)) => 0,
@@ -478,6 +507,16 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
     };
     let mut order: Vec<Oid> = objects.into_iter().collect();
     order.sort_by_key(rank);
+    // Views go before the columns that they use.
+    let of = |oid: Oid| catalog.index(oid).map_or(oid, |i| i.table);
+    let is_view = |oid: &Oid| catalog.table(of(*oid)).is_some_and(|t| t.kind != TableKind::Table);
+    let (views, order): (Vec<Oid>, Vec<Oid>) = order.into_iter().partition(is_view);
+    for oid in views {
+        cx.drop_one(oid)?;
+    }
+    for (table, column) in columns {
+        super::alter_table::drop_column_of_type(cx, table, column).await?;
+    }
     for oid in order {
         cx.drop_one(oid)?;
     }

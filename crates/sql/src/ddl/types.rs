@@ -4,7 +4,7 @@
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{
-    Catalog, CatalogObject, DomainCheck, DomainDesc, EnumLabel, TableDesc, TableLockMode, TypeDesc, TypeKind,
+    Catalog, CatalogObject, DomainCheck, DomainDesc, EnumLabel, TableDesc, TableKind, TableLockMode, TypeDesc, TypeKind,
 };
 use rupg_sql::nodes::{
     AlterDomainStmt, AlterDomainType, AlterEnumStmt, ConstrType, Constraint, CreateDomainStmt, CreateEnumStmt, Node,
@@ -266,7 +266,8 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
             _ => return Err(Error::unsupported("this constraint of a domain is not supported")),
         }
     }
-    let (oid, array, owner) = (cx.allocate(), cx.allocate(), cx.owner());
+    // As in PostgreSQL the type of arrays comes first.
+    let (array, oid, owner) = (cx.allocate(), cx.allocate(), cx.owner());
     let kind = TypeKind::Domain(domain);
     let desc = TypeDesc { oid, array, schema, name: relname, owner, kind, comment: None };
     cx.put(CatalogObject::Type(desc)).await?;
@@ -280,18 +281,57 @@ fn default_text(cx: &mut Cx<'_>, location: i32, ty: Ty, name: &str) -> Result<St
     Ok(text.to_string())
 }
 
-/// The tables with columns of a type, and these columns.
+/// The stored columns of a type.
 pub(super) fn columns_of(catalog: &Catalog, ty: Oid) -> Vec<(&TableDesc, i16)> {
-    let Some(desc) = catalog.user_type(ty) else { return Vec::new() };
-    let tables = catalog.objects().filter_map(|o| catalog.table(o.oid()));
-    let of = |t: Oid| t == desc.oid || t == desc.array;
-    tables.flat_map(|t| t.live_columns().filter(|c| of(c.type_oid)).map(move |c| (t, c.number))).collect()
+    let tables = catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| t.kind != TableKind::View);
+    tables.flat_map(|t| t.live_columns().filter(|c| c.type_oid == ty).map(move |c| (t, c.number))).collect()
+}
+
+/// The domains directly over a type.
+pub(super) fn domains_over(catalog: &Catalog, ty: Oid) -> impl Iterator<Item = &TypeDesc> {
+    catalog
+        .objects()
+        .filter_map(|o| catalog.user_type(o.oid()))
+        .filter(move |t| matches!(&t.kind, TypeKind::Domain(d) if d.base == ty))
+}
+
+/// The oldest stored column with values of a type inside of it, which is not looked into.
+fn column_within(catalog: &Catalog, ty: Oid) -> Option<(&TableDesc, i16)> {
+    enum Use<'a> {
+        Domain(&'a TypeDesc),
+        Column(&'a TableDesc, i16),
+    }
+    let mut uses: Vec<(Oid, Use<'_>)> = domains_over(catalog, ty).map(|d| (d.oid, Use::Domain(d))).collect();
+    uses.extend(columns_of(catalog, ty).into_iter().map(|(t, number)| (t.oid, Use::Column(t, number))));
+    uses.sort_by_key(|(oid, _)| *oid);
+    uses.into_iter().find_map(|(_, found)| match found {
+        Use::Column(table, number) => Some((table, number)),
+        Use::Domain(domain) => column_within(catalog, domain.array).or_else(|| column_within(catalog, domain.oid)),
+    })
+}
+
+/// The stored columns of a domain and of those over it, unless there are some with arrays of it.
+fn checked_columns<'a>(catalog: &'a Catalog, desc: &TypeDesc) -> Result<Vec<(&'a TableDesc, i16)>> {
+    if let Some((table, number)) = column_within(catalog, desc.array) {
+        let column = &table.columns[number as usize - 1].name;
+        let message = format!(
+            "cannot alter type \"{}\" because column \"{}.{column}\" uses it",
+            types::format_type(desc.oid, -1),
+            table.name
+        );
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+    }
+    let mut columns = columns_of(catalog, desc.oid);
+    for domain in domains_over(catalog, desc.oid) {
+        columns.extend(checked_columns(catalog, domain)?);
+    }
+    Ok(columns)
 }
 
 /// Checks the rows there are against what a domain begins to demand of its values.
 async fn check_rows(cx: &mut Cx<'_>, desc: &TypeDesc, condition: &str, error: fn(&str, &str) -> Error) -> Result<()> {
     let catalog = cx.catalog();
-    for (table, number) in columns_of(&catalog, desc.oid) {
+    for (table, number) in checked_columns(&catalog, desc)? {
         let Some(schema) = catalog.get(table.schema) else { continue };
         let column = &table.columns[number as usize - 1].name;
         cx.lock(table.oid, TableLockMode::Share).await?;
@@ -369,6 +409,14 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
                 }
                 cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
             }
+        }
+        AlterDomainType::AD_ValidateConstraint => {
+            let wanted = stmt.name.as_deref().unwrap_or_default();
+            let Some(check) = domain.checks.iter().find(|c| c.name == wanted) else {
+                let message = format!("constraint \"{wanted}\" of domain \"{name}\" does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+            };
+            check_rows(cx, &whole, &format!("NOT ({})", check.expression), violates).await?;
         }
         _ => return Err(Error::unsupported("this kind of ALTER DOMAIN is not supported")),
     }

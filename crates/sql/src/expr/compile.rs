@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use base::{Oid, Result};
 use rustc_hash::FxHashMap;
-use types::oid;
+use types::{Datum, oid};
 
 use super::{Code, Comparison, How, IntOp, IntWidth, RowPair, Slot};
 use crate::functions::{self, Function};
@@ -55,6 +55,14 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
         Expr::Column(column) => Code::Slot(names.column(column)?),
         Expr::WholeRow { level, rel } => names.whole_row(*level, *rel)?,
         Expr::Agg { level, index, .. } => Code::Slot(names.aggregate(*level, *index)?),
+        Expr::Call { function, args, .. } if function.oid == functions::ELEMENTS_OID => match args.as_slice() {
+            [Expr::Const(Datum::Int4(depth), _), array, test] => Code::Elements {
+                depth: *depth as usize,
+                array: Box::new(compile(array, names)?),
+                test: Box::new(compile(test, names)?),
+            },
+            _ => return Err(base::Error::internal("a test of elements without its parts")),
+        },
         Expr::Call { function, args, .. } => call(function, boxed(args, names)?),
         Expr::Cast { arg, ty, kind, explicit, .. } => {
             let from = arg.ty().oid;

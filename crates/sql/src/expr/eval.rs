@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use types::{Array, Datum, InputContext, oid};
 
 use super::{Code, Comparison, How, IntOp, IntWidth, RowPair, SubqueryUse};
-use crate::functions::{EvalContext, Function};
+use crate::functions::{self, EvalContext, Function};
 use crate::ir::{CastKind, CompareOp};
 
 /// What evaluation may ask of its surroundings.
@@ -322,6 +322,16 @@ impl Code {
                     }
                 }
                 element_at(array, &places)
+            }
+            Code::Elements { depth, array, test } => {
+                let array = array.eval(env, frame)?;
+                if let Datum::Array(array) = &array {
+                    for value in &array.values {
+                        functions::keep(*depth, value);
+                        test.eval(env, frame)?;
+                    }
+                }
+                array
             }
             Code::Subquery { index, kind } => {
                 let mut values: SmallVec<[Datum; 2]> = SmallVec::new();

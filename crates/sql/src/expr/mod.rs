@@ -99,6 +99,12 @@ pub(crate) enum Code {
         array: Box<Code>,
         indexes: Box<[Code]>,
     },
+    /// The array, when each of its elements has passed a test, which finds it at this depth ([`functions::keep`]).
+    Elements {
+        depth: usize,
+        array: Box<Code>,
+        test: Box<Code>,
+    },
     /// A subquery of the plan by number.
     Subquery {
         index: usize,
@@ -258,6 +264,10 @@ impl Code {
             Code::Subscript { array, indexes } => {
                 array.visit(f);
                 indexes.iter().for_each(|c| c.visit(f));
+            }
+            Code::Elements { array, test, .. } => {
+                array.visit(f);
+                test.visit(f);
             }
             Code::Subquery { kind, .. } => {
                 if let SubqueryUse::AnyAll { left, .. } = &**kind {

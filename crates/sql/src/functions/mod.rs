@@ -21,6 +21,7 @@ mod sets;
 mod spread;
 mod text;
 mod user;
+pub(crate) use user::{ELEMENTS_OID, keep};
 mod windows;
 
 use std::fmt;

@@ -16,6 +16,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(9585, "domain value", &[ANY], ANYELEMENT, domain_value).lax().repeating(),
     volatile(9586, "domain hold", &[INT4, ANYELEMENT], ANYELEMENT, hold).lax(),
     volatile(9587, "domain held", &[INT4], ANYELEMENT, held),
+    stable(ELEMENTS_OID, "domain elements", &[INT4, ANYARRAY, ANY], ANYARRAY, |_, _| Err(mismatch("domain"))).lax(),
     immutable(3508, "enum_eq", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_eq())),
     immutable(3509, "enum_ne", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_ne())),
     immutable(3510, "enum_lt", &[ANYENUM, ANYENUM], BOOL, |_, a| compare(a, |o| o.is_lt())),
@@ -29,6 +30,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(3530, "enum_range", &[ANYENUM, ANYENUM], ANYARRAY, range).lax(),
     stable(3531, "enum_range", &[ANYENUM], ANYARRAY, range).lax(),
 ];
+
+/// The function that tests each element of an array: depth, array, and the test, which is about the value held at that depth. It is
+/// compiled to a loop.
+pub(crate) const ELEMENTS_OID: u32 = 9588;
 
 thread_local! {
     /// Values that conditions of domains are about, by how deep the domains are in one another.
@@ -45,12 +50,16 @@ fn depth(arg: &Datum) -> Result<usize> {
 /// Keeps a value that is to be evaluated once, for the conditions that are evaluated after it in the same call.
 fn hold(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [at, value] = args else { return Err(mismatch("domain")) };
-    let at = depth(at)?;
-    HELD.with_borrow_mut(|held| {
-        held.resize(at + 1, Datum::Null);
-        held[at] = value.clone();
-    });
+    keep(depth(at)?, value);
     Ok(value.clone())
+}
+
+/// Keeps a value for what is evaluated next.
+pub(crate) fn keep(depth: usize, value: &Datum) {
+    HELD.with_borrow_mut(|held| {
+        held.resize(depth + 1, Datum::Null);
+        held[depth] = value.clone();
+    });
 }
 
 fn held(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {

@@ -605,6 +605,7 @@ fn key_column(info: &TableInfo, index: &IndexDesc, at: usize) -> KeyColumn {
         Some(expression) => expression.type_oid,
         None => info.desc.columns[(key.column - 1) as usize].type_oid,
     };
+    let ty = types::user::plain_type(ty, -1).0;
     KeyColumn { ty, descending: key.descending, nulls_first: key.nulls_first }
 }
 

@@ -93,7 +93,7 @@ fn index_key(info: &TableInfo, index: Oid, parent_columns: &[i16]) -> Result<Vec
                 .iter()
                 .position(|c| *c == key.column)
                 .ok_or_else(|| Error::internal("an index over other columns than its foreign key"))?;
-            let ty = info.desc.columns[(key.column - 1) as usize].type_oid;
+            let ty = held(&info.desc, (key.column - 1) as usize).oid;
             Ok((KeyColumn { ty, descending: key.descending, nulls_first: key.nulls_first }, place))
         })
         .collect()
@@ -231,7 +231,8 @@ impl ReferencedKey {
             .desc
             .columns
             .iter()
-            .map(|c| RelColumn { name: c.name.clone(), ty: Ty { oid: c.type_oid, typmod: c.typmod } });
+            .enumerate()
+            .map(|(i, c)| RelColumn { name: c.name.clone(), ty: held(&table.desc, i) });
         let rel = Rel {
             alias: table.desc.name.clone(),
             columns: columns.collect(),
@@ -239,9 +240,9 @@ impl ReferencedKey {
         };
         let mut conditions = Vec::new();
         for (i, (&child, &own)) in self.child_columns.iter().zip(&self.columns).enumerate() {
-            let ty = Ty { oid: table.desc.columns[child].type_oid, typmod: table.desc.columns[child].typmod };
+            let ty = held(&table.desc, child);
             let column = Expr::Column(Column { level: 0, rel: 0, column: child, ty });
-            conditions.push(equal(column, Expr::Param(i, Ty::of(parent.columns[own].type_oid)))?);
+            conditions.push(equal(column, Expr::Param(i, Ty::of(held(parent, own).oid)))?);
         }
         let mut query = Query {
             rels: vec![rel],
@@ -273,10 +274,10 @@ impl ReferencedKey {
                 continue;
             }
             let column = &table.desc.columns[child];
-            let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+            let ty = held(&table.desc, child);
             let value = match (action, &column.default) {
                 (ForeignKeyAction::Cascade, _) => {
-                    let from = parent.columns[own].type_oid;
+                    let from = held(parent, own).oid;
                     assign(Expr::Param(self.columns.len() + i, Ty::of(from)), from, ty)?
                 }
                 (ForeignKeyAction::SetDefault, Some(text)) => bind::bind_default(text, ty, &column.name, &mut cx)?,
@@ -303,8 +304,15 @@ impl ReferencedKey {
     }
 }
 
+/// The type that the values of a column are held as.
+fn held(table: &TableDesc, column: usize) -> Ty {
+    let column = &table.columns[column];
+    let (oid, typmod) = types::user::plain_type(column.type_oid, column.typmod);
+    Ty { oid, typmod }
+}
+
 fn relabel(expr: Expr, ty: Oid) -> Expr {
-    if expr.ty().oid == ty {
+    if expr.ty().oid == ty || ty == oid::ANYARRAY {
         return expr;
     }
     Expr::Cast { arg: Box::new(expr), ty: Ty::of(ty), kind: CastKind::Relabel, explicit: false, location: -1 }
@@ -328,7 +336,8 @@ fn equal(left: Expr, right: Expr) -> Result<Expr> {
 }
 
 fn stored_alike(column: Oid, operand: Oid) -> bool {
-    column == operand || (column == oid::VARCHAR && operand == oid::TEXT)
+    let array = operand == oid::ANYARRAY && oid::element_of(column).is_some();
+    column == operand || array || (column == oid::VARCHAR && operand == oid::TEXT)
 }
 
 /// A value of the parent's column as a value of the child's.

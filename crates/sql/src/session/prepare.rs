@@ -84,6 +84,11 @@ impl Session {
         if self.has_conditional_index(&statement) {
             return None;
         }
+        // What a domain demands of the elements of a literal is tested as it is read, and told with its place.
+        if types::user::any_domains() && statement.param_types.iter().any(|&ty| types::user::plain_type(ty, -1).0 != ty)
+        {
+            return None;
+        }
         self.share(&statement, types);
         Some(statement)
     }

@@ -63,7 +63,7 @@ impl Sampler {
             .iter()
             .enumerate()
             .filter(|(number, column)| !column.dropped && wanted(*number))
-            .map(|(number, column)| (number, column.type_oid))
+            .map(|(number, column)| (number, types::user::plain_type(column.type_oid, -1).0))
             .collect();
         let slots: Vec<(usize, u32)> = columns.iter().enumerate().map(|(slot, (c, _))| (*c, slot as u32)).collect();
         let info = TableInfo { desc: table.clone(), indexes: Vec::new(), codes: Vec::new() };

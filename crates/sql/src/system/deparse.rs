@@ -224,6 +224,7 @@ impl<'a> Writer<'a> {
 
     /// Writes an expression; `false` if there is no form for it.
     pub(super) fn expr(&mut self, expr: &Expr) -> bool {
+        let expr = bind::under_domain(expr);
         match expr {
             Expr::Const(value, ty) => self.constant(value, *ty, true),
             Expr::Column(column) if !self.queries.is_empty() => self.column(column),
@@ -320,6 +321,7 @@ impl<'a> Writer<'a> {
 
     /// A part of an expression, in parentheses if the pretty form needs them.
     pub(super) fn part(&mut self, expr: &Expr, around: Around<'_>) -> bool {
+        let expr = bind::under_domain(expr);
         if !self.pretty || self.is_simple(expr, around) {
             return self.expr(expr);
         }
@@ -342,7 +344,7 @@ impl<'a> Writer<'a> {
             | Expr::Array { .. }
             | Expr::Row(..)
             | Expr::Subscript { .. } => true,
-            Expr::Cast { arg, .. } => self.is_simple(arg, Around::Cast),
+            Expr::Cast { arg, .. } => self.is_simple(bind::under_domain(arg), Around::Cast),
             Expr::Call { function, args, .. } => match operator_of(function, args.len()) {
                 None => true,
                 Some(operator) => match around {

@@ -4,7 +4,7 @@
 //! Not responsible for: what DROP does (`ddl::drop` looks at definitions themselves).
 
 use base::Oid;
-use engine_api::{Catalog, ConstraintKind, TableDesc, TableKind};
+use engine_api::{Catalog, ConstraintKind, TableDesc, TableKind, TypeKind};
 use types::Datum;
 
 use super::relations::{in_database, shown_default, tables_of};
@@ -19,6 +19,8 @@ const DEFAULT: u32 = 2604;
 const CONSTRAINT: u32 = 2606;
 /// OID of `pg_namespace`.
 const NAMESPACE: u32 = 2615;
+/// OID of `pg_type`.
+const TYPE: u32 = 1247;
 /// OID of `pg_rewrite`.
 const REWRITE: u32 = 2618;
 
@@ -84,7 +86,28 @@ pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         indexes(&mut edges, &catalog, &table);
         view(&mut edges, &table);
     }
+    types(&mut edges, &catalog, cx);
     Ok(edges.rows)
+}
+
+/// Types that statements made: what is under domains, arrays and their elements, and the columns of such types.
+fn types(edges: &mut Edges<'_>, catalog: &Catalog, cx: &dyn EvalContext) {
+    for desc in catalog.objects().filter_map(|o| catalog.user_type(o.oid())) {
+        if !in_database(catalog, desc.schema, cx) {
+            continue;
+        }
+        edges.add((TYPE, desc.oid, 0), (NAMESPACE, desc.schema, 0), "n");
+        edges.add((TYPE, desc.array, 0), (TYPE, desc.oid, 0), "i");
+        if let TypeKind::Domain(domain) = &desc.kind
+            && domain.base.0 >= types::user::FIRST_OID
+        {
+            edges.add((TYPE, desc.oid, 0), (TYPE, domain.base, 0), "n");
+        }
+    }
+    for table in tables_of(catalog, cx) {
+        let made = table.live_columns().filter(|c| c.type_oid.0 >= types::user::FIRST_OID);
+        made.for_each(|c| edges.add((CLASS, table.oid, c.number), (TYPE, c.type_oid, 0), "n"));
+    }
 }
 
 fn defaults(edges: &mut Edges<'_>, table: &TableDesc, cx: &dyn EvalContext) {

@@ -87,6 +87,7 @@ fn made_type(rel: &SystemRelation, desc: &TypeDesc, ty: base::Oid) -> Option<Vec
         ("typrelid", Datum::Oid(0)),
         ("typelem", oid(info.element)),
         ("typarray", oid(info.array)),
+        ("typsubscript", function(if ty == desc.array { "array_subscript_handler" } else { "" })),
         ("typinput", function(info.input)),
         ("typoutput", function(info.output)),
         ("typreceive", function(info.receive)),

@@ -69,15 +69,17 @@ pub(super) fn data_type_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -
 }
 
 pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
     each_column(rel, cx, OF_OBJECT, |database, column| {
         let element = type_info(types::element_of(column.type_oid)?)?;
+        let made = catalog.user_type(element.oid);
         type_info(column.type_oid).filter(|t| t.is_array())?;
         Some(vec![
             ("object_type", text("TABLE")),
             ("collection_type_identifier", text(column.number.to_string())),
-            ("data_type", text(format_type(element.oid, -1))),
+            ("data_type", text(made.map_or_else(|| format_type(element.oid, -1), |_| "USER-DEFINED".to_string()))),
             ("udt_catalog", text(database)),
-            ("udt_schema", text("pg_catalog")),
+            ("udt_schema", text(made.map_or_else(|| "pg_catalog".to_string(), |t| name_of(&catalog, t.schema)))),
             ("udt_name", text(element.name)),
             ("dtd_identifier", text(format!("a{}", column.number))),
         ])

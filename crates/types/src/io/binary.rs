@@ -133,7 +133,7 @@ pub(crate) fn take(ty: Oid, typmod: i32, input: &mut Input<'_>) -> Result<Datum>
         ty if user::is_enum(ty) => user::parse_label(ty, utf8(input.rest())?)?,
         ty if user::is_domain(ty) => {
             let (base, typmod) = user::base_type(ty, typmod);
-            take(base, typmod, input)?
+            crate::apply_typmod(take(base, typmod, input)?, base, typmod, false)?
         }
         _ => Datum::Text(utf8(input.rest())?.into()),
     })

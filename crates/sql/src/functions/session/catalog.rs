@@ -195,11 +195,38 @@ pub(super) fn to_regclass(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum>
     Ok(names::find_relation(cx, text_of(args, 0)?)?.map_or(Datum::Null, |oid| Datum::Oid(oid.0)))
 }
 
-pub(super) fn to_regtype(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+/// A type that a statement made, by its name.
+fn made_type(cx: &dyn EvalContext, text: &str) -> Result<Option<Oid>> {
+    let plain = text.trim_end_matches("[]").trim_end();
+    let parts = names::parse(plain)?;
+    let (catalog, identity) = (cx.catalog(), cx.identity());
+    let (schemas, name) = match &parts[..] {
+        [name] => (identity.search_path.clone(), name),
+        [schema, name] => match catalog.schema(identity.database_oid, schema) {
+            Some(schema) => (vec![schema.oid], name),
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    let named = |name: &str| schemas.iter().find_map(|&schema| catalog.type_named(schema, name));
+    let found = match named(name) {
+        Some(found) if plain.len() < text.len() => Some(found.array),
+        Some(found) => Some(found.oid),
+        // Arrays have names too.
+        None => name.strip_prefix('_').and_then(named).map(|element| element.array),
+    };
+    Ok(found)
+}
+
+pub(super) fn to_regtype(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let lower = text_of(args, 0)?.trim().to_ascii_lowercase();
     let bare = lower.strip_prefix("pg_catalog.").unwrap_or(&lower);
     let bare = bare.split('(').next().unwrap_or(bare).trim_end();
-    Ok(type_by_name(bare).map_or(Datum::Null, |t| Datum::Oid(t.oid.0)))
+    let found = match type_by_name(bare) {
+        Some(found) => Some(found.oid),
+        None => made_type(cx, text_of(args, 0)?.trim())?,
+    };
+    Ok(found.map_or(Datum::Null, |oid| Datum::Oid(oid.0)))
 }
 
 pub(super) fn to_regnamespace(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {

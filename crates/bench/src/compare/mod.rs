@@ -1,0 +1,127 @@
+//! `bench compare`: one experiment against throwaway servers, measured in turns.
+//!
+//! Responsible for: starting the servers, loading each, alternating points (A B C, then C B A, so that what changes with time
+//! touches all alike), medians, spread and ratios.
+//! Not responsible for: the experiment, which any of [`Workload`] is.
+//! Invariants: every server gets the same options and the same seed; only one is under load at a time; nothing is left
+//! when it ends.
+
+mod pinning;
+mod servers;
+mod summary;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::command::Workload;
+use crate::experiment::{At, Experiment, Refusal, Session};
+use crate::table;
+use servers::{Product, Server};
+
+/// Options of `bench compare`.
+#[derive(Args, Clone, Debug)]
+pub struct CompareArgs {
+    /// Servers, the first being what others are compared with.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "postgres,nyala")]
+    servers: Vec<Product>,
+    /// Measurements of each point on each server, in turns.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// The program of Nyala [default: this one].
+    #[arg(long, value_name = "PATH")]
+    nyala: Option<PathBuf>,
+    /// Where data directories are made [default: the directory for temporary files].
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+    /// The experiment and its options, but for --target, --label and --repeat.
+    #[command(subcommand)]
+    workload: Workload,
+}
+
+/// Compares, and prints the ratios. Fails if a run fails or its data is wrong.
+pub fn main(args: CompareArgs) -> ExitCode {
+    match compare(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(refusal) => {
+            eprintln!("compare: {refusal}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One server with the experiment under way against it.
+struct Contender {
+    // Dropped before the server is.
+    session: Session,
+    experiment: Box<dyn Experiment>,
+    _server: Server,
+}
+
+fn compare(args: &CompareArgs) -> Result<bool, Refusal> {
+    let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
+    let parent = scratch.join(format!("nyala-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&parent).map_err(|e| Refusal::Output(format!("{}: {e}", parent.display())))?;
+    // Other users' servers must reach their directories in it.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&parent, open).map_err(|e| Refusal::Output(format!("{}: {e}", parent.display())))?;
+    let result = rounds(args, &parent);
+    let _ = std::fs::remove_dir_all(parent);
+    result
+}
+
+fn rounds(args: &CompareArgs, parent: &std::path::Path) -> Result<bool, Refusal> {
+    let own = std::env::current_exe().map_err(|e| Refusal::Output(format!("this program: {e}")))?;
+    let nyala = args.nyala.as_deref().unwrap_or(&own);
+    let mut contenders = Vec::new();
+    let seed = args.workload.clone().experiment().common().seed.unwrap_or_else(crate::options::clock_seed);
+    for &product in &args.servers {
+        let server = Server::start(product, nyala, parent)?;
+        let mut experiment = args.workload.clone().experiment();
+        let common = experiment.common_mut();
+        (common.target, common.label, common.seed) =
+            (server.target().clone(), Some(server.product().label().into()), Some(seed));
+        // One file each, whatever the path.
+        common.json = common.json.take().map(|path| path.join(""));
+        let mut session = Session::open(experiment.as_ref())?;
+        session.prepare(experiment.as_mut())?;
+        print!("{}", table::head(&session.run));
+        contenders.push(Contender { session, experiment, _server: server });
+    }
+    let measured = pinning::of_generator(|| measure(args, &mut contenders));
+    for Contender { session, experiment, .. } in &mut contenders {
+        session.end(experiment.as_mut())?;
+        session.run.notes.push(pinning::told());
+        print!("{}", table::tail(&session.run));
+    }
+    measured?;
+    let runs: Vec<_> = contenders.iter().map(|contender| &contender.session.run).collect();
+    print!("\n{}", summary::table(&runs));
+    Ok(runs.iter().all(|run| run.is_good()))
+}
+
+/// Every point, in turns. Ends early if a server has gone.
+fn measure(args: &CompareArgs, contenders: &mut [Contender]) -> Result<(), Refusal> {
+    let Some(first) = contenders.first() else { return Ok(()) };
+    let (variants, threads) = (first.experiment.variants(), first.experiment.threads());
+    for variant in &variants {
+        for &threads in &threads {
+            for repetition in 1..=usize::from(args.rounds) {
+                let at = At { variant: variant.clone(), threads, repetition };
+                let mut turn: Vec<&mut Contender> = contenders.iter_mut().collect();
+                if repetition % 2 == 0 {
+                    turn.reverse();
+                }
+                for Contender { session, experiment, .. } in turn {
+                    print!("{:<11}", session.run.label);
+                    if !session.point(experiment.as_mut(), &at)? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}

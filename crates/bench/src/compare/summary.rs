@@ -1,0 +1,122 @@
+//! Medians, spread and ratios of several servers' runs of one experiment.
+
+use std::fmt::Write;
+
+use crate::result::{Point, RunFile};
+use crate::table::grouped;
+
+/// A figure of a point that servers are compared by.
+struct Figure {
+    name: &'static str,
+    of: fn(&Point) -> Option<f64>,
+    digits: usize,
+}
+
+const FIGURES: [Figure; 4] = [
+    Figure { name: "tx/s", of: |point| Some(point.per_second), digits: 0 },
+    Figure { name: "p95 ms", of: |point| Some(point.latency.p95_ms), digits: 2 },
+    Figure { name: "server us/tx", of: Point::server_us, digits: 1 },
+    Figure { name: "client us/tx", of: |point| Some(point.client_us()), digits: 1 },
+];
+
+/// Medians of each server, the least and the most in brackets, and the ratio to the first server's median: of pairs that were measured
+/// one after the other, the median of their ratios.
+pub fn table(runs: &[&RunFile]) -> String {
+    let mut out = String::new();
+    let Some(first) = runs.first() else { return out };
+    let mut places: Vec<(&str, usize)> = first.points.iter().map(|p| (p.variant.as_str(), p.threads)).collect();
+    places.dedup();
+    for (variant, threads) in places {
+        writeln!(out, "{variant} {threads} clients").expect("a string takes every character");
+        for figure in &FIGURES {
+            let of = |run: &RunFile| -> Vec<Option<f64>> {
+                let here = run.points.iter().filter(|p| p.variant == variant && p.threads == threads);
+                here.map(figure.of).collect()
+            };
+            let base = of(first);
+            for (number, run) in runs.iter().enumerate() {
+                let values = of(run);
+                let known: Vec<f64> = values.iter().copied().flatten().collect();
+                let Some((middle, least, most)) = spread(&known) else { continue };
+                let show = |value: f64| match figure.digits {
+                    0 => grouped(value),
+                    digits => format!("{value:.digits$}"),
+                };
+                let pairs: Vec<f64> = values.iter().zip(&base).filter_map(|(a, b)| Some((*a)? / (*b)?)).collect();
+                let ratio = match spread(&pairs) {
+                    Some((ratio, ..)) if number > 0 && ratio.is_finite() => format!("{ratio:.2}x"),
+                    _ => String::new(),
+                };
+                let (name, label) = (if number == 0 { figure.name } else { "" }, &run.label);
+                let range = format!("({}-{})", show(least), show(most));
+                writeln!(out, "  {name:<14}{label:<12}{:>12}  {range:<22}{ratio:>8}", show(middle))
+                    .expect("a string takes every character");
+            }
+        }
+    }
+    out
+}
+
+/// The median, the least and the most.
+fn spread(values: &[f64]) -> Option<(f64, f64, f64)> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (least, most) = (*sorted.first()?, *sorted.last()?);
+    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    Some(((low + high) / 2.0, least, most))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::result::{Latency, ServerFacts};
+    use crate::usage::Usage;
+
+    fn run(label: &str, rates: &[f64]) -> RunFile {
+        let target = "postgres://h/d".parse().unwrap();
+        let mut run = RunFile::begin("sysbench", &target, Some(label), ServerFacts::default());
+        run.points = rates
+            .iter()
+            .map(|&per_second| Point {
+                variant: "oltp_read_write".into(),
+                threads: 8,
+                per_second,
+                transactions: per_second as u64,
+                latency: Latency { p95_ms: 8000.0 / per_second, ..Latency::default() },
+                usage: Usage {
+                    server_user_seconds: Some(0.75),
+                    server_system_seconds: Some(0.25),
+                    client_seconds: 0.25,
+                    ..Usage::default()
+                },
+                ..Point::default()
+            })
+            .collect();
+        run
+    }
+
+    #[test]
+    fn ratios_are_medians_of_pairs() {
+        let (one, two) = (run("PostgreSQL", &[1000.0, 1100.0, 900.0]), run("Nyala", &[2100.0, 2200.0, 1700.0]));
+        expect![[r#"
+            oltp_read_write 8 clients
+              tx/s          PostgreSQL         1,000  (900-1,100)                   
+                            Nyala              2,100  (1,700-2,200)            2.00x
+              p95 ms        PostgreSQL          8.00  (7.27-8.89)                   
+                            Nyala               3.81  (3.64-4.71)              0.50x
+              server us/tx  PostgreSQL        1000.0  (909.1-1111.1)                
+                            Nyala              476.2  (454.5-588.2)            0.50x
+              client us/tx  PostgreSQL         250.0  (227.3-277.8)                 
+                            Nyala              119.0  (113.6-147.1)            0.50x
+        "#]]
+        .assert_eq(&table(&[&one, &two]));
+    }
+
+    #[test]
+    fn a_median_of_two_is_their_mean() {
+        assert_eq!(spread(&[3.0, 1.0]), Some((2.0, 1.0, 3.0)));
+        assert_eq!(spread(&[]), None);
+    }
+}
