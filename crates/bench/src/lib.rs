@@ -30,6 +30,7 @@ pub mod report;
 pub mod result;
 pub mod rng;
 mod schema;
+pub mod suite;
 pub mod sysbench;
 mod table;
 pub mod target;

@@ -186,7 +186,7 @@ fn picture(title: &str, describes: &str, height: f64, inside: &str) -> String {
 /// Splits a name where it has spaces, so that lines are not longer than they must.
 fn wrap(name: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in name.split_whitespace() {
+    for word in name.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');

@@ -243,7 +243,9 @@ fn groups(runs: &[RunFile], labels: &[String]) -> Vec<Group> {
     let group = |key: &Key| {
         let (experiment, variant, settings) = key;
         let same: Vec<&RunFile> =
-            runs.iter().filter(|r| r.experiment == *experiment && fixed_settings(r) == *settings).collect();
+            runs.iter().filter(|run| run.experiment == *experiment && fixed_settings(run) == *settings).collect();
+        let measures = |run: &RunFile| run.points.iter().any(|point| point.variant == *variant);
+        let same: Vec<&RunFile> = same.into_iter().filter(|run| measures(run)).collect();
         let series = (0..labels.len()).filter_map(|slot| one_series(&same, variant, labels, slot)).collect();
         let told_by = told_by(key, &keys);
         Group { experiment: experiment.clone(), variant: variant.clone(), told_by, settings: settings.clone(), series }
@@ -288,6 +290,11 @@ fn one_series(runs: &[&RunFile], variant: &str, labels: &[String], slot: usize) 
     Some(Series { label: label.clone(), slot, marks, samples: samples.into_values().collect() })
 }
 
+/// A value that no line breaks in.
+fn kept(value: &str) -> String {
+    value.replace(' ', "\u{a0}")
+}
+
 /// What a reader has to know before he compares these runs with those of the baseline.
 fn marks(mine: &[&RunFile], baseline: &[&RunFile]) -> Vec<String> {
     let mut marks = Vec::new();
@@ -304,7 +311,7 @@ fn marks(mine: &[&RunFile], baseline: &[&RunFile]) -> Vec<String> {
     };
     marks.extend(differ(&isolation).map(|level| if level == "?" { "isolation unknown".into() } else { level }));
     for name in ["duration", "warmup"] {
-        marks.extend(differ(&|run| run.settings.get(name).cloned()).map(|value| format!("{name} {value}")));
+        marks.extend(differ(&|run| run.settings.get(name).cloned()).map(|value| format!("{name} {}", kept(&value))));
     }
     marks.extend(differ(&|run| Some(run.machine.name())).map(|machine| format!("on {machine}")));
     let versions: BTreeSet<&String> = mine.iter().map(|run| &run.server.version).collect();

@@ -110,7 +110,7 @@ fn runs_are_put_side_by_side() {
         expect![[r#"
             sysbench · a
               PostgreSQL: 1:110(100–120)=1.00 8:440(400–480)=1.00
-              Fast [not durable; duration 3 s]: 1:900(900–900)=8.18 8:1000(1000–1000)=2.27
+              Fast [not durable; duration 3 s]: 1:900(900–900)=8.18 8:1000(1000–1000)=2.27
               <b>&"'| [DATA WRONG; cut short]: 1:10(10–10)=0.09
             sysbench · b
               PostgreSQL: 8:55(50–60)=1.00
@@ -187,7 +187,7 @@ fn markdown_shows_all_figures_and_every_doubt() {
             | measured | server | best tx/s | clients | of PostgreSQL | p95 ms | server µs/tx |
             |---|---|--:|--:|--:|--:|--:|
             | sysbench · a | PostgreSQL | 440.0 (400.0–480.0) | 8 | 1.00× | 8.000 | 150.0 |
-            |  | Fast \[not durable; duration 3 s\] | 1,000 | 8 | 2.27× | 8.000 | 150.0 |
+            |  | Fast \[not durable; duration 3 s\] | 1,000 | 8 | 2.27× | 8.000 | 150.0 |
             |  | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | 10.0 | 1 † | 0.02× | 1.000 | 150.0 |
             | sysbench · b | PostgreSQL | 55.0 (50.0–60.0) | 8 | 1.00× | 8.000 | 150.0 |
 
@@ -198,10 +198,10 @@ fn markdown_shows_all_figures_and_every_doubt() {
             | clients | server | tx/s | of PostgreSQL | mean ms | p50 ms | p95 ms | p99 ms | server µs/tx | client µs/tx | KB/tx | flushes/tx | retries | errors |
             |--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
             | 1 | PostgreSQL | 110.0 (100.0–120.0) | 1.00× | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
-            | 1 | Fast \[not durable; duration 3 s\] | 900.0 | 8.18× | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | 1 | Fast \[not durable; duration 3 s\] | 900.0 | 8.18× | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
             | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | 10.0 | 0.09× | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
             | 8 | PostgreSQL | 440.0 (400.0–480.0) | 1.00× | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
-            | 8 | Fast \[not durable; duration 3 s\] | 1,000 | 2.27× | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | 8 | Fast \[not durable; duration 3 s\] | 1,000 | 2.27× | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
 
             | clients | server | kind | count | share | mean ms | p50 ms | p95 ms | p99 ms | max ms |
             |--:|---|---|--:|--:|--:|--:|--:|--:|--:|
