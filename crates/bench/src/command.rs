@@ -9,7 +9,7 @@ use crate::hotrow::{Hotrow, HotrowArgs};
 use crate::ingest::{Ingest, IngestArgs};
 use crate::sysbench::{Sysbench, SysbenchArgs};
 use crate::tpcc::{self, Tpcc, TpccArgs};
-use crate::{coldstart, compare, tpch};
+use crate::{ceiling, coldstart, compare, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
@@ -18,6 +18,8 @@ pub enum Command {
     Tpch(tpch::TpchArgs),
     /// Cold start: fill a server of its own, start it with nothing in memory, against what the disk can read.
     Coldstart(coldstart::ColdstartArgs),
+    /// What the generator itself costs, against a server that answers with canned replies.
+    Ceiling(ceiling::CeilingArgs),
     /// One experiment against throwaway servers, measured in turns: medians, spread, ratios.
     Compare(compare::CompareArgs),
     /// An experiment whose runs can be compared, repeated by a suite, and reported together.
@@ -55,6 +57,7 @@ pub fn main(command: Command) -> ExitCode {
     match command {
         Command::Tpch(args) => tpch::main(args),
         Command::Coldstart(args) => coldstart::main(args),
+        Command::Ceiling(args) => ceiling::main(args),
         Command::Compare(args) => compare::main(args),
         Command::Workload(Workload::Tpcc(args)) => tpcc::main(args),
         Command::Workload(workload) => experiment::main(workload.experiment().as_mut()),
