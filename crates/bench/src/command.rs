@@ -9,7 +9,7 @@ use crate::hotrow::{Hotrow, HotrowArgs};
 use crate::ingest::{Ingest, IngestArgs};
 use crate::sysbench::{Sysbench, SysbenchArgs};
 use crate::tpcc::{self, Tpcc, TpccArgs};
-use crate::{ceiling, coldstart, compare, tpch};
+use crate::{ceiling, coldstart, compare, diff, report, suite, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
@@ -20,6 +20,12 @@ pub enum Command {
     Coldstart(coldstart::ColdstartArgs),
     /// What the generator itself costs, against a server that answers with canned replies.
     Ceiling(ceiling::CeilingArgs),
+    /// The experiments of a file, each against several servers in turns, and a report.
+    Suite(suite::SuiteArgs),
+    /// Results as one page with charts, or as tables.
+    Report(report::ReportArgs),
+    /// What has changed from one set of results to another.
+    Diff(diff::DiffArgs),
     /// One experiment against throwaway servers, measured in turns: medians, spread, ratios.
     Compare(compare::CompareArgs),
     /// An experiment whose runs can be compared, repeated by a suite, and reported together.
@@ -58,6 +64,9 @@ pub fn main(command: Command) -> ExitCode {
         Command::Tpch(args) => tpch::main(args),
         Command::Coldstart(args) => coldstart::main(args),
         Command::Ceiling(args) => ceiling::main(args),
+        Command::Suite(args) => suite::main(args),
+        Command::Report(args) => report::main(args),
+        Command::Diff(args) => diff::main(args),
         Command::Compare(args) => compare::main(args),
         Command::Workload(Workload::Tpcc(args)) => tpcc::main(args),
         Command::Workload(workload) => experiment::main(workload.experiment().as_mut()),

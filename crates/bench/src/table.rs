@@ -19,9 +19,7 @@ pub fn head(run: &RunFile) -> String {
     say("", &(settings.join(" ") + durable));
     let settings: Vec<String> = run.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
     say("settings", &settings.join(" "));
-    let machine = &run.machine;
-    let memory = machine.memory_bytes as f64 / (1u64 << 30) as f64;
-    say("machine", &format!("{} CPUs ({}), {memory:.0} GiB, kernel {}", machine.cpus, machine.model, machine.kernel));
+    say("machine", &run.machine.name());
     if let Some(load) = &run.load {
         let rate = grouped(load.rows as f64 / load.rows_seconds.max(1e-9));
         let (rows, time, indexes) = (grouped(load.rows as f64), load.rows_seconds, load.index_seconds);
