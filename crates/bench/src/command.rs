@@ -9,7 +9,7 @@ use crate::hotrow::{Hotrow, HotrowArgs};
 use crate::ingest::{Ingest, IngestArgs};
 use crate::sysbench::{Sysbench, SysbenchArgs};
 use crate::tpcc::{self, Tpcc, TpccArgs};
-use crate::{coldstart, compare, diff, report, suite, tpch};
+use crate::{ceiling, coldstart, compare, diff, report, suite, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
@@ -18,6 +18,8 @@ pub enum Command {
     Tpch(tpch::TpchArgs),
     /// Cold start: fill a server of its own, start it with nothing in memory, against what the disk can read.
     Coldstart(coldstart::ColdstartArgs),
+    /// What the generator itself costs, against a server that answers with canned replies.
+    Ceiling(ceiling::CeilingArgs),
     /// The experiments of a file, each against several servers in turns, and a report.
     Suite(suite::SuiteArgs),
     /// Results as one page with charts, or as tables.
@@ -61,6 +63,7 @@ pub fn main(command: Command) -> ExitCode {
     match command {
         Command::Tpch(args) => tpch::main(args),
         Command::Coldstart(args) => coldstart::main(args),
+        Command::Ceiling(args) => ceiling::main(args),
         Command::Suite(args) => suite::main(args),
         Command::Report(args) => report::main(args),
         Command::Diff(args) => diff::main(args),

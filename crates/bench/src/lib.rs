@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ceiling;
 pub mod client;
 pub mod coldstart;
 pub mod command;

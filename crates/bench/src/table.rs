@@ -76,7 +76,7 @@ pub fn line(point: &Point) -> String {
     }
     let mut note = |text: String| writeln!(out, "  {text}").expect("a string takes every character");
     for (name, value) in &point.figures {
-        note(format!("{name:<26}{}", figure(*value)));
+        note(format!("{name:<40}{}", figure(*value)));
     }
     if point.late > 0 {
         note(format!(
