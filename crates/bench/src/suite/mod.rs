@@ -67,7 +67,7 @@ fn run(args: &SuiteArgs) -> Result<Vec<String>, String> {
     }
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     // Names of files begin with it, so that the runs of a suite lie together.
-    let stamp = report::rows::date(now()).replace([' ', ':'], "-");
+    let stamp = now();
     for (number, entry) in suite.entries.iter().enumerate() {
         println!("=== {} of {}: {}", number + 1, suite.entries.len(), entry.words.join(" "));
         let seed = clock_seed();

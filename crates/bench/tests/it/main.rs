@@ -1,6 +1,7 @@
 //! The lab against a PostgreSQL of its own.
 
 mod postgres;
+mod suite;
 
 use std::collections::BTreeSet;
 
