@@ -468,8 +468,9 @@ pub fn bars(title: &str, unit: Unit, groups: &[(String, Vec<Bar>)]) -> String {
     }
     let mut y = TOP;
     for (name, bars) in groups {
-        if !name.is_empty() {
-            put!(inside, "<text class=\"b\" x=\"4\" y=\"{:.1}\">{}</text>\n", y + 14.0, escape(name));
+        for (at, line) in wrap(name, HEADING).iter().enumerate() {
+            let y = y + 14.0 + at as f64 * LINE;
+            put!(inside, "<text class=\"b\" x=\"4\" y=\"{y:.1}\">{}</text>\n", escape(line));
         }
         y += heading(name);
         for bar in bars {
@@ -498,8 +499,12 @@ pub fn bars(title: &str, unit: Unit, groups: &[(String, Vec<Bar>)]) -> String {
     picture(title, &say.join("; "), floor + 24.0, &inside)
 }
 
+/// Most characters of a line above a group of bars, which is bold.
+const HEADING: usize = 74;
+
 fn heading(name: &str) -> f64 {
-    if name.is_empty() { 0.0 } else { 20.0 }
+    let lines = wrap(name, HEADING).len() as f64;
+    if lines > 0.0 { 5.0 + lines * LINE } else { 0.0 }
 }
 
 /// Most characters of a line of a bar's name.
