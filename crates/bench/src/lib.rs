@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bank;
 pub mod client;
 pub mod coldstart;
 pub mod command;
@@ -23,6 +24,7 @@ mod expected;
 pub mod experiment;
 pub mod hotrow;
 pub mod ingest;
+pub mod keylookup;
 pub mod options;
 mod progress;
 pub mod result;
@@ -31,6 +33,7 @@ mod schema;
 pub mod sysbench;
 mod table;
 pub mod target;
+pub mod tpcb;
 pub mod tpcc;
 pub mod tpch;
 pub mod usage;

@@ -100,7 +100,8 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    fn sql(self) -> &'static str {
+    /// Its name in SQL.
+    pub fn sql(self) -> &'static str {
         match self {
             Isolation::ReadCommitted => "READ COMMITTED",
             Isolation::RepeatableRead => "REPEATABLE READ",
