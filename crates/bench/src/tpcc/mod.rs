@@ -1,5 +1,6 @@
 //! TPC-C (revision 5.11) over interactive SQL: its tables, its population, its five transactions, its mix, and its
-//! twelve consistency conditions.
+//! twelve consistency conditions. These hold also where a whole transaction is missing, so what clients were told is counted, too
+//! ([`ledger`]).
 //!
 //! A run: tables are loaded if they are not there ([`load`]), clients run the mix ([`run`]), the conditions are checked
 //! ([`check`]), everything is printed ([`report`]). What a client sends and in how many round trips is in
@@ -7,6 +8,7 @@
 //! warehouses need not be ten times fewer than clients, and deliveries are not deferred.
 
 pub mod check;
+pub mod ledger;
 pub mod load;
 pub mod mix;
 pub mod random;
@@ -154,7 +156,7 @@ pub fn experiment(args: &TpccArgs) -> Result<Option<Report>, Refusal> {
     let (warehouses, loaded) = provide(args, seed, &mut connection, &mut progress)?;
     let clients = args.clients.map_or(if args.think { warehouses as usize * 10 } else { CLIENTS }, usize::from);
     let server = Server::ask(&mut connection);
-    let mut measured = None;
+    let (mut measured, mut made) = (None, None);
     if !args.check_only && !args.duration.is_zero() {
         let plan = run::Plan {
             target: &args.target,
@@ -166,11 +168,18 @@ pub fn experiment(args: &TpccArgs) -> Result<Option<Report>, Refusal> {
             think: args.think,
             seed,
         };
-        measured = Some(Run::new(run::run(&plan, &mut progress)?));
+        let before = ledger::Counts::read(&mut connection)?;
+        let run = run::run(&plan, &mut progress)?;
+        made = Some((before, run.tally.made.clone()));
+        measured = Some(Run::new(run));
     }
     // The connection may have died with the server meanwhile.
     let mut connection = Connection::open(&args.target)?;
-    let consistency = check::check(&mut connection, |clause| progress.show(|| format!("checking {clause}")));
+    let mut consistency = check::check(&mut connection, |clause| progress.show(|| format!("checking {clause}")));
+    if let Some((before, made)) = made {
+        let after = ledger::Counts::read(&mut connection);
+        consistency.extend(ledger::verdicts(&before, after, &made));
+    }
     let report = Report {
         experiment: "tpcc",
         settings: Settings {

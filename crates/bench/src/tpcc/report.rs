@@ -348,6 +348,7 @@ mod tests {
 
     use super::super::run::{KindTally, Tally};
     use super::*;
+    use crate::tpcc::ledger::Made;
 
     fn measured() -> Measured {
         let kinds = [450, 430, 40, 40, 40].map(|count| {
@@ -359,7 +360,7 @@ mod tests {
         let errors = BTreeMap::from([("53200".to_string(), (3, "out of memory (SQLSTATE 53200)".to_string()))]);
         Measured {
             elapsed: Duration::from_secs(10),
-            tally: Tally { kinds, retries, errors },
+            tally: Tally { kinds, retries, errors, made: Made::default() },
             server_cpu: Ok((Duration::from_millis(1460), 9)),
             client_cpu: Duration::from_millis(250),
         }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use super::ledger::Made;
 use super::mix::{Deck, Kind};
 use super::random::{Constants, DISTRICTS};
 use super::transactions::{Input, Outcome, Terminal, abandon, statements};
@@ -62,16 +63,24 @@ pub struct Tally {
     pub retries: BTreeMap<String, u64>,
     /// Transactions given up: how many, and the first message, by SQLSTATE.
     pub errors: BTreeMap<String, (u64, String)>,
+    /// What all transactions have made, those of the warm-up included.
+    pub made: Made,
 }
 
 impl Tally {
     fn new() -> Tally {
         let times = Histogram::new_with_bounds(1, SLOWEST_US, 3).expect("the bounds are in order");
         let kind = KindTally { times, rolled_back: 0 };
-        Tally { kinds: std::array::from_fn(|_| kind.clone()), retries: BTreeMap::new(), errors: BTreeMap::new() }
+        Tally {
+            kinds: std::array::from_fn(|_| kind.clone()),
+            retries: BTreeMap::new(),
+            errors: BTreeMap::new(),
+            made: Made::default(),
+        }
     }
 
     fn add(&mut self, other: Tally) {
+        self.made.add(&other.made);
         for (mine, theirs) in self.kinds.iter_mut().zip(other.kinds) {
             mine.times.add(theirs.times).expect("all histograms have the same bounds");
             mine.rolled_back += theirs.rolled_back;
@@ -255,7 +264,7 @@ impl<'a> Client<'a> {
     fn transact(&mut self, kind: Kind, input: &Input, connection: &mut Option<Connection>) {
         let started = Instant::now();
         for _ in 0..ATTEMPTS {
-            let failure = match self.attempt(input, connection) {
+            let failure = match self.attempt(kind, input, connection) {
                 Ok(outcome) => return self.done(kind, outcome, started.elapsed()),
                 Err(failure) => failure,
             };
@@ -274,7 +283,7 @@ impl<'a> Client<'a> {
         self.failed(&Failure::Server { state: *b"40001", message });
     }
 
-    fn attempt(&self, input: &Input, slot: &mut Option<Connection>) -> Result<Outcome, Failure> {
+    fn attempt(&mut self, kind: Kind, input: &Input, slot: &mut Option<Connection>) -> Result<Outcome, Failure> {
         let connection = match slot {
             Some(connection) => connection,
             None => slot.insert(connect(self.plan.target, self.statements)?),
@@ -284,11 +293,13 @@ impl<'a> Client<'a> {
         // A lost connection is replaced before the next transaction.
         if matches!(failure, Failure::Lost(_)) || abandon(connection).is_err() {
             *slot = None;
+            self.tally.made.unknown(kind);
         }
         result
     }
 
     fn done(&mut self, kind: Kind, outcome: Outcome, took: Duration) {
+        self.tally.made.acknowledged(kind, outcome);
         self.shared.transactions.fetch_add(1, Ordering::Relaxed);
         if kind == Kind::NewOrder {
             self.shared.new_orders.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,8 @@
 //! A proxy between the lab and a PostgreSQL that lies once: it answers a COMMIT by itself, after a ROLLBACK in its place, so that the
-//! client believes in a commit that never was.
+//! client believes in a commit that never was. Only commits of transactions with an INSERT count, because a reader's can be left out
+//! unnoticed.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -93,20 +94,24 @@ fn strings(message: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn requests(mut from: BufReader<TcpStream>, mut to: TcpStream, forge: &AtomicBool, lies: &Lies) -> io::Result<()> {
     to.write_all(&message(&mut from, false)?)?;
-    let (mut commits, mut dropping, mut out) = (BTreeSet::new(), false, Vec::new());
+    let mut texts = BTreeMap::new();
+    let (mut wrote, mut dropping, mut out) = (false, false, Vec::new());
     loop {
         let message = message(&mut from, true)?;
+        let mut parts = strings(&message).map(|part| String::from_utf8_lossy(part).into_owned());
         match message[0] {
             b'P' => {
-                let mut parts = strings(&message);
-                if let (Some(name), Some(b"COMMIT")) = (parts.next(), parts.next()) {
-                    commits.insert(name.to_vec());
-                }
+                let name = parts.next();
+                texts.insert(name, parts.next().unwrap_or_default());
             }
             // The portal's name, which is empty, and that of the statement.
-            b'B' if strings(&message).nth(1).is_some_and(|name| commits.contains(name)) => {
-                dropping = lies.commits.fetch_add(1, Ordering::SeqCst) + 1 == lies.which;
-            }
+            b'B' => match texts.get(&parts.nth(1)).map_or("", String::as_str) {
+                "COMMIT" if wrote => {
+                    dropping = lies.commits.fetch_add(1, Ordering::SeqCst) + 1 == lies.which;
+                }
+                text if text.starts_with("BEGIN") => wrote = false,
+                text => wrote |= text.starts_with("INSERT"),
+            },
             _ => {}
         }
         match (dropping, message[0]) {
