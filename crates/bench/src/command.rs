@@ -11,13 +11,13 @@ use crate::ingest::{Ingest, IngestArgs};
 use crate::keylookup::{Keylookup, KeylookupArgs};
 use crate::sysbench::{Sysbench, SysbenchArgs};
 use crate::tpcb::{Tpcb, TpcbArgs};
-use crate::{coldstart, compare, tpcc, tpch};
+use crate::tpcc::{self, Tpcc, TpccArgs};
+use crate::ycsb::{Ycsb, YcsbArgs};
+use crate::{coldstart, compare, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// TPC-C: load it, run its transactions, check its consistency.
-    Tpcc(tpcc::TpccArgs),
     /// TPC-H: load it, time its queries, compare their results with another server's.
     Tpch(tpch::TpchArgs),
     /// Cold start: fill a server of its own, start it with nothing in memory, against what the disk can read.
@@ -32,6 +32,8 @@ pub enum Command {
 /// Experiments that any server can be measured by.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Workload {
+    /// TPC-C: load it, run its transactions, check its consistency.
+    Tpcc(TpccArgs),
     /// sysbench's OLTP workloads, and what RonDB's paper varies in them.
     Sysbench(SysbenchArgs),
     /// One counter that many clients add to.
@@ -42,6 +44,8 @@ pub enum Workload {
     Bank(BankArgs),
     /// pgbench's transaction.
     Tpcb(TpcbArgs),
+    /// YCSB's workloads A to F.
+    Ycsb(YcsbArgs),
     /// Lookups of many keys at once, as many as come within a limit of time.
     Keylookup(KeylookupArgs),
 }
@@ -50,11 +54,13 @@ impl Workload {
     /// The experiment with these options.
     pub fn experiment(self) -> Box<dyn Experiment> {
         match self {
+            Workload::Tpcc(args) => Box::new(Tpcc::new(args)),
             Workload::Sysbench(args) => Box::new(Sysbench::new(args)),
             Workload::Hotrow(args) => Box::new(Hotrow::new(args)),
             Workload::Ingest(args) => Box::new(Ingest::new(args)),
             Workload::Bank(args) => Box::new(Bank::new(args)),
             Workload::Tpcb(args) => Box::new(Tpcb::new(args)),
+            Workload::Ycsb(args) => Box::new(Ycsb::new(args)),
             Workload::Keylookup(args) => Box::new(Keylookup::new(args)),
         }
     }
@@ -63,10 +69,10 @@ impl Workload {
 /// Does it.
 pub fn main(command: Command) -> ExitCode {
     match command {
-        Command::Tpcc(args) => tpcc::main(args),
         Command::Tpch(args) => tpch::main(args),
         Command::Coldstart(args) => coldstart::main(args),
         Command::Compare(args) => compare::main(args),
+        Command::Workload(Workload::Tpcc(args)) => tpcc::main(args),
         Command::Workload(workload) => experiment::main(workload.experiment().as_mut()),
     }
 }

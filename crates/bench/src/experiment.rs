@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::client::{Connection, Failure};
 use crate::drive::{Measured, Plan, Worker, drive};
-use crate::options::{Common, clock_seed};
+use crate::options::{Common, List, clock_seed};
 use crate::progress::Line;
 use crate::result::{Load, Point, RunFile, ServerFacts, Verdict};
 use crate::table;
@@ -77,6 +77,16 @@ pub trait Experiment {
     /// Variants that are measured one after the other.
     fn variants(&self) -> Vec<String> {
         vec![String::new()]
+    }
+
+    /// Numbers of clients that are measured one after the other.
+    fn threads(&self) -> Vec<usize> {
+        self.common().threads.as_ref().map_or(vec![8], |list| list.0.clone())
+    }
+
+    /// Whether the data is looked at afterwards although nobody asked for it.
+    fn always_verifies(&self) -> bool {
+        false
     }
 
     /// Whether the tables are there, as far as can be told without reading them. `Err` if what is there does not fit the options.
@@ -186,7 +196,7 @@ pub fn run(experiment: &mut dyn Experiment) -> Result<Option<RunFile>, Refusal> 
     session.prepare(experiment)?;
     print!("{}", table::head(&session.run));
     'all: for variant in experiment.variants() {
-        for &threads in &common.threads.0 {
+        for threads in experiment.threads() {
             for repetition in 1..=usize::from(common.repeat) {
                 let at = At { variant: variant.clone(), threads, repetition };
                 if !session.point(experiment, &at)? {
@@ -218,7 +228,7 @@ impl Session {
         let mut run = RunFile::begin(experiment.name(), &lab.target, common.label.as_deref(), facts);
         run.settings = experiment.settings();
         let seconds = |time: std::time::Duration| format!("{} s", time.as_secs_f64());
-        run.settings.insert("threads".into(), common.threads.to_string());
+        run.settings.insert("threads".into(), List(experiment.threads()).to_string());
         run.settings.insert("duration".into(), seconds(common.duration));
         run.settings.insert("warmup".into(), seconds(common.warmup));
         run.settings.insert("seed".into(), lab.seed.to_string());
@@ -264,7 +274,8 @@ impl Session {
     /// Verifies, if that was asked for, and keeps the file.
     pub fn end(&mut self, experiment: &mut dyn Experiment) -> Result<(), Refusal> {
         self.run.notes = experiment.notes();
-        if experiment.common().verify && self.run.ended.is_none() {
+        let wanted = experiment.common().verify || experiment.always_verifies();
+        if wanted && self.run.ended.is_none() {
             self.run.verdicts = experiment.verify(&mut self.lab)?;
         }
         self.keep(experiment)

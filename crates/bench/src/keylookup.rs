@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn the_best_is_the_fastest_within_the_limit() {
         let args = Options::parse_from(["keylookup"]).args;
-        assert_eq!(args.common.threads.to_string(), "1;2;4;8;16;32;64");
+        assert_eq!(args.common.threads.as_ref().unwrap().to_string(), "1;2;4;8;16;32;64");
         let mut experiment = Keylookup::new(args);
         assert!(experiment.notes()[0].starts_with("no number of clients"));
         let points = [(1, 100.0, 0.5, 100.0), (2, 200.0, 1.0, 200.0), (4, 150.0, 1.5, 200.0), (8, 300.0, 1.6, 200.0)];

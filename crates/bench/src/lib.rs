@@ -37,5 +37,6 @@ pub mod tpcb;
 pub mod tpcc;
 pub mod tpch;
 pub mod usage;
+pub mod ycsb;
 
 pub use target::Target;

@@ -46,11 +46,14 @@ pub(crate) enum Made {
     Sequence(Oid),
 }
 
+/// An object, and what it became (`None`: dropped).
+pub(crate) type Change = (Oid, Option<Arc<CatalogObject>>);
+
 /// The definitions of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
-    /// In order: object, and what it became (`None`: dropped).
-    pub changes: Vec<(Oid, Option<Arc<CatalogObject>>)>,
+    /// In order.
+    pub changes: Vec<Change>,
     pub made: Vec<Made>,
     /// The committed catalog that `own` was made from, and `own`.
     cached: Option<(Arc<Catalog>, Arc<Catalog>)>,
@@ -213,7 +216,7 @@ const PREDEFINED: &[(Oid, &str, &[Oid])] = &[
 ];
 
 /// Applies changes in order.
-pub(crate) fn apply(catalog: &mut Catalog, changes: &[(Oid, Option<Arc<CatalogObject>>)]) {
+pub(crate) fn apply(catalog: &mut Catalog, changes: &[Change]) {
     for (oid, change) in changes {
         match change {
             Some(object) => catalog.put(Arc::clone(object)),
@@ -240,6 +243,15 @@ impl Definitions {
         let mut own = Catalog::clone(&committed);
         apply(&mut own, &self.changes);
         Arc::new(own)
+    }
+
+    /// What the transaction keeps between the phases of its commit.
+    pub fn hand_over(&mut self) -> Definitions {
+        Definitions {
+            changes: std::mem::take(&mut self.changes),
+            made: std::mem::take(&mut self.made),
+            ..Definitions::default()
+        }
     }
 
     fn change(&mut self, oid: Oid, object: Option<Arc<CatalogObject>>) {

@@ -22,7 +22,7 @@ use crate::fill::{self, Entries};
 use crate::progress::Progress;
 use crate::record::StorageId;
 use crate::shape::Shape;
-use crate::storage::{IndexStore, TableStore};
+use crate::storage::{IndexStore, TableStore, storage_id};
 
 /// What an image's error means to whoever opens the shard.
 pub(crate) fn image_error(error: ImageError) -> DriverError {
@@ -158,7 +158,8 @@ pub(crate) fn indexes(
 ) -> Result<(), DriverError> {
     let mut entries: Vec<Entries> = Vec::new();
     for store in tables.values() {
-        let Some(table) = catalog.table(store.id.table) else { continue };
+        // What a prepared transaction has made gets its own when that is brought back.
+        let Some(table) = catalog.table(store.id.table).filter(|table| storage_id(table) == store.id) else { continue };
         let shape = Arc::new(Shape::of(table));
         store.upkeep.replace_shape(Arc::clone(&shape));
         for desc in catalog.indexes(table.oid).filter(|desc| !desc.unready) {

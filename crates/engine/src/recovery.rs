@@ -22,7 +22,7 @@ use crate::catalog;
 use crate::checkpoint::{ImageState, Images, META_OBJECTS, META_PREPARED, META_STATE, table_of};
 use crate::gate::Gates;
 use crate::load::image_error;
-use crate::prepared::{self, Restoring, Rows};
+use crate::prepared::{self, Filler, Restored, Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
 use crate::replay::{self, Appliers, Place};
 use crate::sequence::Sequences;
@@ -181,11 +181,16 @@ impl Replay {
         pushed
     }
 
-    /// What the operations of a payload make of rows; definitions are changed at once. REQUIRES that all rows are applied.
-    fn rows_of(&mut self, payload: &[u8]) -> Result<Rows, String> {
+    /// What the operations of a prepared transaction make of rows. REQUIRES that all rows are applied. One that defines, too, may
+    /// have given up storage that it had made: rows of that are left out.
+    fn rows_of(&self, ops: Vec<(u64, Op<'_>)>, defines: bool) -> Result<Rows, String> {
         let mut rows = Rows::default();
-        for (_, op) in live_ops(payload)? {
-            self.op(op, &mut rows)?;
+        for (_, op) in ops {
+            if let Op::Insert { storage, .. } | Op::Update { storage, .. } | Op::Delete { storage, .. } = &op
+                && (!defines || self.tables.contains_key(storage))
+            {
+                self.row_of(op, &mut rows)?;
+            }
         }
         Ok(rows)
     }
@@ -195,13 +200,14 @@ impl Replay {
         let mut restoring = Vec::new();
         for (id, payload) in std::mem::take(&mut self.prepared) {
             let ops = live_ops(&payload)?;
-            let state = ops.iter().find_map(|(_, op)| match op {
-                Op::Prepared { json } => Some(*json),
-                _ => None,
-            });
-            let json = state.ok_or("a prepared transaction does not say what it is")?;
-            let rows = self.rows_of(&payload)?;
-            restoring.push(Restoring::begin(&self.store, &self.tables, id, json, rows)?);
+            let json = prepared::state_in(&ops).ok_or("a prepared transaction does not say what it is")?;
+            let mut definitions = Restored::read(&ops, &self.catalog)?;
+            if let Some(definitions) = &mut definitions {
+                definitions.oids().for_each(|oid| self.count_oid(oid));
+                definitions.storage(&self.store, &mut self.tables);
+            }
+            let rows = self.rows_of(ops, definitions.is_some())?;
+            restoring.push(Restoring::begin(&self.store, &self.tables, id, json, rows, definitions)?);
         }
         Ok(restoring)
     }
@@ -210,7 +216,7 @@ impl Replay {
         self.tables.get(&storage).ok_or_else(|| format!("rows of {storage:?}, which was never made"))
     }
 
-    fn op(&mut self, op: Op<'_>, rows: &mut Rows) -> Result<(), String> {
+    fn row_of(&self, op: Op<'_>, rows: &mut Rows) -> Result<(), String> {
         match op {
             Op::Insert { storage, row, layout, tuple } => {
                 self.rows(storage)?;
@@ -236,7 +242,7 @@ impl Replay {
                 self.rows(storage)?;
                 rows.insert((storage, row), None);
             }
-            definition => self.definition(&definition)?,
+            _ => {}
         }
         Ok(())
     }
@@ -269,12 +275,17 @@ impl Replay {
         }
     }
 
-    fn put(&mut self, object: CatalogObject) {
-        if object.oid().0 & PrivilegesDesc::ATTACHED == 0 {
-            self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
+    /// An OID is taken.
+    fn count_oid(&mut self, oid: Oid) {
+        if oid.0 & PrivilegesDesc::ATTACHED == 0 {
+            self.next_oid = self.next_oid.max(oid.0.saturating_add(1));
         }
+    }
+
+    fn put(&mut self, object: CatalogObject) {
+        self.count_oid(object.oid());
         if let CatalogObject::Type(ty) = &object {
-            self.next_oid = ty.oids().fold(self.next_oid, |next, oid| next.max(oid.0.saturating_add(1)));
+            ty.oids().for_each(|oid| self.count_oid(oid));
             types::user::define(ty.known());
         }
         if let CatalogObject::Table(table) = &object
@@ -408,8 +419,9 @@ pub(crate) fn open(
         awaited_commit: Mutex::new((replayed.last_ts, replayed.end)),
     };
     let shard = Shard(Arc::new(inner));
+    let filler = Filler { world, threads: options.threads, progress };
     for prepared in restoring {
-        prepared.finish(&shard).map_err(DriverError::Corrupt)?;
+        prepared.finish(&shard, &filler).map_err(DriverError::Corrupt)?;
     }
     progress.opened();
     Ok((shard, replayed))

@@ -105,7 +105,7 @@ fn rounds(args: &CompareArgs, parent: &std::path::Path) -> Result<bool, Refusal>
 /// Every point, in turns. Ends early if a server has gone.
 fn measure(args: &CompareArgs, contenders: &mut [Contender]) -> Result<(), Refusal> {
     let Some(first) = contenders.first() else { return Ok(()) };
-    let (variants, threads) = (first.experiment.variants(), first.experiment.common().threads.0.clone());
+    let (variants, threads) = (first.experiment.variants(), first.experiment.threads());
     for variant in &variants {
         for &threads in &threads {
             for repetition in 1..=usize::from(args.rounds) {

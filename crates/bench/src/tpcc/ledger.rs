@@ -4,12 +4,12 @@
 //! So orders, payments and deliveries are counted in the tables before and after a run. Nobody else may use them
 //! meanwhile.
 
-use super::check::Verdict;
 use super::mix::Kind;
 use super::random::DISTRICTS;
 use super::transactions::Outcome;
 use crate::client::{Connection, Failure};
 use crate::expected::Expected;
+use crate::result::Verdict;
 
 /// What is counted: a clause that defines it, what must hold, and a query.
 const COUNTED: [(&str, &str, &str); 3] = [
@@ -76,16 +76,15 @@ impl Counts {
 pub fn verdicts(before: &Counts, after: Result<Counts, Failure>, made: &Made) -> Vec<Verdict> {
     let one = |at: usize| {
         let (clause, says, _) = COUNTED[at];
-        let found = match &after {
-            Err(failure) => Some(format!("could not be checked: {failure}")),
+        let says = format!("{clause} {says}");
+        match &after {
+            Err(failure) => Verdict { says, holds: false, found: format!("could not be checked: {failure}") },
             Ok(after) => {
                 let mut expected = Expected::default();
                 expected.add(made.acknowledged[at], made.unknown[at]);
-                let verdict = expected.verdict(says, after.0[at] - before.0[at]);
-                (!verdict.holds).then_some(verdict.found)
+                expected.verdict(&says, after.0[at] - before.0[at])
             }
-        };
-        Verdict { clause, says, holds: found.is_none(), found }
+        }
     };
     (0..COUNTED.len()).map(one).collect()
 }
