@@ -109,11 +109,12 @@ fn write(expr: &Expr, table: Option<&TableDesc>, pretty: bool, cx: &dyn EvalCont
     writer.expr(without_hidden(expr)).then_some(writer.out)
 }
 
-/// A value of a domain below the step to what is under it, which was not written.
+/// A value below the step to or from a domain, which was not written.
 fn without_hidden(expr: &Expr) -> &Expr {
+    let base = |ty: Ty| types::user::base_type(ty.oid, -1).0;
     match expr {
         Expr::Cast { arg, ty, kind: CastKind::Relabel, explicit: false, .. }
-            if ty.oid != arg.ty().oid && ty.oid == types::user::base_type(arg.ty().oid, -1).0 =>
+            if ty.oid != arg.ty().oid && base(*ty) == base(arg.ty()) =>
         {
             arg
         }
