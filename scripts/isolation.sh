@@ -27,7 +27,7 @@ for round in $(seq "$rounds"); do
         "$nyala" bench tpcc --target "$target" --no-load --clients "$clients" --isolation "$level" \
             --warmup 5s --duration "${seconds}s" >"$kept/report" || { cat "$kept/report"; exit 1; }
         printf '%-10s %-16s %5s %s\n' tpcc "$level" "$round" \
-            "$(grep -E 'NOPM|retries|per transaction' "$kept/report" | tr -s ' ' | paste -sd ';')"
+            "$(grep -E 'NOPM|retries' "$kept/report" | tr -s ' ' | paste -sd ';')"
     done
 done
 

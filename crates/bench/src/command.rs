@@ -5,18 +5,27 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::experiment::{self, Experiment};
+use crate::hotrow::{Hotrow, HotrowArgs};
+use crate::ingest::{Ingest, IngestArgs};
 use crate::sysbench::{Sysbench, SysbenchArgs};
-use crate::{coldstart, compare, tpcc, tpch};
+use crate::tpcc::{self, Tpcc, TpccArgs};
+use crate::{ceiling, coldstart, compare, diff, report, suite, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// TPC-C: load it, run its transactions, check its consistency.
-    Tpcc(tpcc::TpccArgs),
     /// TPC-H: load it, time its queries, compare their results with another server's.
     Tpch(tpch::TpchArgs),
     /// Cold start: fill a server of its own, start it with nothing in memory, against what the disk can read.
     Coldstart(coldstart::ColdstartArgs),
+    /// What the generator itself costs, against a server that answers with canned replies.
+    Ceiling(ceiling::CeilingArgs),
+    /// The experiments of a file, each against several servers in turns, and a report.
+    Suite(suite::SuiteArgs),
+    /// Results as one page with charts, or as tables.
+    Report(report::ReportArgs),
+    /// What has changed from one set of results to another.
+    Diff(diff::DiffArgs),
     /// One experiment against throwaway servers, measured in turns: medians, spread, ratios.
     Compare(compare::CompareArgs),
     /// An experiment whose runs can be compared, repeated by a suite, and reported together.
@@ -27,15 +36,24 @@ pub enum Command {
 /// Experiments that any server can be measured by.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Workload {
+    /// TPC-C: load it, run its transactions, check its consistency.
+    Tpcc(TpccArgs),
     /// sysbench's OLTP workloads, and what RonDB's paper varies in them.
     Sysbench(SysbenchArgs),
+    /// One counter that many clients add to.
+    Hotrow(HotrowArgs),
+    /// Rows as fast as they come in, over many connections.
+    Ingest(IngestArgs),
 }
 
 impl Workload {
     /// The experiment with these options.
     pub fn experiment(self) -> Box<dyn Experiment> {
         match self {
+            Workload::Tpcc(args) => Box::new(Tpcc::new(args)),
             Workload::Sysbench(args) => Box::new(Sysbench::new(args)),
+            Workload::Hotrow(args) => Box::new(Hotrow::new(args)),
+            Workload::Ingest(args) => Box::new(Ingest::new(args)),
         }
     }
 }
@@ -43,10 +61,14 @@ impl Workload {
 /// Does it.
 pub fn main(command: Command) -> ExitCode {
     match command {
-        Command::Tpcc(args) => tpcc::main(args),
         Command::Tpch(args) => tpch::main(args),
         Command::Coldstart(args) => coldstart::main(args),
+        Command::Ceiling(args) => ceiling::main(args),
+        Command::Suite(args) => suite::main(args),
+        Command::Report(args) => report::main(args),
+        Command::Diff(args) => diff::main(args),
         Command::Compare(args) => compare::main(args),
+        Command::Workload(Workload::Tpcc(args)) => tpcc::main(args),
         Command::Workload(workload) => experiment::main(workload.experiment().as_mut()),
     }
 }

@@ -231,8 +231,11 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
         connections.push(connect(plan)?);
     }
     let clients = workers.iter().map(|_| Arc::default()).collect();
-    let shared = Shared { phase: AtomicU8::new(WARMING), clients };
+    // Without a warm-up the first transaction counts, also that of a client which starts before the others.
+    let first = if plan.warmup.is_zero() { MEASURING } else { WARMING };
+    let shared = Shared { phase: AtomicU8::new(first), clients };
     let meter = Meter::new(plan.target);
+    let begun = (meter.read(), Instant::now());
     thread::scope(|scope| {
         let count = workers.len();
         let handles: Vec<_> = workers
@@ -257,7 +260,7 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
             watch.until("warm-up", Some(plan.warmup));
         }
         watch.series.clear();
-        let (before, started) = (meter.read(), Instant::now());
+        let (before, started) = if plan.warmup.is_zero() { begun } else { (meter.read(), Instant::now()) };
         shared.phase.store(MEASURING, Ordering::Relaxed);
         let in_time = watch.until("run", plan.duration);
         shared.phase.store(STOPPED, Ordering::Relaxed);

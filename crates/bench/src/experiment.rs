@@ -8,10 +8,11 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use crate::client::{Connection, Failure};
 use crate::drive::{Measured, Plan, Worker, drive};
-use crate::options::{Common, clock_seed};
+use crate::options::{Common, List, clock_seed};
 use crate::progress::Line;
 use crate::result::{Load, Point, RunFile, ServerFacts, Verdict};
 use crate::table;
@@ -78,6 +79,16 @@ pub trait Experiment {
         vec![String::new()]
     }
 
+    /// Numbers of clients that are measured one after the other.
+    fn threads(&self) -> Vec<usize> {
+        self.common().threads.as_ref().map_or(vec![8], |list| list.0.clone())
+    }
+
+    /// Whether the data is looked at afterwards although nobody asked for it.
+    fn always_verifies(&self) -> bool {
+        false
+    }
+
     /// Whether the tables are there, as far as can be told without reading them. `Err` if what is there does not fit the options.
     fn is_loaded(&self, lab: &mut Lab) -> Result<bool, Refusal>;
 
@@ -117,9 +128,42 @@ pub fn measure<W: Worker>(
         rate: common.rate,
         seed: lab.seed,
     };
-    let measured = drive(&plan, workers, &mut lab.progress)?;
-    let point =
-        Point { variant: at.variant.clone(), repetition: at.repetition, ..Point::of(&measured, kinds, at.threads) };
+    point_of(plan, &mut lab.progress, at, workers)
+}
+
+/// The same without a warm-up and without an end but that of the work: until no worker has anything left.
+pub fn measure_all<W: Worker>(
+    lab: &mut Lab,
+    common: &Common,
+    at: &At,
+    kinds: &[&'static str],
+    statements: &[String],
+    workers: Vec<W>,
+) -> Result<(Point, Measured<W>), Refusal> {
+    let plan = Plan {
+        target: &lab.target,
+        statements,
+        kinds,
+        warmup: Duration::ZERO,
+        duration: None,
+        rate: common.rate,
+        seed: lab.seed,
+    };
+    point_of(plan, &mut lab.progress, at, workers)
+}
+
+fn point_of<W: Worker>(
+    plan: Plan<'_>,
+    progress: &mut Line,
+    at: &At,
+    workers: Vec<W>,
+) -> Result<(Point, Measured<W>), Refusal> {
+    let measured = drive(&plan, workers, progress)?;
+    let point = Point {
+        variant: at.variant.clone(),
+        repetition: at.repetition,
+        ..Point::of(&measured, plan.kinds, at.threads)
+    };
     Ok((point, measured))
 }
 
@@ -152,7 +196,7 @@ pub fn run(experiment: &mut dyn Experiment) -> Result<Option<RunFile>, Refusal> 
     session.prepare(experiment)?;
     print!("{}", table::head(&session.run));
     'all: for variant in experiment.variants() {
-        for &threads in &common.threads.0 {
+        for threads in experiment.threads() {
             for repetition in 1..=usize::from(common.repeat) {
                 let at = At { variant: variant.clone(), threads, repetition };
                 if !session.point(experiment, &at)? {
@@ -184,7 +228,7 @@ impl Session {
         let mut run = RunFile::begin(experiment.name(), &lab.target, common.label.as_deref(), facts);
         run.settings = experiment.settings();
         let seconds = |time: std::time::Duration| format!("{} s", time.as_secs_f64());
-        run.settings.insert("threads".into(), common.threads.to_string());
+        run.settings.insert("threads".into(), List(experiment.threads()).to_string());
         run.settings.insert("duration".into(), seconds(common.duration));
         run.settings.insert("warmup".into(), seconds(common.warmup));
         run.settings.insert("seed".into(), lab.seed.to_string());
@@ -230,7 +274,8 @@ impl Session {
     /// Verifies, if that was asked for, and keeps the file.
     pub fn end(&mut self, experiment: &mut dyn Experiment) -> Result<(), Refusal> {
         self.run.notes = experiment.notes();
-        if experiment.common().verify && self.run.ended.is_none() {
+        let wanted = experiment.common().verify || experiment.always_verifies();
+        if wanted && self.run.ended.is_none() {
             self.run.verdicts = experiment.verify(&mut self.lab)?;
         }
         self.keep(experiment)

@@ -13,9 +13,9 @@ pub struct Common {
     /// The server: `postgres://user[:password]@host:port/database`, or `mysql://…`.
     #[arg(long, value_name = "URL", default_value = "postgres://postgres@127.0.0.1:5432/postgres")]
     pub target: Target,
-    /// Clients at once, a connection each; a list like "1;2;4;8" measures one after the other.
-    #[arg(long, value_name = "LIST", default_value = "8", value_parser = list)]
-    pub threads: List,
+    /// Clients at once, a connection each; a list like "1;2;4;8" measures one after the other [default: 8, or what the experiment wants].
+    #[arg(long, value_name = "LIST", visible_alias = "clients", value_parser = list)]
+    pub threads: Option<List>,
     /// How long to measure each point, like 30s or 5m.
     #[arg(long, default_value = "30s", value_parser = duration)]
     pub duration: Duration,

@@ -54,3 +54,22 @@ impl Line {
         self.width = text.chars().count();
     }
 }
+
+/// How far a load is.
+pub fn bar(what: &str, done: u64, of: u64, started: Instant) -> String {
+    let filled = (done * 30 / of) as usize;
+    let rate = crate::table::grouped(done as f64 / started.elapsed().as_secs_f64());
+    format!("{what} [{}{}] {:3} %  {rate} rows/s", "#".repeat(filled), " ".repeat(30 - filled), done * 100 / of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_is_as_long_when_it_is_full() {
+        let now = Instant::now();
+        assert!(bar("t", 0, 100, now).starts_with("t [                              ]   0 %"));
+        assert!(bar("t", 100, 100, now).starts_with("t [##############################] 100 %"));
+    }
+}

@@ -19,16 +19,14 @@ pub fn head(run: &RunFile) -> String {
     say("", &(settings.join(" ") + durable));
     let settings: Vec<String> = run.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
     say("settings", &settings.join(" "));
-    let machine = &run.machine;
-    let memory = machine.memory_bytes as f64 / (1u64 << 30) as f64;
-    say("machine", &format!("{} CPUs ({}), {memory:.0} GiB, kernel {}", machine.cpus, machine.model, machine.kernel));
+    say("machine", &run.machine.name());
     if let Some(load) = &run.load {
         let rate = grouped(load.rows as f64 / load.rows_seconds.max(1e-9));
         let (rows, time, indexes) = (grouped(load.rows as f64), load.rows_seconds, load.index_seconds);
         say("load", &format!("{rows} rows in {time:.1} s ({rate} rows/s), indexes and statistics {indexes:.1} s"));
     }
     out.push('\n');
-    let columns = ["clients", "tx/s", "stmts/s", "rows/s", "mean ms", "p50", "p95", "p99", "p99.9", "max"];
+    let columns = ["clients", "tx/s", "stmts/s", "rows/s", "mean ms", "p50", "p90", "p95", "p99", "p99.9", "max"];
     let costs = ["server us/tx", "client us/tx", "KB/tx", "flush/tx"];
     let names: String = columns.iter().map(|name| format!("{name:>10}")).collect();
     let costs: String = costs.iter().map(|name| format!("{name:>14}")).collect();
@@ -42,7 +40,15 @@ pub fn line(point: &Point) -> String {
     for rate in [point.per_second, point.statements_per_second, point.rows_per_second] {
         write!(out, "{:>10}", grouped(rate)).expect("a string takes every character");
     }
-    for time in [latency.mean_ms, latency.p50_ms, latency.p95_ms, latency.p99_ms, latency.p999_ms, latency.max_ms] {
+    for time in [
+        latency.mean_ms,
+        latency.p50_ms,
+        latency.p90_ms,
+        latency.p95_ms,
+        latency.p99_ms,
+        latency.p999_ms,
+        latency.max_ms,
+    ] {
         write!(out, "{time:>10.2}").expect("a string takes every character");
     }
     let each = |total: Option<u64>| total.map(|total| total as f64 / point.transactions.max(1) as f64);
@@ -61,7 +67,7 @@ pub fn line(point: &Point) -> String {
     for kind in &point.kinds {
         let l = &kind.latency;
         let share = 100.0 * kind.count as f64 / point.transactions.max(1) as f64;
-        let times: String = [l.mean_ms, l.p50_ms, l.p95_ms, l.p99_ms, l.p999_ms, l.max_ms]
+        let times: String = [l.mean_ms, l.p50_ms, l.p90_ms, l.p95_ms, l.p99_ms, l.p999_ms, l.max_ms]
             .iter()
             .map(|t| format!("{t:>10.2}"))
             .collect();
@@ -70,7 +76,7 @@ pub fn line(point: &Point) -> String {
     }
     let mut note = |text: String| writeln!(out, "  {text}").expect("a string takes every character");
     for (name, value) in &point.figures {
-        note(format!("{name:<26}{}", figure(*value)));
+        note(format!("{name:<40}{}", figure(*value)));
     }
     if point.late > 0 {
         note(format!(
@@ -91,9 +97,20 @@ pub fn line(point: &Point) -> String {
 pub fn tail(run: &RunFile) -> String {
     let mut out = String::new();
     let mut say = |text: String| writeln!(out, "{text}").expect("a string takes every character");
+    for (variant, peak) in peaks(run) {
+        let (rate, clients) = (grouped(peak.per_second), peak.threads);
+        say(format!(
+            "peak   {variant}{}{rate} tx/s with {clients} clients",
+            if variant.is_empty() { "" } else { ": " }
+        ));
+    }
     for verdict in &run.verdicts {
         let (word, found) = (if verdict.holds { "holds " } else { "BROKEN" }, &verdict.found);
         say(format!("{word} {}: {found}", verdict.says));
+    }
+    if !run.verdicts.is_empty() {
+        let holding = run.verdicts.iter().filter(|verdict| verdict.holds).count();
+        say(format!("data   {holding} of {} conditions hold", run.verdicts.len()));
     }
     for note in &run.notes {
         say(format!("note   {note}"));
@@ -102,6 +119,20 @@ pub fn tail(run: &RunFile) -> String {
         say(format!("cut short: {why}"));
     }
     out
+}
+
+/// The fastest point of each variant that was measured with more than two numbers of clients.
+fn peaks(run: &RunFile) -> Vec<(&str, &Point)> {
+    let mut variants: Vec<&str> = run.points.iter().map(|point| point.variant.as_str()).collect();
+    variants.dedup();
+    let of = |variant: &&str| {
+        let points: Vec<&Point> = run.points.iter().filter(|point| point.variant == *variant).collect();
+        let mut threads: Vec<usize> = points.iter().map(|point| point.threads).collect();
+        threads.dedup();
+        let peak = points.into_iter().max_by(|a, b| a.per_second.total_cmp(&b.per_second))?;
+        (threads.len() > 2).then_some(peak)
+    };
+    variants.iter().filter_map(|variant| Some((*variant, of(variant)?))).collect()
 }
 
 /// A figure with as many digits as say something.

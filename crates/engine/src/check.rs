@@ -123,6 +123,10 @@ struct Rows {
     now: u64,
 }
 
+fn object_in(json: &[u8]) -> Result<CatalogObject, String> {
+    serde_json::from_slice(json).map_err(|e| format!("a catalog object cannot be read: {e}"))
+}
+
 /// What is known while a directory is read.
 #[derive(Default)]
 struct Checking {
@@ -236,10 +240,12 @@ impl Checking {
 
     fn prepare(&mut self, id: TxnId, payload: &[u8]) -> Result<(), String> {
         let ops = live_ops(payload)?;
-        let state = ops.iter().find_map(|(_, op)| match op {
-            Op::Prepared { json } => Some(*json),
-            _ => None,
-        });
+        for (_, op) in &ops {
+            if let Op::PutObject { json } = op {
+                object_in(json)?;
+            }
+        }
+        let state = prepared::state_in(&ops);
         let name = state.and_then(prepared::name_in).ok_or("a prepared transaction does not say what it is")?;
         self.prepared.insert(id, (name, payload.to_vec()));
         Ok(())
@@ -259,11 +265,7 @@ impl Checking {
                     let missing = || format!("a delete of row {row} of {storage:?}, which is not there");
                     rows.now = rows.now.checked_sub(1).ok_or_else(missing)?;
                 }
-                Op::PutObject { json } => {
-                    self.put(
-                        serde_json::from_slice(json).map_err(|e| format!("a catalog object cannot be read: {e}"))?,
-                    );
-                }
+                Op::PutObject { json } => self.put(object_in(json)?),
                 Op::DropObject { oid } => self.catalog.remove(oid),
                 Op::UndoTo { .. } | Op::Prepared { .. } => {}
             }

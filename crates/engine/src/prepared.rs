@@ -5,17 +5,23 @@
 //!
 //! The Prepare record has the operations of the transaction, as a Commit record would, and last what it is beside them: its
 //! name, its locks, what it has read if it is SERIALIZABLE ([`State`]). The record that ends it names its transaction id.
-//! While it is prepared it is a running transaction that belongs to no session: its versions are undecided, its locks held.
+//! While it is prepared it is a running transaction that belongs to no session: its versions are undecided, its locks held, its
+//! definitions seen by nobody, the storage that they have made there ([`definitions`] brings them back).
 //! A SERIALIZABLE one has looked at what it read; from then on that is a guard (`commit::validate`). It must not have read
 //! what another prepared one has written, for nobody knows which of the two commits first.
 //! An image carries what is prepared at its moment ([`carried`]), so that the log before it can go (rule R13).
 //! Invariant: a name is in the registry exactly while its Prepare record is the last word of the log about it.
 
+mod definitions;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, TxnId};
-use engine_api::{CommitOutcome, Durability, PREPARED_MAX, PreparedTransaction, RowLockMode, Step, Txn, TxnOptions};
+use engine_api::{
+    Catalog, CatalogObject, CommitOutcome, Durability, PREPARED_MAX, PreparedTransaction, RowLockMode, Step, Txn,
+    TxnOptions,
+};
 use mvcc::index::OrderedIndex as _;
 use mvcc::{LockResult, Newest, Store, pin};
 use parking_lot::Mutex;
@@ -23,12 +29,15 @@ use redo::RecordKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::Definitions;
 use crate::reads::{ReadSet, Written};
-use crate::record::{self, StorageId};
+use crate::record::{self, Op, StorageId};
 use crate::shard::{Inner, Shard};
-use crate::storage::TableStore;
+use crate::storage::{TableStore, storage_id};
 use crate::txn::Transaction;
 use crate::{advisory, commit};
+
+pub(crate) use definitions::{Filler, Restored};
 
 /// A prepared transaction.
 pub(crate) struct Prepared {
@@ -37,6 +46,7 @@ pub(crate) struct Prepared {
     core: mvcc::Transaction,
     /// What it has read, if it is SERIALIZABLE and was so before it was prepared.
     reads: Option<Arc<Mutex<ReadSet>>>,
+    definitions: Definitions,
     /// As the log names it; another than that of `core` after a restart.
     id: TxnId,
 }
@@ -57,6 +67,14 @@ pub(crate) struct State {
     /// (table, generation, row, modes)
     rows: Vec<(u32, u32, u64, u8)>,
     reads: Option<Written>,
+}
+
+/// What the operations of a Prepare record say of the transaction beside them.
+pub(crate) fn state_in<'p>(ops: &[(u64, Op<'p>)]) -> Option<&'p [u8]> {
+    ops.iter().find_map(|(_, op)| match op {
+        Op::Prepared { json } => Some(*json),
+        _ => None,
+    })
 }
 
 /// The name of a prepared transaction, from what the log or an image says of it beside its operations.
@@ -111,9 +129,9 @@ pub(crate) fn carried(inner: &Inner, registry: &BTreeMap<String, Prepared>) -> V
     let mut all = Vec::new();
     let mut payload = Vec::new();
     for prepared in registry.values() {
-        let Prepared { what, core, reads, id } = prepared;
+        let Prepared { what, core, reads, definitions, id } = prepared;
         payload.clear();
-        operations(inner, core, &mut payload);
+        operations(inner, core, definitions, &mut payload);
         let what = PreparedTransaction { txn: id.0, ..what.clone() };
         // It is plain data, and was written once: it has a JSON form.
         let json = serde_json::to_vec(&state(inner, core, reads.as_deref(), &what)).unwrap_or_default();
@@ -125,14 +143,26 @@ pub(crate) fn carried(inner: &Inner, registry: &BTreeMap<String, Prepared>) -> V
     all
 }
 
-/// What a transaction has made of each row that it has written.
-fn operations(inner: &Inner, core: &mvcc::Transaction, out: &mut Vec<u8>) {
+/// What a transaction has changed of definitions, and then what it has made of each row that it has written. Rows that go with
+/// their storage when it commits are left out.
+fn operations(inner: &Inner, core: &mvcc::Transaction, definitions: &Definitions, out: &mut Vec<u8>) {
+    for (oid, object) in &definitions.changes {
+        match object {
+            // It was written once.
+            Some(object) => record::put_object(out, &serde_json::to_vec(&**object).unwrap_or_default()),
+            None => record::drop_object(out, *oid),
+        }
+    }
+    let own = (!definitions.changes.is_empty()).then(|| definitions.catalog_of(inner.catalog.get()));
+    let goes = |storage: StorageId| {
+        own.as_ref().is_some_and(|own| own.table(storage.table).is_none_or(|table| storage_id(table) != storage))
+    };
     let stores = inner.tables.read();
     let mut storages = Storages::new(&stores);
     let mut seen = FxHashSet::default();
     for (table, row, _) in core.writes() {
         let Some(storage) = storages.of(table) else { continue };
-        if !seen.insert((storage, row)) {
+        if goes(storage) || !seen.insert((storage, row)) {
             continue;
         }
         let guard = pin();
@@ -162,13 +192,21 @@ pub(crate) fn uncarried(mut bytes: &[u8]) -> Option<Vec<(TxnId, &[u8])>> {
 }
 
 /// What is temporary goes with its session.
-fn check_no_temporary(txn: &Transaction) -> Result<()> {
-    let catalog = txn.shard.0.catalog.get();
-    let is_temporary = |table: Oid| {
-        let schema = catalog.table(table).and_then(|table| catalog.get(table.schema));
-        schema.is_some_and(|schema| schema.name().starts_with("pg_temp_"))
+fn check_no_temporary(txn: &mut Transaction) -> Result<()> {
+    let catalogs = [txn.shard.0.catalog.get(), txn.own_catalog()];
+    let is_temporary = |catalog: &Catalog, oid: Oid| {
+        let Some(object) = catalog.get(oid) else { return false };
+        let schema = match &**object {
+            CatalogObject::Schema(_) => Some(object),
+            other => catalog.get(other.namespace().1),
+        };
+        schema.is_some_and(|schema| {
+            matches!(&**schema, CatalogObject::Schema(_)) && schema.name().starts_with("pg_temp_")
+        })
     };
-    if txn.core.iter().flat_map(|core| core.table_locks()).any(|(table, _)| is_temporary(table)) {
+    let locked = txn.core.iter().flat_map(|core| core.table_locks()).map(|(table, _)| table);
+    let changed = txn.definitions.changes.iter().map(|(oid, _)| *oid);
+    if locked.chain(changed).any(|oid| catalogs.iter().any(|catalog| is_temporary(catalog, oid))) {
         return Err(Error::unsupported("cannot PREPARE a transaction that has operated on temporary objects"));
     }
     Ok(())
@@ -176,9 +214,6 @@ fn check_no_temporary(txn: &Transaction) -> Result<()> {
 
 /// See [`engine_api::Txn::prepare`].
 pub(crate) fn prepare(txn: &mut Transaction, what: &PreparedTransaction) -> Result<Step<CommitOutcome>> {
-    if !txn.definitions.changes.is_empty() || !txn.definitions.made.is_empty() {
-        return Err(Error::unsupported("PREPARE TRANSACTION after a change of definitions is not supported"));
-    }
     let shard = txn.shard.clone();
     let mut registry = shard.0.prepared.lock();
     if registry.contains_key(&what.name) {
@@ -237,11 +272,11 @@ pub(crate) fn prepare(txn: &mut Transaction, what: &PreparedTransaction) -> Resu
         }
     };
     let gate = txn.gate.max(end);
-    let (core, reads) = txn.hand_over();
+    let (core, reads, definitions) = txn.hand_over();
     if let Some(core) = core {
         inner.store.disown(&core);
         advisory::give(&inner.store, &core, &what.advisory);
-        registry.insert(what.name.clone(), Prepared { what, core, reads, id });
+        registry.insert(what.name.clone(), Prepared { what, core, reads, definitions, id });
     }
     Ok(Step::Ready(CommitOutcome { gate, position: Some(end) }))
 }
@@ -256,19 +291,20 @@ pub(crate) fn finish(shard: &Shard, name: &str, commits: bool) -> Result<Step<(C
             format!("prepared transaction with identifier \"{name}\" does not exist"),
         ));
     };
-    let Prepared { what, mut core, reads, id } = prepared;
     let mut txn = Transaction::new(shard.clone(), TxnOptions::default());
     let room = match commit::reserve(&txn) {
         Ok(Step::Ready(room)) => room,
         later => {
-            registry.insert(name.to_string(), Prepared { what, core, reads, id });
+            registry.insert(name.to_string(), prepared);
             let gate = CommitOutcome { gate: Lsn(0), position: None };
             let none = |_| -> (CommitOutcome, Box<dyn Txn>) { (gate, Box::new(txn)) };
             return later.map(|step| step.map(none));
         }
     };
+    let Prepared { what, mut core, reads, definitions, id } = prepared;
     advisory::give_back(&inner.store, &mut core, &what.advisory);
     txn.core = Some(core);
+    txn.definitions = definitions;
     let mut serial = reads.is_some().then(|| inner.serial.lock());
     let (end, ts) = if commits {
         commit::stamp_as(&mut txn, room, Durability::On, RecordKind::CommitPrepared, id)
@@ -301,6 +337,9 @@ pub(crate) struct Restoring {
     rows: Rows,
     core: mvcc::Transaction,
     inserted: Vec<(StorageId, RowId)>,
+    definitions: Option<Restored>,
+    /// Storage that it has made.
+    new: Vec<StorageId>,
 }
 
 impl Restoring {
@@ -311,6 +350,7 @@ impl Restoring {
         id: TxnId,
         json: &[u8],
         rows: Rows,
+        mut definitions: Option<Restored>,
     ) -> Result<Restoring, String> {
         let state = serde_json::from_slice(json).map_err(|e| format!("a prepared transaction cannot be read: {e}"))?;
         let core = store.begin_txn().map_err(|_| "too many prepared transactions")?;
@@ -323,13 +363,18 @@ impl Restoring {
                 inserted.push((*storage, *row));
             }
         }
-        Ok(Restoring { id, state, rows, core, inserted })
+        let new = definitions.as_mut().map(Restored::let_go).unwrap_or_default();
+        Ok(Restoring { id, state, rows, core, inserted, definitions, new })
     }
 
-    /// Second part, on the open shard: locks, changes, keys, guards.
-    pub fn finish(self, shard: &Shard) -> Result<(), String> {
-        let Restoring { id, state, rows, mut core, inserted } = self;
+    /// Second part, on the open shard: definitions, locks, changes, keys, guards.
+    pub fn finish(self, shard: &Shard, filler: &Filler<'_>) -> Result<(), String> {
+        let Restoring { id, state, rows, mut core, inserted, definitions, new } = self;
         let inner = &shard.0;
+        let definitions = match definitions {
+            Some(definitions) => definitions.put_in_force(inner, &new, filler)?,
+            None => Definitions::default(),
+        };
         let tables = inner.tables.read();
         let refused = |what: String| format!("the prepared transaction \"{}\" cannot have {what}", state.what.name);
         for (storage, row) in &inserted {
@@ -391,7 +436,10 @@ impl Restoring {
             inner.serial.lock().guards.push((id, Arc::clone(reads)));
         }
         drop(tables);
-        inner.prepared.lock().insert(state.what.name.clone(), Prepared { what: state.what, core, reads, id });
+        inner
+            .prepared
+            .lock()
+            .insert(state.what.name.clone(), Prepared { what: state.what, core, reads, definitions, id });
         Ok(())
     }
 }

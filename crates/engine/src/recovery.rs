@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use base::{Lsn, Oid, RowId, Timestamp, TxnId};
 use checkpoint::{Holds, Image, Manifest, remove_unnamed};
 use engine_api::{Catalog, CatalogObject, PrivilegesDesc, SequenceState, oids};
-use env::World;
+use env::{DiskFile, World};
 use mvcc::{Newest, Store, StoreOptions, pin};
 use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, FileLog, Log, Record, RecordKind, Replayed};
@@ -21,8 +21,8 @@ use rustc_hash::FxHashMap;
 use crate::catalog;
 use crate::checkpoint::{ImageState, Images, META_OBJECTS, META_PREPARED, META_STATE, table_of};
 use crate::gate::Gates;
-use crate::load::image_error;
-use crate::prepared::{self, Restoring, Rows};
+use crate::load::{ImageRows, image_error};
+use crate::prepared::{self, Filler, Restored, Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
 use crate::replay::{self, Appliers, Place};
 use crate::sequence::Sequences;
@@ -75,8 +75,14 @@ struct Replay {
 }
 
 impl Replay {
-    /// Takes over an image.
-    fn image(&mut self, world: &World, options: &ShardOptions, manifest: &Manifest) -> Result<(), DriverError> {
+    /// Takes over an image; `next` will be read behind it.
+    fn image(
+        &mut self,
+        world: &World,
+        options: &ShardOptions,
+        manifest: &Manifest,
+        next: Option<(Arc<dyn DiskFile>, u64)>,
+    ) -> Result<(), DriverError> {
         let image = Image::open(&*world.disk, manifest).map_err(image_error)?;
         let malformed = |what: &str| DriverError::Corrupt(format!("a checkpoint's {what} cannot be read"));
         self.catalog = Catalog::default();
@@ -98,7 +104,12 @@ impl Replay {
             self.sequences.restore(Oid(oid), SequenceState { last_value, is_called });
         }
         options.progress.expect_image(manifest.bytes(), self.entries_of(&image));
-        crate::load::rows(world, options.threads, image, &self.tables, Timestamp(manifest.ts), &options.progress)?;
+        let (tables, progress) = (self.tables.clone(), Arc::clone(&options.progress));
+        crate::load::rows(
+            world,
+            options.threads,
+            ImageRows { image, tables, ts: Timestamp(manifest.ts), progress, next },
+        )?;
         for (table, generation, next) in state.tables {
             if let Some(store) = self.tables.get(&StorageId { table: Oid(table), generation }) {
                 store.rows.set_next_row_id(RowId(next));
@@ -181,11 +192,16 @@ impl Replay {
         pushed
     }
 
-    /// What the operations of a payload make of rows; definitions are changed at once. REQUIRES that all rows are applied.
-    fn rows_of(&mut self, payload: &[u8]) -> Result<Rows, String> {
+    /// What the operations of a prepared transaction make of rows. REQUIRES that all rows are applied. One that defines, too, may
+    /// have given up storage that it had made: rows of that are left out.
+    fn rows_of(&self, ops: Vec<(u64, Op<'_>)>, defines: bool) -> Result<Rows, String> {
         let mut rows = Rows::default();
-        for (_, op) in live_ops(payload)? {
-            self.op(op, &mut rows)?;
+        for (_, op) in ops {
+            if let Op::Insert { storage, .. } | Op::Update { storage, .. } | Op::Delete { storage, .. } = &op
+                && (!defines || self.tables.contains_key(storage))
+            {
+                self.row_of(op, &mut rows)?;
+            }
         }
         Ok(rows)
     }
@@ -195,13 +211,14 @@ impl Replay {
         let mut restoring = Vec::new();
         for (id, payload) in std::mem::take(&mut self.prepared) {
             let ops = live_ops(&payload)?;
-            let state = ops.iter().find_map(|(_, op)| match op {
-                Op::Prepared { json } => Some(*json),
-                _ => None,
-            });
-            let json = state.ok_or("a prepared transaction does not say what it is")?;
-            let rows = self.rows_of(&payload)?;
-            restoring.push(Restoring::begin(&self.store, &self.tables, id, json, rows)?);
+            let json = prepared::state_in(&ops).ok_or("a prepared transaction does not say what it is")?;
+            let mut definitions = Restored::read(&ops, &self.catalog)?;
+            if let Some(definitions) = &mut definitions {
+                definitions.oids().for_each(|oid| self.count_oid(oid));
+                definitions.storage(&self.store, &mut self.tables);
+            }
+            let rows = self.rows_of(ops, definitions.is_some())?;
+            restoring.push(Restoring::begin(&self.store, &self.tables, id, json, rows, definitions)?);
         }
         Ok(restoring)
     }
@@ -210,7 +227,7 @@ impl Replay {
         self.tables.get(&storage).ok_or_else(|| format!("rows of {storage:?}, which was never made"))
     }
 
-    fn op(&mut self, op: Op<'_>, rows: &mut Rows) -> Result<(), String> {
+    fn row_of(&self, op: Op<'_>, rows: &mut Rows) -> Result<(), String> {
         match op {
             Op::Insert { storage, row, layout, tuple } => {
                 self.rows(storage)?;
@@ -236,7 +253,7 @@ impl Replay {
                 self.rows(storage)?;
                 rows.insert((storage, row), None);
             }
-            definition => self.definition(&definition)?,
+            _ => {}
         }
         Ok(())
     }
@@ -269,12 +286,17 @@ impl Replay {
         }
     }
 
-    fn put(&mut self, object: CatalogObject) {
-        if object.oid().0 & PrivilegesDesc::ATTACHED == 0 {
-            self.next_oid = self.next_oid.max(object.oid().0.saturating_add(1));
+    /// An OID is taken.
+    fn count_oid(&mut self, oid: Oid) {
+        if oid.0 & PrivilegesDesc::ATTACHED == 0 {
+            self.next_oid = self.next_oid.max(oid.0.saturating_add(1));
         }
+    }
+
+    fn put(&mut self, object: CatalogObject) {
+        self.count_oid(object.oid());
         if let CatalogObject::Type(ty) = &object {
-            self.next_oid = ty.oids().fold(self.next_oid, |next, oid| next.max(oid.0.saturating_add(1)));
+            ty.oids().for_each(|oid| self.count_oid(oid));
             types::user::define(ty.known());
         }
         if let CatalogObject::Table(table) = &object
@@ -339,8 +361,7 @@ pub(crate) fn open(
     progress.expect_log(log_bytes);
     progress.expect_entries_of_log(log_bytes);
     if let Some(manifest) = &manifest {
-        driver.will_read(log_from);
-        replay.image(world, &options, manifest)?;
+        replay.image(world, &options, manifest, driver.segment_at(log_from))?;
     }
     let mut times = OpenTimes { image_ms: clock.lap(), ..OpenTimes::default() };
     let mut appliers = Appliers::start(world, options.threads);
@@ -408,8 +429,9 @@ pub(crate) fn open(
         awaited_commit: Mutex::new((replayed.last_ts, replayed.end)),
     };
     let shard = Shard(Arc::new(inner));
+    let filler = Filler { world, threads: options.threads, progress };
     for prepared in restoring {
-        prepared.finish(&shard).map_err(DriverError::Corrupt)?;
+        prepared.finish(&shard, &filler).map_err(DriverError::Corrupt)?;
     }
     progress.opened();
     Ok((shard, replayed))

@@ -241,6 +241,13 @@ impl Transaction {
         }
     }
 
+    /// Whether this transaction has dropped an index. Until it commits entries are made, but nothing is asked of them.
+    #[inline]
+    fn has_dropped(definitions: &Definitions, index: Oid) -> bool {
+        let last = || definitions.changes.iter().rev().find(|(oid, _)| *oid == index);
+        !definitions.changes.is_empty() && last().is_some_and(|(_, object)| object.is_none())
+    }
+
     /// Gives up the wait that the last call returned.
     pub fn cancel_waiting(&mut self) {
         if let Some(core) = &mut self.core {
@@ -304,6 +311,12 @@ impl Transaction {
             {
                 let index = &handle.indexes[at];
                 key.clear();
+                if Transaction::has_dropped(&self.definitions, index.desc.oid) {
+                    handle.shape.key(index, layout, tuple, key);
+                    unique::enter_unasked(index, key, row);
+                    entered.push(at);
+                    continue;
+                }
                 let has_null = match handle.shape.new_key(index, layout, tuple, key) {
                     Ok(has_null) => has_null,
                     Err(error) => {
@@ -507,6 +520,11 @@ impl Transaction {
                 before.clear();
                 after.clear();
                 handle.shape.key(index, old_layout, old, before);
+                if Transaction::has_dropped(&self.definitions, index.desc.oid) {
+                    handle.shape.key(index, layout, tuple, after);
+                    differs |= before != after;
+                    continue;
+                }
                 let has_null = handle.shape.new_key(index, layout, tuple, after)?;
                 if before == after {
                     continue;
@@ -538,6 +556,12 @@ impl Transaction {
                     handle.shape.key(index, old_layout, old, before);
                     let has_null = handle.shape.key(index, layout, tuple, after);
                     if before == after {
+                        continue;
+                    }
+                    if Transaction::has_dropped(&self.definitions, index.desc.oid) {
+                        if unique::enter_unasked(index, after, row) {
+                            entered.push(at);
+                        }
                         continue;
                     }
                     match unique::enter(&self.shard.0.stripes, handle, index, after, has_null, row, own, &mut free) {
@@ -692,14 +716,14 @@ impl Transaction {
         self.end_view();
     }
 
-    /// Ends the transaction for its session: what it wrote and locked, and what it has read, go to another place.
-    pub fn hand_over(&mut self) -> (Option<mvcc::Transaction>, Option<Arc<Mutex<ReadSet>>>) {
+    /// Ends the transaction for its session: what it wrote, locked and defined, and what it has read, go to another place.
+    pub fn hand_over(&mut self) -> (Option<mvcc::Transaction>, Option<Arc<Mutex<ReadSet>>>, Definitions) {
         self.end_view();
         self.marks.clear();
         self.charge(0);
         self.redo.clear();
         self.redo_ahead = 0;
-        (self.core.take(), self.reads.take())
+        (self.core.take(), self.reads.take(), self.definitions.hand_over())
     }
 
     pub fn end_view(&mut self) {

@@ -174,6 +174,12 @@ pub fn enter(
     }
 }
 
+/// Makes the entry (key, row) of an index that the row's transaction has dropped, whatever it would violate; answers whether it was
+/// not there. What does not fit is left out: it is found through that index by nobody.
+pub fn enter_unasked(index: &IndexStore, key: &[u8], row: RowId) -> bool {
+    !key.is_empty() && index.tree.insert(key, row).unwrap_or(false)
+}
+
 /// The name of a table's schema, for errors.
 pub fn schema_of(catalog: &Catalog, table: &engine_api::TableDesc) -> String {
     catalog.get(table.schema).map(|schema| schema.name().to_owned()).unwrap_or_default()

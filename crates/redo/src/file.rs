@@ -116,6 +116,8 @@ fn failed(error: io::Error) -> DriverError {
 /// A segment that was read back: the end of its good frames.
 struct ReadBack {
     name: String,
+    /// As its header says.
+    version: u32,
     start: Lsn,
     end: Lsn,
     offset: usize,
@@ -210,14 +212,14 @@ impl FileLog {
         Ok((start.0 + end.saturating_sub(SEGMENT_HEADER as u64)).saturating_sub(from.0))
     }
 
-    /// Says that the segment with a position will be read soon, so that the disk may begin with it. What fails here fails again
-    /// when it is read.
-    pub fn will_read(&self, from: Lsn) {
-        let names = self.list().unwrap_or_default();
-        let segment = names.iter().rev().find(|(start, _)| *start <= from);
-        if let Some(file) = segment.and_then(|(_, name)| self.disk.open(name).ok()) {
-            file.will_read(0, file.len().unwrap_or(0));
-        }
+    /// The segment with a position, and its bytes, for saying that it will be read soon. What fails here fails again when it is
+    /// read.
+    pub fn segment_at(&self, from: Lsn) -> Option<(Arc<dyn DiskFile>, u64)> {
+        let names = self.list().ok()?;
+        let (_, name) = names.iter().rev().find(|(start, _)| *start <= from)?;
+        let file = self.disk.open(name).ok()?;
+        let len = file.len().ok()?;
+        Some((file, len))
     }
 
     /// Names and first positions of the segments, in order.
@@ -256,10 +258,10 @@ impl FileLog {
                 .map_err(|e| DriverError::Refused(format!("{name}: {e}")))?;
             let end = *expected.get_or_insert(*start);
             // A segment that was being made when the machine stopped has no header yet, and nothing in it.
-            if header.is_none_or(|h| h.start != *start) || end != *start {
+            let Some(header) = header.filter(|h| h.start == *start && end == *start) else {
                 stopped = Some(Stop { segment: i, offset: 0, end });
                 break;
-            }
+            };
             let mut offset = SEGMENT_HEADER;
             let mut end = end;
             while let Some((frame_header, records)) = frame_at(&mut stream, offset)? {
@@ -279,7 +281,8 @@ impl FileLog {
                 offset += frame::frame_len(records.len());
             }
             expected = Some(end);
-            consumed.push(ReadBack { name: name.clone(), start: *start, end, offset, unsure: None });
+            let version = header.version;
+            consumed.push(ReadBack { name: name.clone(), version, start: *start, end, offset, unsure: None });
             let next_follows = names.get(i + 1).is_some_and(|(next, _)| *next == end);
             if !next_follows {
                 stopped = Some(Stop { segment: i, offset, end });
@@ -378,7 +381,7 @@ impl FileLog {
         self.space.make(&*self.disk, self.options.segment_bytes)?;
         let name = name_of(start);
         let file = self.disk.open(SPARE).map_err(failed)?;
-        let header = SegmentHeader { start, generation: self.generation };
+        let header = SegmentHeader { version: frame::VERSION, start, generation: self.generation };
         file.write_at(&header.encode(), 0).map_err(failed)?;
         file.sync().map_err(failed)?;
         self.disk.rename(SPARE, &name).map_err(failed)?;
@@ -467,7 +470,8 @@ impl ReplicatedLog for FileLog {
         }
         if let Some(last) = consumed.last() {
             let file = self.disk.open(&last.name).map_err(failed)?;
-            if file.len().map_err(failed)? >= self.options.segment_bytes {
+            let has_room = file.len().map_err(failed)? >= self.options.segment_bytes;
+            if has_room && last.version == frame::VERSION {
                 self.segments.push(Segment { file, start: last.start, end: last.offset as u64, dirty: false });
                 self.set_left();
                 return Ok(Mark { end, cut });

@@ -5,8 +5,10 @@ use base::{Epoch, Lsn};
 const SEGMENT_MAGIC: &[u8; 8] = b"NYALALOG";
 const FRAME_MAGIC: u32 = 0x4c41_594e;
 
-/// Version of the format. Another one is refused.
-pub(crate) const VERSION: u32 = 1;
+/// Version of the format. Older ones that are listed in docs/formats/log.md are read, newer ones refused.
+pub(crate) const VERSION: u32 = 2;
+/// The oldest that is read.
+const OLDEST: u32 = 1;
 
 /// Bytes before the first frame.
 pub(crate) const SEGMENT_HEADER: usize = 64;
@@ -23,6 +25,8 @@ pub(crate) fn frame_len(records: usize) -> usize {
 /// What a segment says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
+    /// What the segment has is of this version at most; nothing of a newer one is added to it.
+    pub version: u32,
     pub start: Lsn,
     pub generation: u64,
 }
@@ -31,7 +35,7 @@ impl SegmentHeader {
     pub fn encode(&self) -> [u8; SEGMENT_HEADER] {
         let mut bytes = [0u8; SEGMENT_HEADER];
         bytes[..8].copy_from_slice(SEGMENT_MAGIC);
-        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.start.0.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.generation.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[..60]);
@@ -46,10 +50,10 @@ impl SegmentHeader {
             return Ok(None);
         }
         let version = u32_at(bytes, 8);
-        if version != VERSION {
-            return Err(format!("the log's format has version {version}, this server reads {VERSION}"));
+        if !(OLDEST..=VERSION).contains(&version) {
+            return Err(format!("the log's format has version {version}, this server reads {OLDEST} to {VERSION}"));
         }
-        Ok(Some(SegmentHeader { start: Lsn(u64_at(bytes, 16)), generation: u64_at(bytes, 24) }))
+        Ok(Some(SegmentHeader { version, start: Lsn(u64_at(bytes, 16)), generation: u64_at(bytes, 24) }))
     }
 }
 
@@ -151,8 +155,11 @@ mod tests {
         for cut in 0..FRAME_HEADER + 5 {
             assert_eq!(decode(&out[..cut]), None);
         }
-        let segment = SegmentHeader { start: Lsn(5), generation: 2 }.encode();
-        assert_eq!(SegmentHeader::decode(&segment), Ok(Some(SegmentHeader { start: Lsn(5), generation: 2 })));
+        let segment = SegmentHeader { version: VERSION, start: Lsn(5), generation: 2 }.encode();
+        assert_eq!(
+            SegmentHeader::decode(&segment),
+            Ok(Some(SegmentHeader { version: VERSION, start: Lsn(5), generation: 2 }))
+        );
         let mut bad = segment;
         bad[20] ^= 1;
         assert_eq!(SegmentHeader::decode(&bad), Ok(None));

@@ -13,7 +13,7 @@ use redo::{DriverError, FileOptions, Replayed};
 use crate::background::Checkpoints;
 use crate::check;
 use crate::faults::Faults;
-use crate::model::{Entry, Model, Shapes, What, Writes};
+use crate::model::{Effects, Entry, Model, Shapes, What, Writes};
 use crate::program::LISTS_MAX;
 use crate::program::Mix;
 use crate::schema::{self, BALANCE, BANK, ITEMS, LISTS, REGISTERS, Row};
@@ -154,7 +154,7 @@ impl Life {
             }
         };
         while !txn.finish_some() {}
-        let what = What::Commit { writes, shapes, emptied: Vec::new() };
+        let what = What::Commit(Effects { writes, shapes, emptied: Vec::new() });
         let position = outcome.position.ok_or("nothing is logged")?.0;
         run.model.append(Entry {
             position,

@@ -16,25 +16,24 @@ pub type Writes = BTreeMap<Key, Option<Row>>;
 /// Definitions as they are after a transaction; `None`: dropped.
 pub type Shapes = BTreeMap<Oid, Option<Shape>>;
 
+/// What a transaction makes of rows and definitions.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Its rows.
+    pub writes: Writes,
+    /// Its definitions.
+    pub shapes: Shapes,
+    /// Tables that it emptied, before its rows.
+    pub emptied: Vec<Oid>,
+}
+
 /// What a record of the log says.
 #[derive(Clone, Debug)]
 pub enum What {
     /// A commit.
-    Commit {
-        /// Its rows.
-        writes: Writes,
-        /// Its definitions.
-        shapes: Shapes,
-        /// Tables that it emptied, before its rows.
-        emptied: Vec<Oid>,
-    },
-    /// The first phase of one.
-    Prepare {
-        /// Its name.
-        name: String,
-        /// Its rows.
-        writes: Writes,
-    },
+    Commit(Effects),
+    /// The first phase of one: its name and what it will make.
+    Prepare(String, Effects),
     /// The second phase.
     Decide {
         /// The name of the first.
@@ -80,7 +79,7 @@ pub struct Model {
     /// The last time that a table was emptied, dropped or made: older views are not asked about it.
     barriers: BTreeMap<Oid, usize>,
     /// What is prepared.
-    prepared: BTreeMap<String, Writes>,
+    prepared: BTreeMap<String, Effects>,
 }
 
 fn at<T: Clone>(versions: &[(usize, Option<T>)], len: usize) -> Option<T> {
@@ -158,32 +157,34 @@ impl Model {
     }
 
     fn apply(&mut self, what: &What) {
-        let len = self.entries.len() + 1;
         match what {
-            What::Commit { writes, shapes, emptied } => {
-                let gone = shapes.iter().filter(|(_, shape)| shape.is_none()).map(|(oid, _)| *oid);
-                for table in emptied.iter().copied().chain(gone) {
-                    self.barriers.insert(table, len);
-                    for (_, versions) in self.rows.range_mut((table, i32::MIN)..=(table, i32::MAX)) {
-                        versions.push((len, None));
-                    }
-                }
-                for (oid, shape) in shapes {
-                    if !self.shapes.contains_key(oid) {
-                        self.barriers.insert(*oid, len);
-                    }
-                    self.shapes.entry(*oid).or_default().push((len, shape.clone()));
-                }
-                self.write(writes, len);
-            }
-            What::Prepare { name, writes } => _ = self.prepared.insert(name.clone(), writes.clone()),
+            What::Commit(effects) => self.commit(effects),
+            What::Prepare(name, effects) => _ = self.prepared.insert(name.clone(), effects.clone()),
             What::Decide { name, commits } => {
-                let writes = self.prepared.remove(name).unwrap_or_default();
+                let effects = self.prepared.remove(name).unwrap_or_default();
                 if *commits {
-                    self.write(&writes, len);
+                    self.commit(&effects);
                 }
             }
         }
+    }
+
+    fn commit(&mut self, Effects { writes, shapes, emptied }: &Effects) {
+        let len = self.entries.len() + 1;
+        let gone = shapes.iter().filter(|(_, shape)| shape.is_none()).map(|(oid, _)| *oid);
+        for table in emptied.iter().copied().chain(gone) {
+            self.barriers.insert(table, len);
+            for (_, versions) in self.rows.range_mut((table, i32::MIN)..=(table, i32::MAX)) {
+                versions.push((len, None));
+            }
+        }
+        for (oid, shape) in shapes {
+            if !self.shapes.contains_key(oid) {
+                self.barriers.insert(*oid, len);
+            }
+            self.shapes.entry(*oid).or_default().push((len, shape.clone()));
+        }
+        self.write(writes, len);
     }
 
     fn write(&mut self, writes: &Writes, len: usize) {

@@ -300,9 +300,6 @@ impl Mix {
 
     fn definitions(&self, random: &mut SimRandom, made: &[Oid], program: &mut Program) {
         program.isolation = Isolation::ReadCommitted;
-        if program.end == End::Prepare {
-            program.end = End::Commit;
-        }
         let any = if made.is_empty() || random.below(2) == 0 { ITEMS } else { pick(random, made) };
         let act = match random.below(12) {
             0..=2 => Act::CreateTable { with_group: random.below(2) == 0 },

@@ -8,7 +8,7 @@ use engine_api::*;
 use env::sim::SimRandom;
 use testkit::history::{self, Fate, registers};
 
-use crate::model::{Entry, Key, Model, Recorded, Shapes, What, Writes};
+use crate::model::{Effects, Entry, Key, Model, Recorded, Shapes, What, Writes};
 use crate::program::{Act, By, End, Mix, Program};
 use crate::schema::{self, BALANCE, BANK, LISTS, Lists, REGISTERS, Row, SEQUENCE};
 use crate::trace::Trace;
@@ -962,13 +962,14 @@ impl Session {
             });
         }
         let entry = outcome.position.map(|position| {
+            let effects = Effects {
+                writes,
+                shapes: std::mem::take(&mut self.shapes),
+                emptied: std::mem::take(&mut self.emptied),
+            };
             let what = match end {
-                End::Prepare => What::Prepare { name: format!("p{}", self.started * 16 + self.number as u64), writes },
-                _ => What::Commit {
-                    writes,
-                    shapes: std::mem::take(&mut self.shapes),
-                    emptied: std::mem::take(&mut self.emptied),
-                },
+                End::Prepare => What::Prepare(format!("p{}", self.started * 16 + self.number as u64), effects),
+                _ => What::Commit(effects),
             };
             common.model.append(Entry {
                 position: position.0,
@@ -988,7 +989,7 @@ impl Session {
     fn check_serializable(&self, model: &Model) -> Result<(), String> {
         for (of, by, view) in &self.reads {
             for (number, entry) in model.entries().iter().enumerate().skip(*view) {
-                let What::Commit { writes, .. } = &entry.what else { continue };
+                let What::Commit(Effects { writes, .. }) = &entry.what else { continue };
                 if !entry.is_serializable {
                     continue;
                 }

@@ -116,3 +116,48 @@ fn dumps_go_both_ways() {
         assert_eq!(target.panics(), Vec::<String>::new());
     }
 }
+
+/// What a query answers, as psql shows it.
+fn ask(target: &Target, sql: &str) -> String {
+    let output = Command::new("psql").args(["-X", "-A", "-t", "-c", sql]).args(place(target)).output();
+    let output = output.expect("psql runs");
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(complained, "", "{}: {sql}", target.name());
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Each view's rows.
+fn views(target: &Target) -> String {
+    let names = ask(target, "SELECT viewname FROM pg_views WHERE schemaname = 'public' ORDER BY 1");
+    let rows = names.lines().map(|name| {
+        let rows = ask(target, &format!("SELECT * FROM {name}"));
+        let mut rows: Vec<&str> = rows.lines().collect();
+        rows.sort_unstable();
+        format!("{name}: {}\n", rows.join(";"))
+    });
+    rows.collect()
+}
+
+/// Views of every kind, also those whose texts differ.
+#[test]
+fn views_go_both_ways() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/clients/pg_dump/views.sql");
+    let schema = std::fs::read_to_string(file).expect("the views are there");
+    let (reference, subject) = (Target::reference(), Target::start());
+    for target in [&reference, &subject] {
+        assert_eq!(run_script(target, &schema), "", "the views are made on {}", target.name());
+    }
+    let expected = views(&reference);
+    equal(&views(&subject), &expected, "what the views show");
+    for (from, into) in [(&subject, Target::reference()), (&reference, Target::start()), (&subject, Target::start())] {
+        let way = format!("from {} into {}", from.name(), into.name());
+        assert_eq!(run_script(&into, &dump(from, &[])), "", "{way}");
+        equal(&views(&into), &expected, &way);
+        assert_eq!(into.panics(), Vec::<String>::new());
+        // Once more, from what has gone in.
+        let back = Target::reference();
+        assert_eq!(run_script(&back, &dump(&into, &[])), "", "{way} and back");
+        equal(&views(&back), &expected, &format!("{way} and back"));
+    }
+    assert_eq!(subject.panics(), Vec::<String>::new());
+}

@@ -75,6 +75,8 @@ pub enum Param<'a> {
 /// A connection to a server.
 pub struct Connection {
     wire: Wire,
+    /// Statements since they were last asked for.
+    count: u64,
 }
 
 enum Wire {
@@ -106,12 +108,17 @@ impl Connection {
             Dialect::Postgres => Wire::Postgres(postgres::Connection::open(target)?),
             Dialect::MySql => Wire::MySql(Box::new(mysql::Connection::open(target)?)),
         };
-        Ok(Connection { wire })
+        Ok(Connection { wire, count: 0 })
     }
 
     /// What the server called its version at start-up.
     pub fn server_version(&self) -> &str {
         on_wire!(self, wire => wire.server_version())
+    }
+
+    /// Statements that were sent since this was last asked.
+    pub fn take_count(&mut self) -> u64 {
+        std::mem::take(&mut self.count)
     }
 
     /// Whether a transaction is open, healthy or not.
@@ -145,20 +152,19 @@ impl Connection {
         Ok(self.row(0))
     }
 
-    /// Prepares `statements`; statement `i` is then known to [`Connection::bind`] as `i`. Their parameters stand in order,
-    /// each once, where the server may be MySQL.
+    /// Prepares `statements`; statement `i` is then known to [`Connection::bind`] as `i`.
     pub fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
         on_wire!(mut self, wire => wire.prepare(statements))
     }
 
     /// Queues prepared statement `id` with its parameters, in the order of its `$n`.
     pub fn bind(&mut self, id: usize, params: &[Param<'_>]) {
+        self.count += 1;
         on_wire!(mut self, wire => wire.bind(id, params));
     }
 
     /// Sends what is queued and waits for the whole answer: in one write to PostgreSQL, one statement after the other to
-    /// MySQL, whose protocol knows no other way. After PostgreSQL all rows can be looked at, after MySQL those of the last
-    /// statement that has any.
+    /// MySQL, whose protocol knows no other way. The rows of all its statements can then be looked at.
     pub fn run(&mut self) -> Result<(), Failure> {
         on_wire!(mut self, wire => wire.run())
     }
@@ -171,6 +177,7 @@ impl Connection {
 
     /// Runs SQL text that is not prepared.
     pub fn query(&mut self, sql: &str) -> Result<(), Failure> {
+        self.count += 1;
         on_wire!(mut self, wire => wire.query(sql))
     }
 

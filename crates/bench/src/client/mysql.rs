@@ -1,7 +1,9 @@
 //! A connection to MySQL or MariaDB, over the crate `mysql`. Answers are kept in the form of PostgreSQL's, so that workloads
 //! read rows of either in the same way.
 //!
-//! The protocol has no pipeline: what is queued by [`Connection::bind`] costs a round trip a statement.
+//! The protocol has no pipeline: what is queued by [`Connection::bind`] costs a round trip a statement. Its SQL has no UPDATE …
+//! RETURNING: the update is sent, then a SELECT of the same rows, whose condition the update must not have changed. BEGIN
+//! takes no isolation level: the session gets it when the statement is prepared.
 
 use std::io::Write;
 use std::ops::Range;
@@ -24,9 +26,10 @@ const PIECES: usize = 4;
 const BEGINS: [&str; 2] = ["BEGIN", "START TRANSACTION"];
 const ENDS: [&str; 2] = ["COMMIT", "ROLLBACK"];
 
-/// A prepared statement, or the text of one that cannot be prepared everywhere.
+/// What a statement of a workload has become.
 enum Prepared {
-    Statement(Statement),
+    /// One after the other.
+    Statements(Vec<(Statement, Vec<usize>)>),
     /// BEGIN and its like: servers differ in whether they can be prepared.
     Text(String),
 }
@@ -120,10 +123,18 @@ impl Connection {
 
     pub fn prepare(&mut self, statements: &[String]) -> Result<(), Failure> {
         for sql in statements {
-            let prepared = if starts_with_any(sql, &BEGINS) || starts_with_any(sql, &ENDS) {
+            let prepared = if let Some(level) = sql.strip_prefix("BEGIN ISOLATION LEVEL ") {
+                self.conn.query_drop(format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"))?;
+                Prepared::Text("BEGIN".into())
+            } else if starts_with_any(sql, &BEGINS) || starts_with_any(sql, &ENDS) {
                 Prepared::Text(sql.clone())
             } else {
-                Prepared::Statement(self.conn.prep(question_marks(sql))?)
+                let parts = without_returning(sql);
+                let one = |part: &String| {
+                    let (text, places) = question_marks(part);
+                    Ok((self.conn.prep(text)?, places))
+                };
+                Prepared::Statements(parts.iter().map(one).collect::<Result<_, Failure>>()?)
             };
             self.prepared.push(prepared);
         }
@@ -138,9 +149,12 @@ impl Connection {
         self.answer.clear();
         for (id, params) in self.queue.drain(..) {
             match &self.prepared[id] {
-                Prepared::Statement(statement) => {
-                    let params = if params.is_empty() { Params::Empty } else { Params::Positional(params) };
-                    self.answer.take(self.conn.exec_iter(statement, params)?)?;
+                Prepared::Statements(statements) => {
+                    for (statement, places) in statements {
+                        let params: Vec<Value> = places.iter().map(|&place| params[place].clone()).collect();
+                        let params = if params.is_empty() { Params::Empty } else { Params::Positional(params) };
+                        self.answer.take(self.conn.exec_iter(statement, params)?)?;
+                    }
                 }
                 Prepared::Text(sql) => {
                     self.answer.take(self.conn.query_iter(sql)?)?;
@@ -204,21 +218,16 @@ impl Answer {
         self.affected = 0;
     }
 
-    /// Takes a statement's result; its rows replace those of an earlier one.
+    /// Takes a statement's result; its rows come after those of earlier ones.
     fn take<P: Protocol>(&mut self, mut result: QueryResult<'_, '_, '_, P>) -> Result<(), Failure> {
-        let affected = result.affected_rows();
-        let mut first = true;
+        let (affected, before, mut has_rows) = (result.affected_rows(), self.rows.len(), false);
         while let Some(rows) = result.iter() {
+            has_rows |= rows.columns().as_ref().iter().next().is_some();
             for row in rows {
-                if first {
-                    self.bytes.clear();
-                    self.rows.clear();
-                    first = false;
-                }
                 self.push(row?.unwrap_raw());
             }
         }
-        self.affected = if first { affected } else { self.rows.len() as u64 };
+        self.affected = if has_rows { (self.rows.len() - before) as u64 } else { affected };
         Ok(())
     }
 
@@ -273,22 +282,30 @@ fn push_value(out: &mut Vec<u8>, value: Value) {
     }
 }
 
-/// `$1` and its like as `?`.
-///
-/// # Panics
-/// If they do not stand in order, each once: nothing of MySQL's says which is which.
-fn question_marks(sql: &str) -> String {
-    let mut out = String::with_capacity(sql.len());
+/// `$1` and its like as `?`, and which parameter each stands for, from 0.
+fn question_marks(sql: &str) -> (String, Vec<usize>) {
+    let (mut out, mut places) = (String::with_capacity(sql.len()), Vec::new());
     let mut parts = sql.split('$');
     out.push_str(parts.next().unwrap_or_default());
-    for (place, part) in parts.enumerate() {
+    for part in parts {
         let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
-        let number = &part[..part.len() - rest.len()];
-        assert_eq!(number, (place + 1).to_string(), "parameters stand in order: {sql}");
+        let number: usize = part[..part.len() - rest.len()].parse().expect("a parameter has a number");
+        places.push(number - 1);
         out.push('?');
         out.push_str(rest);
     }
-    out
+    (out, places)
+}
+
+/// An update that returns rows as two statements; any other as it is.
+fn without_returning(sql: &str) -> Vec<String> {
+    let parts = || {
+        let (update, columns) = sql.split_once(" RETURNING ")?;
+        let table = update.strip_prefix("UPDATE ")?.split(' ').next()?;
+        let (_, condition) = update.rsplit_once(" WHERE ")?;
+        Some(vec![update.to_string(), format!("SELECT {columns} FROM {table} WHERE {condition}")])
+    };
+    parts().unwrap_or_else(|| vec![sql.to_string()])
 }
 
 #[cfg(test)]
@@ -297,17 +314,21 @@ mod tests {
 
     #[test]
     fn parameters_become_question_marks() {
-        assert_eq!(
-            question_marks("SELECT c FROM t WHERE id = $1 AND k IN ($2,$3)"),
-            "SELECT c FROM t WHERE id = ? AND k IN (?,?)"
-        );
-        assert_eq!(question_marks("COMMIT"), "COMMIT");
+        let (sql, places) = question_marks("UPDATE t SET a = $3, b = b + $3 WHERE id = $1 AND k IN ($2,$4)");
+        assert_eq!(sql, "UPDATE t SET a = ?, b = b + ? WHERE id = ? AND k IN (?,?)");
+        assert_eq!(places, [2, 2, 0, 1, 3]);
+        assert_eq!(question_marks("COMMIT"), ("COMMIT".into(), Vec::new()));
     }
 
     #[test]
-    #[should_panic(expected = "parameters stand in order")]
-    fn parameters_out_of_order_are_a_mistake() {
-        question_marks("SELECT $2, $1");
+    fn an_update_that_returns_rows_is_two_statements() {
+        let sql = "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2 RETURNING d_next_o_id, d_tax";
+        let expected = [
+            "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2",
+            "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = $1 AND d_id = $2",
+        ];
+        assert_eq!(without_returning(sql), expected);
+        assert_eq!(without_returning("DELETE FROM t WHERE a = $1"), ["DELETE FROM t WHERE a = $1"]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use clap::Args;
 
 use crate::client::{Connection, Failure};
 use crate::progress::Line;
-use crate::tpcc::report::Host;
+use crate::result::Machine;
 use disk::{Files, Image};
 use node::{Node, Started};
 use report::{Case, Report};
@@ -133,7 +133,7 @@ pub fn experiment(args: &ColdstartArgs) -> Result<Report, Refusal> {
     let cases = run.cases(&mut progress)?;
     progress.clear();
     let rows = run.tables.rows();
-    Ok(Report { experiment: "coldstart", size_mb: args.size, seed: args.seed, host: Host::this(), rows, cases })
+    Ok(Report { experiment: "coldstart", size_mb: args.size, seed: args.seed, host: Machine::this(), rows, cases })
 }
 
 struct Run<'a> {

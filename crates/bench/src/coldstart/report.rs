@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Refusal;
 use super::disk::Image;
 use super::node::Started;
-use crate::tpcc::report::Host;
+use crate::result::Machine;
 
 const GIGA: f64 = 1e9;
 
@@ -23,7 +23,7 @@ pub struct Report {
     /// Source of every value.
     pub seed: u64,
     /// On what.
-    pub host: Host,
+    pub host: Machine,
     /// Rows loaded.
     pub rows: u64,
     /// What was measured.
@@ -119,7 +119,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Host { cpus, .. } = &self.host;
+        let Machine { cpus, .. } = &self.host;
         writeln!(f, "cold start: {} rows, {} MB asked for, seed {}, {cpus} CPUs", self.rows, self.size_mb, self.seed)?;
         writeln!(f, "medians; data = rows before compression (or log), files = what lies on the disk\n")?;
         writeln!(

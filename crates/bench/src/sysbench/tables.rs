@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::client::{Connection, Failure, push_int};
 use crate::experiment::{Lab, Refusal};
+use crate::progress::bar;
 use crate::result::{Load, Verdict};
 use crate::rng::Rng;
 use crate::target::Dialect;
@@ -87,13 +88,6 @@ fn fill(lab: &mut Lab, connection: &mut Connection, table: u16, rows: u32) -> Re
     Ok(())
 }
 
-/// How far a load is.
-fn bar(what: &str, done: u64, of: u64, started: Instant) -> String {
-    let filled = (done * 30 / of) as usize;
-    let rate = crate::table::grouped(done as f64 / started.elapsed().as_secs_f64());
-    format!("{what} [{}{}] {:3} %  {rate} rows/s", "#".repeat(filled), " ".repeat(30 - filled), done * 100 / of)
-}
-
 /// sysbench's strings: groups of eleven digits, joined by dashes.
 pub fn push_groups(out: &mut Vec<u8>, groups: usize, rng: &mut Rng) {
     for group in 0..groups {
@@ -153,12 +147,5 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.len(), 119);
         assert!(text.split('-').all(|group| group.len() == 11 && group.bytes().all(|b| b.is_ascii_digit())));
-    }
-
-    #[test]
-    fn the_bar_is_as_long_when_it_is_full() {
-        let now = Instant::now();
-        assert!(bar("t", 0, 100, now).starts_with("t [                              ]   0 %"));
-        assert!(bar("t", 100, 100, now).starts_with("t [##############################] 100 %"));
     }
 }

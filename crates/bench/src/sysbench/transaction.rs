@@ -173,7 +173,8 @@ impl Client {
             connection.call(delete, &[Int(key)])?;
             rows += connection.affected();
             let k = self.key();
-            (self.text.clear(), self.pad.clear());
+            self.text.clear();
+            self.pad.clear();
             push_groups(&mut self.text, 10, &mut self.rng);
             push_groups(&mut self.pad, 5, &mut self.rng);
             connection.call(delete - DELETE + INSERT, &[Int(key), Int(k), Text(&self.text), Text(&self.pad)])?;

@@ -3,9 +3,8 @@
 //! Eleven are as the specification has them. 3.3.2.11 there holds only before the first delivery; here the deliveries
 //! that the customers of a district have had are added, which makes it hold at any time.
 
-use serde::Serialize;
-
 use crate::client::{Connection, Failure, Row};
+use crate::result::Verdict;
 
 /// One condition.
 struct Condition {
@@ -131,19 +130,6 @@ const CONDITIONS: [Condition; 12] = [
     },
 ];
 
-/// What was found about one condition.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Verdict {
-    /// Clause of the specification.
-    pub clause: &'static str,
-    /// The condition.
-    pub says: &'static str,
-    /// Whether no row breaks it.
-    pub holds: bool,
-    /// If not: how many rows break it and what the first ones are, or why it could not be checked.
-    pub found: Option<String>,
-}
-
 /// Checks all conditions, one after the other. The tables must not change meanwhile.
 pub fn check(connection: &mut Connection, mut before_each: impl FnMut(&str)) -> Vec<Verdict> {
     let mut one = |condition: &Condition| {
@@ -152,7 +138,11 @@ pub fn check(connection: &mut Connection, mut before_each: impl FnMut(&str)) -> 
             Ok(found) => found,
             Err(error) => Some(format!("could not be checked: {error}")),
         };
-        Verdict { clause: condition.clause, says: condition.says, holds: found.is_none(), found }
+        Verdict {
+            says: format!("{} {}", condition.clause, condition.says),
+            holds: found.is_none(),
+            found: found.unwrap_or_else(|| "no row breaks it".into()),
+        }
     };
     CONDITIONS.iter().map(&mut one).collect()
 }

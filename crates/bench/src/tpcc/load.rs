@@ -8,14 +8,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use serde::Serialize;
-
 use super::random::*;
 use super::schema;
 use crate::client::{Connection, Failure, push_cents, push_int};
 use crate::progress::Line;
 use crate::rng::Rng;
-use crate::target::Target;
+use crate::target::{Dialect, Target};
 
 /// Orders of a district from this one on are not delivered when the load ends: 900 of them.
 const FIRST_NEW_ORDER: i64 = 2_101;
@@ -37,7 +35,7 @@ pub struct Load<'a> {
 }
 
 /// What a load took.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LoadReport {
     /// Rows of all tables.
     pub rows: u64,
@@ -83,7 +81,7 @@ struct Shared<'a> {
 pub fn load(load: &Load<'_>, progress: &mut Line) -> Result<LoadReport, Failure> {
     let mut main = Connection::open(load.target)?;
     schema::drop_tables(&mut main)?;
-    schema::create_tables(&mut main)?;
+    schema::create_tables(&mut main, load.target.dialect)?;
     let started = Instant::now();
     let shared = Shared {
         load,
@@ -124,15 +122,19 @@ pub fn load(load: &Load<'_>, progress: &mut Line) -> Result<LoadReport, Failure>
     if load.foreign_keys {
         schema::FOREIGN_KEYS.iter().try_for_each(|sql| main.query(sql))?;
     }
-    let refused = settle(&mut main)?;
+    let refused = settle(&mut main, load.target.dialect)?;
     Ok(LoadReport { rows, copy_seconds, index_seconds: started.elapsed().as_secs_f64(), refused })
 }
 
 /// Gives a server that wants it the chance to know its tables and to write them out before the measurement.
-fn settle(connection: &mut Connection) -> Result<Vec<String>, Failure> {
+fn settle(connection: &mut Connection, dialect: Dialect) -> Result<Vec<String>, Failure> {
     let mut refused = Vec::new();
-    let vacuums = schema::TABLES.iter().map(|table| format!("VACUUM ANALYZE {table}"));
-    for sql in vacuums.chain(["CHECKPOINT".to_string()]) {
+    let (analyze, last) = match dialect {
+        Dialect::Postgres => ("VACUUM ANALYZE", "CHECKPOINT"),
+        Dialect::MySql => ("ANALYZE TABLE", "FLUSH LOGS"),
+    };
+    let all = schema::TABLES.iter().map(|table| format!("{analyze} {table}"));
+    for sql in all.chain([last.to_string()]) {
         match connection.query(&sql) {
             Err(error @ Failure::Server { .. }) => refused.push(format!("{sql}: {error}")),
             other => other?,

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
-
 use crate::rng::Rng;
 
 /// The five transactions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Clause 2.4.
     NewOrder,

@@ -1,37 +1,40 @@
 //! TPC-C (revision 5.11) over interactive SQL: its tables, its population, its five transactions, its mix, and its
 //! twelve consistency conditions.
 //!
-//! A run: tables are loaded if they are not there ([`load`]), clients run the mix ([`run`]), the conditions are checked
-//! ([`check`]), everything is printed ([`report`]). What a client sends and in how many round trips is in
-//! [`transactions`]. The results are derived from TPC-C and unaudited: without `--think` clients do not wait,
+//! A run: tables are loaded if they are not there ([`load`]), clients run the mix ([`terminal`]), the conditions are checked
+//! ([`check`]). What a client sends and in how many round trips is in [`transactions`]. The results are derived from TPC-C and unaudited: without `--think` clients do not wait,
 //! warehouses need not be ten times fewer than clients, and deliveries are not deferred.
 
 pub mod check;
 pub mod load;
 pub mod mix;
 pub mod random;
-pub mod report;
-pub mod run;
 pub mod schema;
+pub mod terminal;
 pub mod transactions;
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use crate::client::{Connection, Failure};
-use crate::options::{clock_seed, duration};
-use crate::progress::Line;
-use crate::target::Target;
-use report::{Host, Report, Run, Server, Settings};
+use crate::experiment::{self, At, Experiment, Lab, Refusal, Session, measure};
+use crate::options::Common;
+use crate::result::{Load, Point, Verdict};
+use crate::rng::Rng;
+use crate::table;
+use mix::Kind;
+use random::Constants;
+use terminal::{Client, Shared};
 
 /// Warehouses of a load that names no number.
 const WAREHOUSES: i64 = 4;
-/// Clients of a run without think times that names no number.
-const CLIENTS: usize = 8;
+/// Clients for each warehouse where they wait as people do.
+const TERMINALS: usize = 10;
+
+/// What the rate of New-Orders is.
+const NOPM: &str = "NOPM (derived from TPC-C, unaudited)";
 
 const NOTES: [&str; 2] = [
     "Delivery runs as an ordinary transaction at once, not from a deferred queue.",
@@ -41,51 +44,29 @@ const NOTES: [&str; 2] = [
 /// Options of `bench tpcc`.
 #[derive(Args, Clone, Debug)]
 pub struct TpccArgs {
-    /// The server: `postgres://user[:password]@host:port/database`.
-    #[arg(long, default_value = "postgres://postgres@127.0.0.1:5432/postgres")]
-    pub target: Target,
+    #[command(flatten)]
+    common: Common,
     /// Warehouses, about 100 MB each [default: those in the database, or 4].
     #[arg(long, value_parser = clap::value_parser!(i64).range(1..=100_000))]
-    pub warehouses: Option<i64>,
-    /// Clients at once, one connection each [default: 8, or ten per warehouse with --think].
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    pub clients: Option<u16>,
-    /// How long to measure, like 30s or 5m; 0s loads and checks only.
-    #[arg(long, default_value = "30s", value_parser = duration)]
-    pub duration: Duration,
-    /// How long to run before measuring.
-    #[arg(long, default_value = "5s", value_parser = duration)]
-    pub warmup: Duration,
-    /// Drop what is there and load anew. Without this, tables are loaded only if there are none.
-    #[arg(long, conflicts_with_all = ["no_load", "drop", "check_only"])]
-    pub load: bool,
-    /// Never load.
-    #[arg(long)]
-    pub no_load: bool,
-    /// Drop the tables and stop.
-    #[arg(long, conflicts_with = "check_only")]
-    pub drop: bool,
+    warehouses: Option<i64>,
     /// Check the consistency of what is there and stop.
-    #[arg(long)]
-    pub check_only: bool,
+    #[arg(long, conflicts_with_all = ["load", "drop"])]
+    check_only: bool,
     /// Add foreign keys when loading.
     #[arg(long)]
-    pub foreign_keys: bool,
+    foreign_keys: bool,
     /// Connections of a load [default: one per CPU].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    pub load_connections: Option<u16>,
+    load_connections: Option<u16>,
     /// Isolation level of every transaction.
     #[arg(long, value_enum, default_value_t = Isolation::ReadCommitted)]
-    pub isolation: Isolation,
-    /// Wait as people do who fill in forms and read answers (clause 5.2.5.7).
+    isolation: Isolation,
+    /// Wait as people do who fill in forms and read answers (clause 5.2.5.7); clients are then ten per warehouse.
     #[arg(long)]
-    pub think: bool,
-    /// Source of every random value [default: taken from the clock, and printed].
+    think: bool,
+    /// Send statements together where one does not need another's rows: another experiment than the interactive one.
     #[arg(long)]
-    pub seed: Option<u64>,
-    /// Write everything as JSON to a file, or to stdout for "-"; the text then goes to stderr.
-    #[arg(long, value_name = "PATH")]
-    pub json: Option<PathBuf>,
+    pipelined: bool,
 }
 
 /// Isolation levels under which the specification's conditions must hold.
@@ -109,30 +90,15 @@ impl Isolation {
     }
 }
 
-/// Why there is no report.
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// The server.
-    #[error("{0}")]
-    Server(#[from] Failure),
-    /// The report could not be written.
-    #[error("{0}: {1}")]
-    Output(PathBuf, std::io::Error),
-    /// The options do not fit what is in the database.
-    #[error("{0}")]
-    Options(String),
-}
-
-/// Runs the experiment and prints its report. Fails if the data is inconsistent afterwards, or if nothing could run.
+/// Runs the experiment and prints its result. Fails if the data is inconsistent afterwards, or if nothing could run.
 pub fn main(args: TpccArgs) -> ExitCode {
-    let written = experiment(&args).and_then(|report| {
-        report.as_ref().map_or(Ok(()), |report| write(report, args.json.as_deref()))?;
-        Ok(report)
-    });
-    match written {
-        Ok(None) => ExitCode::SUCCESS,
-        Ok(Some(report)) if report.is_good() => ExitCode::SUCCESS,
-        Ok(Some(_)) => ExitCode::FAILURE,
+    let (only, mut tpcc) = (args.check_only, Tpcc::new(args));
+    if !only {
+        return experiment::main(&mut tpcc);
+    }
+    match check_only(&mut tpcc) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(refusal) => {
             eprintln!("tpcc: {refusal}");
             ExitCode::FAILURE
@@ -140,103 +106,140 @@ pub fn main(args: TpccArgs) -> ExitCode {
     }
 }
 
-/// The experiment without its printing; no report if the tables were only dropped.
-pub fn experiment(args: &TpccArgs) -> Result<Option<Report>, Refusal> {
-    let mut progress = Line::new();
-    let mut connection = Connection::open(&args.target)?;
-    if args.drop {
-        schema::drop_tables(&mut connection)?;
-        return Ok(None);
+/// Checks what is there, and prints what was found.
+fn check_only(tpcc: &mut Tpcc) -> Result<bool, Refusal> {
+    let mut session = Session::open(tpcc)?;
+    if !tpcc.is_loaded(&mut session.lab)? {
+        return Err(Refusal::Options("there are no loaded tables".into()));
     }
-    let seed = args.seed.unwrap_or_else(clock_seed);
-    eprintln!("tpcc: seed {seed}");
-    let (warehouses, loaded) = provide(args, seed, &mut connection, &mut progress)?;
-    let clients = args.clients.map_or(if args.think { warehouses as usize * 10 } else { CLIENTS }, usize::from);
-    let server = Server::ask(&mut connection);
-    let mut measured = None;
-    if !args.check_only && !args.duration.is_zero() {
-        let plan = run::Plan {
-            target: &args.target,
-            warehouses,
-            clients,
-            warmup: args.warmup,
-            duration: args.duration,
-            isolation: args.isolation.sql(),
-            think: args.think,
-            seed,
+    session.end(tpcc)?;
+    print!("{}", table::tail(&session.run));
+    Ok(session.run.is_good())
+}
+
+/// The experiment.
+pub struct Tpcc {
+    args: TpccArgs,
+    /// In the database, once that is known.
+    warehouses: i64,
+    /// What a load could not do on this server.
+    refused: Vec<String>,
+}
+
+impl Tpcc {
+    /// With these options.
+    pub fn new(args: TpccArgs) -> Tpcc {
+        Tpcc { warehouses: args.warehouses.unwrap_or(WAREHOUSES), args, refused: Vec::new() }
+    }
+}
+
+impl Experiment for Tpcc {
+    fn name(&self) -> &'static str {
+        "tpcc"
+    }
+
+    fn common(&self) -> &Common {
+        &self.args.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.args.common
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        let args = &self.args;
+        BTreeMap::from([
+            ("warehouses".to_string(), args.warehouses.map_or("as loaded".into(), |count| count.to_string())),
+            ("isolation".into(), args.isolation.sql().to_lowercase()),
+            ("think".into(), args.think.to_string()),
+            ("pipelined".into(), args.pipelined.to_string()),
+            ("foreign_keys".into(), args.foreign_keys.to_string()),
+        ])
+    }
+
+    fn variants(&self) -> Vec<String> {
+        // Nothing is measured in no time: the tables are loaded and checked.
+        if self.args.common.duration.is_zero() {
+            return Vec::new();
+        }
+        vec![if self.args.pipelined { "pipelined".into() } else { "interactive".into() }]
+    }
+
+    fn threads(&self) -> Vec<usize> {
+        let wanted = if self.args.think { self.warehouses as usize * TERMINALS } else { 8 };
+        self.args.common.threads.as_ref().map_or(vec![wanted], |list| list.0.clone())
+    }
+
+    fn always_verifies(&self) -> bool {
+        true
+    }
+
+    fn is_loaded(&self, lab: &mut Lab) -> Result<bool, Refusal> {
+        // No warehouse in the table is a load that was cut short.
+        let Some(count) = schema::loaded(&mut lab.connect()?)?.filter(|&count| count > 0) else { return Ok(false) };
+        if let Some(wanted) = self.args.warehouses.filter(|&wanted| wanted != count) {
+            let advice = "leave out --warehouses to use them, or --load to replace them";
+            return Err(Refusal::Options(format!("the tables have {count} warehouses, not {wanted}: {advice}")));
+        }
+        Ok(true)
+    }
+
+    fn load(&mut self, lab: &mut Lab) -> Result<Load, Refusal> {
+        let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let load = load::Load {
+            target: &lab.target,
+            warehouses: self.warehouses,
+            connections: self.args.load_connections.map_or(cpus, usize::from),
+            seed: lab.seed,
+            foreign_keys: self.args.foreign_keys,
         };
-        measured = Some(Run::new(run::run(&plan, &mut progress)?));
+        let loaded = load::load(&load, &mut lab.progress)?;
+        self.refused = loaded.refused;
+        Ok(Load { rows: loaded.rows, rows_seconds: loaded.copy_seconds, index_seconds: loaded.index_seconds })
     }
-    // The connection may have died with the server meanwhile.
-    let mut connection = Connection::open(&args.target)?;
-    let consistency = check::check(&mut connection, |clause| progress.show(|| format!("checking {clause}")));
-    let report = Report {
-        experiment: "tpcc",
-        settings: Settings {
-            target: args.target.to_string(),
-            warehouses,
-            clients,
-            warmup_seconds: args.warmup.as_secs_f64(),
-            duration_seconds: args.duration.as_secs_f64(),
-            isolation: args.isolation.sql().to_lowercase(),
-            think: args.think,
-            foreign_keys: loaded.as_ref().map(|_| args.foreign_keys),
-            seed,
-        },
-        server,
-        host: Host::this(),
-        load: loaded,
-        run: measured,
-        consistency,
-        notes: NOTES.to_vec(),
-    };
-    progress.clear();
-    Ok(Some(report))
-}
 
-/// Makes sure that there are tables; how many warehouses they have, and what loading took.
-fn provide(
-    args: &TpccArgs,
-    seed: u64,
-    connection: &mut Connection,
-    progress: &mut Line,
-) -> Result<(i64, Option<load::LoadReport>), Refusal> {
-    // No warehouse in the table is a load that was cut short.
-    let present = schema::loaded(connection)?.filter(|&count| count > 0);
-    let may_load = !args.no_load && !args.check_only;
-    match present {
-        Some(count) if !args.load => {
-            let wrong = args.warehouses.filter(|&wanted| wanted != count);
-            wrong.map_or(Ok((count, None)), |wanted| {
-                let advice = "leave out --warehouses to use them, or --load to replace them";
-                Err(Refusal::Options(format!("the tables have {count} warehouses, not {wanted}: {advice}")))
-            })
-        }
-        _ if !may_load => Err(Refusal::Options("there are no loaded tables".into())),
-        _ => {
-            let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
-            let load = load::Load {
-                target: &args.target,
-                warehouses: args.warehouses.unwrap_or(WAREHOUSES),
-                connections: args.load_connections.map_or(cpus, usize::from),
-                seed,
-                foreign_keys: args.foreign_keys,
-            };
-            Ok((load.warehouses, Some(load::load(&load, progress)?)))
-        }
+    fn drop_tables(&self, lab: &mut Lab) -> Result<(), Refusal> {
+        Ok(schema::drop_tables(&mut lab.connect()?)?)
     }
-}
 
-fn write(report: &Report, json: Option<&Path>) -> Result<(), Refusal> {
-    let print = |text: String| {
-        std::io::stdout().write_all(text.as_bytes()).map_err(|error| Refusal::Output("stdout".into(), error))
-    };
-    let Some(path) = json else { return print(report.to_string()) };
-    let text = serde_json::to_string_pretty(report).expect("a report has only names as keys") + "\n";
-    if path == Path::new("-") {
-        eprint!("{report}");
-        return print(text);
+    fn point(&mut self, lab: &mut Lab, at: &At) -> Result<(Point, Option<String>), Refusal> {
+        self.warehouses = schema::loaded(&mut lab.connect()?)?.unwrap_or(0).max(1);
+        let shared = Arc::new(Shared {
+            clients: at.threads,
+            warehouses: self.warehouses,
+            think: self.args.think,
+            pipelined: self.args.pipelined,
+            constants: Constants::run(&mut Rng::new(lab.seed, 0)),
+        });
+        // Each measurement has inputs of its own.
+        let stream = |number: usize| ((at.repetition as u64) << 32) + (at.threads << 16) as u64 + number as u64;
+        let client = |number| Client::new(&shared, number, Rng::new(lab.seed, 1 + stream(number)));
+        let clients = (0..at.threads).map(client).collect();
+        let statements = transactions::statements(self.args.isolation.sql());
+        let kinds = Kind::ALL.map(Kind::name);
+        let (mut point, measured) = measure(lab, &self.args.common, at, &kinds, &statements, clients)?;
+        let new_orders = point.kinds[Kind::NewOrder as usize].count as f64;
+        point.figures.insert(NOPM.into(), new_orders * 60.0 / point.seconds);
+        let mut per_core = |name: &str, seconds: Option<f64>| {
+            if let Some(seconds) = seconds.filter(|&seconds| seconds > 0.0) {
+                point.figures.insert(name.into(), new_orders * 60.0 / seconds);
+            }
+        };
+        per_core("NOPM per server CPU core", measured.usage.server_seconds());
+        per_core("NOPM per client CPU core", Some(measured.usage.client_seconds));
+        Ok((point, measured.ended))
     }
-    std::fs::write(path, text).map_err(|error| Refusal::Output(path.into(), error))?;
-    print(report.to_string())
+
+    fn verify(&mut self, lab: &mut Lab) -> Result<Vec<Verdict>, Refusal> {
+        let mut connection = lab.connect()?;
+        let progress = &mut lab.progress;
+        let verdicts = check::check(&mut connection, |clause| progress.show(|| format!("checking {clause}")));
+        progress.clear();
+        Ok(verdicts)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let refused = self.refused.iter().map(|why| format!("the load went on without: {why}"));
+        NOTES.iter().map(|note| note.to_string()).chain(refused).collect()
+    }
 }

@@ -5,6 +5,7 @@
 //! last name and by customer, as every implementation has them. `history` has no key by the specification.
 
 use crate::client::{Connection, Failure};
+use crate::target::Dialect;
 
 /// The tables, referenced before referencing.
 pub const TABLES: [&str; 9] =
@@ -147,7 +148,7 @@ pub const FOREIGN_KEYS: [&str; 9] = [
 pub fn loaded(connection: &mut Connection) -> Result<Option<i64>, Failure> {
     match connection.query_one("SELECT count(*) FROM warehouse") {
         Ok(count) => Ok(count.and_then(|c| c.parse().ok())),
-        Err(error) if error.state() == "42P01" => Ok(None),
+        Err(error) if ["42P01", "42S02"].contains(&error.state()) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -158,6 +159,10 @@ pub fn drop_tables(connection: &mut Connection) -> Result<(), Failure> {
 }
 
 /// Creates the tables, empty and without their secondary indexes.
-pub fn create_tables(connection: &mut Connection) -> Result<(), Failure> {
-    CREATE.iter().try_for_each(|sql| connection.query(sql))
+pub fn create_tables(connection: &mut Connection, dialect: Dialect) -> Result<(), Failure> {
+    CREATE.iter().try_for_each(|sql| match dialect {
+        Dialect::Postgres => connection.query(sql),
+        // A timestamp there is a point in time since 1970 that changes by itself.
+        Dialect::MySql => connection.query(&sql.replace(" timestamp", " datetime(6)")),
+    })
 }

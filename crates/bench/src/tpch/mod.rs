@@ -22,8 +22,8 @@ use serde::Serialize;
 
 use crate::client::{Connection, Failure};
 use crate::progress::Line;
+use crate::result::{Machine, ServerFacts};
 use crate::target::Target;
-use crate::tpcc::report::{Host, Server};
 use run::Timed;
 
 /// The seed of a load that names none: at every scale from 0.01 on all queries find rows.
@@ -97,9 +97,9 @@ pub struct Report {
     /// How often each query ran.
     pub repeat: u16,
     /// Against what.
-    pub server: Server,
+    pub server: ServerFacts,
     /// On what.
-    pub host: Host,
+    pub host: Machine,
     /// The load, if this run loaded.
     pub load: Option<load::LoadReport>,
     /// By query.
@@ -150,7 +150,7 @@ pub fn experiment(args: &TpchArgs) -> Result<Option<Report>, Refusal> {
     if args.load_only {
         return Ok(None);
     }
-    let server = Server::ask(&mut connection);
+    let server = ServerFacts::ask(&mut connection, args.target.dialect);
     let chosen =
         queries::QUERIES.iter().filter(|q| args.queries.is_empty() || args.queries.contains(&(q.number as u16)));
     let mut timed = Vec::new();
@@ -169,7 +169,7 @@ pub fn experiment(args: &TpchArgs) -> Result<Option<Report>, Refusal> {
         seed: args.seed,
         repeat: args.repeat,
         server,
-        host: Host::this(),
+        host: Machine::this(),
         load,
         queries: timed,
         geometric_mean_ms: (!medians.is_empty()).then_some(mean),
@@ -221,7 +221,7 @@ fn write(report: &Report, json: Option<&Path>) -> Result<(), Refusal> {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "TPC-H (derived from it, unaudited) at scale {}, seed {}", self.scale, self.seed)?;
-        writeln!(f, "server    {}", self.server.version.as_deref().unwrap_or(&self.server.protocol_version))?;
+        writeln!(f, "server    {}", self.server.version)?;
         writeln!(f, "target    {}", self.target)?;
         if let Some(load) = &self.load {
             let (rows, copy, index) = (load.rows, load.copy_seconds, load.index_seconds);

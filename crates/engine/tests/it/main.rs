@@ -10,6 +10,7 @@ mod large;
 mod loads;
 mod memory;
 mod prepared;
+mod prepared_definitions;
 mod read_sets;
 mod savepoints;
 mod sequences;

@@ -125,7 +125,11 @@ impl<'a> Binder<'a, '_> {
             return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, var.location));
         }
         if let Some(known) = self.known_relation(var) {
-            let found = catalog.get(known.oid).cloned();
+            let oid = known.oid;
+            if let Some(places) = &mut self.cx.places {
+                places.push((var.clone(), oid));
+            }
+            let found = catalog.get(oid).cloned();
             let found = found.and_then(|object| self.relation_of(var, &object));
             return found.ok_or_else(|| self.missing_table(var));
         }

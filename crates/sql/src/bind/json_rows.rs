@@ -110,7 +110,7 @@ pub(super) fn field_of(
 }
 
 /// The name of the field that [`field_of`] has made.
-pub(super) fn field_name(expr: &Expr) -> Option<&str> {
+pub(crate) fn field_name(expr: &Expr) -> Option<&str> {
     match super::domain::under_domain(expr) {
         Expr::Call { function, args, .. } => match (function.name, args.as_slice()) {
             ("json field", [_, Expr::Const(Datum::Text(name), _), ..]) => Some(name),

@@ -44,12 +44,13 @@ mod window;
 pub(crate) use select::clause_name;
 
 pub(crate) use group::window_parts;
+pub(crate) use json_rows::field_name;
 
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, TableDesc, TableLockMode};
-use rupg_sql::nodes::{Node, TypeName};
+use rupg_sql::nodes::{Node, RangeVar, TypeName};
 
 use crate::functions::{CastContext, EvalContext, Identity, Operator};
 use crate::ir::{self, Column, Expr, Ty};
@@ -91,12 +92,15 @@ pub struct BindContext<'a> {
     pub keeps_calls: bool,
     /// Whether more parameters than those may occur.
     pub infer_params: bool,
+    /// What the relation names in a view's text mean, if that is asked for.
+    pub places: Option<Vec<(RangeVar, Oid)>>,
 }
 
 impl<'a> BindContext<'a> {
     /// A context with the parameter types the client asked for.
     pub fn new(catalog: Arc<Catalog>, identity: Identity, eval: &'a dyn EvalContext, types: &[Oid]) -> BindContext<'a> {
-        BindContext { catalog, identity, eval, param_types: types.to_vec(), keeps_calls: false, infer_params: true }
+        let (param_types, keeps_calls, infer_params) = (types.to_vec(), false, true);
+        BindContext { catalog, identity, eval, param_types, keeps_calls, infer_params, places: None }
     }
 }
 

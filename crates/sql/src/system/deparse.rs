@@ -124,8 +124,11 @@ fn without_hidden(expr: &Expr) -> &Expr {
 
 /// The query of a view as it is shown; the text it was made from if there is no form for it.
 pub fn view_text(view: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> Option<String> {
-    let stored = &view.view.as_ref()?.query;
-    let bound = with_binder(cx, |binder| bind::bind_stored_view(view, binder));
+    let stored = view.view.as_ref()?;
+    let (bound, places) = with_binder(cx, |binder| {
+        binder.places = Some(Vec::new());
+        (bind::bind_stored_view(view, binder), binder.places.take().unwrap_or_default())
+    });
     let shown = bound.ok().and_then(|query| {
         let mut writer = Writer::new(None, pretty, cx);
         let relations = view.view.iter().flat_map(|v| &v.relations);
@@ -133,7 +136,10 @@ pub fn view_text(view: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> Option
         let names: Vec<&str> = view.columns.iter().map(|c| c.name.as_str()).collect();
         writer.query(&query, Some(&names)).then_some(writer.out)
     });
-    Some(format!("{};", shown.unwrap_or_else(|| format!(" {stored}"))))
+    Some(format!(
+        "{};",
+        shown.unwrap_or_else(|| format!(" {}", super::deparse_stored::stored_text(stored, &places, cx)))
+    ))
 }
 
 /// Whether rows can be changed through a view (`insert into`, `update`, `delete from`).
@@ -165,6 +171,8 @@ pub(super) struct Writer<'a> {
     pub(super) indent: usize,
     /// Relations and what a view's text called them.
     pub(super) known: Vec<(base::Oid, String)>,
+    /// Whether something outside of the query sees the names of its columns, so that each has to be written.
+    pub(super) names_shown: bool,
 }
 
 /// The operator that a function stands behind.
@@ -232,7 +240,8 @@ fn quote_literal(text: &str) -> String {
 
 impl<'a> Writer<'a> {
     fn new(table: Option<&'a TableDesc>, pretty: bool, cx: &'a dyn EvalContext) -> Writer<'a> {
-        Writer { table, pretty, cx, out: String::new(), queries: Vec::new(), indent: 0, known: Vec::new() }
+        let (queries, known) = (Vec::new(), Vec::new());
+        Writer { table, pretty, cx, out: String::new(), queries, indent: 0, known, names_shown: true }
     }
 
     /// Writes an expression; `false` if there is no form for it.
@@ -311,11 +320,8 @@ impl<'a> Writer<'a> {
             }
             Expr::Row(args, _) => self.listed("ROW(", args, ")"),
             Expr::Subscript { array, indexes, .. } => {
-                let named = match &**array {
-                    Expr::Column(_) => self.expr(array),
-                    _ => self.word("(") && self.expr(array) && self.word(")"),
-                };
-                named && indexes.iter().all(|index| self.word("[") && self.expr(index) && self.word("]"))
+                self.subscripted(array)
+                    && indexes.iter().all(|index| self.word("[") && self.expr(index) && self.word("]"))
             }
             Expr::AnyAll { all, function, left, right } => self.any_all(*all, function, left, right),
             _ => false,
@@ -418,6 +424,13 @@ impl<'a> Writer<'a> {
         if let Some(arg) = cast_argument(function, args, ty) {
             return self.cast(arg, ty);
         }
+        if function.name == "array slice" {
+            return self.slice(args);
+        }
+        if function.name.contains(' ') {
+            // No statement can write it.
+            return false;
+        }
         if let Some(word) = key_word(function.name) {
             self.out.push_str(word);
             return match args {
@@ -430,6 +443,24 @@ impl<'a> Writer<'a> {
             };
         }
         self.listed(&format!("{}(", quote_name(function.name)), args, ")")
+    }
+
+    /// An array that subscripts follow.
+    fn subscripted(&mut self, array: &Expr) -> bool {
+        match array {
+            Expr::Column(_) => self.expr(array),
+            _ => self.word("(") && self.expr(array) && self.word(")"),
+        }
+    }
+
+    /// The array, then lower and upper bound of each dimension; one that is not written is `false`.
+    fn slice(&mut self, args: &[Expr]) -> bool {
+        let Some((array, bounds)) = args.split_first() else { return false };
+        let bound = |w: &mut Self, bound: &Expr| matches!(bound, Expr::Const(Datum::Bool(_), _)) || w.expr(bound);
+        self.subscripted(array)
+            && bounds.chunks_exact(2).all(|pair| {
+                self.word("[") && bound(self, &pair[0]) && self.word(":") && bound(self, &pair[1]) && self.word("]")
+            })
     }
 
     /// What a length applies to, below the cast to the same type that came with it.

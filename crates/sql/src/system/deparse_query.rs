@@ -25,6 +25,11 @@ impl<'a> Writer<'a> {
 
     /// Writes a query; `names` are those of its columns if others than its own.
     pub(super) fn query(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
+        self.within(query, |inner| inner.whole(query, names))
+    }
+
+    /// Writes what stands inside of a query.
+    pub(super) fn within(&mut self, query: &Query, write: impl FnOnce(&mut Writer<'_>) -> bool) -> bool {
         // The writer keeps no reference beyond the call: queries are taken off again before it returns.
         let mut inner = Writer {
             table: None,
@@ -34,18 +39,27 @@ impl<'a> Writer<'a> {
             queries: self.queries.clone(),
             indent: self.indent,
             known: self.known.clone(),
+            names_shown: self.names_shown,
         };
         inner.queries.push(query);
-        let written = inner.whole(query, names);
+        let written = write(&mut inner);
         self.out = inner.out;
         written
     }
 
     /// A query one step further in, in parentheses.
-    fn inner(&mut self, query: &Query, names: Option<&[&str]>) -> bool {
+    fn inner(&mut self, query: &Query, names_shown: bool) -> bool {
         self.indent += STEP;
-        let written = self.word("(") && self.query(query, names) && self.word(")");
+        let written = self.word("(") && self.naming(names_shown, |w| w.query(query, None)) && self.word(")");
         self.indent -= STEP;
+        written
+    }
+
+    /// Writes with or without names that only the query itself would see.
+    fn naming(&mut self, names_shown: bool, write: impl FnOnce(&mut Self) -> bool) -> bool {
+        let around = std::mem::replace(&mut self.names_shown, names_shown);
+        let written = write(self);
+        self.names_shown = around;
         written
     }
 
@@ -80,7 +94,7 @@ impl<'a> Writer<'a> {
         self.operand(left, names, op, all, true)
             && self.word(word)
             && (!all || self.word(" ALL"))
-            && self.operand(right, names, op, all, false)
+            && self.naming(false, |w| w.operand(right, names, op, all, false))
     }
 
     /// One side of a set operation, with the line break between it and the word; another operation needs parentheses
@@ -148,7 +162,8 @@ impl<'a> Writer<'a> {
             }
             let own = match &target.expr {
                 Expr::Column(column) => self.column_name(column),
-                _ => Some("?column?".to_string()),
+                // Written again the expression may name its column otherwise, as a cast of a constant does.
+                _ => (!self.names_shown).then(|| "?column?".to_string()),
             };
             own.as_deref() == Some(name) || (self.word(" AS ") && self.word(&quote_name(name)))
         })
@@ -295,15 +310,19 @@ impl<'a> Writer<'a> {
                 let same =
                     query.targets.iter().filter(|t| !t.junk).map(|t| &t.name).eq(columns.iter().map(|c| &c.name));
                 let values = matches!(query.body, Body::Values(_));
+                if super::deparse_documents::is_documents(query) {
+                    return self.documents(query, &alias, &columns);
+                }
                 (!lateral || self.word("LATERAL "))
-                    && self.inner(query, None)
+                    && self.inner(query, true)
                     && self.word(" ")
                     && self.word(&quote_name(&alias))
                     && (same && !values || names(self))
             }
             RelKind::Function { calls, ordinality } => {
                 let [call] = calls.as_slice() else { return false };
-                self.listed(&format!("{}(", quote_name(call.function.name)), &call.args, ")")
+                (!super::deparse_documents::speaks_of_others(&call.args, 0) || self.word("LATERAL "))
+                    && self.listed(&format!("{}(", quote_name(call.function.name)), &call.args, ")")
                     && (!ordinality || self.word(" WITH ORDINALITY"))
                     && self.word(" ")
                     && self.word(&quote_name(&alias))
@@ -397,9 +416,9 @@ impl<'a> Writer<'a> {
 
     pub(super) fn subquery(&mut self, kind: &SubqueryKind, query: &Query) -> bool {
         match kind {
-            SubqueryKind::Exists => self.word("(EXISTS ") && self.inner(query, None) && self.word(")"),
-            SubqueryKind::Scalar => self.inner(query, None),
-            SubqueryKind::Array => self.word("ARRAY") && self.inner(query, None),
+            SubqueryKind::Exists => self.word("(EXISTS ") && self.inner(query, false) && self.word(")"),
+            SubqueryKind::Scalar => self.inner(query, false),
+            SubqueryKind::Array => self.word("ARRAY") && self.inner(query, false),
             SubqueryKind::Any { left, functions } | SubqueryKind::All { left, functions } => {
                 let ([left], [function]) = (left.as_slice(), functions.as_slice()) else { return false };
                 let Some(operator) = operator_of(function, 2) else { return false };
@@ -412,7 +431,7 @@ impl<'a> Writer<'a> {
                 self.word("(")
                     && self.part(left, Around::Operator(operator, true))
                     && self.word(&word)
-                    && self.inner(query, None)
+                    && self.inner(query, false)
                     && self.word(")")
             }
         }

@@ -34,7 +34,21 @@ const LEFT: [(&str, &str); 7] = [
     ("SELECT string_agg(coalesce(note, '-') || stars, ',' ORDER BY stars, note) FROM notes", "first3,-3,second5"),
     ("SELECT at AT TIME ZONE 'UTC', tags FROM notes WHERE note = 'first'", "2026-01-02 03:04:05|{a,b}"),
     ("SELECT string_agg(id || ' ' || mood, ',' ORDER BY id) FROM moods", "1 calm,2 busy"),
-    ("SELECT string_agg(gid, ',' ORDER BY gid) FROM pg_prepared_xacts", "before the image,behind the image"),
+    (
+        "SELECT string_agg(gid, ',' ORDER BY gid) FROM pg_prepared_xacts WHERE gid NOT LIKE 'definitions%'",
+        "before the image,behind the image",
+    ),
+];
+
+/// Transactions that have changed definitions are prepared since version 3 of checkpoints: what is locked by them, and what is
+/// there when one of them is committed and the other rolled back.
+const LOCKED: [&str; 2] = ["SELECT * FROM altered", "INSERT INTO emptied VALUES (9)"];
+const DEFINED: [(&str, &str); 5] = [
+    ("SELECT string_agg(id || ' ' || mood, ',' ORDER BY id) FROM made", "1 busy,2 busy"),
+    ("SELECT string_agg(id || ' ' || why, ',' ORDER BY id) FROM altered", "1 known,2 unknown,3 unknown,4 unknown"),
+    ("SELECT id FROM altered WHERE why = 'known'", "1"),
+    ("SELECT string_agg(id::text, ',' ORDER BY id) FROM emptied", "1,2"),
+    ("SELECT count(*) FROM pg_class WHERE relname LIKE 'made_later%' OR relname = 'altered_why'", "1"),
 ];
 
 fn ask(connection: &mut Connection, sql: &str) -> String {
@@ -42,6 +56,10 @@ fn ask(connection: &mut Connection, sql: &str) -> String {
     assert_eq!(reply.error(), None, "{sql}");
     let values = reply.rows().flatten().map(|value| value.clone().unwrap_or_default());
     values.collect::<Vec<_>>().join("|")
+}
+
+fn defines(connection: &mut Connection) -> bool {
+    ask(connection, "SELECT count(*) FROM pg_prepared_xacts WHERE gid LIKE 'definitions%'") == "2"
 }
 
 #[test]
@@ -65,6 +83,12 @@ fn every_version_is_served() {
             }
             let locked = connection.query("SET lock_timeout = 50; UPDATE accounts SET balance = 0 WHERE id IN (1, 2)");
             assert_eq!(locked.code(), "55P03", "{name}, life {life}: {locked}");
+            let defines = defines(&mut connection);
+            assert_eq!(ask(&mut connection, "SET lock_timeout = 50"), "");
+            for sql in LOCKED.iter().filter(|_| defines) {
+                assert_eq!(connection.query(sql).code(), "55P03", "{name}, life {life}: {sql}");
+            }
+            assert_eq!(ask(&mut connection, "RESET lock_timeout"), "");
             assert_eq!(ask(&mut connection, "CHECKPOINT"), "");
             server.kill();
         }
@@ -72,6 +96,11 @@ fn every_version_is_served() {
         let mut connection = server.connect();
         ask(&mut connection, "COMMIT PREPARED 'before the image'");
         ask(&mut connection, "ROLLBACK PREPARED 'behind the image'");
+        let defines = defines(&mut connection);
+        if defines {
+            ask(&mut connection, "COMMIT PREPARED 'definitions before the image'");
+            ask(&mut connection, "ROLLBACK PREPARED 'definitions behind the image'");
+        }
         let ended =
             "SELECT string_agg(id || ' ' || balance, ',' ORDER BY id) FROM accounts WHERE id IN (1, 2, 1001, 1002)";
         assert_eq!(ask(&mut connection, ended), "1 1010.00,1001 1.00", "{name}");
@@ -79,6 +108,10 @@ fn every_version_is_served() {
         assert!(ticket > 102, "{name}: ticket {ticket} was handed out before");
         server.kill();
         let server = Nyala::start_with(&data, port, &flags);
-        assert_eq!(ask(&mut server.connect(), ended), "1 1010.00,1001 1.00", "{name}");
+        let mut connection = server.connect();
+        assert_eq!(ask(&mut connection, ended), "1 1010.00,1001 1.00", "{name}");
+        for (sql, expected) in DEFINED.iter().filter(|_| defines) {
+            assert_eq!(ask(&mut connection, sql), *expected, "{name}: {sql}");
+        }
     }
 }

@@ -6,7 +6,7 @@
 use std::time::SystemTime;
 
 use super::super::random::{DISTRICTS, push_time};
-use super::{DELIVERY, Outcome, Terminal, begin, commit, must_change};
+use super::{BEGIN, DELIVERY, Outcome, Terminal, begin, commit, must_change, row, run_and_commit};
 use crate::client::Param::{Int, Text};
 use crate::client::{Connection, Failure};
 use crate::rng::Rng;
@@ -20,7 +20,7 @@ const CUSTOMER: usize = DELIVERY + 5;
 
 /// The statements of the transaction.
 pub const SQL: [&str; 6] = [
-    "SELECT no_o_id FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1 FOR UPDATE",
+    "SELECT no_o_id, no_d_id FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1 FOR UPDATE",
     "DELETE FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 AND no_o_id = $3",
     "UPDATE orders SET o_carrier_id = $4 WHERE o_w_id = $1 AND o_d_id = $2 AND o_id = $3 RETURNING o_c_id",
     "UPDATE order_line SET ol_delivery_d = $4 WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3",
@@ -58,6 +58,38 @@ impl Delivery {
             }
         }
         commit(connection)
+    }
+
+    /// The same for all districts together, in three round trips: the oldest orders, the orders, the customers.
+    pub fn run_pipelined(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
+        let mut now = Vec::with_capacity(32);
+        push_time(&mut now, SystemTime::now());
+        let w = Int(self.warehouse);
+        connection.bind(BEGIN, &[]);
+        (1..=DISTRICTS).for_each(|district| connection.bind(OLDEST, &[w, Int(district)]));
+        connection.run()?;
+        let mut orders = Vec::with_capacity(DISTRICTS as usize);
+        for at in 0..connection.row_count() {
+            let row = connection.row(at);
+            orders.push((row.int(0)?, row.int(1)?));
+        }
+        for &(order, district) in &orders {
+            let (d, o) = (Int(district), Int(order));
+            connection.bind(TAKE, &[w, d, o]);
+            connection.bind(ORDER, &[w, d, o, Int(self.carrier)]);
+            connection.bind(LINES, &[w, d, o, Text(&now)]);
+            connection.bind(SUM, &[w, d, o]);
+        }
+        connection.run()?;
+        let mut totals = Vec::with_capacity(orders.len());
+        for at in 0..orders.len() {
+            let customer = row(connection, 2 * at, "the order")?.int(0)?;
+            totals.push((customer, row(connection, 2 * at + 1, "the order's sum")?.bytes(0).to_vec()));
+        }
+        for (&(_, district), (customer, total)) in orders.iter().zip(&totals) {
+            connection.bind(CUSTOMER, &[w, Int(district), Int(*customer), Text(total)]);
+        }
+        run_and_commit(connection)
     }
 
     fn deliver(&self, connection: &mut Connection, district: i64, order: i64, now: &[u8]) -> Result<(), Failure> {

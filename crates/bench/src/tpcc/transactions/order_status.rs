@@ -1,7 +1,7 @@
 //! Order-Status (clause 2.6): what became of a customer's last order. 4 round trips.
 
 use super::super::random::push_last_name;
-use super::{ORDER_STATUS, Outcome, Terminal, Who, begin, commit, middle};
+use super::{ORDER_STATUS, Outcome, Terminal, Who, begin, commit, middle, run_and_commit};
 use crate::client::Param::{Int, Text};
 use crate::client::{Connection, Failure};
 use crate::rng::Rng;
@@ -37,7 +37,7 @@ impl OrderStatus {
     }
 
     /// Clause 2.6.2.
-    pub fn run(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
+    pub fn run(&self, connection: &mut Connection, pipelined: bool) -> Result<Outcome, Failure> {
         let (w, d) = (Int(self.warehouse), Int(self.district));
         match self.who {
             Who::Id(id) => begin(connection, BY_ID, &[w, d, Int(id)])?,
@@ -51,7 +51,11 @@ impl OrderStatus {
         let customer = connection.row(middle(connection.row_count())).int(0)?;
         connection.call(LAST_ORDER, &[w, d, Int(customer)])?;
         let order = connection.first("the customer's last order")?.int(0)?;
-        connection.call(LINES, &[w, d, Int(order)])?;
+        connection.bind(LINES, &[w, d, Int(order)]);
+        if pipelined {
+            return run_and_commit(connection);
+        }
+        connection.run()?;
         connection.first("the order's lines")?;
         commit(connection)
     }

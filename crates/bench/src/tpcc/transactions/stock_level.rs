@@ -1,6 +1,6 @@
 //! Stock-Level (clause 2.8): which items of the last 20 orders of a district run short. 3 round trips.
 
-use super::{Outcome, STOCK_LEVEL, Terminal, begin, commit};
+use super::{Outcome, STOCK_LEVEL, Terminal, begin, commit, run_and_commit};
 use crate::client::Param::Int;
 use crate::client::{Connection, Failure};
 use crate::rng::Rng;
@@ -29,11 +29,15 @@ impl StockLevel {
     }
 
     /// Clause 2.8.2.
-    pub fn run(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
+    pub fn run(&self, connection: &mut Connection, pipelined: bool) -> Result<Outcome, Failure> {
         let (w, d) = (Int(self.warehouse), Int(self.district));
         begin(connection, NEXT_ORDER, &[w, d])?;
         let next = connection.first("district")?.int(0)?;
-        connection.call(SHORT, &[w, d, Int(next - 20), Int(next), Int(self.threshold)])?;
+        connection.bind(SHORT, &[w, d, Int(next - 20), Int(next), Int(self.threshold)]);
+        if pipelined {
+            return run_and_commit(connection);
+        }
+        connection.run()?;
         connection.first("a count")?.int(0)?;
         commit(connection)
     }

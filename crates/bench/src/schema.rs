@@ -1,0 +1,89 @@
+//! What experiments do with their tables in either dialect: look for them, make them, fill them, drop them.
+
+use std::time::Instant;
+
+use crate::client::{Connection, Failure};
+use crate::experiment::{Lab, Refusal};
+use crate::progress::bar;
+use crate::result::Load;
+use crate::target::Dialect;
+
+/// A first integer, or `None` if there is no such table.
+pub fn int_if_there(connection: &mut Connection, sql: &str) -> Result<Option<i64>, Failure> {
+    match int(connection, sql) {
+        Err(failure) if ["42P01", "42S02"].contains(&failure.state()) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// The first cell of a query as an integer.
+pub fn int(connection: &mut Connection, sql: &str) -> Result<i64, Failure> {
+    connection.query(sql)?;
+    connection.first(sql)?.int(0)
+}
+
+/// Makes a table: `name (column type, …)`.
+pub fn create(lab: &Lab, connection: &mut Connection, table: &str) -> Result<(), Failure> {
+    let engine = match lab.target.dialect {
+        Dialect::Postgres => "",
+        Dialect::MySql => " ENGINE=InnoDB",
+    };
+    connection.query(&format!("CREATE TABLE {table}{engine}"))
+}
+
+/// Drops tables, those that are there.
+pub fn drop_all(lab: &Lab, tables: &[&str]) -> Result<(), Refusal> {
+    let mut connection = lab.connect()?;
+    tables.iter().try_for_each(|table| Ok(connection.query(&format!("DROP TABLE IF EXISTS {table}"))?))
+}
+
+/// Fills a table, written as `name (column, …)`, with rows 1 to `rows`, each appended by `row` in COPY's text format with
+/// its newline.
+pub fn fill(
+    lab: &mut Lab,
+    connection: &mut Connection,
+    table: &str,
+    rows: u64,
+    mut row: impl FnMut(u64, &mut Vec<u8>),
+) -> Result<(), Refusal> {
+    let (mut number, started, progress) = (0, Instant::now(), &mut lab.progress);
+    let name = table.split_whitespace().next().unwrap_or_default();
+    let counted = connection.copy_in(table, |out| {
+        if number < rows {
+            number += 1;
+            row(number, out);
+            if number % 4096 == 0 {
+                progress.show(|| bar(name, number, rows, started));
+            }
+        }
+        number < rows
+    })?;
+    progress.clear();
+    if counted != rows {
+        return Err(Refusal::Options(format!("the server took {counted} rows of {rows} of {name}")));
+    }
+    Ok(())
+}
+
+/// Gathers statistics of tables, and says what the load took that began at `started`.
+pub fn loaded(
+    lab: &Lab,
+    connection: &mut Connection,
+    tables: &[&str],
+    rows: u64,
+    started: Instant,
+) -> Result<Load, Failure> {
+    let (rows_seconds, analyzing) = (started.elapsed().as_secs_f64(), Instant::now());
+    for table in tables {
+        connection.query(&match lab.target.dialect {
+            Dialect::Postgres => format!("ANALYZE {table}"),
+            Dialect::MySql => format!("ANALYZE TABLE {table}"),
+        })?;
+    }
+    Ok(Load { rows, rows_seconds, index_seconds: analyzing.elapsed().as_secs_f64() })
+}
+
+/// What to say if tables have another size than the options want.
+pub fn other_size(what: &str, found: i64, wanted: i64, option: &str) -> Refusal {
+    Refusal::Options(format!("{what}: {found}, not {wanted}: {option} {found} to use them, or --load to replace them"))
+}
