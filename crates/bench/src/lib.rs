@@ -14,11 +14,13 @@
 #![forbid(unsafe_code)]
 
 pub mod bank;
+pub mod ceiling;
 pub mod client;
 pub mod coldstart;
 pub mod command;
 pub mod compare;
 pub mod cpu;
+pub mod diff;
 pub mod drive;
 mod expected;
 pub mod experiment;
@@ -27,9 +29,11 @@ pub mod ingest;
 pub mod keylookup;
 pub mod options;
 mod progress;
+pub mod report;
 pub mod result;
 pub mod rng;
 mod schema;
+pub mod suite;
 pub mod sysbench;
 mod table;
 pub mod target;

@@ -57,20 +57,43 @@ pub fn push_field(out: &mut Vec<u8>, rng: &mut Rng) {
 /// Numbers of the records of all clients.
 pub struct Records {
     /// The next that is inserted.
-    pub next: AtomicU64,
-    /// Inserts that may be under way.
-    pub clients: u64,
+    next: AtomicU64,
+    /// What each client inserts at the moment, or a number below; the greatest if it does not.
+    inserting: Vec<AtomicU64>,
 }
 
 impl Records {
-    /// As many as are there for certain, unless an insert has failed.
+    /// With inserts from `next` on by so many clients; none if nobody inserts.
+    pub fn new(next: u64, clients: usize) -> Records {
+        Records { next: AtomicU64::new(next), inserting: (0..clients).map(|_| AtomicU64::new(u64::MAX)).collect() }
+    }
+
+    /// The next that is inserted.
+    pub fn next(&self) -> u64 {
+        self.next.load(Ordering::SeqCst)
+    }
+
+    /// As many as are there from the first on, unless an insert has failed.
     fn there(&self) -> u64 {
-        self.next.load(Ordering::Relaxed).saturating_sub(self.clients).max(2)
+        let next = self.next();
+        // Who has taken a number below `next` had marked it before.
+        self.inserting.iter().map(|mark| mark.load(Ordering::SeqCst)).fold(next, u64::min).max(2)
+    }
+
+    fn begin(&self, client: usize) -> u64 {
+        self.inserting[client].store(self.next(), Ordering::SeqCst);
+        self.next.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn end(&self, client: usize) {
+        self.inserting[client].store(u64::MAX, Ordering::SeqCst);
     }
 }
 
 /// One client, with what it has noted.
 pub struct Client {
+    /// From 0.
+    place: usize,
     mix: Mix,
     records: Arc<Records>,
     keys: Distribution,
@@ -90,9 +113,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// One of a mix.
-    pub fn new(mix: Mix, records: Arc<Records>, keys: Distribution, rng: Rng) -> Client {
+    /// Number `place` of a mix.
+    pub fn new(place: usize, mix: Mix, records: Arc<Records>, keys: Distribution, rng: Rng) -> Client {
         Client {
+            place,
             mix,
             records,
             keys,
@@ -148,10 +172,14 @@ impl Client {
 
 impl Worker for Client {
     fn draw(&mut self) -> Option<usize> {
+        if self.kind == Kind::Insert {
+            // However it has ended.
+            self.records.end(self.place);
+        }
         self.kind = self.draw_kind();
         self.text.clear();
         if self.kind == Kind::Insert {
-            self.number = self.records.next.fetch_add(1, Ordering::Relaxed);
+            self.number = self.records.begin(self.place);
             (0..FIELDS).for_each(|_| push_field(&mut self.text, &mut self.rng));
         } else {
             self.number = self.keys.draw(self.records.there(), &mut self.rng);
@@ -185,6 +213,17 @@ impl Worker for Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_are_there_up_to_the_first_insert_under_way() {
+        let records = Records::new(100, 2);
+        assert_eq!((records.there(), records.begin(0), records.begin(1)), (100, 100, 101));
+        assert_eq!(records.there(), 100);
+        records.end(0);
+        assert_eq!(records.there(), 101);
+        records.end(1);
+        assert_eq!((records.there(), records.next()), (102, 102));
+    }
 
     #[test]
     fn fields_are_printable_and_need_no_escape() {

@@ -10,7 +10,6 @@ mod records;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -163,15 +162,15 @@ impl Experiment for Ycsb {
         self.begin(lab)?;
         let mix = self.args.workload.iter().copied().find(|mix| mix.name() == at.variant);
         let mix = mix.ok_or_else(|| Refusal::Options(format!("there is no {}", at.variant)))?;
-        let clients = if mix.shares()[2] > 0 { at.threads as u64 } else { 0 };
-        let records = Arc::new(Records { next: AtomicU64::new(self.next), clients });
+        let inserting = if mix.shares()[2] > 0 { at.threads } else { 0 };
+        let records = Arc::new(Records::new(self.next, inserting));
         let keys = match mix {
             Mix::D => Distribution::latest(self.next),
             _ => Distribution::scrambled(),
         };
         let client = |number| {
             let rng = Rng::new(lab.seed, ((at.repetition << 20) + number) as u64);
-            Client::new(mix, records.clone(), keys.clone(), rng)
+            Client::new(number, mix, records.clone(), keys.clone(), rng)
         };
         let clients = (0..at.threads).map(client).collect();
         let (mut point, measured) = measure(lab, &self.args.common, at, &KINDS, &statements(), clients)?;
@@ -185,7 +184,7 @@ impl Experiment for Ycsb {
         if missed > 0 {
             point.figures.insert("missed_records".into(), missed as f64);
         }
-        self.next = records.next.load(std::sync::atomic::Ordering::Relaxed);
+        self.next = records.next();
         Ok((point, measured.ended))
     }
 
