@@ -4,11 +4,15 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::bank::{Bank, BankArgs};
 use crate::experiment::{self, Experiment};
 use crate::hotrow::{Hotrow, HotrowArgs};
 use crate::ingest::{Ingest, IngestArgs};
+use crate::keylookup::{Keylookup, KeylookupArgs};
 use crate::sysbench::{Sysbench, SysbenchArgs};
+use crate::tpcb::{Tpcb, TpcbArgs};
 use crate::tpcc::{self, Tpcc, TpccArgs};
+use crate::ycsb::{Ycsb, YcsbArgs};
 use crate::{ceiling, coldstart, compare, diff, report, suite, tpch};
 
 /// What the lab can do.
@@ -44,6 +48,14 @@ pub enum Workload {
     Hotrow(HotrowArgs),
     /// Rows as fast as they come in, over many connections.
     Ingest(IngestArgs),
+    /// Transfers between accounts, beside readers that sum all of them.
+    Bank(BankArgs),
+    /// pgbench's transaction.
+    Tpcb(TpcbArgs),
+    /// YCSB's workloads A to F.
+    Ycsb(YcsbArgs),
+    /// Lookups of many keys at once, as many as come within a limit of time.
+    Keylookup(KeylookupArgs),
 }
 
 impl Workload {
@@ -54,6 +66,10 @@ impl Workload {
             Workload::Sysbench(args) => Box::new(Sysbench::new(args)),
             Workload::Hotrow(args) => Box::new(Hotrow::new(args)),
             Workload::Ingest(args) => Box::new(Ingest::new(args)),
+            Workload::Bank(args) => Box::new(Bank::new(args)),
+            Workload::Tpcb(args) => Box::new(Tpcb::new(args)),
+            Workload::Ycsb(args) => Box::new(Ycsb::new(args)),
+            Workload::Keylookup(args) => Box::new(Keylookup::new(args)),
         }
     }
 }

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bank;
 pub mod ceiling;
 pub mod client;
 pub mod coldstart;
@@ -25,6 +26,7 @@ mod expected;
 pub mod experiment;
 pub mod hotrow;
 pub mod ingest;
+pub mod keylookup;
 pub mod options;
 mod progress;
 pub mod report;
@@ -35,8 +37,10 @@ pub mod suite;
 pub mod sysbench;
 mod table;
 pub mod target;
+pub mod tpcb;
 pub mod tpcc;
 pub mod tpch;
 pub mod usage;
+pub mod ycsb;
 
 pub use target::Target;
