@@ -193,3 +193,30 @@ fn a_server_that_is_away_at_the_end_ends_the_run() {
     assert!(!run.points[0].errors.is_empty(), "{run:?}");
     assert!(run.ended.is_some_and(|why| why.contains("connection lost")));
 }
+
+/// Money that appears and a row that goes while clients look: the run fails without being asked to verify.
+#[test]
+fn wrong_answers_under_load_fail_the_run() {
+    let server = Postgres::start();
+    let target = server.url("postgres", None);
+    let cases: [(&str, &[&str], &str, &str); 2] = [
+        (
+            "bank",
+            &["--accounts", "500", "--readers", "50"],
+            "UPDATE bank_account SET balance = balance + 1",
+            "WRONG SUMS",
+        ),
+        ("keylookup", &["--rows", "1000", "--threads", "4"], "DELETE FROM keylookup_row", "WRONG ANSWER"),
+    ];
+    for (name, options, change, why) in cases {
+        assert!(run(name, &target, options).is_good(), "{name}");
+        let run = thread::scope(|scope| {
+            let run = scope.spawn(|| run(name, &target, options));
+            thread::sleep(Duration::from_millis(600));
+            let mut admin = bench::client::Connection::open(&target.parse().unwrap()).unwrap();
+            admin.query(&format!("{change} WHERE id = 7")).unwrap();
+            run.join().unwrap()
+        });
+        assert!(!run.is_good() && run.ended.as_ref().is_some_and(|said| said.contains(why)), "{name}: {:?}", run.ended);
+    }
+}
