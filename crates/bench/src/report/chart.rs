@@ -51,6 +51,16 @@ impl Unit {
     }
 }
 
+/// A number beside an axis that goes up to `top`: all in the same unit.
+fn beside_axis(unit: Unit, value: f64, top: f64) -> String {
+    match unit {
+        Unit::Count | Unit::Time if (10_000.0..1e6).contains(&top) && value >= 1000.0 => {
+            format!("{}k", trimmed(value / 1e3, 1))
+        }
+        _ => unit.tick(value),
+    }
+}
+
 /// Without zeros at its end.
 fn trimmed(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
@@ -232,11 +242,18 @@ fn whisker(slot: usize, at: f64, low: f64, high: f64, upright: bool) -> String {
 
 /// Lines that go across and their numbers at the left.
 fn upward(inside: &mut String, scale: &Scale, unit: Unit, left: f64, right: f64, height: f64) {
+    let top = *scale.ticks.last().unwrap_or(&1.0);
     for &tick in &scale.ticks {
         let y = height - BOTTOM - scale.share(tick) * (height - BOTTOM - TOP);
         let class = if tick == scale.ticks[0] { "axis" } else { "grid" };
         put!(*inside, "<path class=\"{class}\" d=\"M{left:.1} {y:.1}H{right:.1}\"/>");
-        put!(*inside, "<text class=\"e\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n", left - 7.0, y + 4.0, unit.tick(tick));
+        put!(
+            *inside,
+            "<text class=\"e\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
+            left - 7.0,
+            y + 4.0,
+            beside_axis(unit, tick, top)
+        );
     }
 }
 
@@ -461,7 +478,12 @@ pub fn bars(title: &str, unit: Unit, groups: &[(String, Vec<Bar>)]) -> String {
     for &tick in &ticks {
         let (x, class) = (along(tick), if tick == 0.0 { "axis" } else { "grid" });
         put!(inside, "<path class=\"{class}\" d=\"M{x:.1} {TOP}V{floor:.1}\"/>");
-        put!(inside, "<text class=\"m\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>\n", floor + 16.0, unit.tick(tick));
+        put!(
+            inside,
+            "<text class=\"m\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>\n",
+            floor + 16.0,
+            beside_axis(unit, tick, top)
+        );
     }
     if unit == Unit::Ratio && top > 1.0 {
         put!(inside, "<path class=\"one\" d=\"M{:.1} {TOP}V{floor:.1}\"/>\n", along(1.0));
