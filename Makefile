@@ -73,7 +73,7 @@ asan:
 
 ## Builds the release binary, serves DATA (default .nyala/data) on PORT (default 5432) until Ctrl-C, and shows TPC-C on it.
 run:
-	cargo build --release --locked -p server
+	NYALA_COMMIT="$$(git rev-parse --short=12 HEAD 2>/dev/null)" cargo build --release --locked -p server
 	@exec env DATA='$(DATA)' PORT='$(PORT)' scripts/run.sh '$(CARGO_TARGET_DIR)/release/nyala'
 
 clean:

@@ -4,12 +4,16 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::bank::{Bank, BankArgs};
 use crate::experiment::{self, Experiment};
 use crate::hotrow::{Hotrow, HotrowArgs};
 use crate::ingest::{Ingest, IngestArgs};
+use crate::keylookup::{Keylookup, KeylookupArgs};
 use crate::sysbench::{Sysbench, SysbenchArgs};
+use crate::tpcb::{Tpcb, TpcbArgs};
 use crate::tpcc::{self, Tpcc, TpccArgs};
-use crate::{coldstart, compare, tpch};
+use crate::ycsb::{Ycsb, YcsbArgs};
+use crate::{ceiling, coldstart, compare, diff, report, suite, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
@@ -18,6 +22,14 @@ pub enum Command {
     Tpch(tpch::TpchArgs),
     /// Cold start: fill a server of its own, start it with nothing in memory, against what the disk can read.
     Coldstart(coldstart::ColdstartArgs),
+    /// What the generator itself costs, against a server that answers with canned replies.
+    Ceiling(ceiling::CeilingArgs),
+    /// The experiments of a file, each against several servers in turns, and a report.
+    Suite(suite::SuiteArgs),
+    /// Results as one page with charts, or as tables.
+    Report(report::ReportArgs),
+    /// What has changed from one set of results to another.
+    Diff(diff::DiffArgs),
     /// One experiment against throwaway servers, measured in turns: medians, spread, ratios.
     Compare(compare::CompareArgs),
     /// An experiment whose runs can be compared, repeated by a suite, and reported together.
@@ -36,6 +48,14 @@ pub enum Workload {
     Hotrow(HotrowArgs),
     /// Rows as fast as they come in, over many connections.
     Ingest(IngestArgs),
+    /// Transfers between accounts, beside readers that sum all of them.
+    Bank(BankArgs),
+    /// pgbench's transaction.
+    Tpcb(TpcbArgs),
+    /// YCSB's workloads A to F.
+    Ycsb(YcsbArgs),
+    /// Lookups of many keys at once, as many as come within a limit of time.
+    Keylookup(KeylookupArgs),
 }
 
 impl Workload {
@@ -46,6 +66,10 @@ impl Workload {
             Workload::Sysbench(args) => Box::new(Sysbench::new(args)),
             Workload::Hotrow(args) => Box::new(Hotrow::new(args)),
             Workload::Ingest(args) => Box::new(Ingest::new(args)),
+            Workload::Bank(args) => Box::new(Bank::new(args)),
+            Workload::Tpcb(args) => Box::new(Tpcb::new(args)),
+            Workload::Ycsb(args) => Box::new(Ycsb::new(args)),
+            Workload::Keylookup(args) => Box::new(Keylookup::new(args)),
         }
     }
 }
@@ -55,6 +79,10 @@ pub fn main(command: Command) -> ExitCode {
     match command {
         Command::Tpch(args) => tpch::main(args),
         Command::Coldstart(args) => coldstart::main(args),
+        Command::Ceiling(args) => ceiling::main(args),
+        Command::Suite(args) => suite::main(args),
+        Command::Report(args) => report::main(args),
+        Command::Diff(args) => diff::main(args),
         Command::Compare(args) => compare::main(args),
         Command::Workload(Workload::Tpcc(args)) => tpcc::main(args),
         Command::Workload(workload) => experiment::main(workload.experiment().as_mut()),

@@ -251,6 +251,7 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
                     worker,
                     tally: Tally::new(plan.kinds.len()),
                     gone: None,
+                    away: None,
                 };
                 scope.spawn(move || client.work(connection))
             })
@@ -268,13 +269,17 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
         let series = watch.series;
         handles.iter().for_each(|client| client.thread().unpark());
         let (mut tally, mut gone, mut workers) = (Tally::new(plan.kinds.len()), None, Vec::new());
+        let (mut away, mut all_away) = (None, true);
         for handle in handles {
             let client = handle.join().expect("a client does not panic");
             tally.add(client.tally);
             gone = gone.or(client.gone);
+            all_away &= client.away.is_some();
+            away = away.or(client.away);
             workers.push(client.worker);
         }
-        let ended = gone.filter(|_| !in_time || plan.duration.is_none());
+        // A server that has left all clients is gone, also if the time was over before they had given up.
+        let ended = gone.filter(|_| !in_time || plan.duration.is_none()).or(away.filter(|_| all_away));
         Ok(Measured { elapsed, tally, series, usage: after.since(&before), ended, workers })
     })
 }
@@ -365,6 +370,8 @@ struct Client<'a, W> {
     tally: Tally,
     /// Why it ended before its time.
     gone: Option<String>,
+    /// Why it has no connection at the moment.
+    away: Option<String>,
 }
 
 impl<W: Worker> Client<'_, W> {
@@ -425,6 +432,7 @@ impl<W: Worker> Client<'_, W> {
             // A lost connection is replaced before the next attempt.
             if matches!(failure, Failure::Lost(_)) || abandon(connection).is_err() {
                 *slot = None;
+                self.away = Some(failure.to_string());
                 self.tally.unknown += 1;
             }
             if !self.worker.repeats(&failure) {
@@ -447,7 +455,7 @@ impl<W: Worker> Client<'_, W> {
         let since = Instant::now();
         while slot.is_none() && !self.stopped() {
             match connect(self.plan) {
-                Ok(connection) => *slot = Some(connection),
+                Ok(connection) => (*slot, self.away) = (Some(connection), None),
                 Err(failure) if since.elapsed() > GONE_AFTER => {
                     self.gone = Some(failure.to_string());
                     return None;

@@ -13,26 +13,34 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bank;
+pub mod ceiling;
 pub mod client;
 pub mod coldstart;
 pub mod command;
 pub mod compare;
 pub mod cpu;
+pub mod diff;
 pub mod drive;
 mod expected;
 pub mod experiment;
 pub mod hotrow;
 pub mod ingest;
+pub mod keylookup;
 pub mod options;
 mod progress;
+pub mod report;
 pub mod result;
 pub mod rng;
 mod schema;
+pub mod suite;
 pub mod sysbench;
 mod table;
 pub mod target;
+pub mod tpcb;
 pub mod tpcc;
 pub mod tpch;
 pub mod usage;
+pub mod ycsb;
 
 pub use target::Target;

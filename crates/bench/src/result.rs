@@ -78,7 +78,7 @@ const POSTGRES_SETTINGS: [&str; 11] = [
     "memory_limit",
     "default_transaction_isolation",
 ];
-const MYSQL_SETTINGS: [&str; 8] = [
+const MYSQL_SETTINGS: [&str; 10] = [
     "innodb_flush_log_at_trx_commit",
     "innodb_flush_method",
     "innodb_buffer_pool_size",
@@ -87,6 +87,9 @@ const MYSQL_SETTINGS: [&str; 8] = [
     "sync_binlog",
     "log_bin",
     "max_connections",
+    // The name depends on the version.
+    "transaction_isolation",
+    "tx_isolation",
 ];
 
 impl ServerFacts {
@@ -102,6 +105,13 @@ impl ServerFacts {
             names.iter().filter_map(|&name| Some((name.to_string(), ask(&read(name))?))).collect();
         let durable = durable(&settings, dialect);
         ServerFacts { product: product(&version, dialect).into(), version, settings, durable }
+    }
+
+    /// The level of transactions that do not ask for one, in SQL's words.
+    pub fn isolation(&self) -> Option<String> {
+        let names = ["default_transaction_isolation", "transaction_isolation", "tx_isolation"];
+        let level = names.iter().find_map(|name| self.settings.get(*name))?;
+        Some(level.to_lowercase().replace('-', " "))
     }
 }
 
@@ -136,6 +146,13 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// It in a few words.
+    pub fn name(&self) -> String {
+        let memory = self.memory_bytes as f64 / (1u64 << 30) as f64;
+        let model = if self.model.is_empty() { String::new() } else { format!(" ({})", self.model) };
+        format!("{} CPUs{model}, {memory:.0} GiB, kernel {}", self.cpus, self.kernel)
+    }
+
     /// This one.
     pub fn this() -> Machine {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -334,6 +351,14 @@ impl Point {
     }
 }
 
+/// Version of this program, and the commit it was built from if who built it has said so.
+pub fn program() -> String {
+    let version = concat!("nyala ", env!("CARGO_PKG_VERSION"));
+    option_env!("NYALA_COMMIT")
+        .filter(|commit| !commit.is_empty())
+        .map_or_else(|| version.to_string(), |commit| format!("{version} ({commit})"))
+}
+
 impl RunFile {
     /// A run that begins now, with nothing measured.
     pub fn begin(experiment: &str, target: &Target, label: Option<&str>, server: ServerFacts) -> RunFile {
@@ -347,7 +372,7 @@ impl RunFile {
             settings: BTreeMap::new(),
             server,
             machine: Machine::this(),
-            program: concat!("nyala ", env!("CARGO_PKG_VERSION")).into(),
+            program: program(),
             load: None,
             points: Vec::new(),
             verdicts: Vec::new(),
@@ -460,6 +485,10 @@ mod tests {
         assert_eq!(durable(&on, Dialect::Postgres), Some(true));
         let off = settings(&[("fsync", "on"), ("synchronous_commit", "off")]);
         assert_eq!(durable(&off, Dialect::Postgres), Some(false));
+        let level =
+            |name: &str, level: &str| ServerFacts { settings: settings(&[(name, level)]), ..Default::default() };
+        assert_eq!(level("tx_isolation", "REPEATABLE-READ").isolation().as_deref(), Some("repeatable read"));
+        assert_eq!(ServerFacts::default().isolation(), None);
         assert_eq!(durable(&settings(&[("innodb_flush_log_at_trx_commit", "2")]), Dialect::MySql), Some(false));
         assert_eq!(durable(&BTreeMap::new(), Dialect::MySql), None);
     }

@@ -19,9 +19,7 @@ pub fn head(run: &RunFile) -> String {
     say("", &(settings.join(" ") + durable));
     let settings: Vec<String> = run.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
     say("settings", &settings.join(" "));
-    let machine = &run.machine;
-    let memory = machine.memory_bytes as f64 / (1u64 << 30) as f64;
-    say("machine", &format!("{} CPUs ({}), {memory:.0} GiB, kernel {}", machine.cpus, machine.model, machine.kernel));
+    say("machine", &run.machine.name());
     if let Some(load) = &run.load {
         let rate = grouped(load.rows as f64 / load.rows_seconds.max(1e-9));
         let (rows, time, indexes) = (grouped(load.rows as f64), load.rows_seconds, load.index_seconds);
@@ -78,7 +76,7 @@ pub fn line(point: &Point) -> String {
     }
     let mut note = |text: String| writeln!(out, "  {text}").expect("a string takes every character");
     for (name, value) in &point.figures {
-        note(format!("{name:<26}{}", figure(*value)));
+        note(format!("{name:<40}{}", figure(*value)));
     }
     if point.late > 0 {
         note(format!(

@@ -202,6 +202,7 @@ impl<'b> Rows<'b> {
         Rows { rest: content, last: range.start.0, range, left: rows }
     }
 
+    #[inline]
     fn row(&mut self) -> Option<(RowId, LayoutId, &'b [u8])> {
         let row = RowId(self.last.checked_add(bytes::take(&mut self.rest)?)?);
         let layout = u32::try_from(bytes::take(&mut self.rest)?).ok()?;
@@ -216,6 +217,7 @@ impl<'b> Rows<'b> {
 impl<'b> Iterator for Rows<'b> {
     type Item = Result<(RowId, LayoutId, &'b [u8]), ()>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.left == 0 {
             // Bytes behind the last row are as wrong as too few.

@@ -18,7 +18,19 @@ pub(crate) fn put(out: &mut Vec<u8>, mut n: u64) {
 }
 
 /// Takes a number off the front. `None` if there is none, or it is larger than any.
+#[inline]
 pub(crate) fn take(from: &mut &[u8]) -> Option<u64> {
+    // Most are of a byte: the distance to the next row, a layout, a length.
+    match from.split_first() {
+        Some((first, rest)) if *first < 0x80 => {
+            *from = rest;
+            Some(u64::from(*first))
+        }
+        _ => take_long(from),
+    }
+}
+
+fn take_long(from: &mut &[u8]) -> Option<u64> {
     let mut n = 0u64;
     for shift in (0..64).step_by(7) {
         let (first, rest) = from.split_first()?;

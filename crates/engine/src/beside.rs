@@ -20,7 +20,7 @@ use engine_api::{Step, Wait};
 use mvcc::index::OrderedIndex as _;
 use mvcc::{Grace, Newest, pin};
 
-use crate::catalog::{CannotEnter, Keys, keys_of};
+use crate::build::{CannotEnter, Keys, keys_of};
 use crate::shape::Shape;
 use crate::storage::{IndexStore, TableStore};
 use crate::throttle::{PER_ENTRY, Purpose};

@@ -5,16 +5,14 @@
 
 use std::sync::Arc;
 
-use base::{Error, LayoutId, Oid, Result, SqlState, Timestamp, TxnId};
+use base::{Error, Oid, Result, SqlState};
 use engine_api::{
-    AclItem, Catalog, CatalogObject, DatabaseDesc, IndexDesc, Membership, Privileges, PrivilegesDesc, RoleDesc,
-    SchemaDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
+    AclItem, Catalog, CatalogObject, DatabaseDesc, IndexDesc, Membership, MemoryKind, Privileges, PrivilegesDesc,
+    RoleDesc, SchemaDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
 };
-use mvcc::index::{KeyTooLong, OrderedIndex as _};
-use mvcc::{LaidOut, Newest, pin};
-use smallvec::SmallVec;
 
 use crate::beside::Filling;
+use crate::build::{Build, CannotEnter};
 use crate::record;
 use crate::shape::Shape;
 use crate::shard::Inner;
@@ -59,96 +57,6 @@ pub(crate) struct Definitions {
     cached: Option<(Arc<Catalog>, Arc<Catalog>)>,
     build: Option<Build>,
     pub filling: Option<Filling>,
-}
-
-/// An index build that goes on. Dropped before it is done, it takes the index out of the table's definition.
-///
-/// Requirement: a view that is older than the index finds through it what it sees. Rule: a row is entered under the keys
-/// of *all* its versions, and if these differ the row is marked, so that who finds it compares keys (rule R6).
-/// Alternative: PostgreSQL keeps older views off the index (`indcheckxmin`); but its plans are made per view, ours are not.
-///
-/// Nobody writes meanwhile, but the collector removes versions. It knows of the index from before the first row on; what
-/// it unlinked between the look at a row and the entry is seen by a second look.
-#[derive(Debug)]
-struct Build {
-    index: Arc<IndexStore>,
-    store: Arc<TableStore>,
-    next: base::RowId,
-    end: base::RowId,
-    done: bool,
-}
-
-/// Keys of one row's versions.
-pub(crate) type Keys = SmallVec<[Vec<u8>; 2]>;
-
-/// Why a row cannot be entered.
-pub(crate) enum CannotEnter {
-    Duplicate(LayoutId, Vec<u8>),
-    TooLong(KeyTooLong),
-    /// Its key cannot be computed.
-    Refused(Box<Error>),
-}
-
-impl Drop for Build {
-    fn drop(&mut self) {
-        if !self.done {
-            self.store.remove_index(self.index.desc.oid);
-        }
-    }
-}
-
-/// The distinct keys of versions of a row.
-pub(crate) fn keys_of(index: &IndexStore, shape: &Shape, versions: &[LaidOut<'_>], keys: &mut Keys) {
-    keys.clear();
-    for (layout, tuple) in versions {
-        let mut key = Vec::new();
-        shape.key(index, *layout, tuple, &mut key);
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-}
-
-impl Build {
-    /// Enters one row.
-    fn row(&self, shape: &Shape, row: base::RowId, own: TxnId, keys: &mut Keys) -> Result<(), CannotEnter> {
-        let (desc, rows) = (&self.index.desc, &self.store.rows);
-        let guard = pin();
-        if self.index.code.is_some()
-            && let Newest::Live(version) = rows.newest(row, Some(own), &guard)
-        {
-            let key = shape.new_key(&self.index, version.layout, version.tuple, &mut Vec::new());
-            key.map_err(|error| CannotEnter::Refused(Box::new(error)))?;
-        }
-        let versions = rows.versions(row, &guard);
-        if desc.unique
-            && let Newest::Live(version) = rows.newest(row, Some(own), &guard)
-        {
-            let mut key = Vec::new();
-            let has_null = shape.key(&self.index, version.layout, version.tuple, &mut key);
-            let has_null = (has_null && !desc.nulls_not_distinct) || key.is_empty();
-            let taken = |entered| matches!(entered, Some(unique::Entered::Duplicate(_)));
-            if !has_null && taken(unique::conflict(shape, rows, &self.index, &key, row, own, &mut Timestamp(0))) {
-                return Err(CannotEnter::Duplicate(version.layout, version.tuple.to_vec()));
-            }
-        }
-        keys_of(&self.index, shape, &versions, keys);
-        if keys.len() > 1 {
-            rows.mark_keys_diverged(row, &guard);
-        }
-        for key in keys.iter().filter(|key| !key.is_empty()) {
-            self.index.tree.insert(key, row).map_err(CannotEnter::TooLong)?;
-        }
-        let left = rows.versions(row, &guard);
-        if left.len() < versions.len() {
-            let entered = std::mem::take(keys);
-            keys_of(&self.index, shape, &left, keys);
-            for key in entered.iter().filter(|key| !key.is_empty() && !keys.contains(key)) {
-                self.index.tree.remove(key, row);
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The catalog of an empty shard.
@@ -426,9 +334,9 @@ impl Transaction {
             self.definitions.made.push(Made::Index { store, index: index.oid });
             return Ok(Step::Ready(()));
         }
-        store.begin_index(&built);
-        self.definitions.build =
-            Some(Build { index: built, next: base::RowId(0), end: store.rows.end(), store, done: false });
+        let memory = Arc::clone(inner.store.memory());
+        let own = self.core.as_ref().expect("a definition has started to write").id();
+        self.definitions.build = Some(Build::begin(built, store, own, memory, MemoryKind::Statements as usize));
         self.go_on_building()
     }
 
@@ -443,23 +351,19 @@ impl Transaction {
             }
             Err(error) => return Err(error),
         }
-        let own = self.core.as_ref().expect("a definition has started to write").id();
-        let shape = build.store.upkeep.current().shape.clone();
-        let step = build.next.0.saturating_add(ROWS_PER_STEP).min(build.end.0);
-        let mut keys = Keys::new();
-        for row in build.next.0..step {
-            build
-                .row(&shape, base::RowId(row), own, &mut keys)
-                .map_err(|why| self.cannot_build(&build.index, &shape, why))?;
-        }
-        build.next = base::RowId(step);
-        if build.next < build.end {
-            self.definitions.build = Some(build);
-            return Ok(Step::Wait(Wait::yield_now()));
+        match build.step(ROWS_PER_STEP) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.definitions.build = Some(build);
+                return Ok(Step::Wait(Wait::yield_now()));
+            }
+            Err(why) => {
+                let shape = build.store.upkeep.current().shape.clone();
+                return Err(self.cannot_build(&build.index, &shape, why));
+            }
         }
         build.store.add_index(Arc::clone(&build.index));
         self.definitions.made.push(Made::Index { store: Arc::clone(&build.store), index: build.index.desc.oid });
-        build.done = true;
         Ok(Step::Ready(()))
     }
 

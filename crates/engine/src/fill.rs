@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering as Memory};
 use base::RowId;
 use checkpoint::Scratch;
 use env::World;
-use mvcc::index::{Boundary, IndexPart, Unfit};
+use mvcc::index::{BTreeIndex, Boundary, IndexPart, Unfit};
 use mvcc::pin;
 use parking_lot::Mutex;
 use redo::DriverError;
@@ -25,8 +25,8 @@ use crate::shape::Shape;
 use crate::storage::{IndexStore, TableStore};
 
 /// How full leaves are made, in hundredths, if keys rise with rows, and if not.
-const FILL_RISING: u8 = 100;
-const FILL_SORTED: u8 = 90;
+pub(crate) const FILL_RISING: u8 = 100;
+pub(crate) const FILL_SORTED: u8 = 90;
 /// Rows of a table that are worth more than one thread.
 const ROWS_ALONE: u64 = 16 << 10;
 /// Rows that a thread takes at once.
@@ -199,7 +199,7 @@ struct Entry {
 
 /// Entries and the bytes of their keys.
 #[derive(Default)]
-struct Bucket {
+pub(crate) struct Bucket {
     entries: Vec<Entry>,
     bytes: Vec<u8>,
 }
@@ -242,7 +242,7 @@ impl Entry {
 }
 
 impl Bucket {
-    fn push(&mut self, key: &[u8], row: RowId) {
+    pub fn push(&mut self, key: &[u8], row: RowId) {
         let rest = (self.bytes.len() as u64) << 16 | key.len() as u64;
         self.entries.push(Entry { head: head_of(key), row: row.0, rest });
         self.bytes.extend_from_slice(key.get(HEAD..).unwrap_or(&[]));
@@ -255,28 +255,112 @@ impl Bucket {
         self.bytes.append(&mut other.bytes);
     }
 
-    fn sort(&mut self) {
+    pub fn sort(&mut self) {
         let bytes = &self.bytes;
         self.entries.sort_unstable_by(|a, b| a.order(*b, bytes));
     }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>() + self.bytes.capacity()
+    }
+
+    pub fn row(&self, at: usize) -> RowId {
+        RowId(self.entries[at].row)
+    }
+
+    /// Puts the key of an entry into `key`.
+    pub fn key(&self, at: usize, key: &mut Vec<u8>) {
+        let entry = self.entries[at];
+        key.clear();
+        key.extend_from_slice(&entry.head.to_be_bytes()[..entry.len().min(HEAD)]);
+        key.extend_from_slice(entry.rest(&self.bytes));
+    }
+
+    /// Whether two entries have one key.
+    pub fn same_key(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (self.entries[a], self.entries[b]);
+        a.head == b.head && a.len() == b.len() && a.rest(&self.bytes) == b.rest(&self.bytes)
+    }
+
+    /// Leaves of the entries, which lie between two positions. REQUIRES that they are sorted.
+    pub fn leaves(
+        &self,
+        tree: &BTreeIndex,
+        low: &Boundary,
+        high: Option<&Boundary>,
+        fill: u8,
+    ) -> Result<IndexPart, Unfit> {
+        let mut part = tree.part(low, fill);
+        let mut key = Vec::new();
+        for at in 0..self.len() {
+            self.key(at, &mut key);
+            part.push(&key, self.row(at))?;
+        }
+        part.finish(high)
+    }
+}
+
+/// Ranges of keys, each of about as many entries.
+pub(crate) struct Ranges {
+    /// Where each range but the first begins, and the heads of those keys.
+    cuts: Vec<Boundary>,
+    heads: Vec<u64>,
+}
+
+impl Ranges {
+    fn new(cuts: Vec<Boundary>) -> Ranges {
+        let heads = cuts.iter().map(|cut| head_of(&cut.key)).collect();
+        Ranges { cuts, heads }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.cuts.len() + 1
+    }
+
+    /// That of an entry.
+    pub fn of(&self, key: &[u8], row: RowId) -> usize {
+        let head = head_of(key);
+        let mut range = self.heads.partition_point(|cut| *cut < head);
+        // Seldom are there more with the same head.
+        while self.heads.get(range) == Some(&head)
+            && (self.cuts[range].key.as_slice(), self.cuts[range].row) <= (key, row)
+        {
+            range += 1;
+        }
+        range
+    }
+
+    /// Where a range begins and, if it is not the last, ends.
+    pub fn bounds(&self, number: usize) -> (Boundary, Option<&Boundary>) {
+        let low = number.checked_sub(1).map_or_else(Boundary::default, |at| self.cuts[at].clone());
+        (low, self.cuts.get(number))
+    }
+}
+
+/// Ranges of the keys that a table's rows have in an index.
+pub(crate) fn ranges(store: &Arc<TableStore>, shape: &Arc<Shape>, index: &Arc<IndexStore>) -> Ranges {
+    let entries = Entries {
+        store: Arc::clone(store),
+        shape: Arc::clone(shape),
+        index: Arc::clone(index),
+        progress: Arc::default(),
+    };
+    Ranges::new(cuts(&entries))
 }
 
 /// Entries handed out to ranges of keys.
 struct HandOut {
     entries: Entries,
     rows: Vec<(u64, u64)>,
-    /// Where each range of keys but the first begins, with its head.
-    cuts: Vec<(u64, Boundary)>,
+    keys: Ranges,
     ranges: Vec<Mutex<Bucket>>,
-}
-
-impl HandOut {
-    fn range_of(&self, key: &[u8], row: RowId) -> usize {
-        let head = head_of(key);
-        self.cuts.partition_point(|(cut, boundary)| {
-            cut.cmp(&head).then_with(|| boundary.key.as_slice().cmp(key)).then(boundary.row.cmp(&row)).is_le()
-        })
-    }
 }
 
 impl Parts for HandOut {
@@ -286,7 +370,7 @@ impl Parts for HandOut {
         let mut longest = 0;
         self.entries.each(*from, *end, |key, row| {
             longest = longest.max(key.len());
-            own[self.range_of(key, row)].push(key, row);
+            own[self.keys.of(key, row)].push(key, row);
             true
         });
         if longest > mvcc::index::MAX_KEY_LEN {
@@ -310,21 +394,12 @@ struct Sorting {
 
 impl Parts for Sorting {
     fn part(&self, number: usize, _: &mut Scratch) -> Result<bool, DriverError> {
-        let HandOut { entries, cuts, ranges, .. } = &*self.handed;
+        let HandOut { entries, keys, ranges, .. } = &*self.handed;
         let Some(range) = ranges.get(number) else { return Ok(false) };
         let mut bucket = std::mem::take(&mut *range.lock());
         bucket.sort();
-        let low = number.checked_sub(1).map_or_else(Boundary::default, |at| cuts[at].1.clone());
-        let mut part = entries.index.tree.part(&low, FILL_SORTED);
-        let mut key = Vec::new();
-        let pushed = bucket.entries.iter().try_for_each(|entry| {
-            key.clear();
-            key.extend_from_slice(&entry.head.to_be_bytes()[..entry.len().min(HEAD)]);
-            key.extend_from_slice(entry.rest(&bucket.bytes));
-            part.push(&key, RowId(entry.row))
-        });
-        let high = cuts.get(number).map(|(_, boundary)| boundary);
-        let part = pushed.and_then(|()| part.finish(high)).map_err(|unfit| entries.error(unfit))?;
+        let (low, high) = keys.bounds(number);
+        let part = bucket.leaves(&entries.index.tree, &low, high, FILL_SORTED).map_err(|unfit| entries.error(unfit))?;
         entries.progress.indexed(part.entries() as u64 / 2);
         self.made.lock()[number] = Some(part);
         Ok(true)
@@ -332,7 +407,7 @@ impl Parts for Sorting {
 }
 
 /// Where ranges of keys begin, from a sample of the rows.
-fn cuts(entries: &Entries) -> Vec<(u64, Boundary)> {
+fn cuts(entries: &Entries) -> Vec<Boundary> {
     let ranges = (entries.store.rows.row_count() / ENTRIES_PER_RANGE).clamp(1, RANGES_MAX);
     let end = entries.store.rows.end().0;
     let samples = if ranges == 1 { 0 } else { ranges * SAMPLES_PER_RANGE };
@@ -349,13 +424,13 @@ fn cuts(entries: &Entries) -> Vec<(u64, Boundary)> {
     let mut cuts: Vec<Boundary> =
         (1..ranges).filter_map(|range| found.get((range as f64 * each) as usize).cloned()).collect();
     cuts.dedup();
-    cuts.into_iter().map(|cut| (head_of(&cut.key), cut)).collect()
+    cuts
 }
 
 fn sorted(entries: &Entries, doing: Doing<'_>) -> Result<Vec<IndexPart>, DriverError> {
-    let cuts = cuts(entries);
-    let ranges = (0..=cuts.len()).map(|_| Mutex::default()).collect();
-    let handed = Arc::new(HandOut { entries: entries.clone(), rows: entries.ranges_of_rows(), cuts, ranges });
+    let keys = Ranges::new(cuts(entries));
+    let ranges = (0..keys.count()).map(|_| Mutex::default()).collect();
+    let handed = Arc::new(HandOut { entries: entries.clone(), rows: entries.ranges_of_rows(), keys, ranges });
     doing(Arc::clone(&handed) as Arc<dyn Parts>)?;
     let made = Mutex::new(handed.ranges.iter().map(|_| None).collect());
     let sorting = Arc::new(Sorting { handed, made });

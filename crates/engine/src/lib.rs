@@ -19,6 +19,7 @@ mod accounts;
 mod advisory;
 mod ahead;
 mod beside;
+mod build;
 mod catalog;
 mod check;
 mod checkpoint;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base::Timestamp;
 use checkpoint::{BlockRef, Holds, Image, ImageError, Piece, PieceBytes, Scratch};
 use engine_api::{Catalog, IndexCompiler};
-use env::World;
+use env::{DiskFile, World};
 use mvcc::{Store, pin};
 use parking_lot::Mutex;
 use redo::DriverError;
@@ -78,12 +78,20 @@ const PIECE: u64 = 1 << 20;
 /// Larger pieces, each a block of one row mostly, are not read ahead: as many of them as there are workers are in memory at once.
 const PIECE_AHEAD_MAX: u64 = 4 << 20;
 
+/// Rows that are to be loaded.
+pub(crate) struct ImageRows {
+    pub image: Image,
+    pub tables: BTreeMap<StorageId, Arc<TableStore>>,
+    /// When they were committed.
+    pub ts: Timestamp,
+    pub progress: Arc<Progress>,
+    /// A file that is read next, and its bytes: the disk begins with it meanwhile.
+    pub next: Option<(Arc<dyn DiskFile>, u64)>,
+}
+
 struct Rows {
-    image: Image,
+    of: ImageRows,
     pieces: Vec<Piece>,
-    tables: BTreeMap<StorageId, Arc<TableStore>>,
-    ts: Timestamp,
-    progress: Arc<Progress>,
 }
 
 impl Rows {
@@ -91,13 +99,21 @@ impl Rows {
         let Holds::Rows { table, .. } = &block.holds else { return Ok(()) };
         let id = table_of(*table);
         let missing = || DriverError::Corrupt(format!("a checkpoint has rows of {id:?}, which it does not define"));
-        let store = self.tables.get(&id).ok_or_else(missing)?;
+        let store = self.of.tables.get(&id).ok_or_else(missing)?;
         let guard = pin();
         let mut loader = store.rows.loader(&guard);
-        let each = |row, layout, tuple: &[u8]| loader.load(row, self.ts, layout, tuple);
-        self.image.rows_of(block, bytes, scratch, each).map_err(image_error)?;
-        self.progress.loaded(block.bytes());
+        let each = |row, layout, tuple: &[u8]| loader.load(row, self.of.ts, layout, tuple);
+        self.of.image.rows_of(block, bytes, scratch, each).map_err(image_error)?;
+        self.of.progress.loaded(block.bytes());
         Ok(())
+    }
+
+    /// Says of a share of the file that is read next that it will be.
+    fn hint(&self, number: usize) {
+        if let Some((file, len)) = &self.of.next {
+            let place = |number: usize| (u128::from(*len) * number as u128 / self.pieces.len() as u128) as u64;
+            file.will_read(place(number), place(number + 1) - place(number));
+        }
     }
 }
 
@@ -110,18 +126,19 @@ impl Pieces for Rows {
 
     fn read(&self, number: usize, into: &mut PieceBytes) -> Result<(), DriverError> {
         let piece = &self.pieces[number];
+        self.hint(number);
         if piece.bytes() > PIECE_AHEAD_MAX {
             return Ok(());
         }
-        self.image.read_piece(piece, into).map_err(image_error)
+        self.of.image.read_piece(piece, into).map_err(image_error)
     }
 
     fn work(&self, number: usize, bytes: &mut PieceBytes, scratch: &mut Scratch) -> Result<(), DriverError> {
         let piece = &self.pieces[number];
         if piece.bytes() > PIECE_AHEAD_MAX {
-            self.image.read_piece(piece, bytes).map_err(image_error)?;
+            self.of.image.read_piece(piece, bytes).map_err(image_error)?;
         }
-        let loaded = self.image.blocks_of(piece).iter().try_for_each(|block| self.block(block, bytes, scratch));
+        let loaded = self.of.image.blocks_of(piece).iter().try_for_each(|block| self.block(block, bytes, scratch));
         // Pieces that are read ahead do not keep what a large one needed.
         if bytes.capacity() as u64 > 2 * PIECE_AHEAD_MAX {
             (*bytes, *scratch) = (PieceBytes::default(), Scratch::default());
@@ -131,17 +148,10 @@ impl Pieces for Rows {
 }
 
 /// Loads the rows of an image.
-pub(crate) fn rows(
-    world: &World,
-    threads: usize,
-    image: Image,
-    tables: &BTreeMap<StorageId, Arc<TableStore>>,
-    ts: Timestamp,
-    progress: &Arc<Progress>,
-) -> Result<(), DriverError> {
-    let pieces = image.pieces(PIECE);
-    let rows = Rows { image, pieces, tables: tables.clone(), ts, progress: Arc::clone(progress) };
-    ahead::run(world, threads, "load-rows", rows)?;
+pub(crate) fn rows(world: &World, threads: usize, rows: ImageRows) -> Result<(), DriverError> {
+    let progress = Arc::clone(&rows.progress);
+    let pieces = rows.image.pieces(PIECE);
+    ahead::run(world, threads, "load-rows", Rows { of: rows, pieces })?;
     progress.all_loaded();
     Ok(())
 }

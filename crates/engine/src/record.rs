@@ -368,6 +368,25 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_all_lengths_round_trip() {
+        let numbers = (0..64).flat_map(|bits| [0, 1, 0x55].map(|low| (1u64 << bits).wrapping_add(low)));
+        for number in numbers.chain([0, 127, 128, 300, u64::MAX - 1, u64::MAX]) {
+            for behind in 0..12 {
+                let mut out = Vec::new();
+                put(&mut out, number);
+                let len = out.len();
+                out.extend((0..behind).map(|n| 0xff - n as u8 % 3 * 0x7f));
+                let mut ops = Ops::new(&out);
+                assert_eq!((ops.number(), ops.remaining()), (Ok(number), behind));
+                for cut in 0..len {
+                    assert!(Ops::new(&out[..cut]).number().is_err(), "{number} without its end");
+                }
+            }
+        }
+        assert!(Ops::new(&[0x80; 11]).number().is_err());
+    }
+
+    #[test]
     fn garbage_is_an_error_not_a_panic() {
         let mut log = Vec::new();
         insert(&mut log, S, RowId(1), LayoutId(1), b"tuple");

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use base::{Lsn, Oid, RowId, Timestamp, TxnId};
 use checkpoint::{Holds, Image, Manifest, remove_unnamed};
 use engine_api::{Catalog, CatalogObject, PrivilegesDesc, SequenceState, oids};
-use env::World;
+use env::{DiskFile, World};
 use mvcc::{Newest, Store, StoreOptions, pin};
 use parking_lot::{Mutex, RwLock};
 use redo::{DriverError, FileLog, Log, Record, RecordKind, Replayed};
@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use crate::catalog;
 use crate::checkpoint::{ImageState, Images, META_OBJECTS, META_PREPARED, META_STATE, table_of};
 use crate::gate::Gates;
-use crate::load::image_error;
+use crate::load::{ImageRows, image_error};
 use crate::prepared::{self, Filler, Restored, Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
 use crate::replay::{self, Appliers, Place};
@@ -75,8 +75,14 @@ struct Replay {
 }
 
 impl Replay {
-    /// Takes over an image.
-    fn image(&mut self, world: &World, options: &ShardOptions, manifest: &Manifest) -> Result<(), DriverError> {
+    /// Takes over an image; `next` will be read behind it.
+    fn image(
+        &mut self,
+        world: &World,
+        options: &ShardOptions,
+        manifest: &Manifest,
+        next: Option<(Arc<dyn DiskFile>, u64)>,
+    ) -> Result<(), DriverError> {
         let image = Image::open(&*world.disk, manifest).map_err(image_error)?;
         let malformed = |what: &str| DriverError::Corrupt(format!("a checkpoint's {what} cannot be read"));
         self.catalog = Catalog::default();
@@ -98,7 +104,12 @@ impl Replay {
             self.sequences.restore(Oid(oid), SequenceState { last_value, is_called });
         }
         options.progress.expect_image(manifest.bytes(), self.entries_of(&image));
-        crate::load::rows(world, options.threads, image, &self.tables, Timestamp(manifest.ts), &options.progress)?;
+        let (tables, progress) = (self.tables.clone(), Arc::clone(&options.progress));
+        crate::load::rows(
+            world,
+            options.threads,
+            ImageRows { image, tables, ts: Timestamp(manifest.ts), progress, next },
+        )?;
         for (table, generation, next) in state.tables {
             if let Some(store) = self.tables.get(&StorageId { table: Oid(table), generation }) {
                 store.rows.set_next_row_id(RowId(next));
@@ -350,8 +361,7 @@ pub(crate) fn open(
     progress.expect_log(log_bytes);
     progress.expect_entries_of_log(log_bytes);
     if let Some(manifest) = &manifest {
-        driver.will_read(log_from);
-        replay.image(world, &options, manifest)?;
+        replay.image(world, &options, manifest, driver.segment_at(log_from))?;
     }
     let mut times = OpenTimes { image_ms: clock.lap(), ..OpenTimes::default() };
     let mut appliers = Appliers::start(world, options.threads);

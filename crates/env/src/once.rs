@@ -114,7 +114,7 @@ mod tests {
     fn what_is_read_is_the_same_past_the_cache_and_through_it() {
         let path = std::env::temp_dir().join(format!("nyala-read-once-{}", std::process::id()));
         let disk = crate::real::Directory::open(&path).unwrap();
-        let bytes: Vec<u8> = (0..3 * PAGE as u32 + 100).map(|n| (n * n >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..3 * PAGE as u32 + 100).map(|n| ((n * n) >> 3) as u8).collect();
         let file = disk.create("file").unwrap();
         file.write_at(&bytes, 0).unwrap();
         file.sync().unwrap();

@@ -90,6 +90,7 @@ impl RowHeader {
     /// Links the first version of a row that is being loaded, and answers its bytes, which the caller counts. `None`, and the
     /// version is freed, if the row has one. Needs no lock: an empty chain has nothing that a reader could stand on. REQUIRES that
     /// nobody else loads the row: of two versions stored at once, one would never be freed.
+    #[inline]
     pub fn fill(&self, version: PrivateVersion) -> Option<usize> {
         if !self.head.load(Ordering::Relaxed).is_null() {
             return None;

@@ -59,6 +59,7 @@ impl Table {
 
 impl Loader<'_> {
     /// Loads a row that was committed at `ts`. One that is there already is replaced, as [`Table::load`] does it.
+    #[inline]
     pub fn load(&mut self, row: RowId, ts: Timestamp, layout: LayoutId, tuple: &[u8]) {
         let number = row.0 / CHUNK_ROWS as u64;
         let chunk = match self.chunk {

@@ -92,10 +92,12 @@ impl PrivateVersion {
     }
 
     /// Allocates a version committed at `ts` (recovery).
+    #[inline]
     pub fn committed(ts: Timestamp, layout: LayoutId, tuple: Option<&[u8]>) -> PrivateVersion {
         PrivateVersion::allocate(ts.0, CommandId(0), layout, tuple)
     }
 
+    #[inline]
     fn allocate(begin: u64, command: CommandId, layout: LayoutId, tuple: Option<&[u8]>) -> PrivateVersion {
         let deleted = if tuple.is_none() { TOMBSTONE } else { 0 };
         let behind = tuple.is_some() && layout != FIRST_LAYOUT;
@@ -128,6 +130,7 @@ impl PrivateVersion {
     }
 
     /// What it is counted as.
+    #[inline]
     pub fn size(&self) -> usize {
         // SAFETY: private until now, so alive (I1).
         block_bytes(unsafe { self.0.as_ref() }.size())

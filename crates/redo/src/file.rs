@@ -212,14 +212,14 @@ impl FileLog {
         Ok((start.0 + end.saturating_sub(SEGMENT_HEADER as u64)).saturating_sub(from.0))
     }
 
-    /// Says that the segment with a position will be read soon, so that the disk may begin with it. What fails here fails again
-    /// when it is read.
-    pub fn will_read(&self, from: Lsn) {
-        let names = self.list().unwrap_or_default();
-        let segment = names.iter().rev().find(|(start, _)| *start <= from);
-        if let Some(file) = segment.and_then(|(_, name)| self.disk.open(name).ok()) {
-            file.will_read(0, file.len().unwrap_or(0));
-        }
+    /// The segment with a position, and its bytes, for saying that it will be read soon. What fails here fails again when it is
+    /// read.
+    pub fn segment_at(&self, from: Lsn) -> Option<(Arc<dyn DiskFile>, u64)> {
+        let names = self.list().ok()?;
+        let (_, name) = names.iter().rev().find(|(start, _)| *start <= from)?;
+        let file = self.disk.open(name).ok()?;
+        let len = file.len().ok()?;
+        Some((file, len))
     }
 
     /// Names and first positions of the segments, in order.

@@ -75,6 +75,21 @@ CREATE DOMAIN shop.share AS numeric(5,2) DEFAULT 1 NOT NULL;
 CREATE DOMAIN shop.code AS text;
 CREATE TABLE shop.parts (part shop.share PRIMARY KEY, code shop.code);
 INSERT INTO shop.parts VALUES (1.5, 'ab'), (100, NULL);
+CREATE DOMAIN shop.a_list AS shop.share[];
+CREATE DOMAIN shop.a_share AS shop.share DEFAULT 2;
+CREATE TABLE shop.bundle (
+    shares shop.share[] DEFAULT '{1,2}' PRIMARY KEY,
+    codes shop.code[],
+    list shop.a_list DEFAULT '{3}',
+    first numeric GENERATED ALWAYS AS (shares[1] + 1) STORED,
+    others shop.a_share[] NOT NULL,
+    CHECK (cardinality(codes) < 4 AND shares <> '{7}')
+);
+CREATE INDEX bundle_codes ON shop.bundle (codes, (shares[1]));
+INSERT INTO shop.bundle (shares, codes, list, others) VALUES
+    ('{1.5,2}', '{ab,NULL,"c d"}', '{1}', '{}'), ('{{1,2},{3,4}}', NULL, NULL, '[0:1]={5,6}');
+CREATE VIEW shop.bundles AS SELECT shares, shares[1] AS first_share, codes || 'x'::shop.code AS more, array_agg(list[1]) AS lists
+    FROM shop.bundle WHERE shares <> '{9}'::shop.share[] GROUP BY shares, codes;
 CREATE TABLE shop.later (
     id int,
     parent date CONSTRAINT later_day REFERENCES shop.diary DEFERRABLE,

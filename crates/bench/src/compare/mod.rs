@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::ceiling;
 use crate::command::Workload;
 use crate::experiment::{At, Experiment, Refusal, Session};
 use crate::table;
@@ -94,12 +95,23 @@ fn rounds(args: &CompareArgs, parent: &std::path::Path) -> Result<bool, Refusal>
     for Contender { session, experiment, .. } in &mut contenders {
         session.end(experiment.as_mut())?;
         session.run.notes.push(pinning::told());
-        print!("{}", table::tail(&session.run));
+        print!("{}", summary::verdict(&session.run));
     }
     measured?;
     let runs: Vec<_> = contenders.iter().map(|contender| &contender.session.run).collect();
     print!("\n{}", summary::table(&runs));
+    ceiling(args)?;
     Ok(runs.iter().all(|run| run.is_good()))
+}
+
+/// What the generator alone would allow, for the first point.
+fn ceiling(args: &CompareArgs) -> Result<(), Refusal> {
+    let mut experiment = args.workload.clone().experiment();
+    let place = experiment.variants().first().cloned().zip(experiment.threads().first().copied());
+    let Some((variant, threads)) = place else { return Ok(()) };
+    let point = ceiling::measure(experiment.as_mut(), &At { variant: variant.clone(), threads, repetition: 1 })?;
+    print!("ceiling of {variant} with {threads} clients: {}", ceiling::told(&point));
+    Ok(())
 }
 
 /// Every point, in turns. Ends early if a server has gone.

@@ -1,23 +1,37 @@
 //! Medians, spread and ratios of several servers' runs of one experiment.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::result::{Point, RunFile};
-use crate::table::grouped;
+use crate::table::{self, grouped};
 
-/// A figure of a point that servers are compared by.
-struct Figure {
-    name: &'static str,
-    of: fn(&Point) -> Option<f64>,
-    digits: usize,
-}
+/// A figure of a point that servers are compared by, and its digits.
+type Figure = (&'static str, fn(&Point) -> Option<f64>, usize);
 
+/// Those of every experiment; an experiment's own come after them.
 const FIGURES: [Figure; 4] = [
-    Figure { name: "tx/s", of: |point| Some(point.per_second), digits: 0 },
-    Figure { name: "p95 ms", of: |point| Some(point.latency.p95_ms), digits: 2 },
-    Figure { name: "server us/tx", of: Point::server_us, digits: 1 },
-    Figure { name: "client us/tx", of: |point| Some(point.client_us()), digits: 1 },
+    ("tx/s", |point| Some(point.per_second), 0),
+    ("p95 ms", |point| Some(point.latency.p95_ms), 2),
+    ("server us/tx", Point::server_us, 1),
+    ("client us/tx", |point| Some(point.client_us()), 1),
 ];
+
+/// One line of what verification found, more only where something is wrong.
+pub fn verdict(run: &RunFile) -> String {
+    let mut out = String::new();
+    let holding = run.verdicts.iter().filter(|verdict| verdict.holds).count();
+    if !run.verdicts.is_empty() {
+        writeln!(out, "{}: {holding} of {} conditions hold", run.label, run.verdicts.len()).expect("a string");
+    }
+    for broken in run.verdicts.iter().filter(|verdict| !verdict.holds) {
+        writeln!(out, "{}: BROKEN {}: {}", run.label, broken.says, broken.found).expect("a string");
+    }
+    if let Some(why) = &run.ended {
+        writeln!(out, "{}: cut short: {why}", run.label).expect("a string");
+    }
+    out
+}
 
 /// Medians of each server, the least and the most in brackets, and the ratio to the first server's median: of pairs that were measured
 /// one after the other, the median of their ratios.
@@ -28,33 +42,40 @@ pub fn table(runs: &[&RunFile]) -> String {
     places.dedup();
     for (variant, threads) in places {
         writeln!(out, "{variant} {threads} clients").expect("a string takes every character");
-        for figure in &FIGURES {
-            let of = |run: &RunFile| -> Vec<Option<f64>> {
-                let here = run.points.iter().filter(|p| p.variant == variant && p.threads == threads);
-                here.map(figure.of).collect()
-            };
-            let base = of(first);
-            for (number, run) in runs.iter().enumerate() {
-                let values = of(run);
-                let known: Vec<f64> = values.iter().copied().flatten().collect();
-                let Some((middle, least, most)) = spread(&known) else { continue };
-                let show = |value: f64| match figure.digits {
-                    0 => grouped(value),
-                    digits => format!("{value:.digits$}"),
-                };
-                let pairs: Vec<f64> = values.iter().zip(&base).filter_map(|(a, b)| Some((*a)? / (*b)?)).collect();
-                let ratio = match spread(&pairs) {
-                    Some((ratio, ..)) if number > 0 && ratio.is_finite() => format!("{ratio:.2}x"),
-                    _ => String::new(),
-                };
-                let (name, label) = (if number == 0 { figure.name } else { "" }, &run.label);
-                let range = format!("({}-{})", show(least), show(most));
-                writeln!(out, "  {name:<14}{label:<12}{:>12}  {range:<22}{ratio:>8}", show(middle))
-                    .expect("a string takes every character");
-            }
+        let here = |run: &RunFile, of: &dyn Fn(&Point) -> Option<f64>| -> Vec<Option<f64>> {
+            run.points.iter().filter(|p| p.variant == variant && p.threads == threads).map(of).collect()
+        };
+        for (name, of, digits) in &FIGURES {
+            let show = |value: f64| if *digits == 0 { grouped(value) } else { format!("{value:.digits$}") };
+            let rows: Vec<_> = runs.iter().map(|run| (run.label.as_str(), here(run, of))).collect();
+            lines(&mut out, name, &rows, show);
+        }
+        let own: BTreeSet<&String> = runs.iter().flat_map(|run| &run.points).flat_map(|p| p.figures.keys()).collect();
+        for name in own {
+            let of = |point: &Point| point.figures.get(name).copied();
+            let rows: Vec<_> = runs.iter().map(|run| (run.label.as_str(), here(run, &of))).collect();
+            lines(&mut out, name, &rows, table::figure);
         }
     }
     out
+}
+
+/// A line per server for one figure.
+fn lines(out: &mut String, name: &str, rows: &[(&str, Vec<Option<f64>>)], show: impl Fn(f64) -> String) {
+    let Some((_, base)) = rows.first() else { return };
+    writeln!(out, "  {name}").expect("a string takes every character");
+    for (number, (label, values)) in rows.iter().enumerate() {
+        let known: Vec<f64> = values.iter().copied().flatten().collect();
+        let Some((middle, least, most)) = spread(&known) else { continue };
+        let pairs: Vec<f64> = values.iter().zip(base).filter_map(|(a, b)| Some((*a)? / (*b)?)).collect();
+        let ratio = match spread(&pairs) {
+            Some((ratio, ..)) if number > 0 && ratio.is_finite() => format!("{ratio:.2}x"),
+            _ => String::new(),
+        };
+        let range = format!("({} - {})", show(least), show(most));
+        let line = format!("    {label:<14}{:>12}  {range:<24}{ratio:>8}", show(middle));
+        writeln!(out, "{}", line.trim_end()).expect("a string takes every character");
+    }
 }
 
 /// The median, the least and the most.
@@ -102,14 +123,18 @@ mod tests {
         let (one, two) = (run("PostgreSQL", &[1000.0, 1100.0, 900.0]), run("Nyala", &[2100.0, 2200.0, 1700.0]));
         expect![[r#"
             oltp_read_write 8 clients
-              tx/s          PostgreSQL         1,000  (900-1,100)                   
-                            Nyala              2,100  (1,700-2,200)            2.00x
-              p95 ms        PostgreSQL          8.00  (7.27-8.89)                   
-                            Nyala               3.81  (3.64-4.71)              0.50x
-              server us/tx  PostgreSQL        1000.0  (909.1-1111.1)                
-                            Nyala              476.2  (454.5-588.2)            0.50x
-              client us/tx  PostgreSQL         250.0  (227.3-277.8)                 
-                            Nyala              119.0  (113.6-147.1)            0.50x
+              tx/s
+                PostgreSQL           1,000  (900 - 1,100)
+                Nyala                2,100  (1,700 - 2,200)            2.00x
+              p95 ms
+                PostgreSQL            8.00  (7.27 - 8.89)
+                Nyala                 3.81  (3.64 - 4.71)              0.50x
+              server us/tx
+                PostgreSQL          1000.0  (909.1 - 1111.1)
+                Nyala                476.2  (454.5 - 588.2)            0.50x
+              client us/tx
+                PostgreSQL           250.0  (227.3 - 277.8)
+                Nyala                119.0  (113.6 - 147.1)            0.50x
         "#]]
         .assert_eq(&table(&[&one, &two]));
     }

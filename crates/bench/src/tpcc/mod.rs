@@ -1,11 +1,13 @@
 //! TPC-C (revision 5.11) over interactive SQL: its tables, its population, its five transactions, its mix, and its
-//! twelve consistency conditions.
+//! twelve consistency conditions. These hold also where a whole transaction is missing, so what clients were told is counted, too
+//! ([`ledger`]).
 //!
 //! A run: tables are loaded if they are not there ([`load`]), clients run the mix ([`terminal`]), the conditions are checked
 //! ([`check`]). What a client sends and in how many round trips is in [`transactions`]. The results are derived from TPC-C and unaudited: without `--think` clients do not wait,
 //! warehouses need not be ten times fewer than clients, and deliveries are not deferred.
 
 pub mod check;
+pub mod ledger;
 pub mod load;
 pub mod mix;
 pub mod random;
@@ -24,6 +26,7 @@ use crate::options::Common;
 use crate::result::{Load, Point, Verdict};
 use crate::rng::Rng;
 use crate::table;
+use ledger::{Counts, Made};
 use mix::Kind;
 use random::Constants;
 use terminal::{Client, Shared};
@@ -81,7 +84,8 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    fn sql(self) -> &'static str {
+    /// Its name in SQL.
+    pub fn sql(self) -> &'static str {
         match self {
             Isolation::ReadCommitted => "READ COMMITTED",
             Isolation::RepeatableRead => "REPEATABLE READ",
@@ -124,12 +128,16 @@ pub struct Tpcc {
     warehouses: i64,
     /// What a load could not do on this server.
     refused: Vec<String>,
+    /// What the tables had before the first point, and what the clients of all points were told.
+    before: Option<Counts>,
+    made: Made,
 }
 
 impl Tpcc {
     /// With these options.
     pub fn new(args: TpccArgs) -> Tpcc {
-        Tpcc { warehouses: args.warehouses.unwrap_or(WAREHOUSES), args, refused: Vec::new() }
+        let (refused, before, made) = (Vec::new(), None, Made::default());
+        Tpcc { warehouses: args.warehouses.unwrap_or(WAREHOUSES), args, refused, before, made }
     }
 }
 
@@ -204,6 +212,9 @@ impl Experiment for Tpcc {
 
     fn point(&mut self, lab: &mut Lab, at: &At) -> Result<(Point, Option<String>), Refusal> {
         self.warehouses = schema::loaded(&mut lab.connect()?)?.unwrap_or(0).max(1);
+        if self.before.is_none() {
+            self.before = Some(Counts::read(&mut lab.connect()?)?);
+        }
         let shared = Arc::new(Shared {
             clients: at.threads,
             warehouses: self.warehouses,
@@ -218,6 +229,7 @@ impl Experiment for Tpcc {
         let statements = transactions::statements(self.args.isolation.sql());
         let kinds = Kind::ALL.map(Kind::name);
         let (mut point, measured) = measure(lab, &self.args.common, at, &kinds, &statements, clients)?;
+        measured.workers.iter().for_each(|client| self.made.add(&client.made));
         let new_orders = point.kinds[Kind::NewOrder as usize].count as f64;
         point.figures.insert(NOPM.into(), new_orders * 60.0 / point.seconds);
         let mut per_core = |name: &str, seconds: Option<f64>| {
@@ -233,7 +245,10 @@ impl Experiment for Tpcc {
     fn verify(&mut self, lab: &mut Lab) -> Result<Vec<Verdict>, Refusal> {
         let mut connection = lab.connect()?;
         let progress = &mut lab.progress;
-        let verdicts = check::check(&mut connection, |clause| progress.show(|| format!("checking {clause}")));
+        let mut verdicts = check::check(&mut connection, |clause| progress.show(|| format!("checking {clause}")));
+        if let Some(before) = &self.before {
+            verdicts.extend(ledger::verdicts(before, Counts::read(&mut connection), &self.made));
+        }
         progress.clear();
         Ok(verdicts)
     }

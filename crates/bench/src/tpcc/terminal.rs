@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ledger::Made;
 use super::mix::{Deck, Kind};
 use super::random::{Constants, DISTRICTS};
 use super::transactions::{Input, Outcome, Terminal};
@@ -34,8 +35,8 @@ pub struct Client {
     input: Option<(Kind, Input)>,
     /// Time to read the answer of the one before.
     thinking: Duration,
-    /// What it was told was committed, warm-up included.
-    pub committed: [u64; Kind::ALL.len()],
+    /// What its transactions have made, warm-up included.
+    pub made: Made,
 }
 
 impl Client {
@@ -44,7 +45,7 @@ impl Client {
         // Terminals do not start in step.
         let thinking = if shared.think { Kind::NewOrder.keying().mul_f64(rng.unit()) } else { Duration::ZERO };
         let shared = Arc::clone(shared);
-        Client { shared, number, rng, deck: Deck::new(), input: None, thinking, committed: [0; Kind::ALL.len()] }
+        Client { shared, number, rng, deck: Deck::new(), input: None, thinking, made: Made::default() }
     }
 
     /// With as many clients as warehouses or more, a client stays at one warehouse; with fewer, each serves its share.
@@ -72,9 +73,17 @@ impl Worker for Client {
 
     fn run(&mut self, connection: &mut Connection) -> Result<Done, Failure> {
         let (kind, input) = self.input.as_ref().expect("a transaction is drawn before it is run");
-        let outcome = input.run(connection, self.shared.pipelined)?;
+        let outcome = match input.run(connection, self.shared.pipelined) {
+            Ok(outcome) => outcome,
+            Err(failure) => {
+                if matches!(failure, Failure::Lost(_)) {
+                    self.made.unknown(*kind);
+                }
+                return Err(failure);
+            }
+        };
         let rolled_back = outcome == Outcome::RolledBack;
-        self.committed[*kind as usize] += u64::from(!rolled_back);
+        self.made.acknowledged(*kind, outcome);
         if self.shared.think {
             self.thinking = kind.think(&mut self.rng);
         }

@@ -1,6 +1,9 @@
 //! The lab against a PostgreSQL of its own.
 
+mod experiments;
 mod postgres;
+mod proxy;
+mod suite;
 
 use std::collections::BTreeSet;
 
@@ -131,7 +134,7 @@ fn a_run_loads_once_and_measures() {
         assert!(point.errors.is_empty(), "{point:?}");
         assert!(point.usage.server_seconds().unwrap() > 0.1 && point.usage.server_processes.unwrap() > 5, "{point:?}");
         assert!(point.figures["NOPM (derived from TPC-C, unaudited)"] > 0.0, "{point:?}");
-        assert_eq!(report.verdicts.len(), 12);
+        assert_eq!(report.verdicts.len(), 15);
         assert_eq!((report.server.product.as_str(), report.server.durable), ("PostgreSQL", Some(false)));
     }
 

@@ -70,6 +70,17 @@ impl Postgres {
         }
     }
 
+    /// Its TCP port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Ends it at once, as a crash would. It stays away.
+    pub fn kill(&self) {
+        let pid = Pid::from_raw(self.child.id() as i32).expect("a process has a number");
+        kill_process(pid, Signal::QUIT).expect("it runs");
+    }
+
     /// Its URL over TCP. The password is written as it is in a URL.
     pub fn url(&self, user: &str, password: Option<&str>) -> String {
         let password = password.map(|p| format!(":{p}")).unwrap_or_default();

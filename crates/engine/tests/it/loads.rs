@@ -89,6 +89,15 @@ fn through(shard: &Shard, index: Oid) -> Vec<(u64, Vec<u8>)> {
     batch.iter().map(|row| (row.row.0, row.tuple.to_vec())).collect()
 }
 
+/// Makes an index, in as many turns as it takes.
+fn create(shard: &Shard, index: CatalogObject) -> base::Result<()> {
+    let mut txn = begin(shard, Isolation::ReadCommitted);
+    ready(txn.lock_table(ACCOUNTS, TableLockMode::Share, WaitPolicy::Block));
+    while let Step::Wait(_) = txn.put_object(index.clone())? {}
+    commit(shard, txn);
+    Ok(())
+}
+
 fn compare(shard: &Shard, expected: &[(Oid, Vec<(u64, Vec<u8>)>)], what: &str) {
     for (index, expected) in expected {
         let found = through(shard, *index);
@@ -148,6 +157,15 @@ fn check(count: u64, rises: bool) {
             shard = open_by(&copy, threads);
         }
         compare(&shard, &expected, &what);
+        // Those that are made of a table that is there have the same entries.
+        for (like, made, columns, predicate) in [
+            (BY_BALANCE, Oid(20010), &[(2, true), (1, false)][..], None),
+            (SOME, Oid(20011), &[(2, false)][..], Some("thirds".to_string())),
+            (BY_ID, Oid(20012), &[(1, false)][..], None),
+        ] {
+            create(&shard, index(made, columns, predicate)).unwrap();
+            assert!(through(&shard, made) == through(&shard, like), "{what}: {made} made like {like}");
+        }
         // What is written now is found too, and finds its place.
         let mut txn = begin(&shard, Isolation::ReadCommitted);
         let table = txn.open_table(ACCOUNTS).unwrap();
@@ -182,4 +200,54 @@ fn a_unique_index_refuses_duplicates_after_it_was_filled() {
         assert!(insert(&mut *txn, id, 1).is_err(), "account {id} is there");
     }
     assert!(matches!(ready(insert(&mut *txn, 1000, 1)), InsertOutcome::Inserted(_)));
+}
+
+#[test]
+fn a_unique_index_of_many_rows_names_the_first_duplicate() {
+    let disk = SimDisk::new();
+    let shard = open_by(&disk, 1);
+    define(&shard);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    let table = txn.open_table(ACCOUNTS).unwrap();
+    let count = 50_000i64;
+    // Balances without order, each once but those of the rows 40,000, 30,000 (twice more) and 20,000, and many that are NULL.
+    let balance = |n: i64| match n {
+        40_000 => Some(700),
+        30_000 | 45_000 => Some(999),
+        20_000 => Some(3),
+        _ if n % 10 == 5 => None,
+        _ => Some((n * 7919) % 100_003),
+    };
+    let twice = [700i64, 999, 3];
+    for n in 0..count {
+        let value = balance(n).filter(|value| n >= 20_000 && n % 5000 == 0 || !twice.contains(value));
+        ready(txn.insert(&table, &row(n as i32, value), ConflictArbiter::None));
+    }
+    for (at, value) in (count..).zip([700, 3, 999]) {
+        ready(txn.insert(&table, &row(at as i32, Some(value)), ConflictArbiter::None));
+    }
+    commit(&shard, txn);
+    let unique = |oid, nulls_not_distinct| match index(oid, &[(2, false)], None) {
+        CatalogObject::Index(desc) => CatalogObject::Index(IndexDesc { unique: true, nulls_not_distinct, ..desc }),
+        other => other,
+    };
+    let detail = |error: base::Error| error.fields().detail.clone().unwrap_or_default();
+    let held = || shard.memory().others[MemoryKind::Statements as usize];
+    let before = held();
+    for (nulls_not_distinct, expected) in [(false, 999), (true, -1)] {
+        let error = create(&shard, unique(Oid(20020), nulls_not_distinct)).unwrap_err();
+        let expected = if expected < 0 { "null".to_string() } else { expected.to_string() };
+        assert_eq!(detail(error), format!("Key (balance)=({expected}) is duplicated."));
+    }
+    assert_eq!(held(), before, "what a build that failed has held is given back");
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    for id in [30_000, 45_000, 40_000, 20_000] {
+        txn.begin_command();
+        let (row, _) = find(&mut *txn, id).unwrap();
+        ready(txn.lock_row(&table, row, RowLockMode::Update, WaitPolicy::Block, &mut RowBatch::new()));
+        txn.delete(&table, row).unwrap();
+    }
+    commit(&shard, txn);
+    create(&shard, unique(Oid(20021), false)).unwrap();
+    assert_eq!(through(&shard, Oid(20021)).len(), count as usize + 3 - 4);
 }

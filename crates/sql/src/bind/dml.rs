@@ -555,7 +555,8 @@ impl<'a> Binder<'a, '_> {
             let Some(name) = element.name.as_deref() else {
                 let Some(node) = &element.expr else { continue };
                 let value = self.at_place(Place::IndexExpression, |b| b.expr(node))?;
-                computed.push(self.resolve_unknown(value)?.expr);
+                // As the index has it.
+                computed.push(super::erase::erased(self.resolve_unknown(value)?.expr));
                 continue;
             };
             let number = match &written.through {
@@ -570,6 +571,7 @@ impl<'a> Binder<'a, '_> {
             }
         }
         let condition = self.condition(infer.whereClause.as_ref(), Place::IndexPredicate, "WHERE")?;
+        let condition = condition.map(super::erase::erased);
         self.scope().items.clear();
         let matches = |number: usize| {
             let index = &table.indexes[number];

@@ -119,7 +119,20 @@ fn with_binder<T>(cx: &dyn EvalContext, run: impl FnOnce(&mut BindContext<'_>) -
 
 fn write(expr: &Expr, table: Option<&TableDesc>, pretty: bool, cx: &dyn EvalContext) -> Option<String> {
     let mut writer = Writer::new(table, pretty, cx);
-    writer.expr(expr).then_some(writer.out)
+    writer.expr(without_hidden(expr)).then_some(writer.out)
+}
+
+/// A value below the step to or from a domain, which was not written.
+fn without_hidden(expr: &Expr) -> &Expr {
+    let base = |ty: Ty| types::user::base_type(ty.oid, -1).0;
+    match expr {
+        Expr::Cast { arg, ty, kind: CastKind::Relabel, explicit: false, .. }
+            if ty.oid != arg.ty().oid && base(*ty) == base(arg.ty()) =>
+        {
+            arg
+        }
+        expr => expr,
+    }
 }
 
 /// The query of a view as it is shown; the text it was made from if there is no form for it.
@@ -263,6 +276,10 @@ impl<'a> Writer<'a> {
                 // The types of the arguments are handed over before them, and were not written.
                 let hidden = usize::from(crate::functions::wants_types(function)).min(args.len());
                 self.call(function, &args[hidden..], *ty)
+            }
+            // Conditions take a truth value off its domain without a word.
+            Expr::Cast { arg, ty: Ty { oid: oid::BOOL, .. }, kind: CastKind::Relabel, explicit: false, .. } => {
+                self.expr(arg)
             }
             Expr::Cast { arg, ty, kind, .. } => {
                 // Fitting a value to a length takes the cast to its type along.
@@ -494,7 +511,13 @@ impl<'a> Writer<'a> {
             // The constant is of the type already: its own label would be one too many.
             return self.constant(value, *from, false) && self.label(ty);
         }
-        // Casts inside of a cast that were not written are not shown.
+        // Casts inside of a cast that were not written are not shown: a domain takes its length along.
+        let arg = match bind::under_domain(arg) {
+            Expr::Cast { arg, ty: inner, kind: CastKind::Typmod, .. } if types::user::is_domain(ty.oid) => {
+                self.below_same_cast(arg, *inner)
+            }
+            arg => arg,
+        };
         let parentheses = !self.pretty;
         (!parentheses || self.word("("))
             && self.part(arg, Around::Cast)
@@ -587,7 +610,9 @@ impl<'a> Writer<'a> {
     /// The list of IN, which PostgreSQL keeps as an array of the type that the operands have in common.
     fn in_list(&mut self, left: &Expr, values: &[Expr]) -> bool {
         let common = match left {
-            Expr::Cast { arg, kind: CastKind::Relabel, .. } => Some(arg.ty().oid),
+            Expr::Cast { arg, kind: CastKind::Relabel, .. } => {
+                Some(types::user::base_type(arg.ty().oid, -1).0).filter(|&base| base != left.ty().oid)
+            }
             _ => None,
         };
         let Some(common) = common else { return self.listed("ARRAY[", values, "]") };

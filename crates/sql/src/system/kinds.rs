@@ -93,7 +93,7 @@ fn made_type(rel: &SystemRelation, desc: &TypeDesc, ty: base::Oid) -> Option<Vec
         ("typreceive", function(info.receive)),
         ("typsend", function(info.send)),
         ("typalign", text(info.align.to_string())),
-        ("typstorage", text(if info.len < 0 { "x" } else { "p" })),
+        ("typstorage", text(storage_of(ty))),
         ("typnotnull", Datum::Bool(domain.is_some_and(|d| d.not_null))),
         ("typbasetype", oid(domain.map_or(base::Oid::INVALID, |d| d.base))),
         ("typtypmod", Datum::Int4(domain.map_or(-1, |d| d.typmod))),

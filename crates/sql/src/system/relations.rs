@@ -277,6 +277,7 @@ fn attribute(rel: &SystemRelation, a: Attribute<'_>) -> Vec<Datum> {
 
 /// How PostgreSQL stores long values of a type.
 pub(super) fn storage_of(ty: Oid) -> &'static str {
+    let ty = types::user::base_type(ty, -1).0;
     match type_info(ty) {
         Some(_) if ty == types::oid::NUMERIC => "m",
         Some(info) if info.len == -1 => "x",

@@ -45,6 +45,7 @@ impl Delivery {
     pub fn run(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
         let mut now = Vec::with_capacity(32);
         push_time(&mut now, SystemTime::now());
+        let mut delivered = 0;
         for district in 1..=DISTRICTS {
             let (w, d) = (Int(self.warehouse), Int(district));
             if district == 1 {
@@ -55,9 +56,11 @@ impl Delivery {
             if connection.row_count() > 0 {
                 let order = connection.row(0).int(0)?;
                 self.deliver(connection, district, order, &now)?;
+                delivered += 1;
             }
         }
-        commit(connection)
+        commit(connection)?;
+        Ok(Outcome::Delivered(delivered))
     }
 
     /// The same for all districts together, in three round trips: the oldest orders, the orders, the customers.
@@ -89,7 +92,8 @@ impl Delivery {
         for (&(_, district), (customer, total)) in orders.iter().zip(&totals) {
             connection.bind(CUSTOMER, &[w, Int(district), Int(*customer), Text(total)]);
         }
-        run_and_commit(connection)
+        run_and_commit(connection)?;
+        Ok(Outcome::Delivered(orders.len() as u64))
     }
 
     fn deliver(&self, connection: &mut Connection, district: i64, order: i64, now: &[u8]) -> Result<(), Failure> {

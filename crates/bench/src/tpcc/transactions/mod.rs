@@ -50,6 +50,8 @@ pub fn statements(isolation: &str) -> Vec<String> {
 pub enum Outcome {
     /// By COMMIT.
     Committed,
+    /// By COMMIT, a Delivery with so many orders.
+    Delivered(u64),
     /// By ROLLBACK, as the specification wants of one New-Order in a hundred.
     RolledBack,
 }

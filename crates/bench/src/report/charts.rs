@@ -1,0 +1,148 @@
+//! Which charts a group has.
+
+use super::chart::{self, Across, Bar, Column, Dot, Line, Part, Unit};
+use super::groups::{Comparison, Group, Sample, Series, Spread};
+use super::rows;
+use crate::result::{Point, Second};
+use crate::table::figure;
+
+/// A series second by second is worth a picture from here on.
+const SECONDS: usize = 3;
+/// Columns are for so many numbers of clients.
+const CATEGORIES: usize = 12;
+
+/// All of a group.
+pub fn of(group: &Group) -> Vec<String> {
+    let mut all = vec![
+        over_clients(group, "Transactions per second", Unit::Count, |p| Some(p.per_second)),
+        over_clients(group, "Response time p95 (ms)", Unit::Time, |p| Some(p.latency.p95_ms)),
+        over_clients(group, "Response time p99 (ms)", Unit::Time, |p| Some(p.latency.p99_ms)),
+        costs(group),
+    ];
+    let at = busiest(group);
+    let title = |what: &str| format!("{what}, {at} clients");
+    all.push(over_time(group, at, &title("Transactions per second"), Unit::Count, |s| Some(s.per_second)));
+    all.push(over_time(group, at, &title("Memory of the server"), Unit::Bytes, |s| Some(s.memory_bytes? as f64)));
+    all.retain(|chart| !chart.is_empty());
+    all
+}
+
+/// Best throughput of all groups of an experiment, in comparison with the baseline's.
+pub fn ratios(all: &Comparison, experiment: &str) -> String {
+    if all.labels.len() < 2 {
+        return String::new();
+    }
+    let mut groups = Vec::new();
+    for group in all.groups.iter().filter(|group| group.experiment == experiment) {
+        let Some(base) = group.of(&all.baseline).and_then(Series::best).map(|best| best.per_second().median) else {
+            continue;
+        };
+        let bar = |series: &Series| {
+            let best = series.best()?;
+            let (spread, value) = (best.per_second(), rows::best_ratio(all, group, best)?);
+            let range = (spread.count > 1).then_some((spread.min / base, spread.max / base));
+            Some(Bar {
+                name: series.name(),
+                slot: series.slot,
+                value,
+                spread: range,
+                text: format!("{value:.2}× ({})", figure(spread.median)),
+            })
+        };
+        groups.push((group.short_title(), group.series.iter().filter_map(bar).collect::<Vec<_>>()));
+    }
+    if groups.is_empty() {
+        return String::new();
+    }
+    let title = format!("{experiment}: best throughput, {} = 1 (transactions per second)", all.baseline);
+    chart::bars(&title, Unit::Ratio, &groups)
+}
+
+fn dot(sample: &Sample, figure: impl Fn(&Point) -> Option<f64>) -> Option<Dot> {
+    let spread = sample.spread(figure)?;
+    let x = sample.threads as f64;
+    Some(Dot { x, y: spread.median, spread: range(spread), hollow: sample.short })
+}
+
+fn range(spread: Spread) -> Option<(f64, f64)> {
+    (spread.count > 1).then_some((spread.min, spread.max))
+}
+
+/// A line over the numbers of clients, or bars if there is one number.
+fn over_clients(group: &Group, title: &str, unit: Unit, of: impl Fn(&Point) -> Option<f64> + Copy) -> String {
+    let threads = group.threads();
+    if let [only] = threads[..] {
+        let bar = |series: &Series| {
+            let spread = series.at(only)?.spread(of)?;
+            let (value, text) = (spread.median, rows::spread(Some(spread)));
+            Some(Bar { name: series.name(), slot: series.slot, value, spread: range(spread), text })
+        };
+        let bars: Vec<Bar> = group.series.iter().filter_map(bar).collect();
+        let clients = if only == 1 { "1 client".to_string() } else { format!("{only} clients") };
+        return chart::bars(&format!("{title}, {clients}"), unit, &[(String::new(), bars)]);
+    }
+    let line = |series: &Series| Line {
+        name: series.name(),
+        slot: series.slot,
+        dots: series.samples.iter().filter_map(|sample| dot(sample, of)).collect(),
+    };
+    let lines: Vec<Line> = group.series.iter().map(line).collect();
+    chart::lines(title, unit, Across::Clients, &lines)
+}
+
+/// Processor time of a transaction.
+fn costs(group: &Group) -> String {
+    let mut threads = group.threads();
+    // The most interesting are the ends, and what lies between them evenly.
+    while threads.len() > CATEGORIES {
+        let last = threads.len() - 1;
+        threads =
+            threads.into_iter().enumerate().filter(|(at, _)| at % 2 == 0 || *at == last).map(|(_, n)| n).collect();
+    }
+    let middle = |sample: &Sample, of: &dyn Fn(&Point) -> Option<f64>| sample.spread(of).map_or(0.0, |s| s.median);
+    let each = |seconds: Option<f64>, point: &Point| Some(seconds? * 1e6 / point.transactions.max(1) as f64);
+    let mut columns = Vec::new();
+    for series in &group.series {
+        for (category, count) in threads.iter().enumerate() {
+            let Some(sample) = series.at(*count) else { continue };
+            let parts = vec![
+                middle(sample, &|p| each(p.usage.server_user_seconds, p)),
+                middle(sample, &|p| each(p.usage.server_system_seconds, p)),
+                middle(sample, &|p| Some(p.client_us())),
+            ];
+            columns.push(Column { category, slot: series.slot, parts });
+        }
+    }
+    let parts = [
+        Part { name: "server, programs", class: "p0" },
+        Part { name: "server, kernel", class: "p1" },
+        Part { name: "generator", class: "p2" },
+    ];
+    let unknown = |series: &Series| series.samples.iter().all(|s| s.points.iter().all(|p| p.server_us().is_none()));
+    let name = |series: &Series| {
+        let gap = if unknown(series) { " (server not known)" } else { "" };
+        (series.slot, format!("{}{gap}", series.name()))
+    };
+    let series: Vec<_> = group.series.iter().map(name).collect();
+    let categories: Vec<String> = threads.iter().map(|count| Unit::Count.tick(*count as f64)).collect();
+    let title = "Processor time of a transaction (µs)";
+    chart::columns(title, Unit::Count, "clients", &categories, &series, &parts, &columns)
+}
+
+/// The number of clients at which most was done, by whichever server did most.
+fn busiest(group: &Group) -> usize {
+    let samples = group.series.iter().flat_map(|series| &series.samples);
+    let best = samples.max_by(|a, b| a.per_second().median.total_cmp(&b.per_second().median));
+    best.map_or(0, |sample| sample.threads)
+}
+
+fn over_time(group: &Group, threads: usize, title: &str, unit: Unit, of: impl Fn(&Second) -> Option<f64>) -> String {
+    let line = |series: &Series| {
+        let seconds = series.at(threads)?.seconds();
+        let dot = |second: &Second| Some(Dot { x: second.at_seconds, y: of(second)?, ..Dot::default() });
+        let dots: Vec<Dot> = seconds.iter().filter_map(dot).collect();
+        (dots.len() >= SECONDS).then(|| Line { name: series.name(), slot: series.slot, dots })
+    };
+    let lines: Vec<Line> = group.series.iter().filter_map(line).collect();
+    if lines.is_empty() { String::new() } else { chart::lines(title, unit, Across::Seconds, &lines) }
+}

@@ -1,0 +1,191 @@
+//! `bench suite`: the experiments of a file, one after the other, each against several servers in turns.
+//!
+//! Responsible for: the order of runs, results of each in a file of its own, the report at the end, what failed.
+//! Not responsible for: what an experiment does; starting servers.
+//! Invariants: nothing runs before the whole file is understood; the same point is measured on one server after the other, with the
+//! same seed; what was measured is kept whatever fails later; the exit code is 0 only if everything was measured and all
+//! data was right.
+
+mod file;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::experiment::{At, Experiment, Session};
+use crate::options::clock_seed;
+use crate::{report, table};
+use file::{Entry, Suite, Where};
+
+/// Options of `bench suite`.
+#[derive(Args, Clone, Debug)]
+pub struct SuiteArgs {
+    /// A TOML file: targets, experiments and their options.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// A directory for the results, one file for each experiment and server.
+    #[arg(long, value_name = "DIR", default_value = "bench-results")]
+    json: PathBuf,
+    /// The page with charts at the end [default: report.html in the directory of the results].
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Another address for a target of the file, or one more target.
+    #[arg(long, value_name = "NAME=URL", value_parser = file::target)]
+    target: Vec<Where>,
+    /// Print what would be run, and stop.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Does it.
+pub fn main(args: SuiteArgs) -> ExitCode {
+    match run(&args) {
+        Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
+        Ok(failures) => {
+            failures.iter().for_each(|failure| eprintln!("suite: {failure}"));
+            ExitCode::FAILURE
+        }
+        Err(why) => {
+            eprintln!("suite: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs all; answers what failed.
+fn run(args: &SuiteArgs) -> Result<Vec<String>, String> {
+    let wrong = |error: std::io::Error| format!("{}: {error}", args.file.display());
+    let text = std::fs::read_to_string(&args.file).map_err(wrong)?;
+    let suite = Suite::parse(&text, &args.target).map_err(|why| format!("{}: {why}", args.file.display()))?;
+    if args.dry_run {
+        for entry in &suite.entries {
+            let names: Vec<&str> = entry.targets.iter().map(|target| target.name.as_str()).collect();
+            println!("{} on {}: {}", entry.name, names.join(", "), entry.words.join(" "));
+        }
+        return Ok(Vec::new());
+    }
+    let (mut files, mut failures) = (Vec::new(), Vec::new());
+    // Names of files begin with it, so that the runs of a suite lie together.
+    let stamp = now();
+    for (number, entry) in suite.entries.iter().enumerate() {
+        println!("=== {} of {}: {}", number + 1, suite.entries.len(), entry.words.join(" "));
+        let seed = clock_seed();
+        let place = |target: &Where| {
+            args.json.join(format!("{stamp}-{:02}-{}-{}.json", number + 1, entry.experiment(), plain(&target.name)))
+        };
+        let contenders = entry.targets.iter().map(|target| Contender::new(entry, target, seed, &place(target)));
+        let contenders: Vec<Contender> = contenders.collect();
+        for contender in in_turns(contenders) {
+            let name = format!("{}, {}", entry.name, contender.label);
+            failures.extend(contender.failure.map(|why| format!("{name}: {why}")));
+            files.extend(contender.file.exists().then_some(contender.file));
+        }
+        println!();
+    }
+    if files.is_empty() {
+        failures.push("nothing was measured".into());
+        return Ok(failures);
+    }
+    let page = args.report.clone().unwrap_or_else(|| args.json.join("report.html"));
+    report::write_page(&files, &page, &suite.title)?;
+    println!("{} results in {}, report in {}", files.len(), args.json.display(), page.display());
+    Ok(failures)
+}
+
+fn now() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// As part of a file's name.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
+}
+
+/// An experiment against one of the servers.
+struct Contender {
+    label: String,
+    experiment: Box<dyn Experiment>,
+    /// There is none if the server cannot be reached, or has gone.
+    session: Option<Session>,
+    failure: Option<String>,
+    file: PathBuf,
+}
+
+impl Contender {
+    fn new(entry: &Entry, target: &Where, seed: u64, file: &Path) -> Contender {
+        let mut experiment = entry.workload.clone().experiment();
+        let common = experiment.common_mut();
+        common.target = target.url.clone();
+        common.label = Some(target.name.clone());
+        common.seed = common.seed.or(Some(seed));
+        common.json = Some(file.to_path_buf());
+        Contender { label: target.name.clone(), experiment, session: None, failure: None, file: file.to_path_buf() }
+    }
+
+    /// Connects and loads.
+    fn prepare(&mut self) {
+        let prepared = Session::open(self.experiment.as_ref()).and_then(|mut session| {
+            session.prepare(self.experiment.as_mut())?;
+            Ok(session)
+        });
+        match prepared {
+            Ok(session) => {
+                println!("{}", table::head(&session.run));
+                self.session = Some(session);
+            }
+            Err(refusal) => self.fails(refusal.to_string()),
+        }
+    }
+
+    fn point(&mut self, at: &At) {
+        let Some(session) = &mut self.session else { return };
+        println!("{}", self.label);
+        match session.point(self.experiment.as_mut(), at) {
+            Ok(true) => {}
+            // What was measured is kept and the rest of the entry left out.
+            Ok(false) => self.end(),
+            Err(refusal) => {
+                self.session = None;
+                self.fails(refusal.to_string());
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let Some(mut session) = self.session.take() else { return };
+        if let Err(refusal) = session.end(self.experiment.as_mut()) {
+            return self.fails(refusal.to_string());
+        }
+        print!("{}: {}", self.label, table::tail(&session.run));
+        println!();
+        if let Some(why) = &session.run.ended {
+            self.fails(format!("cut short: {why}"));
+        } else if !session.run.is_good() {
+            self.fails("nothing was measured at a point, or the data is wrong".into());
+        }
+    }
+
+    fn fails(&mut self, why: String) {
+        println!("{}: {why}", self.label);
+        self.failure = Some(why);
+    }
+}
+
+/// The same point on one after the other.
+fn in_turns(mut all: Vec<Contender>) -> Vec<Contender> {
+    all.iter_mut().for_each(Contender::prepare);
+    let Some(first) = all.first() else { return all };
+    let (variants, threads) = (first.experiment.variants(), first.experiment.threads());
+    let repeat = usize::from(first.experiment.common().repeat);
+    for variant in variants {
+        for &threads in &threads {
+            for repetition in 1..=repeat {
+                let at = At { variant: variant.clone(), threads, repetition };
+                all.iter_mut().for_each(|contender| contender.point(&at));
+            }
+        }
+    }
+    all.iter_mut().for_each(Contender::end);
+    all
+}
