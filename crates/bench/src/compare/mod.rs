@@ -6,8 +6,6 @@
 //! Invariants: every server gets the same options and the same seed; only one is under load at a time; nothing is left
 //! when it ends.
 
-mod pinning;
-mod servers;
 mod summary;
 
 use std::path::PathBuf;
@@ -18,8 +16,8 @@ use clap::Args;
 use crate::ceiling;
 use crate::command::Workload;
 use crate::experiment::{At, Experiment, Refusal, Session};
+use crate::servers::{Product, Scratch, Server, pinning};
 use crate::table;
-use servers::{Product, Server};
 
 /// Options of `bench compare`.
 #[derive(Args, Clone, Debug)]
@@ -62,24 +60,13 @@ struct Contender {
 }
 
 fn compare(args: &CompareArgs) -> Result<bool, Refusal> {
-    let scratch = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
-    let parent = scratch.join(format!("nyala-compare-{}", std::process::id()));
-    std::fs::create_dir_all(&parent).map_err(|e| Refusal::Output(format!("{}: {e}", parent.display())))?;
-    // Other users' servers must reach their directories in it.
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&parent, open).map_err(|e| Refusal::Output(format!("{}: {e}", parent.display())))?;
-    let result = rounds(args, &parent);
-    let _ = std::fs::remove_dir_all(parent);
-    result
-}
-
-fn rounds(args: &CompareArgs, parent: &std::path::Path) -> Result<bool, Refusal> {
+    let scratch = Scratch::new(args.scratch.as_deref())?;
     let own = std::env::current_exe().map_err(|e| Refusal::Output(format!("this program: {e}")))?;
     let nyala = args.nyala.as_deref().unwrap_or(&own);
     let mut contenders = Vec::new();
     let seed = args.workload.clone().experiment().common().seed.unwrap_or_else(crate::options::clock_seed);
     for &product in &args.servers {
-        let server = Server::start(product, nyala, parent)?;
+        let server = Server::start(product, nyala, scratch.path())?;
         let mut experiment = args.workload.clone().experiment();
         let common = experiment.common_mut();
         (common.target, common.label, common.seed) =

@@ -1,10 +1,11 @@
 //! What stands in a suite's file. An entry becomes the command line of its experiment and is read as that is, so
 //! that every option exists here, and mistakes are told in the same words.
 
-use clap::{ArgAction, Command, FromArgMatches, Subcommand};
+use clap::{ArgAction, Command, FromArgMatches, Subcommand, ValueEnum};
 use toml::{Table, Value};
 
 use crate::command::Workload;
+use crate::servers::Product;
 use crate::target::Target;
 
 /// Keys of an entry that are not options.
@@ -17,8 +18,17 @@ const TAKEN: [&str; 4] = ["target", "label", "json", "drop"];
 pub struct Where {
     /// In reports.
     pub name: String,
-    /// Its address.
-    pub url: Target,
+    /// Its address, or what is started for the suite.
+    pub place: Place,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is there.
+    At(Target),
+    /// It is started, and ended with the suite.
+    Start(Product),
 }
 
 /// Reads `NAME=URL`.
@@ -27,7 +37,7 @@ pub fn target(text: &str) -> Result<Where, String> {
     if name.is_empty() || name.contains("://") {
         return Err("a target looks like NAME=postgres://…".into());
     }
-    Ok(Where { name: name.into(), url: url.parse()? })
+    Ok(Where { name: name.into(), place: Place::At(url.parse()?) })
 }
 
 /// An experiment with its options.
@@ -113,19 +123,23 @@ fn targets(listed: &[&Table], given: &[Where]) -> Result<Vec<Where>, String> {
     let mut targets: Vec<Where> = Vec::new();
     for table in listed {
         let field = |name: &str| string(name, table.get(name).ok_or(format!("a target has no {name}"))?);
-        if let Some(key) = table.keys().find(|key| !["name", "url"].contains(&key.as_str())) {
-            return Err(format!("a target has name and url, not \"{key}\""));
+        if let Some(key) = table.keys().find(|key| !["name", "url", "start"].contains(&key.as_str())) {
+            return Err(format!("a target has name and url or start, not \"{key}\""));
         }
         let name = field("name")?.to_string();
         if targets.iter().any(|target| target.name == name) {
             return Err(format!("two targets have the name \"{name}\""));
         }
-        let url = field("url")?.parse().map_err(|why| format!("target \"{name}\": {why}"))?;
-        targets.push(Where { name, url });
+        let place = match (table.get("url"), table.get("start")) {
+            (None, Some(product)) => Product::from_str(string("start", product)?, true).map(Place::Start),
+            (Some(url), None) => string("url", url)?.parse().map(Place::At),
+            _ => Err("it has either url or start".into()),
+        };
+        targets.push(Where { place: place.map_err(|why| format!("target \"{name}\": {why}"))?, name });
     }
     for given in given {
         match targets.iter_mut().find(|target| target.name == given.name) {
-            Some(target) => target.url = given.url.clone(),
+            Some(target) => target.place = given.place.clone(),
             None => targets.push(given.clone()),
         }
     }
@@ -281,7 +295,11 @@ mod tests {
     fn targets_can_be_given_besides() {
         let given = [target("b=postgres://other/x").unwrap(), target("c=postgres://third/x").unwrap()];
         let suite = Suite::parse(&format!("{TARGETS}[[experiment]]\nname = 'sysbench'\n"), &given).unwrap();
-        let all: Vec<String> = suite.entries[0].targets.iter().map(|t| format!("{} {}", t.name, t.url)).collect();
+        let place = |target: &Where| match &target.place {
+            Place::At(url) => format!("{} {url}", target.name),
+            Place::Start(product) => format!("{} starts {}", target.name, product.label()),
+        };
+        let all: Vec<String> = suite.entries[0].targets.iter().map(place).collect();
         let urls = [
             "a postgres://postgres@h:5432/d",
             "b postgres://postgres@other:5432/x",

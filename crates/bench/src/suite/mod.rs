@@ -1,7 +1,7 @@
 //! `bench suite`: the experiments of a file, one after the other, each against several servers in turns.
 //!
 //! Responsible for: the order of runs, results of each in a file of its own, the report at the end, what failed.
-//! Not responsible for: what an experiment does; starting servers.
+//! Not responsible for: what an experiment does; how servers are started.
 //! Invariants: nothing runs before the whole file is understood; the same point is measured on one server after the other, with the
 //! same seed; what was measured is kept whatever fails later; the exit code is 0 only if everything was measured and all
 //! data was right.
@@ -13,10 +13,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::experiment::{At, Experiment, Session};
+use crate::experiment::{At, Experiment, Refusal, Session};
 use crate::options::clock_seed;
+use crate::servers::{Scratch, Server, pinning};
+use crate::target::Target;
 use crate::{report, table};
-use file::{Entry, Suite, Where};
+use file::{Entry, Place, Suite, Where};
 
 /// Options of `bench suite`.
 #[derive(Args, Clone, Debug)]
@@ -33,6 +35,12 @@ pub struct SuiteArgs {
     /// Another address for a target of the file, or one more target.
     #[arg(long, value_name = "NAME=URL", value_parser = file::target)]
     target: Vec<Where>,
+    /// The program of Nyala, for a target that is started [default: this one].
+    #[arg(long, value_name = "PATH")]
+    nyala: Option<PathBuf>,
+    /// Where data directories of started servers are made [default: the directory for temporary files].
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
     /// Print what would be run, and stop.
     #[arg(long)]
     dry_run: bool,
@@ -65,6 +73,7 @@ fn run(args: &SuiteArgs) -> Result<Vec<String>, String> {
         }
         return Ok(Vec::new());
     }
+    let started = Started::start(args, &suite).map_err(|refusal| refusal.to_string())?;
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     // Names of files begin with it, so that the runs of a suite lie together.
     let stamp = now();
@@ -74,9 +83,10 @@ fn run(args: &SuiteArgs) -> Result<Vec<String>, String> {
         let place = |target: &Where| {
             args.json.join(format!("{stamp}-{:02}-{}-{}.json", number + 1, entry.experiment(), plain(&target.name)))
         };
-        let contenders = entry.targets.iter().map(|target| Contender::new(entry, target, seed, &place(target)));
+        let contender = |target: &Where| Contender::new(entry, target, started.target(target), seed, &place(target));
+        let contenders = entry.targets.iter().map(contender);
         let contenders: Vec<Contender> = contenders.collect();
-        for contender in in_turns(contenders) {
+        for contender in pinning::of_generator(|| in_turns(contenders)) {
             let name = format!("{}, {}", entry.name, contender.label);
             failures.extend(contender.failure.map(|why| format!("{name}: {why}")));
             files.extend(contender.file.exists().then_some(contender.file));
@@ -91,6 +101,40 @@ fn run(args: &SuiteArgs) -> Result<Vec<String>, String> {
     report::write_page(&files, &page, &suite.title)?;
     println!("{} results in {}, report in {}", files.len(), args.json.display(), page.display());
     Ok(failures)
+}
+
+/// The servers that are started for a suite, all together: an idle one costs next to nothing.
+struct Started {
+    // Dropped before the directory that they are in.
+    servers: Vec<Server>,
+    _scratch: Scratch,
+}
+
+impl Started {
+    fn start(args: &SuiteArgs, suite: &Suite) -> Result<Started, Refusal> {
+        let scratch = Scratch::new(args.scratch.as_deref())?;
+        let own = std::env::current_exe().map_err(|e| Refusal::Output(format!("this program: {e}")))?;
+        let nyala = args.nyala.as_deref().unwrap_or(&own);
+        let mut servers: Vec<Server> = Vec::new();
+        for target in suite.entries.iter().flat_map(|entry| &entry.targets) {
+            if let Place::Start(product) = target.place
+                && servers.iter().all(|server| server.product() != product)
+            {
+                servers.push(Server::start(product, nyala, scratch.path())?);
+            }
+        }
+        Ok(Started { servers, _scratch: scratch })
+    }
+
+    fn target(&self, target: &Where) -> Target {
+        match &target.place {
+            Place::At(url) => url.clone(),
+            Place::Start(product) => {
+                let server = self.servers.iter().find(|server| server.product() == *product);
+                server.expect("all that entries name were started").target().clone()
+            }
+        }
+    }
 }
 
 fn now() -> u64 {
@@ -113,10 +157,10 @@ struct Contender {
 }
 
 impl Contender {
-    fn new(entry: &Entry, target: &Where, seed: u64, file: &Path) -> Contender {
+    fn new(entry: &Entry, target: &Where, url: Target, seed: u64, file: &Path) -> Contender {
         let mut experiment = entry.workload.clone().experiment();
         let common = experiment.common_mut();
-        common.target = target.url.clone();
+        common.target = url;
         common.label = Some(target.name.clone());
         common.seed = common.seed.or(Some(seed));
         common.json = Some(file.to_path_buf());

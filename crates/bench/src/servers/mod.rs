@@ -1,13 +1,15 @@
-//! Servers that are started for a comparison, tuned alike, and gone afterwards: Nyala, PostgreSQL, MariaDB.
+//! Servers that are started for a comparison or a suite, tuned alike, and gone afterwards: Nyala, PostgreSQL, MariaDB.
 //!
 //! Each has a data directory of its own under one that is thrown away, listens on a free port of loopback only, takes
 //! everybody, and has every commit on the disk before it is acknowledged. Memory is a sixth of the machine's for rows or pages.
 //! Nothing of the system's own servers is touched.
 
+pub mod pinning;
+
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,8 +22,6 @@ use crate::client::Connection;
 use crate::experiment::Refusal;
 use crate::result::Machine;
 use crate::target::Target;
-
-use super::pinning;
 
 /// How long a server may take to start or to end.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -47,6 +47,37 @@ impl Product {
             Product::Postgres => "PostgreSQL",
             Product::Mariadb => "MariaDB",
         }
+    }
+}
+
+/// The directory that data directories are made in; gone when dropped. Servers in it must have been dropped before.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes one in `parent`, or in the directory for temporary files.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn new(parent: Option<&Path>) -> Result<Scratch, Refusal> {
+        let parent = parent.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        let path = parent.join(format!("nyala-bench-{}", std::process::id()));
+        fs::create_dir_all(&path).map_err(io_error(path.display()))?;
+        // Other users' servers must reach their directories in it.
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(&path, open).map_err(io_error(path.display()))?;
+        Ok(Scratch(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left is in a directory for what may go.
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
