@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Rust: PostgreSQL's programs, which are the oracle, sysbench, and the languages whose
-# drivers are tried. No cluster of the system is made.
+# Installs what the tests need beyond Rust: PostgreSQL's programs, which are the oracle, MariaDB's, which the lab measures, sysbench, and
+# the languages whose drivers are tried. No cluster of the system is made.
 set -euo pipefail
 
 have_server() {
@@ -10,6 +10,8 @@ have_server() {
 missing=()
 have_server || missing+=(postgresql)
 command -v sysbench > /dev/null || missing+=(sysbench)
+# Only the programs: no server of the system is set up or started.
+{ command -v mariadbd && command -v mariadb-install-db; } > /dev/null || missing+=(mariadb-server-core mariadb-client-core)
 command -v python3 > /dev/null && python3 -c 'import ensurepip' 2> /dev/null || missing+=(python3-venv)
 command -v node > /dev/null || missing+=(nodejs)
 command -v npm > /dev/null || missing+=(npm)

@@ -33,7 +33,7 @@ pub mod report;
 pub mod result;
 pub mod rng;
 mod schema;
-mod servers;
+pub mod servers;
 pub mod suite;
 pub mod sysbench;
 mod table;

@@ -177,6 +177,17 @@ fn what_was_measured_before_the_server_died_is_kept() {
     assert!((1..3).contains(&run.points.len()) && run.points[0].transactions > 0, "{:?}", run.points);
 }
 
+/// Waits until so many clients of a run are connected, and a little longer, so that they are at work.
+fn await_clients(target: &str, count: i64) {
+    let mut admin = bench::client::Connection::open(&target.parse().unwrap()).unwrap();
+    let others =
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'nyala bench' AND pid <> pg_backend_pid()";
+    while admin.query_one(others).unwrap().unwrap().parse::<i64>().unwrap() < count {
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread::sleep(Duration::from_millis(400));
+}
+
 /// The server dies in the only point, which is over before its clients give up.
 #[test]
 fn a_server_that_is_away_at_the_end_ends_the_run() {
@@ -185,7 +196,7 @@ fn a_server_that_is_away_at_the_end_ends_the_run() {
     assert_eq!(command::main(command("hotrow", &target, &["--threads", "2"])), ExitCode::SUCCESS);
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| run("hotrow", &target, &["--threads", "2", "--duration", "2s"]));
-        thread::sleep(Duration::from_millis(1000));
+        await_clients(&target, 2);
         server.kill();
         run.join().unwrap()
     });
@@ -212,7 +223,7 @@ fn wrong_answers_under_load_fail_the_run() {
         assert!(run(name, &target, options).is_good(), "{name}");
         let run = thread::scope(|scope| {
             let run = scope.spawn(|| run(name, &target, options));
-            thread::sleep(Duration::from_millis(600));
+            await_clients(&target, 2);
             let mut admin = bench::client::Connection::open(&target.parse().unwrap()).unwrap();
             admin.query(&format!("{change} WHERE id = 7")).unwrap();
             run.join().unwrap()

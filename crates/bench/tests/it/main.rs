@@ -1,6 +1,7 @@
 //! The lab against a PostgreSQL of its own.
 
 mod experiments;
+mod mariadb;
 mod postgres;
 mod proxy;
 mod suite;

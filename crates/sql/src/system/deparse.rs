@@ -525,12 +525,12 @@ impl<'a> Writer<'a> {
             && self.label(ty)
     }
 
-    fn label(&mut self, ty: Ty) -> bool {
+    pub(super) fn label(&mut self, ty: Ty) -> bool {
         let _ = write!(self.out, "::{}", type_name(ty, self.cx));
         true
     }
 
-    fn constant(&mut self, value: &Datum, ty: Ty, labelled: bool) -> bool {
+    pub(super) fn constant(&mut self, value: &Datum, ty: Ty, labelled: bool) -> bool {
         if value.is_null() {
             self.out.push_str("NULL");
             return !labelled || self.label(ty);

@@ -214,9 +214,12 @@ impl<'a> Writer<'a> {
         self.sort_expr(&target.expr)
     }
 
-    /// A constant would be taken for the number of a column.
+    /// A constant without its type would be taken for the number of a column.
     fn sort_expr(&mut self, expr: &Expr) -> bool {
-        let bare = matches!(expr, Expr::Column(_)) || !self.pretty && !matches!(expr, Expr::Const(..));
+        if let Expr::Const(value, ty) = expr {
+            return self.constant(value, *ty, false) && self.label(*ty);
+        }
+        let bare = matches!(expr, Expr::Column(_)) || !self.pretty;
         if bare || matches!(expr, Expr::Agg { .. }) {
             let call = matches!(expr, Expr::Call { function, args, .. } if operator_of(function, args.len()).is_none());
             if matches!(expr, Expr::Column(_)) || !call {
