@@ -11,7 +11,7 @@ STAGE = @start=$$(date +%s); \
 SEEDS ?= 1000
 FROM ?= 1000
 
-.PHONY: test fuzz fuzz-readers sim chaos asan run clean
+.PHONY: test fuzz fuzz-readers sim chaos asan bench run clean
 
 # The storage, whose code is partly unsafe, with AddressSanitizer.
 ASAN = env RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan \
@@ -70,6 +70,14 @@ chaos:
 ## The storage's tests with AddressSanitizer.
 asan:
 	$(ASAN)
+
+## Nyala beside a PostgreSQL that is started for it, in less than a quarter of an hour; results and report are in RESULTS.
+RESULTS ?= bench-results
+bench:
+	scripts/dependencies.sh
+	NYALA_COMMIT="$$(git rev-parse --short=12 HEAD 2>/dev/null)" cargo build --release --locked -p server
+	'$(CARGO_TARGET_DIR)/release/nyala' bench suite crates/bench/suites/compare.toml --json '$(RESULTS)'
+	'$(CARGO_TARGET_DIR)/release/nyala' bench report '$(RESULTS)'
 
 ## Builds the release binary, serves DATA (default .nyala/data) on PORT (default 5432) until Ctrl-C, and shows TPC-C on it.
 run:
