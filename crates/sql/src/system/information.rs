@@ -45,12 +45,50 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-fn sql_name(ty: base::Oid) -> String {
+pub(super) fn sql_name(ty: base::Oid) -> String {
     match type_info(ty) {
         Some(info) if info.category == 'A' => "ARRAY".to_string(),
         _ if types::user::is_enum(ty) => "USER-DEFINED".to_string(),
         _ => format_type(ty, -1),
     }
+}
+
+/// What a type's modifier says, by the columns that show it.
+pub(super) fn type_facts(ty: base::Oid, typmod: i32) -> [(&'static str, Datum); 6] {
+    let length = [type_oid::VARCHAR, type_oid::BPCHAR].contains(&ty) && typmod >= 4;
+    let (precision, radix, scale) = match ty {
+        type_oid::INT2 => (Some(16), Some(2), Some(0)),
+        type_oid::INT4 => (Some(32), Some(2), Some(0)),
+        type_oid::INT8 => (Some(64), Some(2), Some(0)),
+        type_oid::FLOAT4 => (Some(24), Some(2), None),
+        type_oid::FLOAT8 => (Some(53), Some(2), None),
+        type_oid::NUMERIC if typmod >= 4 => {
+            let m = typmod - 4;
+            (Some(m >> 16), Some(10), Some(m & 0x7ff))
+        }
+        type_oid::NUMERIC => (None, Some(10), None),
+        _ => (None, None, None),
+    };
+    let time = [type_oid::TIME, type_oid::TIMETZ, type_oid::TIMESTAMP, type_oid::TIMESTAMPTZ, type_oid::INTERVAL];
+    let datetime = match ty {
+        type_oid::DATE => Some(0),
+        t if time.contains(&t) => Some(if (0..=6).contains(&typmod) { typmod } else { 6 }),
+        _ => None,
+    };
+    let int = |value: Option<i32>| value.map_or(Datum::Null, Datum::Int4);
+    let octets = match type_info(ty) {
+        Some(i) if i.category == 'S' && length => Some((typmod - 4) * 4),
+        Some(i) if i.category == 'S' && ty != type_oid::NAME => Some(1 << 30),
+        _ => None,
+    };
+    [
+        ("character_maximum_length", int(length.then_some(typmod - 4))),
+        ("character_octet_length", int(octets)),
+        ("numeric_precision", int(precision)),
+        ("numeric_precision_radix", int(radix)),
+        ("numeric_scale", int(scale)),
+        ("datetime_precision", int(datetime)),
+    ]
 }
 
 pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
@@ -73,93 +111,59 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             let sequence = column.identity.and_then(|_| owned_sequence(&catalog, table.oid, column.number));
             let of_sequence =
                 |value: fn(&SequenceDesc) -> i64| sequence.map_or(Datum::Null, |s| text(value(s).to_string()));
-            let length = [type_oid::VARCHAR, type_oid::BPCHAR].contains(&ty) && typmod >= 4;
-            let (precision, radix, scale) = match ty {
-                type_oid::INT2 => (Some(16), Some(2), Some(0)),
-                type_oid::INT4 => (Some(32), Some(2), Some(0)),
-                type_oid::INT8 => (Some(64), Some(2), Some(0)),
-                type_oid::FLOAT4 => (Some(24), Some(2), None),
-                type_oid::FLOAT8 => (Some(53), Some(2), None),
-                type_oid::NUMERIC if typmod >= 4 => {
-                    let m = typmod - 4;
-                    (Some(m >> 16), Some(10), Some(m & 0x7ff))
-                }
-                type_oid::NUMERIC => (None, Some(10), None),
-                _ => (None, None, None),
-            };
-            let time =
-                [type_oid::TIME, type_oid::TIMETZ, type_oid::TIMESTAMP, type_oid::TIMESTAMPTZ, type_oid::INTERVAL];
-            let datetime = match ty {
-                type_oid::DATE => Some(0),
-                t if time.contains(&t) => Some(if (0..=6).contains(&typmod) { typmod } else { 6 }),
-                _ => None,
-            };
-            let int = |value: Option<i32>| value.map_or(Datum::Null, Datum::Int4);
             let info = type_info(ty);
-            let octets = match info {
-                Some(i) if i.category == 'S' && length => Some((typmod - 4) * 4),
-                Some(i) if i.category == 'S' && ty != type_oid::NAME => Some(1 << 30),
-                _ => None,
-            };
-            rows.push(row(
-                rel,
-                vec![
-                    ("table_catalog", text(&database)),
-                    ("table_schema", text(name_of(&catalog, table.schema))),
-                    ("table_name", text(&table.name)),
-                    ("column_name", text(&column.name)),
-                    ("ordinal_position", Datum::Int4(column.number.into())),
-                    (
-                        "column_default",
-                        column.default.as_ref().filter(|_| column.identity.is_none()).map_or(Datum::Null, |d| {
-                            let ty = crate::ir::Ty { oid: ty, typmod: column.typmod };
-                            text(super::default_text(d, ty, false, cx))
-                        }),
-                    ),
-                    ("is_nullable", text(if column.not_null { "NO" } else { "YES" })),
-                    ("data_type", text(sql_name(ty))),
-                    ("character_maximum_length", int(length.then_some(typmod - 4))),
-                    ("character_octet_length", int(octets)),
-                    ("numeric_precision", int(precision)),
-                    ("numeric_precision_radix", int(radix)),
-                    ("numeric_scale", int(scale)),
-                    ("datetime_precision", int(datetime)),
-                    ("udt_catalog", text(&database)),
-                    ("udt_schema", text(made.map_or("pg_catalog".to_string(), |t| name_of(&catalog, t.schema)))),
-                    ("domain_catalog", domain.map_or(Datum::Null, |_| text(&database))),
-                    ("domain_schema", domain.map_or(Datum::Null, |d| text(name_of(&catalog, d.schema)))),
-                    ("domain_name", domain.map_or(Datum::Null, |d| text(&d.name))),
-                    ("udt_name", text(info.map_or("", |i| i.name))),
-                    ("dtd_identifier", text(column.number.to_string())),
-                    ("is_self_referencing", text("NO")),
-                    ("is_identity", text(if column.identity.is_some() { "YES" } else { "NO" })),
-                    ("identity_start", of_sequence(|s| s.start)),
-                    ("identity_increment", of_sequence(|s| s.increment)),
-                    ("identity_maximum", of_sequence(|s| s.max)),
-                    ("identity_minimum", of_sequence(|s| s.min)),
-                    ("identity_cycle", yes_no(sequence.is_some_and(|s| s.cycle))),
-                    (
-                        "identity_generation",
-                        match column.identity {
-                            Some(Identity::Always) => text("ALWAYS"),
-                            Some(Identity::ByDefault) => text("BY DEFAULT"),
-                            None => Datum::Null,
-                        },
-                    ),
-                    (
-                        "generation_expression",
-                        column.generated.as_ref().map_or(Datum::Null, |g| {
-                            let ty = crate::ir::Ty { oid: ty, typmod: column.typmod };
-                            text(super::generated_text(g, ty, &table, false, cx))
-                        }),
-                    ),
-                    ("is_generated", text(if column.generated.is_some() { "ALWAYS" } else { "NEVER" })),
-                    ("is_updatable", yes_no(is_updatable)),
-                    ("collation_catalog", if is_name { text(&database) } else { Datum::Null }),
-                    ("collation_schema", if is_name { text("pg_catalog") } else { Datum::Null }),
-                    ("collation_name", if is_name { text("C") } else { Datum::Null }),
-                ],
-            ));
+            let mut values = Vec::from(type_facts(ty, typmod));
+            values.extend(vec![
+                ("table_catalog", text(&database)),
+                ("table_schema", text(name_of(&catalog, table.schema))),
+                ("table_name", text(&table.name)),
+                ("column_name", text(&column.name)),
+                ("ordinal_position", Datum::Int4(column.number.into())),
+                (
+                    "column_default",
+                    column.default.as_ref().filter(|_| column.identity.is_none()).map_or(Datum::Null, |d| {
+                        let ty = crate::ir::Ty { oid: ty, typmod: column.typmod };
+                        text(super::default_text(d, ty, false, cx))
+                    }),
+                ),
+                ("is_nullable", text(if column.not_null { "NO" } else { "YES" })),
+                ("data_type", text(sql_name(ty))),
+                ("udt_catalog", text(&database)),
+                ("udt_schema", text(made.map_or("pg_catalog".to_string(), |t| name_of(&catalog, t.schema)))),
+                ("domain_catalog", domain.map_or(Datum::Null, |_| text(&database))),
+                ("domain_schema", domain.map_or(Datum::Null, |d| text(name_of(&catalog, d.schema)))),
+                ("domain_name", domain.map_or(Datum::Null, |d| text(&d.name))),
+                ("udt_name", text(info.map_or("", |i| i.name))),
+                ("dtd_identifier", text(column.number.to_string())),
+                ("is_self_referencing", text("NO")),
+                ("is_identity", text(if column.identity.is_some() { "YES" } else { "NO" })),
+                ("identity_start", of_sequence(|s| s.start)),
+                ("identity_increment", of_sequence(|s| s.increment)),
+                ("identity_maximum", of_sequence(|s| s.max)),
+                ("identity_minimum", of_sequence(|s| s.min)),
+                ("identity_cycle", yes_no(sequence.is_some_and(|s| s.cycle))),
+                (
+                    "identity_generation",
+                    match column.identity {
+                        Some(Identity::Always) => text("ALWAYS"),
+                        Some(Identity::ByDefault) => text("BY DEFAULT"),
+                        None => Datum::Null,
+                    },
+                ),
+                (
+                    "generation_expression",
+                    column.generated.as_ref().map_or(Datum::Null, |g| {
+                        let ty = crate::ir::Ty { oid: ty, typmod: column.typmod };
+                        text(super::generated_text(g, ty, &table, false, cx))
+                    }),
+                ),
+                ("is_generated", text(if column.generated.is_some() { "ALWAYS" } else { "NEVER" })),
+                ("is_updatable", yes_no(is_updatable)),
+                ("collation_catalog", if is_name { text(&database) } else { Datum::Null }),
+                ("collation_schema", if is_name { text("pg_catalog") } else { Datum::Null }),
+                ("collation_name", if is_name { text("C") } else { Datum::Null }),
+            ]);
+            rows.push(row(rel, values));
         }
     }
     Ok(rows)
@@ -277,7 +281,7 @@ fn not_null_name(table: &TableDesc, column: &ColumnDesc) -> String {
     format!("{}_{}_{}_not_null", table.schema, table.oid, column.number)
 }
 
-/// CHECK constraints, and NOT NULL as PostgreSQL shows it: as checks with made-up names.
+/// CHECK constraints of tables and domains, and NOT NULL as PostgreSQL shows it: as checks with made-up names.
 pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
     each_constraint(cx, |_, table, c, mut values| {
@@ -301,6 +305,7 @@ pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
             ));
         }
     }
+    rows.extend(super::domains::check_constraints(rel, cx)?);
     Ok(rows)
 }
 

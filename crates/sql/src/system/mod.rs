@@ -14,6 +14,7 @@ mod deparse_query;
 mod deparse_stored;
 mod depend;
 mod descriptions;
+mod domains;
 mod grants;
 mod information;
 mod internal_functions;

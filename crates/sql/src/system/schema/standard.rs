@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, grants, standard};
+use crate::system::{SystemRelation, domains, empty, grants, standard};
 
 /// In the order of their names.
 #[rustfmt::skip]
@@ -217,7 +217,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("domain_catalog", NAME), ("domain_schema", NAME), ("domain_name", NAME), ("is_deferrable", VARCHAR),
             ("initially_deferred", VARCHAR),
         ],
-        rows: empty,
+        rows: domains::domain_constraints,
     },
     SystemRelation {
         oid: Oid(13315),
@@ -227,7 +227,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("udt_catalog", NAME), ("udt_schema", NAME), ("udt_name", NAME), ("domain_catalog", NAME),
             ("domain_schema", NAME), ("domain_name", NAME),
         ],
-        rows: empty,
+        rows: domains::domain_udt_usage,
     },
     SystemRelation {
         oid: Oid(13320),
@@ -243,7 +243,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("udt_catalog", NAME), ("udt_schema", NAME), ("udt_name", NAME), ("scope_catalog", NAME),
             ("scope_schema", NAME), ("scope_name", NAME), ("maximum_cardinality", INT4), ("dtd_identifier", NAME),
         ],
-        rows: empty,
+        rows: domains::domains,
     },
     SystemRelation {
         oid: Oid(13493),

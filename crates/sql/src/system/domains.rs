@@ -1,0 +1,113 @@
+//! Domains in information_schema.
+
+use engine_api::{Catalog, DomainDesc, TypeDesc, TypeKind};
+use types::{Datum, type_info};
+
+use super::descriptions::domain_checks;
+use super::information::{sql_name, type_facts};
+use super::relations::in_database;
+use super::views::name_of;
+use super::{Rows, SystemRelation, row, text};
+use crate::functions::EvalContext;
+
+/// Every domain of the database.
+fn each<'c>(catalog: &'c Catalog, cx: &dyn EvalContext) -> Vec<(&'c TypeDesc, &'c DomainDesc)> {
+    let types = catalog.objects().filter_map(|object| catalog.user_type(object.oid()));
+    let domain = |ty: &'c TypeDesc| match &ty.kind {
+        TypeKind::Domain(domain) if in_database(catalog, ty.schema, cx) => Some((ty, domain)),
+        _ => None,
+    };
+    types.filter_map(domain).collect()
+}
+
+/// Which domain.
+fn named(catalog: &Catalog, ty: &TypeDesc, cx: &dyn EvalContext) -> Vec<(&'static str, Datum)> {
+    vec![
+        ("domain_catalog", text(cx.identity().database)),
+        ("domain_schema", text(name_of(catalog, ty.schema))),
+        ("domain_name", text(&ty.name)),
+    ]
+}
+
+/// The type under a domain, which may be a domain too.
+fn under(catalog: &Catalog, domain: &DomainDesc, cx: &dyn EvalContext) -> Vec<(&'static str, Datum)> {
+    let made = catalog.user_type(domain.base);
+    let schema = made.map_or("pg_catalog".to_string(), |ty| name_of(catalog, ty.schema));
+    let name = match made {
+        Some(ty) if ty.array == domain.base => format!("_{}", ty.name),
+        Some(ty) => ty.name.clone(),
+        None => type_info(domain.base).map_or("", |info| info.name).to_string(),
+    };
+    vec![("udt_catalog", text(cx.identity().database)), ("udt_schema", text(schema)), ("udt_name", text(name))]
+}
+
+pub(super) fn domains(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let one = |(ty, domain): (&TypeDesc, &DomainDesc)| {
+        let array = types::element_of(domain.base).is_some();
+        let data_type = match catalog.user_type(domain.base) {
+            _ if array => "ARRAY".to_string(),
+            Some(_) => "USER-DEFINED".to_string(),
+            None => sql_name(domain.base),
+        };
+        let shown = crate::ir::Ty { oid: domain.base, typmod: domain.typmod };
+        let default = domain.default.as_ref().map(|d| super::default_text(d, shown, false, cx));
+        let mut values = named(&catalog, ty, cx);
+        values.extend(under(&catalog, domain, cx));
+        values.extend(type_facts(domain.base, domain.typmod));
+        values.extend([
+            ("data_type", text(data_type)),
+            ("domain_default", default.map_or(Datum::Null, text)),
+            ("dtd_identifier", text("1")),
+        ]);
+        row(rel, values)
+    };
+    Ok(each(&catalog, cx).into_iter().map(one).collect())
+}
+
+pub(super) fn domain_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let one = |(ty, domain): (&TypeDesc, &DomainDesc)| {
+        let mut values = named(&catalog, ty, cx);
+        values.extend(under(&catalog, domain, cx));
+        row(rel, values)
+    };
+    Ok(each(&catalog, cx).into_iter().map(one).collect())
+}
+
+pub(super) fn domain_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let checks = domain_checks(&catalog).filter(|(ty, _)| in_database(&catalog, ty.schema, cx));
+    let one = |(ty, check): (&TypeDesc, &engine_api::DomainCheck)| {
+        let mut values = named(&catalog, ty, cx);
+        values.extend([
+            ("constraint_catalog", text(cx.identity().database)),
+            ("constraint_schema", text(name_of(&catalog, ty.schema))),
+            ("constraint_name", text(&check.name)),
+            ("is_deferrable", text("NO")),
+            ("initially_deferred", text("NO")),
+        ]);
+        row(rel, values)
+    };
+    Ok(checks.map(one).collect())
+}
+
+/// The part of `check_constraints` that domains are.
+pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let all =
+        each(&catalog, cx).into_iter().flat_map(|(ty, domain)| domain.checks.iter().map(move |c| (ty, domain, c)));
+    let one = |(ty, domain, check): (&TypeDesc, &DomainDesc, &engine_api::DomainCheck)| {
+        let clause = super::domain_check_text(&check.expression, domain, false, cx);
+        row(
+            rel,
+            vec![
+                ("constraint_catalog", text(cx.identity().database)),
+                ("constraint_schema", text(name_of(&catalog, ty.schema))),
+                ("constraint_name", text(&check.name)),
+                ("check_clause", text(format!("({clause})"))),
+            ],
+        )
+    };
+    Ok(all.map(one).collect())
+}
