@@ -99,7 +99,7 @@ pub(crate) enum Code {
         array: Box<Code>,
         indexes: Box<[Code]>,
     },
-    /// The array, when each of its elements has passed a test, which finds it at this depth ([`functions::keep`]).
+    /// The array, when each of its elements has passed a test, which finds it at this depth (`functions::keep`).
     Elements {
         depth: usize,
         array: Box<Code>,
