@@ -433,6 +433,17 @@ pub struct SequenceDesc {
     /// COMMENT ON SEQUENCE.
     #[serde(default)]
     pub comment: Option<String>,
+    /// What its state is kept under since it was restarted, a new OID each time: a state that nobody sees before the
+    /// restart is committed. `None`: under its own OID.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Oid>,
+}
+
+impl SequenceDesc {
+    /// What its state is kept under.
+    pub fn state_id(&self) -> Oid {
+        self.state.unwrap_or(self.oid)
+    }
 }
 
 fn one() -> i64 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{LayoutId, Lsn, Oid, Result, RowId, TxnId};
 
-use crate::{AdvisoryKey, AdvisoryLocks, Catalog, CatalogObject, LockRow, RowBatch, Step};
+use crate::{AdvisoryKey, AdvisoryLocks, Catalog, CatalogObject, LockRow, RowBatch, SequenceDesc, Step};
 
 /// A transactional engine: one shard, or many behind one face.
 pub trait Engine: Send + Sync + 'static {
@@ -56,19 +56,23 @@ pub trait Engine: Send + Sync + 'static {
     ///
     /// # Errors
     /// 2200H at the limit of a sequence that does not cycle; 53100 if the log's disk is full.
-    fn sequence_next(&self, sequence: Oid) -> Result<i64>;
+    fn sequence_next(&self, sequence: &SequenceDesc) -> Result<i64>;
 
     /// The log position that covers every value of a sequence handed out so far, `setval` included: a reply that shows a
     /// value, or rests on one, raises its gate ([`Txn::raise_gate`]) to this after [`Engine::sequence_next`] or
     /// [`Engine::sequence_set`]. Otherwise a value that was shown and that no durable commit uses can come again after a
     /// crash. `Lsn(0)`: nothing to wait for. Cheap.
-    fn sequence_gate(&self, sequence: Oid) -> Lsn;
+    fn sequence_gate(&self, sequence: &SequenceDesc) -> Lsn;
 
     /// Sets a sequence, as `setval` does.
-    fn sequence_set(&self, sequence: Oid, state: SequenceState) -> Result<()>;
+    fn sequence_set(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<()>;
+
+    /// Sets what a restart brings: the state of a definition that was put with a new one ([`SequenceDesc::state`]). Others
+    /// go on in the state before until that definition is committed.
+    fn sequence_restart(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<()>;
 
     /// The state of a sequence, as `SELECT last_value, is_called` shows it.
-    fn sequence_get(&self, sequence: Oid) -> Result<SequenceState>;
+    fn sequence_get(&self, sequence: &SequenceDesc) -> Result<SequenceState>;
 
     /// Rows of a table, roughly, for the planner. Cheap.
     fn row_count(&self, table: Oid) -> u64;

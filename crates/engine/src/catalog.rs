@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{
     AclItem, Catalog, CatalogObject, DatabaseDesc, IndexDesc, Membership, MemoryKind, Privileges, PrivilegesDesc,
-    RoleDesc, SchemaDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
+    RoleDesc, SchemaDesc, SequenceDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
 };
 
 use crate::beside::Filling;
@@ -41,6 +41,7 @@ pub(crate) enum Made {
         store: Arc<TableStore>,
         before: Arc<Shape>,
     },
+    /// What a state is kept under: of a new sequence, or after a restart.
     Sequence(Oid),
 }
 
@@ -186,13 +187,7 @@ impl Definitions {
                 Made::Index { store, index } => store.remove_index(index),
                 Made::Gone { store, before } => store.add_index(before),
                 Made::Shape { store, before } => drop(store.upkeep.replace_shape(before)),
-                Made::Sequence(oid) => {
-                    inner.new_sequences.lock().remove(&oid);
-                    // Nobody else knew of it, unless it was there before.
-                    if inner.catalog.get().sequence(oid).is_none() {
-                        inner.sequences.forget(oid);
-                    }
-                }
+                Made::Sequence(state_id) => inner.sequences.forget(state_id),
             }
         }
     }
@@ -238,8 +233,10 @@ impl Transaction {
                 return Ok(step);
             }
             CatalogObject::Sequence(sequence) => {
-                self.shard.0.new_sequences.lock().insert(sequence.oid, sequence.clone());
-                self.definitions.made.push(Made::Sequence(sequence.oid));
+                let before = catalog.sequence(sequence.oid).map(SequenceDesc::state_id);
+                if before != Some(sequence.state_id()) {
+                    self.definitions.made.push(Made::Sequence(sequence.state_id()));
+                }
             }
             // Nobody else knows of a new type, so it may be known at once; what is changed of one is not, before it is committed.
             CatalogObject::Type(ty) if catalog.user_type(ty.oid).is_none() => {

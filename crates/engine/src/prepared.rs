@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use base::{CommandId, Error, LayoutId, Lsn, Oid, Result, RowId, SqlState, TxnId};
 use engine_api::{
-    Catalog, CatalogObject, CommitOutcome, Durability, PREPARED_MAX, PreparedTransaction, RowLockMode, Step, Txn,
-    TxnOptions,
+    Catalog, CatalogObject, CommitOutcome, Durability, PREPARED_MAX, PreparedTransaction, RowLockMode, SequenceDesc,
+    Step, Txn, TxnOptions,
 };
 use mvcc::index::OrderedIndex as _;
 use mvcc::{LockResult, Newest, Store, pin};
@@ -55,6 +55,14 @@ impl Prepared {
     /// What it is, for listing.
     pub fn described(&self) -> PreparedTransaction {
         self.what.clone()
+    }
+
+    /// The sequences that it has put.
+    pub fn sequences(&self) -> impl Iterator<Item = &SequenceDesc> {
+        self.definitions.changes.iter().filter_map(|(_, object)| match object.as_deref() {
+            Some(CatalogObject::Sequence(sequence)) => Some(sequence),
+            _ => None,
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use crate::catalog;
 use crate::checkpoint::{ImageState, Images, META_OBJECTS, META_PREPARED, META_STATE, table_of};
 use crate::gate::Gates;
 use crate::load::{ImageRows, image_error};
-use crate::prepared::{self, Filler, Restored, Restoring, Rows};
+use crate::prepared::{self, Filler, Prepared, Restored, Restoring, Rows};
 use crate::record::{Op, Ops, StorageId};
 use crate::replay::{self, Appliers, Place};
 use crate::sequence::Sequences;
@@ -419,7 +419,6 @@ pub(crate) fn open(
         prepared: Mutex::default(),
         serial: Mutex::default(),
         sequences,
-        new_sequences: Mutex::default(),
         last_ts: AtomicU64::new(replayed.last_ts.0),
         next_oid: AtomicU32::new(next_oid),
         commits: AtomicU64::new(0),
@@ -433,6 +432,16 @@ pub(crate) fn open(
     for prepared in restoring {
         prepared.finish(&shard, &filler).map_err(DriverError::Corrupt)?;
     }
+    settle_sequences(&shard);
     progress.opened();
     Ok((shard, replayed))
+}
+
+/// Forgets the states of sequences that no definition speaks of, be it committed or prepared: their transactions are lost.
+fn settle_sequences(shard: &Shard) {
+    let inner = &shard.0;
+    let catalog = inner.catalog.get();
+    let prepared = inner.prepared.lock();
+    let committed = catalog.objects().filter_map(|object| catalog.sequence(object.oid()));
+    inner.sequences.settle(committed.chain(prepared.values().flat_map(Prepared::sequences)));
 }

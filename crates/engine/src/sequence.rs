@@ -2,13 +2,16 @@
 //!
 //! Responsible for: the next value, its record in the log, the position that replies about it wait for.
 //! Not responsible for: waiting; the caller raises its gate (rule R1).
+//! A state is kept under an OID of its own ([`SequenceDesc::state_id`]): that of a restart stands beside the one before until
+//! the restart is committed. Values are asked for by a definition, which may be older than the last restart.
+//!
 //! Invariant: each value handed out lies within the last state logged. After a crash the sequence goes on behind the last
 //! state that is durable, so a value that was shown does not come again if the reply that showed it waited for its record.
 
 use base::{Error, Lsn, Oid, Result, SqlState, TxnId};
 use engine_api::{SequenceDesc, SequenceState};
 use parking_lot::Mutex;
-use redo::{DurableWatch, RecordKind, Reservation, Reserve};
+use redo::{RecordKind, Reservation, Reserve};
 use rustc_hash::FxHashMap;
 
 use crate::shard::Inner;
@@ -24,6 +27,8 @@ const SPARE_RECORDS: usize = 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
+    /// Whose state it is; invalid for what a start has found.
+    of: Oid,
     state: SequenceState,
     /// What its last record says.
     recorded: SequenceState,
@@ -35,8 +40,8 @@ struct Sequence {
 
 impl Sequence {
     /// One whose last record says where it is.
-    fn recorded(state: SequenceState, gate: Lsn) -> Sequence {
-        Sequence { state, recorded: state, logged: 0, gate }
+    fn recorded(of: Oid, state: SequenceState, gate: Lsn) -> Sequence {
+        Sequence { of, state, recorded: state, logged: 0, gate }
     }
 }
 
@@ -50,7 +55,7 @@ struct State {
 #[derive(Debug, Default)]
 pub struct Sequences(Mutex<State>);
 
-/// Bytes of a sequence record: oid, last value, whether it was called.
+/// Bytes of a sequence record: what the state is kept under, last value, whether it was called.
 const RECORD: usize = 13;
 
 fn encode(oid: Oid, state: SequenceState) -> [u8; RECORD] {
@@ -90,13 +95,22 @@ impl Sequences {
         let oid = Oid(u32::from_le_bytes(bytes[..4].try_into().ok()?));
         let state =
             SequenceState { last_value: i64::from_le_bytes(bytes[4..12].try_into().ok()?), is_called: bytes[12] != 0 };
-        self.0.lock().sequences.insert(oid, Sequence::recorded(state, Lsn(0)));
+        self.0.lock().sequences.insert(oid, Sequence::recorded(Oid::INVALID, state, Lsn(0)));
         Some(oid)
     }
 
     /// Recovery: a state that an image has.
     pub fn restore(&self, oid: Oid, state: SequenceState) {
-        self.0.lock().sequences.insert(oid, Sequence::recorded(state, Lsn(0)));
+        self.0.lock().sequences.insert(oid, Sequence::recorded(Oid::INVALID, state, Lsn(0)));
+    }
+
+    /// Recovery: forgets the states of sequences that nobody has, and learns whose the others are.
+    pub fn settle<'s>(&self, known: impl Iterator<Item = &'s SequenceDesc>) {
+        let owners: FxHashMap<Oid, Oid> = known.map(|desc| (desc.state_id(), desc.oid)).collect();
+        self.0.lock().sequences.retain(|id, sequence| {
+            sequence.of = owners.get(id).copied().unwrap_or(Oid::INVALID);
+            sequence.of.is_valid()
+        });
     }
 
     /// Calls `look` while no record of a sequence can be appended, and puts down what their last records say: OID, last
@@ -109,14 +123,15 @@ impl Sequences {
     }
 
     fn start(desc: &SequenceDesc) -> Sequence {
-        Sequence::recorded(SequenceState { last_value: desc.start, is_called: false }, Lsn(0))
+        Sequence::recorded(desc.oid, SequenceState { last_value: desc.start, is_called: false }, Lsn(0))
     }
 
     /// The next value.
     pub fn next(&self, inner: &Inner, desc: &SequenceDesc) -> Result<i64> {
         let mut guard = self.0.lock();
         let State { sequences, spare } = &mut *guard;
-        let sequence = sequences.entry(desc.oid).or_insert_with(|| Sequences::start(desc));
+        let id = current(sequences, inner, desc);
+        let sequence = sequences.entry(id).or_insert_with(|| Sequences::start(desc));
         let value = advance(desc, sequence.state, 1)?;
         let state = SequenceState { last_value: value, is_called: true };
         if sequence.logged == 0 {
@@ -130,7 +145,7 @@ impl Sequences {
                 .find_map(|&wanted| Some((advance(desc, state, wanted).ok()?, wanted)))
                 .unwrap_or((value, 0));
             sequence.recorded = SequenceState { last_value: ahead, is_called: true };
-            sequence.gate = append(inner, room, desc.oid, sequence.recorded);
+            sequence.gate = append(inner, room, id, sequence.recorded);
             sequence.logged = covered;
         } else {
             sequence.logged -= 1;
@@ -140,29 +155,64 @@ impl Sequences {
     }
 
     /// Sets the state.
-    pub fn set(&self, inner: &Inner, oid: Oid, state: SequenceState) -> Result<()> {
+    pub fn set(&self, inner: &Inner, desc: &SequenceDesc, state: SequenceState) -> Result<()> {
         let mut all = self.0.lock();
+        let id = current(&all.sequences, inner, desc);
         let (room, _) = room(inner, &mut all.spare)?;
-        let gate = append(inner, room, oid, state);
-        all.sequences.insert(oid, Sequence::recorded(state, gate));
+        let gate = append(inner, room, id, state);
+        all.sequences.insert(id, Sequence::recorded(desc.oid, state, gate));
         Ok(())
     }
 
-    /// The sequence is dropped, or was never committed.
-    pub fn forget(&self, oid: Oid) {
-        self.0.lock().sequences.remove(&oid);
+    /// Sets the state that a restart will bring, before any definition speaks of it.
+    pub fn set_ahead(&self, inner: &Inner, desc: &SequenceDesc, state: SequenceState) -> Result<()> {
+        let mut all = self.0.lock();
+        let (room, _) = room(inner, &mut all.spare)?;
+        let gate = append(inner, room, desc.state_id(), state);
+        all.sequences.insert(desc.state_id(), Sequence::recorded(desc.oid, state, gate));
+        Ok(())
+    }
+
+    /// The sequence or its restart was never committed.
+    pub fn forget(&self, state_id: Oid) {
+        self.0.lock().sequences.remove(&state_id);
+    }
+
+    /// Forgets the states of a sequence but for that of the definition in force. REQUIRES that no other transaction has
+    /// restarted it: its lock.
+    pub fn forget_others(&self, oid: Oid, in_force: Option<&SequenceDesc>) {
+        let kept = in_force.map(SequenceDesc::state_id);
+        self.0.lock().sequences.retain(|id, sequence| sequence.of != oid || kept == Some(*id));
     }
 
     /// The state.
-    pub fn get(&self, desc: &SequenceDesc) -> SequenceState {
-        self.0.lock().sequences.get(&desc.oid).map_or_else(|| Sequences::start(desc).state, |s| s.state)
+    pub fn get(&self, inner: &Inner, desc: &SequenceDesc) -> SequenceState {
+        let all = self.0.lock();
+        let found = all.sequences.get(&current(&all.sequences, inner, desc));
+        found.map_or_else(|| Sequences::start(desc).state, |s| s.state)
     }
 
     /// The position that covers all values handed out; `Lsn(0)` if it is durable.
-    pub fn gate(&self, oid: Oid, durable: &DurableWatch) -> Lsn {
-        let gate = self.0.lock().sequences.get(&oid).map_or(Lsn(0), |s| s.gate);
-        if gate > durable.current() { gate } else { Lsn(0) }
+    pub fn gate(&self, inner: &Inner, desc: &SequenceDesc) -> Lsn {
+        let gate = {
+            let all = self.0.lock();
+            match all.sequences.get(&desc.state_id()) {
+                Some(sequence) => sequence.gate,
+                // It was restarted since: that was logged behind all values of the state before.
+                None => inner.gates.up_to(inner.catalog_timestamp(), inner.log.durable()),
+            }
+        };
+        if gate > inner.log.durable().current() { gate } else { Lsn(0) }
     }
+}
+
+/// What the state of a sequence is kept under: as its definition says, unless a restart was committed since that was read.
+fn current(sequences: &FxHashMap<Oid, Sequence>, inner: &Inner, desc: &SequenceDesc) -> Oid {
+    let id = desc.state_id();
+    if sequences.contains_key(&id) {
+        return id;
+    }
+    inner.catalog.get().sequence(desc.oid).map_or(id, SequenceDesc::state_id)
 }
 
 /// Space for one record, and whether the log is short of it. What is kept aside is filled up when there is plenty.

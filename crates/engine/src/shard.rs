@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use base::{Error, Lsn, Oid, Result, SqlState, Timestamp};
+use base::{Error, Lsn, Oid, Result, Timestamp};
 use engine_api::{
     AdvisoryLocks, Catalog, CommitOutcome, Engine, IndexCompiler, LockRow, MemoryKind, MemoryUse, PreparedTransaction,
     SequenceDesc, SequenceState, Step, TableDesc, TableMemoryUse, Txn, TxnOptions,
@@ -118,8 +118,6 @@ pub(crate) struct Inner {
     /// Where SERIALIZABLE writers commit, one at a time.
     pub serial: Mutex<Serial>,
     pub sequences: Sequences,
-    /// Sequences of transactions that are not committed yet.
-    pub new_sequences: Mutex<FxHashMap<Oid, SequenceDesc>>,
     /// Written in the log's critical section only.
     pub last_ts: AtomicU64,
     pub next_oid: AtomicU32,
@@ -219,19 +217,6 @@ impl Shard {
     pub fn reclaim(&self) {
         mvcc::reclaim();
     }
-
-    /// Calls `with` for a sequence that is committed, or that a running transaction has made: its descriptor is kept until
-    /// it ends.
-    fn with_sequence<R>(&self, oid: Oid, with: impl FnOnce(&SequenceDesc) -> Result<R>) -> Result<R> {
-        if let Some(desc) = self.catalog().sequence(oid) {
-            return with(desc);
-        }
-        let pending = self.0.new_sequences.lock().get(&oid).cloned();
-        match pending {
-            Some(desc) => with(&desc),
-            None => Err(Error::new(SqlState::UNDEFINED_TABLE, format!("could not open relation with OID {oid}"))),
-        }
-    }
 }
 
 impl Engine for Shard {
@@ -275,12 +260,12 @@ impl Engine for Shard {
         Oid(self.0.next_oid.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn sequence_next(&self, sequence: Oid) -> Result<i64> {
-        self.with_sequence(sequence, |desc| self.0.sequences.next(&self.0, desc))
+    fn sequence_next(&self, sequence: &SequenceDesc) -> Result<i64> {
+        self.0.sequences.next(&self.0, sequence)
     }
 
-    fn sequence_gate(&self, sequence: Oid) -> Lsn {
-        self.0.sequences.gate(sequence, self.durable())
+    fn sequence_gate(&self, sequence: &SequenceDesc) -> Lsn {
+        self.0.sequences.gate(&self.0, sequence)
     }
 
     fn request_checkpoint(&self) -> u64 {
@@ -291,12 +276,16 @@ impl Engine for Shard {
         self.0.images.done(number)
     }
 
-    fn sequence_set(&self, sequence: Oid, state: SequenceState) -> Result<()> {
+    fn sequence_set(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<()> {
         self.0.sequences.set(&self.0, sequence, state)
     }
 
-    fn sequence_get(&self, sequence: Oid) -> Result<SequenceState> {
-        self.with_sequence(sequence, |desc| Ok(self.0.sequences.get(desc)))
+    fn sequence_restart(&self, sequence: &SequenceDesc, state: SequenceState) -> Result<()> {
+        self.0.sequences.set_ahead(&self.0, sequence, state)
+    }
+
+    fn sequence_get(&self, sequence: &SequenceDesc) -> Result<SequenceState> {
+        Ok(self.0.sequences.get(&self.0, sequence))
     }
 
     fn row_count(&self, table: Oid) -> u64 {

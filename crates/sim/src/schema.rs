@@ -201,6 +201,7 @@ pub fn sequence() -> SequenceDesc {
         owned_by: None,
         cache: 1,
         comment: None,
+        state: None,
     }
 }
 

@@ -806,14 +806,14 @@ impl Session {
     }
 
     fn next_value(&mut self, common: &mut Common<'_>) -> Result<Went, Stop> {
-        let value = common.shard.sequence_next(SEQUENCE)?;
+        let value = common.shard.sequence_next(&crate::schema::sequence())?;
         if value <= common.notes.last_value || value <= common.notes.shown_value {
             let Notes { last_value, shown_value, .. } = &common.notes;
             return Err(format!("value {value} after {last_value}, and {shown_value} was shown").into());
         }
         common.notes.last_value = value;
         self.values.push(value);
-        let gate = common.shard.sequence_gate(SEQUENCE);
+        let gate = common.shard.sequence_gate(&crate::schema::sequence());
         self.txn_mut().raise_gate(gate);
         Ok(Went::Done)
     }

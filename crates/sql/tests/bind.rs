@@ -241,6 +241,7 @@ fn catalog() -> Catalog {
         owned_by: None,
         cache: 1,
         comment: None,
+        state: None,
     }));
     catalog
 }

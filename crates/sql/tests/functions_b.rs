@@ -46,6 +46,7 @@ impl Still {
             owned_by: None,
             cache: 1,
             comment: None,
+            state: None,
         })));
         let settings = OutputSettings {
             timezone: TimeZone::parse("America/New_York").expect("zone"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Timestamp;
+use engine_api::CatalogObject;
 use rustc_hash::FxHashSet;
 
 use crate::storage::{TableStore, storage_id};
@@ -74,9 +75,8 @@ fn drop_unused(txn: &mut Transaction) -> Vec<Arc<TableStore>> {
         !changed_here
     });
     for oid in &changed {
-        inner.new_sequences.lock().remove(oid);
-        if catalog.get(*oid).is_none() {
-            inner.sequences.forget(*oid);
+        if catalog.get(*oid).is_none_or(|object| matches!(&**object, CatalogObject::Sequence(_))) {
+            inner.sequences.forget_others(*oid, catalog.sequence(*oid));
         }
     }
     txn.definitions = Default::default();

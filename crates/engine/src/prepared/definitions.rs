@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, IndexDesc, TableDesc};
+use engine_api::{Catalog, CatalogObject, IndexDesc, SequenceDesc, TableDesc};
 use env::World;
 use mvcc::Store;
 
@@ -150,8 +150,10 @@ impl Restored {
                     entries.extend(self.put_index(inner, new, desc, filler, &mut definitions)?)
                 }
                 CatalogObject::Sequence(sequence) => {
-                    inner.new_sequences.lock().insert(sequence.oid, sequence.clone());
-                    definitions.made.push(Made::Sequence(sequence.oid));
+                    let committed = inner.catalog.get();
+                    if committed.sequence(sequence.oid).map(SequenceDesc::state_id) != Some(sequence.state_id()) {
+                        definitions.made.push(Made::Sequence(sequence.state_id()));
+                    }
                 }
                 _ => {}
             }

@@ -378,12 +378,13 @@ fn definitions_and_sequences_are_in_the_image() {
         owned_by: None,
         cache: 1,
         comment: None,
+        state: None,
     };
     let mut txn = begin(&shard, Isolation::ReadCommitted);
-    ready(txn.put_object(CatalogObject::Sequence(sequence)));
+    ready(txn.put_object(CatalogObject::Sequence(sequence.clone())));
     commit(&shard, txn);
     for _ in 0..40 {
-        shard.sequence_next(base::Oid(20020)).expect("it has values");
+        shard.sequence_next(&sequence).expect("it has values");
     }
     let last = shard.allocate_oid();
     checkpoint(&shard);
@@ -400,7 +401,7 @@ fn definitions_and_sequences_are_in_the_image() {
     drop(shard);
     let shard = open(&disk);
     assert!(shard.catalog().table(ACCOUNTS).is_none());
-    assert!(shard.sequence_next(base::Oid(20020)).expect("it has values") > 40);
+    assert!(shard.sequence_next(&sequence).expect("it has values") > 40);
     assert!(shard.allocate_oid() >= last);
     // Schemas, roles and what else is there from the start are there once.
     let count = shard.catalog().objects().count();

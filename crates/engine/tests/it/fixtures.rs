@@ -37,7 +37,7 @@ fn open(world: &World) -> Result<Shard, String> {
 
 #[test]
 fn every_version_opens() {
-    assert!(fixtures().len() >= 3);
+    assert!(fixtures().len() >= 4);
     for fixture in fixtures() {
         let world = loaded(&fixture, |_, _| {});
         check(&world, &Progress::default()).expect("sound");

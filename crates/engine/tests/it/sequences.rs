@@ -25,6 +25,7 @@ fn sequence(max: i64) -> SequenceDesc {
         owned_by: None,
         cache: 1,
         comment: None,
+        state: None,
     }
 }
 
@@ -49,10 +50,10 @@ fn values_that_were_shown_do_not_come_again() {
             let shard = open(&disk);
             disk.freeze_at(disk.operations() + random.below(12));
             for _ in 0..random.below(100) {
-                let Ok(value) = shard.sequence_next(S) else { break };
+                let Ok(value) = shard.sequence_next(&sequence(i64::MAX)) else { break };
                 assert!(value > shown, "seed {seed}: {value} after {shown}");
                 // Some sessions have not sent their reply when the machine stops.
-                if random.below(4) > 0 && shard.durable().block(shard.sequence_gate(S)) {
+                if random.below(4) > 0 && shard.durable().block(shard.sequence_gate(&sequence(i64::MAX))) {
                     shown = value;
                 }
             }
@@ -67,14 +68,14 @@ fn a_gate_is_raised_by_the_record_and_over_when_it_is_durable() {
     let disk = SimDisk::new();
     let shard = open(&disk);
     define_sequence(&shard, i64::MAX);
-    assert_eq!(shard.sequence_gate(S), Lsn(0));
-    shard.sequence_next(S).unwrap();
-    assert!(shard.durable().block(shard.sequence_gate(S)));
-    assert_eq!(shard.sequence_gate(S), Lsn(0));
-    shard.sequence_set(S, SequenceState { last_value: 500, is_called: true }).unwrap();
-    assert!(shard.durable().block(shard.sequence_gate(S)));
+    assert_eq!(shard.sequence_gate(&sequence(i64::MAX)), Lsn(0));
+    shard.sequence_next(&sequence(i64::MAX)).unwrap();
+    assert!(shard.durable().block(shard.sequence_gate(&sequence(i64::MAX))));
+    assert_eq!(shard.sequence_gate(&sequence(i64::MAX)), Lsn(0));
+    shard.sequence_set(&sequence(i64::MAX), SequenceState { last_value: 500, is_called: true }).unwrap();
+    assert!(shard.durable().block(shard.sequence_gate(&sequence(i64::MAX))));
     drop(shard);
-    let next = open(&disk).sequence_next(S).unwrap();
+    let next = open(&disk).sequence_next(&sequence(i64::MAX)).unwrap();
     assert!(next > 500, "{next}");
 }
 
@@ -87,12 +88,12 @@ fn values_go_on_while_segments_are_prepared() {
     define_sequence(&shard, i64::MAX);
     let mut last = 0;
     for _ in 0..200_000 {
-        let value = shard.sequence_next(S).expect("space that is being prepared is no full disk");
+        let value = shard.sequence_next(&sequence(i64::MAX)).expect("space that is being prepared is no full disk");
         assert!(value > last);
         last = value;
     }
     drop(shard);
-    assert!(open_with(&disk, log).sequence_next(S).unwrap() > last);
+    assert!(open_with(&disk, log).sequence_next(&sequence(i64::MAX)).unwrap() > last);
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn a_full_disk_refuses_values_in_the_end() {
     let shard = open_with(&disk, log);
     define_sequence(&shard, i64::MAX);
     disk.set_quota(Some(3 * log.segment_bytes));
-    let error = (0..1_000_000).find_map(|_| shard.sequence_next(S).err()).expect("the disk is full");
+    let error = (0..1_000_000).find_map(|_| shard.sequence_next(&sequence(i64::MAX)).err()).expect("the disk is full");
     assert_eq!(error.code(), SqlState::DISK_FULL);
 }
 
@@ -112,9 +113,51 @@ fn the_oid_of_a_sequence_that_was_lost_is_not_used_again() {
     let shard = open(&disk);
     let mut txn = begin(&shard, Isolation::ReadCommitted);
     ready(txn.put_object(CatalogObject::Sequence(sequence(i64::MAX))));
-    shard.sequence_next(S).unwrap();
-    assert!(shard.durable().block(shard.sequence_gate(S)));
+    shard.sequence_next(&sequence(i64::MAX)).unwrap();
+    assert!(shard.durable().block(shard.sequence_gate(&sequence(i64::MAX))));
     txn.rollback();
     drop((txn, shard));
     assert!(open(&disk).allocate_oid() > S);
+}
+
+fn restart(shard: &Shard, to: i64) -> (Box<dyn Txn>, SequenceDesc) {
+    let restarted = SequenceDesc { state: Some(shard.allocate_oid()), ..sequence(i64::MAX) };
+    let mut txn = begin(shard, Isolation::ReadCommitted);
+    ready(txn.put_object(CatalogObject::Sequence(restarted.clone())));
+    shard.sequence_restart(&restarted, SequenceState { last_value: to, is_called: false }).unwrap();
+    (txn, restarted)
+}
+
+#[test]
+fn a_restart_counts_once_it_is_committed() {
+    let disk = SimDisk::new();
+    let shard = open(&disk);
+    define_sequence(&shard, i64::MAX);
+    let before = sequence(i64::MAX);
+    assert_eq!(shard.sequence_next(&before).unwrap(), 1);
+    // Taken back.
+    let (txn, restarted) = restart(&shard, 500);
+    assert_eq!(shard.sequence_next(&restarted).unwrap(), 500);
+    assert_eq!(shard.sequence_next(&before).unwrap(), 2, "others go on");
+    drop(txn);
+    assert_eq!(shard.sequence_next(&before).unwrap(), 3);
+    // Lost with the machine.
+    let (txn, restarted) = restart(&shard, 600);
+    assert_eq!(shard.sequence_next(&restarted).unwrap(), 600);
+    assert!(shard.durable().block(shard.sequence_gate(&restarted)));
+    drop((txn, shard));
+    let shard = open(&disk);
+    assert!((4..600).contains(&shard.sequence_next(&before).unwrap()));
+    assert!(shard.allocate_oid() > restarted.state_id());
+    // Committed: who has the definition of before gets the new values, too.
+    let (txn, restarted) = restart(&shard, 700);
+    commit(&shard, txn);
+    assert_eq!(shard.sequence_next(&restarted).unwrap(), 700);
+    assert_eq!(shard.sequence_next(&before).unwrap(), 701);
+    assert!(shard.durable().block(shard.sequence_gate(&before)));
+    drop(shard);
+    let shard = open(&disk);
+    let found = shard.catalog().sequence(S).cloned().expect("it is there");
+    let next = shard.sequence_next(&found).unwrap();
+    assert!((702..800).contains(&next), "{next}");
 }

@@ -185,17 +185,18 @@ fn sequences_never_hand_a_value_out_twice() {
         owned_by: None,
         cache: 1,
         comment: None,
+        state: None,
     };
     let mut txn = begin(&shard, Isolation::ReadCommitted);
     ready(txn.put_object(CatalogObject::Sequence(sequence.clone())));
-    assert_eq!(shard.sequence_next(sequence.oid).unwrap(), 1, "usable before its transaction commits");
+    assert_eq!(shard.sequence_next(&sequence).unwrap(), 1, "usable before its transaction commits");
     commit(&shard, txn);
-    assert_eq!(shard.sequence_next(sequence.oid).unwrap(), 2);
+    assert_eq!(shard.sequence_next(&sequence).unwrap(), 2);
     drop(shard);
     let shard = open(&disk);
-    let next = shard.sequence_next(sequence.oid).unwrap();
+    let next = shard.sequence_next(&sequence).unwrap();
     assert!(next > 2, "{next}");
-    let error = (0..40).find_map(|_| shard.sequence_next(sequence.oid).err()).expect("it ends");
+    let error = (0..40).find_map(|_| shard.sequence_next(&sequence).err()).expect("it ends");
     assert_eq!(error.code(), SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED);
     assert_eq!(error.fields().message, "nextval: reached maximum value of sequence \"s\" (40)");
 }

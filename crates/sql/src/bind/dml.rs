@@ -12,6 +12,7 @@ use rupg_sql::nodes::{
 use super::equal::same;
 use super::from::{Relation, table_columns, target_item};
 use super::node::location;
+use super::parts::each_once;
 use super::scope::{NamedColumn, Place, Scope};
 use super::select::{BoundQuery, origin};
 use super::view::Through;
@@ -64,14 +65,14 @@ const COMPUTED: usize = usize::MAX - 1;
 #[derive(Clone, Debug)]
 pub(super) struct Assigned<'a> {
     pub(super) index: usize,
-    name: String,
+    pub(super) name: String,
     /// The type of the values that are assigned: for a domain what is under it.
-    ty: Ty,
+    pub(super) ty: Ty,
     /// The type of the column.
     own: base::Oid,
-    at: i32,
+    pub(super) at: i32,
     /// The part of the column that is assigned to, if it is not the whole.
-    part: Option<&'a [Option<Node>]>,
+    pub(super) part: Option<&'a [Option<Node>]>,
 }
 
 /// What an UPDATE assigns to a column.
@@ -245,7 +246,8 @@ impl<'a> Binder<'a, '_> {
             let Node::ResTarget(target) = node else { continue };
             let mut column = self.assignment_target(target, written)?;
             column.part = Some(target.indirection.as_slice()).filter(|part| !part.is_empty());
-            if out.iter().any(|c| c.index == column.index && c.name == column.name) {
+            let whole = |c: &Assigned<'_>| c.part.is_none() || column.part.is_none();
+            if out.iter().any(|c| c.index == column.index && c.name == column.name && whole(c)) {
                 let message = format!("column \"{}\" specified more than once", column.name);
                 return Err(self.error(SqlState::DUPLICATE_COLUMN, message, target.location));
             }
@@ -277,12 +279,8 @@ impl<'a> Binder<'a, '_> {
         let width = bound.query.targets.iter().filter(|t| !t.junk).count();
         let columns = self.match_width(columns, width, explicit, |i| at.get(i).copied().unwrap_or(-1))?;
         columns.iter().try_for_each(|c| self.check_assignable(c, written, "insert into"))?;
-        if columns.iter().any(|c| c.part.is_some()) {
-            return Err(Error::unsupported("INSERT of a query into parts of columns is not supported"));
-        }
-        let types: Vec<(String, Ty)> = columns.iter().map(|c| (c.name.clone(), c.ty)).collect();
-        self.assign_targets(&mut bound, &types)?;
-        Ok((InsertSource::Query(Box::new(bound.query)), columns))
+        self.assign_query(&mut bound, &columns)?;
+        Ok((InsertSource::Query(Box::new(bound.query)), each_once(columns)))
     }
 
     /// There may be fewer values than columns only if no columns were named.
@@ -337,7 +335,7 @@ impl<'a> Binder<'a, '_> {
             .collect();
         let only = if let [only] = lists[..] { Some(only) } else { None };
         match lists.into_iter().map(|list| self.row_values(list, &columns, written)).collect::<Result<_>>() {
-            Ok(rows) => Ok((InsertSource::Values(rows), columns)),
+            Ok(rows) => Ok((InsertSource::Values(rows), each_once(columns))),
             Err(error) => match only.filter(|_| super::set_calls::is_misplaced(&error)) {
                 Some(only) => self.insert_set(only, written, columns),
                 None => Err(error),
@@ -352,9 +350,6 @@ impl<'a> Binder<'a, '_> {
         written: &Written,
         columns: Vec<Assigned<'a>>,
     ) -> Result<(InsertSource, Vec<Assigned<'a>>)> {
-        if columns.iter().any(|c| c.part.is_some()) {
-            return Err(Error::unsupported("INSERT of a query into parts of columns is not supported"));
-        }
         self.defaulted.clear();
         self.push_scope();
         let mut bound = BoundQuery { query: Query::default(), at: Vec::new() };
@@ -372,12 +367,11 @@ impl<'a> Binder<'a, '_> {
         }
         self.finish_select(&mut bound)?;
         self.scopes.pop();
-        let types: Vec<(String, Ty)> = columns.iter().map(|c| (c.name.clone(), c.ty)).collect();
-        self.assign_targets(&mut bound, &types)?;
-        Ok((InsertSource::Query(Box::new(bound.query)), columns))
+        self.assign_query(&mut bound, &columns)?;
+        Ok((InsertSource::Query(Box::new(bound.query)), each_once(columns)))
     }
 
-    /// The values of the only row of an INSERT.
+    /// The values of the only row of an INSERT, for [`each_once`] of its columns.
     pub(super) fn insert_row(
         &mut self,
         list: &'a [Option<Node>],
@@ -397,19 +391,34 @@ impl<'a> Binder<'a, '_> {
         written: &Written,
     ) -> Result<Vec<Expr>> {
         self.at_place(Place::Values, |b| {
+            if columns.iter().any(|c| c.part.is_some()) {
+                return b.row_of_parts(list, columns, written);
+            }
             let values = list.iter().flatten().zip(columns);
-            values.map(|(node, column)| b.assigned_value(node, column, written)).collect()
+            values.map(|(node, column)| b.assigned_value(node, column, written, None)).collect()
         })
     }
 
-    /// A value for a column, or DEFAULT.
-    fn assigned_value(&mut self, node: &'a Node, column: &Assigned<'a>, written: &Written) -> Result<Expr> {
+    /// A value for a column, or DEFAULT. `before`: what other parts of it have got already.
+    pub(super) fn assigned_value(
+        &mut self,
+        node: &'a Node,
+        column: &Assigned<'a>,
+        written: &Written,
+        before: Option<Expr>,
+    ) -> Result<Expr> {
         if matches!(node, Node::SetToDefault(_)) {
+            if column.part.is_some() {
+                return Err(self.default_of_part(column.ty, column.at));
+            }
             return self.column_default(written.default_column(column.index));
         }
         let value = self.expr(node)?;
         match column.part {
-            Some(part) => self.assign_part(Self::null(column.ty), (&column.name, column.ty, column.at), part, value),
+            Some(part) => {
+                let container = before.unwrap_or_else(|| Self::null(column.ty));
+                self.assign_part(container, (&column.name, column.ty, column.at), part, value)
+            }
             None => Ok(self.assign_whole(value, column)?.expr),
         }
     }
@@ -640,13 +649,7 @@ impl<'a> Binder<'a, '_> {
                     parts.push(column.index);
                     self.assign_part(old, (&column.name, column.ty, target.location), &target.indirection, value)?
                 }
-                None if is_part => {
-                    let message = match column.ty.oid {
-                        oid if types::element_of(oid).is_some() => "cannot set an array element to DEFAULT",
-                        _ => "cannot set a subfield to DEFAULT",
-                    };
-                    return Err(self.error(SqlState::FEATURE_NOT_SUPPORTED, message, target.location));
-                }
+                None if is_part => return Err(self.default_of_part(column.ty, target.location)),
                 None => self.column_default(written.default_column(column.index))?,
                 Some(value) => self.assign_whole(value, &column)?.expr,
             };

@@ -65,8 +65,7 @@ pub(super) fn check_condition(text: &str, domain: &DomainDesc, cx: &mut BindCont
 
 /// The condition of a domain as it is to be shown: the value is parameter 0.
 pub(super) fn shown_condition(text: &str, domain: &DomainDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    let (base, typmod) = user::base_type(domain.base, domain.typmod);
-    condition(text, &Expr::Param(0, Ty { oid: base, typmod }), cx)
+    condition(text, &Expr::Param(0, Ty { oid: domain.base, typmod: domain.typmod }), cx)
 }
 
 fn internal(name: &str) -> Result<&'static functions::Function> {

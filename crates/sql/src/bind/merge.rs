@@ -149,6 +149,7 @@ impl<'a> Binder<'a, '_> {
             false => self.match_width(columns, values.len(), explicit, at)?,
         };
         let rows = vec![self.insert_row(values, &columns, written)?];
+        let columns = super::parts::each_once(columns);
         let (source, assigned) = self.generated_values(clause.r#override, desc, InsertSource::Values(rows), columns)?;
         let InsertSource::Values(mut rows) = source else { return Err(Error::internal("values became a query")) };
         let row = rows.pop().unwrap_or_default();

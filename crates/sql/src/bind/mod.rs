@@ -24,6 +24,7 @@ mod node;
 mod order;
 mod ordered_set;
 mod params;
+mod parts;
 mod permissions;
 mod range_function;
 mod regtypes;

@@ -179,14 +179,6 @@ impl<'a> Binder<'a, '_> {
         Ok(())
     }
 
-    /// As [`Binder::retarget`], for the columns of a table: assignment casts.
-    pub(super) fn assign_targets(&mut self, bound: &mut BoundQuery, columns: &[(String, Ty)]) -> Result<()> {
-        self.retarget(bound, columns.len(), |b, value, i| {
-            let (name, ty) = &columns[i];
-            b.assign(value, *ty, name)
-        })
-    }
-
     /// A value assigned to a column: `transformAssignedExpr`.
     pub(super) fn assign(&mut self, value: Located, ty: Ty, column: &str) -> Result<Located> {
         let (from, at) = (value.expr.ty().oid, value.at);

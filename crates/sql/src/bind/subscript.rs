@@ -135,7 +135,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The value for a part of a column.
-    fn part_value(&mut self, value: Located, ty: Ty, column: (&str, Ty, i32)) -> Result<Expr> {
+    pub(super) fn part_value(&mut self, value: Located, ty: Ty, column: (&str, Ty, i32)) -> Result<Expr> {
         let (from, (name, _, at)) = (value.expr.ty().oid, column);
         match self.coerce_to(value, ty, CastContext::Assignment, -1)? {
             Some(value) => Ok(value.expr),

@@ -1,13 +1,13 @@
 //! ALTER COLUMN … ADD GENERATED … AS IDENTITY, SET GENERATED and its sequence's options, DROP IDENTITY.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, Identity, SequenceDesc, SequenceState, TableDesc};
+use engine_api::{CatalogObject, Identity, SequenceDesc, TableDesc};
 use rupg_sql::nodes::{AlterTableCmd, Node};
 
 use super::Cx;
 use super::create_table::serial_sequence;
 use super::names::{quote, strings};
-use super::sequence::apply_options;
+use super::sequence::{apply_options, put_altered};
 
 fn not_ready(message: String) -> Error {
     Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
@@ -91,11 +91,7 @@ pub(super) async fn set(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableC
     let sequence = owned_sequence(cx, &table, number);
     if let (Some(mut sequence), false) = (sequence, options.is_empty()) {
         let restart = apply_options(cx, &mut sequence, &options, false)?;
-        let oid = sequence.oid;
-        cx.put(CatalogObject::Sequence(sequence)).await?;
-        if let Some(value) = restart {
-            cx.session.engine().sequence_set(oid, SequenceState { last_value: value, is_called: false })?;
-        }
+        put_altered(cx, sequence, restart).await?;
     }
     cx.put(CatalogObject::Table(table)).await
 }

@@ -25,6 +25,7 @@ pub(super) fn default_sequence(oid_: Oid, schema: Oid, name: &str, owner: Oid, t
         owned_by: None,
         cache: 1,
         comment: None,
+        state: None,
     }
 }
 
@@ -82,12 +83,69 @@ pub(super) async fn alter_sequence(cx: &mut Cx<'_>, stmt: &AlterSeqStmt) -> Resu
         }
     };
     let restart = apply_options(cx, &mut desc, &stmt.options, false)?;
-    let oid = desc.oid;
-    cx.put(CatalogObject::Sequence(desc)).await?;
-    if let Some(value) = restart {
-        cx.session.engine().sequence_set(oid, SequenceState { last_value: value, is_called: false })?;
-    }
+    put_altered(cx, desc, restart).await?;
     Ok("ALTER SEQUENCE")
+}
+
+/// Puts a sequence that was altered. A restart counts with the transaction: it gets a state of its own.
+pub(super) async fn put_altered(cx: &mut Cx<'_>, mut desc: SequenceDesc, restart: Option<i64>) -> Result<()> {
+    if restart.is_some() {
+        desc.state = Some(cx.allocate());
+    }
+    cx.put(CatalogObject::Sequence(desc.clone())).await?;
+    match restart {
+        Some(value) => {
+            cx.session.engine().sequence_restart(&desc, SequenceState { last_value: value, is_called: false })
+        }
+        None => Ok(()),
+    }
+}
+
+/// An option list, each option once.
+#[derive(Default)]
+struct Options<'o> {
+    ty: Option<&'o DefElem>,
+    increment: Option<i64>,
+    start: Option<i64>,
+    restart: Option<Option<i64>>,
+    /// `Some(None)`: NO MINVALUE.
+    min: Option<Option<i64>>,
+    max: Option<Option<i64>>,
+    cycle: Option<bool>,
+    cache: Option<i64>,
+    owned_by: Option<&'o DefElem>,
+}
+
+fn set_once<T>(slot: &mut Option<T>, value: T, option: &DefElem, sql: &str) -> Result<()> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => {
+            Err(Error::new(SqlState::SYNTAX_ERROR, "conflicting or redundant options").at_byte(sql, option.location))
+        }
+    }
+}
+
+impl<'o> Options<'o> {
+    fn read(options: &'o [Option<Node>], sql: &str) -> Result<Options<'o>> {
+        let mut all = Options::default();
+        for node in options.iter().flatten() {
+            let Node::DefElem(option) = node else { continue };
+            let number = option.arg.as_ref().and_then(number_of);
+            match option.defname.as_deref().unwrap_or_default() {
+                "as" => set_once(&mut all.ty, option, option, sql)?,
+                "increment" => set_once(&mut all.increment, number.unwrap_or(1), option, sql)?,
+                "start" => set_once(&mut all.start, number.unwrap_or(1), option, sql)?,
+                "restart" => set_once(&mut all.restart, number, option, sql)?,
+                "minvalue" => set_once(&mut all.min, number, option, sql)?,
+                "maxvalue" => set_once(&mut all.max, number, option, sql)?,
+                "cycle" => set_once(&mut all.cycle, number != Some(0), option, sql)?,
+                "cache" => set_once(&mut all.cache, number.unwrap_or(1), option, sql)?,
+                "owned_by" => set_once(&mut all.owned_by, option, option, sql)?,
+                other => return Err(Error::unsupported(format!("sequence option \"{other}\" is not supported"))),
+            }
+        }
+        Ok(all)
+    }
 }
 
 /// Applies an option list; answers the value to restart at, if asked.
@@ -97,56 +155,77 @@ pub(super) fn apply_options(
     options: &[Option<Node>],
     creating: bool,
 ) -> Result<Option<i64>> {
-    let mut start = None;
-    let mut restart = None;
-    let (mut min, mut max) = (None, None);
-    for node in options.iter().flatten() {
-        let Node::DefElem(option) = node else { continue };
-        let number = || option.arg.as_ref().and_then(number_of);
-        match option.defname.as_deref().unwrap_or_default() {
-            "as" => set_type(desc, option, cx.sql)?,
-            "increment" => desc.increment = number().unwrap_or(1),
-            "start" => start = number(),
-            "restart" => restart = Some(number()),
-            "minvalue" => min = Some(number()),
-            "maxvalue" => max = Some(number()),
-            "cycle" => desc.cycle = number() != Some(0),
-            "cache" => {
-                if number().is_some_and(|n| n <= 0) {
-                    return Err(invalid(format!("CACHE ({}) must be greater than zero", number().unwrap_or(0))));
-                }
-            }
-            "owned_by" => desc.owned_by = owner_column(cx, option)?,
-            other => return Err(Error::unsupported(format!("sequence option \"{other}\" is not supported"))),
-        }
+    let options = Options::read(options, cx.sql)?;
+    // Bounds that are those of the type go with it.
+    let bounds = (type_min(desc.type_oid), type_max(desc.type_oid));
+    let (mut typed_min, mut typed_max) = (false, false);
+    if let Some(option) = options.ty {
+        set_type(desc, option, cx.sql)?;
+        (typed_min, typed_max) = (!creating && desc.min == bounds.0, !creating && desc.max == bounds.1);
     }
+    desc.increment = options.increment.unwrap_or(desc.increment);
     if desc.increment == 0 {
         return Err(invalid("INCREMENT must not be zero".to_string()));
     }
+    desc.cycle = options.cycle.unwrap_or(desc.cycle);
     let ascending = desc.increment > 0;
-    if creating || min.is_some() {
-        let default = if ascending { 1 } else { type_min(desc.type_oid) };
-        desc.min = min.flatten().unwrap_or(default);
+    match options.max {
+        Some(Some(max)) => desc.max = max,
+        None if !creating && !typed_max => {}
+        _ => desc.max = if ascending || typed_max { type_max(desc.type_oid) } else { -1 },
     }
-    if creating || max.is_some() {
-        let default = if ascending { type_max(desc.type_oid) } else { -1 };
-        desc.max = max.flatten().unwrap_or(default);
+    check_in_type(desc, "MAXVALUE", desc.max)?;
+    match options.min {
+        Some(Some(min)) => desc.min = min,
+        None if !creating && !typed_min => {}
+        _ => desc.min = if !ascending || typed_min { type_min(desc.type_oid) } else { 1 },
     }
+    check_in_type(desc, "MINVALUE", desc.min)?;
     if desc.min >= desc.max {
         return Err(invalid(format!("MINVALUE ({}) must be less than MAXVALUE ({})", desc.min, desc.max)));
     }
-    match start {
+    match options.start {
         Some(start) => desc.start = start,
         None if creating => desc.start = if ascending { desc.min } else { desc.max },
         None => {}
     }
-    if desc.start < desc.min {
-        return Err(invalid(format!("START value ({}) cannot be less than MINVALUE ({})", desc.start, desc.min)));
+    check_in_bounds(desc, "START", desc.start)?;
+    let restart = options.restart.map(|value| value.unwrap_or(desc.start));
+    if !creating {
+        let current = match restart {
+            Some(value) => value,
+            None => cx.session.engine().sequence_get(desc)?.last_value,
+        };
+        check_in_bounds(desc, "RESTART", current)?;
     }
-    if desc.start > desc.max {
-        return Err(invalid(format!("START value ({}) cannot be greater than MAXVALUE ({})", desc.start, desc.max)));
+    if let Some(cache) = options.cache {
+        if cache <= 0 {
+            return Err(invalid(format!("CACHE ({cache}) must be greater than zero")));
+        }
+        desc.cache = cache;
     }
-    Ok(restart.map(|value| value.unwrap_or(desc.start)))
+    if let Some(option) = options.owned_by {
+        desc.owned_by = owner_column(cx, option)?;
+    }
+    Ok(restart)
+}
+
+fn check_in_type(desc: &SequenceDesc, what: &str, value: i64) -> Result<()> {
+    if (type_min(desc.type_oid)..=type_max(desc.type_oid)).contains(&value) {
+        return Ok(());
+    }
+    let ty = types::format_type(desc.type_oid, -1);
+    Err(invalid(format!("{what} ({value}) is out of range for sequence data type {ty}")))
+}
+
+fn check_in_bounds(desc: &SequenceDesc, what: &str, value: i64) -> Result<()> {
+    if value < desc.min {
+        return Err(invalid(format!("{what} value ({value}) cannot be less than MINVALUE ({})", desc.min)));
+    }
+    if value > desc.max {
+        return Err(invalid(format!("{what} value ({value}) cannot be greater than MAXVALUE ({})", desc.max)));
+    }
+    Ok(())
 }
 
 fn invalid(message: String) -> Error {

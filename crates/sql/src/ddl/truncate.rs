@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use base::{Error, Oid, Result};
-use engine_api::{Catalog, ConstraintKind, SequenceState, TableDesc, TableLockMode};
+use engine_api::{Catalog, ConstraintKind, SequenceDesc, TableDesc, TableLockMode};
 use rupg_sql::nodes::{DropBehavior, Node, TruncateStmt};
 
 use base::SqlState;
 
 use super::Cx;
+use super::sequence::put_altered;
 
 pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'static str> {
     let mut tables: BTreeSet<Oid> = BTreeSet::new();
@@ -42,7 +43,7 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
         cx.txn().truncate(table)?;
     }
     if stmt.restart_seqs {
-        restart_sequences(cx, &tables)?;
+        restart_sequences(cx, &tables).await?;
     }
     Ok("TRUNCATE TABLE")
 }
@@ -60,14 +61,17 @@ fn outside_reference(catalog: &Catalog, tables: &BTreeSet<Oid>) -> Option<(Table
     })
 }
 
-fn restart_sequences(cx: &mut Cx<'_>, tables: &BTreeSet<Oid>) -> Result<()> {
+async fn restart_sequences(cx: &mut Cx<'_>, tables: &BTreeSet<Oid>) -> Result<()> {
     let catalog = cx.catalog();
-    for object in catalog.objects() {
-        if let Some(sequence) = catalog.sequence(object.oid())
-            && sequence.owned_by.is_some_and(|(table, _)| tables.contains(&table))
-        {
-            let state = SequenceState { last_value: sequence.start, is_called: false };
-            cx.session.engine().sequence_set(sequence.oid, state)?;
+    let owned = |s: &&SequenceDesc| s.owned_by.is_some_and(|(table, _)| tables.contains(&table));
+    let found: Vec<Oid> =
+        catalog.objects().filter_map(|o| catalog.sequence(o.oid())).filter(owned).map(|s| s.oid).collect();
+    for oid in found {
+        cx.lock(oid, TableLockMode::AccessExclusive).await?;
+        // As it is now that nobody else changes it.
+        if let Some(sequence) = cx.catalog().sequence(oid).cloned() {
+            let start = sequence.start;
+            put_altered(cx, sequence, Some(start)).await?;
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::{Arc, Weak};
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
-use engine_api::{AdvisoryKey, Catalog, Engine, LockRow, PreparedTransaction, Privileges, SequenceState};
+use engine_api::{AdvisoryKey, Catalog, Engine, LockRow, PreparedTransaction, Privileges, SequenceDesc, SequenceState};
 use rustc_hash::FxHashMap;
 use types::OutputSettings;
 
@@ -160,6 +160,13 @@ impl<'a> StatementContext<'a> {
         self.definitions().get(sequence).map_or_else(|| sequence.to_string(), |o| o.name().to_string())
     }
 
+    /// The definition of a sequence, as the statement sees it.
+    fn sequence(&self, sequence: Oid) -> Result<&SequenceDesc> {
+        self.definitions().sequence(sequence).ok_or_else(|| {
+            Error::new(SqlState::UNDEFINED_TABLE, format!("could not open relation with OID {sequence}"))
+        })
+    }
+
     /// Refuses the use of a sequence to a role that has none of `enough`. What was found is kept for the session: a default
     /// asks for every row.
     fn check_sequence(&self, sequence: Oid, enough: Privileges) -> Result<()> {
@@ -244,8 +251,9 @@ impl EvalContext for StatementContext<'_> {
     fn next_value(&self, sequence: Oid) -> Result<i64> {
         self.check_sequence(sequence, Privileges::USAGE | Privileges::UPDATE)?;
         self.check_may_write("nextval()")?;
-        let value = self.environment.engine.sequence_next(sequence)?;
-        let gate = self.environment.engine.sequence_gate(sequence);
+        let desc = self.sequence(sequence)?;
+        let value = self.environment.engine.sequence_next(desc)?;
+        let gate = self.environment.engine.sequence_gate(desc);
         self.environment.sequence_gate.set(self.environment.sequence_gate.get().max(gate));
         self.remember(sequence, value);
         Ok(value)
@@ -260,9 +268,8 @@ impl EvalContext for StatementContext<'_> {
     fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()> {
         self.check_sequence(sequence, Privileges::UPDATE)?;
         self.check_may_write("setval()")?;
-        if let Some(desc) = self.definitions().sequence(sequence)
-            && (value < desc.min || value > desc.max)
-        {
+        let desc = self.sequence(sequence)?;
+        if value < desc.min || value > desc.max {
             return Err(Error::new(
                 SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
                 format!(
@@ -271,7 +278,7 @@ impl EvalContext for StatementContext<'_> {
                 ),
             ));
         }
-        self.environment.engine.sequence_set(sequence, SequenceState { last_value: value, is_called })?;
+        self.environment.engine.sequence_set(desc, SequenceState { last_value: value, is_called })?;
         if is_called {
             self.remember(sequence, value);
         }
@@ -334,7 +341,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn sequence_state(&self, sequence: Oid) -> Result<(i64, bool)> {
-        let state = self.environment.engine.sequence_get(sequence)?;
+        let state = self.environment.engine.sequence_get(self.sequence(sequence)?)?;
         Ok((state.last_value, state.is_called))
     }
 

@@ -1,10 +1,10 @@
 //! Domains in information_schema.
 
 use engine_api::{Catalog, DomainDesc, TypeDesc, TypeKind};
-use types::{Datum, type_info};
+use types::{Datum, format_type, type_info};
 
 use super::descriptions::domain_checks;
-use super::information::{sql_name, type_facts};
+use super::information::{made_type, type_facts};
 use super::relations::in_database;
 use super::views::name_of;
 use super::{Rows, SystemRelation, row, text};
@@ -31,27 +31,33 @@ fn named(catalog: &Catalog, ty: &TypeDesc, cx: &dyn EvalContext) -> Vec<(&'stati
 
 /// The type under a domain, which may be a domain too.
 fn under(catalog: &Catalog, domain: &DomainDesc, cx: &dyn EvalContext) -> Vec<(&'static str, Datum)> {
-    let made = catalog.user_type(domain.base);
+    let made = made_type(catalog, domain.base);
     let schema = made.map_or("pg_catalog".to_string(), |ty| name_of(catalog, ty.schema));
-    let name = match made {
-        Some(ty) if ty.array == domain.base => format!("_{}", ty.name),
-        Some(ty) => ty.name.clone(),
-        None => type_info(domain.base).map_or("", |info| info.name).to_string(),
-    };
+    let name = type_info(domain.base).map_or("", |info| info.name);
     vec![("udt_catalog", text(cx.identity().database)), ("udt_schema", text(schema)), ("udt_name", text(name))]
+}
+
+/// The default of a domain, or that of the domain under it.
+fn default(catalog: &Catalog, domain: &DomainDesc, cx: &dyn EvalContext) -> Option<String> {
+    match (&domain.default, catalog.user_type(domain.base).map(|ty| &ty.kind)) {
+        (Some(text), _) => {
+            let shown = crate::ir::Ty { oid: domain.base, typmod: domain.typmod };
+            Some(super::default_text(text, shown, false, cx))
+        }
+        (None, Some(TypeKind::Domain(under))) => default(catalog, under, cx),
+        (None, _) => None,
+    }
 }
 
 pub(super) fn domains(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let one = |(ty, domain): (&TypeDesc, &DomainDesc)| {
-        let array = types::element_of(domain.base).is_some();
-        let data_type = match catalog.user_type(domain.base) {
-            _ if array => "ARRAY".to_string(),
+        // An array is shown by its name here, unlike that of a column: PostgreSQL asks whether the domain itself has elements.
+        let data_type = match made_type(&catalog, domain.base) {
             Some(_) => "USER-DEFINED".to_string(),
-            None => sql_name(domain.base),
+            None => format_type(domain.base, -1),
         };
-        let shown = crate::ir::Ty { oid: domain.base, typmod: domain.typmod };
-        let default = domain.default.as_ref().map(|d| super::default_text(d, shown, false, cx));
+        let default = default(&catalog, domain, cx);
         let mut values = named(&catalog, ty, cx);
         values.extend(under(&catalog, domain, cx));
         values.extend(type_facts(domain.base, domain.typmod));
@@ -63,6 +69,32 @@ pub(super) fn domains(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         row(rel, values)
     };
     Ok(each(&catalog, cx).into_iter().map(one).collect())
+}
+
+/// The part of `element_types` that domains over arrays are.
+pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    let one = |(ty, domain): (&TypeDesc, &DomainDesc)| {
+        let array = type_info(domain.base).filter(|info| info.is_array())?;
+        let element = type_info(types::element_of(array.oid)?)?;
+        let (database, made) = (cx.identity().database, made_type(&catalog, element.oid));
+        Some(row(
+            rel,
+            vec![
+                ("object_catalog", text(&database)),
+                ("object_schema", text(name_of(&catalog, ty.schema))),
+                ("object_name", text(&ty.name)),
+                ("object_type", text("DOMAIN")),
+                ("collection_type_identifier", text("1")),
+                ("data_type", text(made.map_or_else(|| format_type(element.oid, -1), |_| "USER-DEFINED".to_string()))),
+                ("udt_catalog", text(&database)),
+                ("udt_schema", text(made.map_or("pg_catalog".to_string(), |t| name_of(&catalog, t.schema)))),
+                ("udt_name", text(element.name)),
+                ("dtd_identifier", text("a1")),
+            ],
+        ))
+    };
+    Ok(each(&catalog, cx).into_iter().filter_map(one).collect())
 }
 
 pub(super) fn domain_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {

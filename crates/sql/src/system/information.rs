@@ -2,7 +2,7 @@
 
 use engine_api::{
     Catalog, CatalogObject, CheckOption, ColumnDesc, ConstraintKind, ForeignKeyAction, Identity, SequenceDesc,
-    TableDesc, TableKind,
+    TableDesc, TableKind, TypeDesc, TypeKind,
 };
 use types::{Datum, format_type, oid as type_oid, type_info};
 
@@ -45,10 +45,25 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(rows)
 }
 
-pub(super) fn sql_name(ty: base::Oid) -> String {
+/// The type that a statement made, which this is, or is an array of.
+pub(super) fn made_type(catalog: &Catalog, ty: base::Oid) -> Option<&TypeDesc> {
+    let made = catalog.user_type(types::user::definition(ty).map_or(ty, |definition| definition.oid));
+    made.or_else(|| catalog.user_type(types::element_of(ty)?))
+}
+
+/// The type of a column with its modifier, or what is next under it if it is a domain.
+pub(super) fn shown_type(catalog: &Catalog, column: &ColumnDesc) -> (base::Oid, i32) {
+    let made = catalog.user_type(column.type_oid).filter(|made| made.oid == column.type_oid);
+    match made.map(|made| &made.kind) {
+        Some(TypeKind::Domain(domain)) => (domain.base, domain.typmod),
+        _ => (column.type_oid, column.typmod),
+    }
+}
+
+fn sql_name(ty: base::Oid) -> String {
     match type_info(ty) {
+        _ if types::user::is_enum(ty) || types::user::is_domain(ty) => "USER-DEFINED".to_string(),
         Some(info) if info.category == 'A' => "ARRAY".to_string(),
-        _ if types::user::is_enum(ty) => "USER-DEFINED".to_string(),
         _ => format_type(ty, -1),
     }
 }
@@ -101,11 +116,11 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         }
         let writable = (table.kind == TableKind::View).then(|| super::view_columns_writable(&table, cx));
         for column in table.live_columns() {
-            // Of a column with a domain this shows what is under it.
-            let (ty, typmod) = types::user::base_type(column.type_oid, column.typmod);
-            let made = catalog.user_type(types::user::definition(ty).map_or(ty, |d| d.oid));
-            let made = made.or_else(|| catalog.user_type(types::element_of(ty).unwrap_or(ty)));
-            let domain = catalog.user_type(column.type_oid).filter(|_| column.type_oid != ty);
+            // Of a column with a domain this shows what is next under it.
+            let (ty, typmod) = shown_type(&catalog, column);
+            let domain = catalog.user_type(column.type_oid).filter(|_| types::user::is_domain(column.type_oid));
+            let base = types::user::base_type(ty, typmod).0;
+            let made = made_type(&catalog, ty);
             let is_name = ty == type_oid::NAME;
             let is_updatable = writable.as_ref().is_none_or(|w| w.get(column.number as usize - 1) == Some(&true));
             let sequence = column.identity.and_then(|_| owned_sequence(&catalog, table.oid, column.number));
@@ -122,7 +137,7 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 (
                     "column_default",
                     column.default.as_ref().filter(|_| column.identity.is_none()).map_or(Datum::Null, |d| {
-                        let ty = crate::ir::Ty { oid: ty, typmod: column.typmod };
+                        let ty = crate::ir::Ty { oid: base, typmod: column.typmod };
                         text(super::default_text(d, ty, false, cx))
                     }),
                 ),
@@ -153,7 +168,7 @@ pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 (
                     "generation_expression",
                     column.generated.as_ref().map_or(Datum::Null, |g| {
-                        let ty = crate::ir::Ty { oid: ty, typmod: column.typmod };
+                        let ty = crate::ir::Ty { oid: base, typmod: column.typmod };
                         text(super::generated_text(g, ty, &table, false, cx))
                     }),
                 ),

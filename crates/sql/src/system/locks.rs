@@ -4,7 +4,7 @@
 //! its id (`transactionid`) only if somebody waits for its end; `waitstart` is not known.
 
 use base::TxnId;
-use engine_api::{LockRow, Locked, RowLockMode, TableLockMode};
+use engine_api::{Catalog, CatalogObject, LockRow, Locked, RowLockMode, TableLockMode};
 use types::Datum;
 
 use super::{Rows, SystemRelation, oid, row, text};
@@ -51,13 +51,75 @@ fn xid(txn: TxnId) -> Datum {
     Datum::Oid(txn.0 as u32)
 }
 
-fn lock_row(rel: &SystemRelation, lock: &LockRow, database: base::Oid) -> Vec<Datum> {
-    let mut values = match lock.locked {
-        Locked::Table(table, _) => vec![
-            ("locktype", text("relation")),
-            ("database", oid(if is_shared(table) { base::Oid(0) } else { database })),
-            ("relation", oid(table)),
+/// The catalog that lists an object that is no relation, and whether it is of all databases.
+fn class_of(object: &CatalogObject) -> Option<(u32, bool)> {
+    match object {
+        CatalogObject::Table(_) | CatalogObject::Index(_) | CatalogObject::Sequence(_) => None,
+        CatalogObject::Type(_) => Some((1247, false)),
+        CatalogObject::Schema(_) => Some((2615, false)),
+        CatalogObject::Role(_) => Some((1260, true)),
+        CatalogObject::Database(_) => Some((1262, true)),
+        CatalogObject::Privileges(_) => Some((826, false)),
+    }
+}
+
+/// A lock that belongs to something with an OID.
+fn object_lock(locked: base::Oid, database: base::Oid, catalog: &Catalog) -> Vec<(&'static str, Datum)> {
+    let of = |shared: bool| oid(if shared { base::Oid::INVALID } else { database });
+    match catalog.get(locked).and_then(|object| class_of(object)) {
+        Some((class, shared)) => vec![
+            ("locktype", text("object")),
+            ("database", of(shared)),
+            ("classid", Datum::Oid(class)),
+            ("objid", oid(locked)),
+            ("objsubid", Datum::Int2(0)),
         ],
+        None => {
+            vec![("locktype", text("relation")), ("database", of(is_shared(locked))), ("relation", oid(locked))]
+        }
+    }
+}
+
+/// Locks that stand for the names of objects being made have OIDs above all objects.
+fn is_name(locked: base::Oid) -> bool {
+    locked.0 >= 1 << 31
+}
+
+/// What is shown of the locks of names. As on PostgreSQL, where two meet in an index of a catalog, they are not listed, and who
+/// waits for one waits for the transaction that has it.
+fn without_names(locks: Vec<LockRow>) -> Vec<LockRow> {
+    let name = |lock: &LockRow| match lock.locked {
+        Locked::Table(table, _) if is_name(table) => Some(table),
+        _ => None,
+    };
+    if locks.iter().all(|lock| name(lock).is_none()) {
+        return locks;
+    }
+    let holders: Vec<_> =
+        locks.iter().filter(|lock| lock.is_granted).filter_map(|l| Some((name(l)?, l.clone()))).collect();
+    let own = |lock: &LockRow| lock.is_granted && matches!(lock.locked, Locked::Txn(..));
+    let mut known: Vec<TxnId> = locks.iter().filter(|lock| own(lock)).map(|lock| lock.txn).collect();
+    let mut shown: Vec<LockRow> = Vec::with_capacity(locks.len());
+    for lock in locks {
+        let Some(of) = name(&lock) else {
+            shown.push(lock);
+            continue;
+        };
+        let holder = holders.iter().find(|(held, _)| !lock.is_granted && *held == of);
+        let Some((_, holder)) = holder else { continue };
+        if !known.contains(&holder.txn) {
+            known.push(holder.txn);
+            let locked = Locked::Txn(holder.txn, TableLockMode::Exclusive);
+            shown.push(LockRow { locked, is_fast: false, ..holder.clone() });
+        }
+        shown.push(LockRow { locked: Locked::Txn(holder.txn, TableLockMode::Share), ..lock });
+    }
+    shown
+}
+
+fn lock_row(rel: &SystemRelation, lock: &LockRow, database: base::Oid, catalog: &Catalog) -> Vec<Datum> {
+    let mut values = match lock.locked {
+        Locked::Table(table, _) => object_lock(table, database, catalog),
         Locked::Row(table, id, _) => vec![
             ("locktype", text("tuple")),
             ("database", oid(database)),
@@ -95,8 +157,8 @@ fn is_shared(table: base::Oid) -> bool {
 
 pub(super) fn locks(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let database = cx.identity().database_oid;
-    let locks = cx.locks();
-    let mut rows: Vec<Vec<Datum>> = locks.iter().map(|lock| lock_row(rel, lock, database)).collect();
+    let (locks, catalog) = (without_names(cx.locks()), cx.catalog());
+    let mut rows: Vec<Vec<Datum>> = locks.iter().map(|lock| lock_row(rel, lock, database, &catalog)).collect();
     // Every transaction has its own virtual id.
     let mut shown = Vec::new();
     for lock in locks.iter().filter(|lock| lock.session != 0 && !matches!(lock.locked, Locked::Advisory(..))) {

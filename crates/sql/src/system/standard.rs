@@ -3,6 +3,7 @@
 use engine_api::{CatalogObject, ColumnDesc, ConstraintKind, TableDesc, TableKind};
 use types::{Datum, format_type, type_info};
 
+use super::information::{made_type, shown_type};
 use super::relations::tables_of;
 use super::views::name_of;
 use super::{Rows, SystemRelation, row, text};
@@ -52,11 +53,28 @@ const OF_TABLE: [&str; 3] = ["table_catalog", "table_schema", "table_name"];
 const OF_OBJECT: [&str; 3] = ["object_catalog", "object_schema", "object_name"];
 
 pub(super) fn column_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
     each_column(rel, cx, OF_TABLE, |database, column| {
+        let ty = shown_type(&catalog, column).0;
+        let schema = made_type(&catalog, ty).map_or("pg_catalog".to_string(), |made| name_of(&catalog, made.schema));
         Some(vec![
             ("udt_catalog", text(database)),
-            ("udt_schema", text("pg_catalog")),
-            ("udt_name", text(type_info(column.type_oid)?.name)),
+            ("udt_schema", text(schema)),
+            ("udt_name", text(type_info(ty)?.name)),
+            ("column_name", text(&column.name)),
+        ])
+    })
+}
+
+/// The columns whose types are domains.
+pub(super) fn column_domain_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
+    let catalog = cx.catalog();
+    each_column(rel, cx, OF_TABLE, |database, column| {
+        let domain = catalog.user_type(column.type_oid).filter(|_| types::user::is_domain(column.type_oid))?;
+        Some(vec![
+            ("domain_catalog", text(database)),
+            ("domain_schema", text(name_of(&catalog, domain.schema))),
+            ("domain_name", text(&domain.name)),
             ("column_name", text(&column.name)),
         ])
     })
@@ -70,9 +88,9 @@ pub(super) fn data_type_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -
 
 pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
-    each_column(rel, cx, OF_OBJECT, |database, column| {
+    let mut rows = each_column(rel, cx, OF_OBJECT, |database, column| {
         let element = type_info(types::element_of(column.type_oid)?)?;
-        let made = catalog.user_type(element.oid);
+        let made = made_type(&catalog, element.oid);
         type_info(column.type_oid).filter(|t| t.is_array())?;
         Some(vec![
             ("object_type", text("TABLE")),
@@ -83,7 +101,9 @@ pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows 
             ("udt_name", text(element.name)),
             ("dtd_identifier", text(format!("a{}", column.number))),
         ])
-    })
+    })?;
+    rows.extend(super::domains::element_types(rel, cx)?);
+    Ok(rows)
 }
 
 /// Generated columns and the columns they are computed from.

@@ -156,7 +156,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("domain_catalog", NAME), ("domain_schema", NAME), ("domain_name", NAME), ("table_catalog", NAME),
             ("table_schema", NAME), ("table_name", NAME), ("column_name", NAME),
         ],
-        rows: empty,
+        rows: standard::column_domain_usage,
     },
     SystemRelation {
         oid: Oid(13503),
