@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::{SinkExt, StreamExt, TryStreamExt, future, pin_mut};
 use testkit::Target;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::{FromSql, IsNull, Kind, ToSql, Type};
 use tokio_postgres::{Client, IsolationLevel, NoTls, SimpleQueryMessage};
 
 type Result<T> = std::result::Result<T, tokio_postgres::Error>;
@@ -74,6 +74,69 @@ async fn unknown_types(client: &Client) -> Result<()> {
     assert_eq!(statement.columns()[0].type_(), &Type::NAME);
     assert_eq!(client.query_one(&statement, &[&23u32]).await?.get::<_, &str>(0), "int4");
     Ok(())
+}
+
+/// The bytes of a value, whatever its type.
+#[derive(Debug, PartialEq)]
+struct Raw(Vec<u8>);
+
+impl FromSql<'_> for Raw {
+    fn from_sql(_: &Type, raw: &[u8]) -> std::result::Result<Raw, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Raw(raw.to_vec()))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+impl ToSql for Raw {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut bytes::BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    tokio_postgres::types::to_sql_checked!();
+}
+
+/// An array of integers whose elements have a type of this OID.
+fn array_of(element: u32, values: &[i32]) -> Raw {
+    let mut bytes = Vec::new();
+    for word in [1, 0, element as i32, values.len() as i32, 1] {
+        bytes.extend(word.to_be_bytes());
+    }
+    for value in values {
+        bytes.extend(4i32.to_be_bytes());
+        bytes.extend(value.to_be_bytes());
+    }
+    Raw(bytes)
+}
+
+/// Arrays of a domain: the driver looks both types up, and values have the domain's OID inside.
+async fn domains(client: &Client) -> Result<()> {
+    client.batch_execute("CREATE DOMAIN client_small AS int CHECK (VALUE < 10)").await?;
+    client.batch_execute("CREATE TABLE client_smalls (id int, list client_small[])").await?;
+    let insert = client.prepare("INSERT INTO client_smalls VALUES ($1, $2) RETURNING list").await?;
+    let Kind::Array(element) = insert.params()[1].kind() else { panic!("{:?} is no array", insert.params()[1]) };
+    assert_eq!((element.name(), element.kind()), ("client_small", &Kind::Domain(Type::INT4)));
+    let list = array_of(element.oid(), &[1, 2]);
+    assert_eq!(client.query_one(&insert, &[&1, &list]).await?.get::<_, Raw>(0), list);
+    // The type of the elements may be what is under the domain, as drivers that do not look it up send it.
+    let plain = array_of(Type::INT4.oid(), &[1, 2]);
+    assert_eq!(client.query_one(&insert, &[&2, &plain]).await?.get::<_, Raw>(0), list);
+    let refused = client.query_one(&insert, &[&3, &array_of(element.oid(), &[1, 20])]).await;
+    assert_eq!(refused.err().and_then(|e| e.code().cloned()), Some(SqlState::CHECK_VIOLATION));
+    let found = client.query("SELECT id FROM client_smalls WHERE list = $1", &[&list]).await?;
+    assert_eq!(found.len(), 2);
+    client.batch_execute("DROP TABLE client_smalls; DROP DOMAIN client_small").await
 }
 
 async fn transactions(client: &mut Client) -> Result<()> {
@@ -163,6 +226,7 @@ async fn run(target: &Target) -> Result<()> {
     let mut client = connect(target).await;
     types(&client).await?;
     unknown_types(&client).await?;
+    domains(&client).await?;
     transactions(&mut client).await?;
     errors(&client).await?;
     pipelining_and_copy(&client).await?;

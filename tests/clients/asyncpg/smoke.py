@@ -44,6 +44,39 @@ async def types(conn):
     assert tuple(await conn.fetchval("SELECT ROW(1, 'a'::text, NULL::int)")) == (1, "a", None)
 
 
+async def domains(conn):
+    """Arrays of domains travel as arrays whose elements have the domain's OID."""
+    await conn.execute("""
+        CREATE DOMAIN client_positive AS int CHECK (VALUE > 0);
+        CREATE DOMAIN client_price AS numeric(6, 2);
+        CREATE DOMAIN client_few AS int[] CHECK (array_length(VALUE, 1) < 4);
+        CREATE TABLE client_domains (id int, a client_positive[], p client_price[], f client_few)""")
+    price = decimal.Decimal
+    insert = "INSERT INTO client_domains VALUES ($1, $2, $3, $4) RETURNING a, p, f"
+    for row, want in [
+        ((1, [1, 2], [price("1.234")], [3]), ([1, 2], [price("1.23")], [3])),
+        ((2, [1, None], [], None), ([1, None], [], None)),
+        ((3, [[1, 2], [3, 4]], [None], []), ([[1, 2], [3, 4]], [None], [])),
+    ]:
+        assert tuple(await conn.fetchrow(insert, *row)) == want, row
+    for row in [(4, [-1], None, None), (4, None, None, [1, 2, 3, 4])]:
+        try:
+            await conn.fetchrow(insert, *row)
+        except asyncpg.CheckViolationError as error:
+            assert error.sqlstate == "23514" and error.constraint_name, error
+        else:
+            raise AssertionError(row)
+    await conn.copy_records_to_table("client_domains", records=[(5, [7], [price("2.5")], [8])])
+    assert tuple(await conn.fetchrow("SELECT a, p, f FROM client_domains WHERE id = 5")) == ([7], [price("2.50")], [8])
+    rows = await conn.fetch("SELECT x, pg_typeof(x)::text FROM unnest($1::client_positive[]) AS x", [1, 2])
+    assert [tuple(row) for row in rows] == [(1, "client_positive"), (2, "client_positive")]
+    statement = await conn.prepare("SELECT a, f FROM client_domains WHERE a[1] = ANY($1::client_positive[])")
+    assert [(t.name, t.kind) for t in statement.get_parameters()] == [("client_positive[]", "array")]
+    assert [a.type.name for a in statement.get_attributes()] == ["client_positive[]", "int4[]"]
+    assert len(await statement.fetch([1, 9])) == 2
+    await conn.execute("DROP TABLE client_domains; DROP DOMAIN client_positive, client_price, client_few")
+
+
 async def transactions(conn):
     async with conn.transaction(isolation="repeatable_read"):
         assert await conn.fetchval("SHOW transaction_isolation") == "repeatable read"
@@ -136,6 +169,7 @@ async def cancellation(conn):
 async def main():
     conn = await asyncpg.connect()
     await types(conn)
+    await domains(conn)
     await transactions(conn)
     await errors(conn)
     await many(conn)

@@ -7,6 +7,7 @@ import uuid
 
 import psycopg
 from psycopg.rows import dict_row
+from psycopg.types import TypeInfo
 from psycopg.types.json import Json, Jsonb
 
 ROW = (
@@ -113,6 +114,34 @@ def more_types(conn):
     conn.commit()
 
 
+def domains(conn):
+    for word in ("DOMAIN client_positive AS int CHECK (VALUE > 0)", "DOMAIN client_few AS int[]",
+                 "TABLE client_domains (id int, a client_positive[], f client_few)"):
+        conn.execute(f"CREATE {word}")
+    TypeInfo.fetch(conn, "client_positive").register(conn)
+    element = conn.execute("SELECT 'client_positive'::regtype::oid").fetchone()[0]
+    conn.adapters.register_loader(element, psycopg.types.numeric.IntLoader)
+    conn.adapters.register_loader(element, psycopg.types.numeric.Int4BinaryLoader)
+    for binary in (False, True):
+        hole = "%b" if binary else "%t"
+        with conn.cursor(binary=binary) as cur:
+            got = cur.execute(f"INSERT INTO client_domains VALUES (1, {hole}, {hole}) RETURNING a, f", ([1, 2], [3]))
+            assert got.fetchone() == ([1, 2], [3])
+            assert cur.execute(f"SELECT {hole}::client_positive[]", ([[5], [6]],)).fetchone() == ([[5], [6]],)
+            try:
+                with conn.transaction():
+                    cur.execute(f"SELECT {hole}::client_positive[]", ([1, -1],))
+            except psycopg.errors.CheckViolation as error:
+                assert error.diag.datatype_name == "client_positive", error.diag.datatype_name
+            else:
+                raise AssertionError("a value that its domain forbids")
+    with conn.cursor().copy("COPY client_domains FROM STDIN (FORMAT BINARY)") as copy:
+        copy.set_types(["int4", "int4[]", "int4[]"])
+        copy.write_row((2, [8, 9], [1]))
+    assert conn.execute("SELECT a FROM client_domains WHERE id = 2").fetchone() == ([8, 9],)
+    conn.rollback()
+
+
 def cursors(conn):
     with conn.cursor("scrolling", scrollable=True) as cur:
         cur.execute("SELECT * FROM generate_series(1, 100)")
@@ -210,6 +239,7 @@ def main():
         copy(conn)
         pipeline(conn)
         more_types(conn)
+        domains(conn)
         cursors(conn)
         binary_copy(conn)
         broken_pipeline(conn)

@@ -408,8 +408,8 @@ impl<'a> Binder<'a, '_> {
         before: Option<Expr>,
     ) -> Result<Expr> {
         if matches!(node, Node::SetToDefault(_)) {
-            if column.part.is_some() {
-                return Err(self.default_of_part(column.ty, column.at));
+            if let Some(part) = column.part {
+                return Err(self.default_of_part(part, column.at));
             }
             return self.column_default(written.default_column(column.index));
         }
@@ -649,7 +649,7 @@ impl<'a> Binder<'a, '_> {
                     parts.push(column.index);
                     self.assign_part(old, (&column.name, column.ty, target.location), &target.indirection, value)?
                 }
-                None if is_part => return Err(self.default_of_part(column.ty, target.location)),
+                None if is_part => return Err(self.default_of_part(&target.indirection, target.location)),
                 None => self.column_default(written.default_column(column.index))?,
                 Some(value) => self.assign_whole(value, &column)?.expr,
             };

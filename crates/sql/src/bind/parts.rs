@@ -63,10 +63,10 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// Refuses DEFAULT for a part.
-    pub(super) fn default_of_part(&self, ty: Ty, at: i32) -> Error {
-        let message = match element_of(ty.oid) {
-            Some(_) => "cannot set an array element to DEFAULT",
-            None => "cannot set a subfield to DEFAULT",
+    pub(super) fn default_of_part(&self, part: &[Option<Node>], at: i32) -> Error {
+        let message = match part.first() {
+            Some(Some(Node::A_Indices(_))) => "cannot set an array element to DEFAULT",
+            _ => "cannot set a subfield to DEFAULT",
         };
         self.error(SqlState::FEATURE_NOT_SUPPORTED, message, at)
     }

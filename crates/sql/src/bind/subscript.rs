@@ -110,7 +110,9 @@ impl<'a> Binder<'a, '_> {
                     "cannot subscript type {} because it does not support subscripting",
                     format_type(ty.oid, -1)
                 );
-                return Err(self.error(SqlState::DATATYPE_MISMATCH, message, target_at));
+                // A new row has no column yet that could be pointed at.
+                let at = if matches!(container, Expr::Const(..)) { -1 } else { target_at };
+                return Err(self.error(SqlState::DATATYPE_MISMATCH, message, at));
             }
         };
         let is_slice = steps.iter().any(|s| s.is_slice);

@@ -95,8 +95,7 @@ fn without_names(locks: Vec<LockRow>) -> Vec<LockRow> {
     if locks.iter().all(|lock| name(lock).is_none()) {
         return locks;
     }
-    let holders: Vec<_> =
-        locks.iter().filter(|lock| lock.is_granted).filter_map(|l| Some((name(l)?, l.clone()))).collect();
+    let holders: Vec<_> = locks.iter().filter(|lock| lock.is_granted).filter_map(|l| Some((name(l)?, *l))).collect();
     let own = |lock: &LockRow| lock.is_granted && matches!(lock.locked, Locked::Txn(..));
     let mut known: Vec<TxnId> = locks.iter().filter(|lock| own(lock)).map(|lock| lock.txn).collect();
     let mut shown: Vec<LockRow> = Vec::with_capacity(locks.len());
@@ -110,7 +109,7 @@ fn without_names(locks: Vec<LockRow>) -> Vec<LockRow> {
         if !known.contains(&holder.txn) {
             known.push(holder.txn);
             let locked = Locked::Txn(holder.txn, TableLockMode::Exclusive);
-            shown.push(LockRow { locked, is_fast: false, ..holder.clone() });
+            shown.push(LockRow { locked, is_fast: false, ..*holder });
         }
         shown.push(LockRow { locked: Locked::Txn(holder.txn, TableLockMode::Share), ..lock });
     }

@@ -478,7 +478,7 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("seqincrement", Datum::Int8(s.increment)),
                     ("seqmax", Datum::Int8(s.max)),
                     ("seqmin", Datum::Int8(s.min)),
-                    ("seqcache", Datum::Int8(1)),
+                    ("seqcache", Datum::Int8(s.cache)),
                     ("seqcycle", Datum::Bool(s.cycle)),
                 ],
             )

@@ -91,7 +91,7 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("max_value", Datum::Int8(sequence.max)),
                     ("increment_by", Datum::Int8(sequence.increment)),
                     ("cycle", Datum::Bool(sequence.cycle)),
-                    ("cache_size", Datum::Int8(1)),
+                    ("cache_size", Datum::Int8(sequence.cache)),
                     ("last_value", last),
                 ],
             ));
