@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::target::Target;
 
@@ -78,8 +78,12 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// A seed that is short enough to type.
 pub fn clock_seed() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    since.as_micros() as u64 % 1_000_000_000
+    crate::clock::now().as_micros() as u64 % 1_000_000_000
+}
+
+/// What the command line calls a value.
+pub fn name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
 }
 
 /// Reads 500ms, 30s, 5m, 1h, or a bare number of seconds.

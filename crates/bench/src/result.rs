@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::client::Connection;
+use crate::clock;
 use crate::drive::{KindTally, Measured};
 use crate::target::{Dialect, Target};
 use crate::usage::Usage;
@@ -362,13 +363,12 @@ pub fn program() -> String {
 impl RunFile {
     /// A run that begins now, with nothing measured.
     pub fn begin(experiment: &str, target: &Target, label: Option<&str>, server: ServerFacts) -> RunFile {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         RunFile {
             format: FORMAT,
             experiment: experiment.into(),
             label: label.map_or_else(|| server.product.clone(), str::to_string),
             target: target.to_string(),
-            started: now.as_secs(),
+            started: clock::now().as_secs(),
             settings: BTreeMap::new(),
             server,
             machine: Machine::this(),
@@ -419,10 +419,13 @@ impl RunFile {
         if !is_directory {
             return path.to_path_buf();
         }
-        let label: String =
-            self.label.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
-        path.join(format!("{}-{label}-{}.json", self.experiment, self.started))
+        path.join(format!("{}-{}-{}.json", self.experiment, plain(&self.label), self.started))
     }
+}
+
+/// A label as part of a file's name.
+pub fn plain(label: &str) -> String {
+    label.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }
 
 #[cfg(test)]

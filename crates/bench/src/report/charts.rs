@@ -1,7 +1,7 @@
 //! Which charts a group has.
 
 use super::chart::{self, Across, Bar, Column, Dot, Line, Part, Unit};
-use super::groups::{Comparison, Group, Sample, Series, Spread};
+use super::groups::{Comparison, Group, Sample, Series};
 use super::rows;
 use crate::result::{Point, Second};
 use crate::table::figure;
@@ -40,7 +40,7 @@ pub fn ratios(all: &Comparison, experiment: &str) -> String {
         let bar = |series: &Series| {
             let best = series.best()?;
             let (spread, value) = (best.per_second(), rows::best_ratio(all, group, best)?);
-            let range = (spread.count > 1).then_some((spread.min / base, spread.max / base));
+            let range = spread.range().map(|(min, max)| (min / base, max / base));
             Some(Bar {
                 name: series.name(),
                 slot: series.slot,
@@ -61,11 +61,7 @@ pub fn ratios(all: &Comparison, experiment: &str) -> String {
 fn dot(sample: &Sample, figure: impl Fn(&Point) -> Option<f64>) -> Option<Dot> {
     let spread = sample.spread(figure)?;
     let x = sample.threads as f64;
-    Some(Dot { x, y: spread.median, spread: range(spread), hollow: sample.short })
-}
-
-fn range(spread: Spread) -> Option<(f64, f64)> {
-    (spread.count > 1).then_some((spread.min, spread.max))
+    Some(Dot { x, y: spread.median, spread: spread.range(), hollow: sample.short })
 }
 
 /// A line over the numbers of clients, or bars if there is one number.
@@ -75,7 +71,7 @@ fn over_clients(group: &Group, title: &str, unit: Unit, of: impl Fn(&Point) -> O
         let bar = |series: &Series| {
             let spread = series.at(only)?.spread(of)?;
             let (value, text) = (spread.median, rows::spread(Some(spread)));
-            Some(Bar { name: series.name(), slot: series.slot, value, spread: range(spread), text })
+            Some(Bar { name: series.name(), slot: series.slot, value, spread: spread.range(), text })
         };
         let bars: Vec<Bar> = group.series.iter().filter_map(bar).collect();
         let clients = if only == 1 { "1 client".to_string() } else { format!("{only} clients") };

@@ -1,7 +1,9 @@
 //! Tables of a report, as rows of text: the page and the Markdown show the same.
 
-use super::groups::{Comparison, Group, Sample, Spread, durability, isolation};
+use super::groups::{Comparison, Group, Sample, durability, isolation};
+use crate::clock::date;
 use crate::result::{Point, RunFile};
+use crate::spread::Spread;
 use crate::table::{figure, grouped};
 
 /// A table.
@@ -246,19 +248,4 @@ pub fn facts(all: &Comparison) -> Vec<(&'static str, String)> {
         }
     }
     facts
-}
-
-/// Seconds since 1970 as people write them.
-pub fn date(seconds: u64) -> String {
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Days from 1 March of the year 0, in eras of 400 years.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02}", of_day / 3600, of_day / 60 % 60)
 }

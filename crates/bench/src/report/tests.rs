@@ -3,9 +3,10 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 
 use super::chart::{Unit, powers, ticks};
-use super::groups::{Comparison, Spread};
-use super::{html, markdown, rows};
+use super::groups::Comparison;
+use super::{html, markdown};
 use crate::result::{FORMAT, Kind, Latency, Machine, Point, RunFile, Second, ServerFacts, Verdict};
+use crate::spread::Spread;
 use crate::usage::Usage;
 
 /// A run with a point for each of these: variant, clients, transactions per second.
@@ -228,13 +229,6 @@ fn markdown_shows_all_figures_and_every_doubt() {
             † with the last point of a run that was cut short
         "##]],
     );
-}
-
-#[test]
-fn dates_are_those_of_the_calendar() {
-    assert_eq!(rows::date(0), "1970-01-01 00:00");
-    assert_eq!(rows::date(951_782_400), "2000-02-29 00:00");
-    assert_eq!(rows::date(1_795_299_283), "2026-11-21 22:14");
 }
 
 /// Goes through the tags of a page; says what is not closed.

@@ -126,6 +126,22 @@ impl Owner {
     }
 }
 
+/// A port of loopback that nobody listens on.
+///
+/// # Errors
+/// Of the network.
+pub fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// Makes a command a start of Nyala: without HTTP, and without what the environment says, which is meant for another server.
+pub fn serve_nyala(command: &mut Command, data: &Path, port: u16) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("NYALA_")) {
+        command.env_remove(name);
+    }
+    command.arg("serve").arg("--data").arg(data).args(["--http", "off", "--listen", &format!("127.0.0.1:{port}")]);
+}
+
 fn io_error(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Refusal {
     move |error| Refusal::Output(format!("{what}: {error}"))
 }
@@ -140,8 +156,7 @@ impl Server {
         fs::create_dir_all(&directory).map_err(io_error(directory.display()))?;
         let owner = Owner::of(product)?;
         owner.give(&directory).map_err(io_error(directory.display()))?;
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let place = Place { directory: &directory, owner, port: free.map_err(io_error("a port"))?.port() };
+        let place = Place { directory: &directory, owner, port: free_port().map_err(io_error("a port"))? };
         let log_path = directory.join("log");
         let log = File::create(&log_path).map_err(io_error(log_path.display()))?;
         let (mut command, url) = match product {
@@ -180,6 +195,21 @@ impl Server {
         &self.target
     }
 
+    /// Its directory, with its log, `log`, and its data, `data`.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Ends it at once, as a crash would. It stays away.
+    ///
+    /// # Errors
+    /// If it has ended before.
+    pub fn crash(&self) -> Result<(), Refusal> {
+        // PostgreSQL's processes take no farewell after SIGQUIT to the first; the others are one process.
+        let signal = if self.product == Product::Postgres { Signal::QUIT } else { Signal::KILL };
+        kill_process(Pid::from_child(&self.child), signal).map_err(|error| io_error("the server")(error.into()))
+    }
+
     /// What it is.
     pub fn product(&self) -> Product {
         self.product
@@ -212,14 +242,8 @@ struct Place<'a> {
 impl Place<'_> {
     fn nyala(&self, program: &Path) -> (Command, String) {
         let mut command = self.owner.command(program, self.directory);
-        // What the environment says is meant for another server.
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("NYALA_")) {
-            command.env_remove(name);
-        }
-        command.arg("serve").arg("--data").arg(self.directory.join("data"));
-        command.arg("--socket-dir").arg(self.directory).args(["--http", "off"]);
-        command.args(["--listen", &format!("127.0.0.1:{}", self.port)]);
-        command.args(["--max-connections", &CONNECTIONS.to_string()]);
+        serve_nyala(&mut command, &self.directory.join("data"), self.port);
+        command.arg("--socket-dir").arg(self.directory).args(["--max-connections", &CONNECTIONS.to_string()]);
         (command, format!("postgres://postgres@127.0.0.1:{}/postgres", self.port))
     }
 
@@ -289,8 +313,12 @@ fn made(name: &str, mut command: Command) -> Result<(), Refusal> {
     Err(Refusal::Options(format!("{name} failed; it said last: {last}")))
 }
 
-/// The newest PostgreSQL that is installed.
+/// The programs of PostgreSQL in `PG_BIN`, or of the newest that is installed.
 fn postgres_programs() -> Result<PathBuf, Refusal> {
+    if let Some(chosen) = std::env::var_os("PG_BIN").map(PathBuf::from) {
+        let wrong = || Refusal::Options(format!("PG_BIN={} has no initdb", chosen.display()));
+        return chosen.join("initdb").exists().then(|| chosen.clone()).ok_or_else(wrong);
+    }
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path().join("bin"))))

@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 
 use bench::Target;
 use bench::client::{Connection, Failure};
+use bench::command::Workload;
 use bench::experiment::{self, Refusal};
 use bench::result::RunFile;
-use bench::tpcc::{Tpcc, TpccArgs, check};
+use bench::tpcc::{TpccArgs, check};
 use clap::Parser;
 use postgres::Postgres;
 
@@ -29,11 +30,11 @@ fn args(server: &Postgres, rest: &[&str]) -> TpccArgs {
 }
 
 fn run(server: &Postgres, rest: &[&str]) -> RunFile {
-    experiment::run(&mut Tpcc::new(args(server, rest))).expect("the experiment runs").expect("it reports")
+    experiment::run(Workload::Tpcc(args(server, rest)).task()).expect("the experiment runs").expect("it reports")
 }
 
 fn refused(server: &Postgres, rest: &[&str]) -> String {
-    match experiment::run(&mut Tpcc::new(args(server, rest))) {
+    match experiment::run(Workload::Tpcc(args(server, rest)).task()) {
         Err(Refusal::Options(why)) => why,
         other => panic!("not refused: {other:?}"),
     }
@@ -139,7 +140,7 @@ fn a_run_loads_once_and_measures() {
         assert_eq!((report.server.product.as_str(), report.server.durable), ("PostgreSQL", Some(false)));
     }
 
-    assert!(experiment::run(&mut Tpcc::new(args(&server, &["--drop"]))).unwrap().is_none());
+    assert!(experiment::run(Workload::Tpcc(args(&server, &["--drop"])).task()).unwrap().is_none());
     assert_eq!(refused(&server, &["--no-load"]), "there are no loaded tables");
 }
 
