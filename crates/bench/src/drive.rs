@@ -252,6 +252,7 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
                     tally: Tally::new(plan.kinds.len()),
                     gone: None,
                     away: None,
+                    kept: None,
                 };
                 scope.spawn(move || client.work(connection))
             })
@@ -266,7 +267,8 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
         let in_time = watch.until("run", plan.duration);
         shared.phase.store(STOPPED, Ordering::Relaxed);
         let (elapsed, after) = (started.elapsed(), meter.read());
-        let series = watch.series;
+        // Clients keep their connections until they are joined, so that a server's processes for them still have names.
+        let (usage, series) = (after.since_by_process(&before), watch.series);
         handles.iter().for_each(|client| client.thread().unpark());
         let (mut tally, mut gone, mut workers) = (Tally::new(plan.kinds.len()), None, Vec::new());
         let (mut away, mut all_away) = (None, true);
@@ -280,7 +282,7 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
         }
         // A server that has left all clients is gone, also if the time was over before they had given up.
         let ended = gone.filter(|_| !in_time || plan.duration.is_none()).or(away.filter(|_| all_away));
-        Ok(Measured { elapsed, tally, series, usage: after.since(&before), ended, workers })
+        Ok(Measured { elapsed, tally, series, usage, ended, workers })
     })
 }
 
@@ -312,13 +314,17 @@ impl Watch<'_> {
                 thread::sleep(step.min(left()));
             }
             let (seconds, sums, now) = (at.elapsed().as_secs_f64(), self.shared.sums(), self.meter.read());
-            let transactions = sums.transactions - before.transactions;
+            let (transactions, used) = (sums.transactions - before.transactions, now.since(&reading));
             let second = Second {
                 at_seconds: started.elapsed().as_secs_f64(),
                 per_second: transactions as f64 / seconds,
                 mean_ms: (sums.microseconds - before.microseconds) as f64 / 1e3 / transactions.max(1) as f64,
                 errors: sums.errors - before.errors,
-                server_cores: now.since(&reading).server_seconds().map(|s| s / seconds),
+                server_cores: used.server_seconds().map(|busy| busy / seconds),
+                server_system_cores: used.server_system_seconds.map(|busy| busy / seconds),
+                client_cores: Some(used.client_seconds / seconds),
+                written_per_second: used.written_bytes.map(|bytes| bytes as f64 / seconds),
+                flushes_per_second: used.flushes.map(|flushes| flushes as f64 / seconds),
                 memory_bytes: now.memory,
             };
             reading = now;
@@ -372,6 +378,8 @@ struct Client<'a, W> {
     gone: Option<String>,
     /// Why it has no connection at the moment.
     away: Option<String>,
+    /// Its connection when it has ended.
+    kept: Option<Connection>,
 }
 
 impl<W: Worker> Client<'_, W> {
@@ -394,6 +402,7 @@ impl<W: Worker> Client<'_, W> {
             self.tally.late = arrivals.late(Instant::now());
         }
         self.counters.ended.store(1, Ordering::Relaxed);
+        self.kept = slot;
         self
     }
 

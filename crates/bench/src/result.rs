@@ -289,6 +289,18 @@ pub struct Second {
     pub errors: u64,
     /// Cores that the server kept busy.
     pub server_cores: Option<f64>,
+    /// Of these, in the kernel.
+    #[serde(default)]
+    pub server_system_cores: Option<f64>,
+    /// Cores that the generator kept busy.
+    #[serde(default)]
+    pub client_cores: Option<f64>,
+    /// Bytes written to the machine's disks in a second.
+    #[serde(default)]
+    pub written_per_second: Option<f64>,
+    /// Flushes of the machine's disks in a second.
+    #[serde(default)]
+    pub flushes_per_second: Option<f64>,
     /// Memory that the server held.
     pub memory_bytes: Option<u64>,
 }
@@ -341,14 +353,29 @@ impl Point {
         }
     }
 
+    /// Kilobytes written for a transaction.
+    pub fn written_kb(&self) -> Option<f64> {
+        Some(self.each(self.usage.written_bytes? as f64 / 1024.0))
+    }
+
+    /// Flushes of the disks for a transaction.
+    pub fn flushes(&self) -> Option<f64> {
+        Some(self.each(self.usage.flushes? as f64))
+    }
+
     /// Microseconds of the server's processor time for a transaction.
     pub fn server_us(&self) -> Option<f64> {
-        Some(self.usage.server_seconds()? * 1e6 / self.transactions.max(1) as f64)
+        Some(self.each(self.usage.server_seconds()? * 1e6))
+    }
+
+    /// A cost of the whole point for a transaction.
+    pub fn each(&self, cost: f64) -> f64 {
+        cost / self.transactions.max(1) as f64
     }
 
     /// Microseconds of the generator's processor time for a transaction.
     pub fn client_us(&self) -> f64 {
-        self.usage.client_seconds * 1e6 / self.transactions.max(1) as f64
+        self.each(self.usage.client_seconds * 1e6)
     }
 }
 

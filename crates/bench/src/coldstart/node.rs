@@ -78,7 +78,7 @@ impl Node {
             }
             seen.push(line);
         }
-        started.cpu_seconds = cpu::of_process(node.child.id()).map_or(0.0, |time| time.as_secs_f64());
+        started.cpu_seconds = cpu::of_process(node.child.id()).as_secs_f64();
         started.peak_bytes = peak_of(node.child.id()).unwrap_or(0);
         Ok((node, started))
     }

@@ -102,7 +102,6 @@ pub fn figures(all: &Comparison, group: &Group) -> Table {
     for threads in group.threads() {
         for series in &group.series {
             let Some(sample) = series.at(threads) else { continue };
-            let each = |total: Option<u64>, point: &Point| total.map(|n| n as f64 / point.transactions.max(1) as f64);
             let mut row = vec![
                 clients(sample),
                 series.name(),
@@ -114,12 +113,55 @@ pub fn figures(all: &Comparison, group: &Group) -> Table {
                 spread(sample.spread(|p| Some(p.latency.p99_ms))),
                 spread(sample.spread(Point::server_us)),
                 spread(sample.spread(|p| Some(p.client_us()))),
-                spread(sample.spread(|p| Some(each(p.usage.written_bytes, p)? / 1024.0))),
-                spread(sample.spread(|p| each(p.usage.flushes, p))),
+                spread(sample.spread(Point::written_kb)),
+                spread(sample.spread(Point::flushes)),
                 counts(sample, |p| p.retries.values().sum()),
                 counts(sample, |p| p.errors.values().map(|errors| errors.count).sum()),
             ];
             row.extend(extra.iter().map(|name| spread(sample.spread(|p| p.figures.get(name).copied()))));
+            table.rows.push(row);
+        }
+    }
+    table
+}
+
+/// Who has used the processors, and what the disks and memory have had to do, of the measurement in the middle.
+pub fn utilization(group: &Group) -> Table {
+    let mut table = Table::new(&[
+        "clients",
+        "<server",
+        "<process",
+        "count",
+        "user µs/tx",
+        "system µs/tx",
+        "cores",
+        "KB/tx",
+        "flushes/tx",
+        "memory MiB",
+    ]);
+    for threads in group.threads() {
+        for series in &group.series {
+            let Some((sample, point)) = series.at(threads).and_then(|sample| Some((sample, sample.middle()?))) else {
+                continue;
+            };
+            let or_unknown = |value: Option<f64>| value.map_or("?".into(), figure);
+            for process in point.usage.processes.iter() {
+                let us = |seconds: f64| figure(point.each(seconds * 1e6));
+                let cores = (process.user_seconds + process.system_seconds) / point.seconds.max(1e-9);
+                let count = if process.count == 0 { String::new() } else { process.count.to_string() };
+                let mut row = vec![clients(sample), series.name(), process.name.clone(), count];
+                row.extend([us(process.user_seconds), us(process.system_seconds), figure(cores)]);
+                row.resize(table.head.len(), String::new());
+                table.rows.push(row);
+            }
+            let cores = |seconds: Option<f64>| or_unknown(seconds.map(|seconds| seconds / point.seconds.max(1e-9)));
+            let usage = &point.usage;
+            let each = |seconds: Option<f64>| or_unknown(seconds.map(|seconds| point.each(seconds * 1e6)));
+            let mut row = vec![clients(sample), series.name(), "the whole server".into()];
+            row.push(usage.server_processes.map_or("?".into(), |count| count.to_string()));
+            row.extend([each(usage.server_user_seconds), each(usage.server_system_seconds)]);
+            row.extend([cores(usage.server_seconds()), or_unknown(point.written_kb()), or_unknown(point.flushes())]);
+            row.push(or_unknown(usage.memory_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20))));
             table.rows.push(row);
         }
     }

@@ -135,6 +135,11 @@ fn a_run_loads_once_and_measures() {
         assert!(point.kinds.iter().all(|kind| kind.count > 0), "{point:?}");
         assert!(point.errors.is_empty(), "{point:?}");
         assert!(point.usage.server_seconds().unwrap() > 0.1 && point.usage.server_processes.unwrap() > 5, "{point:?}");
+        let used = |name: &str| point.usage.processes.iter().find(|process| process.name == name).cloned();
+        let clients = used("postgres: clients").expect("the server's processes are told apart");
+        assert!(clients.is_server && clients.count == 4 && clients.user_seconds > 0.0, "{:?}", point.usage);
+        assert!(used("generator").is_some_and(|own| !own.is_server && own.user_seconds > 0.0), "{:?}", point.usage);
+        assert!(point.series.iter().all(|second| second.client_cores.is_some() && second.written_per_second.is_some()));
         assert!(point.figures["NOPM (derived from TPC-C, unaudited)"] > 0.0, "{point:?}");
         assert_eq!(report.verdicts.len(), 15);
         assert_eq!((report.server.product.as_str(), report.server.durable), ("PostgreSQL", Some(false)));
@@ -162,7 +167,7 @@ fn clients_log_in_with_passwords_and_over_sockets() {
     let mut local = open(&server.socket_url()).unwrap();
     assert_eq!(local.query_one("SELECT inet_client_addr()").unwrap(), None);
     let cpu = bench::cpu::Server::find(&server.socket_url().parse().unwrap()).unwrap();
-    assert!(cpu.used().processes > 1);
+    assert!(cpu.used().pids().count() > 1);
 }
 
 #[test]
