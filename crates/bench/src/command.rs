@@ -13,7 +13,7 @@ use crate::sysbench::{Sysbench, SysbenchArgs};
 use crate::tpcb::{Tpcb, TpcbArgs};
 use crate::tpcc::{self, Tpcc, TpccArgs};
 use crate::ycsb::{Ycsb, YcsbArgs};
-use crate::{ceiling, coldstart, compare, diff, report, suite, tpch};
+use crate::{ceiling, coldstart, compare, diff, interrupt, report, suite, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
@@ -76,6 +76,9 @@ impl Workload {
 
 /// Does it.
 pub fn main(command: Command) -> ExitCode {
+    if matches!(command, Command::Workload(_) | Command::Compare(_) | Command::Suite(_)) {
+        interrupt::arm();
+    }
     match command {
         Command::Tpch(args) => tpch::main(args),
         Command::Coldstart(args) => coldstart::main(args),

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use crate::client::{Connection, Failure};
+use crate::interrupt::{self, INTERRUPTED};
 use crate::progress::Line;
 use crate::result::Second;
 use crate::rng::Rng;
@@ -280,8 +281,9 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
             away = away.or(client.away);
             workers.push(client.worker);
         }
+        let interrupted = (!in_time && interrupt::asked()).then(|| INTERRUPTED.to_string());
         // A server that has left all clients is gone, also if the time was over before they had given up.
-        let ended = gone.filter(|_| !in_time || plan.duration.is_none()).or(away.filter(|_| all_away));
+        let ended = gone.filter(|_| !in_time || plan.duration.is_none()).or(away.filter(|_| all_away)).or(interrupted);
         Ok(Measured { elapsed, tally, series, usage, ended, workers })
     })
 }
@@ -301,7 +303,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Until `time` is over; `false` if all clients had ended before.
+    /// Until `time` is over; `false` if all clients had ended before, or somebody has interrupted it.
     fn until(&mut self, phase: &str, time: Option<Duration>) -> bool {
         let started = Instant::now();
         let left = || time.map_or(Duration::MAX, |time| time.saturating_sub(started.elapsed()));
@@ -309,7 +311,8 @@ impl Watch<'_> {
         while !left().is_zero() {
             let (at, before) = (Instant::now(), self.shared.sums());
             // Looks often enough that a run without a time ends when it is over.
-            while at.elapsed() < Duration::from_secs(1) && !left().is_zero() && self.shared.sums().running > 0 {
+            let goes_on = || self.shared.sums().running > 0 && !interrupt::asked();
+            while at.elapsed() < Duration::from_secs(1) && !left().is_zero() && goes_on() {
                 let step = if time.is_some() { Duration::from_millis(100) } else { Duration::from_millis(5) };
                 thread::sleep(step.min(left()));
             }
@@ -334,7 +337,7 @@ impl Watch<'_> {
                 format!("{phase} {whole:3.0} s  {rate:.0} tx/s  {mean:.2} ms  {retries} retries  {errors} errors")
             });
             self.series.push(second);
-            if sums.running == 0 {
+            if sums.running == 0 || interrupt::asked() {
                 return false;
             }
         }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::client::{Connection, Failure};
 use crate::drive::{Measured, Plan, Worker, drive};
+use crate::interrupt::{self, INTERRUPTED};
 use crate::options::{Common, List, clock_seed};
 use crate::progress::Line;
 use crate::result::{Load, Point, RunFile, ServerFacts, Verdict};
@@ -254,8 +255,12 @@ impl Session {
         Ok(())
     }
 
-    /// Measures a point, prints its line and keeps the file; `false` if the server has gone.
+    /// Measures a point, prints its line and keeps the file; `false` if the server has gone, or somebody wants the end.
     pub fn point(&mut self, at: &At) -> Result<bool, Refusal> {
+        if interrupt::asked() {
+            self.run.ended = Some(INTERRUPTED.into());
+            return Ok(false);
+        }
         let measured = self.experiment.point(&mut self.lab, at);
         self.lab.progress.clear();
         match measured {
@@ -272,12 +277,23 @@ impl Session {
         Ok(self.run.ended.is_none())
     }
 
-    /// Verifies, if that was asked for, and keeps the file.
+    /// Verifies, if that was asked for, and keeps the file. A run that was cut short is verified, too, if its server still answers: what
+    /// was acknowledged must be there.
     pub fn end(&mut self) -> Result<(), Refusal> {
         self.run.notes = self.experiment.notes();
         let wanted = self.lab.common.verify || self.experiment.always_verifies();
-        if wanted && self.run.ended.is_none() {
-            self.run.verdicts = self.experiment.verify(&mut self.lab)?;
+        let began = self.run.ended.is_none() || !self.run.points.is_empty();
+        if wanted && began {
+            match self.experiment.verify(&mut self.lab) {
+                Ok(verdicts) => self.run.verdicts = verdicts,
+                // Neither right nor wrong; the run is not a good one in any case.
+                Err(refusal) => {
+                    let why = format!("the data could not be verified: {refusal}");
+                    self.run.ended.get_or_insert_with(|| why.clone());
+                    self.run.notes.push(why);
+                }
+            }
+            self.lab.progress.clear();
         }
         self.keep()
     }

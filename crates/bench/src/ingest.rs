@@ -169,8 +169,12 @@ impl Experiment for Ingest {
             figure("rows_per_core_second", measured.tally.rows as f64 / seconds);
             figure("server_cores", seconds / point.seconds);
         }
-        if lab.common.verify && measured.ended.is_none() {
-            self.look(lab, at, &measured.workers)?;
+        if lab.common.verify {
+            match self.look(lab, at, &measured.workers) {
+                // A server that has gone cannot be asked.
+                Err(_) if measured.ended.is_some() => {}
+                looked => looked?,
+            }
         }
         Ok((point, measured.ended))
     }

@@ -27,6 +27,7 @@ mod expected;
 pub mod experiment;
 pub mod hotrow;
 pub mod ingest;
+mod interrupt;
 pub mod keylookup;
 pub mod options;
 mod parallel;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::client::{Connection, Failure};
+use crate::interrupt::{self, INTERRUPTED};
 use crate::progress::{Line, bar};
 use crate::rng::Rng;
 use crate::target::Target;
@@ -35,6 +36,9 @@ pub fn run(
     let work = || {
         let done = Connection::open(plan.target).and_then(|mut connection| {
             while !failed.load(Ordering::Relaxed) {
+                if interrupt::asked() {
+                    return Err(Failure::Lost(INTERRUPTED.into()));
+                }
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 if at >= plan.jobs {
                     break;

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::client::{Connection, Failure};
 use crate::experiment::{Lab, Refusal};
+use crate::interrupt::{self, INTERRUPTED};
 use crate::progress::bar;
 use crate::result::Load;
 use crate::target::Dialect;
@@ -48,6 +49,9 @@ pub fn fill(
     let (mut number, started, progress) = (0, Instant::now(), &mut lab.progress);
     let name = table.split_whitespace().next().unwrap_or_default();
     let counted = connection.copy_in(table, |out| {
+        if interrupt::asked() {
+            return false;
+        }
         if number < rows {
             number += 1;
             row(number, out);
@@ -58,6 +62,9 @@ pub fn fill(
         number < rows
     })?;
     progress.clear();
+    if interrupt::asked() {
+        return Err(Refusal::Options(INTERRUPTED.into()));
+    }
     if counted != rows {
         return Err(Refusal::Options(format!("the server took {counted} rows of {rows} of {name}")));
     }

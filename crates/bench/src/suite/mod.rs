@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::experiment::{At, Refusal, Session, Task};
+use crate::interrupt::{self, INTERRUPTED};
 use crate::options::clock_seed;
 use crate::result::plain;
 use crate::servers::{Scratch, Server, pinning};
@@ -79,6 +80,10 @@ fn run(args: &SuiteArgs) -> Result<Vec<String>, String> {
     // Names of files begin with it, so that the runs of a suite lie together.
     let stamp = clock::now().as_secs();
     for (number, entry) in suite.entries.iter().enumerate() {
+        if interrupt::asked() {
+            failures.push(format!("{INTERRUPTED} before {}", entry.name));
+            break;
+        }
         println!("=== {} of {}: {}", number + 1, suite.entries.len(), entry.words.join(" "));
         let seed = clock_seed();
         let place = |target: &Where| {

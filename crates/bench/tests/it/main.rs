@@ -1,6 +1,7 @@
 //! The lab against a PostgreSQL of its own.
 
 mod experiments;
+mod interrupt;
 mod mariadb;
 mod postgres;
 mod proxy;

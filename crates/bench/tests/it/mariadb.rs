@@ -48,7 +48,9 @@ fn every_experiment_runs_and_verifies() {
         ];
         let words = line.split(' ').chain(common);
         let workload = Options::try_parse_from(words).unwrap_or_else(|e| panic!("{line}: {e}")).workload;
-        let result = run(workload.task()).unwrap_or_else(|e| panic!("{line}: {e}")).expect("it reports");
+        let said = || std::fs::read_to_string(server.directory().join("log")).unwrap_or_default();
+        let result = run(workload.task()).unwrap_or_else(|e| panic!("{line}: {e:?}; the server said: {}", said()));
+        let result = result.expect("it reports");
         assert!(result.is_good(), "{line}: {result:?}");
         assert!(result.points.iter().all(|point| point.errors.is_empty()), "{line}: {result:?}");
         assert!(result.points.iter().all(|p| !p.figures.contains_key("missed_records")), "{line}: {result:?}");
