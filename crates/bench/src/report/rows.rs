@@ -73,6 +73,11 @@ pub fn best_ratio(all: &Comparison, group: &Group, best: &Sample) -> Option<f64>
     (base > 0.0).then(|| best.per_second().median / base)
 }
 
+/// A figure whose spread is that of the throughput.
+fn middle(sample: &Sample, of: impl Fn(&Point) -> f64) -> String {
+    sample.spread(|point| Some(of(point))).map_or("?".into(), |spread| figure(spread.median))
+}
+
 /// A count over all measurements.
 fn counts(sample: &Sample, of: impl Fn(&Point) -> u64) -> String {
     grouped(sample.points.iter().map(of).sum::<u64>() as f64)
@@ -86,6 +91,8 @@ pub fn figures(all: &Comparison, group: &Group) -> Table {
         "<server",
         "tx/s",
         &against,
+        "stmts/s",
+        "rows/s",
         "mean ms",
         "p50 ms",
         "p95 ms",
@@ -107,6 +114,8 @@ pub fn figures(all: &Comparison, group: &Group) -> Table {
                 series.name(),
                 spread(Some(sample.per_second())),
                 ratio(all.ratio(group, sample)),
+                middle(sample, |p| p.statements_per_second),
+                middle(sample, |p| p.rows_per_second),
                 spread(sample.spread(|p| Some(p.latency.mean_ms))),
                 spread(sample.spread(|p| Some(p.latency.p50_ms))),
                 spread(sample.spread(|p| Some(p.latency.p95_ms))),
@@ -171,7 +180,8 @@ pub fn utilization(group: &Group) -> Table {
 /// Response times by kind of transaction; empty if there is one kind.
 pub fn kinds(group: &Group) -> Table {
     let mut table = Table::new(&[
-        "clients", "<server", "<kind", "count", "share", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms",
+        "clients", "<server", "<kind", "count", "share", "mean ms", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "p99.9 ms",
+        "max ms",
     ]);
     for threads in group.threads() {
         for series in &group.series {
@@ -181,7 +191,7 @@ pub fn kinds(group: &Group) -> Table {
                 let l = &kind.latency;
                 let mut row = vec![clients(sample), series.name(), kind.name.clone(), grouped(kind.count as f64)];
                 row.push(format!("{:.1} %", 100.0 * kind.count as f64 / all.max(1) as f64));
-                row.extend([l.mean_ms, l.p50_ms, l.p95_ms, l.p99_ms, l.max_ms].map(figure));
+                row.extend([l.mean_ms, l.p50_ms, l.p90_ms, l.p95_ms, l.p99_ms, l.p999_ms, l.max_ms].map(figure));
                 table.rows.push(row);
             }
         }

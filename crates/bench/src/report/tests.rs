@@ -202,13 +202,13 @@ fn markdown_shows_all_figures_and_every_doubt() {
 
             rows 1000
 
-            | clients | server | tx/s | of PostgreSQL | mean ms | p50 ms | p95 ms | p99 ms | server µs/tx | client µs/tx | KB/tx | flushes/tx | retries | errors |
-            |--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
-            | 1 | PostgreSQL | 110.0 (100.0–120.0) | 1.00× | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
-            | 1 | Fast \[not durable; duration 3 s\] | 900.0 | 8.18× | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
-            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | 10.0 | 0.09× | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
-            | 8 | PostgreSQL | 440.0 (400.0–480.0) | 1.00× | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
-            | 8 | Fast \[not durable; duration 3 s\] | 1,000 | 2.27× | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | clients | server | tx/s | of PostgreSQL | stmts/s | rows/s | mean ms | p50 ms | p95 ms | p99 ms | server µs/tx | client µs/tx | KB/tx | flushes/tx | retries | errors |
+            |--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+            | 1 | PostgreSQL | 110.0 (100.0–120.0) | 1.00× | 0 | 0 | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | 1 | Fast \[not durable; duration 3 s\] | 900.0 | 8.18× | 0 | 0 | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | 10.0 | 0.09× | 0 | 0 | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | 8 | PostgreSQL | 440.0 (400.0–480.0) | 1.00× | 0 | 0 | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | 8 | Fast \[not durable; duration 3 s\] | 1,000 | 2.27× | 0 | 0 | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
 
             Utilization
 
@@ -230,18 +230,18 @@ fn markdown_shows_all_figures_and_every_doubt() {
             | 8 | Fast \[not durable; duration 3 s\] | generator | 1 | 16.7 | 8.333 | 0.025 |  |  |  |
             | 8 | Fast \[not durable; duration 3 s\] | the whole server | ? | 100.0 | 50.0 | 0.150 | ? | ? | ? |
 
-            | clients | server | kind | count | share | mean ms | p50 ms | p95 ms | p99 ms | max ms |
-            |--:|---|---|--:|--:|--:|--:|--:|--:|--:|
-            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | read | 3 | 100.0 % | 0 | 0 | 0 | 0 | 0 |
-            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | \*write\* | 0 | 0.0 % | 0 | 0 | 0 | 0 | 0 |
+            | clients | server | kind | count | share | mean ms | p50 ms | p90 ms | p95 ms | p99 ms | p99.9 ms | max ms |
+            |--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | read | 3 | 100.0 % | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
+            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | \*write\* | 0 | 0.0 % | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
 
             ## sysbench · b
 
             rows 1000
 
-            | clients | server | tx/s | of PostgreSQL | mean ms | p50 ms | p95 ms | p99 ms | server µs/tx | client µs/tx | KB/tx | flushes/tx | retries | errors |
-            |--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
-            | 8 | PostgreSQL | 55.0 (50.0–60.0) | 1.00× | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | clients | server | tx/s | of PostgreSQL | stmts/s | rows/s | mean ms | p50 ms | p95 ms | p99 ms | server µs/tx | client µs/tx | KB/tx | flushes/tx | retries | errors |
+            |--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+            | 8 | PostgreSQL | 55.0 (50.0–60.0) | 1.00× | 0 | 0 | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
 
             Utilization
 

@@ -156,11 +156,11 @@ impl Server {
         fs::create_dir_all(&directory).map_err(io_error(directory.display()))?;
         let owner = Owner::of(product)?;
         owner.give(&directory).map_err(io_error(directory.display()))?;
-        let place = Place { directory: &directory, owner, port: free_port().map_err(io_error("a port"))? };
+        let place = Place { directory: &directory, owner };
         let log_path = directory.join("log");
         let log = File::create(&log_path).map_err(io_error(log_path.display()))?;
         let (mut command, url) = match product {
-            Product::Nyala => place.nyala(nyala),
+            Product::Nyala => place.nyala(nyala)?,
             Product::Postgres => place.postgres()?,
             Product::Mariadb => place.mariadb()?,
         };
@@ -236,15 +236,19 @@ impl Drop for Server {
 struct Place<'a> {
     directory: &'a Path,
     owner: Owner,
-    port: u16,
+}
+
+/// A port for a server that is started now: somebody else may take one that is chosen long before.
+fn port() -> Result<u16, Refusal> {
+    free_port().map_err(io_error("a port"))
 }
 
 impl Place<'_> {
-    fn nyala(&self, program: &Path) -> (Command, String) {
-        let mut command = self.owner.command(program, self.directory);
-        serve_nyala(&mut command, &self.directory.join("data"), self.port);
+    fn nyala(&self, program: &Path) -> Result<(Command, String), Refusal> {
+        let (mut command, port) = (self.owner.command(program, self.directory), port()?);
+        serve_nyala(&mut command, &self.directory.join("data"), port);
         command.arg("--socket-dir").arg(self.directory).args(["--max-connections", &CONNECTIONS.to_string()]);
-        (command, format!("postgres://postgres@127.0.0.1:{}/postgres", self.port))
+        Ok((command, format!("postgres://postgres@127.0.0.1:{port}/postgres")))
     }
 
     fn postgres(&self) -> Result<(Command, String), Refusal> {
@@ -253,8 +257,8 @@ impl Place<'_> {
         let mut initdb = self.owner.command(&bin.join("initdb"), self.directory);
         initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-D"]).arg(&data);
         made("initdb", initdb)?;
-        let mut command = self.owner.command(&bin.join("postgres"), self.directory);
-        command.arg("-D").arg(&data).args(["-p", &self.port.to_string(), "-k"]).arg(self.directory);
+        let (mut command, port) = (self.owner.command(&bin.join("postgres"), self.directory), port()?);
+        command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-k"]).arg(self.directory);
         let settings = [
             "listen_addresses=127.0.0.1".to_string(),
             format!("shared_buffers={}MB", share_of_memory() >> 20),
@@ -267,7 +271,7 @@ impl Place<'_> {
         for setting in settings {
             command.args(["-c", &setting]);
         }
-        Ok((command, format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)))
+        Ok((command, format!("postgres://postgres@127.0.0.1:{port}/postgres")))
     }
 
     fn mariadb(&self) -> Result<(Command, String), Refusal> {
@@ -283,17 +287,17 @@ impl Place<'_> {
         let first = self.directory.join("first.sql");
         fs::write(&first, "CREATE DATABASE IF NOT EXISTS test;\n").map_err(io_error(first.display()))?;
         self.owner.give(&first).map_err(io_error(first.display()))?;
-        let mut command = self.owner.command(&program, self.directory);
+        let (mut command, port) = (self.owner.command(&program, self.directory), port()?);
         command.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve", "--local-infile=1"]);
         command.arg(format!("--datadir={}", data.display())).arg(format!("--init-file={}", first.display()));
-        command.arg(format!("--port={}", self.port));
+        command.arg(format!("--port={port}"));
         command.arg(format!("--socket={}", self.directory.join("socket").display()));
         command.arg(format!("--pid-file={}", self.directory.join("pid").display()));
         command.arg(format!("--innodb-buffer-pool-size={}", share_of_memory()));
         command.args(["--innodb-log-file-size=2G", "--innodb-flush-method=O_DIRECT"]);
         command.args(["--innodb-flush-log-at-trx-commit=1", "--skip-log-bin"]);
         command.arg(format!("--max-connections={CONNECTIONS}"));
-        Ok((command, format!("mysql://root@127.0.0.1:{}/test", self.port)))
+        Ok((command, format!("mysql://root@127.0.0.1:{port}/test")))
     }
 }
 
