@@ -13,6 +13,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -50,7 +51,7 @@ impl Product {
     }
 }
 
-/// The directory that data directories are made in; gone when dropped. Servers in it must have been dropped before.
+/// A directory that data directories are made in, nobody else's; gone when dropped. Servers in it must have been dropped before.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -59,9 +60,18 @@ impl Scratch {
     /// # Errors
     /// If it cannot be made.
     pub fn new(parent: Option<&Path>) -> Result<Scratch, Refusal> {
+        /// A program may have several, and what another one with its number has left may lie there.
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_path_buf);
-        let path = parent.join(format!("nyala-bench-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(io_error(path.display()))?;
+        fs::create_dir_all(&parent).map_err(io_error(parent.display()))?;
+        let path = loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("nyala-bench-{}-{number}", std::process::id()));
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => break made.map(|()| path.clone()).map_err(io_error(path.display()))?,
+            }
+        };
         // Other users' servers must reach their directories in it.
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(&path, open).map_err(io_error(path.display()))?;

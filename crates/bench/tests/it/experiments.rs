@@ -18,11 +18,11 @@ struct Options {
     command: Command,
 }
 
-const SHORT: [&str; 4] = ["--warmup", "200ms", "--seed", "7"];
+const SHORT: [(&str, &str); 3] = [("--warmup", "200ms"), ("--duration", "1s"), ("--seed", "7")];
 
 fn command(name: &str, target: &str, rest: &[&str]) -> Command {
-    let duration: &[&str] = if rest.contains(&"--duration") { &[] } else { &["--duration", "1s"] };
-    let own = SHORT.iter().chain(duration).chain(rest).copied();
+    let defaults = SHORT.iter().filter(|(option, _)| !rest.contains(option));
+    let own = defaults.flat_map(|(option, value)| [*option, *value]).chain(rest.iter().copied());
     let all = ["lab", name, "--target", target].into_iter().chain(own);
     Options::parse_from(all).command
 }
@@ -195,7 +195,7 @@ fn a_server_that_is_away_at_the_end_ends_the_run() {
     let target = server.url("postgres", None);
     assert_eq!(command::main(command("hotrow", &target, &["--threads", "2"])), ExitCode::SUCCESS);
     let run = thread::scope(|scope| {
-        let run = scope.spawn(|| run("hotrow", &target, &["--threads", "2", "--duration", "2s"]));
+        let run = scope.spawn(|| run("hotrow", &target, &["--threads", "2", "--duration", "2s", "--warmup", "0s"]));
         await_clients(&target, 2);
         server.kill();
         run.join().unwrap()

@@ -33,19 +33,8 @@ fn every_experiment_runs_and_verifies() {
     let server = Server::start(Product::Mariadb, Path::new("/nowhere"), scratch.path()).unwrap();
     let target = server.target().to_string();
     for line in RUNS.into_iter().chain(["keylookup --rows 1000 --keys 20", "sysbench --rows 1000"]) {
-        let common = [
-            "--target",
-            &target,
-            "--threads",
-            "3",
-            "--duration",
-            "300ms",
-            "--warmup",
-            "50ms",
-            "--seed",
-            "7",
-            "--verify",
-        ];
+        let common =
+            ["--target", &target, "--threads", "3", "--duration", "1s", "--warmup", "0s", "--seed", "7", "--verify"];
         let words = line.split(' ').chain(common);
         let workload = Options::try_parse_from(words).unwrap_or_else(|e| panic!("{line}: {e}")).workload;
         let said = || std::fs::read_to_string(server.directory().join("log")).unwrap_or_default();
