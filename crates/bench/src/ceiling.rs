@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::command::Workload;
-use crate::experiment::{At, Experiment, Refusal, Session};
+use crate::experiment::{At, Refusal, Session};
 use crate::result::Point;
 use crate::table::{figure, grouped};
 
@@ -32,7 +32,7 @@ pub struct CeilingArgs {
 pub fn main(args: CeilingArgs) -> ExitCode {
     let done = match args.workload {
         _ if args.serve => serve().map_err(|error| Refusal::Output(format!("canned replies: {error}"))),
-        Some(workload) => print_all(workload.experiment().as_mut()),
+        Some(workload) => print_all(&workload),
         None => Err(Refusal::Options("name an experiment, as in: bench ceiling tpcc".into())),
     };
     match done {
@@ -44,28 +44,27 @@ pub fn main(args: CeilingArgs) -> ExitCode {
     }
 }
 
-fn print_all(experiment: &mut dyn Experiment) -> Result<(), Refusal> {
-    for variant in experiment.variants() {
-        for threads in experiment.threads() {
-            let at = At { variant: variant.clone(), threads, repetition: 1 };
-            let point = measure(experiment, &at)?;
-            print!("{variant} {threads} clients: {}", told(&point));
-        }
+fn print_all(workload: &Workload) -> Result<(), Refusal> {
+    let canned = Canned::start()?;
+    let mut session = canned.session(workload)?;
+    for at in session.places(1) {
+        let told = told(&measure(&mut session, &at)?);
+        print!("{} {} clients: {told}", at.variant, at.threads);
     }
     Ok(())
 }
 
-/// Measures one point against canned replies. The experiment is left with another target than it had.
-pub fn measure(experiment: &mut dyn Experiment, at: &At) -> Result<Point, Refusal> {
+/// What the generator alone would allow at the first point.
+pub fn first(workload: &Workload) -> Result<(At, Point), Refusal> {
     let canned = Canned::start()?;
-    let common = experiment.common_mut();
-    common.target =
-        format!("postgres://postgres@127.0.0.1:{}/postgres", canned.port).parse().map_err(Refusal::Options)?;
-    (common.json, common.label) = (None, None);
-    common.duration = common.duration.min(Duration::from_secs(5));
-    common.warmup = common.warmup.min(Duration::from_secs(1));
-    let mut session = Session::open(experiment)?;
-    let (point, ended) = experiment.point(&mut session.lab, at)?;
+    let mut session = canned.session(workload)?;
+    let at = session.places(1).into_iter().next().ok_or_else(|| Refusal::Options("nothing is measured".into()))?;
+    let point = measure(&mut session, &at)?;
+    Ok((at, point))
+}
+
+fn measure(session: &mut Session, at: &At) -> Result<Point, Refusal> {
+    let (point, ended) = session.experiment.point(&mut session.lab, at)?;
     session.lab.progress.clear();
     ended.map_or(Ok(point), |why| Err(Refusal::Options(why)))
 }
@@ -101,6 +100,16 @@ impl Canned {
         let port = line.trim().parse().ok().filter(|_| matches!(said, Some(Ok(_))));
         let canned = Canned { child, port: port.unwrap_or(0) };
         port.map(|_| canned).ok_or_else(|| Refusal::Output("the server with canned replies did not start".into()))
+    }
+
+    /// The experiment against it, no longer than it needs to be.
+    fn session(&self, workload: &Workload) -> Result<Session, Refusal> {
+        let mut task = workload.clone().task();
+        let (common, url) = (&mut task.common, format!("postgres://postgres@127.0.0.1:{}/postgres", self.port));
+        common.target = url.parse().map_err(Refusal::Options)?;
+        common.duration = common.duration.min(Duration::from_secs(5));
+        common.warmup = common.warmup.min(Duration::from_secs(1));
+        Session::open(task)
     }
 }
 

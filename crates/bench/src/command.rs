@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::bank::{Bank, BankArgs};
-use crate::experiment::{self, Experiment};
+use crate::experiment::{self, Task};
 use crate::hotrow::{Hotrow, HotrowArgs};
 use crate::ingest::{Ingest, IngestArgs};
 use crate::keylookup::{Keylookup, KeylookupArgs};
@@ -13,7 +13,7 @@ use crate::sysbench::{Sysbench, SysbenchArgs};
 use crate::tpcb::{Tpcb, TpcbArgs};
 use crate::tpcc::{self, Tpcc, TpccArgs};
 use crate::ycsb::{Ycsb, YcsbArgs};
-use crate::{ceiling, coldstart, compare, diff, report, suite, tpch};
+use crate::{ceiling, coldstart, compare, diff, interrupt, report, suite, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
@@ -60,22 +60,25 @@ pub enum Workload {
 
 impl Workload {
     /// The experiment with these options.
-    pub fn experiment(self) -> Box<dyn Experiment> {
+    pub fn task(self) -> Task {
         match self {
-            Workload::Tpcc(args) => Box::new(Tpcc::new(args)),
-            Workload::Sysbench(args) => Box::new(Sysbench::new(args)),
-            Workload::Hotrow(args) => Box::new(Hotrow::new(args)),
-            Workload::Ingest(args) => Box::new(Ingest::new(args)),
-            Workload::Bank(args) => Box::new(Bank::new(args)),
-            Workload::Tpcb(args) => Box::new(Tpcb::new(args)),
-            Workload::Ycsb(args) => Box::new(Ycsb::new(args)),
-            Workload::Keylookup(args) => Box::new(Keylookup::new(args)),
+            Workload::Tpcc(args) => Task::new(args.common.clone(), Tpcc::new(args)),
+            Workload::Sysbench(args) => Task::new(args.common.clone(), Sysbench::new(args)),
+            Workload::Hotrow(args) => Task::new(args.common.clone(), Hotrow::new(args)),
+            Workload::Ingest(args) => Task::new(args.common.clone(), Ingest::new(args)),
+            Workload::Bank(args) => Task::new(args.common.clone(), Bank::new(args)),
+            Workload::Tpcb(args) => Task::new(args.common.clone(), Tpcb::new(args)),
+            Workload::Ycsb(args) => Task::new(args.common.clone(), Ycsb::new(args)),
+            Workload::Keylookup(args) => Task::new(args.common.clone(), Keylookup::new(args)),
         }
     }
 }
 
 /// Does it.
 pub fn main(command: Command) -> ExitCode {
+    if matches!(command, Command::Workload(_) | Command::Compare(_) | Command::Suite(_)) {
+        interrupt::arm();
+    }
     match command {
         Command::Tpch(args) => tpch::main(args),
         Command::Coldstart(args) => coldstart::main(args),
@@ -85,6 +88,6 @@ pub fn main(command: Command) -> ExitCode {
         Command::Diff(args) => diff::main(args),
         Command::Compare(args) => compare::main(args),
         Command::Workload(Workload::Tpcc(args)) => tpcc::main(args),
-        Command::Workload(workload) => experiment::main(workload.experiment().as_mut()),
+        Command::Workload(workload) => experiment::main(workload.task()),
     }
 }

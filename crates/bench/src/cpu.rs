@@ -20,10 +20,10 @@ pub fn own() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
-/// CPU time of a process up to now.
-pub fn of_process(pid: u32) -> Option<Duration> {
-    let stat = Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
-    Some(time(stat.user + stat.system))
+/// CPU time of a process up to now, with that of children that it has waited for.
+pub fn of_process(pid: u32) -> Duration {
+    let (user, system) = Used::of(pid).since(&Used::default());
+    user + system
 }
 
 /// The processes of a server on this machine.
@@ -62,41 +62,90 @@ impl Server {
     pub fn used(&self) -> Used {
         let stats = stats();
         let members = tree(&self.listeners, &stats);
-        let ticks = |of: fn(&Stat) -> u64| members.iter().map(|pid| of(&stats[pid])).sum::<u64>();
-        Used { user: time(ticks(|s| s.user)), system: time(ticks(|s| s.system)), processes: members.len() }
-    }
-
-    /// Its living processes.
-    pub fn processes(&self) -> Vec<u32> {
-        tree(&self.listeners, &stats())
+        Used { processes: members.into_iter().map(|pid| (pid, stats[&pid])).collect() }
     }
 }
 
-/// CPU time up to a moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// CPU time up to a moment, by process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Used {
+    processes: BTreeMap<u32, Stat>,
+}
+
+/// CPU time of processes of one name in a stretch of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// How many lived at the end.
+    pub count: usize,
     /// In the program.
     pub user: Duration,
     /// In the kernel, for the program.
     pub system: Duration,
-    /// Processes that lived.
-    pub processes: usize,
 }
 
+/// What processes are called whose time only their parent's account has.
+const ENDED: &str = "ended processes";
+
 impl Used {
-    /// User and system.
-    pub fn total(&self) -> Duration {
-        self.user + self.system
+    /// That of one process, without its children.
+    pub fn of(pid: u32) -> Used {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|line| Stat::parse(&line));
+        Used { processes: stat.map(|stat| (pid, stat)).into_iter().collect() }
     }
 
-    /// What was used since `before`; the number of processes is that of now.
-    pub fn since(&self, before: &Used) -> Used {
-        Used {
-            user: self.user.saturating_sub(before.user),
-            system: self.system.saturating_sub(before.system),
-            processes: self.processes,
-        }
+    /// Processes that lived.
+    pub fn pids(&self) -> impl Iterator<Item = u32> {
+        self.processes.keys().copied()
     }
+
+    /// What was used since `before`, in all programs and in the kernel.
+    pub fn since(&self, before: &Used) -> (Duration, Duration) {
+        let sum = |used: &Used, of: fn(&Stat) -> u64| used.processes.values().map(of).sum::<u64>();
+        let spent = |of: fn(&Stat) -> u64| time(sum(self, of).saturating_sub(sum(before, of)));
+        (spent(|s| s.user + s.children_user), spent(|s| s.system + s.children_system))
+    }
+
+    /// The same by the names of processes: their sum is that of all.
+    pub fn by_name(&self, before: &Used, name: impl Fn(u32) -> String) -> BTreeMap<String, Share> {
+        let (mut shares, mut ended) = (BTreeMap::<String, Share>::new(), [0u64; 2]);
+        for (pid, now) in &self.processes {
+            let then = before.processes.get(pid).copied().unwrap_or_default();
+            let share = shares.entry(name(*pid)).or_default();
+            share.count += 1;
+            share.user += time(now.user.saturating_sub(then.user));
+            share.system += time(now.system.saturating_sub(then.system));
+            ended[0] += now.children_user.saturating_sub(then.children_user);
+            ended[1] += now.children_system.saturating_sub(then.children_system);
+        }
+        // What they had used before is now in the accounts of their parents, too.
+        for (_, then) in before.processes.iter().filter(|(pid, _)| !self.processes.contains_key(pid)) {
+            ended[0] = ended[0].saturating_sub(then.user + then.children_user);
+            ended[1] = ended[1].saturating_sub(then.system + then.children_system);
+        }
+        if ended != [0, 0] {
+            let share = shares.entry(ENDED.into()).or_default();
+            (share.count, share.user, share.system) = (0, share.user + time(ended[0]), share.system + time(ended[1]));
+        }
+        shares
+    }
+}
+
+/// What a process is called: its program, and what PostgreSQL says that it does.
+pub fn name(pid: u32) -> String {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let program = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    told(&String::from_utf8_lossy(&line), program.trim())
+}
+
+fn told(line: &str, program: &str) -> String {
+    let title = line.split('\0').next().unwrap_or_default();
+    if program.is_empty() {
+        return ENDED.into();
+    }
+    let Some((_, does)) = title.split_once("postgres: ") else { return program.to_string() };
+    // A client's has its user, its database and where it is.
+    let is_client = does.contains('(') || does.contains("[local]");
+    format!("{program}: {}", if is_client { "clients" } else { does.trim() })
 }
 
 fn time(ticks: u64) -> Duration {
@@ -165,13 +214,16 @@ fn unix_sockets(table: &str, path: &str) -> BTreeSet<u64> {
 }
 
 /// What `/proc/PID/stat` tells.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stat {
     parent: u32,
-    /// Ticks in the program, its own and those of its children that it has waited for.
+    /// Ticks in the program.
     user: u64,
     /// The same in the kernel.
     system: u64,
+    /// Of its children that it has waited for.
+    children_user: u64,
+    children_system: u64,
 }
 
 impl Stat {
@@ -179,8 +231,13 @@ impl Stat {
         // The name is in parentheses and may itself contain blanks and parentheses.
         let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-        let both = |own: usize, children: usize| Some(number(own)? + number(children)?);
-        Some(Stat { parent: u32::try_from(number(1)?).ok()?, user: both(11, 13)?, system: both(12, 14)? })
+        Some(Stat {
+            parent: u32::try_from(number(1)?).ok()?,
+            user: number(11)?,
+            system: number(12)?,
+            children_user: number(13)?,
+            children_system: number(14)?,
+        })
     }
 }
 
@@ -192,7 +249,10 @@ mod tests {
     #[test]
     fn a_stat_line_is_read_whatever_the_name() {
         let line = "4242 (postgres: a) b (c) S 4200 4242 4242 0 -1 4194560 1 2 3 4 100 20 7 3 20 0 1 0 12345 1 2";
-        assert_eq!(Stat::parse(line), Some(Stat { parent: 4200, user: 107, system: 23 }));
+        assert_eq!(
+            Stat::parse(line),
+            Some(Stat { parent: 4200, user: 100, system: 20, children_user: 7, children_system: 3 })
+        );
         assert_eq!(Stat::parse("1 (x) S 0 1"), None);
         assert_eq!(Stat::parse(""), None);
     }
@@ -213,11 +273,32 @@ mod tests {
 
     #[test]
     fn a_tree_is_the_listener_and_all_below() {
-        let stat = |parent| Stat { parent, user: 1, system: 1 };
+        let stat = |parent| Stat { parent, user: 1, system: 1, ..Stat::default() };
         let stats = BTreeMap::from([(10, stat(1)), (11, stat(10)), (12, stat(11)), (20, stat(1)), (21, stat(20))]);
         assert_eq!(tree(&BTreeSet::from([10]), &stats), [10, 11, 12]);
         assert_eq!(tree(&BTreeSet::from([10, 11]), &stats), [10, 11, 12], "nobody counts twice");
         assert!(tree(&BTreeSet::from([99]), &stats).is_empty());
+    }
+
+    #[test]
+    fn time_goes_to_names_and_no_time_is_lost() {
+        let of = |pid, user, children_user| (pid, Stat { parent: 1, user, children_user, ..Stat::default() });
+        // 12 has ended after 30 ticks more, 13 has come and gone with 5, 14 is new.
+        let before = Used { processes: BTreeMap::from([of(10, 100, 0), of(11, 50, 0), of(12, 70, 0)]) };
+        let after = Used { processes: BTreeMap::from([of(10, 110, 105), of(11, 51, 0), of(14, 9, 0)]) };
+        let shares = after.by_name(&before, |pid| if pid == 10 { "first".into() } else { "others".into() });
+        let told: Vec<_> = shares.iter().map(|(name, share)| (name.as_str(), share.count, share.user)).collect();
+        assert_eq!(told, [(ENDED, 0, time(35)), ("first", 1, time(10)), ("others", 2, time(10))]);
+        assert_eq!(after.since(&before), (time(55), Duration::ZERO));
+    }
+
+    #[test]
+    fn processes_of_postgresql_are_called_by_what_they_do() {
+        assert_eq!(told("postgres: checkpointer \0\0", "postgres"), "postgres: checkpointer");
+        assert_eq!(told("postgres: ann shop 127.0.0.1(5012) idle\0", "postgres"), "postgres: clients");
+        assert_eq!(told("postgres: 15/main: ann shop [local] idle\0", "postgres"), "postgres: clients");
+        assert_eq!(told("/usr/bin/postgres\0-D\0x", "postgres"), "postgres");
+        assert_eq!(told("/usr/sbin/mariadbd\0--no-defaults", "mariadbd"), "mariadbd");
     }
 
     #[test]
@@ -227,7 +308,7 @@ mod tests {
         let target: Target = format!("postgres://127.0.0.1:{port}/").parse().unwrap();
         let server = Server::find(&target).unwrap();
         assert_eq!(server.listeners, BTreeSet::from([std::process::id()]));
-        assert!(server.used().processes >= 1);
+        assert_eq!(server.used().pids().next(), Some(std::process::id()));
         drop(listener);
         assert!(Server::find(&target).is_err());
         let busy = own();

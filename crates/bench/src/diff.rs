@@ -12,11 +12,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::report::groups::{Comparison, Group, Sample, Series, Spread, durability, isolation};
+use crate::report::groups::{Comparison, Group, Sample, Series, durability, isolation};
 use crate::report::markdown::{escape, table};
 use crate::report::read_all;
 use crate::report::rows::{Table, spread};
 use crate::result::{Point, RunFile};
+use crate::spread::Spread;
 
 /// Options of `bench diff`.
 #[derive(Args, Clone, Debug)]

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use crate::client::{Connection, Failure};
+use crate::interrupt::{self, INTERRUPTED};
 use crate::progress::Line;
 use crate::result::Second;
 use crate::rng::Rng;
@@ -252,6 +253,7 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
                     tally: Tally::new(plan.kinds.len()),
                     gone: None,
                     away: None,
+                    kept: None,
                 };
                 scope.spawn(move || client.work(connection))
             })
@@ -266,7 +268,8 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
         let in_time = watch.until("run", plan.duration);
         shared.phase.store(STOPPED, Ordering::Relaxed);
         let (elapsed, after) = (started.elapsed(), meter.read());
-        let series = watch.series;
+        // Clients keep their connections until they are joined, so that a server's processes for them still have names.
+        let (usage, series) = (after.since_by_process(&before), watch.series);
         handles.iter().for_each(|client| client.thread().unpark());
         let (mut tally, mut gone, mut workers) = (Tally::new(plan.kinds.len()), None, Vec::new());
         let (mut away, mut all_away) = (None, true);
@@ -278,9 +281,10 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
             away = away.or(client.away);
             workers.push(client.worker);
         }
+        let interrupted = (!in_time && interrupt::asked()).then(|| INTERRUPTED.to_string());
         // A server that has left all clients is gone, also if the time was over before they had given up.
-        let ended = gone.filter(|_| !in_time || plan.duration.is_none()).or(away.filter(|_| all_away));
-        Ok(Measured { elapsed, tally, series, usage: after.since(&before), ended, workers })
+        let ended = gone.filter(|_| !in_time || plan.duration.is_none()).or(away.filter(|_| all_away)).or(interrupted);
+        Ok(Measured { elapsed, tally, series, usage, ended, workers })
     })
 }
 
@@ -299,7 +303,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Until `time` is over; `false` if all clients had ended before.
+    /// Until `time` is over; `false` if all clients had ended before, or somebody has interrupted it.
     fn until(&mut self, phase: &str, time: Option<Duration>) -> bool {
         let started = Instant::now();
         let left = || time.map_or(Duration::MAX, |time| time.saturating_sub(started.elapsed()));
@@ -307,18 +311,23 @@ impl Watch<'_> {
         while !left().is_zero() {
             let (at, before) = (Instant::now(), self.shared.sums());
             // Looks often enough that a run without a time ends when it is over.
-            while at.elapsed() < Duration::from_secs(1) && !left().is_zero() && self.shared.sums().running > 0 {
+            let goes_on = || self.shared.sums().running > 0 && !interrupt::asked();
+            while at.elapsed() < Duration::from_secs(1) && !left().is_zero() && goes_on() {
                 let step = if time.is_some() { Duration::from_millis(100) } else { Duration::from_millis(5) };
                 thread::sleep(step.min(left()));
             }
             let (seconds, sums, now) = (at.elapsed().as_secs_f64(), self.shared.sums(), self.meter.read());
-            let transactions = sums.transactions - before.transactions;
+            let (transactions, used) = (sums.transactions - before.transactions, now.since(&reading));
             let second = Second {
                 at_seconds: started.elapsed().as_secs_f64(),
                 per_second: transactions as f64 / seconds,
                 mean_ms: (sums.microseconds - before.microseconds) as f64 / 1e3 / transactions.max(1) as f64,
                 errors: sums.errors - before.errors,
-                server_cores: now.since(&reading).server_seconds().map(|s| s / seconds),
+                server_cores: used.server_seconds().map(|busy| busy / seconds),
+                server_system_cores: used.server_system_seconds.map(|busy| busy / seconds),
+                client_cores: Some(used.client_seconds / seconds),
+                written_per_second: used.written_bytes.map(|bytes| bytes as f64 / seconds),
+                flushes_per_second: used.flushes.map(|flushes| flushes as f64 / seconds),
                 memory_bytes: now.memory,
             };
             reading = now;
@@ -328,7 +337,7 @@ impl Watch<'_> {
                 format!("{phase} {whole:3.0} s  {rate:.0} tx/s  {mean:.2} ms  {retries} retries  {errors} errors")
             });
             self.series.push(second);
-            if sums.running == 0 {
+            if sums.running == 0 || interrupt::asked() {
                 return false;
             }
         }
@@ -372,6 +381,8 @@ struct Client<'a, W> {
     gone: Option<String>,
     /// Why it has no connection at the moment.
     away: Option<String>,
+    /// Its connection when it has ended.
+    kept: Option<Connection>,
 }
 
 impl<W: Worker> Client<'_, W> {
@@ -394,6 +405,7 @@ impl<W: Worker> Client<'_, W> {
             self.tally.late = arrivals.late(Instant::now());
         }
         self.counters.ended.store(1, Ordering::Relaxed);
+        self.kept = slot;
         self
     }
 

@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use crate::client::{Connection, Failure};
 use crate::drive::{Measured, Plan, Worker, drive};
+use crate::interrupt::{self, INTERRUPTED};
 use crate::options::{Common, List, clock_seed};
 use crate::progress::Line;
 use crate::result::{Load, Point, RunFile, ServerFacts, Verdict};
+use crate::rng::Rng;
 use crate::table;
 use crate::target::Target;
 
@@ -36,6 +38,8 @@ pub enum Refusal {
 pub struct Lab {
     /// The server.
     pub target: Target,
+    /// What all experiments are told.
+    pub common: Common,
     /// Source of every value.
     pub seed: u64,
     /// What people see meanwhile.
@@ -60,16 +64,17 @@ pub struct At {
     pub repetition: usize,
 }
 
+impl At {
+    /// What client `number` draws from at this point: each measurement has inputs of its own.
+    pub fn rng(&self, seed: u64, number: usize) -> Rng {
+        Rng::new(seed, ((self.repetition as u64) << 40) + ((self.threads as u64) << 20) + number as u64)
+    }
+}
+
 /// A workload with its tables. One value is one run against one server; it may keep what verification needs.
 pub trait Experiment {
     /// `sysbench`, …
     fn name(&self) -> &'static str;
-
-    /// Options that all have.
-    fn common(&self) -> &Common;
-
-    /// The same, for who runs the experiment against a server of his own.
-    fn common_mut(&mut self) -> &mut Common;
 
     /// Its own options, by the names of the command line.
     fn settings(&self) -> BTreeMap<String, String>;
@@ -80,8 +85,8 @@ pub trait Experiment {
     }
 
     /// Numbers of clients that are measured one after the other.
-    fn threads(&self) -> Vec<usize> {
-        self.common().threads.as_ref().map_or(vec![8], |list| list.0.clone())
+    fn threads(&self, common: &Common) -> Vec<usize> {
+        common.threads.as_ref().map_or(vec![8], |list| list.0.clone())
     }
 
     /// Whether the data is looked at afterwards although nobody asked for it.
@@ -110,102 +115,90 @@ pub trait Experiment {
     }
 }
 
+/// An experiment that is to be run, and where.
+pub struct Task {
+    /// What all experiments are told.
+    pub common: Common,
+    /// What this one is told it knows.
+    pub experiment: Box<dyn Experiment>,
+}
+
+impl Task {
+    /// An experiment with its options.
+    pub fn new(common: Common, experiment: impl Experiment + 'static) -> Task {
+        Task { common, experiment: Box::new(experiment) }
+    }
+}
+
 /// Drives workers and makes a point of it. The workers come back with what they have noted, and why the run was cut short if it was.
 pub fn measure<W: Worker>(
     lab: &mut Lab,
-    common: &Common,
     at: &At,
     kinds: &[&'static str],
     statements: &[String],
     workers: Vec<W>,
 ) -> Result<(Point, Measured<W>), Refusal> {
-    let plan = Plan {
-        target: &lab.target,
-        statements,
-        kinds,
-        warmup: common.warmup,
-        duration: Some(common.duration),
-        rate: common.rate,
-        seed: lab.seed,
-    };
-    point_of(plan, &mut lab.progress, at, workers)
+    let time = (lab.common.warmup, Some(lab.common.duration));
+    measure_for(lab, time, at, kinds, statements, workers)
 }
 
 /// The same without a warm-up and without an end but that of the work: until no worker has anything left.
 pub fn measure_all<W: Worker>(
     lab: &mut Lab,
-    common: &Common,
     at: &At,
     kinds: &[&'static str],
     statements: &[String],
     workers: Vec<W>,
 ) -> Result<(Point, Measured<W>), Refusal> {
-    let plan = Plan {
-        target: &lab.target,
-        statements,
-        kinds,
-        warmup: Duration::ZERO,
-        duration: None,
-        rate: common.rate,
-        seed: lab.seed,
-    };
-    point_of(plan, &mut lab.progress, at, workers)
+    measure_for(lab, (Duration::ZERO, None), at, kinds, statements, workers)
 }
 
-fn point_of<W: Worker>(
-    plan: Plan<'_>,
-    progress: &mut Line,
+fn measure_for<W: Worker>(
+    lab: &mut Lab,
+    (warmup, duration): (Duration, Option<Duration>),
     at: &At,
+    kinds: &[&'static str],
+    statements: &[String],
     workers: Vec<W>,
 ) -> Result<(Point, Measured<W>), Refusal> {
-    let measured = drive(&plan, workers, progress)?;
-    let point = Point {
-        variant: at.variant.clone(),
-        repetition: at.repetition,
-        ..Point::of(&measured, plan.kinds, at.threads)
-    };
+    let (rate, seed) = (lab.common.rate, lab.seed);
+    let plan = Plan { target: &lab.target, statements, kinds, warmup, duration, rate, seed };
+    let measured = drive(&plan, workers, &mut lab.progress)?;
+    let point =
+        Point { variant: at.variant.clone(), repetition: at.repetition, ..Point::of(&measured, kinds, at.threads) };
     Ok((point, measured))
 }
 
 /// Runs an experiment and prints its result. Fails if there is none, if it was cut short, or if the data is wrong afterwards.
-pub fn main(experiment: &mut dyn Experiment) -> ExitCode {
-    let name = experiment.name();
-    match run(experiment) {
-        Ok(None) => ExitCode::SUCCESS,
-        Ok(Some(run)) if run.is_good() => ExitCode::SUCCESS,
-        Ok(Some(run)) => {
-            if let Some(why) = run.ended {
-                eprintln!("{name}: {why}");
-            }
-            ExitCode::FAILURE
-        }
-        Err(refusal) => {
-            eprintln!("{name}: {refusal}");
-            ExitCode::FAILURE
-        }
+pub fn main(task: Task) -> ExitCode {
+    let name = task.experiment.name();
+    let failed = match run(task) {
+        Ok(None) => return ExitCode::SUCCESS,
+        Ok(Some(run)) if run.is_good() => return ExitCode::SUCCESS,
+        Ok(Some(run)) => run.ended,
+        Err(refusal) => Some(refusal.to_string()),
+    };
+    if let Some(why) = failed {
+        eprintln!("{name}: {why}");
     }
+    ExitCode::FAILURE
 }
 
 /// A whole run; no result if the tables were only dropped.
-pub fn run(experiment: &mut dyn Experiment) -> Result<Option<RunFile>, Refusal> {
-    let (mut session, common) = (Session::open(experiment)?, experiment.common().clone());
-    if common.drop {
-        experiment.drop_tables(&mut session.lab)?;
+pub fn run(task: Task) -> Result<Option<RunFile>, Refusal> {
+    let mut session = Session::open(task)?;
+    if session.lab.common.drop {
+        session.experiment.drop_tables(&mut session.lab)?;
         return Ok(None);
     }
-    session.prepare(experiment)?;
+    session.prepare()?;
     print!("{}", table::head(&session.run));
-    'all: for variant in experiment.variants() {
-        for threads in experiment.threads() {
-            for repetition in 1..=usize::from(common.repeat) {
-                let at = At { variant: variant.clone(), threads, repetition };
-                if !session.point(experiment, &at)? {
-                    break 'all;
-                }
-            }
+    for at in session.places(usize::from(session.lab.common.repeat)) {
+        if !session.point(&at)? {
+            break;
         }
     }
-    session.end(experiment)?;
+    session.end()?;
     print!("{}", table::tail(&session.run));
     Ok(Some(session.run))
 }
@@ -216,73 +209,97 @@ pub struct Session {
     pub lab: Lab,
     /// What it has so far.
     pub run: RunFile,
+    /// The experiment.
+    pub experiment: Box<dyn Experiment>,
 }
 
 impl Session {
     /// Connects and asks the server what it is.
-    pub fn open(experiment: &dyn Experiment) -> Result<Session, Refusal> {
-        let common = experiment.common();
-        let lab =
-            Lab { target: common.target.clone(), seed: common.seed.unwrap_or_else(clock_seed), progress: Line::new() };
+    pub fn open(Task { common, experiment }: Task) -> Result<Session, Refusal> {
+        let (target, seed) = (common.target.clone(), common.seed.unwrap_or_else(clock_seed));
+        let lab = Lab { target, common, seed, progress: Line::new() };
         let facts = ServerFacts::ask(&mut lab.connect()?, lab.target.dialect);
-        let mut run = RunFile::begin(experiment.name(), &lab.target, common.label.as_deref(), facts);
+        let mut run = RunFile::begin(experiment.name(), &lab.target, lab.common.label.as_deref(), facts);
         run.settings = experiment.settings();
-        let seconds = |time: std::time::Duration| format!("{} s", time.as_secs_f64());
-        run.settings.insert("threads".into(), List(experiment.threads()).to_string());
-        run.settings.insert("duration".into(), seconds(common.duration));
-        run.settings.insert("warmup".into(), seconds(common.warmup));
-        run.settings.insert("seed".into(), lab.seed.to_string());
-        if let Some(rate) = common.rate {
-            run.settings.insert("rate".into(), rate.to_string());
+        let mut set = |name: &str, value: String| run.settings.insert(name.into(), value);
+        let seconds = |time: Duration| format!("{} s", time.as_secs_f64());
+        set("threads", List(experiment.threads(&lab.common)).to_string());
+        set("duration", seconds(lab.common.duration));
+        set("warmup", seconds(lab.common.warmup));
+        set("seed", seed.to_string());
+        if let Some(rate) = lab.common.rate {
+            set("rate", rate.to_string());
         }
-        Ok(Session { lab, run })
+        Ok(Session { lab, run, experiment })
+    }
+
+    /// Every point that is to be measured, each so often, in order.
+    pub fn places(&self, repeat: usize) -> Vec<At> {
+        let mut all = Vec::new();
+        for variant in self.experiment.variants() {
+            for threads in self.experiment.threads(&self.lab.common) {
+                all.extend((1..=repeat).map(|repetition| At { variant: variant.clone(), threads, repetition }));
+            }
+        }
+        all
     }
 
     /// Sees to it that the tables are there.
-    pub fn prepare(&mut self, experiment: &mut dyn Experiment) -> Result<(), Refusal> {
-        let common = experiment.common();
-        let (anew, may) = (common.load, !common.no_load);
-        if anew || !experiment.is_loaded(&mut self.lab)? {
-            if !may {
+    pub fn prepare(&mut self) -> Result<(), Refusal> {
+        if self.lab.common.load || !self.experiment.is_loaded(&mut self.lab)? {
+            if self.lab.common.no_load {
                 return Err(Refusal::Options("there are no loaded tables".into()));
             }
-            self.run.load = Some(experiment.load(&mut self.lab)?);
+            self.run.load = Some(self.experiment.load(&mut self.lab)?);
         }
         Ok(())
     }
 
-    /// Measures a point, prints its line and keeps the file; `false` if the server has gone.
-    pub fn point(&mut self, experiment: &mut dyn Experiment, at: &At) -> Result<bool, Refusal> {
-        match experiment.point(&mut self.lab, at) {
+    /// Measures a point, prints its line and keeps the file; `false` if the server has gone, or somebody wants the end.
+    pub fn point(&mut self, at: &At) -> Result<bool, Refusal> {
+        if interrupt::asked() {
+            self.run.ended = Some(INTERRUPTED.into());
+            return Ok(false);
+        }
+        let measured = self.experiment.point(&mut self.lab, at);
+        self.lab.progress.clear();
+        match measured {
             Ok((point, ended)) => {
-                self.lab.progress.clear();
                 print!("{}", table::line(&point));
                 self.run.points.push(point);
                 self.run.ended = ended;
             }
             // What was measured before is kept.
-            Err(refusal) if !self.run.points.is_empty() => {
-                self.lab.progress.clear();
-                self.run.ended = Some(refusal.to_string());
-            }
+            Err(refusal) if !self.run.points.is_empty() => self.run.ended = Some(refusal.to_string()),
             Err(refusal) => return Err(refusal),
         }
-        self.keep(experiment)?;
+        self.keep()?;
         Ok(self.run.ended.is_none())
     }
 
-    /// Verifies, if that was asked for, and keeps the file.
-    pub fn end(&mut self, experiment: &mut dyn Experiment) -> Result<(), Refusal> {
-        self.run.notes = experiment.notes();
-        let wanted = experiment.common().verify || experiment.always_verifies();
-        if wanted && self.run.ended.is_none() {
-            self.run.verdicts = experiment.verify(&mut self.lab)?;
+    /// Verifies, if that was asked for, and keeps the file. A run that was cut short is verified, too, if its server still answers: what
+    /// was acknowledged must be there.
+    pub fn end(&mut self) -> Result<(), Refusal> {
+        self.run.notes = self.experiment.notes();
+        let wanted = self.lab.common.verify || self.experiment.always_verifies();
+        let began = self.run.ended.is_none() || !self.run.points.is_empty();
+        if wanted && began {
+            match self.experiment.verify(&mut self.lab) {
+                Ok(verdicts) => self.run.verdicts = verdicts,
+                // Neither right nor wrong; the run is not a good one in any case.
+                Err(refusal) => {
+                    let why = format!("the data could not be verified: {refusal}");
+                    self.run.ended.get_or_insert_with(|| why.clone());
+                    self.run.notes.push(why);
+                }
+            }
+            self.lab.progress.clear();
         }
-        self.keep(experiment)
+        self.keep()
     }
 
-    fn keep(&self, experiment: &dyn Experiment) -> Result<(), Refusal> {
-        let Some(path) = &experiment.common().json else { return Ok(()) };
+    fn keep(&self) -> Result<(), Refusal> {
+        let Some(path) = &self.lab.common.json else { return Ok(()) };
         let place = self.run.place(path);
         if let Some(directory) = place.parent() {
             std::fs::create_dir_all(directory).map_err(|e| Refusal::Output(format!("{}: {e}", directory.display())))?;

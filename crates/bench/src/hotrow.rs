@@ -24,7 +24,7 @@ const TABLE: &str = "hotrow_counter";
 #[derive(Args, Clone, Debug)]
 pub struct HotrowArgs {
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
     /// Counters; each addition takes any of them.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     counters: u32,
@@ -56,14 +56,6 @@ impl Experiment for Hotrow {
         "hotrow"
     }
 
-    fn common(&self) -> &Common {
-        &self.args.common
-    }
-
-    fn common_mut(&mut self) -> &mut Common {
-        &mut self.args.common
-    }
-
     fn settings(&self) -> BTreeMap<String, String> {
         BTreeMap::from([
             ("counters".to_string(), self.args.counters.to_string()),
@@ -73,11 +65,7 @@ impl Experiment for Hotrow {
 
     fn is_loaded(&self, lab: &mut Lab) -> Result<bool, Refusal> {
         let found = schema::int_if_there(&mut lab.connect()?, &format!("SELECT count(*) FROM {TABLE}"))?;
-        match (found.unwrap_or(0), i64::from(self.args.counters)) {
-            (0, _) => Ok(false),
-            (found, wanted) if found != wanted => Err(schema::other_size("counters", found, wanted, "--counters")),
-            _ => Ok(true),
-        }
+        schema::fits("counters", found, self.args.counters.into(), "--counters")
     }
 
     fn load(&mut self, lab: &mut Lab) -> Result<Load, Refusal> {
@@ -94,7 +82,7 @@ impl Experiment for Hotrow {
     }
 
     fn drop_tables(&self, lab: &mut Lab) -> Result<(), Refusal> {
-        schema::drop_all(lab, &[TABLE])
+        Ok(schema::drop_all(&mut lab.connect()?, &[TABLE])?)
     }
 
     fn point(&mut self, lab: &mut Lab, at: &At) -> Result<(Point, Option<String>), Refusal> {
@@ -103,13 +91,13 @@ impl Experiment for Hotrow {
         let statements = [format!("UPDATE {TABLE} SET value = value + 1 WHERE id = $1")];
         let clients = (0..at.threads).map(|number| Client {
             counters: i64::from(self.args.counters),
-            rng: Rng::new(lab.seed, ((at.repetition << 20) + number) as u64),
+            rng: at.rng(lab.seed, number),
             keys: vec![1; usize::from(self.args.pipelined)],
             is_atomic: each == 1 || lab.target.dialect == Dialect::Postgres,
             torn: 0,
         });
         let clients = clients.collect();
-        let (mut point, measured) = measure(lab, &self.args.common, at, &["update"], &statements, clients)?;
+        let (mut point, measured) = measure(lab, at, &["update"], &statements, clients)?;
         let torn: u64 = measured.workers.iter().map(|client| client.torn).sum();
         self.sum.add(measured.tally.acknowledged * each, (measured.tally.unknown + torn) * each);
         point.figures.insert("updates_per_second".into(), point.rows_per_second);

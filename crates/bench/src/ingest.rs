@@ -15,7 +15,7 @@ use crate::client::{Connection, Failure, push_int};
 use crate::drive::{Done, Worker};
 use crate::expected::Expected;
 use crate::experiment::{At, Experiment, Lab, Refusal, measure_all};
-use crate::options::Common;
+use crate::options::{Common, name};
 use crate::result::{Load, Point, Verdict};
 use crate::schema;
 use crate::target::Dialect;
@@ -30,7 +30,7 @@ const TEXT_BYTES: usize = ROW_BYTES - 16;
 #[command(mut_arg("threads", |arg| arg.default_value("500")))]
 pub struct IngestArgs {
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
     /// Rows of each point; MOT's paper has 10 million.
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     rows: u64,
@@ -57,12 +57,6 @@ pub enum Mode {
     Pipelined,
     /// A COPY, or LOAD DATA, at a time.
     Copy,
-}
-
-impl Mode {
-    fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
-    }
 }
 
 /// The experiment.
@@ -112,14 +106,6 @@ impl Experiment for Ingest {
         "ingest"
     }
 
-    fn common(&self) -> &Common {
-        &self.args.common
-    }
-
-    fn common_mut(&mut self) -> &mut Common {
-        &mut self.args.common
-    }
-
     fn settings(&self) -> BTreeMap<String, String> {
         let args = &self.args;
         let mut settings = BTreeMap::from([
@@ -136,7 +122,7 @@ impl Experiment for Ingest {
     }
 
     fn variants(&self) -> Vec<String> {
-        self.args.mode.iter().map(|mode| mode.name()).collect()
+        self.args.mode.iter().map(name).collect()
     }
 
     fn is_loaded(&self, lab: &mut Lab) -> Result<bool, Refusal> {
@@ -153,7 +139,7 @@ impl Experiment for Ingest {
     }
 
     fn drop_tables(&self, lab: &mut Lab) -> Result<(), Refusal> {
-        schema::drop_all(lab, &[TABLE])
+        Ok(schema::drop_all(&mut lab.connect()?, &[TABLE])?)
     }
 
     fn point(&mut self, lab: &mut Lab, at: &At) -> Result<(Point, Option<String>), Refusal> {
@@ -176,15 +162,19 @@ impl Experiment for Ingest {
         let clients = (0..at.threads).map(client).collect();
         // What is left over at the end of the rows is sent row by row.
         let statements = [insert(batch), insert(1)];
-        let (mut point, measured) = measure_all(lab, &self.args.common, at, &["insert"], &statements, clients)?;
+        let (mut point, measured) = measure_all(lab, at, &["insert"], &statements, clients)?;
         let mut figure = |name: &str, value: f64| point.figures.insert(name.into(), value);
         figure("mb_per_second", point.rows_per_second * ROW_BYTES as f64 / 1e6);
         if let Some(seconds) = point.usage.server_seconds().filter(|seconds| *seconds > 0.0) {
             figure("rows_per_core_second", measured.tally.rows as f64 / seconds);
             figure("server_cores", seconds / point.seconds);
         }
-        if self.args.common.verify && measured.ended.is_none() {
-            self.look(lab, at, &measured.workers)?;
+        if lab.common.verify {
+            match self.look(lab, at, &measured.workers) {
+                // A server that has gone cannot be asked.
+                Err(_) if measured.ended.is_some() => {}
+                looked => looked?,
+            }
         }
         Ok((point, measured.ended))
     }

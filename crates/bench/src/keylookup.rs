@@ -26,7 +26,7 @@ const TEXT_BYTES: usize = 100;
 #[command(mut_arg("threads", |arg| arg.default_value("1;2;4;8;16;32;64")))]
 pub struct KeylookupArgs {
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
     /// Rows of the table.
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1000..=2_000_000_000))]
     rows: u32,
@@ -76,14 +76,6 @@ impl Experiment for Keylookup {
         "keylookup"
     }
 
-    fn common(&self) -> &Common {
-        &self.args.common
-    }
-
-    fn common_mut(&mut self) -> &mut Common {
-        &mut self.args.common
-    }
-
     fn settings(&self) -> BTreeMap<String, String> {
         BTreeMap::from([
             ("rows".to_string(), self.args.rows.to_string()),
@@ -94,11 +86,7 @@ impl Experiment for Keylookup {
 
     fn is_loaded(&self, lab: &mut Lab) -> Result<bool, Refusal> {
         let found = schema::int_if_there(&mut lab.connect()?, &format!("SELECT count(*) FROM {TABLE}"))?;
-        match (found.unwrap_or(0), i64::from(self.args.rows)) {
-            (0, _) => Ok(false),
-            (found, wanted) if found != wanted => Err(schema::other_size("rows", found, wanted, "--rows")),
-            _ => Ok(true),
-        }
+        schema::fits("rows", found, self.args.rows.into(), "--rows")
     }
 
     fn load(&mut self, lab: &mut Lab) -> Result<Load, Refusal> {
@@ -117,7 +105,7 @@ impl Experiment for Keylookup {
     }
 
     fn drop_tables(&self, lab: &mut Lab) -> Result<(), Refusal> {
-        schema::drop_all(lab, &[TABLE])
+        Ok(schema::drop_all(&mut lab.connect()?, &[TABLE])?)
     }
 
     fn point(&mut self, lab: &mut Lab, at: &At) -> Result<(Point, Option<String>), Refusal> {
@@ -126,13 +114,13 @@ impl Experiment for Keylookup {
         let clients = (0..at.threads).map(|number| Client {
             rows: i64::from(self.args.rows),
             count: usize::from(self.args.keys),
-            rng: Rng::new(lab.seed, ((at.repetition << 20) + number) as u64),
+            rng: at.rng(lab.seed, number),
             keys: Vec::new(),
             right: 0,
             wrong: None,
         });
         let clients = clients.collect();
-        let (mut point, measured) = measure(lab, &self.args.common, at, &["lookup"], &statements, clients)?;
+        let (mut point, measured) = measure(lab, at, &["lookup"], &statements, clients)?;
         self.rate(&mut point);
         self.right += measured.workers.iter().map(|client| client.right).sum::<u64>();
         let wrong = measured.workers.into_iter().find_map(|client| client.wrong);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::target::Target;
 
@@ -13,7 +13,7 @@ pub struct Common {
     /// The server: `postgres://user[:password]@host:port/database`, or `mysql://…`.
     #[arg(long, value_name = "URL", default_value = "postgres://postgres@127.0.0.1:5432/postgres")]
     pub target: Target,
-    /// Clients at once, a connection each; a list like "1;2;4;8" measures one after the other [default: 8, or what the experiment wants].
+    /// Clients at once, a connection each; a list like "1;2;4;8" or "1;2;…;64" measures one after the other [default: 8, or what the experiment wants].
     #[arg(long, value_name = "LIST", visible_alias = "clients", value_parser = list)]
     pub threads: Option<List>,
     /// How long to measure each point, like 30s or 5m.
@@ -62,13 +62,31 @@ impl std::fmt::Display for List {
     }
 }
 
-/// Reads "1;2;4", or with commas.
+/// Reads "1;2;4", or with commas; "1;2;4;…;128" goes on as it has begun.
 fn list(text: &str) -> Result<List, String> {
     let number = |part: &str| match part.trim().parse::<usize>() {
         Ok(number @ 1..=10_000) => Ok(number),
         _ => Err(format!("\"{part}\" is not a number of clients from 1 to 10000")),
     };
-    text.split([';', ',']).map(number).collect::<Result<_, _>>().map(List)
+    let (mut all, mut parts) = (Vec::new(), text.split([';', ',']));
+    while let Some(part) = parts.next() {
+        if !["…", "..."].contains(&part.trim()) {
+            all.push(number(part)?);
+            continue;
+        }
+        let wrong =
+            || format!("\"{text}\": … stands between numbers that rise evenly or by a factor, like 1;2;4;…;128");
+        let ([.., before, last], Some(end)) = (&all[..], parts.next()) else { return Err(wrong()) };
+        let (before, last, end) = (*before, *last, number(end)?);
+        if last <= before || end <= last {
+            return Err(wrong());
+        }
+        // 1;2;…;8 doubles, as lists of clients do; what is no factor is a step.
+        let next = |at: usize| if last % before == 0 { at * (last / before) } else { at + last - before };
+        all.extend(std::iter::successors(Some(next(last)), |at| Some(next(*at))).take_while(|at| *at < end));
+        all.push(end);
+    }
+    Ok(List(all))
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -78,8 +96,12 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// A seed that is short enough to type.
 pub fn clock_seed() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    since.as_micros() as u64 % 1_000_000_000
+    crate::clock::now().as_micros() as u64 % 1_000_000_000
+}
+
+/// What the command line calls a value.
+pub fn name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
 }
 
 /// Reads 500ms, 30s, 5m, 1h, or a bare number of seconds.
@@ -113,6 +135,9 @@ mod tests {
     fn lists_of_clients_are_read_with_either_mark() {
         assert_eq!(list("1;2;4"), Ok(List(vec![1, 2, 4])));
         assert_eq!(list("8, 32"), Ok(List(vec![8, 32])));
+        assert_eq!(list("1;2;4;…;128"), Ok(List(vec![1, 2, 4, 8, 16, 32, 64, 128])));
+        assert_eq!(list("8, 12, ..., 24, 50"), Ok(List(vec![8, 12, 16, 20, 24, 50])));
+        assert!(list("1;…;8").is_err() && list("…").is_err() && list("1;2;…").is_err() && list("4;2;…;1").is_err());
         assert!(list("").is_err() && list("1;0").is_err() && list("x").is_err());
         assert_eq!(List(vec![1, 128]).to_string(), "1;128");
     }

@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::client::Connection;
+use crate::clock;
 use crate::drive::{KindTally, Measured};
 use crate::target::{Dialect, Target};
 use crate::usage::Usage;
@@ -288,6 +289,18 @@ pub struct Second {
     pub errors: u64,
     /// Cores that the server kept busy.
     pub server_cores: Option<f64>,
+    /// Of these, in the kernel.
+    #[serde(default)]
+    pub server_system_cores: Option<f64>,
+    /// Cores that the generator kept busy.
+    #[serde(default)]
+    pub client_cores: Option<f64>,
+    /// Bytes written to the machine's disks in a second.
+    #[serde(default)]
+    pub written_per_second: Option<f64>,
+    /// Flushes of the machine's disks in a second.
+    #[serde(default)]
+    pub flushes_per_second: Option<f64>,
     /// Memory that the server held.
     pub memory_bytes: Option<u64>,
 }
@@ -340,14 +353,29 @@ impl Point {
         }
     }
 
+    /// Kilobytes written for a transaction.
+    pub fn written_kb(&self) -> Option<f64> {
+        Some(self.each(self.usage.written_bytes? as f64 / 1024.0))
+    }
+
+    /// Flushes of the disks for a transaction.
+    pub fn flushes(&self) -> Option<f64> {
+        Some(self.each(self.usage.flushes? as f64))
+    }
+
     /// Microseconds of the server's processor time for a transaction.
     pub fn server_us(&self) -> Option<f64> {
-        Some(self.usage.server_seconds()? * 1e6 / self.transactions.max(1) as f64)
+        Some(self.each(self.usage.server_seconds()? * 1e6))
+    }
+
+    /// A cost of the whole point for a transaction.
+    pub fn each(&self, cost: f64) -> f64 {
+        cost / self.transactions.max(1) as f64
     }
 
     /// Microseconds of the generator's processor time for a transaction.
     pub fn client_us(&self) -> f64 {
-        self.usage.client_seconds * 1e6 / self.transactions.max(1) as f64
+        self.each(self.usage.client_seconds * 1e6)
     }
 }
 
@@ -362,13 +390,12 @@ pub fn program() -> String {
 impl RunFile {
     /// A run that begins now, with nothing measured.
     pub fn begin(experiment: &str, target: &Target, label: Option<&str>, server: ServerFacts) -> RunFile {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         RunFile {
             format: FORMAT,
             experiment: experiment.into(),
             label: label.map_or_else(|| server.product.clone(), str::to_string),
             target: target.to_string(),
-            started: now.as_secs(),
+            started: clock::now().as_secs(),
             settings: BTreeMap::new(),
             server,
             machine: Machine::this(),
@@ -419,10 +446,13 @@ impl RunFile {
         if !is_directory {
             return path.to_path_buf();
         }
-        let label: String =
-            self.label.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
-        path.join(format!("{}-{label}-{}.json", self.experiment, self.started))
+        path.join(format!("{}-{}-{}.json", self.experiment, plain(&self.label), self.started))
     }
+}
+
+/// A label as part of a file's name.
+pub fn plain(label: &str) -> String {
+    label.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::client::{Connection, Failure};
 use crate::experiment::{Lab, Refusal};
+use crate::interrupt::{self, INTERRUPTED};
 use crate::progress::bar;
 use crate::result::Load;
 use crate::target::Dialect;
@@ -31,10 +32,9 @@ pub fn create(lab: &Lab, connection: &mut Connection, table: &str) -> Result<(),
     connection.query(&format!("CREATE TABLE {table}{engine}"))
 }
 
-/// Drops tables, those that are there.
-pub fn drop_all(lab: &Lab, tables: &[&str]) -> Result<(), Refusal> {
-    let mut connection = lab.connect()?;
-    tables.iter().try_for_each(|table| Ok(connection.query(&format!("DROP TABLE IF EXISTS {table}"))?))
+/// Drops tables, those that are there, the last first.
+pub fn drop_all(connection: &mut Connection, tables: &[&str]) -> Result<(), Failure> {
+    tables.iter().rev().try_for_each(|table| connection.query(&format!("DROP TABLE IF EXISTS {table}")))
 }
 
 /// Fills a table, written as `name (column, …)`, with rows 1 to `rows`, each appended by `row` in COPY's text format with
@@ -49,20 +49,34 @@ pub fn fill(
     let (mut number, started, progress) = (0, Instant::now(), &mut lab.progress);
     let name = table.split_whitespace().next().unwrap_or_default();
     let counted = connection.copy_in(table, |out| {
+        if interrupt::asked() {
+            return false;
+        }
         if number < rows {
             number += 1;
             row(number, out);
             if number % 4096 == 0 {
-                progress.show(|| bar(name, number, rows, started));
+                progress.show(|| bar(name, number, rows, started.elapsed()));
             }
         }
         number < rows
     })?;
     progress.clear();
+    if interrupt::asked() {
+        return Err(Refusal::Options(INTERRUPTED.into()));
+    }
     if counted != rows {
         return Err(Refusal::Options(format!("the server took {counted} rows of {rows} of {name}")));
     }
     Ok(())
+}
+
+/// Gathers statistics of a table.
+pub fn analyze(lab: &Lab, connection: &mut Connection, table: &str) -> Result<(), Failure> {
+    connection.query(&match lab.target.dialect {
+        Dialect::Postgres => format!("ANALYZE {table}"),
+        Dialect::MySql => format!("ANALYZE TABLE {table}"),
+    })
 }
 
 /// Gathers statistics of tables, and says what the load took that began at `started`.
@@ -74,13 +88,17 @@ pub fn loaded(
     started: Instant,
 ) -> Result<Load, Failure> {
     let (rows_seconds, analyzing) = (started.elapsed().as_secs_f64(), Instant::now());
-    for table in tables {
-        connection.query(&match lab.target.dialect {
-            Dialect::Postgres => format!("ANALYZE {table}"),
-            Dialect::MySql => format!("ANALYZE TABLE {table}"),
-        })?;
-    }
+    tables.iter().try_for_each(|table| analyze(lab, connection, table))?;
     Ok(Load { rows, rows_seconds, index_seconds: analyzing.elapsed().as_secs_f64() })
+}
+
+/// Whether tables have what the options want: nothing there is not loaded, another size is refused.
+pub fn fits(what: &str, found: Option<i64>, wanted: i64, option: &str) -> Result<bool, Refusal> {
+    match found.unwrap_or(0) {
+        0 => Ok(false),
+        found if found == wanted => Ok(true),
+        found => Err(other_size(what, found, wanted, option)),
+    }
 }
 
 /// What to say if tables have another size than the options want.

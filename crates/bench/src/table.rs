@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::result::{Point, RunFile};
+use crate::usage::Process;
 
 /// Before the first point.
 pub fn head(run: &RunFile) -> String {
@@ -51,14 +52,7 @@ pub fn line(point: &Point) -> String {
     ] {
         write!(out, "{time:>10.2}").expect("a string takes every character");
     }
-    let each = |total: Option<u64>| total.map(|total| total as f64 / point.transactions.max(1) as f64);
-    let usage = &point.usage;
-    let costs = [
-        (point.server_us(), 1),
-        (Some(point.client_us()), 1),
-        (each(usage.written_bytes).map(|bytes| bytes / 1024.0), 2),
-        (each(usage.flushes), 3),
-    ];
+    let costs = [(point.server_us(), 1), (Some(point.client_us()), 1), (point.written_kb(), 2), (point.flushes(), 3)];
     for (cost, digits) in costs {
         let text = cost.map_or("?".to_string(), |cost| format!("{cost:.digits$}"));
         write!(out, "{text:>14}").expect("a string takes every character");
@@ -75,6 +69,7 @@ pub fn line(point: &Point) -> String {
             .expect("a string takes every character");
     }
     let mut note = |text: String| writeln!(out, "  {text}").expect("a string takes every character");
+    note(utilization(point));
     for (name, value) in &point.figures {
         note(format!("{name:<40}{}", figure(*value)));
     }
@@ -91,6 +86,20 @@ pub fn line(point: &Point) -> String {
         note(format!("{} errors {state}, the first: {}", grouped(errors.count as f64), errors.example));
     }
     out
+}
+
+/// Who has used the processors, user and system, and how much memory the server has, in a line.
+fn utilization(point: &Point) -> String {
+    let process = |process: &Process| {
+        let us = |seconds: f64| figure(point.each(seconds * 1e6));
+        let count = if process.count > 1 { format!(" ({})", process.count) } else { String::new() };
+        format!("{}{count} {} + {}", process.name, us(process.user_seconds), us(process.system_seconds))
+    };
+    // What does next to nothing is in the results.
+    let seen = |process: &&Process| process.user_seconds + process.system_seconds >= 0.005 * point.seconds;
+    let all: Vec<String> = point.usage.processes.iter().filter(seen).map(process).collect();
+    let memory = point.usage.memory_bytes.map_or("?".into(), |bytes| grouped(bytes as f64 / f64::from(1 << 20)));
+    format!("user + system us/tx: {}; the server's memory: {memory} MiB", all.join(", "))
 }
 
 /// After the last point.

@@ -45,7 +45,7 @@ const STATEMENTS: [&str; 7] = [
 #[derive(Args, Clone, Debug)]
 pub struct TpcbArgs {
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
     /// Branches, each with 10 tellers and 100,000 accounts.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=20_000))]
     scale: u16,
@@ -73,14 +73,6 @@ impl Experiment for Tpcb {
         "tpcb"
     }
 
-    fn common(&self) -> &Common {
-        &self.args.common
-    }
-
-    fn common_mut(&mut self) -> &mut Common {
-        &mut self.args.common
-    }
-
     fn settings(&self) -> BTreeMap<String, String> {
         BTreeMap::from([("scale".to_string(), self.args.scale.to_string())])
     }
@@ -89,14 +81,8 @@ impl Experiment for Tpcb {
         let mut connection = lab.connect()?;
         // Accounts are loaded last.
         let greatest = schema::int_if_there(&mut connection, "SELECT coalesce(max(aid), 0) FROM tpcb_accounts")?;
-        let (whole, wanted) = (greatest.unwrap_or(0), i64::from(self.args.scale));
-        if whole == 0 || whole % ACCOUNTS as i64 != 0 {
-            return Ok(false);
-        }
-        match whole / ACCOUNTS as i64 {
-            found if found != wanted => Err(schema::other_size("branches", found, wanted, "--scale")),
-            _ => Ok(true),
-        }
+        let whole = greatest.filter(|accounts| accounts % ACCOUNTS as i64 == 0);
+        schema::fits("branches", whole.map(|accounts| accounts / ACCOUNTS as i64), self.args.scale.into(), "--scale")
     }
 
     fn load(&mut self, lab: &mut Lab) -> Result<Load, Refusal> {
@@ -125,18 +111,18 @@ impl Experiment for Tpcb {
     }
 
     fn drop_tables(&self, lab: &mut Lab) -> Result<(), Refusal> {
-        schema::drop_all(lab, &TABLES)
+        Ok(schema::drop_all(&mut lab.connect()?, &TABLES)?)
     }
 
     fn point(&mut self, lab: &mut Lab, at: &At) -> Result<(Point, Option<String>), Refusal> {
         self.history.begin(|| history(&mut lab.connect()?))?;
         let clients = (0..at.threads).map(|number| Client {
             scale: i64::from(self.args.scale),
-            rng: Rng::new(lab.seed, ((at.repetition << 20) + number) as u64),
+            rng: at.rng(lab.seed, number),
             present: Input::default(),
         });
         let (clients, statements) = (clients.collect(), STATEMENTS.map(String::from));
-        let (point, measured) = measure(lab, &self.args.common, at, &["transaction"], &statements, clients)?;
+        let (point, measured) = measure(lab, at, &["transaction"], &statements, clients)?;
         self.history.add(measured.tally.acknowledged, measured.tally.unknown);
         Ok((point, measured.ended))
     }

@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cpu::{self, Used};
+use crate::cpu::{self, Share, Used};
 use crate::target::Target;
 
-/// Reads the account of a server, again and again.
+/// Reads the accounts of a server and of the generator, again and again.
 pub struct Meter {
     server: Result<cpu::Server, String>,
 }
 
-/// An account up to a moment.
+/// Accounts up to a moment.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// Of the server, or why that is not known.
     pub server: Result<Used, String>,
-    /// Of this process.
-    pub client: Duration,
+    /// Of this process, and exactly.
+    pub client: (Used, Duration),
     /// What the machine's disks have done.
     pub disks: Disks,
     /// Bytes of memory that the server holds.
@@ -45,6 +45,9 @@ pub struct Usage {
     pub server_unknown: Option<String>,
     /// Seconds of processor time of the generator.
     pub client_seconds: f64,
+    /// Processor time by process, of the server and of the generator.
+    #[serde(default)]
+    pub processes: Vec<Process>,
     /// Bytes written to the machine's disks.
     pub written_bytes: Option<u64>,
     /// Flushes of the machine's disks.
@@ -52,6 +55,31 @@ pub struct Usage {
     /// Bytes of memory that the server held at the end.
     pub memory_bytes: Option<u64>,
 }
+
+/// Processor time of the processes of one name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Process {
+    /// What they are called.
+    pub name: String,
+    /// Whether they are the server's; else it is the generator.
+    pub is_server: bool,
+    /// How many lived at the end.
+    pub count: usize,
+    /// Seconds in the program.
+    pub user_seconds: f64,
+    /// Seconds in the kernel, for the program.
+    pub system_seconds: f64,
+}
+
+impl Process {
+    fn of(name: &str, is_server: bool, share: &Share) -> Process {
+        let (user_seconds, system_seconds) = (share.user.as_secs_f64(), share.system.as_secs_f64());
+        Process { name: name.into(), is_server, count: share.count, user_seconds, system_seconds }
+    }
+}
+
+/// What tables and charts call the process that makes the load.
+pub const GENERATOR: &str = "generator";
 
 impl Meter {
     /// Finds the server behind `target`.
@@ -61,12 +89,13 @@ impl Meter {
 
     /// Reads.
     pub fn read(&self) -> Reading {
-        let processes = self.server.as_ref().map(cpu::Server::processes).unwrap_or_default();
+        let server = self.server.as_ref().map(cpu::Server::used).map_err(String::clone);
+        let processes = server.as_ref().map(|used| used.pids().collect::<Vec<_>>()).unwrap_or_default();
         Reading {
-            server: self.server.as_ref().map(cpu::Server::used).map_err(String::clone),
-            client: cpu::own(),
+            client: (Used::of(std::process::id()), cpu::own()),
             disks: Disks::parse(&fs::read_to_string("/proc/diskstats").unwrap_or_default()),
             memory: memory(processes.iter().filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/status")).ok())),
+            server,
         }
     }
 }
@@ -74,17 +103,31 @@ impl Meter {
 impl Reading {
     /// What was used from `before` to now.
     pub fn since(&self, before: &Reading) -> Usage {
-        let used = self.server.as_ref().ok().zip(before.server.as_ref().ok()).map(|(now, then)| now.since(then));
+        let both = self.server.as_ref().ok().zip(before.server.as_ref().ok());
+        let used = both.map(|(now, then)| now.since(then));
         Usage {
-            server_user_seconds: used.map(|u| u.user.as_secs_f64()),
-            server_system_seconds: used.map(|u| u.system.as_secs_f64()),
-            server_processes: used.map(|u| u.processes),
+            server_user_seconds: used.map(|(user, _)| user.as_secs_f64()),
+            server_system_seconds: used.map(|(_, system)| system.as_secs_f64()),
+            server_processes: both.map(|(now, _)| now.pids().count()),
             server_unknown: self.server.as_ref().err().cloned(),
-            client_seconds: self.client.saturating_sub(before.client).as_secs_f64(),
+            client_seconds: self.client.1.saturating_sub(before.client.1).as_secs_f64(),
+            processes: Vec::new(),
             written_bytes: used.map(|_| self.disks.written.saturating_sub(before.disks.written)),
             flushes: used.map(|_| self.disks.flushes.saturating_sub(before.disks.flushes)),
             memory_bytes: self.memory,
         }
+    }
+
+    /// The same with every process, which takes longer.
+    pub fn since_by_process(&self, before: &Reading) -> Usage {
+        let mut processes = Vec::new();
+        if let (Ok(now), Ok(then)) = (&self.server, &before.server) {
+            let shares = now.by_name(then, cpu::name);
+            processes.extend(shares.iter().map(|(name, share)| Process::of(name, true, share)));
+        }
+        let own = self.client.0.by_name(&before.client.0, |_| GENERATOR.into());
+        processes.extend(own.get(GENERATOR).map(|share| Process::of(GENERATOR, false, share)));
+        Usage { processes, ..self.since(before) }
     }
 }
 

@@ -29,6 +29,8 @@ const FULL_WAIT: u64 = 250_000_000;
 const RATE_MIN: u64 = 1 << 20;
 /// What may be given out at once.
 const CREDIT_MAX: i64 = 1 << 20;
+/// For longer than this nothing is earned at once, in nanoseconds.
+const PASSED_MAX: u64 = 100_000_000;
 /// A transaction waits at its first write, and whenever it has written so much more.
 const QUANTUM: usize = 16 << 10;
 /// What a row or a version takes beside its bytes, roughly.
@@ -94,16 +96,35 @@ pub(crate) struct Throttle {
     pub refusals: AtomicU64,
 }
 
+impl Queue {
+    /// Raises the credit by what may be given out for the time that has passed: half of what is left lasts a second.
+    fn earn(&mut self, memory: &Memory, now: u64) {
+        let (used, limit) = (memory.used(), memory.limit());
+        let passed = now.saturating_sub(self.raised).min(PASSED_MAX);
+        self.raised = now;
+        let rate = if used < limit { ((limit - used) / 2).max(RATE_MIN) } else { 0 };
+        let earned = u128::from(rate) * u128::from(passed) / 1_000_000_000;
+        self.credit = (self.credit + i64::try_from(earned).unwrap_or(CREDIT_MAX)).min(CREDIT_MAX);
+    }
+}
+
 impl Throttle {
-    fn wait(&self, bytes: usize, now: u64) -> Wait {
-        let cell = WaitCell::new();
-        self.delays.fetch_add(1, Ordering::Relaxed);
+    /// Gives out `bytes` if nobody waits and there is credit for them, or answers what to wait for.
+    fn take(&self, bytes: usize, memory: &Memory, now: u64) -> Option<Wait> {
+        let bytes = bytes as i64;
         let mut queue = self.queue.lock();
         if queue.waiters.is_empty() {
-            (queue.credit, queue.raised) = (0, now);
+            // Who is alone is not to wait for the background task after each quantum: its pace would be the task's.
+            queue.earn(memory, now);
+            if queue.credit > 0 && memory.used() < memory.limit() {
+                queue.credit -= bytes;
+                return None;
+            }
         }
-        queue.waiters.push_back(Waiter { bytes: bytes as i64, since: now, cell: Arc::clone(&cell) });
-        Wait::for_memory(&cell)
+        let cell = WaitCell::new();
+        self.delays.fetch_add(1, Ordering::Relaxed);
+        queue.waiters.push_back(Waiter { bytes, since: now, cell: Arc::clone(&cell) });
+        Some(Wait::for_memory(&cell))
     }
 
     /// Lets those go on whose turn has come; whether anybody still waits.
@@ -113,12 +134,8 @@ impl Throttle {
         if queue.waiters.is_empty() {
             return false;
         }
+        queue.earn(memory, now);
         let (used, limit) = (memory.used(), memory.limit());
-        let passed = now.saturating_sub(queue.raised).min(100_000_000);
-        queue.raised = now;
-        let rate = if used < limit { ((limit - used) / 2).max(RATE_MIN) } else { 0 };
-        let earned = u128::from(rate) * u128::from(passed) / 1_000_000_000;
-        queue.credit = (queue.credit + i64::try_from(earned).unwrap_or(CREDIT_MAX)).min(CREDIT_MAX);
         // Those who gave up are passed over wherever they stand.
         queue.waiters.retain(|waiter| Arc::strong_count(&waiter.cell) > 1);
         while let Some(first) = queue.waiters.front() {
@@ -167,8 +184,12 @@ impl Transaction {
         if !is_full && self.pace.begun && self.pace.debt < QUANTUM {
             return Ok(None);
         }
-        (self.pace.begun, self.pace.waited) = (true, true);
-        Ok(Some(inner.throttle.wait(self.pace.debt, inner.world.clock.monotonic_nanos())))
+        let wait = inner.throttle.take(self.pace.debt, memory, inner.world.clock.monotonic_nanos());
+        (self.pace.begun, self.pace.waited) = (true, wait.is_some());
+        if wait.is_none() {
+            self.pace.debt = 0;
+        }
+        Ok(wait)
     }
 }
 
@@ -233,8 +254,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn waits(throttle: &Throttle, count: usize, bytes: usize, now: u64) -> Vec<Wait> {
-        (0..count).map(|_| throttle.wait(bytes, now)).collect()
+    fn waits(throttle: &Throttle, memory: &Memory, count: usize, bytes: usize) -> Vec<Wait> {
+        (0..count).map(|_| throttle.take(bytes, memory, 0).expect("nothing has been earned")).collect()
     }
 
     fn over(waits: &[Wait]) -> usize {
@@ -246,7 +267,7 @@ mod tests {
         let memory = Memory::new(100 << 20);
         memory.charge(95 << 20);
         let throttle = Throttle::default();
-        let waiting = waits(&throttle, 100, 64 << 10, 0);
+        let waiting = waits(&throttle, &memory, 100, 64 << 10);
         assert!(throttle.turn(&memory, SECOND / 10));
         // A tenth of a second at 2.5 MiB a second.
         assert_eq!(over(&waiting), 4);
@@ -258,11 +279,28 @@ mod tests {
     }
 
     #[test]
+    fn who_is_alone_keeps_the_rate_without_being_woken() {
+        let memory = Memory::new(100 << 20);
+        memory.charge(96 << 20);
+        let throttle = Throttle::default();
+        let quantum = 16 << 10;
+        let mut given = 0;
+        for now in (0..SECOND).step_by(SECOND as usize / 50) {
+            while throttle.take(quantum, &memory, now).is_none() {
+                given += quantum;
+            }
+            throttle.queue.lock().waiters.clear();
+        }
+        // 2 MiB a second.
+        assert!((1_900 << 10..2_200 << 10).contains(&given), "{given}");
+    }
+
+    #[test]
     fn all_go_on_when_there_is_room() {
         let memory = Memory::new(100 << 20);
         memory.charge(99 << 20);
         let throttle = Throttle::default();
-        let mut waiting = waits(&throttle, 100, 1 << 20, 0);
+        let mut waiting = waits(&throttle, &memory, 100, 1 << 20);
         waiting.drain(..50);
         memory.charge(-(50 << 20));
         assert!(!throttle.turn(&memory, 1000));

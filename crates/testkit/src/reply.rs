@@ -83,9 +83,13 @@ impl Reply {
         })
     }
 
-    /// SQLSTATE of the first error, or `00000`.
+    /// SQLSTATE of the first error, `08006` if the connection ended (or nothing came in time) without one, or `00000`.
     pub fn code(&self) -> &str {
-        self.error().map_or("00000", |fields| &fields.code)
+        match self.error() {
+            Some(fields) => &fields.code,
+            None if self.status.is_none() => "08006",
+            None => "00000",
+        }
     }
 
     /// All rows.

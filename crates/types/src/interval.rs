@@ -8,9 +8,10 @@ use std::cmp::Ordering;
 use base::{Error, Result, SqlState};
 
 pub use crate::datetime::parse_interval;
-use crate::datetime::write::{fraction, number, two_or_more};
+use crate::datetime::write::{fraction, two_or_more};
 use crate::datetime::{MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SEC, interval_out_of_range};
 pub use crate::datum::Interval;
+use crate::io::write_int;
 use crate::settings::{IntervalStyle, OutputSettings};
 
 const SECS_PER_DAY: f64 = 86_400.0;
@@ -248,7 +249,7 @@ fn clock(p: &Parts, out: &mut Vec<u8>, wide_hours: bool) {
     if wide_hours {
         two_or_more(out, p.hours.abs());
     } else {
-        number(out, p.hours.abs());
+        write_int(p.hours.abs(), out);
     }
     out.push(b':');
     two_or_more(out, p.minutes.abs().into());
@@ -269,7 +270,7 @@ fn write_postgres(p: &Parts, out: &mut Vec<u8>) {
         if negative && value > 0 {
             out.push(b'+');
         }
-        number(out, value.into());
+        write_int(value.into(), out);
         out.push(b' ');
         out.extend_from_slice(unit.as_bytes());
         if value != 1 {
@@ -309,7 +310,7 @@ fn write_verbose(p: &Parts, out: &mut Vec<u8>) {
         }
         let shown = if ago { -value } else { value };
         out.push(b' ');
-        number(out, shown);
+        write_int(shown, out);
         out.push(b' ');
         out.extend_from_slice(unit.as_bytes());
         if shown != 1 {
@@ -328,7 +329,7 @@ fn write_verbose(p: &Parts, out: &mut Vec<u8>) {
         } else if ago {
             out.push(b'-');
         }
-        number(out, p.seconds.abs().into());
+        write_int(p.seconds.abs().into(), out);
         fraction(out, p.micros.abs());
         out.extend_from_slice(if p.seconds.abs() != 1 || p.micros != 0 { b" secs" } else { b" sec" });
         empty = false;
@@ -353,11 +354,11 @@ fn write_standard(a: &Interval, out: &mut Vec<u8>) {
         // Not a value of the standard: every part shows its sign.
         let sign = |negative: bool| if negative { b'-' } else { b'+' };
         out.push(sign(a.months < 0));
-        number(out, i64::from(p.years).abs());
+        write_int(i64::from(p.years).abs(), out);
         out.push(b'-');
-        number(out, i64::from(p.months).abs());
+        write_int(i64::from(p.months).abs(), out);
         out.extend_from_slice(&[b' ', sign(a.days < 0)]);
-        number(out, i64::from(p.days).abs());
+        write_int(i64::from(p.days).abs(), out);
         out.extend_from_slice(&[b' ', sign(a.micros < 0)]);
         return clock(&p, out, false);
     }
@@ -365,12 +366,12 @@ fn write_standard(a: &Interval, out: &mut Vec<u8>) {
         out.push(b'-');
     }
     if year_month {
-        number(out, i64::from(p.years).abs());
+        write_int(i64::from(p.years).abs(), out);
         out.push(b'-');
-        number(out, i64::from(p.months).abs());
+        write_int(i64::from(p.months).abs(), out);
     } else {
         if p.days != 0 {
-            number(out, i64::from(p.days).abs());
+            write_int(i64::from(p.days).abs(), out);
             out.push(b' ');
         }
         clock(&p, out, false);
@@ -380,7 +381,7 @@ fn write_standard(a: &Interval, out: &mut Vec<u8>) {
 fn write_iso(p: &Parts, out: &mut Vec<u8>) {
     let part = |value: i64, unit: u8, out: &mut Vec<u8>| {
         if value != 0 {
-            number(out, value);
+            write_int(value, out);
             out.push(unit);
         }
     };
@@ -401,7 +402,7 @@ fn write_iso(p: &Parts, out: &mut Vec<u8>) {
         if p.seconds < 0 || p.micros < 0 {
             out.push(b'-');
         }
-        number(out, p.seconds.abs().into());
+        write_int(p.seconds.abs().into(), out);
         fraction(out, p.micros.abs());
         out.push(b'S');
     }

@@ -246,22 +246,7 @@ fn parse_oid(text: &str) -> Result<u32> {
 
 /// Appends an integer in decimal.
 pub fn write_int(value: i64, out: &mut Vec<u8>) {
-    let mut buffer = [0u8; 20];
-    let mut at = buffer.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        at -= 1;
-        buffer[at] = b'-';
-    }
-    out.extend_from_slice(&buffer[at..]);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 fn hex_digit(b: u8) -> Option<u8> {

@@ -16,7 +16,6 @@ use crate::expected::Expected;
 use crate::experiment::{At, Experiment, Lab, Refusal, measure};
 use crate::options::Common;
 use crate::result::{Load, Point, Verdict};
-use crate::rng::Rng;
 use crate::schema;
 use crate::tpcc::Isolation;
 use transfer::Client;
@@ -31,7 +30,7 @@ const KINDS: [&str; 2] = ["transfer", "sum of all"];
 #[derive(Args, Clone, Debug)]
 pub struct BankArgs {
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
     /// Accounts.
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(2..=1_000_000_000))]
     accounts: u32,
@@ -90,14 +89,6 @@ impl Experiment for Bank {
         "bank"
     }
 
-    fn common(&self) -> &Common {
-        &self.args.common
-    }
-
-    fn common_mut(&mut self) -> &mut Common {
-        &mut self.args.common
-    }
-
     fn settings(&self) -> BTreeMap<String, String> {
         let locking = match self.args.locking {
             Locking::Select => "SELECT FOR UPDATE",
@@ -115,11 +106,7 @@ impl Experiment for Bank {
         let mut connection = lab.connect()?;
         let journal = schema::int_if_there(&mut connection, &format!("SELECT count(*) FROM {JOURNAL} WHERE id = 0"))?;
         let accounts = schema::int_if_there(&mut connection, &format!("SELECT count(*) FROM {ACCOUNTS}"))?;
-        match (accounts.unwrap_or(0), journal, i64::from(self.args.accounts)) {
-            (0, ..) | (_, None, _) => Ok(false),
-            (found, _, wanted) if found != wanted => Err(schema::other_size("accounts", found, wanted, "--accounts")),
-            _ => Ok(true),
-        }
+        schema::fits("accounts", accounts.filter(|_| journal.is_some()), self.args.accounts.into(), "--accounts")
     }
 
     fn load(&mut self, lab: &mut Lab) -> Result<Load, Refusal> {
@@ -143,7 +130,7 @@ impl Experiment for Bank {
     }
 
     fn drop_tables(&self, lab: &mut Lab) -> Result<(), Refusal> {
-        schema::drop_all(lab, &[ACCOUNTS, JOURNAL])
+        Ok(schema::drop_all(&mut lab.connect()?, &[ACCOUNTS, JOURNAL])?)
     }
 
     fn point(&mut self, lab: &mut Lab, at: &At) -> Result<(Point, Option<String>), Refusal> {
@@ -152,11 +139,11 @@ impl Experiment for Bank {
         let next = Arc::new(AtomicI64::new(1 + known.copied().unwrap_or(self.start)));
         let statements = transfer::statements(lab.target.dialect, self.args.isolation);
         let client = |number| {
-            let rng = Rng::new(lab.seed, ((at.repetition << 20) + number) as u64);
+            let rng = at.rng(lab.seed, number);
             Client::new(&self.args, lab.target.dialect, rng, next.clone())
         };
         let clients = (0..at.threads).map(client).collect();
-        let (point, measured) = measure(lab, &self.args.common, at, &KINDS, &statements, clients)?;
+        let (point, measured) = measure(lab, at, &KINDS, &statements, clients)?;
         let (mut wrong, mut wrongs) = (None, 0);
         for client in measured.workers {
             self.acknowledged.extend(client.acknowledged);

@@ -29,7 +29,9 @@ const ENDS: [&str; 2] = ["COMMIT", "ROLLBACK"];
 
 /// What a statement of a workload has become.
 enum Prepared {
-    /// One after the other.
+    /// One whose parameters are those that are bound, in their order.
+    Plain(Statement),
+    /// One after the other, each with the places of its parameters.
     Statements(Vec<(Statement, Vec<usize>)>),
     /// BEGIN and its like: servers differ in whether they can be prepared.
     Text(String),
@@ -137,7 +139,11 @@ impl Connection {
                     let (text, places) = question_marks(part);
                     Ok((self.conn.prep(text)?, places))
                 };
-                Prepared::Statements(parts.iter().map(one).collect::<Result<_, Failure>>()?)
+                let mut all = parts.iter().map(one).collect::<Result<Vec<_>, Failure>>()?;
+                match all.pop_if(|(_, places)| parts.len() == 1 && places.iter().copied().eq(0..places.len())) {
+                    Some((statement, _)) => Prepared::Plain(statement),
+                    None => Prepared::Statements(all),
+                }
             };
             self.prepared.push(prepared);
         }
@@ -152,11 +158,13 @@ impl Connection {
         self.answer.clear();
         for (id, params) in self.queue.drain(..) {
             match &self.prepared[id] {
+                Prepared::Plain(statement) => {
+                    self.answer.take(self.conn.exec_iter(statement, positional(params))?)?;
+                }
                 Prepared::Statements(statements) => {
                     for (statement, places) in statements {
-                        let params: Vec<Value> = places.iter().map(|&place| params[place].clone()).collect();
-                        let params = if params.is_empty() { Params::Empty } else { Params::Positional(params) };
-                        self.answer.take(self.conn.exec_iter(statement, params)?)?;
+                        let params = places.iter().map(|&place| params[place].clone()).collect();
+                        self.answer.take(self.conn.exec_iter(statement, positional(params))?)?;
                     }
                 }
                 Prepared::Text(sql) => {
@@ -251,6 +259,10 @@ impl Answer {
         }
         self.rows.push(start..self.bytes.len());
     }
+}
+
+fn positional(params: Vec<Value>) -> Params {
+    if params.is_empty() { Params::Empty } else { Params::Positional(params) }
 }
 
 fn starts_with_any(sql: &str, words: &[&str]) -> bool {

@@ -7,21 +7,7 @@ pub fn parse_int(text: &[u8]) -> Option<i64> {
 
 /// Appends an integer in decimal.
 pub fn push_int(out: &mut Vec<u8>, value: i64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[at..]);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends hundredths as a decimal number with two digits.

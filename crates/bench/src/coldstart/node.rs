@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::Refusal;
 use crate::client::Connection;
 use crate::cpu;
+use crate::servers::{free_port, serve_nyala};
 use crate::target::Target;
 
 /// Longest wait for a server to begin or to end.
@@ -51,11 +52,7 @@ impl Node {
     pub fn start(program: &Path, data: &Path, cores: Option<u16>) -> Result<(Node, Started), Refusal> {
         let port = free_port().map_err(Refusal::io("a port"))?;
         let mut command = Command::new(program);
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("NYALA_")) {
-            command.env_remove(name);
-        }
-        command.arg("serve").arg("--data").arg(data).args(["--listen", &format!("127.0.0.1:{port}")]);
-        command.args(["--http", "off"]);
+        serve_nyala(&mut command, data, port);
         command.args(["--checkpoint-log", "100TB", "--checkpoint-interval", "86400"]);
         command.args(cores.map(|cores| format!("--cores={cores}")));
         command.stdin(Stdio::null()).stderr(Stdio::piped());
@@ -81,7 +78,7 @@ impl Node {
             }
             seen.push(line);
         }
-        started.cpu_seconds = cpu::of_process(node.child.id()).map_or(0.0, |time| time.as_secs_f64());
+        started.cpu_seconds = cpu::of_process(node.child.id()).as_secs_f64();
         started.peak_bytes = peak_of(node.child.id()).unwrap_or(0);
         Ok((node, started))
     }
@@ -135,10 +132,6 @@ impl Started {
         self.log_ms = after("log").unwrap_or(0);
         self.indexes_ms = after("indexes").unwrap_or(0);
     }
-}
-
-fn free_port() -> std::io::Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// The most memory that a process has had.

@@ -10,6 +10,7 @@ use super::Refusal;
 use super::disk::Image;
 use super::node::Started;
 use crate::result::Machine;
+use crate::spread::median;
 
 const GIGA: f64 = 1e9;
 
@@ -65,16 +66,11 @@ pub struct Case {
     pub starts: Vec<Started>,
 }
 
-fn median<T: PartialOrd + Copy + Default>(mut of: Vec<T>) -> T {
-    of.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-    of.get(of.len().saturating_sub(1) / 2).copied().unwrap_or_default()
-}
-
 impl Case {
     /// Of an image, the rates of the disk, and the starts.
     pub fn of(name: &'static str, image: Image, disk: Vec<f64>, starts: Vec<Started>) -> Case {
-        let of = |pick: fn(&Started) -> f64| median(starts.iter().map(pick).collect());
-        let count = |pick: fn(&Started) -> u64| median(starts.iter().map(pick).collect());
+        let of = |pick: fn(&Started) -> f64| median(starts.iter().map(pick));
+        let count = |pick: fn(&Started) -> u64| median(starts.iter().map(|start| pick(start) as f64)) as u64;
         let log_bytes = count(|s| s.log_bytes);
         let file_bytes = image.bytes + log_bytes;
         let data_bytes = if image.content > 0 { image.content } else { log_bytes };

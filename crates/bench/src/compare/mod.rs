@@ -15,7 +15,8 @@ use clap::Args;
 
 use crate::ceiling;
 use crate::command::Workload;
-use crate::experiment::{At, Experiment, Refusal, Session};
+use crate::experiment::{Refusal, Session};
+use crate::options::clock_seed;
 use crate::servers::{Product, Scratch, Server, pinning};
 use crate::table;
 
@@ -55,7 +56,6 @@ pub fn main(args: CompareArgs) -> ExitCode {
 struct Contender {
     // Dropped before the server is.
     session: Session,
-    experiment: Box<dyn Experiment>,
     _server: Server,
 }
 
@@ -64,23 +64,23 @@ fn compare(args: &CompareArgs) -> Result<bool, Refusal> {
     let own = std::env::current_exe().map_err(|e| Refusal::Output(format!("this program: {e}")))?;
     let nyala = args.nyala.as_deref().unwrap_or(&own);
     let mut contenders = Vec::new();
-    let seed = args.workload.clone().experiment().common().seed.unwrap_or_else(crate::options::clock_seed);
+    let seed = clock_seed();
     for &product in &args.servers {
         let server = Server::start(product, nyala, scratch.path())?;
-        let mut experiment = args.workload.clone().experiment();
-        let common = experiment.common_mut();
-        (common.target, common.label, common.seed) =
-            (server.target().clone(), Some(server.product().label().into()), Some(seed));
+        let mut task = args.workload.clone().task();
+        let common = &mut task.common;
+        (common.target, common.label) = (server.target().clone(), Some(product.label().into()));
+        common.seed = common.seed.or(Some(seed));
         // One file each, whatever the path.
         common.json = common.json.take().map(|path| path.join(""));
-        let mut session = Session::open(experiment.as_ref())?;
-        session.prepare(experiment.as_mut())?;
+        let mut session = Session::open(task)?;
+        session.prepare()?;
         print!("{}", table::head(&session.run));
-        contenders.push(Contender { session, experiment, _server: server });
+        contenders.push(Contender { session, _server: server });
     }
     let measured = pinning::of_generator(|| measure(args, &mut contenders));
-    for Contender { session, experiment, .. } in &mut contenders {
-        session.end(experiment.as_mut())?;
+    for Contender { session, .. } in &mut contenders {
+        session.end()?;
         session.run.notes.push(pinning::told());
         print!("{}", summary::verdict(&session.run));
     }
@@ -94,34 +94,26 @@ fn compare(args: &CompareArgs) -> Result<bool, Refusal> {
 /// What the generator alone would allow, for the first point. An experiment that looks at every answer cannot be told by
 /// canned ones.
 fn ceiling(args: &CompareArgs) {
-    let mut experiment = args.workload.clone().experiment();
-    let place = experiment.variants().first().cloned().zip(experiment.threads().first().copied());
-    let Some((variant, threads)) = place else { return };
-    let at = At { variant: variant.clone(), threads, repetition: 1 };
-    match ceiling::measure(experiment.as_mut(), &at) {
-        Ok(point) => print!("ceiling of {variant} with {threads} clients: {}", ceiling::told(&point)),
+    match ceiling::first(&args.workload) {
+        Ok((at, point)) => {
+            print!("ceiling of {} with {} clients: {}", at.variant, at.threads, ceiling::told(&point));
+        }
         Err(why) => println!("the ceiling is not known, canned replies do not suffice: {why}"),
     }
 }
 
 /// Every point, in turns. Ends early if a server has gone.
 fn measure(args: &CompareArgs, contenders: &mut [Contender]) -> Result<(), Refusal> {
-    let Some(first) = contenders.first() else { return Ok(()) };
-    let (variants, threads) = (first.experiment.variants(), first.experiment.threads());
-    for variant in &variants {
-        for &threads in &threads {
-            for repetition in 1..=usize::from(args.rounds) {
-                let at = At { variant: variant.clone(), threads, repetition };
-                let mut turn: Vec<&mut Contender> = contenders.iter_mut().collect();
-                if repetition % 2 == 0 {
-                    turn.reverse();
-                }
-                for Contender { session, experiment, .. } in turn {
-                    print!("{:<11}", session.run.label);
-                    if !session.point(experiment.as_mut(), &at)? {
-                        return Ok(());
-                    }
-                }
+    let places = contenders.first().map(|first| first.session.places(usize::from(args.rounds)));
+    for at in places.unwrap_or_default() {
+        let mut turn: Vec<&mut Contender> = contenders.iter_mut().collect();
+        if at.repetition % 2 == 0 {
+            turn.reverse();
+        }
+        for Contender { session, .. } in turn {
+            print!("{:<11}", session.run.label);
+            if !session.point(&at)? {
+                return Ok(());
             }
         }
     }

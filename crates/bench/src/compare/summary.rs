@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::result::{Point, RunFile};
+use crate::spread::Spread;
 use crate::table::{self, grouped};
 
 /// A figure of a point that servers are compared by, and its digits.
@@ -65,26 +66,15 @@ fn lines(out: &mut String, name: &str, rows: &[(&str, Vec<Option<f64>>)], show: 
     let Some((_, base)) = rows.first() else { return };
     writeln!(out, "  {name}").expect("a string takes every character");
     for (number, (label, values)) in rows.iter().enumerate() {
-        let known: Vec<f64> = values.iter().copied().flatten().collect();
-        let Some((middle, least, most)) = spread(&known) else { continue };
-        let pairs: Vec<f64> = values.iter().zip(base).filter_map(|(a, b)| Some((*a)? / (*b)?)).collect();
-        let ratio = match spread(&pairs) {
-            Some((ratio, ..)) if number > 0 && ratio.is_finite() => format!("{ratio:.2}x"),
+        let Some(all) = Spread::of(values.iter().copied().flatten()) else { continue };
+        let ratio = match Spread::of(values.iter().zip(base).filter_map(|(a, b)| Some((*a)? / (*b)?))) {
+            Some(ratios) if number > 0 => format!("{:.2}x", ratios.median),
             _ => String::new(),
         };
-        let range = format!("({} - {})", show(least), show(most));
-        let line = format!("    {label:<14}{:>12}  {range:<24}{ratio:>8}", show(middle));
+        let range = format!("({} - {})", show(all.min), show(all.max));
+        let line = format!("    {label:<14}{:>12}  {range:<24}{ratio:>8}", show(all.median));
         writeln!(out, "{}", line.trim_end()).expect("a string takes every character");
     }
-}
-
-/// The median, the least and the most.
-fn spread(values: &[f64]) -> Option<(f64, f64, f64)> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (least, most) = (*sorted.first()?, *sorted.last()?);
-    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
-    Some(((low + high) / 2.0, least, most))
 }
 
 #[cfg(test)]
@@ -137,11 +127,5 @@ mod tests {
                 Nyala                119.0  (113.6 - 147.1)            0.50x
         "#]]
         .assert_eq(&table(&[&one, &two]));
-    }
-
-    #[test]
-    fn a_median_of_two_is_their_mean() {
-        assert_eq!(spread(&[3.0, 1.0]), Some((2.0, 1.0, 3.0)));
-        assert_eq!(spread(&[]), None);
     }
 }

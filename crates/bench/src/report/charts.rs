@@ -1,7 +1,7 @@
 //! Which charts a group has.
 
 use super::chart::{self, Across, Bar, Column, Dot, Line, Part, Unit};
-use super::groups::{Comparison, Group, Sample, Series, Spread};
+use super::groups::{Comparison, Group, Sample, Series};
 use super::rows;
 use crate::result::{Point, Second};
 use crate::table::figure;
@@ -17,12 +17,29 @@ pub fn of(group: &Group) -> Vec<String> {
         over_clients(group, "Transactions per second", Unit::Count, |p| Some(p.per_second)),
         over_clients(group, "Response time p95 (ms)", Unit::Time, |p| Some(p.latency.p95_ms)),
         over_clients(group, "Response time p99 (ms)", Unit::Time, |p| Some(p.latency.p99_ms)),
-        costs(group),
     ];
     let at = busiest(group);
-    let title = |what: &str| format!("{what}, {at} clients");
-    all.push(over_time(group, at, &title("Transactions per second"), Unit::Count, |s| Some(s.per_second)));
-    all.push(over_time(group, at, &title("Memory of the server"), Unit::Bytes, |s| Some(s.memory_bytes? as f64)));
+    let title = format!("Transactions per second, {at} clients");
+    all.push(over_time(group, at, &title, Unit::Count, |s| Some(s.per_second)));
+    all.retain(|chart| !chart.is_empty());
+    all
+}
+
+/// What a group's transactions cost, and how that goes over time at the number of clients with most throughput.
+pub fn utilization(group: &Group) -> Vec<String> {
+    let at = busiest(group);
+    let over = |what: &str, unit: Unit, of: fn(&Second) -> Option<f64>| {
+        over_time(group, at, &format!("{what}, {at} clients"), unit, of)
+    };
+    let mut all = vec![
+        costs(group),
+        over("Cores that the server keeps busy", Unit::Count, |s| s.server_cores),
+        over("Of these in the kernel", Unit::Count, |s| s.server_system_cores),
+        over("Cores that the generator keeps busy", Unit::Count, |s| s.client_cores),
+        over("Bytes written in a second", Unit::Bytes, |s| s.written_per_second),
+        over("Flushes of disks in a second", Unit::Count, |s| s.flushes_per_second),
+        over("Memory of the server", Unit::Bytes, |s| Some(s.memory_bytes? as f64)),
+    ];
     all.retain(|chart| !chart.is_empty());
     all
 }
@@ -40,7 +57,7 @@ pub fn ratios(all: &Comparison, experiment: &str) -> String {
         let bar = |series: &Series| {
             let best = series.best()?;
             let (spread, value) = (best.per_second(), rows::best_ratio(all, group, best)?);
-            let range = (spread.count > 1).then_some((spread.min / base, spread.max / base));
+            let range = spread.range().map(|(min, max)| (min / base, max / base));
             Some(Bar {
                 name: series.name(),
                 slot: series.slot,
@@ -61,11 +78,7 @@ pub fn ratios(all: &Comparison, experiment: &str) -> String {
 fn dot(sample: &Sample, figure: impl Fn(&Point) -> Option<f64>) -> Option<Dot> {
     let spread = sample.spread(figure)?;
     let x = sample.threads as f64;
-    Some(Dot { x, y: spread.median, spread: range(spread), hollow: sample.short })
-}
-
-fn range(spread: Spread) -> Option<(f64, f64)> {
-    (spread.count > 1).then_some((spread.min, spread.max))
+    Some(Dot { x, y: spread.median, spread: spread.range(), hollow: sample.short })
 }
 
 /// A line over the numbers of clients, or bars if there is one number.
@@ -75,7 +88,7 @@ fn over_clients(group: &Group, title: &str, unit: Unit, of: impl Fn(&Point) -> O
         let bar = |series: &Series| {
             let spread = series.at(only)?.spread(of)?;
             let (value, text) = (spread.median, rows::spread(Some(spread)));
-            Some(Bar { name: series.name(), slot: series.slot, value, spread: range(spread), text })
+            Some(Bar { name: series.name(), slot: series.slot, value, spread: spread.range(), text })
         };
         let bars: Vec<Bar> = group.series.iter().filter_map(bar).collect();
         let clients = if only == 1 { "1 client".to_string() } else { format!("{only} clients") };
@@ -100,7 +113,7 @@ fn costs(group: &Group) -> String {
             threads.into_iter().enumerate().filter(|(at, _)| at % 2 == 0 || *at == last).map(|(_, n)| n).collect();
     }
     let middle = |sample: &Sample, of: &dyn Fn(&Point) -> Option<f64>| sample.spread(of).map_or(0.0, |s| s.median);
-    let each = |seconds: Option<f64>, point: &Point| Some(seconds? * 1e6 / point.transactions.max(1) as f64);
+    let each = |seconds: Option<f64>, point: &Point| Some(point.each(seconds? * 1e6));
     let mut columns = Vec::new();
     for series in &group.series {
         for (category, count) in threads.iter().enumerate() {

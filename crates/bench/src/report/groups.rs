@@ -7,33 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::result::{Kind, Point, RunFile, Second};
+use crate::spread::Spread;
 
 /// Options that do not change what is measured, only how long, how often and with which random values.
 const FREE: [&str; 5] = ["threads", "duration", "warmup", "seed", "repeat"];
-
-/// A figure that was measured once or several times.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spread {
-    /// The one in the middle, or the mean of the two there.
-    pub median: f64,
-    /// The least.
-    pub min: f64,
-    /// The greatest.
-    pub max: f64,
-    /// How many.
-    pub count: usize,
-}
-
-impl Spread {
-    /// Of figures in any order; `None` if there are none.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
-        let mut all: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-        all.sort_by(f64::total_cmp);
-        let (&min, &max) = (all.first()?, all.last()?);
-        let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
-        Some(Spread { median: low.midpoint(high), min, max, count: all.len() })
-    }
-}
 
 /// All measurements of a series with the same number of clients.
 #[derive(Clone, Debug, PartialEq)]

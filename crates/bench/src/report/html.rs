@@ -47,6 +47,12 @@ pub fn page(all: &Comparison, title: &str) -> String {
         }
         put("</div>\n");
         put(&details("the figures", &rows::figures(all, group)));
+        put("<h3>Utilization</h3>\n<div class=\"charts\">\n");
+        for chart in charts::utilization(group) {
+            put(&format!("<figure>{chart}</figure>\n"));
+        }
+        put("</div>\n");
+        put(&details("processors by process, disks and memory", &rows::utilization(group)));
         let kinds = rows::kinds(group);
         if !kinds.rows.is_empty() {
             put(&details("by kind of transaction", &kinds));

@@ -23,6 +23,7 @@ pub fn page(all: &Comparison, title: &str) -> String {
             put(format!("{}\n\n", escape(&settings.join(", "))));
         }
         put(table(&rows::figures(all, group)));
+        put(format!("\nUtilization\n\n{}", table(&rows::utilization(group))));
         let kinds = rows::kinds(group);
         if !kinds.rows.is_empty() {
             put(format!("\n{}", table(&kinds)));

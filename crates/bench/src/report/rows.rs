@@ -1,7 +1,9 @@
 //! Tables of a report, as rows of text: the page and the Markdown show the same.
 
-use super::groups::{Comparison, Group, Sample, Spread, durability, isolation};
+use super::groups::{Comparison, Group, Sample, durability, isolation};
+use crate::clock::date;
 use crate::result::{Point, RunFile};
+use crate::spread::Spread;
 use crate::table::{figure, grouped};
 
 /// A table.
@@ -71,6 +73,11 @@ pub fn best_ratio(all: &Comparison, group: &Group, best: &Sample) -> Option<f64>
     (base > 0.0).then(|| best.per_second().median / base)
 }
 
+/// A figure whose spread is that of the throughput.
+fn middle(sample: &Sample, of: impl Fn(&Point) -> f64) -> String {
+    sample.spread(|point| Some(of(point))).map_or("?".into(), |spread| figure(spread.median))
+}
+
 /// A count over all measurements.
 fn counts(sample: &Sample, of: impl Fn(&Point) -> u64) -> String {
     grouped(sample.points.iter().map(of).sum::<u64>() as f64)
@@ -84,6 +91,8 @@ pub fn figures(all: &Comparison, group: &Group) -> Table {
         "<server",
         "tx/s",
         &against,
+        "stmts/s",
+        "rows/s",
         "mean ms",
         "p50 ms",
         "p95 ms",
@@ -100,20 +109,21 @@ pub fn figures(all: &Comparison, group: &Group) -> Table {
     for threads in group.threads() {
         for series in &group.series {
             let Some(sample) = series.at(threads) else { continue };
-            let each = |total: Option<u64>, point: &Point| total.map(|n| n as f64 / point.transactions.max(1) as f64);
             let mut row = vec![
                 clients(sample),
                 series.name(),
                 spread(Some(sample.per_second())),
                 ratio(all.ratio(group, sample)),
+                middle(sample, |p| p.statements_per_second),
+                middle(sample, |p| p.rows_per_second),
                 spread(sample.spread(|p| Some(p.latency.mean_ms))),
                 spread(sample.spread(|p| Some(p.latency.p50_ms))),
                 spread(sample.spread(|p| Some(p.latency.p95_ms))),
                 spread(sample.spread(|p| Some(p.latency.p99_ms))),
                 spread(sample.spread(Point::server_us)),
                 spread(sample.spread(|p| Some(p.client_us()))),
-                spread(sample.spread(|p| Some(each(p.usage.written_bytes, p)? / 1024.0))),
-                spread(sample.spread(|p| each(p.usage.flushes, p))),
+                spread(sample.spread(Point::written_kb)),
+                spread(sample.spread(Point::flushes)),
                 counts(sample, |p| p.retries.values().sum()),
                 counts(sample, |p| p.errors.values().map(|errors| errors.count).sum()),
             ];
@@ -124,10 +134,54 @@ pub fn figures(all: &Comparison, group: &Group) -> Table {
     table
 }
 
+/// Who has used the processors, and what the disks and memory have had to do, of the measurement in the middle.
+pub fn utilization(group: &Group) -> Table {
+    let mut table = Table::new(&[
+        "clients",
+        "<server",
+        "<process",
+        "count",
+        "user µs/tx",
+        "system µs/tx",
+        "cores",
+        "KB/tx",
+        "flushes/tx",
+        "memory MiB",
+    ]);
+    for threads in group.threads() {
+        for series in &group.series {
+            let Some((sample, point)) = series.at(threads).and_then(|sample| Some((sample, sample.middle()?))) else {
+                continue;
+            };
+            let or_unknown = |value: Option<f64>| value.map_or("?".into(), figure);
+            for process in point.usage.processes.iter() {
+                let us = |seconds: f64| figure(point.each(seconds * 1e6));
+                let cores = (process.user_seconds + process.system_seconds) / point.seconds.max(1e-9);
+                let count = if process.count == 0 { String::new() } else { process.count.to_string() };
+                let mut row = vec![clients(sample), series.name(), process.name.clone(), count];
+                row.extend([us(process.user_seconds), us(process.system_seconds), figure(cores)]);
+                row.resize(table.head.len(), String::new());
+                table.rows.push(row);
+            }
+            let cores = |seconds: Option<f64>| or_unknown(seconds.map(|seconds| seconds / point.seconds.max(1e-9)));
+            let usage = &point.usage;
+            let each = |seconds: Option<f64>| or_unknown(seconds.map(|seconds| point.each(seconds * 1e6)));
+            let mut row = vec![clients(sample), series.name(), "the whole server".into()];
+            row.push(usage.server_processes.map_or("?".into(), |count| count.to_string()));
+            row.extend([each(usage.server_user_seconds), each(usage.server_system_seconds)]);
+            row.extend([cores(usage.server_seconds()), or_unknown(point.written_kb()), or_unknown(point.flushes())]);
+            row.push(or_unknown(usage.memory_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20))));
+            table.rows.push(row);
+        }
+    }
+    table
+}
+
 /// Response times by kind of transaction; empty if there is one kind.
 pub fn kinds(group: &Group) -> Table {
     let mut table = Table::new(&[
-        "clients", "<server", "<kind", "count", "share", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms",
+        "clients", "<server", "<kind", "count", "share", "mean ms", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "p99.9 ms",
+        "max ms",
     ]);
     for threads in group.threads() {
         for series in &group.series {
@@ -137,7 +191,7 @@ pub fn kinds(group: &Group) -> Table {
                 let l = &kind.latency;
                 let mut row = vec![clients(sample), series.name(), kind.name.clone(), grouped(kind.count as f64)];
                 row.push(format!("{:.1} %", 100.0 * kind.count as f64 / all.max(1) as f64));
-                row.extend([l.mean_ms, l.p50_ms, l.p95_ms, l.p99_ms, l.max_ms].map(figure));
+                row.extend([l.mean_ms, l.p50_ms, l.p90_ms, l.p95_ms, l.p99_ms, l.p999_ms, l.max_ms].map(figure));
                 table.rows.push(row);
             }
         }
@@ -246,19 +300,4 @@ pub fn facts(all: &Comparison) -> Vec<(&'static str, String)> {
         }
     }
     facts
-}
-
-/// Seconds since 1970 as people write them.
-pub fn date(seconds: u64) -> String {
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Days from 1 March of the year 0, in eras of 400 years.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02}", of_day / 3600, of_day / 60 % 60)
 }

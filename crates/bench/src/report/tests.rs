@@ -3,10 +3,16 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 
 use super::chart::{Unit, powers, ticks};
-use super::groups::{Comparison, Spread};
-use super::{html, markdown, rows};
+use super::groups::Comparison;
+use super::{html, markdown};
 use crate::result::{FORMAT, Kind, Latency, Machine, Point, RunFile, Second, ServerFacts, Verdict};
-use crate::usage::Usage;
+use crate::spread::Spread;
+use crate::usage::{GENERATOR, Process, Usage};
+
+fn process(name: &str, count: usize, rate: f64) -> Process {
+    let (user_seconds, system_seconds) = (rate / 1000.0, rate / 2000.0);
+    Process { name: name.into(), is_server: name != GENERATOR, count, user_seconds, system_seconds }
+}
 
 /// A run with a point for each of these: variant, clients, transactions per second.
 pub fn run(label: &str, started: u64, points: &[(&str, usize, f64)]) -> RunFile {
@@ -25,6 +31,7 @@ pub fn run(label: &str, started: u64, points: &[(&str, usize, f64)]) -> RunFile 
             server_user_seconds: Some(per_second / 1000.0),
             server_system_seconds: Some(per_second / 2000.0),
             client_seconds: per_second / 4000.0,
+            processes: vec![process("server: clients", threads, per_second), process(GENERATOR, 1, per_second / 6.0)],
             ..Usage::default()
         },
         series: (1..=4)
@@ -195,26 +202,54 @@ fn markdown_shows_all_figures_and_every_doubt() {
 
             rows 1000
 
-            | clients | server | tx/s | of PostgreSQL | mean ms | p50 ms | p95 ms | p99 ms | server µs/tx | client µs/tx | KB/tx | flushes/tx | retries | errors |
-            |--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
-            | 1 | PostgreSQL | 110.0 (100.0–120.0) | 1.00× | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
-            | 1 | Fast \[not durable; duration 3 s\] | 900.0 | 8.18× | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
-            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | 10.0 | 0.09× | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
-            | 8 | PostgreSQL | 440.0 (400.0–480.0) | 1.00× | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
-            | 8 | Fast \[not durable; duration 3 s\] | 1,000 | 2.27× | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | clients | server | tx/s | of PostgreSQL | stmts/s | rows/s | mean ms | p50 ms | p95 ms | p99 ms | server µs/tx | client µs/tx | KB/tx | flushes/tx | retries | errors |
+            |--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+            | 1 | PostgreSQL | 110.0 (100.0–120.0) | 1.00× | 0 | 0 | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | 1 | Fast \[not durable; duration 3 s\] | 900.0 | 8.18× | 0 | 0 | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | 10.0 | 0.09× | 0 | 0 | 0 | 0.500 | 1.000 | 2.000 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | 8 | PostgreSQL | 440.0 (400.0–480.0) | 1.00× | 0 | 0 | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | 8 | Fast \[not durable; duration 3 s\] | 1,000 | 2.27× | 0 | 0 | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
 
-            | clients | server | kind | count | share | mean ms | p50 ms | p95 ms | p99 ms | max ms |
+            Utilization
+
+            | clients | server | process | count | user µs/tx | system µs/tx | cores | KB/tx | flushes/tx | memory MiB |
             |--:|---|---|--:|--:|--:|--:|--:|--:|--:|
-            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | read | 3 | 100.0 % | 0 | 0 | 0 | 0 | 0 |
-            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | \*write\* | 0 | 0.0 % | 0 | 0 | 0 | 0 | 0 |
+            | 1 | PostgreSQL | server: clients | 1 | 100.0 | 50.0 | 0.015 |  |  |  |
+            | 1 | PostgreSQL | generator | 1 | 16.7 | 8.333 | 0.003 |  |  |  |
+            | 1 | PostgreSQL | the whole server | ? | 100.0 | 50.0 | 0.015 | ? | ? | ? |
+            | 1 | Fast \[not durable; duration 3 s\] | server: clients | 1 | 100.0 | 50.0 | 0.135 |  |  |  |
+            | 1 | Fast \[not durable; duration 3 s\] | generator | 1 | 16.7 | 8.333 | 0.022 |  |  |  |
+            | 1 | Fast \[not durable; duration 3 s\] | the whole server | ? | 100.0 | 50.0 | 0.135 | ? | ? | ? |
+            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | server: clients | 1 | 100.0 | 50.0 | 0.002 |  |  |  |
+            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | generator | 1 | 16.7 | 8.333 | 0.000 |  |  |  |
+            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | the whole server | ? | 100.0 | 50.0 | 0.002 | ? | ? | ? |
+            | 8 | PostgreSQL | server: clients | 8 | 100.0 | 50.0 | 0.060 |  |  |  |
+            | 8 | PostgreSQL | generator | 1 | 16.7 | 8.333 | 0.010 |  |  |  |
+            | 8 | PostgreSQL | the whole server | ? | 100.0 | 50.0 | 0.060 | ? | ? | ? |
+            | 8 | Fast \[not durable; duration 3 s\] | server: clients | 8 | 100.0 | 50.0 | 0.150 |  |  |  |
+            | 8 | Fast \[not durable; duration 3 s\] | generator | 1 | 16.7 | 8.333 | 0.025 |  |  |  |
+            | 8 | Fast \[not durable; duration 3 s\] | the whole server | ? | 100.0 | 50.0 | 0.150 | ? | ? | ? |
+
+            | clients | server | kind | count | share | mean ms | p50 ms | p90 ms | p95 ms | p99 ms | p99.9 ms | max ms |
+            |--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | read | 3 | 100.0 % | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
+            | 1 † | &lt;b>&amp;"'\| \[DATA WRONG; cut short\] | \*write\* | 0 | 0.0 % | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
 
             ## sysbench · b
 
             rows 1000
 
-            | clients | server | tx/s | of PostgreSQL | mean ms | p50 ms | p95 ms | p99 ms | server µs/tx | client µs/tx | KB/tx | flushes/tx | retries | errors |
-            |--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
-            | 8 | PostgreSQL | 55.0 (50.0–60.0) | 1.00× | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+            | clients | server | tx/s | of PostgreSQL | stmts/s | rows/s | mean ms | p50 ms | p95 ms | p99 ms | server µs/tx | client µs/tx | KB/tx | flushes/tx | retries | errors |
+            |--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+            | 8 | PostgreSQL | 55.0 (50.0–60.0) | 1.00× | 0 | 0 | 0 | 0.500 | 8.000 | 16.0 | 150.0 | 25.0 | ? | ? | 0 | 0 |
+
+            Utilization
+
+            | clients | server | process | count | user µs/tx | system µs/tx | cores | KB/tx | flushes/tx | memory MiB |
+            |--:|---|---|--:|--:|--:|--:|--:|--:|--:|
+            | 8 | PostgreSQL | server: clients | 8 | 100.0 | 50.0 | 0.008 |  |  |  |
+            | 8 | PostgreSQL | generator | 1 | 16.7 | 8.333 | 0.001 |  |  |  |
+            | 8 | PostgreSQL | the whole server | ? | 100.0 | 50.0 | 0.008 | ? | ? | ? |
 
             ## Runs
 
@@ -228,13 +263,6 @@ fn markdown_shows_all_figures_and_every_doubt() {
             † with the last point of a run that was cut short
         "##]],
     );
-}
-
-#[test]
-fn dates_are_those_of_the_calendar() {
-    assert_eq!(rows::date(0), "1970-01-01 00:00");
-    assert_eq!(rows::date(951_782_400), "2000-02-29 00:00");
-    assert_eq!(rows::date(1_795_299_283), "2026-11-21 22:14");
 }
 
 /// Goes through the tags of a page; says what is not closed.

@@ -13,6 +13,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -50,7 +51,7 @@ impl Product {
     }
 }
 
-/// The directory that data directories are made in; gone when dropped. Servers in it must have been dropped before.
+/// A directory that data directories are made in, nobody else's; gone when dropped. Servers in it must have been dropped before.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -59,9 +60,18 @@ impl Scratch {
     /// # Errors
     /// If it cannot be made.
     pub fn new(parent: Option<&Path>) -> Result<Scratch, Refusal> {
+        /// A program may have several, and what another one with its number has left may lie there.
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_path_buf);
-        let path = parent.join(format!("nyala-bench-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(io_error(path.display()))?;
+        fs::create_dir_all(&parent).map_err(io_error(parent.display()))?;
+        let path = loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("nyala-bench-{}-{number}", std::process::id()));
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => break made.map(|()| path.clone()).map_err(io_error(path.display()))?,
+            }
+        };
         // Other users' servers must reach their directories in it.
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(&path, open).map_err(io_error(path.display()))?;
@@ -126,6 +136,22 @@ impl Owner {
     }
 }
 
+/// A port of loopback that nobody listens on.
+///
+/// # Errors
+/// Of the network.
+pub fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// Makes a command a start of Nyala: without HTTP, and without what the environment says, which is meant for another server.
+pub fn serve_nyala(command: &mut Command, data: &Path, port: u16) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("NYALA_")) {
+        command.env_remove(name);
+    }
+    command.arg("serve").arg("--data").arg(data).args(["--http", "off", "--listen", &format!("127.0.0.1:{port}")]);
+}
+
 fn io_error(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Refusal {
     move |error| Refusal::Output(format!("{what}: {error}"))
 }
@@ -140,12 +166,11 @@ impl Server {
         fs::create_dir_all(&directory).map_err(io_error(directory.display()))?;
         let owner = Owner::of(product)?;
         owner.give(&directory).map_err(io_error(directory.display()))?;
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let place = Place { directory: &directory, owner, port: free.map_err(io_error("a port"))?.port() };
+        let place = Place { directory: &directory, owner };
         let log_path = directory.join("log");
         let log = File::create(&log_path).map_err(io_error(log_path.display()))?;
         let (mut command, url) = match product {
-            Product::Nyala => place.nyala(nyala),
+            Product::Nyala => place.nyala(nyala)?,
             Product::Postgres => place.postgres()?,
             Product::Mariadb => place.mariadb()?,
         };
@@ -180,6 +205,21 @@ impl Server {
         &self.target
     }
 
+    /// Its directory, with its log, `log`, and its data, `data`.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Ends it at once, as a crash would. It stays away.
+    ///
+    /// # Errors
+    /// If it has ended before.
+    pub fn crash(&self) -> Result<(), Refusal> {
+        // PostgreSQL's processes take no farewell after SIGQUIT to the first; the others are one process.
+        let signal = if self.product == Product::Postgres { Signal::QUIT } else { Signal::KILL };
+        kill_process(Pid::from_child(&self.child), signal).map_err(|error| io_error("the server")(error.into()))
+    }
+
     /// What it is.
     pub fn product(&self) -> Product {
         self.product
@@ -206,21 +246,19 @@ impl Drop for Server {
 struct Place<'a> {
     directory: &'a Path,
     owner: Owner,
-    port: u16,
+}
+
+/// A port for a server that is started now: somebody else may take one that is chosen long before.
+fn port() -> Result<u16, Refusal> {
+    free_port().map_err(io_error("a port"))
 }
 
 impl Place<'_> {
-    fn nyala(&self, program: &Path) -> (Command, String) {
-        let mut command = self.owner.command(program, self.directory);
-        // What the environment says is meant for another server.
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("NYALA_")) {
-            command.env_remove(name);
-        }
-        command.arg("serve").arg("--data").arg(self.directory.join("data"));
-        command.arg("--socket-dir").arg(self.directory).args(["--http", "off"]);
-        command.args(["--listen", &format!("127.0.0.1:{}", self.port)]);
-        command.args(["--max-connections", &CONNECTIONS.to_string()]);
-        (command, format!("postgres://postgres@127.0.0.1:{}/postgres", self.port))
+    fn nyala(&self, program: &Path) -> Result<(Command, String), Refusal> {
+        let (mut command, port) = (self.owner.command(program, self.directory), port()?);
+        serve_nyala(&mut command, &self.directory.join("data"), port);
+        command.arg("--socket-dir").arg(self.directory).args(["--max-connections", &CONNECTIONS.to_string()]);
+        Ok((command, format!("postgres://postgres@127.0.0.1:{port}/postgres")))
     }
 
     fn postgres(&self) -> Result<(Command, String), Refusal> {
@@ -229,8 +267,8 @@ impl Place<'_> {
         let mut initdb = self.owner.command(&bin.join("initdb"), self.directory);
         initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-D"]).arg(&data);
         made("initdb", initdb)?;
-        let mut command = self.owner.command(&bin.join("postgres"), self.directory);
-        command.arg("-D").arg(&data).args(["-p", &self.port.to_string(), "-k"]).arg(self.directory);
+        let (mut command, port) = (self.owner.command(&bin.join("postgres"), self.directory), port()?);
+        command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-k"]).arg(self.directory);
         let settings = [
             "listen_addresses=127.0.0.1".to_string(),
             format!("shared_buffers={}MB", share_of_memory() >> 20),
@@ -243,7 +281,7 @@ impl Place<'_> {
         for setting in settings {
             command.args(["-c", &setting]);
         }
-        Ok((command, format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)))
+        Ok((command, format!("postgres://postgres@127.0.0.1:{port}/postgres")))
     }
 
     fn mariadb(&self) -> Result<(Command, String), Refusal> {
@@ -259,17 +297,17 @@ impl Place<'_> {
         let first = self.directory.join("first.sql");
         fs::write(&first, "CREATE DATABASE IF NOT EXISTS test;\n").map_err(io_error(first.display()))?;
         self.owner.give(&first).map_err(io_error(first.display()))?;
-        let mut command = self.owner.command(&program, self.directory);
+        let (mut command, port) = (self.owner.command(&program, self.directory), port()?);
         command.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve", "--local-infile=1"]);
         command.arg(format!("--datadir={}", data.display())).arg(format!("--init-file={}", first.display()));
-        command.arg(format!("--port={}", self.port));
+        command.arg(format!("--port={port}"));
         command.arg(format!("--socket={}", self.directory.join("socket").display()));
         command.arg(format!("--pid-file={}", self.directory.join("pid").display()));
         command.arg(format!("--innodb-buffer-pool-size={}", share_of_memory()));
         command.args(["--innodb-log-file-size=2G", "--innodb-flush-method=O_DIRECT"]);
         command.args(["--innodb-flush-log-at-trx-commit=1", "--skip-log-bin"]);
         command.arg(format!("--max-connections={CONNECTIONS}"));
-        Ok((command, format!("mysql://root@127.0.0.1:{}/test", self.port)))
+        Ok((command, format!("mysql://root@127.0.0.1:{port}/test")))
     }
 }
 
@@ -289,8 +327,12 @@ fn made(name: &str, mut command: Command) -> Result<(), Refusal> {
     Err(Refusal::Options(format!("{name} failed; it said last: {last}")))
 }
 
-/// The newest PostgreSQL that is installed.
+/// The programs of PostgreSQL in `PG_BIN`, or of the newest that is installed.
 fn postgres_programs() -> Result<PathBuf, Refusal> {
+    if let Some(chosen) = std::env::var_os("PG_BIN").map(PathBuf::from) {
+        let wrong = || Refusal::Options(format!("PG_BIN={} has no initdb", chosen.display()));
+        return chosen.join("initdb").exists().then(|| chosen.clone()).ok_or_else(wrong);
+    }
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path().join("bin"))))

@@ -262,8 +262,8 @@ mod tests {
                      --duration=2s --rows=500";
         assert_eq!(entry.words.join(" "), words);
         assert_eq!(entry.targets.len(), 1);
-        let experiment = entry.workload.clone().experiment();
-        assert_eq!((experiment.threads(), experiment.variants().len()), (vec![1, 8], 2));
+        let task = entry.workload.clone().task();
+        assert_eq!((task.experiment.threads(&task.common), task.experiment.variants().len()), (vec![1, 8], 2));
     }
 
     #[test]

@@ -13,11 +13,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::experiment::{At, Experiment, Refusal, Session};
+use crate::experiment::{At, Refusal, Session, Task};
+use crate::interrupt::{self, INTERRUPTED};
 use crate::options::clock_seed;
+use crate::result::plain;
 use crate::servers::{Scratch, Server, pinning};
 use crate::target::Target;
-use crate::{report, table};
+use crate::{clock, report, table};
 use file::{Entry, Place, Suite, Where};
 
 /// Options of `bench suite`.
@@ -76,8 +78,12 @@ fn run(args: &SuiteArgs) -> Result<Vec<String>, String> {
     let started = Started::start(args, &suite).map_err(|refusal| refusal.to_string())?;
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     // Names of files begin with it, so that the runs of a suite lie together.
-    let stamp = now();
+    let stamp = clock::now().as_secs();
     for (number, entry) in suite.entries.iter().enumerate() {
+        if interrupt::asked() {
+            failures.push(format!("{INTERRUPTED} before {}", entry.name));
+            break;
+        }
         println!("=== {} of {}: {}", number + 1, suite.entries.len(), entry.words.join(" "));
         let seed = clock_seed();
         let place = |target: &Where| {
@@ -137,19 +143,11 @@ impl Started {
     }
 }
 
-fn now() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
-/// As part of a file's name.
-fn plain(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
-}
-
 /// An experiment against one of the servers.
 struct Contender {
     label: String,
-    experiment: Box<dyn Experiment>,
+    /// What is to be run, until it is.
+    task: Option<Task>,
     /// There is none if the server cannot be reached, or has gone.
     session: Option<Session>,
     failure: Option<String>,
@@ -158,21 +156,20 @@ struct Contender {
 
 impl Contender {
     fn new(entry: &Entry, target: &Where, url: Target, seed: u64, file: &Path) -> Contender {
-        let mut experiment = entry.workload.clone().experiment();
-        let common = experiment.common_mut();
+        let mut task = entry.workload.clone().task();
+        let common = &mut task.common;
         common.target = url;
         common.label = Some(target.name.clone());
         common.seed = common.seed.or(Some(seed));
         common.json = Some(file.to_path_buf());
-        Contender { label: target.name.clone(), experiment, session: None, failure: None, file: file.to_path_buf() }
+        let (label, file) = (target.name.clone(), file.to_path_buf());
+        Contender { label, task: Some(task), session: None, failure: None, file }
     }
 
     /// Connects and loads.
     fn prepare(&mut self) {
-        let prepared = Session::open(self.experiment.as_ref()).and_then(|mut session| {
-            session.prepare(self.experiment.as_mut())?;
-            Ok(session)
-        });
+        let Some(task) = self.task.take() else { return };
+        let prepared = Session::open(task).and_then(|mut session| session.prepare().map(|()| session));
         match prepared {
             Ok(session) => {
                 println!("{}", table::head(&session.run));
@@ -185,7 +182,7 @@ impl Contender {
     fn point(&mut self, at: &At) {
         let Some(session) = &mut self.session else { return };
         println!("{}", self.label);
-        match session.point(self.experiment.as_mut(), at) {
+        match session.point(at) {
             Ok(true) => {}
             // What was measured is kept and the rest of the entry left out.
             Ok(false) => self.end(),
@@ -198,7 +195,7 @@ impl Contender {
 
     fn end(&mut self) {
         let Some(mut session) = self.session.take() else { return };
-        if let Err(refusal) = session.end(self.experiment.as_mut()) {
+        if let Err(refusal) = session.end() {
             return self.fails(refusal.to_string());
         }
         print!("{}: {}", self.label, table::tail(&session.run));
@@ -219,16 +216,15 @@ impl Contender {
 /// The same point on one after the other.
 fn in_turns(mut all: Vec<Contender>) -> Vec<Contender> {
     all.iter_mut().for_each(Contender::prepare);
-    let Some(first) = all.first() else { return all };
-    let (variants, threads) = (first.experiment.variants(), first.experiment.threads());
-    let repeat = usize::from(first.experiment.common().repeat);
-    for variant in variants {
-        for &threads in &threads {
-            for repetition in 1..=repeat {
-                let at = At { variant: variant.clone(), threads, repetition };
-                all.iter_mut().for_each(|contender| contender.point(&at));
-            }
+    let places = |session: &Session| session.places(usize::from(session.lab.common.repeat));
+    let places = all.iter().find_map(|contender| contender.session.as_ref().map(places));
+    for at in places.unwrap_or_default() {
+        // Every second time the other way round, so that what changes with time touches all alike.
+        let mut turn: Vec<&mut Contender> = all.iter_mut().collect();
+        if at.repetition % 2 == 0 {
+            turn.reverse();
         }
+        turn.into_iter().for_each(|contender| contender.point(&at));
     }
     all.iter_mut().for_each(Contender::end);
     all

@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::experiment::{At, Experiment, Lab, Refusal, measure};
-use crate::options::{Common, duration};
+use crate::options::{Common, duration, name};
 use crate::result::{Load, Point, Verdict};
 use keys::Distribution;
 use transaction::{Client, Shape};
@@ -24,7 +24,7 @@ use transaction::{Client, Shape};
 #[derive(Args, Clone, Debug)]
 pub struct SysbenchArgs {
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
     /// Workloads, measured one after the other.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "oltp_read_write")]
     workload: Vec<Workload>,
@@ -126,10 +126,6 @@ impl SysbenchArgs {
     }
 }
 
-fn name(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
-}
-
 /// The experiment.
 pub struct Sysbench {
     args: SysbenchArgs,
@@ -145,14 +141,6 @@ impl Sysbench {
 impl Experiment for Sysbench {
     fn name(&self) -> &'static str {
         "sysbench"
-    }
-
-    fn common(&self) -> &Common {
-        &self.args.common
-    }
-
-    fn common_mut(&mut self) -> &mut Common {
-        &mut self.args.common
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
@@ -199,12 +187,10 @@ impl Experiment for Sysbench {
         let statements = shape.statements(self.args.tables);
         let clients = (0..at.threads).map(|number| {
             let own = self.args.instances.then_some(number % usize::from(self.args.tables));
-            // Each measurement has keys of its own.
-            let stream = (at.repetition << 20) + number;
-            Client::new(&shape, self.args.tables, own, lab.seed, stream as u64)
+            Client::new(&shape, self.args.tables, own, at.rng(lab.seed, number))
         });
         let clients = clients.collect();
-        let (point, measured) = measure(lab, &self.args.common, at, &["transaction"], &statements, clients)?;
+        let (point, measured) = measure(lab, at, &["transaction"], &statements, clients)?;
         Ok((point, measured.ended))
     }
 

@@ -2,32 +2,21 @@
 
 use std::time::Instant;
 
-use crate::client::{Connection, Failure, push_int};
+use crate::client::{Failure, push_int};
 use crate::experiment::{Lab, Refusal};
-use crate::progress::bar;
 use crate::result::{Load, Verdict};
 use crate::rng::Rng;
+use crate::schema;
 use crate::target::Dialect;
 
 /// Whether there are as many tables with as many rows, told by their greatest keys.
 pub fn are_there(lab: &mut Lab, tables: u16, rows: u32) -> Result<bool, Refusal> {
     let mut connection = lab.connect()?;
     for table in 1..=tables {
-        let greatest = match connection.query_one(&format!("SELECT max(id) FROM sbtest{table}")) {
-            Ok(greatest) => greatest.and_then(|text| text.parse::<u32>().ok()).unwrap_or(0),
-            // There is no such table.
-            Err(failure) if ["42P01", "42S02"].contains(&failure.state()) => return Ok(false),
-            Err(failure) => return Err(failure.into()),
-        };
-        // What a load that was cut short has left.
-        if greatest == 0 {
+        let greatest = format!("SELECT coalesce(max(id), 0) FROM sbtest{table}");
+        let greatest = schema::int_if_there(&mut connection, &greatest)?;
+        if !schema::fits(&format!("rows of sbtest{table}"), greatest, rows.into(), "--rows")? {
             return Ok(false);
-        }
-        if greatest != rows {
-            let why = format!(
-                "sbtest{table} has {greatest} rows, not {rows}: --rows {greatest} to use it, or --load to replace it"
-            );
-            return Err(Refusal::Options(why));
         }
     }
     Ok(true)
@@ -36,39 +25,16 @@ pub fn are_there(lab: &mut Lab, tables: u16, rows: u32) -> Result<bool, Refusal>
 /// Makes and fills the tables.
 pub fn load(lab: &mut Lab, tables: u16, rows: u32) -> Result<Load, Refusal> {
     drop(lab)?;
-    let mut connection = lab.connect()?;
-    let started = Instant::now();
-    let mut indexing = 0.0;
+    let (mut connection, started) = (lab.connect()?, Instant::now());
+    let mut index_seconds = 0.0;
     for table in 1..=tables {
-        let engine = match lab.target.dialect {
-            Dialect::Postgres => "",
-            Dialect::MySql => " ENGINE=InnoDB",
-        };
-        connection.query(&format!(
-            "CREATE TABLE sbtest{table} (id INTEGER NOT NULL, k INTEGER DEFAULT 0 NOT NULL, \
-             c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)){engine}"
-        ))?;
-        fill(lab, &mut connection, table, rows)?;
-        let indexes = Instant::now();
-        connection.query(&format!("CREATE INDEX k_{table} ON sbtest{table} (k)"))?;
-        connection.query(&match lab.target.dialect {
-            Dialect::Postgres => format!("ANALYZE sbtest{table}"),
-            Dialect::MySql => format!("ANALYZE TABLE sbtest{table}"),
-        })?;
-        indexing += indexes.elapsed().as_secs_f64();
-    }
-    lab.progress.clear();
-    let rows_seconds = started.elapsed().as_secs_f64() - indexing;
-    Ok(Load { rows: u64::from(rows) * u64::from(tables), rows_seconds, index_seconds: indexing })
-}
-
-fn fill(lab: &mut Lab, connection: &mut Connection, table: u16, rows: u32) -> Result<(), Refusal> {
-    let mut rng = Rng::new(lab.seed, (1 << 50) + u64::from(table));
-    let (mut id, started, progress) = (0, Instant::now(), &mut lab.progress);
-    let counted = connection.copy_in(&format!("sbtest{table} (id, k, c, pad)"), |out| {
-        if id < rows {
-            id += 1;
-            push_int(out, i64::from(id));
+        let name = format!("sbtest{table}");
+        let columns = "id INTEGER NOT NULL, k INTEGER DEFAULT 0 NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
+                       pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)";
+        schema::create(lab, &mut connection, &format!("{name} ({columns})"))?;
+        let mut rng = Rng::new(lab.seed, (1 << 50) + u64::from(table));
+        schema::fill(lab, &mut connection, &format!("{name} (id, k, c, pad)"), rows.into(), |id, out| {
+            push_int(out, id as i64);
             out.push(b'\t');
             push_int(out, rng.uniform(1, i64::from(rows)));
             out.push(b'\t');
@@ -76,16 +42,14 @@ fn fill(lab: &mut Lab, connection: &mut Connection, table: u16, rows: u32) -> Re
             out.push(b'\t');
             push_groups(out, 5, &mut rng);
             out.push(b'\n');
-            if id % 4096 == 0 {
-                progress.show(|| bar(&format!("sbtest{table}"), u64::from(id), u64::from(rows), started));
-            }
-        }
-        id < rows
-    })?;
-    if counted != u64::from(rows) {
-        return Err(Refusal::Options(format!("the server took {counted} rows of {rows}")));
+        })?;
+        let indexes = Instant::now();
+        connection.query(&format!("CREATE INDEX k_{table} ON {name} (k)"))?;
+        schema::analyze(lab, &mut connection, &name)?;
+        index_seconds += indexes.elapsed().as_secs_f64();
     }
-    Ok(())
+    let rows_seconds = started.elapsed().as_secs_f64() - index_seconds;
+    Ok(Load { rows: u64::from(rows) * u64::from(tables), rows_seconds, index_seconds })
 }
 
 /// sysbench's strings: groups of eleven digits, joined by dashes.
@@ -116,7 +80,8 @@ pub fn drop(lab: &mut Lab) -> Result<(), Refusal> {
     ))?;
     let name = |row: usize| String::from_utf8_lossy(connection.row(row).bytes(0)).into_owned();
     let names: Vec<String> = (0..connection.row_count()).map(name).collect();
-    names.iter().try_for_each(|name| Ok(connection.query(&format!("DROP TABLE {name}"))?))
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Ok(schema::drop_all(&mut connection, &names)?)
 }
 
 /// Every key once: replacing rows must neither lose nor invent one.

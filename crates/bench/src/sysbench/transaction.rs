@@ -107,9 +107,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Client number `stream`.
-    pub fn new(shape: &Shape, tables: u16, own: Option<usize>, seed: u64, stream: u64) -> Client {
-        let rng = Rng::new(seed, stream);
+    /// One that draws from `rng`.
+    pub fn new(shape: &Shape, tables: u16, own: Option<usize>, rng: Rng) -> Client {
         Client { shape: shape.clone(), tables, own, drawn: rng.clone(), rng, text: Vec::new(), pad: Vec::new() }
     }
 

@@ -4,15 +4,15 @@
 //! the job, so a load gives the same rows whatever the number of connections. `warehouse` is filled last, after the
 //! indexes are made: a database whose warehouses can be counted is complete, but for foreign keys.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use super::random::*;
 use super::schema;
 use crate::client::{Connection, Failure, push_cents, push_int};
+use crate::parallel;
 use crate::progress::Line;
 use crate::rng::Rng;
+use crate::schema::drop_all;
 use crate::target::{Dialect, Target};
 
 /// Orders of a district from this one on are not delivered when the load ends: 900 of them.
@@ -66,49 +66,24 @@ fn jobs(warehouses: i64) -> Vec<Job> {
     jobs
 }
 
-/// What all loading threads see.
-struct Shared<'a> {
-    load: &'a Load<'a>,
-    jobs: Vec<Job>,
-    next: AtomicUsize,
-    rows: AtomicU64,
-    failed: AtomicBool,
-    failure: Mutex<Option<Failure>>,
-    constants: Constants,
-}
-
 /// Drops what is there, creates the tables and fills them.
 pub fn load(load: &Load<'_>, progress: &mut Line) -> Result<LoadReport, Failure> {
     let mut main = Connection::open(load.target)?;
-    schema::drop_tables(&mut main)?;
+    drop_all(&mut main, &schema::TABLES)?;
     schema::create_tables(&mut main, load.target.dialect)?;
     let started = Instant::now();
-    let shared = Shared {
-        load,
-        jobs: jobs(load.warehouses),
-        next: AtomicUsize::new(0),
-        rows: AtomicU64::new(0),
-        failed: AtomicBool::new(false),
-        failure: Mutex::new(None),
-        constants: Constants::load(&mut Rng::new(load.seed, u64::MAX)),
-    };
+    let (jobs, constants) = (jobs(load.warehouses), Constants::load(&mut Rng::new(load.seed, u64::MAX)));
     // Ten lines per order on average, as many orders and payments as customers, 900 undelivered orders.
     let expected = ITEMS + load.warehouses * (1 + DISTRICTS * (1 + CUSTOMERS * 13 + 900) + ITEMS);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..load.connections).map(|_| scope.spawn(|| work(&shared))).collect();
-        while workers.iter().any(|w| !w.is_finished()) {
-            let rows = shared.rows.load(Ordering::Relaxed);
-            progress.show(|| bar(rows, expected as u64, started.elapsed()));
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    });
-    if let Some(failure) = shared.failure.into_inner().expect("no thread panics while it holds the lock") {
-        return Err(failure);
-    }
-    let rows = shared.rows.into_inner();
+    let plan = parallel::Plan {
+        target: load.target,
+        connections: load.connections,
+        seed: load.seed,
+        jobs: jobs.len(),
+        expected_rows: expected as u64,
+    };
+    let rows = parallel::run(&plan, progress, |at, connection, rng| run(jobs[at], connection, rng, &constants))?;
     let copy_seconds = started.elapsed().as_secs_f64();
-    progress.end(&bar(rows, rows, started.elapsed()));
-    progress.end("indexes and statistics");
     let started = Instant::now();
     schema::INDEXES.iter().try_for_each(|sql| main.query(sql))?;
     let mut rng = Rng::new(load.seed, u64::MAX - 1);
@@ -143,53 +118,25 @@ fn settle(connection: &mut Connection, dialect: Dialect) -> Result<Vec<String>, 
     Ok(refused)
 }
 
-/// The progress line of a load.
-fn bar(rows: u64, expected: u64, elapsed: Duration) -> String {
-    let share = (rows as f64 / expected.max(1) as f64).min(1.0);
-    let full = (share * 30.0) as usize;
-    let rate = rows as f64 / elapsed.as_secs_f64().max(0.001);
-    format!(
-        "load [{}{}] {:3.0} % {rows} rows, {rate:.0} rows/s",
-        "#".repeat(full),
-        ".".repeat(30 - full),
-        share * 100.0
-    )
-}
-
-fn work(shared: &Shared<'_>) {
-    let done = Connection::open(shared.load.target).and_then(|mut connection| {
-        while !shared.failed.load(Ordering::Relaxed) {
-            let at = shared.next.fetch_add(1, Ordering::Relaxed);
-            let Some(job) = shared.jobs.get(at) else { break };
-            let mut rng = Rng::new(shared.load.seed, at as u64);
-            run(*job, &mut connection, &mut rng, shared)?;
-        }
-        Ok(())
-    });
-    if let Err(failure) = done {
-        shared.failed.store(true, Ordering::Relaxed);
-        shared.failure.lock().expect("no thread panics while it holds the lock").get_or_insert(failure);
-    }
-}
-
-fn run(job: Job, connection: &mut Connection, rng: &mut Rng, shared: &Shared<'_>) -> Result<(), Failure> {
+/// Does a job; answers how many rows it has made.
+fn run(job: Job, connection: &mut Connection, rng: &mut Rng, constants: &Constants) -> Result<u64, Failure> {
+    let mut rows = 0;
     let mut copy = |table: &str, from: i64, to: i64, row: &mut dyn FnMut(&mut Vec<u8>, i64)| {
         let mut at = from;
-        let counted = connection.copy_in(table, |out| {
+        rows += connection.copy_in(table, |out| {
             row(out, at);
             at += 1;
             at <= to
         })?;
-        shared.rows.fetch_add(counted, Ordering::Relaxed);
-        Ok(())
+        Ok::<_, Failure>(())
     };
     match job {
-        Job::Items(from) => copy("item", from, from + SLICE - 1, &mut |out, i| item(out, rng, i)),
-        Job::Stock(w, from) => copy("stock", from, from + SLICE - 1, &mut |out, i| stock(out, rng, w, i)),
-        Job::Districts(w) => copy("district", 1, DISTRICTS, &mut |out, d| district(out, rng, w, d)),
+        Job::Items(from) => copy("item", from, from + SLICE - 1, &mut |out, i| item(out, rng, i))?,
+        Job::Stock(w, from) => copy("stock", from, from + SLICE - 1, &mut |out, i| stock(out, rng, w, i))?,
+        Job::Districts(w) => copy("district", 1, DISTRICTS, &mut |out, d| district(out, rng, w, d))?,
         Job::Customers(w, d) => {
-            copy("customer", 1, CUSTOMERS, &mut |out, c| customer(out, rng, &shared.constants, w, d, c))?;
-            copy("history", 1, CUSTOMERS, &mut |out, c| history(out, rng, w, d, c))
+            copy("customer", 1, CUSTOMERS, &mut |out, c| customer(out, rng, constants, w, d, c))?;
+            copy("history", 1, CUSTOMERS, &mut |out, c| history(out, rng, w, d, c))?;
         }
         Job::Orders(w, d) => {
             let mut customers: Vec<i64> = (1..=CUSTOMERS).collect();
@@ -200,9 +147,10 @@ fn run(job: Job, connection: &mut Connection, rng: &mut Rng, shared: &Shared<'_>
             copy("order_line", 1, CUSTOMERS, &mut |out, o| order_lines(out, rng, w, d, o, lines[index(o)]))?;
             copy("new_order", FIRST_NEW_ORDER, CUSTOMERS, &mut |out, o| {
                 Fields(out).int(w).int(d).int(o).end();
-            })
+            })?;
         }
     }
+    Ok(rows)
 }
 
 /// Writes one row of COPY's text format, field by field.
@@ -338,11 +286,5 @@ mod tests {
         assert_eq!(count(|j| matches!(j, Job::Orders(..))), 20);
         assert_eq!(count(|j| matches!(j, Job::Customers(..))), 20);
         assert_eq!(count(|j| matches!(j, Job::Districts(_))), 2);
-    }
-
-    #[test]
-    fn the_bar_says_how_far_and_how_fast() {
-        let line = bar(500, 1000, Duration::from_secs(2));
-        assert_eq!(line, "load [###############...............]  50 % 500 rows, 250 rows/s");
     }
 }

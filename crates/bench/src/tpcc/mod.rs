@@ -21,10 +21,11 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use crate::experiment::{self, At, Experiment, Lab, Refusal, Session, measure};
+use crate::experiment::{self, At, Experiment, Lab, Refusal, Session, Task, measure};
 use crate::options::Common;
 use crate::result::{Load, Point, Verdict};
 use crate::rng::Rng;
+use crate::schema::drop_all;
 use crate::table;
 use ledger::{Counts, Made};
 use mix::Kind;
@@ -48,7 +49,7 @@ const NOTES: [&str; 2] = [
 #[derive(Args, Clone, Debug)]
 pub struct TpccArgs {
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
     /// Warehouses, about 100 MB each [default: those in the database, or 4].
     #[arg(long, value_parser = clap::value_parser!(i64).range(1..=100_000))]
     warehouses: Option<i64>,
@@ -96,11 +97,11 @@ impl Isolation {
 
 /// Runs the experiment and prints its result. Fails if the data is inconsistent afterwards, or if nothing could run.
 pub fn main(args: TpccArgs) -> ExitCode {
-    let (only, mut tpcc) = (args.check_only, Tpcc::new(args));
+    let (only, task) = (args.check_only, Task::new(args.common.clone(), Tpcc::new(args)));
     if !only {
-        return experiment::main(&mut tpcc);
+        return experiment::main(task);
     }
-    match check_only(&mut tpcc) {
+    match check_only(task) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(refusal) => {
@@ -111,12 +112,11 @@ pub fn main(args: TpccArgs) -> ExitCode {
 }
 
 /// Checks what is there, and prints what was found.
-fn check_only(tpcc: &mut Tpcc) -> Result<bool, Refusal> {
-    let mut session = Session::open(tpcc)?;
-    if !tpcc.is_loaded(&mut session.lab)? {
-        return Err(Refusal::Options("there are no loaded tables".into()));
-    }
-    session.end(tpcc)?;
+fn check_only(task: Task) -> Result<bool, Refusal> {
+    let mut session = Session::open(task)?;
+    session.lab.common.no_load = true;
+    session.prepare()?;
+    session.end()?;
     print!("{}", table::tail(&session.run));
     Ok(session.run.is_good())
 }
@@ -146,14 +146,6 @@ impl Experiment for Tpcc {
         "tpcc"
     }
 
-    fn common(&self) -> &Common {
-        &self.args.common
-    }
-
-    fn common_mut(&mut self) -> &mut Common {
-        &mut self.args.common
-    }
-
     fn settings(&self) -> BTreeMap<String, String> {
         let args = &self.args;
         BTreeMap::from([
@@ -173,9 +165,9 @@ impl Experiment for Tpcc {
         vec![if self.args.pipelined { "pipelined".into() } else { "interactive".into() }]
     }
 
-    fn threads(&self) -> Vec<usize> {
+    fn threads(&self, common: &Common) -> Vec<usize> {
         let wanted = if self.args.think { self.warehouses as usize * TERMINALS } else { 8 };
-        self.args.common.threads.as_ref().map_or(vec![wanted], |list| list.0.clone())
+        common.threads.as_ref().map_or(vec![wanted], |list| list.0.clone())
     }
 
     fn always_verifies(&self) -> bool {
@@ -207,7 +199,7 @@ impl Experiment for Tpcc {
     }
 
     fn drop_tables(&self, lab: &mut Lab) -> Result<(), Refusal> {
-        Ok(schema::drop_tables(&mut lab.connect()?)?)
+        Ok(drop_all(&mut lab.connect()?, &schema::TABLES)?)
     }
 
     fn point(&mut self, lab: &mut Lab, at: &At) -> Result<(Point, Option<String>), Refusal> {
@@ -222,13 +214,11 @@ impl Experiment for Tpcc {
             pipelined: self.args.pipelined,
             constants: Constants::run(&mut Rng::new(lab.seed, 0)),
         });
-        // Each measurement has inputs of its own.
-        let stream = |number: usize| ((at.repetition as u64) << 32) + (at.threads << 16) as u64 + number as u64;
-        let client = |number| Client::new(&shared, number, Rng::new(lab.seed, 1 + stream(number)));
+        let client = |number| Client::new(&shared, number, at.rng(lab.seed, number));
         let clients = (0..at.threads).map(client).collect();
         let statements = transactions::statements(self.args.isolation.sql());
         let kinds = Kind::ALL.map(Kind::name);
-        let (mut point, measured) = measure(lab, &self.args.common, at, &kinds, &statements, clients)?;
+        let (mut point, measured) = measure(lab, at, &kinds, &statements, clients)?;
         measured.workers.iter().for_each(|client| self.made.add(&client.made));
         let new_orders = point.kinds[Kind::NewOrder as usize].count as f64;
         point.figures.insert(NOPM.into(), new_orders * 60.0 / point.seconds);

@@ -1,5 +1,6 @@
 //! TPC-C's random values: clauses 2.1.6 (NURand), 4.3.2.2 (strings), 4.3.2.3 (last names), 4.3.2.7 (zip codes).
 
+use crate::clock::civil;
 use crate::rng::Rng;
 
 /// Items, and stock rows per warehouse.
@@ -115,16 +116,8 @@ pub fn push_data(out: &mut Vec<u8>, rng: &mut Rng) {
 /// Appends a time as `YYYY-MM-DD hh:mm:ss.ffffff`, in UTC.
 pub fn push_time(out: &mut Vec<u8>, time: std::time::SystemTime) {
     let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let (days, second) = ((since.as_secs() / 86_400) as i64, (since.as_secs() % 86_400) as i64);
-    // Days to a civil date by counting years from March, after Howard Hinnant.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let second = since.as_secs() as i64 % 86_400;
+    let [year, month, day] = civil(since.as_secs() / 86_400).map(|part| part as i64);
     push_padded(out, year, 4, b'-');
     push_padded(out, month, 2, b'-');
     push_padded(out, day, 2, b' ');

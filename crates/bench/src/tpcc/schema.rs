@@ -5,6 +5,7 @@
 //! last name and by customer, as every implementation has them. `history` has no key by the specification.
 
 use crate::client::{Connection, Failure};
+use crate::schema;
 use crate::target::Dialect;
 
 /// The tables, referenced before referencing.
@@ -146,16 +147,7 @@ pub const FOREIGN_KEYS: [&str; 9] = [
 /// How many warehouses are loaded; `None` if there are no tables. Warehouses are loaded last, so 0 means a load that
 /// was cut short.
 pub fn loaded(connection: &mut Connection) -> Result<Option<i64>, Failure> {
-    match connection.query_one("SELECT count(*) FROM warehouse") {
-        Ok(count) => Ok(count.and_then(|c| c.parse().ok())),
-        Err(error) if ["42P01", "42S02"].contains(&error.state()) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Removes the tables that exist.
-pub fn drop_tables(connection: &mut Connection) -> Result<(), Failure> {
-    TABLES.iter().rev().try_for_each(|table| connection.query(&format!("DROP TABLE IF EXISTS {table}")))
+    schema::int_if_there(connection, "SELECT count(*) FROM warehouse")
 }
 
 /// Creates the tables, empty and without their secondary indexes.

@@ -3,9 +3,7 @@
 //! The work is cut into slices of keys; a slice's rows depend only on the seed and the slice, so a load gives the same
 //! rows whatever the number of connections, and to every server.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -13,8 +11,10 @@ use super::rows::{self, Sizes};
 use super::schema;
 use super::words::Text;
 use crate::client::{Connection, Failure};
+use crate::parallel;
 use crate::progress::Line;
 use crate::rng::Rng;
+use crate::schema::drop_all;
 use crate::target::Target;
 
 /// Keys of one slice.
@@ -78,56 +78,29 @@ fn slices(sizes: &Sizes) -> Vec<Slice> {
     slices
 }
 
-/// What all loading threads see.
-struct Shared<'a> {
-    load: &'a Load<'a>,
-    sizes: Sizes,
-    text: Text,
-    slices: Vec<Slice>,
-    next: AtomicUsize,
-    rows: AtomicU64,
-    failed: AtomicBool,
-    failure: Mutex<Option<Failure>>,
-}
-
 /// Replaces the tables and fills them.
 pub fn load(load: &Load<'_>, progress: &mut Line) -> Result<LoadReport, Failure> {
     let mut main = Connection::open(load.target)?;
-    schema::drop_tables(&mut main)?;
+    drop_all(&mut main, &schema::TABLES)?;
     schema::create_tables(&mut main)?;
     let started = Instant::now();
     let sizes = Sizes::of(load.scale);
-    let shared = Shared {
-        load,
-        sizes,
-        text: Text::new(),
-        slices: slices(&sizes),
-        next: AtomicUsize::new(0),
-        rows: AtomicU64::new(0),
-        failed: AtomicBool::new(false),
-        failure: Mutex::new(None),
+    let (text, slices) = (Text::new(), slices(&sizes));
+    let plan = parallel::Plan {
+        target: load.target,
+        connections: load.connections,
+        seed: load.seed,
+        jobs: slices.len(),
+        expected_rows: sizes.rows() as u64,
     };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..load.connections).map(|_| scope.spawn(|| work(&shared))).collect();
-        while workers.iter().any(|w| !w.is_finished()) {
-            let rows = shared.rows.load(Ordering::Relaxed);
-            progress.show(|| bar(rows, sizes.rows() as u64, started.elapsed()));
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    });
-    if let Some(failure) = shared.failure.into_inner().expect("no thread panics while it holds the lock") {
-        return Err(failure);
-    }
-    let rows = shared.rows.into_inner();
+    let rows = parallel::run(&plan, progress, |at, connection, rng| fill(slices[at], connection, rng, &text, &sizes))?;
     let copy_seconds = started.elapsed().as_secs_f64();
-    progress.end(&bar(rows, rows, started.elapsed()));
-    progress.end("indexes and statistics");
     let started = Instant::now();
     schema::INDEXES.iter().try_for_each(|sql| main.query(sql))?;
     let (mut rng, mut key) = (Rng::new(load.seed, u64::MAX), 0);
     let rows = rows
         + main.copy_in("region", |out| {
-            rows::region(out, &mut rng, &shared.text, key);
+            rows::region(out, &mut rng, &text, key);
             key += 1;
             key < 5
         })?;
@@ -135,40 +108,17 @@ pub fn load(load: &Load<'_>, progress: &mut Line) -> Result<LoadReport, Failure>
     Ok(LoadReport { rows, copy_seconds, index_seconds: started.elapsed().as_secs_f64() })
 }
 
-/// The progress line.
-fn bar(rows: u64, expected: u64, elapsed: Duration) -> String {
-    let share = (rows as f64 / expected.max(1) as f64).min(1.0) * 100.0;
-    let rate = rows as f64 / elapsed.as_secs_f64().max(0.001);
-    format!("load {share:3.0} %, {rows} rows, {rate:.0} rows/s")
-}
-
-fn work(shared: &Shared<'_>) {
-    let done = Connection::open(shared.load.target).and_then(|mut connection| {
-        while !shared.failed.load(Ordering::Relaxed) {
-            let at = shared.next.fetch_add(1, Ordering::Relaxed);
-            let Some(slice) = shared.slices.get(at) else { break };
-            let mut rng = Rng::new(shared.load.seed, at as u64);
-            fill(*slice, &mut connection, &mut rng, shared)?;
-        }
-        Ok(())
-    });
-    if let Err(failure) = done {
-        shared.failed.store(true, Ordering::Relaxed);
-        shared.failure.lock().expect("no thread panics while it holds the lock").get_or_insert(failure);
-    }
-}
-
-fn fill(slice: Slice, connection: &mut Connection, rng: &mut Rng, shared: &Shared<'_>) -> Result<(), Failure> {
-    let (text, sizes) = (&shared.text, &shared.sizes);
+/// Fills a slice; answers how many rows it has made.
+fn fill(slice: Slice, connection: &mut Connection, rng: &mut Rng, text: &Text, sizes: &Sizes) -> Result<u64, Failure> {
+    let mut rows = 0;
     let mut copy = |table: &str, row: &mut dyn FnMut(&mut Vec<u8>, i64)| {
         let mut at = slice.from;
-        let counted = connection.copy_in(table, |out| {
+        rows += connection.copy_in(table, |out| {
             row(out, at);
             at += 1;
             at <= slice.to
         })?;
-        shared.rows.fetch_add(counted, Ordering::Relaxed);
-        Ok(())
+        Ok::<_, Failure>(())
     };
     match slice.table {
         Table::Nation => copy("nation", &mut |out, key| rows::nation(out, rng, text, key - 1)),
@@ -185,5 +135,6 @@ fn fill(slice: Slice, connection: &mut Connection, rng: &mut Rng, shared: &Share
             })?;
             copy("lineitem", &mut |out, key| out.extend_from_slice(&lines[(key - slice.from) as usize]))
         }
-    }
+    }?;
+    Ok(rows)
 }

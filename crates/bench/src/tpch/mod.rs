@@ -23,6 +23,7 @@ use serde::Serialize;
 use crate::client::{Connection, Failure};
 use crate::progress::Line;
 use crate::result::{Machine, ServerFacts};
+use crate::schema::drop_all;
 use crate::target::Target;
 use run::Timed;
 
@@ -137,7 +138,7 @@ pub fn experiment(args: &TpchArgs) -> Result<Option<Report>, Refusal> {
     let mut progress = Line::new();
     let mut connection = Connection::open(&args.target)?;
     if args.drop {
-        schema::drop_tables(&mut connection)?;
+        drop_all(&mut connection, &schema::TABLES)?;
         return Ok(None);
     }
     let (scale, load) = provide(args, &args.target, args.scale, &mut connection, &mut progress)?;

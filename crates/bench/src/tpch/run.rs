@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::queries::Query;
 use crate::client::{Connection, Failure};
+use crate::spread::Spread;
 
 /// What a query did.
 #[derive(Clone, Debug, Serialize)]
@@ -53,8 +54,7 @@ pub fn run(
     match measure(connection, &sql, repeat) {
         Ok(times) => {
             timed.rows = connection.row_count();
-            timed.median_ms = Some(median(&times));
-            timed.min_ms = times.first().copied();
+            (timed.median_ms, timed.min_ms) = (Some(times.median), Some(times.min));
         }
         Err(error @ Failure::Server { .. }) => {
             timed.error = Some(error.to_string());
@@ -63,27 +63,21 @@ pub fn run(
         Err(error) => return Err(error),
     }
     if let Some(other) = other {
-        timed.other_ms = Some(median(&measure(other, &sql, repeat)?));
+        timed.other_ms = Some(measure(other, &sql, repeat)?.median);
         timed.difference = difference(query, &rows_of(connection), &rows_of(other));
     }
     Ok(timed)
 }
 
-/// Runs a text several times; the times in milliseconds in ascending order.
-fn measure(connection: &mut Connection, sql: &str, repeat: u16) -> Result<Vec<f64>, Failure> {
+/// Runs a text several times; the times in milliseconds.
+fn measure(connection: &mut Connection, sql: &str, repeat: u16) -> Result<Spread, Failure> {
     let mut times = Vec::with_capacity(usize::from(repeat));
     for _ in 0..repeat {
         let started = Instant::now();
         connection.query(sql)?;
         times.push(started.elapsed().as_secs_f64() * 1e3);
     }
-    times.sort_by(f64::total_cmp);
-    Ok(times)
-}
-
-fn median(times: &[f64]) -> f64 {
-    let middle = times.len() / 2;
-    if times.len() % 2 == 1 { times[middle] } else { (times[middle - 1] + times[middle]) / 2.0 }
+    Ok(Spread::of(times).unwrap_or_default())
 }
 
 /// The rows of the last answer.
@@ -132,10 +126,5 @@ mod tests {
         assert_eq!(difference(&by_second, &one, &rows("a 1\nc 2\nb 1")).as_deref(), Some("row 2: b|1, not c|2"));
         assert_eq!(difference(&by_second, &one, &rows("a 1\n- 1\nc 2")).as_deref(), Some("a|1, not NULL|1"));
         assert_eq!(difference(&by_second, &one, &rows("a 1")).as_deref(), Some("3 rows, not 1"));
-    }
-
-    #[test]
-    fn medians_are_in_the_middle() {
-        assert_eq!((median(&[1.0, 2.0, 9.0]), median(&[1.0, 3.0])), (2.0, 2.0));
     }
 }

@@ -99,11 +99,6 @@ pub const INDEXES: [&str; 7] = [
     "CREATE INDEX lineitem_suppkey ON lineitem (l_suppkey)",
 ];
 
-/// Drops what is there.
-pub fn drop_tables(connection: &mut Connection) -> Result<(), Failure> {
-    TABLES.iter().rev().try_for_each(|table| connection.query(&format!("DROP TABLE IF EXISTS {table}")))
-}
-
 /// Makes the tables, without their indexes but with their keys.
 pub fn create_tables(connection: &mut Connection) -> Result<(), Failure> {
     CREATE.iter().try_for_each(|sql| connection.query(sql))

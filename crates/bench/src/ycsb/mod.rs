@@ -32,7 +32,7 @@ const LONGEST_SCAN: i64 = 100;
 #[derive(Args, Clone, Debug)]
 pub struct YcsbArgs {
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
     /// Workloads, measured one after the other.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "a,b,c,d,e,f")]
     workload: Vec<Mix>,
@@ -108,14 +108,6 @@ impl Experiment for Ycsb {
         "ycsb"
     }
 
-    fn common(&self) -> &Common {
-        &self.args.common
-    }
-
-    fn common_mut(&mut self) -> &mut Common {
-        &mut self.args.common
-    }
-
     fn settings(&self) -> BTreeMap<String, String> {
         let records = format!("{} of {FIELDS} x {FIELD_BYTES} bytes", self.args.records);
         BTreeMap::from([("records".to_string(), records)])
@@ -155,7 +147,7 @@ impl Experiment for Ycsb {
     }
 
     fn drop_tables(&self, lab: &mut Lab) -> Result<(), Refusal> {
-        schema::drop_all(lab, &[TABLE])
+        Ok(schema::drop_all(&mut lab.connect()?, &[TABLE])?)
     }
 
     fn point(&mut self, lab: &mut Lab, at: &At) -> Result<(Point, Option<String>), Refusal> {
@@ -169,11 +161,11 @@ impl Experiment for Ycsb {
             _ => Distribution::scrambled(),
         };
         let client = |number| {
-            let rng = Rng::new(lab.seed, ((at.repetition << 20) + number) as u64);
+            let rng = at.rng(lab.seed, number);
             Client::new(number, mix, records.clone(), keys.clone(), rng)
         };
         let clients = (0..at.threads).map(client).collect();
-        let (mut point, measured) = measure(lab, &self.args.common, at, &KINDS, &statements(), clients)?;
+        let (mut point, measured) = measure(lab, at, &KINDS, &statements(), clients)?;
         point.kinds.retain(|kind| kind.count > 0);
         let mut missed = 0;
         for client in measured.workers {

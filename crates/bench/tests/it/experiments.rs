@@ -18,11 +18,11 @@ struct Options {
     command: Command,
 }
 
-const SHORT: [&str; 4] = ["--warmup", "200ms", "--seed", "7"];
+const SHORT: [(&str, &str); 3] = [("--warmup", "200ms"), ("--duration", "1s"), ("--seed", "7")];
 
 fn command(name: &str, target: &str, rest: &[&str]) -> Command {
-    let duration: &[&str] = if rest.contains(&"--duration") { &[] } else { &["--duration", "1s"] };
-    let own = SHORT.iter().chain(duration).chain(rest).copied();
+    let defaults = SHORT.iter().filter(|(option, _)| !rest.contains(option));
+    let own = defaults.flat_map(|(option, value)| [*option, *value]).chain(rest.iter().copied());
     let all = ["lab", name, "--target", target].into_iter().chain(own);
     Options::parse_from(all).command
 }
@@ -35,12 +35,12 @@ fn workload(name: &str, target: &str, rest: &[&str]) -> Workload {
 }
 
 fn run(name: &str, target: &str, rest: &[&str]) -> RunFile {
-    let run = experiment::run(workload(name, target, rest).experiment().as_mut());
+    let run = experiment::run(workload(name, target, rest).task());
     run.unwrap_or_else(|refusal| panic!("{name} is refused: {refusal}")).expect("it measures")
 }
 
 fn refused(name: &str, target: &str, rest: &[&str]) -> String {
-    let why = match experiment::run(workload(name, target, rest).experiment().as_mut()) {
+    let why = match experiment::run(workload(name, target, rest).task()) {
         Err(refusal) => refusal.to_string(),
         Ok(_) => panic!("{name} {rest:?} is not refused"),
     };
@@ -178,7 +178,7 @@ fn what_was_measured_before_the_server_died_is_kept() {
 }
 
 /// Waits until so many clients of a run are connected, and a little longer, so that they are at work.
-fn await_clients(target: &str, count: i64) {
+pub fn await_clients(target: &str, count: i64) {
     let mut admin = bench::client::Connection::open(&target.parse().unwrap()).unwrap();
     let others =
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'nyala bench' AND pid <> pg_backend_pid()";
@@ -195,7 +195,7 @@ fn a_server_that_is_away_at_the_end_ends_the_run() {
     let target = server.url("postgres", None);
     assert_eq!(command::main(command("hotrow", &target, &["--threads", "2"])), ExitCode::SUCCESS);
     let run = thread::scope(|scope| {
-        let run = scope.spawn(|| run("hotrow", &target, &["--threads", "2", "--duration", "2s"]));
+        let run = scope.spawn(|| run("hotrow", &target, &["--threads", "2", "--duration", "2s", "--warmup", "0s"]));
         await_clients(&target, 2);
         server.kill();
         run.join().unwrap()

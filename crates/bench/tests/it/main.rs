@@ -1,6 +1,7 @@
 //! The lab against a PostgreSQL of its own.
 
 mod experiments;
+mod interrupt;
 mod mariadb;
 mod postgres;
 mod proxy;
@@ -10,9 +11,10 @@ use std::collections::BTreeSet;
 
 use bench::Target;
 use bench::client::{Connection, Failure};
+use bench::command::Workload;
 use bench::experiment::{self, Refusal};
 use bench::result::RunFile;
-use bench::tpcc::{Tpcc, TpccArgs, check};
+use bench::tpcc::{TpccArgs, check};
 use clap::Parser;
 use postgres::Postgres;
 
@@ -29,11 +31,11 @@ fn args(server: &Postgres, rest: &[&str]) -> TpccArgs {
 }
 
 fn run(server: &Postgres, rest: &[&str]) -> RunFile {
-    experiment::run(&mut Tpcc::new(args(server, rest))).expect("the experiment runs").expect("it reports")
+    experiment::run(Workload::Tpcc(args(server, rest)).task()).expect("the experiment runs").expect("it reports")
 }
 
 fn refused(server: &Postgres, rest: &[&str]) -> String {
-    match experiment::run(&mut Tpcc::new(args(server, rest))) {
+    match experiment::run(Workload::Tpcc(args(server, rest)).task()) {
         Err(Refusal::Options(why)) => why,
         other => panic!("not refused: {other:?}"),
     }
@@ -134,12 +136,17 @@ fn a_run_loads_once_and_measures() {
         assert!(point.kinds.iter().all(|kind| kind.count > 0), "{point:?}");
         assert!(point.errors.is_empty(), "{point:?}");
         assert!(point.usage.server_seconds().unwrap() > 0.1 && point.usage.server_processes.unwrap() > 5, "{point:?}");
+        let used = |name: &str| point.usage.processes.iter().find(|process| process.name == name).cloned();
+        let clients = used("postgres: clients").expect("the server's processes are told apart");
+        assert!(clients.is_server && clients.count == 4 && clients.user_seconds > 0.0, "{:?}", point.usage);
+        assert!(used("generator").is_some_and(|own| !own.is_server && own.user_seconds > 0.0), "{:?}", point.usage);
+        assert!(point.series.iter().all(|second| second.client_cores.is_some() && second.written_per_second.is_some()));
         assert!(point.figures["NOPM (derived from TPC-C, unaudited)"] > 0.0, "{point:?}");
         assert_eq!(report.verdicts.len(), 15);
         assert_eq!((report.server.product.as_str(), report.server.durable), ("PostgreSQL", Some(false)));
     }
 
-    assert!(experiment::run(&mut Tpcc::new(args(&server, &["--drop"]))).unwrap().is_none());
+    assert!(experiment::run(Workload::Tpcc(args(&server, &["--drop"])).task()).unwrap().is_none());
     assert_eq!(refused(&server, &["--no-load"]), "there are no loaded tables");
 }
 
@@ -161,7 +168,7 @@ fn clients_log_in_with_passwords_and_over_sockets() {
     let mut local = open(&server.socket_url()).unwrap();
     assert_eq!(local.query_one("SELECT inet_client_addr()").unwrap(), None);
     let cpu = bench::cpu::Server::find(&server.socket_url().parse().unwrap()).unwrap();
-    assert!(cpu.used().processes > 1);
+    assert!(cpu.used().pids().count() > 1);
 }
 
 #[test]

@@ -121,21 +121,11 @@ pub fn command_complete(buf: &mut Vec<u8>, tag: &str) {
 
 /// CommandComplete of a verb and a row count (`UPDATE 3`).
 pub fn command_complete_rows(buf: &mut Vec<u8>, verb: &str, rows: u64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = rows;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
     short(buf, b'C', |buf| {
         buf.extend_from_slice(verb.as_bytes());
         buf.push(b' ');
-        buf.extend_from_slice(&digits[at..]);
+        // No statement touches 2^63 rows.
+        types::io::write_int(rows as i64, buf);
         buf.push(0);
     });
 }

@@ -4,6 +4,7 @@ use super::calendar::{civil_from_days, weekday};
 use super::{
     Civil, DATE_INFINITY, DATE_NEG_INFINITY, MICROS_PER_SEC, TIMESTAMP_INFINITY, TIMESTAMP_NEG_INFINITY, zone,
 };
+use crate::io::write_int;
 use crate::settings::{DateOrder, DateStyle, OutputSettings};
 
 const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
@@ -22,28 +23,9 @@ fn two(out: &mut Vec<u8>, n: i32) {
     out.extend_from_slice(&PAIRS[at..at + 2]);
 }
 
-/// A number without padding.
-pub(crate) fn number(out: &mut Vec<u8>, n: i64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = n.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if n < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
 /// At least two digits.
 pub(crate) fn two_or_more(out: &mut Vec<u8>, n: i64) {
-    if (0..100).contains(&n) { two(out, n as i32) } else { number(out, n) }
+    if (0..100).contains(&n) { two(out, n as i32) } else { write_int(n, out) }
 }
 
 /// The year as people count it, at least four digits.
@@ -53,7 +35,7 @@ fn year(out: &mut Vec<u8>, astronomical: i32) {
         two(out, shown / 100);
         two(out, shown % 100);
     } else {
-        number(out, i64::from(shown));
+        write_int(i64::from(shown), out);
     }
 }
 
