@@ -75,7 +75,9 @@ fn object_lock(locked: base::Oid, database: base::Oid, catalog: &Catalog) -> Vec
             ("objsubid", Datum::Int2(0)),
         ],
         None => {
-            vec![("locktype", text("relation")), ("database", of(is_shared(locked))), ("relation", oid(locked))]
+            // What a name will belong to is known to the transaction that makes it only.
+            let relation = if is_name(locked) { Datum::Null } else { oid(locked) };
+            vec![("locktype", text("relation")), ("database", of(is_shared(locked))), ("relation", relation)]
         }
     }
 }
@@ -85,8 +87,8 @@ fn is_name(locked: base::Oid) -> bool {
     locked.0 >= 1 << 31
 }
 
-/// What is shown of the locks of names. As on PostgreSQL, where two meet in an index of a catalog, they are not listed, and who
-/// waits for one waits for the transaction that has it.
+/// What is shown of the locks of names. As on PostgreSQL, where two meet in an index of a catalog, who waits for one waits for
+/// the transaction that has it.
 fn without_names(locks: Vec<LockRow>) -> Vec<LockRow> {
     let name = |lock: &LockRow| match lock.locked {
         Locked::Table(table, _) if is_name(table) => Some(table),
@@ -105,7 +107,10 @@ fn without_names(locks: Vec<LockRow>) -> Vec<LockRow> {
             continue;
         };
         let holder = holders.iter().find(|(held, _)| !lock.is_granted && *held == of);
-        let Some((_, holder)) = holder else { continue };
+        let Some((_, holder)) = holder else {
+            shown.push(lock);
+            continue;
+        };
         if !known.contains(&holder.txn) {
             known.push(holder.txn);
             let locked = Locked::Txn(holder.txn, TableLockMode::Exclusive);
