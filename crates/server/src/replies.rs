@@ -7,7 +7,7 @@ use base::{Error, Lsn, Notice, Result};
 use pgwire::{Column, CopyIn, Format, Formats, Out};
 use smallvec::SmallVec;
 use sql::exec::OutputRow;
-use sql::session::{Output, ResultColumn};
+use sql::session::{Output, ResultColumn, Verb};
 use types::encoding::{Conversion, recode_binary, utf8};
 use types::{DatumRef, OutputSettings};
 
@@ -171,6 +171,12 @@ impl Output for Replies<'_> {
     fn complete(&mut self, tag: &str) {
         if self.failure.is_none() {
             self.out.command_complete(tag);
+        }
+    }
+
+    fn complete_rows(&mut self, verb: Verb, rows: u64) {
+        if self.failure.is_none() {
+            self.out.command_complete_rows(verb.tag_words(), rows);
         }
     }
 

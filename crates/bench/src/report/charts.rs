@@ -34,7 +34,7 @@ pub fn utilization(group: &Group) -> Vec<String> {
     let mut all = vec![
         costs(group),
         over("Cores that the server keeps busy", Unit::Count, |s| s.server_cores),
-        over("Of these in the kernel", Unit::Count, |s| s.server_system_cores),
+        over("Cores that the server keeps busy in the kernel", Unit::Count, |s| s.server_system_cores),
         over("Cores that the generator keeps busy", Unit::Count, |s| s.client_cores),
         over("Bytes written in a second", Unit::Bytes, |s| s.written_per_second),
         over("Flushes of disks in a second", Unit::Count, |s| s.flushes_per_second),

@@ -154,7 +154,8 @@ pub fn utilization(group: &Group) -> Table {
                 continue;
             };
             let or_unknown = |value: Option<f64>| value.map_or("?".into(), figure);
-            for process in point.usage.processes.iter() {
+            // Those that have done nothing are in the result.
+            for process in point.usage.processes.iter().filter(|p| p.user_seconds + p.system_seconds > 0.0) {
                 let us = |seconds: f64| figure(point.each(seconds * 1e6));
                 let cores = (process.user_seconds + process.system_seconds) / point.seconds.max(1e-9);
                 let count = if process.count == 0 { String::new() } else { process.count.to_string() };

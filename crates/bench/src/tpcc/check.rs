@@ -131,18 +131,22 @@ const CONDITIONS: [Condition; 12] = [
 ];
 
 /// Checks all conditions, one after the other. The tables must not change meanwhile.
-pub fn check(connection: &mut Connection, mut before_each: impl FnMut(&str)) -> Vec<Verdict> {
+///
+/// # Errors
+/// If the connection is lost: that says nothing of the data. What the server refuses to check does not hold.
+pub fn check(connection: &mut Connection, mut before_each: impl FnMut(&str)) -> Result<Vec<Verdict>, Failure> {
     let mut one = |condition: &Condition| {
         before_each(condition.clause);
         let found = match breaks(connection, condition) {
             Ok(found) => found,
-            Err(error) => Some(format!("could not be checked: {error}")),
+            Err(error @ Failure::Server { .. }) => Some(format!("could not be checked: {error}")),
+            Err(lost) => return Err(lost),
         };
-        Verdict {
+        Ok(Verdict {
             says: format!("{} {}", condition.clause, condition.says),
             holds: found.is_none(),
             found: found.unwrap_or_else(|| "no row breaks it".into()),
-        }
+        })
     };
     CONDITIONS.iter().map(&mut one).collect()
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
+use crate::client::Failure;
 use crate::experiment::{self, At, Experiment, Lab, Refusal, Session, Task, measure};
 use crate::options::Common;
 use crate::result::{Load, Point, Verdict};
@@ -235,9 +236,13 @@ impl Experiment for Tpcc {
     fn verify(&mut self, lab: &mut Lab) -> Result<Vec<Verdict>, Refusal> {
         let mut connection = lab.connect()?;
         let progress = &mut lab.progress;
-        let mut verdicts = check::check(&mut connection, |clause| progress.show(|| format!("checking {clause}")));
+        let mut verdicts = check::check(&mut connection, |clause| progress.show(|| format!("checking {clause}")))?;
         if let Some(before) = &self.before {
-            verdicts.extend(ledger::verdicts(before, Counts::read(&mut connection), &self.made));
+            let after = match Counts::read(&mut connection) {
+                Err(lost @ Failure::Lost(_)) => return Err(lost.into()),
+                after => after,
+            };
+            verdicts.extend(ledger::verdicts(before, after, &self.made));
         }
         progress.clear();
         Ok(verdicts)

@@ -178,7 +178,7 @@ fn what_was_measured_before_the_server_died_is_kept() {
 }
 
 /// Waits until so many clients of a run are connected, and a little longer, so that they are at work.
-pub fn await_clients(target: &str, count: i64) {
+fn await_clients(target: &str, count: i64) {
     let mut admin = bench::client::Connection::open(&target.parse().unwrap()).unwrap();
     let others =
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'nyala bench' AND pid <> pg_backend_pid()";

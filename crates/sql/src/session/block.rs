@@ -562,7 +562,7 @@ impl Session {
         self.transaction().release(point);
         self.environment.settings.borrow_mut().release(at as u32);
         self.savepoints.truncate(at);
-        for portal in self.portals.values_mut() {
+        for portal in self.portals.iter_mut() {
             portal.level = portal.level.min(at);
         }
         self.restore_read_only(read_only);

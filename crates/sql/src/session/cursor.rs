@@ -88,7 +88,7 @@ pub(super) async fn declare(
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
     let statement = Arc::new(session.bind_cursor(node, sql, 0)?);
-    if session.portals.contains_key(name) {
+    if session.portals.contains(name) {
         return Err(Error::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
     }
     if matches!(&statement.kind, Kind::Query(query) if query.changes_in_with()) {

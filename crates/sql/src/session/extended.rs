@@ -76,7 +76,7 @@ impl Session {
         if self.block == Block::Failed && !utility::ends_block(&statement.kind) {
             self.check_not_failed()?;
         }
-        let statement = if self.block == Block::Failed { statement } else { self.revalidated(name)? };
+        let statement = if self.block == Block::Failed { statement } else { self.revalidated(name, statement)? };
         if values.len() != statement.param_types.len() {
             return Err(Error::new(
                 SqlState::PROTOCOL_VIOLATION,
@@ -87,7 +87,7 @@ impl Session {
                 ),
             ));
         }
-        if !portal.is_empty() && self.portals.contains_key(portal) {
+        if !portal.is_empty() && self.portals.contains(portal) {
             return Err(Error::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{portal}\" already exists")));
         }
         let mut params = Vec::with_capacity(values.len());
@@ -197,7 +197,7 @@ impl Session {
         }
         if portal.finished {
             if let Kind::Query(query) = &statement.kind {
-                out.complete(&query.verb.tag(0));
+                out.complete_rows(query.verb, 0);
             }
             self.put_portal_back(name, portal);
             return Ok(ExecuteEnd::Complete);
@@ -226,7 +226,7 @@ impl Session {
             self.count_query(&statement, query, rows, said, &execution);
             self.keep(execution);
             portal.finished = true;
-            out.complete(&query.verb.tag(rows));
+            out.complete_rows(query.verb, rows);
             self.put_portal_back(name, portal);
             return Ok(ExecuteEnd::Complete);
         }
@@ -258,7 +258,7 @@ impl Session {
             out.suspended();
             return Ok(ExecuteEnd::Suspended);
         }
-        out.complete(&query.verb.tag(rows));
+        out.complete_rows(query.verb, rows);
         Ok(ExecuteEnd::Complete)
     }
 

@@ -27,6 +27,7 @@ mod internal;
 mod memory;
 mod notify;
 mod portal;
+mod portals;
 mod prepare;
 mod query;
 mod role;
@@ -66,7 +67,7 @@ use crate::privileges::{self, Who};
 use crate::statistics::Statistics;
 use advisory::Advisory;
 use cache::{BindingKey, StatementCache};
-use portal::Portal;
+use portals::Portals;
 
 /// Default bound of the statement cache.
 const STATEMENT_CACHE_BYTES: usize = 64 << 20;
@@ -85,6 +86,10 @@ pub trait Output {
     }
     /// A statement is complete.
     fn complete(&mut self, tag: &str);
+    /// A statement of rows is complete.
+    fn complete_rows(&mut self, verb: Verb, rows: u64) {
+        self.complete(&verb.tag(rows));
+    }
     /// The statement was empty.
     fn empty(&mut self);
     /// The portal has more rows.
@@ -231,7 +236,7 @@ pub struct Session {
     statements: FxHashMap<String, Arc<Statement>>,
     /// What `statements` are taken to cost.
     statement_bytes: usize,
-    portals: FxHashMap<String, Box<Portal>>,
+    portals: Portals,
     binding: Option<Binding>,
     /// Finished executions, to be run again.
     #[expect(clippy::vec_box, reason = "they come and go for every statement, and are large")]
@@ -408,7 +413,7 @@ impl Session {
             savepoints: Vec::new(),
             statements: FxHashMap::default(),
             statement_bytes: 0,
-            portals: FxHashMap::default(),
+            portals: Portals::default(),
             binding: None,
             idle: Vec::new(),
             deadline: Cell::new(0),

@@ -217,7 +217,7 @@ impl Session {
             let time = self.environment.statement_start.get();
             self.environment.cursors.borrow_mut().push(portal.shown(name, time));
         }
-        self.portals.insert(name.to_string(), portal);
+        self.portals.insert(name, portal);
     }
 
     /// Puts a portal back that was taken out to be run.
@@ -227,7 +227,7 @@ impl Session {
         {
             cursor.rows = portal.current_rows();
         }
-        self.portals.insert(name.to_string(), portal);
+        self.portals.insert(name, portal);
     }
 
     /// Ends a portal; whether there was one.
@@ -244,10 +244,10 @@ impl Session {
         if self.portals.is_empty() {
             return;
         }
-        self.portals.retain(|_, portal| keep(portal));
+        self.portals.retain(keep);
         let mut cursors = self.environment.cursors.borrow_mut();
         if !cursors.is_empty() {
-            cursors.retain(|c| self.portals.contains_key(&c.name));
+            cursors.retain(|c| self.portals.contains(&c.name));
         }
     }
 
@@ -468,7 +468,7 @@ impl Session {
     /// Before a commit: cursors WITH HOLD read what they have not read yet, and live on.
     pub(super) async fn hold_cursors(&mut self) -> Result<()> {
         let names: Vec<String> =
-            self.portals.iter().filter(|(_, p)| p.hold && !p.held).map(|(name, _)| name.clone()).collect();
+            self.portals.iter().filter(|(_, p)| p.hold && !p.held).map(|(name, _)| name.to_owned()).collect();
         for name in names {
             let Some(mut portal) = self.portals.remove(&name) else { continue };
             let result = match portal.failed {
@@ -496,7 +496,7 @@ impl Session {
         let reads = |portal: &Portal| {
             portal.execution.is_some() && portal.query().is_ok_and(|q| q.locks.iter().any(|(of, _)| *of == table))
         };
-        if !self.portals.values().any(|portal| reads(portal)) {
+        if !self.portals.iter().any(|(_, portal)| reads(portal)) {
             if self.environment.deferred.borrow().concerns(table) {
                 let message = format!("cannot {command} \"{name}\" because it has pending trigger events");
                 return Err(Error::new(SqlState::OBJECT_IN_USE, message));
@@ -509,7 +509,7 @@ impl Session {
 
     /// Whether a commit has cursors to hold.
     pub(super) fn holds_cursors(&self) -> bool {
-        !self.portals.is_empty() && self.portals.values().any(|p| p.hold && !p.held)
+        self.portals.iter().any(|(_, p)| p.hold && !p.held)
     }
 }
 

@@ -384,9 +384,8 @@ impl Session {
             && statement.is_good_for(&catalog, &self.shared.changes)
     }
 
-    /// The statement, bound again if the catalog has moved on.
-    pub(super) fn revalidated(&mut self, name: &str) -> Result<Arc<Statement>> {
-        let statement = self.statement(name)?;
+    /// The statement of that name, bound again if the catalog has moved on.
+    pub(super) fn revalidated(&mut self, name: &str, statement: Arc<Statement>) -> Result<Arc<Statement>> {
         if self.is_good(&statement) {
             return Ok(statement);
         }

@@ -101,12 +101,12 @@ impl Verb {
 
     /// The completion tag for `rows` rows.
     pub fn tag(self, rows: u64) -> String {
-        let mut tag = Vec::with_capacity(32);
-        tag.extend_from_slice(self.word().as_bytes());
-        tag.extend_from_slice(if self == Verb::Insert { b" 0 " } else { b" " });
-        types::io::write_int(rows as i64, &mut tag);
-        // Digits behind letters.
-        String::from_utf8(tag).unwrap_or_default()
+        format!("{} {rows}", self.tag_words())
+    }
+
+    /// What stands before the count in a completion tag.
+    pub fn tag_words(self) -> &'static str {
+        if self == Verb::Insert { "INSERT 0" } else { self.word() }
     }
 }
 
