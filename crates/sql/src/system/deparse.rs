@@ -135,6 +135,14 @@ fn without_hidden(expr: &Expr) -> &Expr {
     }
 }
 
+/// A value below a cast that was not written and changes nothing, which words of the grammar do not show.
+fn without_implicit(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast { arg, kind: CastKind::Relabel, explicit: false, .. } => arg,
+        expr => expr,
+    }
+}
+
 /// The query of a view as it is shown; the text it was made from if there is no form for it.
 pub fn view_text(view: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> Option<String> {
     let stored = view.view.as_ref()?;
@@ -247,8 +255,7 @@ fn type_name(ty: Ty, cx: &dyn EvalContext) -> String {
 }
 
 fn quote_literal(text: &str) -> String {
-    let doubled = text.replace('\'', "''");
-    if doubled.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 impl<'a> Writer<'a> {
@@ -459,7 +466,21 @@ impl<'a> Writer<'a> {
                 _ => false,
             };
         }
-        self.listed(&format!("{}(", quote_name(function.name)), args, ")")
+        match (function.name, args) {
+            // No other form of a call means these functions.
+            ("extract", [Expr::Const(Datum::Text(field), _), from]) => {
+                let head = format!("EXTRACT({field} FROM ");
+                self.word(&head) && self.expr(without_implicit(from)) && self.word(")")
+            }
+            ("position", [text, part]) => {
+                self.word("POSITION((")
+                    && self.expr(without_implicit(part))
+                    && self.word(") IN (")
+                    && self.expr(without_implicit(text))
+                    && self.word("))")
+            }
+            _ => self.listed(&format!("{}(", quote_name(function.name)), args, ")"),
+        }
     }
 
     /// The arguments of a call without those behind that are what they would be if they were left out.
