@@ -36,22 +36,20 @@ pub fn told() -> String {
 
 /// Starts a process on the servers' processors: it has what the thread has that starts it.
 pub fn of_servers<T>(start: impl FnOnce() -> T) -> T {
-    let Some((servers, _)) = halves() else { return start() };
-    let before = sched_getaffinity(None);
-    // Where that is forbidden, nothing is pinned.
-    let _ = sched_setaffinity(None, &servers);
-    let started = start();
-    if let Ok(before) = before {
-        let _ = sched_setaffinity(None, &before);
-    }
-    started
+    kept_on(halves().map(|(servers, _)| servers), start)
 }
 
 /// Keeps what `work` starts on the generator's processors.
 pub fn of_generator<T>(work: impl FnOnce() -> T) -> T {
-    let Some((_, generator)) = halves() else { return work() };
+    kept_on(halves().map(|(_, generator)| generator), work)
+}
+
+/// Does `work` on some processors, if there are enough to choose.
+fn kept_on<T>(processors: Option<CpuSet>, work: impl FnOnce() -> T) -> T {
+    let Some(processors) = processors else { return work() };
     let before = sched_getaffinity(None);
-    let _ = sched_setaffinity(None, &generator);
+    // Where that is forbidden, nothing is pinned.
+    let _ = sched_setaffinity(None, &processors);
     let done = work();
     if let Ok(before) = before {
         let _ = sched_setaffinity(None, &before);
