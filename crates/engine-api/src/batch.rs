@@ -40,7 +40,16 @@ impl RowBatch {
         self.rows.clear();
     }
 
+    /// Keeps the first `len` rows.
+    pub fn truncate(&mut self, len: usize) {
+        if let Some(slot) = self.rows.get(len) {
+            self.arena.truncate(slot.start as usize);
+            self.rows.truncate(len);
+        }
+    }
+
     /// Appends a copy of `tuple`.
+    #[inline]
     pub fn push(&mut self, row: RowId, layout: LayoutId, tuple: &[u8]) {
         let start = u32::try_from(self.arena.len()).expect("a batch stays far below 4 GiB");
         self.arena.extend_from_slice(tuple);
@@ -58,6 +67,7 @@ impl RowBatch {
     }
 
     /// The `i`th row. Panics past the end.
+    #[inline]
     pub fn row(&self, i: usize) -> BatchRow<'_> {
         let slot = self.rows[i];
         let start = slot.start as usize;

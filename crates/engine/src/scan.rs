@@ -42,7 +42,8 @@ pub(crate) fn open(txn: &mut Transaction, spec: ScanSpec) -> Result<Box<dyn Scan
             reverse: spec.reverse,
             content: spec.content,
             last: None,
-            entries: EntryBatch::new(),
+            entries: if spec.content == RowContent::Key { EntryBatch::new() } else { EntryBatch::rows_only() },
+            is_done: false,
             seeing,
         }),
     })
@@ -168,64 +169,89 @@ struct IndexScan {
     range: KeyRange,
     reverse: bool,
     content: RowContent,
-    /// The entry visited last.
+    /// Where it goes on: after this entry.
     last: Option<(Vec<u8>, RowId)>,
     entries: EntryBatch,
+    is_done: bool,
 }
 
-impl Scan for IndexScan {
-    fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool> {
-        let handle = TableHandle::of(&self.seeing.table)?;
+impl IndexScan {
+    /// Takes the next entries; whether there may be more.
+    fn take(&mut self, max: usize) -> bool {
         self.entries.clear();
         let range = index::KeyRange::bounds(bytes(&self.range.lower), bytes(&self.range.upper));
         let direction = if self.reverse { Direction::Backward } else { Direction::Forward };
         let resume = self.last.as_ref().map(|(key, row)| (key.as_slice(), *row));
-        let more = self.index.tree.scan(&range, direction, resume, ENTRIES.min(max), &mut self.entries);
+        self.index.tree.scan(&range, direction, resume, ENTRIES.min(max), &mut self.entries)
+    }
+
+    /// Appends what the view sees of the entries' rows; the newest commit that this rests on. `None`, and nothing is appended,
+    /// if an entry's key is needed and the entries were taken without.
+    fn read(&self, out: &mut RowBatch) -> Result<Option<Timestamp>> {
+        let handle = TableHandle::of(&self.seeing.table)?;
         let first = out.len();
-        let Some((key, row)) = self.entries.last() else {
-            if let Some(reading) = &mut self.seeing.reading {
-                let scanned = Scanned { index: &self.index, range: &self.range, reverse: self.reverse, last: None };
-                reading.note_keys(&handle.store, scanned, &self.seeing.view, out, first);
-            }
-            return Ok(false);
-        };
-        self.last = Some((key.to_vec(), row));
         let mut newest = Timestamp(0);
-        {
-            let guard = pin();
-            let mut scratch = Vec::new();
-            for (key, row) in self.entries.iter() {
-                match handle.store.rows.read(row, &self.seeing.view, &guard) {
-                    Read::Visible(version) => {
-                        newest = newest.max(version.ts);
-                        if version.keys_diverged {
-                            scratch.clear();
-                            handle.shape.key(&self.index, version.layout, version.tuple, &mut scratch);
-                            if scratch != key {
-                                continue;
-                            }
-                        }
-                        // The key of an entry is that of the version seen: one that has another was left out above.
-                        let content = match self.content {
-                            RowContent::Tuple => version.tuple,
-                            RowContent::Key => key,
-                            RowContent::Nothing => &[],
+        let guard = pin();
+        let mut scratch = Vec::new();
+        for (at, &row) in self.entries.rows().iter().enumerate() {
+            match handle.store.rows.read(row, &self.seeing.view, &guard) {
+                Read::Visible(version) => {
+                    newest = newest.max(version.ts);
+                    if version.keys_diverged {
+                        let Some(key) = self.entries.get_key(at) else {
+                            out.truncate(first);
+                            return Ok(None);
                         };
-                        out.push(row, version.layout, content);
+                        scratch.clear();
+                        handle.shape.key(&self.index, version.layout, version.tuple, &mut scratch);
+                        if scratch != key {
+                            continue;
+                        }
                     }
-                    Read::Gone(ts) => newest = newest.max(ts),
-                    Read::Absent => {}
+                    // The key of an entry is that of the version seen: one that has another was left out above.
+                    let content = match self.content {
+                        RowContent::Tuple => version.tuple,
+                        RowContent::Key => self.entries.key(at),
+                        RowContent::Nothing => &[],
+                    };
+                    out.push(row, version.layout, content);
                 }
+                Read::Gone(ts) => newest = newest.max(ts),
+                Read::Absent => {}
             }
         }
+        Ok(Some(newest))
+    }
+}
+
+impl Scan for IndexScan {
+    fn next(&mut self, txn: &mut dyn Txn, max: usize, out: &mut RowBatch) -> Result<bool> {
+        if self.is_done {
+            return Ok(false);
+        }
+        let first = out.len();
+        self.is_done = !self.take(max);
+        let newest = match self.read(out)? {
+            Some(newest) => newest,
+            None => {
+                // Rows whose keys have changed are few: keys are copied only where there is one.
+                self.entries = EntryBatch::new();
+                self.is_done = !self.take(max);
+                self.read(out)?.expect("the entries have their keys")
+            }
+        };
+        let more = !self.is_done;
+        self.last = self.entries.last().filter(|_| more).map(|(key, row)| (key.to_vec(), row));
         note(&self.seeing, txn, newest);
         if let Some(reading) = &mut self.seeing.reading {
-            let last = self.last.as_ref().filter(|_| more).map(|(key, _)| key.as_slice());
+            let last = self.last.as_ref().map(|(key, _)| key.as_slice());
             let scanned = Scanned { index: &self.index, range: &self.range, reverse: self.reverse, last };
+            let handle = TableHandle::of(&self.seeing.table)?;
             reading.note_keys(&handle.store, scanned, &self.seeing.view, out, first);
         }
         Ok(more)
     }
+
     fn ahead(&self) -> Option<u64> {
         None
     }

@@ -157,7 +157,11 @@ impl Output for Replies<'_> {
         let formats = self.formats;
         let queued = self.out.data_row(columns.len(), |fields| {
             for (i, column) in columns.iter().enumerate() {
-                fields.field(row.get(i), column.ty.oid, formats.get(i), settings)?;
+                let (ty, format) = (column.ty.oid, formats.get(i));
+                match row.text_bytes(i) {
+                    Some(text) if format == Format::Text || types::is_sent_as_text(ty) => fields.bytes(text),
+                    _ => fields.field(row.get(i), ty, format, settings)?,
+                }
             }
             Ok(())
         });

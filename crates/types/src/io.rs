@@ -135,12 +135,13 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         DatumRef::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         DatumRef::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         DatumRef::Numeric(v) => v.get().write_binary(out),
+        DatumRef::Text(v) if is_sent_as_text(ty) => out.extend_from_slice(v.as_bytes()),
         DatumRef::Text(v) if ty == oid::CHAR => out.push(parse_char(v)),
-        DatumRef::Text(v) if ty == oid::JSONB || ty == oid::JSONPATH => {
+        DatumRef::Text(v) => {
+            // A version comes first.
             out.push(1);
             out.extend_from_slice(v.as_bytes());
         }
-        DatumRef::Text(v) => out.extend_from_slice(v.as_bytes()),
         DatumRef::Bytea(v) => out.extend_from_slice(v),
         DatumRef::TimeTz(v, west) => {
             out.extend_from_slice(&v.to_be_bytes());
@@ -157,6 +158,12 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         DatumRef::Record(v) => array::write_record_binary(v, out)?,
     }
     Ok(())
+}
+
+/// Whether the binary form of a type that is held as text is that text.
+#[inline]
+pub fn is_sent_as_text(ty: Oid) -> bool {
+    !matches!(ty, oid::CHAR | oid::JSONB | oid::JSONPATH)
 }
 
 /// The byte that a value of type `"char"` is: the first of the text, or an octal escape.

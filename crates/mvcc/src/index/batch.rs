@@ -54,6 +54,14 @@ impl EntryBatch {
         &self.keys[start..self.ends[at] as usize]
     }
 
+    /// The key of entry `at`; `None` if the batch is without keys.
+    ///
+    /// # Panics
+    /// If there is no such entry.
+    pub fn get_key(&self, at: usize) -> Option<&[u8]> {
+        (!self.rows_only).then(|| self.key(at))
+    }
+
     /// Entries with their keys; nothing if the batch is without keys.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], RowId)> {
         (0..self.ends.len()).map(|at| (self.key(at), self.rows[at]))

@@ -140,6 +140,15 @@ impl<'a> OutputRow<'a> {
         }
     }
 
+    /// The bytes of the `i`th value if it is a text where it was stored. Panics past the end.
+    #[inline]
+    pub fn text_bytes(&self, i: usize) -> Option<&'a [u8]> {
+        match self.0 {
+            Place::Stored(row, columns) => row.text_bytes(columns[i] as usize),
+            _ => None,
+        }
+    }
+
     /// The `i`th value, owned. Panics past the end.
     pub fn get_owned(&self, i: usize) -> Datum {
         match self.0 {

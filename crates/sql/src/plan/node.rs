@@ -313,6 +313,15 @@ impl<'r> StoredRow<'r> {
         }
     }
 
+    /// See [`RowRef::text_bytes`].
+    #[inline]
+    pub fn text_bytes(&self, column: usize) -> Option<&'r [u8]> {
+        match &self.steps[column].1 {
+            Source::Field(field) => self.tuple.text_bytes(*field),
+            Source::Missing(_) => None,
+        }
+    }
+
     pub fn get_owned(&self, column: usize) -> Datum {
         match &self.steps[column].1 {
             Source::Field(field) => self.tuple.get_owned(*field),
