@@ -26,6 +26,15 @@ pub trait Disk: Send + Sync {
         self.open(name)
     }
 
+    /// Opens a file that is written forward: a write begins where the one before ended. What there is behind a write, up to the
+    /// next [page](crate::PAGE), may become zero. The writes go past the system's cache if the disk can.
+    ///
+    /// # Errors
+    /// `NotFound`
+    fn open_to_append(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        self.open(name)
+    }
+
     /// Removes a file. Durable after [`Disk::sync_directory`].
     fn remove(&self, name: &str) -> io::Result<()>;
 

@@ -9,6 +9,7 @@
 
 mod aligned;
 mod allocator;
+mod append;
 mod disk;
 mod once;
 pub mod real;

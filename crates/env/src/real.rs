@@ -10,6 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{Advice, FallocateFlags, FlockOperation, fadvise, fallocate, flock};
 
+use crate::append::Append;
 use crate::once::ReadOnce;
 use crate::{Clock, Disk, DiskFile, DiskLock, Joined, Spawn, World};
 
@@ -65,6 +66,10 @@ impl Disk for Directory {
 
     fn open_to_read(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         Ok(Arc::new(ReadOnce::open(&self.path.join(name))?))
+    }
+
+    fn open_to_append(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(Arc::new(Append::open(&self.path.join(name))?))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {

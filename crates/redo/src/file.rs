@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use base::{Epoch, Lsn};
-use env::{Disk, DiskFile, Spawn};
+use env::{Aligned, Disk, DiskFile, Spawn};
 
 use crate::driver::{Batch, DriverError, Limits, Mark, ReplicatedLog};
 use crate::frame::{self, ALIGN, FRAME_HEADER, FrameHeader, SEGMENT_HEADER, SegmentHeader};
@@ -380,7 +380,7 @@ impl FileLog {
     fn rotate(&mut self, start: Lsn) -> Result<(), DriverError> {
         self.space.make(&*self.disk, self.options.segment_bytes)?;
         let name = name_of(start);
-        let file = self.disk.open(SPARE).map_err(failed)?;
+        let file = self.disk.open_to_append(SPARE).map_err(failed)?;
         let header = SegmentHeader { version: frame::VERSION, start, generation: self.generation };
         file.write_at(&header.encode(), 0).map_err(failed)?;
         file.sync().map_err(failed)?;
@@ -404,9 +404,10 @@ fn prepare(disk: &dyn Disk, bytes: u64) -> Result<(), DriverError> {
         if disk.list()?.iter().any(|n| n == SPARE_NEW) {
             disk.remove(SPARE_NEW)?;
         }
-        let file = disk.create(SPARE_NEW)?;
-        file.allocate(0, bytes)?;
-        let zeros = vec![0u8; ZEROS.min(bytes as usize)];
+        disk.create(SPARE_NEW)?.allocate(0, bytes)?;
+        let file = disk.open_to_append(SPARE_NEW)?;
+        let mut zeros = Aligned::default();
+        zeros.grow(ZEROS.min(bytes as usize));
         let mut at = 0;
         while at < bytes {
             let n = zeros.len().min((bytes - at) as usize);
@@ -469,7 +470,7 @@ impl ReplicatedLog for FileLog {
             }
         }
         if let Some(last) = consumed.last() {
-            let file = self.disk.open(&last.name).map_err(failed)?;
+            let file = self.disk.open_to_append(&last.name).map_err(failed)?;
             let has_room = file.len().map_err(failed)? >= self.options.segment_bytes;
             if has_room && last.version == frame::VERSION {
                 self.segments.push(Segment { file, start: last.start, end: last.offset as u64, dirty: false });

@@ -185,7 +185,7 @@ fn memory(text: &str) -> Result<Memory, String> {
 
 fn segment(text: &str) -> Result<u64, String> {
     match memory(text)? {
-        Memory::Bytes(bytes) if (1 << 20..=1 << 30).contains(&bytes) => Ok(bytes),
+        Memory::Bytes(bytes) if (1 << 20..=1 << 30).contains(&bytes) => Ok(bytes.next_multiple_of(env::PAGE as u64)),
         _ => Err("expected a size from 1MB to 1GB".to_string()),
     }
 }
