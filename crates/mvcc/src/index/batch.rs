@@ -95,11 +95,15 @@ impl EntryBatch {
         }
     }
 
+    /// Appends entries without keys.
+    #[inline]
+    pub(super) fn extend(&mut self, rows: impl ExactSizeIterator<Item = RowId>) {
+        self.rows.extend(rows);
+    }
+
     pub(super) fn reserve(&mut self, entries: usize) {
         self.rows.reserve(entries);
-        if !self.rows_only {
-            self.ends.reserve(entries);
-        }
+        self.ends.reserve(entries);
     }
 
     /// Takes entries from `len` on back.

@@ -96,17 +96,16 @@ fn scan_leaf<const N: usize>(
     let far = leaf.find_anywhere(header, &way.stop)?;
     let wanted = if forward { far.saturating_sub(near) } else { near.saturating_sub(far) };
     let taken = wanted.min(limit);
-    out.reserve(taken);
+    let slots = (0..taken).map(|step| leaf.slot(if forward { near + step } else { near - 1 - step }));
     if out.wants_keys() {
+        out.reserve(taken);
         leaf.prefix_into(header, prefix)?;
-    }
-    for step in 0..taken {
-        let at = if forward { near + step } else { near - 1 - step };
-        let slot = leaf.slot(at);
-        if out.wants_keys() {
+        for slot in slots {
             leaf.key_into(header, slot, prefix, &mut out.keys)?;
+            out.push(leaf.row(slot));
         }
-        out.push(leaf.row(slot));
+    } else {
+        out.extend(slots.map(|slot| RowId(leaf.row(slot))));
     }
     let end = if taken < wanted { Leaf::Limit } else { leaf_end(&leaf, header, way, far, taken == limit, fence)? };
     if matches!(end, Leaf::Limit) && !out.wants_keys() && taken > 0 {

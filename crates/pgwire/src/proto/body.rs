@@ -58,6 +58,11 @@ impl<'a> Body<'a> {
 
     /// A string ended by a zero byte, as UTF-8.
     pub fn text(&mut self) -> Result<&'a str> {
+        // Most portals and many statements have no name.
+        if let Some((0, rest)) = self.rest.split_first() {
+            self.rest = rest;
+            return Ok("");
+        }
         text(self.cstr()?)
     }
 
