@@ -7,6 +7,7 @@ use types::{Array, Datum};
 
 use super::rows::KeyTable;
 use super::scan::Scan;
+use super::sorted_scan::SortedScan;
 use super::{Cx, Next, Operator, OutputRow, Run, operator};
 use crate::expr::{Comparison, Env, Quantifier, SubqueryUse};
 use crate::functions::EvalContext;
@@ -29,12 +30,18 @@ enum Root {
     Any(Box<dyn Operator>),
     /// A scan whose rows stay where they are ([`QueryPlan::straight`]).
     Straight(Box<Scan>),
+    /// The same, sorted.
+    Sorted(Box<SortedScan>),
 }
 
 impl Root {
     fn of(plan: &QueryPlan) -> Root {
         match (&plan.root, &plan.straight) {
             (Node::Scan(node), Some(_)) => Root::Straight(Box::new(Scan::straight(node))),
+            (root @ Node::Sort(node), Some(_)) => match SortedScan::new(node) {
+                Some(sorted) => Root::Sorted(Box::new(sorted)),
+                None => Root::Any(operator(root)),
+            },
             (root, _) => Root::Any(operator(root)),
         }
     }
@@ -44,6 +51,7 @@ impl Root {
         match self {
             Root::Any(operator) => operator.next(cx, frame),
             Root::Straight(scan) => scan.next(cx, frame),
+            Root::Sorted(scan) => scan.next(cx, frame),
         }
     }
 }
@@ -99,6 +107,7 @@ impl Machine {
         match &mut self.root {
             Root::Any(operator) => operator.rescan(true),
             Root::Straight(scan) => scan.rescan(true),
+            Root::Sorted(scan) => scan.rescan(),
         }
     }
 
@@ -170,9 +179,12 @@ impl Machine {
 
     /// The row that [`Machine::next`] announced.
     pub fn row(&self) -> OutputRow<'_> {
-        if let (Root::Straight(scan), Some(columns)) = (&self.root, &self.plan.straight)
-            && let Some(row) = scan.row()
-        {
+        let row = match &self.root {
+            Root::Any(_) => None,
+            Root::Straight(scan) => scan.row(),
+            Root::Sorted(scan) => scan.row(),
+        };
+        if let (Some(row), Some(columns)) = (row, &self.plan.straight) {
             return OutputRow::stored(row, columns);
         }
         OutputRow::at(&self.frame, &self.plan.output)

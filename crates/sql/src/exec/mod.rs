@@ -33,6 +33,7 @@ mod sample;
 mod scan;
 mod set_op;
 mod sort;
+mod sorted_scan;
 mod subquery;
 mod values;
 mod window;

@@ -60,9 +60,14 @@ impl Scan {
         Scan { straight: true, ..Scan::new(node) }
     }
 
+    /// The row that was announced last, as it was stored.
+    pub fn tuple(&self) -> Option<BatchRow<'_>> {
+        Some(self.batch.row(self.at.checked_sub(1)?))
+    }
+
     /// The row that was announced last.
     pub fn row(&self) -> Option<StoredRow<'_>> {
-        self.node.reader.stored(self.batch.row(self.at.checked_sub(1)?))
+        self.node.reader.stored(self.tuple()?)
     }
 
     fn start(&mut self, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {

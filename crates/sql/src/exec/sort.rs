@@ -1,7 +1,8 @@
 //! ORDER BY.
 //!
 //! Rows are sorted in short runs as they come, and the runs are merged as rows are asked for, so that no step takes long,
-//! however many rows there are (rule R9).
+//! however many rows there are (rule R9). Where the rows lie is their [`Source`]'s: copied out of the frame, or in their tuples
+//! ([`super::sorted_scan`]).
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,13 +15,34 @@ use super::rows::RowStore;
 use super::{Cx, Next, Operator, operator};
 use crate::plan::{SortNode, SortSlot};
 
-/// Sorts its input. Equal rows keep their order.
-pub(super) struct Sort {
+/// Where the rows of a sort come from, and where they are kept.
+pub(super) trait Source {
+    /// Puts the next row where [`Source::take`] finds it.
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next>;
+
+    /// Keeps that row. Answers the bytes it takes; `None` if it is not wanted.
+    fn take(&mut self, frame: &[Datum]) -> Option<usize>;
+
+    /// Rows kept.
+    fn len(&self) -> usize;
+
+    /// The first key of a kept row, abbreviated: a row with a lesser one comes first.
+    fn head(&self, row: usize) -> u64;
+
+    /// Which of two kept rows comes first by all keys.
+    fn compare(&self, a: usize, b: usize) -> Ordering;
+
+    /// Drops all rows but these, which get the numbers 0, 1, ….
+    fn keep(&mut self, rows: &[Kept]);
+
+    /// Begins anew.
+    fn rescan(&mut self, forget: bool);
+}
+
+/// Sorts the rows of a source. Equal rows keep their order.
+pub(super) struct Sort<S> {
     node: Arc<SortNode>,
-    input: Box<dyn Operator>,
-    /// Where the keys are among the kept slots.
-    keys: Vec<(usize, SortSlot)>,
-    rows: RowStore,
+    pub source: S,
     /// The rows. Those before `sorted` are in runs of [`RUN`] that are sorted each.
     runs: Vec<Kept>,
     sorted: usize,
@@ -48,10 +70,10 @@ enum Phase {
 
 /// A kept row.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
-    /// Its first key, abbreviated: a row with a lesser one comes first.
+pub(super) struct Kept {
+    /// See [`Source::head`].
     head: u64,
-    row: u32,
+    pub row: u32,
 }
 
 /// The unread part of a run.
@@ -67,14 +89,35 @@ const RUN: usize = 4096;
 /// Rows beyond which a sort with a limit drops what cannot be wanted.
 const PRUNE_FACTOR: usize = 4;
 
-impl Sort {
-    pub fn new(node: &Arc<SortNode>) -> Sort {
-        let place = |slot| node.slots.iter().position(|s| *s == slot).unwrap_or(0);
+/// What a first key is abbreviated to, given what its value is.
+pub(super) fn head(key: &SortSlot, value: Option<u64>) -> u64 {
+    match (value, key.descending) {
+        (None, _) if key.nulls_first => 0,
+        (None, _) => u64::MAX,
+        (Some(value), true) => !value,
+        (Some(value), false) => value,
+    }
+}
+
+/// The order of two rows by one key; the values are compared by `compare` if both are there.
+#[inline]
+pub(super) fn order(key: &SortSlot, nulls: (bool, bool), compare: impl FnOnce() -> Ordering) -> Ordering {
+    match nulls {
+        (true, true) => Ordering::Equal,
+        (true, false) if key.nulls_first => Ordering::Less,
+        (true, false) => Ordering::Greater,
+        (false, true) if key.nulls_first => Ordering::Greater,
+        (false, true) => Ordering::Less,
+        (false, false) if key.descending => compare().reverse(),
+        (false, false) => compare(),
+    }
+}
+
+impl<S: Source> Sort<S> {
+    pub fn of(node: &Arc<SortNode>, source: S) -> Sort<S> {
         Sort {
-            keys: node.keys.iter().map(|k| (place(k.slot), *k)).collect(),
-            input: operator(&node.input),
+            source,
             node: Arc::clone(node),
-            rows: RowStore::default(),
             runs: Vec::new(),
             sorted: 0,
             heap: Vec::new(),
@@ -87,33 +130,18 @@ impl Sort {
 
     /// Which of two kept rows comes first; of equal ones the one that came first.
     #[inline]
-    fn compare(&self, a: Kept, b: Kept) -> Ordering {
-        a.head.cmp(&b.head).then_with(|| {
-            let width = self.node.slots.len();
-            let (x, y) = (self.rows.row(a.row as usize, width), self.rows.row(b.row as usize, width));
-            compare_keys(&self.keys, x, y).then(a.row.cmp(&b.row))
-        })
+    fn compare(source: &S, a: Kept, b: Kept) -> Ordering {
+        let rest = || source.compare(a.row as usize, b.row as usize).then(a.row.cmp(&b.row));
+        a.head.cmp(&b.head).then_with(rest)
     }
 
-    /// The row of this number.
-    fn kept(&self, row: usize) -> Kept {
-        let Some((place, key)) = self.keys.first() else { return Kept { head: 0, row: row as u32 } };
-        let value = &self.rows.row(row, self.node.slots.len())[*place];
-        let head = match (value.is_null(), key.descending) {
-            (true, _) if key.nulls_first => 0,
-            (true, _) => u64::MAX,
-            (false, true) => !types::abbreviate(key.ty, &value.as_ref()),
-            (false, false) => types::abbreviate(key.ty, &value.as_ref()),
-        };
-        Kept { head, row: row as u32 }
-    }
-
-    /// Takes the frame's row in.
+    /// Takes the source's row in.
     fn push(&mut self, frame: &[Datum]) -> usize {
-        let bytes = self.rows.push(frame, &self.node.slots);
-        self.runs.push(self.kept(self.rows.len() - 1));
+        let Some(bytes) = self.source.take(frame) else { return 0 };
+        let row = self.source.len() - 1;
+        self.runs.push(Kept { head: self.source.head(row), row: row as u32 });
         match self.limit {
-            Some(limit) if self.rows.len() >= limit.max(256).saturating_mul(PRUNE_FACTOR) => self.prune(limit),
+            Some(limit) if self.runs.len() >= limit.max(256).saturating_mul(PRUNE_FACTOR) => self.prune(limit),
             Some(_) => {}
             None if self.runs.len() - self.sorted >= RUN => _ = self.sort_run(),
             None => {}
@@ -126,30 +154,22 @@ impl Sort {
     fn sort_run(&mut self) -> bool {
         let start = self.sorted;
         let end = (start + RUN).min(self.runs.len());
-        let mut runs = std::mem::take(&mut self.runs);
-        runs[start..end].sort_unstable_by(|&a, &b| self.compare(a, b));
-        self.runs = runs;
+        let source = &self.source;
+        self.runs[start..end].sort_unstable_by(|&a, &b| Sort::compare(source, a, b));
         self.sorted = end;
         end > start
     }
 
     /// Keeps only the first `limit` rows once there are many more.
     fn prune(&mut self, limit: usize) {
-        let mut kept_rows = std::mem::take(&mut self.runs);
-        if limit < kept_rows.len() {
-            kept_rows.select_nth_unstable_by(limit, |&a, &b| self.compare(a, b));
-            kept_rows.truncate(limit);
+        let source = &self.source;
+        if limit < self.runs.len() {
+            self.runs.select_nth_unstable_by(limit, |&a, &b| Sort::compare(source, a, b));
+            self.runs.truncate(limit);
         }
         // Rows keep their order of arrival, which decides between equal ones.
-        kept_rows.sort_unstable_by_key(|kept| kept.row);
-        let width = self.node.slots.len();
-        let all: Vec<u32> = (0..width as u32).collect();
-        let mut kept = RowStore::default();
-        for Kept { row, .. } in &kept_rows {
-            kept.push(self.rows.row(*row as usize, width), &all);
-        }
-        self.rows = kept;
-        self.runs = kept_rows;
+        self.runs.sort_unstable_by_key(|kept| kept.row);
+        self.source.keep(&self.runs);
         self.runs.iter_mut().zip(0..).for_each(|(kept, row)| kept.row = row);
     }
 
@@ -175,16 +195,19 @@ impl Sort {
     }
 
     fn sift_down(&mut self, mut at: usize) {
-        let next = |sort: &Sort, at: usize| sort.runs[sort.heap[at].at as usize];
+        let is_less = |sort: &Sort<S>, a: usize, b: usize| {
+            let next = |at: usize| sort.runs[sort.heap[at].at as usize];
+            Sort::compare(&sort.source, next(a), next(b)).is_lt()
+        };
         loop {
             let mut child = 2 * at + 1;
             if child >= self.heap.len() {
                 return;
             }
-            if child + 1 < self.heap.len() && self.compare(next(self, child + 1), next(self, child)).is_lt() {
+            if child + 1 < self.heap.len() && is_less(self, child + 1, child) {
                 child += 1;
             }
-            if self.compare(next(self, at), next(self, child)).is_lt() {
+            if is_less(self, at, child) {
                 return;
             }
             self.heap.swap(at, child);
@@ -212,7 +235,7 @@ impl Sort {
             self.start(cx, frame)?;
         }
         while self.phase == Phase::Input {
-            match self.input.next(cx, frame)? {
+            match self.source.next(cx, frame)? {
                 Next::Row => {
                     let bytes = self.push(frame);
                     if self.limit.is_none() {
@@ -232,32 +255,9 @@ impl Sort {
         self.phase = Phase::Merge;
         Ok(None)
     }
-}
 
-/// Compares two rows by sort keys.
-pub(super) fn compare_keys(keys: &[(usize, SortSlot)], a: &[Datum], b: &[Datum]) -> Ordering {
-    for (place, key) in keys {
-        let (x, y) = (&a[*place], &b[*place]);
-        let order = match (x.is_null(), y.is_null()) {
-            (true, true) => Ordering::Equal,
-            (true, false) if key.nulls_first => Ordering::Less,
-            (true, false) => Ordering::Greater,
-            (false, true) if key.nulls_first => Ordering::Greater,
-            (false, true) => Ordering::Less,
-            (false, false) => {
-                let order = types::compare_as(key.ty, &x.as_ref(), &y.as_ref());
-                if key.descending { order.reverse() } else { order }
-            }
-        };
-        if order.is_ne() {
-            return order;
-        }
-    }
-    Ordering::Equal
-}
-
-impl Operator for Sort {
-    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+    /// Goes to the next row; [`Sort::row`] is its number.
+    pub fn advance(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
         if self.phase != Phase::Merge
             && let Some(wait) = self.prepare(cx, frame)?
         {
@@ -273,24 +273,115 @@ impl Operator for Sort {
             let Some(row) = self.merge_one() else { return Ok(Next::Done) };
             self.order.push(row);
         }
-        let row = self.order[self.at];
         self.at += 1;
-        self.rows.restore(row as usize, frame, &self.node.slots);
         Ok(Next::Row)
     }
 
-    fn rescan(&mut self, forget: bool) {
+    /// The number of the row that was announced last.
+    pub fn row(&self) -> Option<usize> {
+        self.order.get(self.at.checked_sub(1)?).map(|row| *row as usize)
+    }
+
+    /// See [`Operator::rescan`].
+    pub fn begin_anew(&mut self, forget: bool) {
         self.at = 0;
         if forget || self.phase != Phase::Merge {
-            self.rows.clear();
             self.runs.clear();
             self.heap.clear();
             self.order.clear();
             self.sorted = 0;
             self.phase = Phase::Start;
-            self.input.rescan(forget);
+            self.source.rescan(forget);
         }
     }
+}
+
+/// Rows that an operator puts into the frame; what is used of them is copied.
+pub(super) struct Copied {
+    node: Arc<SortNode>,
+    input: Box<dyn Operator>,
+    /// Where the keys are among the kept slots.
+    keys: Vec<(usize, SortSlot)>,
+    rows: RowStore,
+}
+
+impl Copied {
+    fn row(&self, row: usize) -> &[Datum] {
+        self.rows.row(row, self.node.slots.len())
+    }
+}
+
+impl Source for Copied {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        self.input.next(cx, frame)
+    }
+
+    fn take(&mut self, frame: &[Datum]) -> Option<usize> {
+        Some(self.rows.push(frame, &self.node.slots))
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn head(&self, row: usize) -> u64 {
+        let Some((place, key)) = self.keys.first() else { return 0 };
+        let value = &self.row(row)[*place];
+        head(key, (!value.is_null()).then(|| types::abbreviate(key.ty, &value.as_ref())))
+    }
+
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        compare_keys(&self.keys, self.row(a), self.row(b))
+    }
+
+    fn keep(&mut self, rows: &[Kept]) {
+        let all: Vec<u32> = (0..self.node.slots.len() as u32).collect();
+        let mut kept = RowStore::default();
+        for Kept { row, .. } in rows {
+            kept.push(self.row(*row as usize), &all);
+        }
+        self.rows = kept;
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.rows.clear();
+        self.input.rescan(forget);
+    }
+}
+
+impl Sort<Copied> {
+    pub fn new(node: &Arc<SortNode>) -> Sort<Copied> {
+        let place = |slot| node.slots.iter().position(|s| *s == slot).unwrap_or(0);
+        let keys = node.keys.iter().map(|k| (place(k.slot), *k)).collect();
+        let (input, rows) = (operator(&node.input), RowStore::default());
+        Sort::of(node, Copied { node: Arc::clone(node), input, keys, rows })
+    }
+}
+
+impl Operator for Sort<Copied> {
+    fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
+        let next = self.advance(cx, frame)?;
+        if let (Next::Row, Some(row)) = (&next, self.row()) {
+            self.source.rows.restore(row, frame, &self.node.slots);
+        }
+        Ok(next)
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.begin_anew(forget);
+    }
+}
+
+/// Compares two rows by sort keys.
+pub(super) fn compare_keys(keys: &[(usize, SortSlot)], a: &[Datum], b: &[Datum]) -> Ordering {
+    for (place, key) in keys {
+        let (x, y) = (&a[*place], &b[*place]);
+        let found = order(key, (x.is_null(), y.is_null()), || types::compare_as(key.ty, &x.as_ref(), &y.as_ref()));
+        if found.is_ne() {
+            return found;
+        }
+    }
+    Ordering::Equal
 }
 
 #[cfg(test)]
@@ -312,7 +403,7 @@ mod tests {
         sort.begin_merge();
         let mut rows = Vec::new();
         while let Some(row) = sort.merge_one() {
-            match sort.rows.row(row as usize, 2) {
+            match sort.source.row(row as usize) {
                 [Datum::Int4(number), Datum::Int4(place)] => rows.push((*number, *place)),
                 other => panic!("{other:?}"),
             }

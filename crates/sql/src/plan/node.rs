@@ -147,6 +147,7 @@ impl Node {
     pub fn straight(&self, output: &[Slot]) -> Option<Box<[u32]>> {
         match self {
             Node::Scan(scan) if scan.keys.is_none() => scan.reader.columns_at(output),
+            Node::Sort(sort) => sort.scan()?.0.reader.columns_at(output),
             _ => None,
         }
     }
@@ -603,6 +604,23 @@ pub(crate) struct SortNode {
     pub slots: Vec<Slot>,
     /// LIMIT + OFFSET right above: no more rows than that are kept.
     pub limit: Option<(Code, Option<Code>)>,
+}
+
+impl SortNode {
+    /// The scan below it, if that and maybe DISTINCT are all there is, and nothing but columns of the scan is looked at.
+    pub fn scan(&self) -> Option<(&Arc<ScanNode>, Option<&Arc<DistinctNode>>)> {
+        let (scan, distinct) = match &self.input {
+            Node::Scan(scan) => (scan, None),
+            Node::Distinct(distinct) if self.limit.is_none() => match &distinct.input {
+                Node::Scan(scan) => (scan, Some(distinct)),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let distinct_slots = distinct.iter().flat_map(|distinct| distinct.keys.iter().map(|(slot, _)| *slot));
+        let slots: Vec<Slot> = self.keys.iter().map(|key| key.slot).chain(distinct_slots).collect();
+        (scan.keys.is_none() && scan.reader.columns_at(&slots).is_some()).then_some((scan, distinct))
+    }
 }
 
 #[derive(Debug)]
