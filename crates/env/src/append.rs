@@ -87,6 +87,7 @@ impl DiskFile for Append {
         while let Some(direct) = &writing.direct {
             let is_whole = [bytes.as_ptr().addr(), bytes.len(), offset as usize].iter().all(|n| n.is_multiple_of(PAGE));
             let written = if is_whole {
+                writing.last.1.clear();
                 direct.write_all_at(bytes, offset)
             } else {
                 let (start, len) = writing.gather(&self.cached, bytes, offset)?;
