@@ -287,7 +287,7 @@ impl Transaction {
             return Ok(Step::Wait(wait));
         }
         // Around the look at the definition too: an index build waits for who goes by the one before (`beside`).
-        let _whole = pin();
+        let guard = pin();
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
         // A row that the arbiter finds is the answer, whatever else the new one would violate.
@@ -298,7 +298,6 @@ impl Transaction {
         loop {
             let core = self.core.as_mut().expect("started above");
             let mark = core.mark();
-            let guard = pin();
             let row = handle.store.rows.insert(core, self.command, layout, tuple, &guard);
             let own = core.id();
             let key = &mut self.keys.1;
@@ -346,13 +345,18 @@ impl Transaction {
             }
             let Some((index, why)) = blocked else {
                 self.note_up_to(free);
+                // A long record grows in few steps: each of them copies it.
+                if self.redo.len() >= KEPT_BYTES
+                    && self.redo.capacity() - self.redo.len() < tuple.len() + KEPT_BYTES / 64
+                {
+                    self.redo.reserve(3 * self.redo.len() + tuple.len());
+                }
                 record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
                 self.note_size();
                 return Ok(Step::Ready(InsertOutcome::Inserted(row)));
             };
             Transaction::remove_entries(handle, &entered, row, layout, tuple);
             self.shard.0.store.undo_to(core, mark);
-            drop(guard);
             let takes = match arbiter {
                 ConflictArbiter::None => false,
                 ConflictArbiter::Any => true,

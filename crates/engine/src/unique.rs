@@ -121,6 +121,20 @@ pub fn conflict(
 ) -> Option<Entered> {
     let mut candidates = Rows::new();
     index.tree.get(key, &mut candidates);
+    conflict_among(candidates, shape, rows, index, key, row, own, free)
+}
+
+/// As [`conflict`], among the rows that have the key.
+fn conflict_among(
+    candidates: Rows,
+    shape: &Shape,
+    rows: &Table,
+    index: &IndexStore,
+    key: &[u8],
+    row: RowId,
+    own: TxnId,
+    free: &mut Timestamp,
+) -> Option<Entered> {
     let guard = pin();
     let mut scratch = Vec::new();
     for other in candidates.into_iter().filter(|r| *r != row) {
@@ -163,7 +177,13 @@ pub fn enter(
         return insert(index, key, row);
     }
     let _latch = stripes.latch(index, key);
-    match conflict(&handle.shape, &handle.store.rows, index, key, row, own, free) {
+    let mut others = Rows::new();
+    match index.tree.insert_alone(key, row, &mut others) {
+        Ok(true) => return Entered::Done(true),
+        Ok(false) => {}
+        Err(too_long) => return Entered::TooLong(too_long),
+    }
+    match conflict_among(others, &handle.shape, &handle.store.rows, index, key, row, own, free) {
         // Of two that enter a key, the second one finds the first, and looks again later.
         Some(_) if index.desc.deferrable => match insert(index, key, row) {
             Entered::Done(added) => Entered::Unproven(added),

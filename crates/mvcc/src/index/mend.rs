@@ -80,15 +80,15 @@ struct Halves<const N: usize> {
 impl<const N: usize> BTreeIndex<N> {
     const BYTES: usize = N * 8;
 
-    /// Splits the topmost node on the way to `position` that has no room for what may come.
-    pub(super) fn split_pass(&self, position: &Position<'_>, guard: &Guard) -> Result<Mended, Restart> {
+    /// Splits the topmost node on the way to `position` that has no room for what may come there: the pair of its key and `row`.
+    pub(super) fn split_pass(&self, position: &Position<'_>, row: u64, guard: &Guard) -> Result<Mended, Restart> {
         let route = position.inclusive();
         let (mut node, root_version) = self.enter(guard)?;
         let mut parent: Option<(Reading<'_, N>, usize)> = None;
         loop {
             let header = node.header();
             let need = match header.level {
-                0 => node.entry_len(header, position.key, position.row),
+                0 => node.entry_len(header, position.key, row),
                 _ => Reading::<N>::SEPARATOR_MAX,
             };
             if need > header.room() {
@@ -177,18 +177,25 @@ impl<const N: usize> BTreeIndex<N> {
         let at = node.find(header, position)?;
         let at_end = header.endless && at * 16 >= header.count * 15;
         let ascending = (at > 0 && (at_end || run.expects(at))).then_some(at);
-        // Ascending keys leave a full leaf behind; others leave two halves. The rest is for odd sizes of keys.
+        // Ascending keys leave a full leaf behind; others leave two halves. The rest is for odd sizes of keys. A run amid
+        // others first gets the room of those behind it, and then goes on without them.
+        let goes_left = ascending.is_some_and(|at| !at_end && at < header.count);
         let cuts = ascending.into_iter().chain([middle(node, header)]).chain(1..header.count);
         for (choice, cut) in cuts.enumerate() {
             let runs_on = ascending.is_some() && choice == 0;
-            let next = match runs_on {
-                true => Pair { key: position.key.to_vec(), row: position.row },
-                false => pair(node, header, cut)?,
+            let new = || Pair { key: position.key.to_vec(), row: position.row };
+            let separator = match runs_on {
+                true if goes_left => Pair::between(&new(), pair(node, header, cut)?),
+                true => Pair::between(&pair(node, header, cut - 1)?, new()),
+                false => Pair::between(&pair(node, header, cut - 1)?, pair(node, header, cut)?),
             };
-            let separator = Pair::between(&pair(node, header, cut - 1)?, next);
-            let link = if runs_on { run.moved().encode() } else { 0 };
-            let left = build(node, 0..cut, 0, low.as_ref(), Some(separator.as_ref()))?;
-            let right = build(node, cut..header.count, link, separator.as_ref(), high.map(Pair::as_ref))?;
+            let links = match runs_on {
+                true if goes_left => (run.encode(), 0),
+                true => (0, run.moved().encode()),
+                false => (0, 0),
+            };
+            let left = build(node, 0..cut, links.0, low.as_ref(), Some(separator.as_ref()))?;
+            let right = build(node, cut..header.count, links.1, separator.as_ref(), high.map(Pair::as_ref))?;
             if let (Some(left), Some(right)) = (left, right) {
                 return Ok(Halves { left, right, separator, far: None });
             }
@@ -357,6 +364,9 @@ fn append<const N: usize>(image: &Image<N>, from: &Writing<'_, N>, entries: Rang
     from.prefix_into(header, &mut prefix)?;
     for at in entries {
         let slot = from.slot(at);
+        if header.level == 0 && image.push_short(from, header, slot) {
+            continue;
+        }
         key.clear();
         from.key_into(header, slot, &prefix, &mut key)?;
         let child = if header.level == 0 { 0 } else { from.child(at + 1) };

@@ -88,6 +88,17 @@ pub trait OrderedIndex: Send + Sync {
     /// [`KeyTooLong`].
     fn insert(&self, key: &[u8], row: RowId) -> Result<bool, KeyTooLong>;
 
+    /// Adds the pair if no pair has the key. Otherwise answers `false` and appends the rows that have it to `others`.
+    /// REQUIRES that nobody else adds pairs of this key meanwhile.
+    ///
+    /// # Errors
+    /// [`KeyTooLong`].
+    fn insert_alone(&self, key: &[u8], row: RowId, others: &mut Rows) -> Result<bool, KeyTooLong> {
+        let before = others.len();
+        self.get(key, others);
+        if others.len() == before { self.insert(key, row) } else { Ok(false) }
+    }
+
     /// Takes the pair out; `false` if it was not there.
     fn remove(&self, key: &[u8], row: RowId) -> bool;
 

@@ -223,17 +223,30 @@ pub(super) trait Page {
         if low >= header.count || self.slot(low).0 >> 32 != head {
             return Ok(low);
         }
-        let high = count_slots(self, low, header.count, |slot| slot.0 >> 32 <= head);
-        let (mut from, mut to) = (low, high);
+        let (mut from, mut to) = (low, header.count);
+        let tail = Tail::of(suffix);
         while from < to {
             let middle = from.midpoint(to);
-            if self.tied_is_before(header, self.slot(middle), suffix, position)? {
+            let slot = self.slot(middle);
+            if slot.0 >> 32 == head && self.tied_is_before(header, slot, suffix, &tail, position)? {
                 from = middle + 1;
             } else {
                 to = middle;
             }
         }
         Ok(from)
+    }
+
+    /// Whether entry `at` lies before a position that was routed here.
+    #[inline]
+    fn is_before(&self, header: Header, at: usize, position: &Position<'_>) -> Result<bool, Restart> {
+        let suffix = position.key.get(header.prefix..).unwrap_or(&[]);
+        let head = head_of(suffix, if position.side == Side::AfterPrefix { 0xff } else { 0 });
+        let slot = self.slot(at);
+        match ((slot.0 >> 32) as u32).cmp(&head) {
+            Ordering::Equal => self.tied_is_before(header, slot, suffix, &Tail::of(suffix), position),
+            order => Ok(order.is_lt()),
+        }
     }
 
     /// Number of entries before any position.
@@ -253,15 +266,38 @@ pub(super) trait Page {
         self.find(header, position)
     }
 
-    /// Whether an entry with the position's head lies before the position.
+    /// Whether an entry with the position's head lies before the position, whose key goes on with `tail`.
+    #[inline]
     fn tied_is_before(
         &self,
         header: Header,
         slot: Slot,
         suffix: &[u8],
+        tail: &Tail<'_>,
         position: &Position<'_>,
     ) -> Result<bool, Restart> {
-        let rest = suffix.get(HEAD_LEN..).unwrap_or(&[]);
+        // Short, as numbers and separators are: one word tells, unless it is the same.
+        let common = slot.len().saturating_sub(header.prefix + HEAD_LEN).min(tail.rest.len());
+        if common <= WORD && !slot.is_far() {
+            let offset = slot.offset() + slot.row_len() + header.child_len();
+            let own = (self.heap_word(offset) & mask(common)).swap_bytes();
+            let other = tail.word & mask(common).swap_bytes();
+            if own != other {
+                return Ok(own < other);
+            }
+        }
+        self.tied_is_before_by_all(header, slot, suffix, tail.rest, position)
+    }
+
+    /// As [`Page::tied_is_before`], for keys of any length.
+    fn tied_is_before_by_all(
+        &self,
+        header: Header,
+        slot: Slot,
+        suffix: &[u8],
+        rest: &[u8],
+        position: &Position<'_>,
+    ) -> Result<bool, Restart> {
         let order = self.compare_rest(header, slot, rest)?;
         let len = slot.len().saturating_sub(header.prefix);
         Ok(match order.then(len.cmp(&suffix.len())) {
@@ -414,6 +450,21 @@ fn count_slots<P: Page + ?Sized>(page: &P, from: usize, to: usize, below: impl F
     base + usize::from(left == 1 && below(page.slot(base)))
 }
 
+/// What of a key comes behind the prefix and the head.
+pub(super) struct Tail<'a> {
+    rest: &'a [u8],
+    /// Its first bytes.
+    word: u64,
+}
+
+impl Tail<'_> {
+    #[inline]
+    fn of(suffix: &[u8]) -> Tail<'_> {
+        let rest = suffix.get(HEAD_LEN..).unwrap_or(&[]);
+        Tail { rest, word: chunk_of(&rest[..rest.len().min(WORD)]) }
+    }
+}
+
 /// What goes into a node.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'a> {
@@ -478,15 +529,22 @@ pub(super) trait PageMut: Page {
         let mut slot = Slot::new(head_of(suffix, 0), 0, entry.key.len(), row_len, far.is_some());
         header.heap -= slot.record_len(header.prefix, header.child_len());
         slot = Slot::new(head_of(suffix, 0), header.heap, entry.key.len(), row_len, far.is_some());
-        self.set_heap(header.heap, entry.row, row_len);
-        let mut offset = header.heap + row_len;
-        if header.level > 0 {
-            self.set_heap(offset, entry.child, WORD);
-            offset += WORD;
-        }
-        match far {
-            Some(address) => self.set_heap(offset, address, WORD),
-            None => self.set_heap_bytes(offset, suffix.get(HEAD_LEN..).unwrap_or(&[])),
+        let rest = suffix.get(HEAD_LEN..).unwrap_or(&[]);
+        if far.is_none() && header.level == 0 && (1..WORD).contains(&row_len) && row_len + rest.len() <= WORD {
+            // A small row and a number: one word.
+            let word = entry.row | chunk_of(rest).swap_bytes() << (row_len * 8);
+            self.set_heap(header.heap, word, row_len + rest.len());
+        } else {
+            self.set_heap(header.heap, entry.row, row_len);
+            let mut offset = header.heap + row_len;
+            if header.level > 0 {
+                self.set_heap(offset, entry.child, WORD);
+                offset += WORD;
+            }
+            match far {
+                Some(address) => self.set_heap(offset, address, WORD),
+                None => self.set_heap_bytes(offset, rest),
+            }
         }
         for index in (SLOTS + at..SLOTS + header.count).rev() {
             self.set_word(index + 1, self.word(index));
@@ -494,6 +552,32 @@ pub(super) trait PageMut: Page {
         self.set_word(SLOTS + at, slot.0);
         header.count += 1;
         self.set_header(header);
+    }
+
+    /// Appends an entry of another leaf whose prefix is no longer than this one's, if its row and what is left of its key are
+    /// as short as most are; `false` if they are not, or there is no room.
+    fn push_short(&self, from: &impl Page, source: Header, slot: Slot) -> bool {
+        let mut header = self.header();
+        let tail_len = |prefix: usize| slot.len().saturating_sub(prefix + HEAD_LEN);
+        let (row_len, before, after) = (slot.row_len(), tail_len(source.prefix), tail_len(header.prefix));
+        let len = row_len + after;
+        let is_short = !slot.is_far() && row_len > 0 && len <= WORD && before <= WORD;
+        if !is_short || header.prefix < source.prefix || WORD + len > header.gap() {
+            return false;
+        }
+        let tail = from.heap_word(slot.offset() + row_len) & mask(before);
+        let suffix = u128::from(slot.0 >> 32) << 96 | u128::from(tail.swap_bytes()) << 32;
+        // What the prefix has from now on goes: at most the whole key, of twelve bytes.
+        let suffix = suffix << ((header.prefix - source.prefix) * 8);
+        header.heap -= len;
+        let tail = ((suffix >> 32) as u64).swap_bytes() & mask(after);
+        let word = from.row(slot) | if after > 0 { tail << (row_len * 8) } else { 0 };
+        self.set_heap(header.heap, word, len);
+        let slot = Slot::new((suffix >> 96) as u32, header.heap, slot.len(), row_len, false);
+        self.set_word(SLOTS + header.count, slot.0);
+        header.count += 1;
+        self.set_header(header);
+        true
     }
 
     /// Puts an entry after compacting if need be, and returns the bytes newly allocated for its key; `None` if there is

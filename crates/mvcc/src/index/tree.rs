@@ -36,6 +36,15 @@ enum Inserted {
     NoRoom,
 }
 
+/// What an insertion must not meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unless {
+    /// The pair itself.
+    Pair,
+    /// A pair with the key.
+    Key,
+}
+
 impl<const N: usize> BTreeIndex<N> {
     /// An empty index whose bytes no budget counts.
     pub fn new() -> BTreeIndex<N> {
@@ -136,25 +145,62 @@ impl<const N: usize> BTreeIndex<N> {
         }
     }
 
-    fn try_insert(&self, position: &Position<'_>, guard: &Guard) -> Result<Inserted, Restart> {
+    /// Inserts a pair. With [`Unless::Key`] the position is that before all pairs with the key.
+    fn try_insert(
+        &self,
+        position: &Position<'_>,
+        row: u64,
+        unless: Unless,
+        guard: &Guard,
+    ) -> Result<Inserted, Restart> {
         let leaf = self.leaf(&position.inclusive(), guard)?;
         let header = leaf.header();
-        let at = leaf.find(header, position)?;
-        if holds(&leaf, header, at, position)? {
+        let run = Run::decode(leaf.word(LINK));
+        let at = match run.len > 0 && is_between(&leaf, header, run.next, position)? {
+            true => run.next,
+            false => leaf.find(header, position)?,
+        };
+        let is_there = match unless {
+            Unless::Pair => holds(&leaf, header, at, position)?,
+            Unless::Key if at < header.count => leaf.has_key(header, at, position.key)?,
+            // The key's rows may begin in the next leaf. Without it, any row of the key lies below the fence.
+            Unless::Key => !header.endless && leaf.fence_has_key(HIGH, position.key)?,
+        };
+        if is_there {
             leaf.check()?;
             return Ok(Inserted::Known);
         }
         let leaf = leaf.lock()?;
-        let entry = Entry { key: position.key, row: position.row, child: 0 };
+        let entry = Entry { key: position.key, row, child: 0 };
         let Some(allocated) = leaf.insert(at, entry) else {
             leaf.leave();
             return Ok(Inserted::NoRoom);
         };
-        leaf.set_word(LINK, Run::decode(leaf.word(LINK)).insert(at).encode());
+        leaf.set_word(LINK, run.insert(at).encode());
         if allocated > 0 {
             self.count_bytes(allocated, 0);
         }
         Ok(Inserted::New)
+    }
+
+    /// Inserts a pair, making room for it; `false` if there is one that it must not meet.
+    fn insert_unless(&self, key: &[u8], row: RowId, unless: Unless) -> Result<bool, KeyTooLong> {
+        if key.len() > MAX_KEY_LEN {
+            return Err(KeyTooLong { len: key.len() });
+        }
+        let guard = pin();
+        let position = Position::before(key, if unless == Unless::Key { 0 } else { row.0 });
+        loop {
+            match retry(|| self.try_insert(&position, row.0, unless, &guard)) {
+                Inserted::Known => return Ok(false),
+                Inserted::New => {
+                    self.count(0, 1);
+                    return Ok(true);
+                }
+                // One pass splits one node, so that the next passes find room higher up.
+                Inserted::NoRoom => while retry(|| self.split_pass(&position, row.0, &guard)) == Mended::Yes {},
+            }
+        }
     }
 
     /// Returns whether the pair was there, and if so, whether its leaf has become too empty.
@@ -199,6 +245,14 @@ fn holds<P: Page>(leaf: &P, header: Header, at: usize, pair: &Position<'_>) -> R
     Ok(at < header.count && leaf.row(leaf.slot(at)) == pair.row && leaf.has_key(header, at, pair.key)?)
 }
 
+/// Whether a position lies right before slot `at`.
+#[inline]
+fn is_between<P: Page>(leaf: &P, header: Header, at: usize, position: &Position<'_>) -> Result<bool, Restart> {
+    Ok((1..=header.count).contains(&at)
+        && leaf.is_before(header, at - 1, position)?
+        && (at == header.count || !leaf.is_before(header, at, position)?))
+}
+
 /// Calls `attempt` until what it read was consistent.
 #[inline]
 pub(super) fn retry<T>(mut attempt: impl FnMut() -> Result<T, Restart>) -> T {
@@ -214,22 +268,17 @@ pub(super) fn retry<T>(mut attempt: impl FnMut() -> Result<T, Restart>) -> T {
 
 impl<const N: usize> OrderedIndex for BTreeIndex<N> {
     fn insert(&self, key: &[u8], row: RowId) -> Result<bool, KeyTooLong> {
-        if key.len() > MAX_KEY_LEN {
-            return Err(KeyTooLong { len: key.len() });
+        self.insert_unless(key, row, Unless::Pair)
+    }
+
+    fn insert_alone(&self, key: &[u8], row: RowId, others: &mut Rows) -> Result<bool, KeyTooLong> {
+        if self.insert_unless(key, row, Unless::Key)? {
+            return Ok(true);
         }
-        let guard = pin();
-        let position = Position::before(key, row.0);
-        loop {
-            match retry(|| self.try_insert(&position, &guard)) {
-                Inserted::Known => return Ok(false),
-                Inserted::New => {
-                    self.count(0, 1);
-                    return Ok(true);
-                }
-                // One pass splits one node, so that the next passes find room higher up.
-                Inserted::NoRoom => while retry(|| self.split_pass(&position, &guard)) == Mended::Yes {},
-            }
-        }
+        let before = others.len();
+        self.get(key, others);
+        // They have gone meanwhile, or only a fence has the key.
+        if others.len() == before { self.insert(key, row) } else { Ok(false) }
     }
 
     fn remove(&self, key: &[u8], row: RowId) -> bool {

@@ -87,14 +87,25 @@ fn run<const N: usize>(kind: Keys, steps: usize, seed: u64) {
     println!("{kind:?}, nodes of {N} words, seed {seed}");
     let mut rng = Rng(seed);
     let tree = BTreeIndex::<N>::new();
-    let mut model = BTreeSet::new();
+    let mut model: BTreeSet<Pair> = BTreeSet::new();
     // Grows, shrinks to nothing, grows again.
     for phase in 0..6 {
         let insert_of_ten = [9, 6, 2, 0, 8, 4][phase];
         for step in 0..steps {
             if rng.below(10) < insert_of_ten {
                 let (key, row) = (key(kind, &mut rng), [0, 7, 300, rng.next() >> (rng.below(8) * 8)][rng.below(4)]);
-                assert_eq!(tree.insert(&key, RowId(row)), Ok(model.insert((key, row))));
+                let same = model.range((key.clone(), 0)..=(key.clone(), u64::MAX));
+                let expected: Vec<RowId> = same.map(|pair| RowId(pair.1)).collect();
+                if rng.below(3) == 0 {
+                    let mut others = Rows::new();
+                    assert_eq!(tree.insert_alone(&key, RowId(row), &mut others), Ok(expected.is_empty()));
+                    assert_eq!(others.as_slice(), expected);
+                    if expected.is_empty() {
+                        model.insert((key, row));
+                    }
+                } else {
+                    assert_eq!(tree.insert(&key, RowId(row)), Ok(model.insert((key, row))));
+                }
             } else if !model.is_empty() {
                 let from = (key(kind, &mut rng), 0);
                 let pair = model.range(from..).next().or(model.first()).cloned().expect("not empty");
