@@ -221,7 +221,17 @@ pub fn parse_bool(text: &str) -> Result<bool> {
     }
 }
 
-fn parse_int<T: TryFrom<i128>>(text: &str, ty: &str) -> Result<T> {
+fn parse_int<T: TryFrom<i128> + TryFrom<i64>>(text: &str, ty: &str) -> Result<T> {
+    // Nothing but so few digits that they fit into eight bytes: most numbers.
+    if (1..=18).contains(&text.len()) {
+        let digits = text.bytes().try_fold(0, |value: i64, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            (digit < 10).then(|| value * 10 + i64::from(digit))
+        });
+        if let Some(value) = digits {
+            return T::try_from(value).map_err(|_| out_of_range(text, ty));
+        }
+    }
     let t = trim(text);
     let digits = t.strip_prefix(['+', '-']).unwrap_or(t);
     if digits.is_empty() {
@@ -235,7 +245,7 @@ fn parse_int<T: TryFrom<i128>>(text: &str, ty: &str) -> Result<T> {
             return Err(invalid_syntax(ty, text));
         }
         value = value * 10 + sign * i128::from(digit - b'0');
-        fitting = Some(T::try_from(value).map_err(|_| out_of_range(text, ty))?);
+        fitting = Some(<T as TryFrom<i128>>::try_from(value).map_err(|_| out_of_range(text, ty))?);
     }
     fitting.ok_or_else(|| invalid_syntax(ty, text))
 }

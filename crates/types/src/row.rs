@@ -149,45 +149,66 @@ impl RowLayout {
         if values.len() != self.fields.len() {
             return Err(Error::internal(format!("{} values for {} columns", values.len(), self.fields.len())));
         }
+        self.encode_of(|at| &values[at], out)
+    }
+
+    /// As [`RowLayout::encode`], of values that lie apart: `value` answers that of a column.
+    ///
+    /// # Errors
+    /// Those of [`RowLayout::encode`].
+    #[inline]
+    pub fn encode_of<'v>(&self, value: impl Fn(usize) -> &'v Datum, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        let has_nulls = values.iter().any(Datum::is_null);
+        out.reserve(1 + self.bitmap_len + self.fixed_len + 2 * self.var_count);
+        let has_nulls = (0..self.fields.len()).any(|at| value(at).is_null());
         out.push(if has_nulls { HAS_NULLS } else { 0 });
         let bitmap = out.len();
         if has_nulls {
             out.resize(bitmap + self.bitmap_len, 0);
-            for (i, _) in values.iter().enumerate().filter(|(_, v)| v.is_null()) {
-                out[bitmap + i / 8] |= 1 << (i % 8);
+            for at in (0..self.fields.len()).filter(|at| value(*at).is_null()) {
+                out[bitmap + at / 8] |= 1 << (at % 8);
             }
         }
-        for (field, value) in self.fields.iter().zip(values).filter(|(f, _)| f.kind.size().is_some()) {
-            write_fixed(field.kind, value, out)?;
+        for (at, field) in self.fields.iter().enumerate() {
+            match (field.kind, value(at)) {
+                (Kind::Int8, Datum::Int8(v)) => out.extend_from_slice(&v.to_le_bytes()),
+                (Kind::Int4, Datum::Int4(v)) => out.extend_from_slice(&v.to_le_bytes()),
+                (kind, value) if kind.size().is_some() => write_fixed(kind, value, out)?,
+                _ => {}
+            }
         }
         let offsets = out.len();
         out.resize(offsets + 2 * self.var_count, 0);
         let data = out.len();
-        let mut at = offsets;
-        for (field, value) in self.fields.iter().zip(values).filter(|(f, _)| f.kind.size().is_none()) {
-            write_var(field.kind, value, out)?;
+        let mut place = offsets;
+        for (at, field) in self.fields.iter().enumerate().filter(|(_, field)| field.kind.size().is_none()) {
+            write_var(field.kind, value(at), out)?;
             let end = (out.len() - data).min(u16::MAX as usize) as u16;
-            out[at..at + 2].copy_from_slice(&end.to_le_bytes());
-            at += 2;
+            out[place..place + 2].copy_from_slice(&end.to_le_bytes());
+            place += 2;
         }
         if out.len() - data >= u16::MAX as usize {
-            self.widen(values, start, offsets, out)?;
+            self.widen(&value, start, offsets, out)?;
         }
         Ok(())
     }
 
     /// Writes the variable part again with 4-byte offsets.
     #[cold]
-    fn widen(&self, values: &[Datum], start: usize, offsets: usize, out: &mut Vec<u8>) -> Result<()> {
+    fn widen<'v>(
+        &self,
+        value: &dyn Fn(usize) -> &'v Datum,
+        start: usize,
+        offsets: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         out[start] |= WIDE_OFFSETS;
         out.truncate(offsets);
         out.resize(offsets + 4 * self.var_count, 0);
         let data = out.len();
         let mut at = offsets;
-        for (field, value) in self.fields.iter().zip(values).filter(|(f, _)| f.kind.size().is_none()) {
-            write_var(field.kind, value, out)?;
+        for (column, field) in self.fields.iter().enumerate().filter(|(_, field)| field.kind.size().is_none()) {
+            write_var(field.kind, value(column), out)?;
             let end = out.len() - data;
             if end > 1 << 30 {
                 return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "row is too big"));
