@@ -58,7 +58,10 @@ pub enum CopyIn {
 struct CopyQueue {
     /// The session waits for data.
     wanted: bool,
+    /// While it waits, its buffer; else empty, unless data has come that nobody waited for any more.
     data: Vec<u8>,
+    /// Bytes at the end of `data` that the session has not had.
+    new: usize,
     end: Option<Result<()>>,
 }
 
@@ -330,25 +333,27 @@ impl Out {
         *self.copy.borrow_mut() = CopyQueue::default();
     }
 
-    /// Waits for COPY data and swaps it with the contents of `chunk`, which is cleared first.
+    /// Waits for COPY data and appends it to `chunk`.
     ///
     /// Errors if the client gives up (`57014`), goes away, or sends something else (`08P01`).
     pub async fn next_copy(&self, chunk: &mut Vec<u8>) -> Result<CopyIn> {
-        chunk.clear();
+        // Data goes straight to where the session wants it.
+        {
+            let copy = &mut *self.copy.borrow_mut();
+            chunk.append(&mut copy.data);
+            std::mem::swap(chunk, &mut copy.data);
+        }
         poll_fn(|_| {
             let copy = &mut *self.copy.borrow_mut();
-            copy.wanted = false;
-            if !copy.data.is_empty() {
-                std::mem::swap(chunk, &mut copy.data);
+            copy.wanted = copy.new == 0 && copy.end.is_none();
+            if copy.wanted {
+                return Poll::Pending;
+            }
+            std::mem::swap(chunk, &mut copy.data);
+            if std::mem::take(&mut copy.new) > 0 {
                 return Poll::Ready(Ok(CopyIn::Data));
             }
-            match copy.end.take() {
-                Some(end) => Poll::Ready(end.map(|()| CopyIn::Done)),
-                None => {
-                    copy.wanted = true;
-                    Poll::Pending
-                }
-            }
+            Poll::Ready(copy.end.take().unwrap_or(Ok(())).map(|()| CopyIn::Done))
         })
         .await
     }
@@ -463,7 +468,8 @@ impl Out {
     pub(crate) fn copy_push(&self, data: &[u8]) -> bool {
         let copy = &mut *self.copy.borrow_mut();
         copy.data.extend_from_slice(data);
-        copy.data.len() < COPY_CHUNK
+        copy.new += data.len();
+        copy.new < COPY_CHUNK
     }
 
     /// Ends the COPY data.
@@ -474,7 +480,7 @@ impl Out {
     /// Whether data or an end waits for the session. It is told once: it may have stopped waiting.
     pub(crate) fn copy_ready(&self) -> bool {
         let copy = &mut *self.copy.borrow_mut();
-        let ready = !copy.data.is_empty() || copy.end.is_some();
+        let ready = copy.new > 0 || copy.end.is_some();
         copy.wanted &= !ready;
         ready
     }

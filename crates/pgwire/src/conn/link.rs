@@ -24,6 +24,8 @@ use crate::{DurableHorizon, Out};
 const READ_CHUNK: usize = 8 << 10;
 /// Capacity above which an idle connection gives memory back.
 const LARGE_CAPACITY: usize = 32 << 10;
+/// Type and length of a message.
+const FRAME_HEADER: usize = 5;
 /// Bytes read while a statement runs, to notice the end of the connection.
 const READ_AHEAD: usize = 64 << 10;
 /// How long a connection is idle before large buffers are given back: a busy one would only get them anew.
@@ -110,6 +112,8 @@ where
 pub(super) struct Ahead {
     buf: Vec<u8>,
     pos: usize,
+    /// Bytes of a CopyData message that are still to come: its beginning has been handed over.
+    unfinished: usize,
     /// What followed the message in the main buffer has been moved here.
     took_rest: bool,
     eof: bool,
@@ -121,7 +125,10 @@ impl Ahead {
     /// Makes room at the end for another read.
     fn reserve(&mut self) {
         if self.pos == self.buf.len() {
+            // What was read to the brim has more behind it.
+            let more = if self.pos == self.buf.capacity() { READ_AHEAD.min(self.pos * 2) } else { 0 };
             self.buf.clear();
+            self.buf.reserve(more);
             self.pos = 0;
         } else if self.pos > READ_AHEAD {
             self.buf.drain(..self.pos);
@@ -138,16 +145,27 @@ impl Ahead {
 pub(super) struct Input {
     pub(super) buf: Vec<u8>,
     pub(super) pos: usize,
+    /// Bytes to come that belong to no message: the rest of one whose beginning a COPY had.
+    skip: usize,
 }
 
 impl Input {
     pub(super) fn is_empty(&self) -> bool {
-        self.pos == self.buf.len()
+        self.pos == self.buf.len() && self.skip == 0
+    }
+
+    /// Steps over what belongs to no message; whether all of it was there.
+    pub(super) fn skip(&mut self) -> bool {
+        let there = self.skip.min(self.buf.len() - self.pos);
+        self.pos += there;
+        self.skip -= there;
+        self.skip == 0
     }
 
     /// Steps over a message that has been executed, and takes in what came meanwhile.
     pub(super) fn consume(&mut self, total: usize, ahead: &mut Ahead) {
         self.pos += total;
+        self.skip = std::mem::take(&mut ahead.unfinished);
         if std::mem::take(&mut ahead.took_rest) {
             self.pos = self.buf.len();
         }
@@ -352,15 +370,30 @@ where
         }
     }
 
-    /// Moves complete COPY messages to the session; the bytes needed in all for the next one.
+    /// Moves COPY messages to the session, CopyData as far as it is there; the bytes needed in all to go on.
     fn take_copy_messages(&mut self) -> Result<usize> {
         loop {
             let input = &self.ahead.buf[self.ahead.pos..];
+            if self.ahead.unfinished > 0 {
+                let there = self.ahead.unfinished.min(input.len());
+                let more = self.out.copy_push(&input[..there]);
+                self.ahead.pos += there;
+                self.ahead.unfinished -= there;
+                if there == 0 || !more {
+                    return Ok(self.ahead.unfinished.min(READ_AHEAD));
+                }
+                continue;
+            }
             if let Some(tag) = input.first().filter(|tag| !b"dcfHS".contains(tag)) {
                 return Err(fatal_violation(format!("unexpected message type 0x{tag:02X} during COPY from stdin")));
             }
             let frame = match proto::frame(input)? {
                 Ok(frame) => frame,
+                Err(need) if input.first() == Some(&b'd') && input.len() >= FRAME_HEADER => {
+                    self.ahead.pos += FRAME_HEADER;
+                    self.ahead.unfinished = need - FRAME_HEADER;
+                    continue;
+                }
                 Err(need) => return Ok(need),
             };
             self.ahead.pos += frame.total();

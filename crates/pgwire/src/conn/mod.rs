@@ -246,6 +246,9 @@ where
 {
     let mut turn = 0;
     loop {
+        if !input.skip() {
+            return Ok(0);
+        }
         let unread = &input.buf[input.pos..];
         let frame = match proto::frame(unread).map_err(Ended::Fatal)? {
             Ok(frame) => frame,

@@ -226,6 +226,7 @@ impl FakeSession {
                 return Err(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "bad line"));
             }
             lines += chunk.iter().filter(|&&b| b == b'\n').count() as u64;
+            chunk.clear();
         }
         out.command_complete_rows("COPY", lines);
         Ok(())

@@ -193,6 +193,23 @@ fn copy_in_that_fails() {
 }
 
 #[test]
+fn copy_in_that_fails_amid_a_message() {
+    with_session(async |client, _, _| {
+        let data = message(b'd', &[&b"bad"[..], &[b'Q'; 100_000]].concat());
+        let (begin, rest) = data.split_at(50_000);
+        client.send(&[&query("copyin"), begin].concat()).await;
+        // The error does not wait for the end of the message; that is ignored.
+        assert_eq!(client.until('Z').await, "GE(ERROR 22P04: bad line)Z");
+        for piece in rest.chunks(20_000) {
+            client.send(piece).await;
+            settle().await;
+        }
+        client.send(&[message(b'c', b""), query("ONE")].concat()).await;
+        assert_eq!(client.until('Z').await, "CZ");
+    });
+}
+
+#[test]
 fn waits_that_are_given_up_leave_nothing_behind() {
     with_connection_of(4096, async |client, world, _| {
         client.login().await;
