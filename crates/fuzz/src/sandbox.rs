@@ -78,7 +78,6 @@ impl Output for Reply {
     }
     fn copy_in(&mut self, _: bool, _: usize) {}
     fn next_copy<'a>(&'a mut self, chunk: &'a mut Vec<u8>) -> Pin<Box<dyn Future<Output = Result<bool>> + 'a>> {
-        chunk.clear();
         let next = self.chunks.pop_front();
         let more = next.is_some();
         chunk.extend_from_slice(&next.unwrap_or_default());

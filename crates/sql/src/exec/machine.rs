@@ -86,17 +86,20 @@ impl Machine {
         Machine::new(&subplan.plan, frame[..params].to_vec())
     }
 
-    /// Begins anew with other parameters.
+    /// The first values of the frame: parameters.
     pub fn first_values(&self, count: usize) -> &[Datum] {
         self.frame.get(..count).unwrap_or_default()
     }
 
-    pub fn reset(&mut self, params: Vec<Datum>) {
-        let count = params.len();
-        for (slot, value) in self.frame.iter_mut().zip(params) {
-            *slot = value;
-        }
-        self.frame[count..].fill(Datum::Null);
+    /// The first values of the frame, for others to be put there before it begins anew.
+    pub fn first_values_mut(&mut self, count: usize) -> &mut [Datum] {
+        self.frame.get_mut(..count).unwrap_or_default()
+    }
+
+    /// Begins anew with other parameters.
+    pub fn reset(&mut self, params: impl IntoIterator<Item = Datum>) {
+        let mut params = params.into_iter();
+        self.frame.iter_mut().for_each(|slot| *slot = params.next().unwrap_or_default());
         self.restart();
     }
 

@@ -345,8 +345,18 @@ impl Execution {
     }
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.
-    pub fn reset(&mut self, params: Vec<Datum>) {
+    pub fn reset(&mut self, params: impl IntoIterator<Item = Datum>) {
         self.machine.reset(params);
+        self.forget();
+    }
+
+    /// Makes a finished run ready to run again with the parameters of [`Execution::params_mut`].
+    pub fn restart(&mut self) {
+        self.machine.restart();
+        self.forget();
+    }
+
+    fn forget(&mut self) {
         self.pending = None;
         self.handed_out = 0;
         self.shown = false;
@@ -368,6 +378,11 @@ impl Execution {
     /// The first `count` of its parameter values.
     pub fn params(&self, count: usize) -> &[Datum] {
         self.machine.first_values(count)
+    }
+
+    /// The first `count` of its parameter values, to be replaced before [`Execution::restart`].
+    pub fn params_mut(&mut self, count: usize) -> &mut [Datum] {
+        self.machine.first_values_mut(count)
     }
 
     /// The plan that is run.

@@ -257,8 +257,17 @@ impl Code {
             }
             Code::Cast { arg, from, to, typmod, kind, explicit } => {
                 let value = arg.eval(env, frame)?;
-                if value.is_null() {
-                    return Ok(Datum::Null);
+                match &value {
+                    Datum::Null => return Ok(Datum::Null),
+                    // Short enough in bytes, so in characters.
+                    Datum::Text(text)
+                        if *to == oid::VARCHAR
+                            && matches!(kind, CastKind::Typmod)
+                            && text.len() as i64 <= i64::from(*typmod) - 4 =>
+                    {
+                        return Ok(value);
+                    }
+                    _ => {}
                 }
                 cast(value, *from, *to, *typmod, *kind, *explicit, env.eval())?
             }

@@ -352,9 +352,7 @@ impl RowWriter {
 
     /// Appends the tuple of the values that `slots` has for the columns.
     pub fn write(&self, frame: &[Datum], slots: &[Slot], out: &mut Vec<u8>) -> Result<()> {
-        let values: smallvec::SmallVec<[Datum; 16]> =
-            self.columns.iter().map(|&column| frame[slots[column] as usize].clone()).collect();
-        self.layout.encode(&values, out)
+        self.layout.encode_of(|field| &frame[slots[self.columns[field]] as usize], out)
     }
 }
 

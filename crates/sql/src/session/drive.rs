@@ -96,7 +96,7 @@ impl RowSink for NoRows {
 impl Session {
     /// Runs `step` with what executions of the open transaction work with. `own` is the transaction's catalog if it has
     /// definitions of its own.
-    fn step<T>(
+    pub(super) fn step<T>(
         &mut self,
         own: Option<&Arc<Catalog>>,
         step: impl FnOnce(&mut ExecCx<'_>, &StatementContext<'_>) -> T,
@@ -117,7 +117,8 @@ impl Session {
         step(&mut cx, &eval)
     }
 
-    fn own_catalog(&self) -> Option<Arc<Catalog>> {
+    /// The transaction's catalog if it has definitions of its own.
+    pub(super) fn own_catalog(&self) -> Option<Arc<Catalog>> {
         self.has_own_ddl().then(|| self.catalog())
     }
 

@@ -8,7 +8,7 @@ use engine_api::{Catalog, Engine, TableDesc, Txn, Wait};
 use types::{Datum, InputContext, OutputSettings};
 
 use super::Session;
-use super::context::StatementContext;
+use super::context::{Environment, StatementContext};
 use super::drive::{NoRows, Rows};
 use super::statement::Kind;
 use crate::bind::{self, BindContext};
@@ -393,9 +393,16 @@ impl Session {
 
     /// Parses a value in the text form of a type, with the session's settings.
     pub(crate) fn parse_value(&self, ty: Ty, text: &str) -> Result<Datum> {
-        let settings = self.environment.settings.borrow();
-        let input = InputContext { settings: settings.output(), now_micros: self.environment.transaction_start.get() };
+        self.environment.parse_value(ty, text)
+    }
+}
+
+impl Environment {
+    /// As [`Session::parse_value`].
+    pub(super) fn parse_value(&self, ty: Ty, text: &str) -> Result<Datum> {
+        let settings = self.settings.borrow();
+        let input = InputContext { settings: settings.output(), now_micros: self.transaction_start.get() };
         let value = types::parse_text(ty.oid, ty.typmod, text, &input)?;
-        types::apply_typmod(value, ty.oid, ty.typmod, false)
+        if ty.typmod < 0 { Ok(value) } else { types::apply_typmod(value, ty.oid, ty.typmod, false) }
     }
 }

@@ -110,7 +110,7 @@ pub trait Output {
     fn flush<'a>(&'a mut self) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
     /// COPY FROM STDIN begins: the client sends rows of `columns` columns.
     fn copy_in(&mut self, binary: bool, columns: usize);
-    /// Waits for COPY data and puts it into `chunk` (cleared first); `false` at CopyDone.
+    /// Waits for COPY data and appends it to `chunk`; `false` at CopyDone.
     ///
     /// # Errors
     /// 57014 if the client gives up (CopyFail).

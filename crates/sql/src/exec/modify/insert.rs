@@ -87,7 +87,10 @@ impl Insert {
     fn compute(&mut self, node: &InsertNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
         let target = &node.target;
         for (code, &slot) in node.columns.iter().zip(&target.slots) {
-            frame[slot as usize] = code.eval(cx, frame)?;
+            frame[slot as usize] = match code {
+                Code::Slot(from) => frame[*from as usize].clone(),
+                code => code.eval(cx, frame)?,
+            };
         }
         check(target, cx, frame)?;
         self.tuple.clear();

@@ -1,6 +1,7 @@
 //! COPY's binary format: a header, tuples of length-prefixed fields, a trailer.
 
 use base::{Error, Result, SqlState};
+use smallvec::SmallVec;
 use types::encoding::{Conversion, recode_binary, utf8};
 use types::{Datum, DatumRef};
 
@@ -19,7 +20,7 @@ pub(super) enum Tuple<'a> {
     /// A row.
     Row {
         /// Its fields; `None` is NULL.
-        fields: Vec<Option<&'a [u8]>>,
+        fields: SmallVec<[Option<&'a [u8]>; 8]>,
         /// The bytes it takes.
         used: usize,
     },
@@ -61,18 +62,18 @@ pub(super) fn header(data: &[u8]) -> Result<Option<usize>> {
 }
 
 /// Reads what `data` begins with; a row has as many fields as there are `columns`.
-pub(super) fn tuple<'a>(data: &'a [u8], columns: &[String]) -> Result<Tuple<'a>> {
+pub(super) fn tuple(data: &[u8], columns: usize) -> Result<Tuple<'_>> {
     let Some(count) = data.get(..2) else { return Ok(Tuple::Incomplete) };
     let count = i16::from_be_bytes([count[0], count[1]]);
     if count == -1 {
         return Ok(Tuple::End);
     }
-    if usize::try_from(count) != Ok(columns.len()) {
-        return Err(bad(format!("row field count is {count}, expected {}", columns.len())));
+    if usize::try_from(count) != Ok(columns) {
+        return Err(bad(format!("row field count is {count}, expected {columns}")));
     }
-    let mut fields = Vec::with_capacity(columns.len());
+    let mut fields = SmallVec::new();
     let mut at = 2;
-    for _ in columns {
+    for _ in 0..columns {
         let Some(length) = int(data, at) else { return Ok(Tuple::Incomplete) };
         at += 4;
         match usize::try_from(length) {
@@ -140,15 +141,14 @@ mod tests {
 
     #[test]
     fn tuples_come_whole_or_not_at_all() {
-        let names = ["a".to_owned(), "b".to_owned()];
         let data = [0, 2, 0, 0, 0, 1, 7, 255, 255, 255, 255];
         for cut in 0..data.len() {
-            assert!(matches!(tuple(&data[..cut], &names), Ok(Tuple::Incomplete)), "{cut} bytes");
+            assert!(matches!(tuple(&data[..cut], 2), Ok(Tuple::Incomplete)), "{cut} bytes");
         }
-        let Ok(Tuple::Row { fields, used }) = tuple(&data, &names) else { panic!("a row") };
-        assert_eq!((fields, used), (vec![Some(&[7u8][..]), None], data.len()));
-        assert!(matches!(tuple(&[255, 255], &names), Ok(Tuple::End)));
-        assert!(tuple(&[0, 3], &names).is_err());
+        let Ok(Tuple::Row { fields, used }) = tuple(&data, 2) else { panic!("a row") };
+        assert_eq!((&fields[..], used), (&[Some(&[7u8][..]), None][..], data.len()));
+        assert!(matches!(tuple(&[255, 255], 2), Ok(Tuple::End)));
+        assert!(tuple(&[0, 3], 2).is_err());
     }
 
     #[test]

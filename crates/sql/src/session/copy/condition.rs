@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use engine_api::TableDesc;
+use engine_api::{Step, TableDesc};
 use rupg_sql::nodes::Node;
 use types::Datum;
 
 use crate::ddl::quote_name;
-use crate::exec::Execution;
+use crate::exec::{ExecCx, Execution, Progress};
 use crate::parse;
 use crate::session::Session;
 use crate::session::drive::NoRows;
@@ -67,9 +67,19 @@ impl Condition {
         Ok(Condition { execution: Execution::new(Arc::clone(&query.plan), Vec::new()) })
     }
 
-    /// Whether a row is kept.
-    pub async fn holds(&mut self, session: &mut Session, values: &[Datum]) -> Result<bool> {
-        self.execution.reset(values.to_vec());
-        Ok(session.drive_into(&mut self.execution, &mut NoRows).await? > 0)
+    /// Takes the values of the next row.
+    pub fn begin(&mut self, values: &[Datum]) {
+        self.execution.reset(values.iter().cloned());
+    }
+
+    /// Whether the row is kept.
+    pub fn test(&mut self, cx: &mut ExecCx<'_>) -> Result<Step<bool>> {
+        loop {
+            match self.execution.run(cx, &mut NoRows, 0)? {
+                Progress::Done { rows } => return Ok(Step::Ready(rows > 0)),
+                Progress::Wait(wait) => return Ok(Step::Wait(wait)),
+                Progress::MaxRows { .. } | Progress::SinkFull => {}
+            }
+        }
     }
 }

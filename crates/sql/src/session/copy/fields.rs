@@ -1,9 +1,53 @@
 //! From bytes to fields: lines, CSV rows, escapes.
 
 use base::{Error, Result, SqlState};
+use memchr::memchr2;
+use types::encoding::utf8_text as utf8;
 
 use super::from::Loader;
-use types::encoding::utf8_text as utf8;
+
+/// The fields of a line. Most are parts of it as it stands.
+#[derive(Default)]
+pub(super) struct Fields {
+    places: Vec<Place>,
+    /// Texts of fields that had escapes or quotes, one behind the other.
+    plain: String,
+}
+
+/// Where the text of a field lies.
+#[derive(Clone, Copy)]
+enum Place {
+    Null,
+    /// In the line: from, to.
+    Line(usize, usize),
+    /// In [`Fields::plain`]: from, to.
+    Plain(usize, usize),
+}
+
+impl Fields {
+    pub fn clear(&mut self) {
+        self.places.clear();
+        self.plain.clear();
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    fn text<'a>(&'a self, line: &'a str, place: Place) -> Option<&'a str> {
+        match place {
+            Place::Null => None,
+            Place::Line(from, to) => Some(&line[from..to]),
+            Place::Plain(from, to) => Some(&self.plain[from..to]),
+        }
+    }
+
+    /// The texts, `None` for NULL, of the fields of `line`.
+    pub fn of<'a>(&'a self, line: &'a str) -> impl ExactSizeIterator<Item = Option<&'a str>> {
+        self.places.iter().map(move |place| self.text(line, *place))
+    }
+}
 
 impl Loader {
     /// The next line without its end, and the bytes it takes with it; `None` if it is not complete.
@@ -32,103 +76,125 @@ impl Loader {
     }
 
     pub(super) fn csv_line_end(&self, data: &[u8]) -> Option<usize> {
-        let mut quoted = false;
-        let mut i = 0;
-        while i < data.len() {
-            match data[i] {
-                b if quoted && b == self.format.escape && self.format.escape != self.format.quote => i += 1,
-                b if b == self.format.quote => quoted = !quoted,
-                b'\n' if !quoted => return Some(i),
-                _ => {}
+        let (quote, escape) = (self.format.quote, self.format.escape);
+        let mut at = 0;
+        loop {
+            at += memchr2(quote, b'\n', &data[at..])?;
+            if data[at] != quote {
+                return Some(at);
             }
-            i += 1;
+            // To the end of what is quoted.
+            at += 1;
+            loop {
+                at += memchr2(quote, escape, data.get(at..)?)? + 1;
+                if data[at - 1] == quote {
+                    break;
+                }
+                at += 1;
+            }
         }
-        None
     }
 
     pub(super) fn in_quotes(&self, line: &[u8]) -> bool {
         line.iter().filter(|&&b| b == self.format.quote).count() % 2 == 1
     }
 
-    pub(super) fn text_fields(&self, line: &str) -> Result<Vec<Option<String>>> {
-        let mut fields = Vec::with_capacity(self.tys.len());
-        if self.tys.is_empty() && line.is_empty() {
-            return Ok(fields);
+    /// Finds the fields of a line of the text format.
+    pub(super) fn text_fields(&self, line: &str, fields: &mut Fields) -> Result<()> {
+        fields.clear();
+        if self.columns.is_empty() && line.is_empty() {
+            return Ok(());
         }
         let bytes = line.as_bytes();
+        let delimiter = self.format.delimiter;
         let mut start = 0;
         loop {
-            let mut end = start;
-            let mut escaped = false;
-            while end < bytes.len() && bytes[end] != self.format.delimiter {
-                if bytes[end] == b'\\' {
-                    escaped = true;
-                    end += 1;
+            let (mut end, mut escaped) = (start, false);
+            while let Some(found) = memchr2(delimiter, b'\\', &bytes[end..]) {
+                end += found;
+                if bytes[end] == delimiter {
+                    break;
                 }
-                end += 1;
+                escaped = true;
+                end = bytes.len().min(end + 2);
             }
-            let end = end.min(bytes.len());
+            if bytes.get(end) != Some(&delimiter) {
+                end = bytes.len();
+            }
             let raw = &line[start..end];
-            fields.push(if raw == self.format.null {
-                None
+            fields.places.push(if raw == self.format.null {
+                Place::Null
             } else if escaped {
-                let plain = unescape(raw.as_bytes());
-                Some(utf8(&plain)?.to_string())
+                let from = fields.plain.len();
+                fields.plain.push_str(utf8(&unescape(raw.as_bytes()))?);
+                Place::Plain(from, fields.plain.len())
             } else {
-                Some(raw.to_string())
+                Place::Line(start, end)
             });
-            if end >= bytes.len() {
-                return Ok(fields);
+            if end == bytes.len() {
+                return Ok(());
             }
             start = end + 1;
         }
     }
 
-    pub(super) fn csv_fields(&self, line: &str) -> Result<Vec<Option<String>>> {
+    /// Finds the fields of a row in CSV.
+    pub(super) fn csv_fields(&self, line: &str, fields: &mut Fields) {
+        fields.clear();
         let bytes = line.as_bytes();
-        let mut fields = Vec::with_capacity(self.tys.len());
-        let mut field: Vec<u8> = Vec::new();
-        let (mut quoted, mut was_quoted) = (false, false);
-        let mut i = 0;
+        let (delimiter, quote) = (self.format.delimiter, self.format.quote);
+        let mut start = 0;
         loop {
-            let byte = bytes.get(i).copied();
-            match byte {
-                Some(b) if quoted => {
-                    let next = bytes.get(i + 1).copied();
-                    if b == self.format.escape && (next == Some(self.format.quote) || next == Some(self.format.escape))
-                    {
-                        field.push(next.expect("just seen"));
-                        i += 1;
-                    } else if b == self.format.quote {
-                        quoted = false;
-                    } else {
-                        field.push(b);
+            let mut end = memchr2(delimiter, quote, &bytes[start..]).map_or(bytes.len(), |found| start + found);
+            let was_quoted = bytes.get(end) == Some(&quote);
+            let place = if was_quoted {
+                let from = fields.plain.len();
+                end = self.unquote(line, start, &mut fields.plain);
+                Place::Plain(from, fields.plain.len())
+            } else {
+                Place::Line(start, end)
+            };
+            let column = self.columns.get(fields.len());
+            let listed = |list: &[String]| column.is_some_and(|column| list.contains(&column.name));
+            let is_null = fields.text(line, place) == Some(&*self.format.null)
+                && if was_quoted { listed(&self.format.force_null) } else { !listed(&self.format.force_not_null) };
+            fields.places.push(if is_null { Place::Null } else { place });
+            if end == bytes.len() {
+                return;
+            }
+            start = end + 1;
+        }
+    }
+
+    /// Appends the field that begins at `at` without its quotes. Answers where it ends.
+    fn unquote(&self, line: &str, mut at: usize, out: &mut String) -> usize {
+        let bytes = line.as_bytes();
+        let (delimiter, quote, escape) = (self.format.delimiter, self.format.quote, self.format.escape);
+        loop {
+            let end = memchr2(delimiter, quote, &bytes[at..]).map_or(bytes.len(), |found| at + found);
+            out.push_str(&line[at..end]);
+            if bytes.get(end) != Some(&quote) {
+                return end;
+            }
+            at = end + 1;
+            loop {
+                let Some(found) = memchr2(quote, escape, &bytes[at..]) else {
+                    out.push_str(&line[at..]);
+                    return bytes.len();
+                };
+                let end = at + found;
+                out.push_str(&line[at..end]);
+                let next = bytes.get(end + 1).copied().filter(|next| [quote, escape].contains(next));
+                at = end + 1;
+                match next {
+                    Some(next) if bytes[end] == escape => {
+                        out.push(next as char);
+                        at += 1;
                     }
-                }
-                Some(b) if b == self.format.quote => {
-                    quoted = true;
-                    was_quoted = true;
-                }
-                Some(b) if b != self.format.delimiter => field.push(b),
-                _ => {
-                    let text = utf8(&field)?.to_string();
-                    let column = self.names.get(fields.len());
-                    let listed = |list: &[String]| column.is_some_and(|name| list.contains(name));
-                    let is_null = text == self.format.null
-                        && if was_quoted {
-                            listed(&self.format.force_null)
-                        } else {
-                            !listed(&self.format.force_not_null)
-                        };
-                    fields.push(if is_null { None } else { Some(text) });
-                    field.clear();
-                    was_quoted = false;
-                    if byte.is_none() {
-                        return Ok(fields);
-                    }
+                    _ if bytes[end] == quote => break,
+                    _ => out.push(escape as char),
                 }
             }
-            i += 1;
         }
     }
 }

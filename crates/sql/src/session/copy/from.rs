@@ -1,21 +1,25 @@
 //! COPY FROM STDIN: the stream becomes rows, which go through the plan of an INSERT.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use engine_api::{TableKind, Wait};
+use engine_api::{Step, TableKind, Wait};
 use rupg_sql::nodes::CopyStmt;
 use types::Datum;
 use types::encoding::{Conversion, utf8_text as utf8};
 
 use super::condition::Condition;
+use super::fields::Fields;
 use super::format::Format;
 use super::{LINE_BYTES_MAX, ROWS_PER_TURN, binary, check_forced, columns_of, names, without_position};
 use crate::ddl;
-use crate::exec::Execution;
+use crate::exec::{ExecCx, Execution, Progress};
 use crate::ir::Ty;
 use crate::parse;
+use crate::session::context::Environment;
 use crate::session::drive::NoRows;
 use crate::session::query::read_only_error;
 use crate::session::statement::Kind;
@@ -58,8 +62,7 @@ pub(super) async fn copy_from(
         insert = format!("INSERT INTO {} DEFAULT VALUES", ddl::qualified_name(session, &table));
     }
     // A domain's value is read as the type under it; the INSERT checks the domain's conditions.
-    let tys: Vec<Ty> = columns.iter().map(|&c| type_under(&table.columns[c])).collect();
-    let types: Vec<_> = tys.iter().map(|ty| ty.oid).collect();
+    let types: Vec<_> = columns.iter().map(|&c| type_under(&table.columns[c]).oid).collect();
     let condition = match &stmt.whereClause {
         Some(clause) => Some(Condition::bind(session, clause, &table, &columns, sql)?),
         None => None,
@@ -70,34 +73,38 @@ pub(super) async fn copy_from(
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     let client = session.conversion();
-    let mut stream = Stream::of(if format.binary { None } else { format.conversion(client) });
+    let conversion = if format.binary { None } else { format.conversion(client) };
     out.copy_in(format.binary, columns.len());
     out.flush().await?;
+    let column = |at: usize| {
+        let column = &table.columns[at];
+        Column { name: column.name.clone(), ty: type_under(column) }
+    };
     let mut loader = Loader {
         execution: Execution::new(Arc::clone(&query.plan), Vec::new()),
         condition,
-        tys,
-        names: columns.iter().map(|&c| table.columns[c].name.clone()).collect(),
+        columns: columns.iter().map(|&at| column(at)).collect(),
         table: table.name.clone(),
         format,
+        client,
         line: 0,
         rows: 0,
         begun: false,
         ended: false,
-        client,
+        state: State::Reading,
+        at: 0,
+        row: 0..0,
+        since_turn: 0,
+        fields: Fields::default(),
     };
-    let mut pending: Vec<u8> = Vec::new();
-    let mut chunk = Vec::new();
+    let mut stream = Stream::of(conversion);
     loop {
-        let more = out.next_copy(&mut chunk).await?;
+        let more = stream.next(out).await?;
         session.check_stop()?;
-        stream.take(&chunk, !more, &mut pending).map_err(|e| e.context(loader.place(&pending)))?;
-        let used = match loader.format.binary {
-            true => loader.load_binary(session, &pending, !more).await?,
-            false => loader.load(session, &pending, !more).await?,
-        };
-        pending.drain(..used);
-        if pending.len() > LINE_BYTES_MAX {
+        stream.convert(!more).map_err(|e| e.context(loader.place(&stream.data)))?;
+        loader.load(session, &stream.data, !more).await?;
+        stream.data.drain(..std::mem::take(&mut loader.at));
+        if stream.data.len() > LINE_BYTES_MAX {
             return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a line of COPY data is too long"));
         }
         if !more {
@@ -113,51 +120,77 @@ fn type_under(column: &engine_api::ColumnDesc) -> Ty {
     Ty { oid, typmod }
 }
 
-/// The text of the client as it comes, converted as far as its characters are whole.
+/// The client's data as it comes, texts converted as far as their characters are whole.
 struct Stream {
     conversion: Option<&'static Conversion>,
-    /// What is left of a character that has been cut.
-    cut: Vec<u8>,
+    /// What is not converted yet.
+    raw: Vec<u8>,
+    /// What is not loaded yet.
+    data: Vec<u8>,
     text: String,
 }
 
 impl Stream {
     fn of(conversion: Option<&'static Conversion>) -> Stream {
-        Stream { conversion, cut: Vec::new(), text: String::new() }
+        Stream { conversion, raw: Vec::new(), data: Vec::new(), text: String::new() }
     }
 
-    /// Appends the data to `pending`.
-    fn take(&mut self, chunk: &[u8], last: bool, pending: &mut Vec<u8>) -> Result<()> {
-        let Some(conversion) = self.conversion else {
-            pending.extend_from_slice(chunk);
-            return Ok(());
-        };
-        self.cut.extend_from_slice(chunk);
+    /// Waits for more; `false` at the end.
+    async fn next(&mut self, out: &mut dyn Output) -> Result<bool> {
+        out.next_copy(if self.conversion.is_some() { &mut self.raw } else { &mut self.data }).await
+    }
+
+    fn convert(&mut self, last: bool) -> Result<()> {
+        let Some(conversion) = self.conversion else { return Ok(()) };
         self.text.clear();
-        let used = conversion.decode_part(&self.cut, last, &mut self.text);
-        pending.extend_from_slice(self.text.as_bytes());
-        self.cut.drain(..used?);
+        let used = conversion.decode_part(&self.raw, last, &mut self.text);
+        self.data.extend_from_slice(self.text.as_bytes());
+        self.raw.drain(..used?);
         Ok(())
     }
 }
 
-/// Turns bytes into rows.
+/// A column that values come for.
+pub(super) struct Column {
+    pub(super) name: String,
+    ty: Ty,
+}
+
+/// What is done next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The next row is read.
+    Reading,
+    /// Its values are looked at by WHERE.
+    Testing,
+    /// It is stored.
+    Storing,
+}
+
+/// Turns bytes into rows. Stops where something must be waited for, and goes on there.
 pub(super) struct Loader {
-    pub(super) execution: Box<Execution>,
+    execution: Box<Execution>,
     /// WHERE
     condition: Option<Condition>,
-    pub(super) tys: Vec<Ty>,
-    pub(super) names: Vec<String>,
+    pub(super) columns: Vec<Column>,
     pub(super) table: String,
     pub(super) format: Format,
-    pub(super) line: u64,
-    pub(super) rows: u64,
-    /// The header of the binary format was read.
-    pub(super) begun: bool,
-    /// `\.` or the binary trailer was seen: the rest is ignored.
-    pub(super) ended: bool,
     /// The client's encoding, that of texts in binary data.
     client: Option<&'static Conversion>,
+    pub(super) line: u64,
+    rows: u64,
+    /// The header of the binary format was read.
+    begun: bool,
+    /// `\.` or the binary trailer was seen: the rest is ignored.
+    ended: bool,
+    state: State,
+    /// Where the next line begins in the data at hand.
+    at: usize,
+    /// Where the present row is there.
+    row: Range<usize>,
+    /// Lines since other connections had their turn.
+    since_turn: u64,
+    fields: Fields,
 }
 
 impl Loader {
@@ -167,32 +200,123 @@ impl Loader {
         format!("COPY {}, line {}", self.table, self.line + 1 + lines)
     }
 
-    /// Loads every complete line of `data` (and the last one without a newline if `last`). Answers the bytes used.
-    async fn load(&mut self, session: &mut Session, data: &[u8], last: bool) -> Result<usize> {
-        let mut at = 0;
-        while at < data.len() {
-            if self.ended {
-                return Ok(data.len());
-            }
-            let Some((line, used)) = self.next_line(&data[at..], last)? else { break };
-            at += used;
-            self.line += 1 + self.breaks(line);
-            if line == b"\\." {
-                self.ended = true;
-                continue;
-            }
-            if self.line == 1 && self.format.header {
-                if self.format.match_header {
-                    self.check_header(line)?;
+    /// Loads every complete row of `data` from [`Loader::at`] on (and, if it is the `last`, a last line without a newline).
+    async fn load(&mut self, session: &mut Session, data: &[u8], last: bool) -> Result<()> {
+        let own = session.own_catalog();
+        while let Some(wait) = session.step(own.as_ref(), |cx, eval| self.run(cx, eval.environment, data, last))? {
+            let waited = session.wait_for_lock(wait).await;
+            waited.map_err(|e| if self.state == State::Reading { e } else { self.in_row(e, data) })?;
+        }
+        Ok(())
+    }
+
+    /// Loads until there is no whole row left, or something must be waited for.
+    fn run(&mut self, cx: &mut ExecCx<'_>, env: &Environment, data: &[u8], last: bool) -> Result<Option<Wait>> {
+        loop {
+            let step = match self.state {
+                State::Reading => {
+                    if self.since_turn >= ROWS_PER_TURN {
+                        self.since_turn = 0;
+                        return Ok(Some(Wait::yield_now()));
+                    }
+                    self.since_turn += 1;
+                    let read = if self.format.binary {
+                        self.read_tuple(data, last)?
+                    } else {
+                        self.read_line(env, data, last)?
+                    };
+                    if !read {
+                        return Ok(None);
+                    }
+                    continue;
                 }
-                continue;
-            }
-            self.row(session, line).await?;
-            if self.rows.is_multiple_of(ROWS_PER_TURN) {
-                session.wait_in_transaction(Wait::yield_now()).await?;
+                State::Testing => self.test(cx),
+                State::Storing => self.store(cx),
+            };
+            if let Step::Wait(wait) = step.map_err(|e| self.in_row(e, data))? {
+                return Ok(Some(wait));
             }
         }
-        Ok(at)
+    }
+
+    /// A row has been read.
+    fn begin_row(&mut self) {
+        self.state = match &mut self.condition {
+            Some(condition) => {
+                condition.begin(self.execution.params(self.columns.len()));
+                State::Testing
+            }
+            None => self.begin_storing(),
+        };
+    }
+
+    fn begin_storing(&mut self) -> State {
+        self.execution.restart();
+        State::Storing
+    }
+
+    fn test(&mut self, cx: &mut ExecCx<'_>) -> Result<Step<()>> {
+        let Some(condition) = &mut self.condition else { return Err(Error::internal("a test without a condition")) };
+        Ok(match condition.test(cx)? {
+            Step::Ready(holds) => {
+                self.state = if holds { self.begin_storing() } else { State::Reading };
+                Step::Ready(())
+            }
+            Step::Wait(wait) => Step::Wait(wait),
+        })
+    }
+
+    fn store(&mut self, cx: &mut ExecCx<'_>) -> Result<Step<()>> {
+        Ok(match self.execution.run(cx, &mut NoRows, 0)? {
+            Progress::Done { .. } => {
+                self.rows += 1;
+                self.state = State::Reading;
+                Step::Ready(())
+            }
+            Progress::Wait(wait) => Step::Wait(wait),
+            Progress::MaxRows { .. } | Progress::SinkFull => Step::Ready(()),
+        })
+    }
+
+    /// An error of the present row, with its place.
+    #[cold]
+    fn in_row(&self, error: Error, data: &[u8]) -> Error {
+        if error.fields().context.is_some() {
+            return error;
+        }
+        let place = format!("COPY {}, line {}", self.table, self.line);
+        // PostgreSQL enters rows into indexes in bunches, and then has their lines no more.
+        if self.format.binary || error.code() == SqlState::UNIQUE_VIOLATION {
+            return error.context(place);
+        }
+        let line = String::from_utf8_lossy(&data[self.row.clone()]);
+        error.context(format!("{place}: \"{}\"", shown(&line)))
+    }
+
+    /// Takes the next line. `false` if it is not all there, or none is left.
+    fn read_line(&mut self, env: &Environment, data: &[u8], last: bool) -> Result<bool> {
+        if self.at >= data.len() {
+            return Ok(false);
+        }
+        if self.ended {
+            self.at = data.len();
+            return Ok(false);
+        }
+        let Some((line, used)) = self.next_line(&data[self.at..], last)? else { return Ok(false) };
+        self.row = self.at..self.at + line.len();
+        self.at += used;
+        self.line += 1 + self.breaks(line);
+        if line == b"\\." {
+            self.ended = true;
+        } else if self.line == 1 && self.format.header {
+            if self.format.match_header {
+                self.check_header(line)?;
+            }
+        } else {
+            self.read_row(env, line)?;
+            self.begin_row();
+        }
+        Ok(true)
     }
 
     /// The names of the header line must be those of the columns.
@@ -200,12 +324,13 @@ impl Loader {
         let shown = || format!("COPY {}, line {}: \"{}\"", self.table, self.line, String::from_utf8_lossy(line));
         let refused = |message: String| Error::new(SqlState::BAD_COPY_FILE_FORMAT, message).context(shown());
         let text = utf8(line).map_err(|e| e.context(shown()))?;
-        let fields = if self.format.csv { self.csv_fields(text)? } else { self.text_fields(text)? };
-        if fields.len() != self.names.len() {
-            let (got, expected) = (fields.len(), self.names.len());
+        let mut fields = Fields::default();
+        self.find_fields(text, &mut fields)?;
+        if fields.len() != self.columns.len() {
+            let (got, expected) = (fields.len(), self.columns.len());
             return Err(refused(format!("wrong number of fields in header line: got {got}, expected {expected}")));
         }
-        for (number, (field, name)) in fields.iter().zip(&self.names).enumerate() {
+        for (number, (field, Column { name, .. })) in fields.of(text).zip(&self.columns).enumerate() {
             let message = match field {
                 Some(field) if field == name => continue,
                 Some(field) => format!("got \"{field}\", expected \"{name}\""),
@@ -216,118 +341,94 @@ impl Loader {
         Ok(())
     }
 
-    /// Loads every complete tuple of the binary format. Answers the bytes used.
-    async fn load_binary(&mut self, session: &mut Session, data: &[u8], last: bool) -> Result<usize> {
-        let mut at = 0;
-        if !self.begun {
-            let Some(used) = binary::header(data)? else {
-                return if last { Err(binary::not_recognized()) } else { Ok(0) };
-            };
-            self.begun = true;
-            at = used;
+    /// Finds the fields of a line.
+    fn find_fields(&self, text: &str, fields: &mut Fields) -> Result<()> {
+        match self.format.csv {
+            true => self.csv_fields(text, fields),
+            false => self.text_fields(text, fields)?,
         }
-        while !self.ended {
-            self.line += 1;
-            let tuple = binary::tuple(&data[at..], &self.names).map_err(|e| self.in_row(e))?;
-            match tuple {
-                binary::Tuple::Row { fields, used } => {
-                    let mut params = Vec::with_capacity(fields.len());
-                    for (i, field) in fields.into_iter().enumerate() {
-                        let value = match field {
-                            None => Datum::Null,
-                            Some(bytes) => binary::value(self.tys[i], bytes, self.client).map_err(|e| {
-                                let place =
-                                    format!("COPY {}, line {}, column {}", self.table, self.line, self.names[i]);
-                                e.context(place)
-                            })?,
-                        };
-                        params.push(value);
-                    }
-                    self.insert(session, params).await.map_err(|e| self.in_row(e))?;
-                    at += used;
-                }
-                binary::Tuple::End => self.ended = true,
-                // The trailer may be missing.
-                binary::Tuple::Incomplete if last && at == data.len() => self.ended = true,
-                binary::Tuple::Incomplete if last => {
-                    return Err(self.in_row(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "unexpected EOF in COPY data")));
-                }
-                binary::Tuple::Incomplete => {
-                    self.line -= 1;
-                    return Ok(at);
-                }
-            }
-            if self.rows.is_multiple_of(ROWS_PER_TURN) {
-                session.wait_in_transaction(Wait::yield_now()).await?;
-            }
-        }
-        Ok(data.len())
-    }
-
-    fn in_row(&self, error: Error) -> Error {
-        if error.fields().context.is_some() {
-            return error;
-        }
-        error.context(format!("COPY {}, line {}", self.table, self.line))
-    }
-
-    /// Stores one row.
-    async fn insert(&mut self, session: &mut Session, params: Vec<Datum>) -> Result<()> {
-        if let Some(condition) = &mut self.condition
-            && !condition.holds(session, &params).await?
-        {
-            return Ok(());
-        }
-        self.execution.reset(params);
-        session.drive_into(&mut self.execution, &mut NoRows).await?;
-        self.rows += 1;
-        Ok(())
-    }
-
-    async fn row(&mut self, session: &mut Session, line: &[u8]) -> Result<()> {
-        let text = utf8(line).map_err(|e| e.context(format!("COPY {}, line {}", self.table, self.line)))?;
-        let mut fields = if self.format.csv { self.csv_fields(text)? } else { self.text_fields(text)? };
-        if self.tys.is_empty() && text.is_empty() {
+        if self.columns.is_empty() && text.is_empty() {
             // A row without columns is an empty line.
             fields.clear();
         }
-        let shown = || if text.len() > 100 { format!("{}...", clip(text, 100)) } else { text.to_string() };
-        let in_line = |e: Error| e.context(format!("COPY {}, line {}: \"{}\"", self.table, self.line, shown()));
-        if fields.len() > self.tys.len() {
+        Ok(())
+    }
+
+    /// Reads the values of a line.
+    fn read_row(&mut self, env: &Environment, line: &[u8]) -> Result<()> {
+        let text = utf8(line).map_err(|e| e.context(format!("COPY {}, line {}", self.table, self.line)))?;
+        let mut fields = std::mem::take(&mut self.fields);
+        self.find_fields(text, &mut fields)?;
+        let in_line = |e: Error| e.context(format!("COPY {}, line {}: \"{}\"", self.table, self.line, shown(text)));
+        if fields.len() > self.columns.len() {
             return Err(in_line(Error::new(SqlState::BAD_COPY_FILE_FORMAT, "extra data after last expected column")));
         }
-        if fields.len() < self.tys.len() {
-            let missing = &self.names[fields.len()];
-            return Err(in_line(Error::new(
-                SqlState::BAD_COPY_FILE_FORMAT,
-                format!("missing data for column \"{missing}\""),
-            )));
+        if let Some(Column { name, .. }) = self.columns.get(fields.len()) {
+            let message = format!("missing data for column \"{name}\"");
+            return Err(in_line(Error::new(SqlState::BAD_COPY_FILE_FORMAT, message)));
         }
-        let mut params = Vec::with_capacity(fields.len());
-        for (i, field) in fields.iter().enumerate() {
-            let value = match field {
+        let values = self.execution.params_mut(self.columns.len());
+        for ((column, field), value) in self.columns.iter().zip(fields.of(text)).zip(values) {
+            *value = match field {
                 None => Datum::Null,
-                Some(text) => session.parse_value(self.tys[i], text).map_err(|e| {
-                    e.context(format!(
-                        "COPY {}, line {}, column {}: \"{}\"",
-                        self.table,
-                        self.line,
-                        self.names[i],
-                        clip(text, 100)
-                    ))
+                Some(text) => env.parse_value(column.ty, text).map_err(|e| {
+                    let place = format!("COPY {}, line {}, column {}", self.table, self.line, column.name);
+                    e.context(format!("{place}: \"{}\"", clip(text, 100)))
                 })?,
             };
-            params.push(value);
         }
-        self.insert(session, params).await.map_err(|error| match error.fields().context {
-            Some(_) => error,
-            // PostgreSQL enters rows into indexes in bunches, and then has their lines no more.
-            None if error.code() == SqlState::UNIQUE_VIOLATION => {
-                error.context(format!("COPY {}, line {}", self.table, self.line))
-            }
-            None => error.context(format!("COPY {}, line {}: \"{}\"", self.table, self.line, shown())),
-        })
+        self.fields = fields;
+        Ok(())
     }
+
+    /// Takes the next tuple of the binary format. `false` if it is not all there, or none is left.
+    fn read_tuple(&mut self, data: &[u8], last: bool) -> Result<bool> {
+        if !self.begun {
+            let Some(used) = binary::header(data)? else {
+                return if last { Err(binary::not_recognized()) } else { Ok(false) };
+            };
+            self.begun = true;
+            self.at = used;
+        }
+        if self.ended {
+            self.at = data.len();
+            return Ok(false);
+        }
+        self.line += 1;
+        let tuple = binary::tuple(&data[self.at..], self.columns.len()).map_err(|e| self.in_row(e, data))?;
+        match tuple {
+            binary::Tuple::Row { fields, used } => {
+                let values = self.execution.params_mut(self.columns.len());
+                for ((column, field), value) in self.columns.iter().zip(fields).zip(values) {
+                    *value = match field {
+                        None => Datum::Null,
+                        Some(bytes) => binary::value(column.ty, bytes, self.client).map_err(|e| {
+                            e.context(format!("COPY {}, line {}, column {}", self.table, self.line, column.name))
+                        })?,
+                    };
+                }
+                self.at += used;
+                self.begin_row();
+            }
+            binary::Tuple::End => self.ended = true,
+            // The trailer may be missing.
+            binary::Tuple::Incomplete if last && self.at == data.len() => self.ended = true,
+            binary::Tuple::Incomplete if last => {
+                let error = Error::new(SqlState::BAD_COPY_FILE_FORMAT, "unexpected EOF in COPY data");
+                return Err(self.in_row(error, data));
+            }
+            binary::Tuple::Incomplete => {
+                self.line -= 1;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A line as contexts of errors have it.
+fn shown(line: &str) -> Cow<'_, str> {
+    if line.len() > 100 { format!("{}...", clip(line, 100)).into() } else { line.into() }
 }
 
 fn clip(text: &str, bytes: usize) -> &str {
