@@ -391,7 +391,7 @@ pub trait Scan: Send {
 /// What [`Txn::lock_row`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowLockOutcome {
-    /// Locked; the newest version is the one the command's view shows.
+    /// Locked; the newest version is the one the command's view shows. It is appended to `out` if the lock lets it be changed.
     Locked,
     /// Locked; the newest version is another one, appended to `out`: re-evaluate the qualification on it (rule R7).
     Moved,

@@ -86,10 +86,15 @@ pub(crate) fn concurrent(what: &str) -> Error {
     Error::new(SqlState::SERIALIZATION_FAILURE, format!("could not serialize access due to concurrent {what}"))
 }
 
+/// Whether who has such a lock may change the row.
+fn changes(mode: mvcc::RowLockMode) -> bool {
+    matches!(mode, mvcc::RowLockMode::NoKeyUpdate | mvcc::RowLockMode::Update)
+}
+
 /// The newest version as a lock finds it.
 enum Found<'g> {
     /// The one the command sees.
-    Seen,
+    Seen(ReadVersion<'g>),
     /// Another one.
     Other(ReadVersion<'g>),
     /// None, by this commit (0: own).
@@ -177,7 +182,7 @@ impl Transaction {
         let found = match rows.newest(row, own, &guard) {
             Newest::Live(version) | Newest::Undecided { decided: Some(version), .. } => {
                 match rows.read(row, &view, &guard) {
-                    Read::Visible(seen) if std::ptr::eq(seen.tuple, version.tuple) => Found::Seen,
+                    Read::Visible(seen) if std::ptr::eq(seen.tuple, version.tuple) => Found::Seen(version),
                     _ if version.ts == Timestamp(0) => Found::OwnOfThisCommand,
                     _ => Found::Other(version),
                 }
@@ -187,8 +192,13 @@ impl Transaction {
         };
         let snapshot = self.options.isolation != Isolation::ReadCommitted;
         let outcome = match found {
-            Found::Seen if self.is_beyond_held(rows, row, own, mode, &guard) => Err(concurrent("update")),
-            Found::Seen => Ok(RowLockOutcome::Locked),
+            Found::Seen(_) if self.is_beyond_held(rows, row, own, mode, &guard) => Err(concurrent("update")),
+            Found::Seen(version) => {
+                if changes(mode) {
+                    out.push(row, version.layout, version.tuple);
+                }
+                Ok(RowLockOutcome::Locked)
+            }
             Found::Other(version) if snapshot => {
                 self.note(version.ts);
                 let keys_only = mode == mvcc::RowLockMode::KeyShare;
@@ -234,7 +244,6 @@ impl Transaction {
         guard: &mvcc::Guard,
     ) -> bool {
         let Some(held) = &self.held else { return false };
-        let changes = matches!(mode, mvcc::RowLockMode::NoKeyUpdate | mvcc::RowLockMode::Update);
-        changes && matches!(rows.newest(row, own, guard), Newest::Live(version) if version.ts > held.read_ts())
+        changes(mode) && matches!(rows.newest(row, own, guard), Newest::Live(version) if version.ts > held.read_ts())
     }
 }

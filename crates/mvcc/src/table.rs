@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base::{CommandId, LayoutId, Oid, RowId, Timestamp, TxnId};
 
-use crate::directory::Directory;
+use crate::directory::{CHUNK_ROWS, Directory};
 use crate::epoch::{Guard, pin};
 use crate::garbage::{self, Bounds, Left, RowGarbage};
 use crate::header::RowHeader;
@@ -156,13 +156,20 @@ impl Table {
         guard: &'g Guard,
         mut each: impl FnMut(RowId, Read<'g>) -> bool,
     ) -> RowId {
-        let mut row = self.directory.skip_missing(from, end);
+        let mut row = from;
         while row < end {
-            let read = self.read(row, view, guard);
-            let at = row;
-            row = self.directory.skip_missing(RowId(row.0 + 1), end);
-            if read != Read::Absent && !each(at, read) {
-                break;
+            let place = (row.0 % CHUNK_ROWS as u64) as usize;
+            let Some(chunk) = self.directory.chunk(row, guard) else {
+                row = self.directory.skip_missing(row, end);
+                continue;
+            };
+            let rest = chunk[place..].iter().take((end.0 - row.0) as usize);
+            for header in rest {
+                let (at, read) = (row, visible::read(header, view, &self.shared.txns, guard));
+                row.0 += 1;
+                if !matches!(read, Read::Absent) && !each(at, read) {
+                    return row;
+                }
             }
         }
         row

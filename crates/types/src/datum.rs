@@ -147,6 +147,16 @@ pub struct Array {
 const _: () = assert!(size_of::<Datum>() == 24);
 
 impl Datum {
+    /// Puts another value in its place. Values that own nothing, as most in a frame, are not asked to free it.
+    #[inline]
+    pub fn put(&mut self, value: Datum) {
+        let owns_nothing = matches!(self, Datum::Null | Datum::Int4(_) | Datum::Int8(_) | Datum::Timestamp(_));
+        let before = std::mem::replace(self, value);
+        if owns_nothing {
+            std::mem::forget(before);
+        }
+    }
+
     /// NULL?
     pub fn is_null(&self) -> bool {
         matches!(self, Datum::Null)

@@ -9,8 +9,6 @@
 //! the offset array; they take 2 bytes, or 4 when the bytes are 64 KiB or more (flag). Integers are little-endian.
 //! Reading never trusts the bytes: what does not fit reads as NULL, and [`RowLayout::validate`] tells.
 
-use std::sync::Arc;
-
 use base::{Error, Oid, Result, SqlState};
 
 use crate::datum::ArrayRef;
@@ -193,6 +191,92 @@ impl RowLayout {
         Ok(())
     }
 
+    /// Appends `old`, a tuple of this layout, with other values in some columns: (column, value) in the order of the columns.
+    /// What stays is copied as it lies. `false`, and nothing is appended, if the tuple is or becomes one of wide offsets.
+    ///
+    /// # Errors
+    /// XX000 if a value is not of its column's type.
+    pub fn patch(&self, old: &[u8], changes: &[(usize, &Datum)], out: &mut Vec<u8>) -> Result<bool> {
+        let row = RowRef::new(self, old);
+        let fixed_end = row.fixed + self.fixed_len;
+        let (Some(data), 2) = (row.data_start(), row.offset_size()) else { return Ok(false) };
+        let start = out.len();
+        out.push(0);
+        if row.fixed > 1 || changes.iter().any(|(_, value)| value.is_null()) {
+            let bitmap = out.len();
+            match row.fixed > 1 {
+                true => out.extend_from_slice(&old[1..row.fixed]),
+                false => out.resize(bitmap + self.bitmap_len, 0),
+            }
+            for (i, value) in changes {
+                let bit = 1 << (i % 8);
+                let byte = &mut out[bitmap + i / 8];
+                *byte = if value.is_null() { *byte | bit } else { *byte & !bit };
+            }
+            match out[bitmap..].iter().any(|byte| *byte != 0) {
+                true => out[start] = HAS_NULLS,
+                false => out.truncate(bitmap),
+            }
+        }
+        let fixed = out.len();
+        out.extend_from_slice(&old[row.fixed..fixed_end]);
+        let mut varies = false;
+        for (i, value) in changes {
+            let Field { kind, place } = self.fields[*i];
+            match kind.size() {
+                None => varies = true,
+                Some(size) => {
+                    let end = out.len();
+                    write_fixed(kind, value, out)?;
+                    let at = fixed + place as usize;
+                    out.copy_within(end..end + size, at);
+                    out.truncate(end);
+                }
+            }
+        }
+        if !varies {
+            out.extend_from_slice(&old[fixed_end..]);
+            return Ok(true);
+        }
+        let offsets = out.len();
+        out.resize(offsets + 2 * self.var_count, 0);
+        let new_data = out.len();
+        // Columns between two changed ones are copied together; their ends move by what the ones before grew or shrank.
+        let mut copied = 0;
+        let copy_up_to = |next: usize, copied: usize, out: &mut Vec<u8>| -> Option<()> {
+            if copied == next {
+                return Some(());
+            }
+            let from = if copied == 0 { 0 } else { row.var_end(copied - 1)? };
+            let grown = (out.len() - new_data).wrapping_sub(from);
+            for ordinal in copied..next {
+                let end = row.var_end(ordinal)?.wrapping_add(grown) as u16;
+                out[offsets + 2 * ordinal..][..2].copy_from_slice(&end.to_le_bytes());
+            }
+            out.extend_from_slice(old.get(data + from..data + row.var_end(next - 1)?)?);
+            Some(())
+        };
+        let mut whole = true;
+        for (i, value) in changes {
+            let Field { kind, place } = self.fields[*i];
+            if kind.size().is_some() {
+                continue;
+            }
+            let ordinal = place as usize;
+            whole &= copy_up_to(ordinal, copied, out).is_some();
+            write_var(kind, value, out)?;
+            let end = (out.len() - new_data) as u16;
+            out[offsets + 2 * ordinal..][..2].copy_from_slice(&end.to_le_bytes());
+            copied = ordinal + 1;
+        }
+        whole &= copy_up_to(self.var_count, copied, out).is_some();
+        if !whole || out.len() - new_data >= u16::MAX as usize {
+            out.truncate(start);
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
     /// Writes the variable part again with 4-byte offsets.
     #[cold]
     fn widen<'v>(
@@ -344,6 +428,8 @@ pub struct RowRef<'a> {
     tuple: &'a [u8],
     /// Where the fixed columns begin.
     fixed: usize,
+    /// End offsets take four bytes.
+    wide: bool,
 }
 
 impl<'a> RowRef<'a> {
@@ -352,7 +438,7 @@ impl<'a> RowRef<'a> {
     pub fn new(layout: &'a RowLayout, tuple: &'a [u8]) -> RowRef<'a> {
         let flags = tuple.first().copied().unwrap_or(0);
         let fixed = 1 + if flags & HAS_NULLS != 0 { layout.bitmap_len } else { 0 };
-        RowRef { layout, tuple, fixed }
+        RowRef { layout, tuple, fixed, wide: flags & WIDE_OFFSETS != 0 }
     }
 
     /// Whether column `i` is NULL.
@@ -362,7 +448,7 @@ impl<'a> RowRef<'a> {
     }
 
     fn offset_size(&self) -> usize {
-        if self.tuple.first().is_some_and(|f| f & WIDE_OFFSETS != 0) { 4 } else { 2 }
+        if self.wide { 4 } else { 2 }
     }
 
     fn data_start(&self) -> Option<usize> {
@@ -381,18 +467,52 @@ impl<'a> RowRef<'a> {
         })
     }
 
-    #[inline]
-    fn var(&self, ordinal: usize) -> Option<&'a [u8]> {
+    /// The bytes of a column of any size.
+    fn wide_var(&self, ordinal: usize) -> Option<&'a [u8]> {
         let data = self.data_start()?;
         let start = if ordinal == 0 { 0 } else { self.var_end(ordinal - 1)? };
         let end = self.var_end(ordinal)?;
         self.tuple.get(data + start..data + end)
     }
 
+    /// [`RowRef::wide_var`] of a tuple of narrow offsets, which is nearly any.
+    #[inline]
+    fn var(&self, ordinal: usize) -> Option<&'a [u8]> {
+        if self.wide {
+            return self.wide_var(ordinal);
+        }
+        let end_at = |at: usize| {
+            let bytes = self.tuple.get(at..at + 2)?;
+            Some(u16::from_le_bytes([bytes[0], bytes[1]]) as usize)
+        };
+        let ends = self.fixed + self.layout.fixed_len;
+        let (at, data) = (ends + 2 * ordinal, ends + 2 * self.layout.var_count);
+        let start = if ordinal == 0 { 0 } else { end_at(at - 2)? };
+        self.tuple.get(data + start..data + end_at(at)?)
+    }
+
     #[inline]
     fn fixed<const N: usize>(&self, offset: u32) -> Option<&'a [u8; N]> {
         let at = self.fixed + offset as usize;
         self.tuple.get(at..at + N)?.try_into().ok()
+    }
+
+    /// Whether column `i` has the same bytes in another tuple of the layout, or is NULL in both.
+    #[inline]
+    pub fn has_same_bytes(&self, other: &RowRef<'_>, i: usize) -> bool {
+        match (self.is_null(i), other.is_null(i)) {
+            (false, false) => {}
+            (a, b) => return a && b,
+        }
+        let Some(&Field { kind, place }) = self.layout.fields.get(i) else { return false };
+        match kind.size() {
+            Some(4) => self.fixed::<4>(place) == other.fixed::<4>(place),
+            Some(size) => {
+                let (at, there) = (self.fixed + place as usize, other.fixed + place as usize);
+                self.tuple.get(at..at + size) == other.tuple.get(there..there + size)
+            }
+            None => self.var(place as usize) == other.var(place as usize),
+        }
     }
 
     /// Column `i`; NULL if there is no such column in the tuple.
@@ -417,14 +537,22 @@ impl<'a> RowRef<'a> {
     #[inline]
     fn value(&self, i: usize) -> Option<DatumRef<'a>> {
         let Field { kind, place } = *self.layout.fields.get(i)?;
-        let int4 = || self.fixed::<4>(place).map(|b| i32::from_le_bytes(*b));
-        let int8 = || self.fixed::<8>(place).map(|b| i64::from_le_bytes(*b));
         Some(match kind {
-            Kind::Int4 => DatumRef::Int4(int4()?),
-            Kind::Int8 => DatumRef::Int8(int8()?),
+            Kind::Int4 => DatumRef::Int4(i32::from_le_bytes(*self.fixed(place)?)),
             // The engine stores only what was UTF-8; bytes that are not read as NULL.
             Kind::Text => DatumRef::Text(std::str::from_utf8(self.var(place as usize)?).ok()?),
             Kind::Numeric => DatumRef::Numeric(NumericRef::from_bytes(self.var(place as usize)?)),
+            Kind::Timestamp => DatumRef::Timestamp(i64::from_le_bytes(*self.fixed(place)?)),
+            _ => return self.less_usual(kind, place),
+        })
+    }
+
+    /// [`RowRef::value`] of the other kinds, out of the way of these.
+    fn less_usual(&self, kind: Kind, place: u32) -> Option<DatumRef<'a>> {
+        let int4 = || self.fixed::<4>(place).map(|b| i32::from_le_bytes(*b));
+        let int8 = || self.fixed::<8>(place).map(|b| i64::from_le_bytes(*b));
+        Some(match kind {
+            Kind::Int8 => DatumRef::Int8(int8()?),
             Kind::Bool => DatumRef::Bool(self.fixed::<1>(place)?[0] != 0),
             Kind::Int2 => DatumRef::Int2(i16::from_le_bytes(*self.fixed::<2>(place)?)),
             Kind::Oid => DatumRef::Oid(int4()? as u32),
@@ -432,7 +560,6 @@ impl<'a> RowRef<'a> {
             Kind::Float8 => DatumRef::Float8(f64::from_le_bytes(*self.fixed::<8>(place)?)),
             Kind::Date => DatumRef::Date(int4()?),
             Kind::Time => DatumRef::Time(int8()?),
-            Kind::Timestamp => DatumRef::Timestamp(int8()?),
             Kind::TimestampTz => DatumRef::TimestampTz(int8()?),
             Kind::TimeTz => {
                 let west = i32::from_le_bytes(*self.fixed::<4>(place + 8)?);
@@ -450,7 +577,8 @@ impl<'a> RowRef<'a> {
             }
             Kind::Bytea => DatumRef::Bytea(self.var(place as usize)?),
             Kind::Array => DatumRef::Array(ArrayRef::Bytes(self.var(place as usize)?)),
-            Kind::Record => return None,
+            // The others are read before it comes to this.
+            Kind::Int4 | Kind::Text | Kind::Numeric | Kind::Timestamp | Kind::Record => return None,
         })
     }
 
@@ -471,7 +599,9 @@ impl<'a> RowRef<'a> {
 
     fn get_any(&self, i: usize) -> Datum {
         match self.get(i) {
-            DatumRef::Array(array) => Datum::Array(Arc::new(array.get().into_owned())),
+            DatumRef::Int4(value) => Datum::Int4(value),
+            DatumRef::Timestamp(value) => Datum::Timestamp(value),
+            DatumRef::Numeric(value) => Datum::Numeric(value.get()),
             value => value.to_owned(),
         }
     }
@@ -479,6 +609,8 @@ impl<'a> RowRef<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::Numeric;
 
@@ -536,6 +668,57 @@ mod tests {
                     break;
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_patched_tuple_is_that_of_the_new_values() {
+        let layout = layout(&TYPES);
+        let long = "x".repeat(100_000);
+        let others = |text: &str| {
+            let mut values = values(text);
+            values[0] = 8.into();
+            values[2] = Numeric::parse("0.5").unwrap().into();
+            values[4] = false.into();
+            values[5] = (&b"longer than before"[..]).into();
+            values[8] = Datum::Uuid([7; 16]);
+            values
+        };
+        let with_nulls = |mut values: Vec<Datum>, nulls: u32| {
+            (0..values.len()).filter(|i| nulls >> i & 1 == 1).for_each(|i| values[i] = Datum::Null);
+            values
+        };
+        let encoded = |values: &[Datum]| {
+            let mut tuple = Vec::new();
+            layout.encode(values, &mut tuple).unwrap();
+            tuple
+        };
+        for (text, other) in [("hello", ""), ("", "hello, hello"), (&long, "hello"), ("hello", &long)] {
+            for seed in 0..2000u32 {
+                let mix = seed.wrapping_mul(0x9e37_79b9);
+                let (old_nulls, new_nulls, changed) = (mix & mix >> 9, mix >> 5 & mix >> 14, mix >> 20);
+                let old = with_nulls(values(text), if seed % 3 == 0 { 0 } else { old_nulls });
+                let new = with_nulls(others(other), if seed % 4 == 0 { 0 } else { new_nulls });
+                let changes: Vec<(usize, &Datum)> =
+                    new.iter().enumerate().filter(|(i, _)| changed >> i & 1 == 1).collect();
+                let mut wanted = old.clone();
+                changes.iter().for_each(|(i, value)| wanted[*i] = (*value).clone());
+                let mut patched = b"before".to_vec();
+                let is_wide = |values: &[Datum]| encoded(values)[0] & WIDE_OFFSETS != 0;
+                if layout.patch(&encoded(&old), &changes, &mut patched).unwrap() {
+                    assert_eq!(patched[6..], encoded(&wanted));
+                } else {
+                    assert!(is_wide(&old) || is_wide(&wanted));
+                    assert_eq!(patched, b"before");
+                }
+            }
+        }
+        // Bytes that are no tuple do not panic.
+        let tuple = encoded(&values("hello"));
+        let new = others("hello");
+        let changes: Vec<(usize, &Datum)> = new.iter().enumerate().skip(2).step_by(3).collect();
+        for cut in 0..tuple.len() {
+            let _ = layout.patch(&tuple[..cut], &changes, &mut Vec::new());
         }
     }
 

@@ -91,6 +91,10 @@ fn read_committed_goes_on_with_the_newest_version_and_a_snapshot_fails() {
     assert!(wait.is_over());
     assert_eq!(ready(second.lock_row(&table, row, mode, WaitPolicy::Block, &mut moved)), RowLockOutcome::Moved);
     assert_eq!(balance(moved.row(0).tuple), 101);
+    second.begin_command();
+    moved.clear();
+    assert_eq!(ready(second.lock_row(&table, row, mode, WaitPolicy::Block, &mut moved)), RowLockOutcome::Locked);
+    assert_eq!(balance(moved.row(0).tuple), 101);
     ready(second.update(&table, row, &tuple(0, 102)));
     commit(&shard, second);
     let error = snapshot.lock_row(&table, row, mode, WaitPolicy::Block, &mut moved).unwrap_err();

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use base::{Oid, Result};
+use base::{Error, Oid, Result};
 use smallvec::SmallVec;
-use types::Datum;
+use types::{Datum, DatumRef};
 
 use super::rows::{KeyTable, RowStore};
+use super::scan::Scan;
 use super::sort::compare_keys;
 use super::{Cx, Next, Operator, operator};
 use crate::functions::{Accumulator, SortedBy};
-use crate::plan::{AggregateCall, AggregateNode, SortSlot};
+use crate::plan::{AggregateCall, AggregateNode, Node, SortSlot, StoredColumns, StoredRow};
 
 /// Rough bytes of the state of one aggregate of one group.
 const STATE_BYTES: usize = 64;
@@ -18,15 +19,28 @@ const STATE_BYTES: usize = 64;
 /// Groups its input.
 pub(super) struct Aggregate {
     node: Arc<AggregateNode>,
-    input: Box<dyn Operator>,
+    input: Input,
+    groups: Groups,
+    complete: bool,
+    at: usize,
+}
+
+/// Where the rows come from.
+enum Input {
+    /// Any operator; they lie in the frame.
+    Any(Box<dyn Operator>),
+    /// A scan whose rows stay where they are ([`AggregateNode::stored`]).
+    Stored(Box<Scan>),
+}
+
+/// The groups so far.
+struct Groups {
     keys: KeyTable,
     /// Columns that are constant in a group, from its first row.
     carried: RowStore,
     /// `node.calls.len()` states per group.
     states: Vec<State>,
-    groups: usize,
-    complete: bool,
-    at: usize,
+    count: usize,
     key: Vec<Datum>,
 }
 
@@ -69,6 +83,13 @@ impl State {
         {
             return Ok(());
         }
+        if let ([arg], true) = (call.args.as_slice(), call.order.is_empty()) {
+            let value = arg.value(cx, frame)?;
+            if call.aggregate.strict && value.is_null() {
+                return Ok(());
+            }
+            return self.accumulate(std::slice::from_ref(&*value), cx);
+        }
         let mut args: SmallVec<[Datum; 2]> = SmallVec::new();
         for arg in &call.args {
             let value = arg.eval(cx, frame)?;
@@ -77,19 +98,10 @@ impl State {
             }
             args.push(value);
         }
-        if let Some(seen) = &mut self.seen {
-            if !seen.insert(&args).1 {
-                return Ok(());
-            }
-            cx.run.charge(seen.entry_bytes())?;
-        }
         if call.order.is_empty() {
-            self.accumulator.add(cx.run.eval, &args)?;
-            let bytes = self.accumulator.memory();
-            if bytes > self.charged {
-                cx.run.charge(bytes - self.charged)?;
-                self.charged = bytes;
-            }
+            return self.accumulate(&args, cx);
+        }
+        if !self.is_new(&args, cx)? {
             return Ok(());
         }
         let mut row: Vec<Datum> = Vec::with_capacity(call.order.len() + args.len());
@@ -99,6 +111,55 @@ impl State {
         row.extend(args);
         cx.run.charge(row.iter().map(super::rows::datum_bytes).sum::<usize>() + 24)?;
         self.kept.push(row);
+        Ok(())
+    }
+
+    /// Whether DISTINCT lets these arguments through.
+    fn is_new(&mut self, args: &[Datum], cx: &mut Cx<'_, '_>) -> Result<bool> {
+        let Some(seen) = &mut self.seen else { return Ok(true) };
+        let (_, new) = seen.insert(args);
+        if new {
+            cx.run.charge(seen.entry_bytes())?;
+        }
+        Ok(new)
+    }
+
+    fn accumulate(&mut self, args: &[Datum], cx: &mut Cx<'_, '_>) -> Result<()> {
+        if self.is_new(args, cx)? {
+            self.accumulator.add(cx.run.eval, args)?;
+            self.charge(cx)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a row where it lies.
+    fn add_stored(
+        &mut self,
+        call: &AggregateCall,
+        column: Option<u32>,
+        row: StoredRow<'_>,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<()> {
+        let Some(column) = column else { return self.accumulate(&[], cx) };
+        let value = row.get(column as usize);
+        if call.aggregate.strict && matches!(value, DatumRef::Null) {
+            return Ok(());
+        }
+        if self.seen.is_some() {
+            return self.accumulate(&[value.to_owned()], cx);
+        }
+        self.accumulator.add_stored(cx.run.eval, value)?;
+        self.charge(cx)
+    }
+
+    /// Charges what the accumulator holds by now.
+    #[inline]
+    fn charge(&mut self, cx: &mut Cx<'_, '_>) -> Result<()> {
+        let bytes = self.accumulator.memory();
+        if bytes > self.charged {
+            cx.run.charge(bytes - self.charged)?;
+            self.charged = bytes;
+        }
         Ok(())
     }
 
@@ -124,17 +185,27 @@ impl Aggregate {
         // The number of a grouping set is a key before all others.
         let number = (!node.sets.is_empty()).then_some(types::oid::INT4);
         let types: Vec<Oid> = number.into_iter().chain(node.keys.iter().map(|(_, _, ty)| *ty)).collect();
-        Aggregate {
-            input: operator(&node.input),
+        let groups = Groups {
             keys: KeyTable::new(&types),
-            node: Arc::clone(node),
             carried: RowStore::default(),
             states: Vec::new(),
-            groups: 0,
-            complete: false,
-            at: 0,
+            count: 0,
             key: Vec::new(),
-        }
+        };
+        let input = match (&node.input, &node.stored) {
+            (Node::Scan(scan), Some(_)) => Input::Stored(Box::new(Scan::straight(scan))),
+            (input, _) => Input::Any(operator(input)),
+        };
+        Aggregate { input, groups, node: Arc::clone(node), complete: false, at: 0 }
+    }
+}
+
+impl Groups {
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.carried.clear();
+        self.states.clear();
+        self.count = 0;
     }
 
     fn add(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
@@ -153,7 +224,7 @@ impl Aggregate {
             return Ok(());
         }
         let group = if node.keys.is_empty() {
-            if self.groups == 0 {
+            if self.count == 0 {
                 self.new_group(node, cx, frame)?;
             }
             0
@@ -161,6 +232,43 @@ impl Aggregate {
             self.group(node, cx, frame)?
         };
         self.add_to(group, node, cx, frame)
+    }
+
+    /// Takes a row where it lies.
+    fn add_stored(
+        &mut self,
+        node: &AggregateNode,
+        columns: &StoredColumns,
+        row: StoredRow<'_>,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<()> {
+        let mut group = 0;
+        let mut new = self.count == 0;
+        if !columns.keys.is_empty() {
+            self.key.clear();
+            self.key.extend(columns.keys.iter().map(|&column| row.get_owned(column as usize)));
+            (group, new) = self.keys.insert(&self.key);
+            if new {
+                cx.run.charge(self.keys.entry_bytes())?;
+            }
+        }
+        if new {
+            let bytes = self.carried.push_values(columns.carried.iter().map(|&column| row.get_owned(column as usize)));
+            self.add_states(node, bytes, cx)?;
+        }
+        let first = group * node.calls.len();
+        for (at, state) in self.states[first..first + node.calls.len()].iter_mut().enumerate() {
+            state.add_stored(&node.calls[at], columns.args[at], row, cx)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the states of a new group, whose carried columns take so many bytes.
+    fn add_states(&mut self, node: &AggregateNode, bytes: usize, cx: &mut Cx<'_, '_>) -> Result<()> {
+        cx.run.charge(bytes + node.calls.len() * STATE_BYTES)?;
+        self.states.extend(node.calls.iter().map(State::new));
+        self.count += 1;
+        Ok(())
     }
 
     /// The group of the key.
@@ -183,13 +291,11 @@ impl Aggregate {
 
     fn new_group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
         let bytes = self.carried.push(frame, &node.carried);
-        cx.run.charge(bytes + node.calls.len() * STATE_BYTES)?;
         let from = self.states.len();
-        self.states.extend(node.calls.iter().map(State::new));
+        self.add_states(node, bytes, cx)?;
         for (state, call) in self.states[from..].iter_mut().zip(&node.calls) {
             state.begin(call, cx, frame)?;
         }
-        self.groups += 1;
         Ok(())
     }
 }
@@ -200,7 +306,7 @@ fn in_set(node: &AggregateNode, set: usize, key: &[Datum]) -> Vec<Datum> {
     std::iter::once(Datum::Int4(set as i32)).chain(key.iter().enumerate().map(of)).collect()
 }
 
-impl Aggregate {
+impl Groups {
     /// An empty grouping set has one group, even of no rows.
     fn add_empty_sets(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
         for set in (0..node.sets.len()).filter(|set| node.sets[*set].is_empty()) {
@@ -220,24 +326,35 @@ impl Operator for Aggregate {
     fn next(&mut self, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Next> {
         let node = Arc::clone(&self.node);
         while !self.complete {
-            match self.input.next(cx, frame)? {
-                Next::Row => self.add(&node, cx, frame)?,
+            let next = match &mut self.input {
+                Input::Any(input) => input.next(cx, frame)?,
+                Input::Stored(scan) => scan.next(cx, frame)?,
+            };
+            match next {
+                Next::Row => match (&self.input, &node.stored) {
+                    (Input::Stored(scan), Some(columns)) => {
+                        let row = scan.row().ok_or_else(|| Error::internal("a row of an unknown layout"))?;
+                        self.groups.add_stored(&node, columns, row, cx)?;
+                    }
+                    _ => self.groups.add(&node, cx, frame)?,
+                },
                 Next::Done => {
                     if !node.sets.is_empty() {
-                        self.add_empty_sets(&node, cx, frame)?;
-                    } else if node.keys.is_empty() && self.groups == 0 {
+                        self.groups.add_empty_sets(&node, cx, frame)?;
+                    } else if node.keys.is_empty() && self.groups.count == 0 {
                         // No row at all: one group whose columns are NULL.
                         for &slot in &node.carried {
                             frame[slot as usize] = Datum::Null;
                         }
-                        self.new_group(&node, cx, frame)?;
+                        self.groups.new_group(&node, cx, frame)?;
                     }
                     self.complete = true;
                 }
                 wait => return Ok(wait),
             }
         }
-        if self.at == self.groups {
+        let groups = &mut self.groups;
+        if self.at == groups.count {
             return Ok(Next::Done);
         }
         if let Some(wait) = cx.run.tick(1)? {
@@ -245,9 +362,9 @@ impl Operator for Aggregate {
         }
         let group = self.at;
         self.at += 1;
-        self.carried.restore(group, frame, &node.carried);
+        groups.carried.restore(group, frame, &node.carried);
         if !node.sets.is_empty() {
-            let [Datum::Int4(set), key @ ..] = self.keys.key(group) else { return Ok(Next::Done) };
+            let [Datum::Int4(set), key @ ..] = groups.keys.key(group) else { return Ok(Next::Done) };
             for ((_, slot, _), value) in node.keys.iter().zip(key) {
                 frame[*slot as usize] = value.clone();
             }
@@ -260,24 +377,24 @@ impl Operator for Aggregate {
             for (slot, _) in &node.groupings {
                 frame[*slot as usize] = Datum::Int4(0);
             }
-            for ((_, slot, _), value) in node.keys.iter().zip(self.keys.key(group)) {
+            for ((_, slot, _), value) in node.keys.iter().zip(groups.keys.key(group)) {
                 frame[*slot as usize] = value.clone();
             }
         }
         let first = group * node.calls.len();
-        for (state, call) in self.states[first..].iter_mut().zip(&node.calls) {
+        for (state, call) in groups.states[first..].iter_mut().zip(&node.calls) {
             frame[call.slot as usize] = state.finish(call, cx)?;
         }
         Ok(Next::Row)
     }
 
     fn rescan(&mut self, forget: bool) {
-        self.keys.clear();
-        self.carried.clear();
-        self.states.clear();
-        self.groups = 0;
+        self.groups.clear();
         self.complete = false;
         self.at = 0;
-        self.input.rescan(forget);
+        match &mut self.input {
+            Input::Any(input) => input.rescan(forget),
+            Input::Stored(scan) => scan.rescan(forget),
+        }
     }
 }

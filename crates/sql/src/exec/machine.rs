@@ -99,7 +99,7 @@ impl Machine {
     /// Begins anew with other parameters.
     pub fn reset(&mut self, params: impl IntoIterator<Item = Datum>) {
         let mut params = params.into_iter();
-        self.frame.iter_mut().for_each(|slot| *slot = params.next().unwrap_or_default());
+        self.frame.iter_mut().for_each(|slot| slot.put(params.next().unwrap_or_default()));
         self.restart();
     }
 

@@ -43,14 +43,15 @@ impl RowStore {
 
     /// Appends the slots of the frame's row. Answers the bytes it takes.
     pub fn push(&mut self, frame: &[Datum], slots: &[Slot]) -> usize {
-        let mut bytes = 0;
-        for &slot in slots {
-            let value = frame[slot as usize].clone();
-            bytes += datum_bytes(&value);
-            self.values.push(value);
-        }
+        self.push_values(slots.iter().map(|&slot| frame[slot as usize].clone()))
+    }
+
+    /// Appends a row of these values. Answers the bytes it takes.
+    pub fn push_values(&mut self, values: impl Iterator<Item = Datum>) -> usize {
+        let from = self.values.len();
+        self.values.extend(values);
         self.rows += 1;
-        bytes + 8
+        self.values[from..].iter().map(datum_bytes).sum::<usize>() + 8
     }
 
     /// Appends all rows of another store of the same slots. Answers the bytes they take.
@@ -99,8 +100,12 @@ impl KeyTable {
 
     fn hash(&self, key: &[Datum]) -> u64 {
         let mut hasher = FxHasher::default();
-        for (value, &ty) in key.iter().zip(&self.types) {
-            types::hash_as(ty, &value.as_ref(), &mut hasher);
+        for (at, value) in key.iter().enumerate() {
+            match value {
+                Datum::Int4(v) => hasher.write_i32(*v),
+                Datum::Int8(v) => hasher.write_i64(*v),
+                value => types::hash_as(self.types[at], &value.as_ref(), &mut hasher),
+            }
         }
         hasher.finish()
     }
@@ -108,11 +113,13 @@ impl KeyTable {
     fn is(&self, at: u32, key: &[Datum]) -> bool {
         let width = self.types.len();
         let start = at as usize * width;
-        self.keys[start..start + width].iter().zip(key).zip(&self.types).all(|((a, b), &ty)| {
-            match (a.is_null(), b.is_null()) {
-                (false, false) => types::compare_as(ty, &a.as_ref(), &b.as_ref()).is_eq(),
-                (a, b) => a && b,
-            }
+        let own = &self.keys[start..start + width];
+        (0..width).all(|at| match (&own[at], &key[at]) {
+            (Datum::Int4(a), Datum::Int4(b)) => a == b,
+            (Datum::Int8(a), Datum::Int8(b)) => a == b,
+            (Datum::Null, b) => b.is_null(),
+            (_, Datum::Null) => false,
+            (a, b) => types::compare_as(self.types[at], &a.as_ref(), &b.as_ref()).is_eq(),
         })
     }
 

@@ -196,9 +196,9 @@ fn passes(
         return all_true(&node.filter, cx, frame);
     }
     let Some(mut reading) = node.reader.begin(row, frame) else { return Ok(false) };
-    for (condition, stage) in node.filter.iter().zip(&node.stages) {
-        reading.up_to(*stage, frame);
-        if !all_true(std::slice::from_ref(condition), cx, frame)? {
+    for (at, condition) in node.filter.iter().enumerate() {
+        reading.up_to(node.stages[at], frame);
+        if condition.truth(cx, frame)? != Some(true) {
             return Ok(false);
         }
     }

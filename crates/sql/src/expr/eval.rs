@@ -45,18 +45,19 @@ pub(crate) fn all_true<E: Env>(conditions: &[Code], env: &mut E, frame: &[Datum]
 
 impl Comparison {
     /// Tests two values; `None` if one is NULL.
+    #[inline]
     pub fn test<E: Env>(&self, env: &E, left: &Datum, right: &Datum) -> Result<Option<bool>> {
         let order = match self.how {
             How::Int => match (integer(left), integer(right)) {
                 (Some(l), Some(r)) => l.cmp(&r),
                 _ => return Ok(None),
             },
-            How::Order(ty) => {
-                if left.is_null() || right.is_null() {
-                    return Ok(None);
-                }
-                types::compare_as(ty, &left.as_ref(), &right.as_ref())
-            }
+            How::Order(ty) => match (left, right) {
+                (Datum::Timestamp(l), Datum::Timestamp(r)) | (Datum::TimestampTz(l), Datum::TimestampTz(r)) => l.cmp(r),
+                (Datum::Date(l), Datum::Date(r)) => l.cmp(r),
+                (Datum::Null, _) | (_, Datum::Null) => return Ok(None),
+                _ => types::compare_as(ty, &left.as_ref(), &right.as_ref()),
+            },
             How::Function(function) => {
                 let args = [left.clone(), right.clone()];
                 return Ok(truth_of(&apply(function, env.eval(), &args)?));
@@ -142,7 +143,7 @@ impl IntWidth {
 impl Code {
     /// The value, or a reference to where it already lies.
     #[inline]
-    fn value<'a, E: Env>(&'a self, env: &mut E, frame: &'a [Datum]) -> Result<Cow<'a, Datum>> {
+    pub fn value<'a, E: Env>(&'a self, env: &mut E, frame: &'a [Datum]) -> Result<Cow<'a, Datum>> {
         Ok(match self {
             Code::Slot(slot) => Cow::Borrowed(&frame[*slot as usize]),
             Code::Const(value) => Cow::Borrowed(value),

@@ -11,7 +11,7 @@ mod statistics;
 
 use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
-use types::{Datum, Interval, Numeric, NumericSum, interval};
+use types::{Datum, DatumRef, Interval, Numeric, NumericSum, interval};
 
 use super::entry::{agg, mismatch};
 use super::{Accumulator, Aggregate, EvalContext};
@@ -195,6 +195,11 @@ impl Accumulator for Count {
         Ok(())
     }
 
+    fn add_stored(&mut self, _: &dyn EvalContext, _: DatumRef<'_>) -> Result<()> {
+        self.0 += 1;
+        Ok(())
+    }
+
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
         Ok(Datum::Int8(self.0))
     }
@@ -228,6 +233,17 @@ impl Accumulator for WholeSum {
     fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
         let value = args.first().and_then(whole).ok_or_else(|| mismatch("sum"))?;
         self.sum += i128::from(value);
+        self.count += 1;
+        Ok(())
+    }
+
+    fn add_stored(&mut self, _: &dyn EvalContext, value: DatumRef<'_>) -> Result<()> {
+        self.sum += i128::from(match value {
+            DatumRef::Int4(v) => i64::from(v),
+            DatumRef::Int8(v) => v,
+            DatumRef::Int2(v) => i64::from(v),
+            _ => return Err(mismatch("sum")),
+        });
         self.count += 1;
         Ok(())
     }
@@ -276,6 +292,12 @@ impl Accumulator for DecimalSum {
         let Some(Datum::Numeric(value)) = args.first() else { return Err(mismatch("sum")) };
         self.count += 1;
         self.sum.add(value)
+    }
+
+    fn add_stored(&mut self, _: &dyn EvalContext, value: DatumRef<'_>) -> Result<()> {
+        let DatumRef::Numeric(value) = value else { return Err(mismatch("sum")) };
+        self.count += 1;
+        self.sum.add_ref(value)
     }
 
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {

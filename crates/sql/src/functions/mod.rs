@@ -27,7 +27,7 @@ mod windows;
 use std::fmt;
 
 use base::{Oid, Result};
-use types::Datum;
+use types::{Datum, DatumRef};
 
 pub use aggregates::{GROUPING, hypothetical_named};
 pub(crate) use aggregates::{float, whole};
@@ -372,6 +372,10 @@ pub struct SetFunction {
 pub trait Accumulator: Send {
     /// Takes one row's arguments.
     fn add(&mut self, cx: &dyn EvalContext, args: &[Datum]) -> Result<()>;
+    /// Takes one row's only argument where it lies.
+    fn add_stored(&mut self, cx: &dyn EvalContext, value: DatumRef<'_>) -> Result<()> {
+        self.add(cx, &[value.to_owned()])
+    }
     /// The result so far.
     fn finish(&mut self, cx: &dyn EvalContext) -> Result<Datum>;
     /// Direct arguments of an ordered-set aggregate, and how the rows are sorted; told before the first row.

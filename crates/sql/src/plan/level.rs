@@ -104,12 +104,30 @@ impl<'a> Level<'a> {
         &self.columns[rel]
     }
 
+    /// Slots of all columns of a rel, by column. Those of columns that are not used are empty, and have their numbers in the
+    /// second list.
+    pub fn carry_all(&mut self, rel: usize) -> (Vec<Slot>, Vec<(usize, Slot)>) {
+        let mut carried = Vec::new();
+        let mut slot_of = |column: usize| match self.columns[rel].iter().find(|(c, _)| *c == column) {
+            Some(&(_, slot)) => slot,
+            None => {
+                self.slots += 1;
+                let slot = (self.slots - 1) as Slot;
+                carried.push((column, slot));
+                slot
+            }
+        };
+        let slots = (0..self.rels[rel].columns.len()).map(&mut slot_of).collect();
+        (slots, carried)
+    }
+
     /// Makes all columns of a rel used. Answers their slots by column.
     pub fn use_all(&mut self, rel: usize) -> Vec<Slot> {
         (0..self.rels[rel].columns.len()).map(|column| self.column_slot(rel, column)).collect()
     }
 
-    fn column_slot(&mut self, rel: usize, column: usize) -> Slot {
+    /// The slot of a column, which is used from now on.
+    pub fn column_slot(&mut self, rel: usize, column: usize) -> Slot {
         if let Some(&(_, slot)) = self.columns[rel].iter().find(|(c, _)| *c == column) {
             return slot;
         }

@@ -8,7 +8,7 @@ use engine_api::{ConflictArbiter, RowLockMode};
 use super::level::{Level, Outer};
 use super::node::{
     ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, MergeNode, MergeStep, MergeWork, Node,
-    PlannedTable, QueryPlan, RowWriter, SubqueryNode, Target, UpdateNode,
+    PlannedTable, QueryPlan, RowReader, RowWriter, SubqueryNode, Target, UpdateNode,
 };
 use super::{PlanContext, foreign_key, join, query, walk};
 use crate::expr::{Code, Slot};
@@ -19,9 +19,11 @@ use crate::ir::{
 
 /// Which kinds of change a target must be ready for.
 #[derive(Clone, Copy)]
-struct Kinds {
+struct Kinds<'a> {
     inserts: bool,
     removes: bool,
+    /// Rows are only changed, and only in these columns: the others stay in their tuples.
+    changes: Option<&'a [usize]>,
 }
 
 fn target(
@@ -31,9 +33,21 @@ fn target(
     (checks, view_checks): (&[(String, Expr)], &[(String, Expr)]),
     generated: &[(usize, Expr)],
     returning: &[ir::Target],
-    kinds: Kinds,
+    kinds: Kinds<'_>,
 ) -> Result<(Target, Vec<Slot>)> {
-    let slots = level.use_all(rel);
+    let mut references = if kinds.inserts { foreign_key::referencing(info, level.cx.catalog)? } else { Vec::new() };
+    let mut referenced = if kinds.removes { foreign_key::referenced(info, level.cx.catalog)? } else { Vec::new() };
+    let writes = |column: usize| kinds.changes.is_none_or(|changes| changes.contains(&column));
+    references.retain(|key| key.columns.iter().any(|c| writes(*c)));
+    referenced.retain(|key| key.columns.iter().any(|c| writes(*c)));
+    let (slots, carried) = match kinds.changes {
+        None => (level.use_all(rel), Vec::new()),
+        Some(_) => {
+            let keys = references.iter().map(|key| &key.columns).chain(referenced.iter().map(|key| &key.columns));
+            keys.flatten().for_each(|column| _ = level.column_slot(rel, *column));
+            level.carry_all(rel)
+        }
+    };
     let row_slot = level.row_slot(rel);
     let checks = named(level, checks)?;
     let view_checks = named(level, view_checks)?;
@@ -49,8 +63,10 @@ fn target(
             }
         }
     }
-    let references = if kinds.inserts { foreign_key::referencing(info, level.cx.catalog)? } else { Vec::new() };
-    let referenced = if kinds.removes { foreign_key::referenced(info, level.cx.catalog)? } else { Vec::new() };
+    let columns = info.desc.columns.iter().enumerate();
+    let tested = columns.filter(|(at, column)| column.not_null && !column.dropped && writes(*at)).map(|(at, _)| at);
+    // Those that are written get their values without being read.
+    let left: Vec<(usize, Slot)> = carried.into_iter().filter(|(column, _)| !writes(*column)).collect();
     let target = Target {
         may_defer: references.iter().any(|key| key.deferred.is_some())
             || referenced.iter().any(|key| key.deferred.is_some())
@@ -60,6 +76,8 @@ fn target(
         writer: RowWriter::new(info),
         row_slot,
         slots,
+        not_null: tested.collect(),
+        rest: RowReader::new(info, &left, None)?,
         checks,
         view_checks,
         generated,
@@ -122,7 +140,7 @@ fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<Planned> {
     let mut level = Level::new(cx, rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
     level.add_ctes(&insert.ctes)?;
     let updates = insert.on_conflict.as_ref().is_some_and(|c| c.update.is_some());
-    let kinds = Kinds { inserts: true, removes: updates };
+    let kinds = Kinds { inserts: true, removes: updates, changes: None };
     let (target, output) = target(
         &mut level,
         0,
@@ -132,18 +150,25 @@ fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<Planned> {
         &insert.returning,
         kinds,
     )?;
-    let (source, source_slots) = source(&mut level, &insert.source)?;
-    let columns = insert
-        .columns
-        .iter()
-        .map(|column| match column {
+    // A column of the source that goes to one column of the table is put there at once.
+    let mut place_of = |number: usize| {
+        let takes = |(_, column): &(&Slot, &ColumnSource)| matches!(column, ColumnSource::Source(n) if *n == number);
+        target.slots.iter().zip(&insert.columns).find(takes).map(|(slot, _)| *slot)
+    };
+    let (source, source_slots) = source(&mut level, &insert.source, &mut place_of)?;
+    let mut columns = Vec::new();
+    for (&slot, column) in target.slots.iter().zip(&insert.columns) {
+        let code = match column {
             ColumnSource::Source(number) => {
-                let slot = source_slots.get(*number);
-                slot.map(|s| Code::Slot(*s)).ok_or_else(|| Error::internal("a source column that is not there"))
+                let from = source_slots.get(*number);
+                Code::Slot(*from.ok_or_else(|| Error::internal("a source column that is not there"))?)
             }
-            ColumnSource::Default(expr) => level.compile(expr),
-        })
-        .collect::<Result<_>>()?;
+            ColumnSource::Default(expr) => level.compile(expr)?,
+        };
+        if !matches!(code, Code::Slot(from) if from == slot) {
+            columns.push((slot, code));
+        }
+    }
     let (arbiter, on_conflict) = match &insert.on_conflict {
         None => (ConflictArbiter::None, None),
         Some(conflict) => {
@@ -155,17 +180,24 @@ fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<Planned> {
     finish(level, Node::Insert(Arc::new(node)), output)
 }
 
-fn source(level: &mut Level<'_>, source: &InsertSource) -> Result<(InsertRows, Vec<Slot>)> {
+/// The source of an INSERT, and the slots of its columns: where `place_of` says, or of their own.
+fn source(
+    level: &mut Level<'_>,
+    source: &InsertSource,
+    place_of: &mut dyn FnMut(usize) -> Option<Slot>,
+) -> Result<(InsertRows, Vec<Slot>)> {
+    let mut slots = |level: &mut Level<'_>, width: usize| -> Vec<Slot> {
+        (0..width).map(|number| place_of(number).unwrap_or_else(|| level.slot())).collect()
+    };
     match source {
         InsertSource::Values(rows) => {
-            let width = rows.first().map_or(0, Vec::len);
-            let slots: Vec<Slot> = (0..width).map(|_| level.slot()).collect();
+            let slots = slots(level, rows.first().map_or(0, Vec::len));
             let rows = rows.iter().map(|row| level.compile_all(row)).collect::<Result<_>>()?;
             Ok((InsertRows::Values { rows, slots: slots.clone() }, slots))
         }
         InsertSource::Query(query) => {
             let subplan = level.subplan(query)?;
-            let slots: Vec<Slot> = subplan.plan.output.iter().map(|_| level.slot()).collect();
+            let slots = slots(level, subplan.plan.output.len());
             let columns = slots.iter().copied().enumerate().collect();
             let node = SubqueryNode { subplan, alias: "*SELECT*".into(), columns };
             Ok((InsertRows::Query(Node::Subquery(Arc::new(node))), slots))
@@ -212,7 +244,8 @@ fn update(update: &Update, cx: &PlanContext<'_>) -> Result<Planned> {
     let statement = Statement::Update(Box::new(update.clone()));
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
     level.add_ctes(&query.ctes)?;
-    let kinds = Kinds { inserts: true, removes: true };
+    let changes: Vec<usize> = update.set.iter().chain(&update.generated).map(|(column, _)| *column).collect();
+    let kinds = Kinds { inserts: true, removes: true, changes: Some(&changes) };
     let (target, output) = target(
         &mut level,
         0,
@@ -225,13 +258,9 @@ fn update(update: &Update, cx: &PlanContext<'_>) -> Result<Planned> {
     let input = rows(&mut level, query, &update.table)?;
     let recheck = query::qualification(&mut level, query)?;
     let set = compile_set(&mut level, &update.set)?;
-    let changes: Vec<usize> = update.set.iter().chain(&update.generated).map(|(column, _)| *column).collect();
-    let touched = |columns: &[usize]| changes.iter().any(|c| columns.contains(c));
-    let mut target = target;
-    target.references.retain(|key| touched(&key.columns));
-    target.referenced.retain(|key| touched(&key.columns));
     let mode = lock_mode(&update.table, &update.set);
-    let node = UpdateNode { target, input, set, recheck, mode, may_repeat: may_repeat(query) };
+    let places = target.writer.places(&changes, &target.slots);
+    let node = UpdateNode { target, input, set, places, recheck, mode, may_repeat: may_repeat(query) };
     finish(level, Node::Update(Arc::new(node)), output)
 }
 
@@ -241,7 +270,7 @@ fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<Planned> {
     let statement = Statement::Delete(Box::new(delete.clone()));
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
     level.add_ctes(&query.ctes)?;
-    let kinds = Kinds { inserts: false, removes: true };
+    let kinds = Kinds { inserts: false, removes: true, changes: None };
     let (target, output) = target(&mut level, 0, &delete.table, (&[], &[]), &[], &delete.returning, kinds)?;
     let input = rows(&mut level, query, &delete.table)?;
     let recheck = query::qualification(&mut level, query)?;
@@ -259,6 +288,7 @@ fn merge(merge: &Merge, cx: &PlanContext<'_>) -> Result<Planned> {
     let kinds = Kinds {
         inserts: does(|kind| matches!(kind, MergeKind::Insert(_) | MergeKind::Update(_))),
         removes: does(|kind| matches!(kind, MergeKind::Delete | MergeKind::Update(_))),
+        changes: None,
     };
     let (target, output) = target(&mut level, 0, &merge.table, (&merge.checks, &[]), &merge.generated, &[], kinds)?;
     let input = join::from_where(&mut level, &query.from, None, None)?.node;

@@ -283,10 +283,10 @@ impl Reading<'_> {
     #[inline]
     pub fn up_to(&mut self, end: usize, frame: &mut [Datum]) {
         for (slot, source) in &self.steps[self.at..end.max(self.at)] {
-            frame[*slot as usize] = match source {
+            frame[*slot as usize].put(match source {
                 Source::Field(field) => self.tuple.get_owned(*field),
                 Source::Missing(value) => value.clone(),
-            };
+            });
         }
         self.at = end.max(self.at);
     }
@@ -334,6 +334,7 @@ impl<'r> StoredRow<'r> {
 /// Encodes values of all columns as a tuple of a table's newest layout.
 #[derive(Debug)]
 pub(crate) struct RowWriter {
+    id: LayoutId,
     layout: RowLayout,
     /// For each field: the column (attribute number - 1).
     columns: Vec<usize>,
@@ -345,6 +346,7 @@ impl RowWriter {
         let fields: Vec<types::ColumnType> =
             desc.fields.iter().map(|f| types::ColumnType { oid: f.type_oid, typmod: f.typmod }).collect();
         RowWriter {
+            id: desc.id,
             layout: RowLayout::new(&fields),
             columns: desc.fields.iter().map(|f| (f.column - 1) as usize).collect(),
         }
@@ -353,6 +355,28 @@ impl RowWriter {
     /// Appends the tuple of the values that `slots` has for the columns.
     pub fn write(&self, frame: &[Datum], slots: &[Slot], out: &mut Vec<u8>) -> Result<()> {
         self.layout.encode_of(|field| &frame[slots[self.columns[field]] as usize], out)
+    }
+
+    /// Where in the layout these columns are, and the slots of their new values, as [`RowWriter::rewrite`] wants them.
+    pub fn places(&self, columns: &[usize], slots: &[Slot]) -> Vec<(usize, Slot)> {
+        let places = self.columns.iter().enumerate().filter(|(_, column)| columns.contains(column));
+        places.map(|(field, &column)| (field, slots[column])).collect()
+    }
+
+    /// Appends the tuple `old` with other values in some places. `false`, and nothing is appended, if it must be written anew.
+    pub fn rewrite(
+        &self,
+        old: BatchRow<'_>,
+        places: &[(usize, Slot)],
+        frame: &[Datum],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        if old.layout != self.id {
+            return Ok(false);
+        }
+        let changes: smallvec::SmallVec<[(usize, &Datum); 8]> =
+            places.iter().map(|&(field, slot)| (field, &frame[slot as usize])).collect();
+        self.layout.patch(old.tuple, &changes, out)
     }
 }
 
@@ -633,6 +657,46 @@ pub(crate) struct AggregateNode {
     pub sets: Vec<Vec<usize>>,
     /// GROUPING: where it goes, the numbers of the keys it asks about.
     pub groupings: Vec<(Slot, Vec<usize>)>,
+    /// The input is a scan, and all that is wanted of it are columns.
+    pub stored: Option<StoredColumns>,
+}
+
+/// What an aggregation takes of the rows of a scan where they lie: numbers of columns in the scan's reader.
+#[derive(Debug)]
+pub(crate) struct StoredColumns {
+    pub keys: Box<[u32]>,
+    pub carried: Box<[u32]>,
+    /// The argument of each call, if it has one.
+    pub args: Box<[Option<u32>]>,
+}
+
+impl StoredColumns {
+    /// Those of an aggregation over `input`; `None` if it wants something else.
+    pub fn of(
+        input: &Node,
+        keys: &[(Code, Slot, Oid)],
+        carried: &[Slot],
+        calls: &[AggregateCall],
+    ) -> Option<StoredColumns> {
+        let Node::Scan(scan) = input else { return None };
+        let column = |code: &Code| match code {
+            Code::Slot(slot) if scan.keys.is_none() => scan.reader.columns_at(&[*slot]).map(|columns| columns[0]),
+            _ => None,
+        };
+        let arg = |call: &AggregateCall| {
+            let plain = call.filter.is_none() && call.order.is_empty() && !call.aggregate.ordered_set;
+            match call.args.as_slice() {
+                [] if plain => Some(None),
+                [arg] if plain => column(arg).map(Some),
+                _ => None,
+            }
+        };
+        Some(StoredColumns {
+            keys: keys.iter().map(|(code, ..)| column(code)).collect::<Option<_>>()?,
+            carried: scan.reader.columns_at(carried)?,
+            args: calls.iter().map(arg).collect::<Option<_>>()?,
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -761,6 +825,10 @@ pub(crate) struct Target {
     pub row_slot: Slot,
     /// Slots of all columns (attribute number - 1).
     pub slots: Vec<Slot>,
+    /// Columns that are tested for NULL: of those that are written.
+    pub not_null: Vec<usize>,
+    /// Reads the columns that an UPDATE leaves as they are and does not look at: their slots are empty without it.
+    pub rest: RowReader,
     pub checks: Vec<(String, Code)>,
     /// WITH CHECK OPTION of views that are written through.
     pub view_checks: Vec<(String, Code)>,
@@ -781,8 +849,8 @@ pub(crate) struct Target {
 pub(crate) struct InsertNode {
     pub target: Target,
     pub source: InsertRows,
-    /// Where each column's value comes from, over the frame after a source row was read.
-    pub columns: Vec<Code>,
+    /// Slots of columns that the source does not put there itself, and where their values come from.
+    pub columns: Vec<(Slot, Code)>,
     pub arbiter: ConflictArbiter,
     pub on_conflict: Option<ConflictAction>,
 }
@@ -812,6 +880,8 @@ pub(crate) struct UpdateNode {
     pub target: Target,
     pub input: Node,
     pub set: Vec<(usize, Code)>,
+    /// The columns that change, generated ones included ([`RowWriter::places`]).
+    pub places: Vec<(usize, Slot)>,
     pub recheck: Vec<Code>,
     pub mode: RowLockMode,
     /// A row may come more than once (joins); only the first counts.

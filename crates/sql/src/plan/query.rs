@@ -11,7 +11,7 @@ use super::merge::WantedColumn;
 use super::methods::sort_cost;
 use super::node::{
     AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
-    ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode, SortNode, SortSlot, ValuesNode,
+    ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode, SortNode, SortSlot, StoredColumns, ValuesNode,
 };
 use super::{PlanContext, RowOf, rewrite, selectivity, walk, window};
 use crate::bind::{equal::same, window_parts};
@@ -382,13 +382,17 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
     for (_, slot, _) in &keys {
         carried.remove(slot);
     }
+    let carried: Vec<Slot> = carried.into_iter().collect();
+    let is_plain = query.grouping_sets.is_empty();
+    let stored = is_plain.then(|| StoredColumns::of(&input, &keys, &carried, &calls)).flatten();
     Ok(Node::Aggregate(Arc::new(AggregateNode {
         input,
         keys,
-        carried: carried.into_iter().collect(),
+        carried,
         calls,
         sets: query.grouping_sets.clone(),
         groupings,
+        stored,
     })))
 }
 

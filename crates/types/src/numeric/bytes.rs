@@ -178,6 +178,23 @@ impl Numeric {
     }
 }
 
+/// A mantissa from its bytes, eight at most.
+#[inline]
+fn mantissa(bytes: &[u8]) -> Option<i64> {
+    Some(match *bytes {
+        [a] => i64::from(a as i8),
+        [a, b] => i64::from(i16::from_le_bytes([a, b])),
+        [a, b, c] => i64::from(i32::from_le_bytes([0, a, b, c]) >> 8),
+        [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e] => i64::from_le_bytes([0, 0, 0, a, b, c, d, e]) >> 24,
+        [a, b, c, d, e, f] => i64::from_le_bytes([0, 0, a, b, c, d, e, f]) >> 16,
+        [a, b, c, d, e, f, g] => i64::from_le_bytes([0, a, b, c, d, e, f, g]) >> 8,
+        [a, b, c, d, e, f, g, h] => i64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        [] => 0,
+        _ => return None,
+    })
+}
+
 /// Bytes needed to hold a mantissa in two's complement.
 fn significant(m: i64) -> usize {
     let bits = 65 - (m ^ (m >> 63)).leading_zeros() as usize;
@@ -215,19 +232,31 @@ impl<'a> NumericRef<'a> {
         }
     }
 
+    /// Mantissa and scale of a value that has the inline form.
+    #[inline]
+    pub(super) fn small(&self) -> Option<(i64, u16)> {
+        match self.0 {
+            Source::Value(Numeric(Repr::Small(m, s))) => Some((*m, *s)),
+            Source::Bytes([scale @ 0..30, rest @ ..]) => Some((mantissa(rest)?, u16::from(*scale))),
+            _ => None,
+        }
+    }
+
     /// The value. Bytes that are no value read as NaN.
+    #[inline]
     pub fn get(&self) -> Numeric {
+        match self.small() {
+            Some((m, s)) => Numeric::new(m, s),
+            None => self.get_other(),
+        }
+    }
+
+    fn get_other(&self) -> Numeric {
         let bytes = match self.0 {
             Source::Value(value) => return value.clone(),
             Source::Bytes(bytes) => bytes,
         };
         match bytes.split_first() {
-            Some((&scale @ 0..30, rest)) if rest.len() <= 8 => {
-                let fill = if rest.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
-                let mut bytes = [fill; 8];
-                bytes[..rest.len()].copy_from_slice(rest);
-                Numeric::new(i64::from_le_bytes(bytes), scale as u16)
-            }
             Some((0xe0, rest)) if rest.len() >= 2 => {
                 let scale = u16::from_le_bytes([rest[0], rest[1]]);
                 Numeric::from_big(BigInt::from_signed_bytes_le(&rest[2..]), scale as u32)

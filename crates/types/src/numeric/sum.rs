@@ -2,7 +2,7 @@
 
 use base::Result;
 
-use super::{Numeric, Repr};
+use super::{Numeric, NumericRef, Repr};
 
 /// A running sum. Small numbers of one scale, the usual column of money, are added in 128 bits without allocation.
 #[derive(Clone, Debug)]
@@ -24,14 +24,23 @@ impl NumericSum {
     /// # Errors
     /// 22003 beyond the limits of NUMERIC.
     pub fn add(&mut self, value: &Numeric) -> Result<()> {
-        if let Repr::Small(m, s) = value.0
+        self.add_ref(NumericRef::of(value))
+    }
+
+    /// The same, of a number where it lies.
+    ///
+    /// # Errors
+    /// 22003 beyond the limits of NUMERIC.
+    #[inline]
+    pub fn add_ref(&mut self, value: NumericRef<'_>) -> Result<()> {
+        if let Some((m, s)) = value.small()
             && s == self.scale
             && let Some(sum) = self.small.checked_add(m as i128)
         {
             self.small = sum;
             return Ok(());
         }
-        self.add_slow(value)
+        self.add_slow(&value.get())
     }
 
     #[cold]

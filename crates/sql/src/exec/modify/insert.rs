@@ -78,7 +78,8 @@ impl Insert {
         let Some(row) = rows.get(self.at) else { return Ok(Next::Done) };
         self.at += 1;
         for (code, &slot) in row.iter().zip(slots) {
-            frame[slot as usize] = code.eval(cx, frame)?;
+            let value = code.value(cx, frame)?.into_owned();
+            frame[slot as usize].put(value);
         }
         Ok(Next::Row)
     }
@@ -86,13 +87,11 @@ impl Insert {
     /// Computes the columns and the tuple of a new row.
     fn compute(&mut self, node: &InsertNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
         let target = &node.target;
-        for (code, &slot) in node.columns.iter().zip(&target.slots) {
-            frame[slot as usize] = match code {
-                Code::Slot(from) => frame[*from as usize].clone(),
-                code => code.eval(cx, frame)?,
-            };
+        for (slot, code) in &node.columns {
+            let value = code.value(cx, frame)?.into_owned();
+            frame[*slot as usize].put(value);
         }
-        check(target, cx, frame)?;
+        check(target, None, cx, frame)?;
         self.tuple.clear();
         target.writer.write(frame, &target.slots, &mut self.tuple)
     }
@@ -176,7 +175,7 @@ impl Insert {
         for ((column, _), value) in set.iter().zip(values) {
             frame[target.slots[*column] as usize] = value;
         }
-        check(target, cx, frame)?;
+        check(target, None, cx, frame)?;
         self.constraints.note_updated(target, row, frame);
         self.tuple.clear();
         target.writer.write(frame, &target.slots, &mut self.tuple)

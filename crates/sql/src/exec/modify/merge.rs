@@ -104,7 +104,7 @@ impl Merge {
         for ((column, _), value) in values.iter().zip(computed) {
             frame[target.slots[*column] as usize] = value;
         }
-        check(target, cx, frame)?;
+        check(target, None, cx, frame)?;
         self.tuple.clear();
         target.writer.write(frame, &target.slots, &mut self.tuple)
     }

@@ -8,7 +8,7 @@ pub(super) mod merge;
 pub(super) mod update;
 
 use base::{Error, Result, RowId, SqlState};
-use engine_api::{RowBatch, RowLockMode, RowLockOutcome, Step, WaitPolicy};
+use engine_api::{BatchRow, RowBatch, RowLockMode, RowLockOutcome, Step, WaitPolicy};
 use types::Datum;
 
 use super::{Cx, Next};
@@ -46,50 +46,64 @@ fn lock(
     })
 }
 
-/// Computes the generated columns of the row in the target's slots; then NOT NULL and CHECK.
-fn check(target: &Target, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
+/// What a new row violates.
+enum Violation<'t> {
+    NotNull(&'t str),
+    Check(&'t str),
+    View(&'t str),
+}
+
+/// Computes the generated columns of the row in the target's slots; then NOT NULL and CHECK. `old` is the row before, of which
+/// the slots have what [`Target::rest`] does not read.
+fn check(target: &Target, old: Option<BatchRow<'_>>, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
     for (column, code) in &target.generated {
         frame[target.slots[*column] as usize] = code.eval(cx, frame)?;
     }
-    let frame = &*frame;
-    let desc = &target.table.info.desc;
-    for (column, &slot) in desc.columns.iter().zip(&target.slots) {
-        if column.not_null && !column.dropped && frame[slot as usize].is_null() {
-            return Err(Error::new(
-                SqlState::NOT_NULL_VIOLATION,
-                format!(
-                    "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-                    column.name, desc.name
-                ),
-            )
-            .detail(format!("Failing row contains ({}).", show_row(target, cx, frame)))
-            .table(&desc.name)
-            .column(&column.name)
-            .schema(schema_name(cx, target)));
+    let Some(violation) = violation(target, cx, frame)? else { return Ok(()) };
+    if let Some(old) = old {
+        target.rest.read(old, frame);
+    }
+    let table = &target.table.info.desc.name;
+    let error = match violation {
+        Violation::NotNull(column) => Error::new(
+            SqlState::NOT_NULL_VIOLATION,
+            format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"),
+        )
+        .column(column),
+        Violation::Check(name) => Error::new(
+            SqlState::CHECK_VIOLATION,
+            format!("new row for relation \"{table}\" violates check constraint \"{name}\""),
+        )
+        .constraint(name),
+        Violation::View(view) => Error::new(
+            SqlState::WITH_CHECK_OPTION_VIOLATION,
+            format!("new row violates check option for view \"{view}\""),
+        ),
+    };
+    let error = error.detail(format!("Failing row contains ({}).", show_row(target, cx, frame)));
+    Err(match violation {
+        Violation::View(_) => error,
+        Violation::NotNull(_) | Violation::Check(_) => error.table(table).schema(schema_name(cx, target)),
+    })
+}
+
+fn violation<'t>(target: &'t Target, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<Option<Violation<'t>>> {
+    for &column in &target.not_null {
+        if frame[target.slots[column] as usize].is_null() {
+            return Ok(Some(Violation::NotNull(&target.table.info.desc.columns[column].name)));
         }
     }
     for (name, condition) in &target.checks {
         if condition.truth(cx, frame)? == Some(false) {
-            return Err(Error::new(
-                SqlState::CHECK_VIOLATION,
-                format!("new row for relation \"{}\" violates check constraint \"{name}\"", desc.name),
-            )
-            .detail(format!("Failing row contains ({}).", show_row(target, cx, frame)))
-            .table(&desc.name)
-            .constraint(name)
-            .schema(schema_name(cx, target)));
+            return Ok(Some(Violation::Check(name)));
         }
     }
     for (view, condition) in &target.view_checks {
         if condition.truth(cx, frame)? != Some(true) {
-            return Err(Error::new(
-                SqlState::WITH_CHECK_OPTION_VIOLATION,
-                format!("new row violates check option for view \"{view}\""),
-            )
-            .detail(format!("Failing row contains ({}).", show_row(target, cx, frame))));
+            return Ok(Some(Violation::View(view)));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 pub(super) fn schema_name(cx: &Cx<'_, '_>, target: &Target) -> String {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Result, RowId};
+use base::{Error, Result, RowId};
 use engine_api::{RowBatch, Step};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -61,9 +61,13 @@ impl Update {
         }
     }
 
-    /// Computes the new row into the frame and its tuple; the old row's keys are noted.
+    /// Computes the new row into the frame and its tuple, of the one that was locked; the old row's keys are noted.
     fn compute(&mut self, node: &UpdateNode, row: RowId, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
         let target = &node.target;
+        if self.newest.is_empty() {
+            return Err(Error::internal("a row is locked to be changed and not shown"));
+        }
+        let old = self.newest.row(0);
         let mut values: SmallVec<[Datum; 8]> = SmallVec::new();
         for (_, code) in &node.set {
             values.push(code.eval(cx, frame)?);
@@ -72,9 +76,13 @@ impl Update {
         for ((column, _), value) in node.set.iter().zip(values) {
             frame[target.slots[*column] as usize] = value;
         }
-        check(target, cx, frame)?;
+        check(target, Some(old), cx, frame)?;
         self.constraints.note_updated(target, row, frame);
         self.tuple.clear();
+        if target.writer.rewrite(old, &node.places, frame, &mut self.tuple)? {
+            return Ok(());
+        }
+        target.rest.read(old, frame);
         target.writer.write(frame, &target.slots, &mut self.tuple)
     }
 }

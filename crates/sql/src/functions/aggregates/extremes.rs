@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use base::{Oid, Result};
 use types::oid::BPCHAR;
-use types::{Datum, compare_as};
+use types::{Datum, DatumRef, compare_as};
 
 use super::super::entry::mismatch;
 use super::super::{Accumulator, EvalContext};
@@ -30,6 +30,14 @@ impl Accumulator for Extreme {
             self.best.clone_from(value);
         }
         Ok(())
+    }
+
+    fn add_stored(&mut self, cx: &dyn EvalContext, value: DatumRef<'_>) -> Result<()> {
+        let order = match self.best {
+            Datum::Null => self.wanted,
+            ref best => compare_as(self.ty, &value, &best.as_ref()),
+        };
+        if order == self.wanted || order == Ordering::Equal { self.add(cx, &[value.to_owned()]) } else { Ok(()) }
     }
 
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
