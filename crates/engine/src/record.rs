@@ -122,10 +122,15 @@ pub fn replace(out: &mut Vec<u8>, storage: StorageId, row: RowId, layout: Layout
     put_bytes(out, tuple);
 }
 
-/// Where `old` and `new`, of one length, first differ at or after `at`; their length if they do not. A word at a time:
-/// most of a row stays as it was.
+/// Where `old` and `new`, of one length, first differ at or after `at`; their length if they do not. Four words, and then
+/// one word, at a time: most of a row stays as it was.
 fn next_difference(old: &[u8], new: &[u8], mut at: usize) -> usize {
     let word = |bytes: &[u8]| bytes.first_chunk().map(|word| u64::from_le_bytes(*word));
+    while let (Some(a), Some(b)) = (old[at..].first_chunk::<32>(), new[at..].first_chunk::<32>())
+        && a == b
+    {
+        at += 32;
+    }
     while let (Some(a), Some(b)) = (word(&old[at..]), word(&new[at..])) {
         if a != b {
             return at + ((a ^ b).trailing_zeros() / 8) as usize;

@@ -92,6 +92,18 @@ impl Shape {
         self.plain_key(&index.desc, layout, tuple, out)
     }
 
+    /// Whether two tuples of one layout have the same bytes in all columns of an index: then they have the same key. `false`
+    /// says nothing.
+    #[inline]
+    pub fn keeps_key(&self, index: &IndexStore, layout: LayoutId, old: &[u8], new: &[u8]) -> bool {
+        let Some(layout) = self.layout(layout).filter(|_| index.code.is_none()) else { return false };
+        let (old, new) = (RowRef::new(&layout.row, old), RowRef::new(&layout.row, new));
+        index.desc.keys.iter().all(|key| {
+            let field = layout.field_of.get(key.column as usize - 1).copied().flatten();
+            field.is_some_and(|field| old.has_same_bytes(&new, field as usize))
+        })
+    }
+
     /// Whether a key column of a tuple in an index is NULL.
     pub fn has_null_key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8]) -> bool {
         if index.code.is_some() {

@@ -521,6 +521,9 @@ impl Transaction {
             let mut free = Timestamp(0);
             let mut blocked = None;
             for index in handle.indexes.iter() {
+                if old_layout == layout && handle.shape.keeps_key(index, layout, old, tuple) {
+                    continue;
+                }
                 before.clear();
                 after.clear();
                 handle.shape.key(index, old_layout, old, before);
