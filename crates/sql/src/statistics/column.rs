@@ -43,6 +43,8 @@ fn width_of(value: &Datum, ty: Oid) -> usize {
         Datum::Array(array) => 24 + array.values.iter().map(|v| width_of(v, array.element)).sum::<usize>(),
         Datum::Record(fields) => 24 + fields.iter().map(|v| width_of(v, oid::TEXT)).sum::<usize>(),
         Datum::Numeric(_) => 8,
+        Datum::Int4(_) => 4,
+        Datum::Int8(_) | Datum::Timestamp(_) => 8,
         _ => types::type_info(ty).and_then(|t| usize::try_from(t.len).ok()).unwrap_or(8),
     }
 }
@@ -70,8 +72,20 @@ impl Collected {
             of.too_wide += of.values.len();
             of.values.clear();
         }
-        of.values.sort_by(|a, b| types::compare_as(ty, &a.0.as_ref(), &b.0.as_ref()));
+        of.sort();
         of
+    }
+
+    /// Sorts the values, those that are equal by their places: first by a number that most of them differ in.
+    fn sort(&mut self) {
+        let unsorted = std::mem::take(&mut self.values);
+        let key = |(value, place): &(Datum, usize)| (types::abbreviate(self.ty, &value.as_ref()), *place);
+        let mut order: Vec<(u64, usize)> = unsorted.iter().map(key).collect();
+        order.sort_unstable_by(|(a, at), (b, bt)| {
+            let whole = || types::compare_as(self.ty, &unsorted[*at].0.as_ref(), &unsorted[*bt].0.as_ref());
+            a.cmp(b).then_with(whole).then(at.cmp(bt))
+        });
+        self.values = order.into_iter().map(|(_, place)| unsorted[place].clone()).collect();
     }
 
     fn runs(&self) -> Vec<Run> {

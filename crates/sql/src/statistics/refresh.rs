@@ -13,8 +13,8 @@ use crate::session::Shared;
 const CHANGES_MIN: f64 = 50.0;
 /// … and this share of its rows.
 const CHANGES_SHARE: f64 = 0.1;
-/// A table rests after a look for so many times as long as the look took: a fiftieth of one core is spent at most.
-const REST: u64 = 50;
+/// A table rests after a look for so many times as long as the look took: a hundredth of one core is spent at most.
+const REST: u64 = 100;
 /// And at least so long, in nanoseconds.
 const REST_MIN: u64 = 2_000_000_000;
 
