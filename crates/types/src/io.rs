@@ -250,6 +250,31 @@ fn parse_int<T: TryFrom<i128> + TryFrom<i64>>(text: &str, ty: &str) -> Result<T>
     fitting.ok_or_else(|| invalid_syntax(ty, text))
 }
 
+/// A whole number of a few digits, as nearly all are: what [`parse_text`] makes of it for this type; `None` says nothing.
+#[inline]
+pub fn plain_int(ty: Oid, text: &[u8]) -> Option<Datum> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > 9 {
+        return None;
+    }
+    let mut value = 0i32;
+    for digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        value = value * 10 + i32::from(digit - b'0');
+    }
+    let value = if negative { -value } else { value };
+    match ty {
+        oid::INT4 => Some(Datum::Int4(value)),
+        oid::INT8 => Some(Datum::Int8(value.into())),
+        _ => None,
+    }
+}
+
 fn parse_oid(text: &str) -> Result<u32> {
     if trim(text) == "-" {
         return Ok(0);
@@ -369,5 +394,28 @@ fn write_uuid(uuid: &[u8; 16], out: &mut Vec<u8>) {
         }
         out.push(HEX[(b >> 4) as usize]);
         out.push(HEX[(b & 15) as usize]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_integers_are_what_any_text_says() {
+        let settings = OutputSettings::default();
+        let cx = InputContext { settings: &settings, now_micros: 0 };
+        for text in
+            ["0", "-0", "7", "-1", "007", "999999999", "-999999999", "1000000000", "", "-", "+1", "1 ", "1a", "é"]
+        {
+            for ty in [oid::INT4, oid::INT8, oid::INT2, oid::TEXT] {
+                if let Some(value) = plain_int(ty, text.as_bytes()) {
+                    assert_eq!(parse_text(ty, -1, text, &cx).unwrap(), value, "{text}");
+                }
+            }
+        }
+        assert_eq!(plain_int(oid::INT4, b"-12"), Some(Datum::Int4(-12)));
+        assert_eq!(plain_int(oid::INT8, b"999999999"), Some(Datum::Int8(999_999_999)));
+        assert_eq!((plain_int(oid::INT4, b"1000000000"), plain_int(oid::INT2, b"1")), (None, None));
     }
 }

@@ -81,8 +81,10 @@ pub(super) fn no_transaction() -> Notice {
 }
 
 impl Modes {
-    fn is_given(&self) -> bool {
-        self.uncommitted || self.isolation.is_some() || self.read_only.is_some() || self.deferrable.is_some()
+    /// Whether a transaction of them is shown otherwise than one of the usual modes ([`super::Settings::has_usual_modes`]).
+    fn are_unusual(&self) -> bool {
+        let isolation = self.isolation.is_some_and(|level| level != Isolation::ReadCommitted);
+        self.uncommitted || isolation || self.read_only == Some(true) || self.deferrable.is_some()
     }
 }
 
@@ -141,7 +143,7 @@ impl Session {
         self.environment.transaction_start.set(self.environment.statement_start.get());
         self.environment.listed.activity.in_transaction(self.environment.statement_start.get());
         self.txn = Some(self.begin(isolation, self.read_only));
-        if !is_usual || modes.is_given() {
+        if !is_usual || modes.are_unusual() {
             self.show_modes(&modes);
         }
     }

@@ -96,6 +96,12 @@ impl Session {
             let input =
                 InputContext { settings: settings.output(), now_micros: self.environment.transaction_start.get() };
             for (value, &ty) in values.iter().zip(&statement.param_types) {
+                if let BoundValue::Text(bytes) = value
+                    && let Some(value) = types::plain_int(ty, bytes)
+                {
+                    params.push(value);
+                    continue;
+                }
                 let read = || match value {
                     BoundValue::Null => Ok(Datum::Null),
                     BoundValue::Text(bytes) if functions::is_name_in_catalog(ty) => {
