@@ -599,7 +599,6 @@ impl<'a> RowRef<'a> {
 
     fn get_any(&self, i: usize) -> Datum {
         match self.get(i) {
-            DatumRef::Int4(value) => Datum::Int4(value),
             DatumRef::Timestamp(value) => Datum::Timestamp(value),
             DatumRef::Numeric(value) => Datum::Numeric(value.get()),
             value => value.to_owned(),

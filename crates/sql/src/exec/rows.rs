@@ -74,27 +74,66 @@ impl RowStore {
     }
 }
 
-/// Distinct keys with a number each, in order of first insertion. NULLs are equal here.
-#[derive(Debug)]
-pub(super) struct KeyTable {
-    types: Box<[Oid]>,
-    /// First key of each hash.
+/// The numbers 0, 1, … by a hash of what they stand for: those of one hash in a chain, the newest first.
+#[derive(Debug, Default)]
+pub(super) struct Chains {
+    /// The newest number of each hash.
     heads: FxHashMap<u64, u32>,
-    /// Next key with the same hash, by key; `u32::MAX` ends.
+    /// By number, the one before with the same hash; `u32::MAX` ends.
     next: Vec<u32>,
-    keys: Vec<Datum>,
 }
 
 const END: u32 = u32::MAX;
 
-impl KeyTable {
-    pub fn new(types: &[Oid]) -> KeyTable {
-        KeyTable { types: types.into(), heads: FxHashMap::default(), next: Vec::new(), keys: Vec::new() }
-    }
-
+impl Chains {
     pub fn clear(&mut self) {
         self.heads.clear();
         self.next.clear();
+    }
+
+    /// Numbers given.
+    pub fn len(&self) -> usize {
+        self.next.len()
+    }
+
+    /// The number of this hash that `is` finds to be meant.
+    #[inline]
+    pub fn find(&self, hash: u64, is: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut at = *self.heads.get(&hash)?;
+        while at != END {
+            if is(at as usize) {
+                return Some(at as usize);
+            }
+            at = self.next[at as usize];
+        }
+        None
+    }
+
+    /// Gives the next number to what has this hash.
+    #[inline]
+    pub fn add(&mut self, hash: u64) -> usize {
+        let number = self.next.len();
+        let before = self.heads.insert(hash, number as u32);
+        self.next.push(before.unwrap_or(END));
+        number
+    }
+}
+
+/// Distinct keys with a number each, in order of first insertion. NULLs are equal here.
+#[derive(Debug)]
+pub(super) struct KeyTable {
+    types: Box<[Oid]>,
+    chains: Chains,
+    keys: Vec<Datum>,
+}
+
+impl KeyTable {
+    pub fn new(types: &[Oid]) -> KeyTable {
+        KeyTable { types: types.into(), chains: Chains::default(), keys: Vec::new() }
+    }
+
+    pub fn clear(&mut self) {
+        self.chains.clear();
         self.keys.clear();
     }
 
@@ -110,11 +149,9 @@ impl KeyTable {
         hasher.finish()
     }
 
-    fn is(&self, at: u32, key: &[Datum]) -> bool {
-        let width = self.types.len();
-        let start = at as usize * width;
-        let own = &self.keys[start..start + width];
-        (0..width).all(|at| match (&own[at], &key[at]) {
+    fn is(&self, number: usize, key: &[Datum]) -> bool {
+        let own = self.key(number);
+        (0..own.len()).all(|at| match (&own[at], &key[at]) {
             (Datum::Int4(a), Datum::Int4(b)) => a == b,
             (Datum::Int8(a), Datum::Int8(b)) => a == b,
             (Datum::Null, b) => b.is_null(),
@@ -125,32 +162,17 @@ impl KeyTable {
 
     /// The number of a key.
     pub fn find(&self, key: &[Datum]) -> Option<usize> {
-        let mut at = *self.heads.get(&self.hash(key))?;
-        while at != END {
-            if self.is(at, key) {
-                return Some(at as usize);
-            }
-            at = self.next[at as usize];
-        }
-        None
+        self.chains.find(self.hash(key), |number| self.is(number, key))
     }
 
     /// The number of a key, which is added if it is new (`true`).
     pub fn insert(&mut self, key: &[Datum]) -> (usize, bool) {
         let hash = self.hash(key);
-        let head = self.heads.get(&hash).copied().unwrap_or(END);
-        let mut at = head;
-        while at != END {
-            if self.is(at, key) {
-                return (at as usize, false);
-            }
-            at = self.next[at as usize];
+        if let Some(number) = self.chains.find(hash, |number| self.is(number, key)) {
+            return (number, false);
         }
-        let number = self.next.len() as u32;
-        self.next.push(head);
         self.keys.extend_from_slice(key);
-        self.heads.insert(hash, number);
-        (number as usize, true)
+        (self.chains.add(hash), true)
     }
 
     /// The key of a number.
@@ -161,7 +183,7 @@ impl KeyTable {
 
     /// Rough bytes that one more key takes.
     pub fn entry_bytes(&self) -> usize {
-        let last = if self.next.is_empty() { &[][..] } else { self.key(self.next.len() - 1) };
+        let last = self.chains.len().checked_sub(1).map_or(&[][..], |last| self.key(last));
         32 + last.iter().map(datum_bytes).sum::<usize>()
     }
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use base::{Oid, Result};
 use engine_api::RowBatch;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use types::{Datum, DatumRef, oid};
 
+use super::rows::Chains;
 use super::scan::Scan;
 use super::sort::{Kept, Sort, Source, head, order};
 use super::{Cx, Next, Operator as _};
@@ -64,9 +65,8 @@ struct Tuples {
 #[derive(Default)]
 struct Distinct {
     columns: Vec<(u32, Oid)>,
-    heads: FxHashMap<u64, u32>,
-    /// For each kept row the one before with the same hash; itself if there is none.
-    next: Vec<u32>,
+    /// By hash, the kept rows.
+    rows: Chains,
 }
 
 /// A text as it is compared and hashed; `None` if it is no text, or one that is compared by what it says.
@@ -117,22 +117,19 @@ impl Tuples {
         self.node.reader.stored(self.rows.row(row))
     }
 
-    /// Whether the key of a row is new; notes the row, which will be number `self.rows.len()`.
+    /// Whether the key of the scan's row is new; notes the row, which will be number `self.rows.len()`.
     fn is_new(&mut self) -> bool {
         let (Some(distinct), Some(row)) = (&self.distinct, self.scan.row()) else { return true };
-        let (hash, number) = (distinct.hash(row), self.rows.len() as u32);
-        let mut at = distinct.heads.get(&hash).copied();
-        while let Some(kept) = at {
-            let other = self.stored(kept as usize);
-            if other.is_some_and(|other| distinct.columns.iter().all(|&(column, ty)| is_same(row, other, column, ty))) {
-                return false;
-            }
-            at = Some(distinct.next[kept as usize]).filter(|next| *next != kept);
+        let hash = distinct.hash(row);
+        let is_it = |kept| {
+            let same = |other| distinct.columns.iter().all(|&(column, ty)| is_same(row, other, column, ty));
+            self.stored(kept).is_some_and(same)
+        };
+        let new = distinct.rows.find(hash, is_it).is_none();
+        if let (true, Some(distinct)) = (new, &mut self.distinct) {
+            distinct.rows.add(hash);
         }
-        let Some(distinct) = &mut self.distinct else { return true };
-        let before = distinct.heads.insert(hash, number);
-        distinct.next.push(before.unwrap_or(number));
-        true
+        new
     }
 }
 
@@ -194,8 +191,7 @@ impl Source for Tuples {
     fn rescan(&mut self, forget: bool) {
         self.rows.clear();
         if let Some(distinct) = &mut self.distinct {
-            distinct.heads.clear();
-            distinct.next.clear();
+            distinct.rows.clear();
         }
         self.scan.rescan(forget);
     }
