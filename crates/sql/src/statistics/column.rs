@@ -78,14 +78,15 @@ impl Collected {
 
     /// Sorts the values, those that are equal by their places: first by a number that most of them differ in.
     fn sort(&mut self) {
-        let unsorted = std::mem::take(&mut self.values);
+        let mut unsorted = std::mem::take(&mut self.values);
         let key = |(value, place): &(Datum, usize)| (types::abbreviate(self.ty, &value.as_ref()), *place);
         let mut order: Vec<(u64, usize)> = unsorted.iter().map(key).collect();
         order.sort_unstable_by(|(a, at), (b, bt)| {
             let whole = || types::compare_as(self.ty, &unsorted[*at].0.as_ref(), &unsorted[*bt].0.as_ref());
             a.cmp(b).then_with(whole).then(at.cmp(bt))
         });
-        self.values = order.into_iter().map(|(_, place)| unsorted[place].clone()).collect();
+        let taken = |(_, place): (u64, usize)| (std::mem::replace(&mut unsorted[place].0, Datum::Null), place);
+        self.values = order.into_iter().map(taken).collect();
     }
 
     fn runs(&self) -> Vec<Run> {
