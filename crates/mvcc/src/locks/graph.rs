@@ -179,7 +179,7 @@ impl Graph {
         let mut blockers = Vec::new();
         for (&waiter, &wait) in &state.waits {
             blockers.clear();
-            blockers_of(waiter, wait, locks, &mut blockers);
+            blockers_of(waiter, wait, locks, |txn, _| blockers.push(txn));
             edges.extend(blockers.iter().map(|&holder| edge(waiter, wait.target(), holder, txns)));
         }
         edges.sort_unstable_by_key(|e| (e.waiter, e.holder));
@@ -207,10 +207,11 @@ impl Graph {
     }
 }
 
-fn blockers_of(waiter: TxnId, wait: Wait, locks: &LockTable, out: &mut Vec<TxnId>) {
+/// Visits whom `waiter` waits for, and whether they stand in the same line before it.
+fn blockers_of(waiter: TxnId, wait: Wait, locks: &LockTable, mut visit: impl FnMut(TxnId, bool)) {
     match wait {
-        Wait::Lock(key) => locks.blockers(key, waiter, out),
-        Wait::Txn(holder) => out.push(holder),
+        Wait::Lock(key) => locks.blockers(key, waiter, visit),
+        Wait::Txn(holder) => visit(holder, false),
     }
 }
 
@@ -254,26 +255,34 @@ impl State {
     }
 
     /// Depth-first search with an explicit path; the cycle as a list of edges that begins and ends at `start`.
+    ///
+    /// Those before it in a line are not searched: they wait nowhere else, and whom they wait for the line has told already. So
+    /// a long line, as at a row that all want, costs its length and not the square of it.
     fn cycle_through(&self, start: TxnId, txns: &TxnTable, locks: &LockTable) -> Option<Vec<WaitEdge>> {
         let mut seen = FxHashSet::default();
         let mut path: Vec<(TxnId, WaitTarget, Vec<TxnId>)> = Vec::new();
-        self.descend(start, locks, &mut path);
+        self.descend(start, start, locks, &mut path);
         while let Some((_, _, open)) = path.last_mut() {
             match open.pop().map(|next| self.waiting_as(next, txns)) {
                 None => drop(path.pop()),
                 Some(next) if next == start => return Some(edges_of(&path, start, txns)),
-                Some(next) if seen.insert(next) => self.descend(next, locks, &mut path),
+                Some(next) if seen.insert(next) => self.descend(next, start, locks, &mut path),
                 Some(_) => {}
             }
         }
         None
     }
 
-    fn descend(&self, txn: TxnId, locks: &LockTable, path: &mut Vec<(TxnId, WaitTarget, Vec<TxnId>)>) {
+    /// Adds `txn` to the path, with those to be searched from there.
+    fn descend(&self, txn: TxnId, start: TxnId, locks: &LockTable, path: &mut Vec<(TxnId, WaitTarget, Vec<TxnId>)>) {
         if let Some(&wait) = self.waits.get(&txn) {
-            let mut blockers = Vec::new();
-            blockers_of(txn, wait, locks, &mut blockers);
-            path.push((txn, wait.target(), blockers));
+            let mut open = Vec::new();
+            blockers_of(txn, wait, locks, |blocker, in_line| {
+                if !in_line || blocker == start {
+                    open.push(blocker);
+                }
+            });
+            path.push((txn, wait.target(), open));
         }
     }
 }

@@ -85,9 +85,10 @@ impl LockTable {
         self.shards[(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SHARDS].lock()
     }
 
-    pub fn blockers(&self, key: LockKey, waiter: TxnId, out: &mut Vec<TxnId>) {
+    /// Visits whom `waiter` waits for, as [`Queue::blockers`].
+    pub fn blockers(&self, key: LockKey, waiter: TxnId, visit: impl FnMut(TxnId, bool)) {
         if let Some(queue) = self.shard(key).get(&key) {
-            queue.blockers(waiter, out);
+            queue.blockers(waiter, visit);
         }
     }
 }

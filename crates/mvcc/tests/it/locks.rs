@@ -107,6 +107,22 @@ fn two_upgrades_are_a_deadlock() {
 }
 
 #[test]
+fn a_deadlock_is_found_through_those_before_in_the_line() {
+    let w = World::new();
+    let (first, second) = (w.row("a"), w.row("b"));
+    let (mut holder, mut before, mut last) = (w.begin(), w.begin(), w.begin());
+    assert_eq!(w.try_lock(&mut holder, first, Share), GRANTED);
+    assert_eq!(w.try_lock(&mut last, second, Update), GRANTED);
+    assert_eq!(w.lock(&mut before, first, Update, &bell()), WAIT);
+    assert_eq!(w.lock(&mut holder, second, Update, &bell()), WAIT);
+    // It would fit beside the holder, and waits for the one before it, which waits for the holder.
+    let LockResult::Deadlock(edges) = w.lock(&mut last, first, Share, &bell()) else { panic!("not found") };
+    let expected = [(last.id(), holder.id()), (holder.id(), last.id())];
+    assert_eq!(edges.iter().map(|e| (e.waiter, e.holder)).collect::<Vec<_>>(), expected);
+    w.abort([last, before, holder]);
+}
+
+#[test]
 fn a_circle_of_three_over_row_table_and_transaction_is_a_deadlock() {
     let w = World::new();
     let row = w.row("a");
