@@ -11,7 +11,7 @@ STAGE = @start=$$(date +%s); \
 SEEDS ?= 1000
 FROM ?= 1000
 
-.PHONY: test fuzz fuzz-readers sim chaos asan bench run clean
+.PHONY: here test fuzz fuzz-readers sim chaos asan bench run clean
 
 # The storage, whose code is partly unsafe, with AddressSanitizer.
 ASAN = env RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/asan \
@@ -32,9 +32,15 @@ SKIPPED = $(CARGO_TARGET_DIR)/skipped
 DATA ?= .nyala/data
 PORT ?= 5432
 
+# What another clone has built in the same directory is not taken for this one's: Cargo goes by the time of the sources alone.
+here:
+	@mkdir -p '$(CARGO_TARGET_DIR)'
+	@[ "$$(cat '$(CARGO_TARGET_DIR)/clone' 2>/dev/null)" = '$(CURDIR)' ] || find crates xtask -name '*.rs' -exec touch {} +
+	@echo '$(CURDIR)' > '$(CARGO_TARGET_DIR)/clone'
+
 ## Formatting, lints, the repository's own checks, all tests. Random tests start from one seed here, and from any in `make fuzz`.
-test:
-	@mkdir -p '$(CARGO_TARGET_DIR)' && rm -f '$(SKIPPED)'
+test: here
+	@rm -f '$(SKIPPED)'
 	$(STAGE) \
 	run dependencies scripts/dependencies.sh; \
 	run format cargo fmt --all --check; \
@@ -53,34 +59,34 @@ fuzz: fuzz-readers
 	scripts/fuzz.sh $(SECONDS)
 
 READERS = 7
-fuzz-readers:
+fuzz-readers: here
 	scripts/fuzz-coverage.sh $$(( ($(SECONDS) + $(READERS) - 1) / $(READERS) ))
 
 ## The simulator from SEEDS seeds beginning with FROM; `cargo run -p sim -- --seed N` shows one.
-sim:
+sim: here
 	cargo run -q --locked -p sim -- --from $(FROM) --seeds $(SEEDS)
 
 ## What goes wrong outside, at full size: kill -9 again and again, full and read-only disks, signals, crowds, hostile clients, 1 GB
 ## and a million rows at once. A test that cannot be run here fails: root is needed, for mounts.
 ## Also TPC-H at a scale of 0.1 against PostgreSQL.
-chaos:
+chaos: here
 	cargo build --release --locked -p server
 	$(CHAOS) cargo test --release --locked -p testkit --test kill --test cycles --test registers --test robust --test tpch -- --nocapture --test-threads=1
 
 ## The storage's tests with AddressSanitizer.
-asan:
+asan: here
 	$(ASAN)
 
 ## Nyala beside a PostgreSQL that is started for it, in less than a quarter of an hour; results and report are in RESULTS.
 RESULTS ?= bench-results
-bench:
+bench: here
 	scripts/dependencies.sh
 	NYALA_COMMIT="$$(git rev-parse --short=12 HEAD 2>/dev/null)" cargo build --release --locked -p server
 	'$(CARGO_TARGET_DIR)/release/nyala' bench suite crates/bench/suites/compare.toml --json '$(RESULTS)'
 	'$(CARGO_TARGET_DIR)/release/nyala' bench report '$(RESULTS)'
 
 ## Builds the release binary, serves DATA (default .nyala/data) on PORT (default 5432) until Ctrl-C, and shows TPC-C on it.
-run:
+run: here
 	NYALA_COMMIT="$$(git rev-parse --short=12 HEAD 2>/dev/null)" cargo build --release --locked -p server
 	@exec env DATA='$(DATA)' PORT='$(PORT)' scripts/run.sh '$(CARGO_TARGET_DIR)/release/nyala'
 
