@@ -7,9 +7,6 @@
 //! - A request is granted if it conflicts neither with another holder nor with an earlier waiter: who came first is not
 //!   overtaken. An upgrade (the requester holds a weaker mode) looks at holders only, and waits ahead of the others,
 //!   because those wait for it anyway.
-//! - A hand-over of a row prefers a waiter of the thread that makes it to one that came earlier, wants the same, and would have
-//!   to be woken on another core: as "Lock Cohorting" (Dice, Marathe, Shavit, PPoPP 2012) does for processors, at most
-//!   [`COHORT`] times in a row, so that nobody waits for ever.
 //! - Hand-over makes a waiter a holder before it is woken, so that nobody can come between; the holder is *handed* until
 //!   its transaction asks again and takes notice.
 
@@ -20,11 +17,6 @@ use base::TxnId;
 use smallvec::SmallVec;
 
 use super::mode::{Kind, Modes};
-use crate::sync::stripe;
-
-/// Hand-overs in a row by which earlier waiters of other threads may be overtaken: long enough that waking a core costs little
-/// beside the work done meanwhile, short enough that a core waits for another less than about a millisecond.
-const COHORT: u32 = 32;
 
 /// Called when a waiter's turn has come; must not block. It may be called before the call that began the wait returns.
 pub trait Wakeup: Send + Sync {
@@ -46,8 +38,6 @@ struct Waiter {
     txn: TxnId,
     wanted: Modes,
     upgrade: bool,
-    /// The thread that asked, as [`stripe`] numbers them.
-    thread: usize,
     wake: Arc<dyn Wakeup>,
 }
 
@@ -57,8 +47,6 @@ pub(crate) struct Queue {
     pub is_guarded: bool,
     holders: SmallVec<[Holder; 2]>,
     waiters: VecDeque<Waiter>,
-    /// Hand-overs by which somebody was overtaken since the first in the line had its turn.
-    overtaken: u32,
 }
 
 pub(crate) enum Ask {
@@ -71,7 +59,7 @@ pub(crate) enum Ask {
 
 impl Queue {
     pub fn new(kind: Kind) -> Queue {
-        Queue { kind, is_guarded: false, holders: SmallVec::new(), waiters: VecDeque::new(), overtaken: 0 }
+        Queue { kind, is_guarded: false, holders: SmallVec::new(), waiters: VecDeque::new() }
     }
 
     pub fn add_holder(&mut self, txn: TxnId, modes: Modes) {
@@ -111,7 +99,7 @@ impl Queue {
         }
         let Some(wake) = wake else { return Ask::WouldBlock };
         let at = if upgrade { self.waiters.iter().take_while(|w| w.upgrade).count() } else { self.waiters.len() };
-        self.waiters.insert(at, Waiter { txn, wanted, upgrade, thread: stripe(), wake: wake.clone() });
+        self.waiters.insert(at, Waiter { txn, wanted, upgrade, wake: wake.clone() });
         Ask::Waiting
     }
 
@@ -166,28 +154,7 @@ impl Queue {
         }
     }
 
-    /// Puts a waiter of this thread before the first in the line if that one is of another and wants the same.
-    fn prefer_own(&mut self) {
-        let Some(first) = self.waiters.front().filter(|_| self.kind == Kind::Row && self.waiters.len() > 1) else {
-            return;
-        };
-        let (own, wanted) = (stripe(), first.wanted);
-        if first.upgrade || self.held_against(first.txn, wanted) {
-            return;
-        }
-        let next = self.waiters.iter().position(|w| w.thread == own && w.wanted == wanted && !w.upgrade);
-        match next.filter(|at| *at > 0 && self.overtaken < COHORT) {
-            Some(at) => {
-                let waiter = self.waiters.remove(at).expect("at is in range");
-                self.waiters.push_front(waiter);
-                self.overtaken += 1;
-            }
-            None => self.overtaken = 0,
-        }
-    }
-
     fn hand_over(&mut self, wakes: &mut Wakes) {
-        self.prefer_own();
         let mut at = 0;
         while at < self.waiters.len() {
             let (txn, wanted) = (self.waiters[at].txn, self.waiters[at].wanted);
@@ -227,56 +194,5 @@ impl Queue {
                 visit(holder.txn, false);
             }
         }
-    }
-}
-
-#[cfg(all(test, not(shuttle)))]
-mod tests {
-    use super::*;
-
-    struct Sleeper;
-
-    impl Wakeup for Sleeper {
-        fn wake(&self) {}
-    }
-
-    const UPDATE: Modes = 0b1000;
-
-    fn line_up(queue: &mut Queue, numbers: std::ops::Range<u64>) {
-        let wake: Arc<dyn Wakeup> = Arc::new(Sleeper);
-        for number in numbers {
-            assert!(matches!(queue.ask(TxnId(number), UPDATE, Some(&wake)), Ask::Waiting));
-        }
-    }
-
-    /// Hands over until nobody waits; who held, in order.
-    fn order(queue: &mut Queue) -> Vec<u64> {
-        let mut order = Vec::new();
-        while let Some(holder) = queue.holders.first().map(|h| h.txn) {
-            order.push(holder.0);
-            queue.reduce(holder, 0, &mut Wakes::new());
-        }
-        order
-    }
-
-    #[test]
-    fn own_waiters_overtake_others_a_limited_number_of_times() {
-        let mut queue = Queue::new(Kind::Row);
-        queue.add_holder(TxnId(1), UPDATE);
-        std::thread::scope(|scope| scope.spawn(|| line_up(&mut queue, 100..103)).join().unwrap());
-        line_up(&mut queue, 200..240);
-        let order = order(&mut queue);
-        let expected = [1].into_iter().chain(200..232).chain([100]).chain(232..240).chain([101, 102]);
-        assert_eq!(order, expected.collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn an_upgrade_is_not_overtaken() {
-        let mut queue = Queue::new(Kind::Row);
-        queue.add_holder(TxnId(1), 0b0001);
-        queue.add_holder(TxnId(2), 0b0001);
-        std::thread::scope(|scope| scope.spawn(|| line_up(&mut queue, 2..3)).join().unwrap());
-        line_up(&mut queue, 3..4);
-        assert_eq!(order(&mut queue), [1, 2, 3]);
     }
 }
