@@ -13,20 +13,17 @@ use crate::session::Shared;
 const CHANGES_MIN: f64 = 50.0;
 /// … and this share of its rows.
 const CHANGES_SHARE: f64 = 0.1;
-/// After a look no known table is looked at again for so many times as long as the look took: a hundredth of one core goes to
-/// all tables together at most, however many of them change.
+/// A table rests after a look for so many times as long as the look took: a hundredth of one core is spent at most.
 const REST: u64 = 100;
-/// A table rests at least so long, in nanoseconds.
+/// And at least so long, in nanoseconds.
 const REST_MIN: u64 = 2_000_000_000;
 
 /// Looks at tables that have changed.
 pub struct Refresher {
     shared: Arc<Shared>,
     running: Option<Running>,
-    /// When tables were looked at last, on the host's clock.
-    looked: FxHashMap<Oid, u64>,
-    /// When a table that is known already may be looked at again.
-    again: u64,
+    /// When a table may be looked at again, on the host's clock.
+    rests: FxHashMap<Oid, u64>,
 }
 
 /// A look that goes on.
@@ -41,7 +38,7 @@ struct Running {
 impl Refresher {
     /// For the tables of a server.
     pub fn new(shared: Arc<Shared>) -> Refresher {
-        Refresher { shared, running: None, looked: FxHashMap::default(), again: 0 }
+        Refresher { shared, running: None, rests: FxHashMap::default() }
     }
 
     /// Does a little work, less than a millisecond; `false` if there is nothing to do for now.
@@ -56,7 +53,7 @@ impl Refresher {
             // A table that cannot be read now is looked at later.
             Err(_) => {
                 running.txn.rollback();
-                self.looked.insert(running.table, self.now());
+                self.rests.insert(running.table, self.now() + REST_MIN);
             }
         }
         true
@@ -73,42 +70,37 @@ impl Refresher {
         txn.rollback();
         let rows = self.shared.engine.row_count(table);
         self.shared.statistics().put(table, sampler.finish(rows));
-        let now = self.now();
-        self.looked.insert(table, now);
-        self.again = now + REST * (spent + now.saturating_sub(began));
+        let spent = spent + self.now().saturating_sub(began);
+        self.rests.insert(table, self.now() + (spent * REST).max(REST_MIN));
     }
 
-    /// Begins with a table that has changed enough; `false` if there is none.
+    /// Begins with the first table that has changed enough; `false` if there is none.
     fn begin(&mut self) -> bool {
         let catalog = self.shared.engine.catalog();
         self.shared.statistics().retain(|table| catalog.table(table).is_some());
         let now = self.now();
-        self.looked.retain(|table, _| catalog.table(*table).is_some());
-        let Some(table) = self.changed(&catalog, now) else { return false };
+        self.rests.retain(|_, until| *until > now);
+        let Some(table) = self.changed(&catalog) else { return false };
         match self.open(table, &catalog) {
             Some(running) => self.running = Some(running),
-            None => _ = self.looked.insert(table, now),
+            None => _ = self.rests.insert(table, now + REST_MIN),
         }
         true
     }
 
-    /// Of the tables that have changed enough, the one that was looked at the longest ago: none is forgotten over others.
-    fn changed(&self, catalog: &Catalog, now: u64) -> Option<Oid> {
+    fn changed(&self, catalog: &Catalog) -> Option<Oid> {
         let engine = &self.shared.engine;
+        let tables = catalog.objects().filter_map(|object| catalog.table(object.oid()));
+        let mut tables = tables.filter(|t| t.kind == TableKind::Table && !self.rests.contains_key(&t.oid));
         let is_stale = |table: Oid| {
             let changes = engine.changes(table);
             let known = self.shared.statistics().table(table);
-            let waits = known.is_some() && now < self.again;
             let (rows, before) = known.map_or((0.0, 0), |s| (s.rows, s.changes));
             // Fewer than before: the table was emptied by TRUNCATE.
             let since = if changes >= before { changes - before } else { u64::MAX };
-            !waits && since as f64 > CHANGES_MIN + CHANGES_SHARE * rows
+            since as f64 > CHANGES_MIN + CHANGES_SHARE * rows
         };
-        let looked = |table: Oid| self.looked.get(&table).copied();
-        let tables = catalog.objects().filter_map(|object| catalog.table(object.oid()));
-        let tables = tables.filter(|t| t.kind == TableKind::Table).map(|t| t.oid);
-        let rested = tables.filter(|t| looked(*t).is_none_or(|at| at + REST_MIN <= now));
-        rested.filter(|t| is_stale(*t)).min_by_key(|t| looked(*t))
+        tables.find(|t| is_stale(t.oid)).map(|t| t.oid)
     }
 
     fn open(&self, table: Oid, catalog: &Catalog) -> Option<Running> {
