@@ -18,7 +18,7 @@ pub mod sim;
 mod task;
 
 pub use aligned::{Aligned, PAGE};
-pub use allocator::Allocator;
+pub use allocator::{Allocator, give_back};
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use task::{Task, Turn};
 

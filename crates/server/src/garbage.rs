@@ -1,4 +1,4 @@
-//! The thread that frees versions which transactions could not free when they made them.
+//! The thread that frees versions which transactions could not free when they made them, and gives memory back to the system.
 
 use std::sync::mpsc::{self, TryRecvError};
 use std::time::{Duration, Instant};
@@ -62,6 +62,9 @@ impl Task for Rounds {
         if self.shard.relieve() {
             // Somebody waits for memory: the next look is soon.
             self.pause = self.pause.min(PAUSE_RELIEF);
+        }
+        if !worked {
+            env::give_back();
         }
         Turn::Idle
     }
