@@ -13,10 +13,13 @@ use crate::session::Shared;
 const CHANGES_MIN: f64 = 50.0;
 /// … and this share of its rows.
 const CHANGES_SHARE: f64 = 0.1;
-/// A table rests after a look for so many times as long as the look took: a hundredth of one core is spent at most.
-const REST: u64 = 100;
-/// And at least so long, in nanoseconds.
+/// A table rests after a look for so many times as long as the look took: a thousandth of one core for each table that changes
+/// all the time, …
+const REST: u64 = 1000;
+/// … and at least so long, in nanoseconds, …
 const REST_MIN: u64 = 2_000_000_000;
+/// … and at most so long, which is how often PostgreSQL looks.
+const REST_MAX: u64 = 60_000_000_000;
 
 /// Looks at tables that have changed.
 pub struct Refresher {
@@ -71,7 +74,7 @@ impl Refresher {
         let rows = self.shared.engine.row_count(table);
         self.shared.statistics().put(table, sampler.finish(rows));
         let spent = spent + self.now().saturating_sub(began);
-        self.rests.insert(table, self.now() + (spent * REST).max(REST_MIN));
+        self.rests.insert(table, self.now() + (spent * REST).clamp(REST_MIN, REST_MAX));
     }
 
     /// Begins with the first table that has changed enough; `false` if there is none.
