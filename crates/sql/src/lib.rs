@@ -22,3 +22,4 @@ pub mod privileges;
 pub mod session;
 pub mod statistics;
 pub mod system;
+mod thread;

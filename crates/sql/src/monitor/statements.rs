@@ -5,13 +5,14 @@
 //! beyond so many threads they share the last cell, by locked instructions. Cells say of which reset they are: one that is
 //! older counts as empty, and its thread empties it at its next call.
 
-use std::cell::Cell as StdCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Oid;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
+
+use crate::thread;
 
 /// Statements that are kept (`pg_stat_statements.max`); when full, those with the fewest calls go.
 pub const STATEMENTS_MAX: usize = 5000;
@@ -20,11 +21,6 @@ pub const STATEMENTS_MAX: usize = 5000;
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
 static RESETS: AtomicU64 = AtomicU64::new(1);
-static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    static THREAD: StdCell<usize> = StdCell::new(THREADS.fetch_add(1, Ordering::Relaxed));
-}
 
 #[derive(Default)]
 #[repr(align(64))]
@@ -72,15 +68,14 @@ pub struct Sums {
 
 impl Figures {
     fn new(key: Key) -> Figures {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(63);
-        Figures { key, cells: (0..=threads).map(|_| Cell::default()).collect() }
+        Figures { key, cells: (0..thread::stripes()).map(|_| Cell::default()).collect() }
     }
 
     /// Counts a run.
     #[inline]
     pub fn count(&self, micros: i64, rows: u64) {
         let micros = micros.max(0).unsigned_abs();
-        let thread = THREAD.get();
+        let thread = thread::number();
         let reset = RESETS.load(Ordering::Relaxed);
         match self.cells.get(thread).filter(|_| thread + 1 < self.cells.len()) {
             Some(own) => own.count_alone(reset, micros, rows),

@@ -230,7 +230,7 @@ impl Session {
             self.end_query(out);
             let said = Said::Execute { portal: name, statement: &portal.statement };
             self.count_query(&statement, query, rows, said, &execution);
-            self.keep(execution);
+            self.shared.idle.keep(execution);
             portal.finished = true;
             out.complete_rows(query.verb, rows);
             self.put_portal_back(name, portal);

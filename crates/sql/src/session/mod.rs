@@ -23,6 +23,7 @@ mod deferred;
 mod drive;
 mod explain;
 mod extended;
+mod idle;
 mod internal;
 mod memory;
 mod notify;
@@ -60,13 +61,14 @@ use settings::Initial;
 pub use settings::{SERVER_VERSION, Settings, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
-use crate::exec::{Execution, MemoryBudget, OutputRow};
+use crate::exec::{MemoryBudget, OutputRow};
 use crate::functions::Identity;
 use crate::monitor::{ClientPlace, Monitor};
 use crate::privileges::{self, Who};
 use crate::statistics::Statistics;
 use advisory::Advisory;
 use cache::{BindingKey, StatementCache};
+use idle::IdleExecutions;
 use portals::Portals;
 
 /// Default bound of the statement cache.
@@ -142,6 +144,7 @@ pub struct Shared {
     /// The limit of all memory that the server was started with.
     memory_limit: u64,
     cache: StatementCache,
+    idle: IdleExecutions,
     changes: changes::Changes,
     statistics: Arc<Statistics>,
     hub: notify::Hub,
@@ -168,6 +171,7 @@ impl Shared {
             settings,
             system,
             cache: StatementCache::new(STATEMENT_CACHE_BYTES),
+            idle: IdleExecutions::new(),
             changes,
             statistics: Arc::default(),
             hub: notify::Hub::default(),
@@ -238,9 +242,6 @@ pub struct Session {
     statement_bytes: usize,
     portals: Portals,
     binding: Option<Binding>,
-    /// Finished executions, to be run again.
-    #[expect(clippy::vec_box, reason = "they come and go for every statement, and are large")]
-    idle: Vec<Box<Execution>>,
     /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
     deadline: Cell<u64>,
     /// The current role, as plans are checked for it; that of the identity.
@@ -415,7 +416,6 @@ impl Session {
             statement_bytes: 0,
             portals: Portals::default(),
             binding: None,
-            idle: Vec::new(),
             deadline: Cell::new(0),
             role: login_role,
             login_role,
@@ -517,8 +517,7 @@ impl Session {
         {
             return;
         }
-        // Plans of older definitions would keep their tables open.
-        self.idle.clear();
+        self.shared.idle.renew(catalog.version);
         self.adopt_identity(catalog);
         let search_path = self.resolve_search_path(catalog);
         let key = {

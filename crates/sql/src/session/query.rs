@@ -13,9 +13,6 @@ use super::{Block, Output, Session, utility};
 use crate::exec::Execution;
 use crate::{metrics, parse, plan};
 
-/// Finished executions that a session keeps.
-const IDLE_EXECUTIONS: usize = 32;
-
 impl Session {
     /// Runs every statement of a simple query. An error has been applied to the transaction block when it is returned.
     pub async fn simple_query(&mut self, sql: &str, out: &mut dyn Output) -> Result<()> {
@@ -118,7 +115,7 @@ impl Session {
                 let (rows, _) = self.drive(&mut execution, query, 0, out).await?;
                 self.end_query(out);
                 self.count_query(&statement, query, rows, said, &execution);
-                self.keep(execution);
+                self.shared.idle.keep(execution);
                 Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
@@ -192,23 +189,12 @@ impl Session {
 
     /// An execution of a plan: one that ran before, if there is one.
     pub(super) fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Box<Execution> {
-        match self.idle.iter().position(|e| Arc::ptr_eq(e.plan(), plan)) {
-            Some(at) => {
-                let mut execution = self.idle.swap_remove(at);
+        match self.shared.idle.take(plan) {
+            Some(mut execution) => {
                 execution.reset(params);
                 execution
             }
             None => Execution::new(Arc::clone(plan), params),
-        }
-    }
-
-    /// Keeps a finished execution for the next run of its plan, if it holds little.
-    pub(super) fn keep(&mut self, mut execution: Box<Execution>) {
-        if execution.retire() {
-            if self.idle.len() == IDLE_EXECUTIONS {
-                self.idle.remove(0);
-            }
-            self.idle.push(execution);
         }
     }
 }
