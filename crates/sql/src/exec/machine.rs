@@ -96,11 +96,10 @@ impl Machine {
         self.frame.get_mut(..count).unwrap_or_default()
     }
 
-    /// Begins anew with other parameters.
-    pub fn reset(&mut self, params: impl IntoIterator<Item = Datum>) {
+    /// Takes parameters, for the frame of a machine that begins anew.
+    pub fn supply(&mut self, params: impl IntoIterator<Item = Datum>) {
         let mut params = params.into_iter();
         self.frame.iter_mut().for_each(|slot| slot.put(params.next().unwrap_or_default()));
-        self.restart();
     }
 
     /// Begins anew with the frame as it is.

@@ -346,8 +346,13 @@ impl Execution {
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.
     pub fn reset(&mut self, params: impl IntoIterator<Item = Datum>) {
-        self.machine.reset(params);
-        self.forget();
+        self.supply(params);
+        self.restart();
+    }
+
+    /// Gives one that has retired the parameters of its next run.
+    pub fn supply(&mut self, params: impl IntoIterator<Item = Datum>) {
+        self.machine.supply(params);
     }
 
     /// Makes a finished run ready to run again with the parameters of [`Execution::params_mut`].
@@ -368,10 +373,12 @@ impl Execution {
         }
     }
 
-    /// Gives back what a finished run took of the budget. Answers whether it holds little enough to be kept for another.
+    /// Ends a finished run: gives back what it took of the budget, and closes its scans. One that was not read to its end,
+    /// below a LIMIT say, has a view, which would hold back garbage until the plan is run again. Answers whether the execution
+    /// holds little enough to be kept for that.
     pub fn retire(&mut self) -> bool {
         let small = self.held.bytes() < KEPT_BYTES;
-        self.held.release();
+        self.restart();
         small
     }
 

@@ -4,7 +4,8 @@
 //! Not responsible for: whether an execution may run again ([`Execution::retire`]).
 //!
 //! Requirement: a statement that runs on many connections touches as little memory as one that runs on one, and cores do not
-//! wait for each other. Rule: the sessions of a core share their executions, in a stripe that other cores do not touch.
+//! wait for each other. Rule: the sessions of a core share their executions, in a stripe that other cores do not touch. What is kept
+//! holds no view.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

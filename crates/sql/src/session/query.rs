@@ -191,7 +191,7 @@ impl Session {
     pub(super) fn execution(&mut self, plan: &Arc<plan::Plan>, params: Vec<Datum>) -> Box<Execution> {
         match self.shared.idle.take(plan) {
             Some(mut execution) => {
-                execution.reset(params);
+                execution.supply(params);
                 execution
             }
             None => Execution::new(Arc::clone(plan), params),

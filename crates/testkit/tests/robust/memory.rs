@@ -112,3 +112,44 @@ fn what_a_statement_keeps_is_limited() {
     }
     server.assert_sound();
 }
+
+#[test]
+fn sessions_that_rest_hold_no_garbage_back() {
+    let Some(server) = start(&["--cores", "2"]) else { return };
+    let mut connection = server.connect();
+    run(&mut connection, "CREATE TABLE t (a int PRIMARY KEY); CREATE TABLE u (a int)");
+    run(
+        &mut connection,
+        "INSERT INTO t SELECT g FROM generate_series(1, 10000) AS g; INSERT INTO u VALUES (1), (2), (3)",
+    );
+    // What they ask for is found before all of it is read.
+    let asked = [
+        "SELECT a FROM t ORDER BY a LIMIT 1",
+        "SELECT a FROM t LIMIT 1",
+        "SELECT min(a) FROM t",
+        "SELECT 1 WHERE EXISTS (SELECT FROM t WHERE a > 0)",
+        "SELECT a FROM u WHERE EXISTS (SELECT FROM t WHERE t.a > u.a) LIMIT 1",
+        "SELECT (SELECT a FROM t WHERE t.a > u.a LIMIT 1) FROM u",
+        "SELECT t.a FROM u JOIN t ON t.a > u.a LIMIT 1",
+        "WITH w AS MATERIALIZED (SELECT a FROM t) SELECT a FROM w LIMIT 1",
+        "BEGIN; SELECT a FROM t ORDER BY a LIMIT 1 FOR UPDATE; COMMIT",
+    ];
+    let resting: Vec<Connection> = asked
+        .iter()
+        .map(|sql| {
+            let mut connection = server.connect();
+            assert_eq!(connection.query(sql).error(), None, "{sql}");
+            connection
+        })
+        .collect();
+    run(&mut connection, "DELETE FROM t");
+    let begun = Instant::now();
+    let left = |connection: &mut Connection| {
+        number(connection, "SELECT row_count FROM nyala_table_memory WHERE relname = 't'")
+    };
+    while left(&mut connection) > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{} deleted rows stay", left(&mut connection));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    drop(resting);
+}
