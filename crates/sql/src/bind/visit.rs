@@ -479,14 +479,17 @@ pub(super) fn same_head(a: &Expr, b: &Expr) -> bool {
 
 /// Whether two aggregate calls are the same.
 pub(super) fn same_aggregate(a: &AggCall, b: &AggCall) -> bool {
+    std::ptr::eq(a.aggregate, b.aggregate) && a.ty == b.ty && same_rows(a, b)
+}
+
+/// Whether two aggregates are called with the same rows: arguments, filter, DISTINCT and order.
+pub(crate) fn same_rows(a: &AggCall, b: &AggCall) -> bool {
     let same_filter = match (&a.filter, &b.filter) {
         (None, None) => true,
         (Some(x), Some(y)) => same(x, y),
         _ => false,
     };
-    std::ptr::eq(a.aggregate, b.aggregate)
-        && a.distinct == b.distinct
-        && a.ty == b.ty
+    a.distinct == b.distinct
         && same_filter
         && a.direct.len() == b.direct.len()
         && a.direct.iter().zip(&b.direct).all(|(x, y)| same(x, y))

@@ -11,7 +11,7 @@ use super::scan::Scan;
 use super::sort::compare_keys;
 use super::{Cx, Next, Operator, operator};
 use crate::functions::{Accumulator, SortedBy};
-use crate::plan::{AggregateCall, AggregateNode, Node, SortSlot, StoredColumns, StoredRow};
+use crate::plan::{AggregateCall, AggregateNode, AggregateResult, Node, SortSlot, StoredColumns, StoredRow};
 
 /// Rough bytes of the state of one aggregate of one group.
 const STATE_BYTES: usize = 64;
@@ -245,9 +245,7 @@ impl Groups {
         let mut group = 0;
         let mut new = self.count == 0;
         if !columns.keys.is_empty() {
-            self.key.clear();
-            self.key.extend(columns.keys.iter().map(|&column| row.get_owned(column as usize)));
-            (group, new) = self.keys.insert(&self.key);
+            (group, new) = self.keys.insert_stored(|at| row.get(columns.keys[at] as usize));
             if new {
                 cx.run.charge(self.keys.entry_bytes())?;
             }
@@ -382,8 +380,11 @@ impl Operator for Aggregate {
             }
         }
         let first = group * node.calls.len();
-        for (state, call) in groups.states[first..].iter_mut().zip(&node.calls) {
-            frame[call.slot as usize] = state.finish(call, cx)?;
+        let states = &mut groups.states[first..first + node.calls.len()];
+        for AggregateResult { call, average, slot } in &node.results {
+            let state = &mut states[*call];
+            frame[*slot as usize] =
+                if *average { state.accumulator.average()? } else { state.finish(&node.calls[*call], cx)? };
         }
         Ok(Next::Row)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Oid, Result};
 use rustc_hash::{FxHashMap, FxHasher};
-use types::Datum;
+use types::{Datum, DatumRef};
 
 use super::{Cx, Next, Operator, operator};
 use crate::expr::Slot;
@@ -172,6 +172,34 @@ impl KeyTable {
             return (number, false);
         }
         self.keys.extend_from_slice(key);
+        (self.chains.add(hash), true)
+    }
+
+    /// As [`KeyTable::insert`], of a key whose values lie in a row; they are copied only if it is new.
+    #[inline]
+    pub fn insert_stored<'r>(&mut self, value: impl Fn(usize) -> DatumRef<'r>) -> (usize, bool) {
+        let mut hasher = FxHasher::default();
+        for (at, ty) in self.types.iter().enumerate() {
+            match value(at) {
+                DatumRef::Int4(v) => hasher.write_i32(v),
+                DatumRef::Int8(v) => hasher.write_i64(v),
+                value => types::hash_as(*ty, &value, &mut hasher),
+            }
+        }
+        let hash = hasher.finish();
+        let is = |number: usize| {
+            self.key(number).iter().enumerate().all(|(at, own)| match (own, value(at)) {
+                (Datum::Int4(a), DatumRef::Int4(b)) => *a == b,
+                (Datum::Int8(a), DatumRef::Int8(b)) => *a == b,
+                (Datum::Null, DatumRef::Null) => true,
+                (Datum::Null, _) | (_, DatumRef::Null) => false,
+                (a, b) => types::compare_as(self.types[at], &a.as_ref(), &b).is_eq(),
+            })
+        };
+        if let Some(number) = self.chains.find(hash, is) {
+            return (number, false);
+        }
+        self.keys.extend((0..self.types.len()).map(|at| value(at).to_owned()));
         (self.chains.add(hash), true)
     }
 

@@ -9,8 +9,8 @@ use engine_api::{BatchRow, KeyRange, RowBatch, RowContent, ScanSpec, TableRef};
 use types::{Datum, oid};
 
 use super::{Cx, Next, Operator};
-use crate::expr::all_true;
-use crate::plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode, StoredRow};
+use crate::expr::{Code, all_true};
+use crate::plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode, Stage, StoredRow};
 
 /// Rows asked of the engine at first; a scan that goes on asks for more.
 const FIRST_BATCH: usize = 16;
@@ -197,8 +197,17 @@ fn passes(
     }
     let Some(mut reading) = node.reader.begin(row, frame) else { return Ok(false) };
     for (at, condition) in node.filter.iter().enumerate() {
-        reading.up_to(node.stages[at], frame);
-        if condition.truth(cx, frame)? != Some(true) {
+        let truth = match (node.stages[at], condition) {
+            (Stage::Stored(column), Code::Compare(test, args)) => {
+                test.test_stored(reading.row.get(column), &*args[1].value(cx, frame)?)
+            }
+            (Stage::Columns(needed), _) => {
+                reading.up_to(needed, frame);
+                condition.truth(cx, frame)?
+            }
+            _ => return Err(Error::internal("a comparison that is none")),
+        };
+        if truth != Some(true) {
             return Ok(false);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 use smallvec::SmallVec;
-use types::{Array, Datum, InputContext, oid};
+use types::{Array, Datum, DatumRef, InputContext, oid};
 
 use super::{Code, Comparison, How, IntOp, IntWidth, RowPair, SubqueryUse};
 use crate::functions::{self, EvalContext, Function};
@@ -44,6 +44,27 @@ pub(crate) fn all_true<E: Env>(conditions: &[Code], env: &mut E, frame: &[Datum]
 }
 
 impl Comparison {
+    /// Whether [`Comparison::test_stored`] may be asked.
+    pub fn takes_stored(&self) -> bool {
+        !matches!(self.how, How::Function(_))
+    }
+
+    /// Tests a value where it lies; `None` if one is NULL. REQUIRES [`Comparison::takes_stored`].
+    #[inline]
+    pub fn test_stored(&self, left: DatumRef<'_>, right: &Datum) -> Option<bool> {
+        let order = match (left, right) {
+            (DatumRef::Null, _) | (_, Datum::Null) => return None,
+            (DatumRef::Int4(l), Datum::Int4(r)) => l.cmp(r),
+            (DatumRef::Timestamp(l), Datum::Timestamp(r)) => l.cmp(r),
+            (left, right) => match self.how {
+                How::Int => whole(&left)?.cmp(&integer(right)?),
+                How::Order(ty) => types::compare_as(ty, &left, &right.as_ref()),
+                How::Function(_) => return None,
+            },
+        };
+        Some(satisfies(self.op, order))
+    }
+
     /// Tests two values; `None` if one is NULL.
     #[inline]
     pub fn test<E: Env>(&self, env: &E, left: &Datum, right: &Datum) -> Result<Option<bool>> {
@@ -84,6 +105,16 @@ fn integer(value: &Datum) -> Option<i64> {
         Datum::Int4(v) => Some(*v as i64),
         Datum::Int8(v) => Some(*v),
         Datum::Int2(v) => Some(*v as i64),
+        _ => None,
+    }
+}
+
+/// As [`integer`].
+fn whole(value: &DatumRef<'_>) -> Option<i64> {
+    match value {
+        DatumRef::Int4(v) => Some(i64::from(*v)),
+        DatumRef::Int8(v) => Some(*v),
+        DatumRef::Int2(v) => Some(i64::from(*v)),
         _ => None,
     }
 }

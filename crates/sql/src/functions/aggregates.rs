@@ -28,13 +28,13 @@ pub(super) static AGGREGATES: &[Aggregate] = &[
     agg(2110, "sum", &[FLOAT4], FLOAT4, sum_float),
     agg(2111, "sum", &[FLOAT8], FLOAT8, sum_float),
     agg(2113, "sum", &[INTERVAL], INTERVAL, sum_interval),
-    agg(2102, "avg", &[INT2], NUMERIC, avg_int),
-    agg(2101, "avg", &[INT4], NUMERIC, avg_int),
-    agg(2100, "avg", &[INT8], NUMERIC, avg_int),
-    agg(2103, "avg", &[NUMERIC], NUMERIC, avg_numeric),
+    agg(2102, "avg", &[INT2], NUMERIC, avg_int).average_of(2109),
+    agg(2101, "avg", &[INT4], NUMERIC, avg_int).average_of(2108),
+    agg(2100, "avg", &[INT8], NUMERIC, avg_int).average_of(2107),
+    agg(2103, "avg", &[NUMERIC], NUMERIC, avg_numeric).average_of(2114),
     agg(2104, "avg", &[FLOAT4], FLOAT8, statistics::avg_float),
     agg(2105, "avg", &[FLOAT8], FLOAT8, statistics::avg_float),
-    agg(2106, "avg", &[INTERVAL], INTERVAL, avg_interval),
+    agg(2106, "avg", &[INTERVAL], INTERVAL, avg_interval).average_of(2113),
     agg(3527, "min", &[ANYENUM], ANYENUM, extremes::min),
     agg(2051, "min", &[ANYARRAY], ANYARRAY, extremes::min),
     agg(2131, "min", &[INT8], INT8, extremes::min),
@@ -214,7 +214,7 @@ fn count(_: &[Oid]) -> Box<dyn Accumulator> {
     Box::new(Count(0))
 }
 
-/// What `finish` makes of a sum and the number of rows.
+/// What is made of a sum and the number of rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     SmallSum,
@@ -227,6 +227,21 @@ struct WholeSum {
     sum: i128,
     count: i64,
     answer: Answer,
+}
+
+impl WholeSum {
+    fn answered(&self, answer: Answer) -> Result<Datum> {
+        if self.count == 0 {
+            return Ok(Datum::Null);
+        }
+        match answer {
+            Answer::SmallSum => i64::try_from(self.sum)
+                .map(Datum::Int8)
+                .map_err(|_| Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")),
+            Answer::Sum => Ok(Datum::Numeric(Numeric::from_i128(self.sum, 0))),
+            Answer::Average => Ok(Datum::Numeric(Numeric::from_i128(self.sum, 0).div(&Numeric::new(self.count, 0))?)),
+        }
+    }
 }
 
 impl Accumulator for WholeSum {
@@ -256,16 +271,11 @@ impl Accumulator for WholeSum {
     }
 
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
-        if self.count == 0 {
-            return Ok(Datum::Null);
-        }
-        match self.answer {
-            Answer::SmallSum => i64::try_from(self.sum)
-                .map(Datum::Int8)
-                .map_err(|_| Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")),
-            Answer::Sum => Ok(Datum::Numeric(Numeric::from_i128(self.sum, 0))),
-            Answer::Average => Ok(Datum::Numeric(Numeric::from_i128(self.sum, 0).div(&Numeric::new(self.count, 0))?)),
-        }
+        self.answered(self.answer)
+    }
+
+    fn average(&mut self) -> Result<Datum> {
+        self.answered(Answer::Average)
     }
 }
 
@@ -287,6 +297,16 @@ struct DecimalSum {
     average: bool,
 }
 
+impl DecimalSum {
+    fn answered(&self, average: bool) -> Result<Datum> {
+        if self.count == 0 {
+            return Ok(Datum::Null);
+        }
+        let total = self.sum.total()?;
+        Ok(Datum::Numeric(if average { total.div(&Numeric::new(self.count, 0))? } else { total }))
+    }
+}
+
 impl Accumulator for DecimalSum {
     fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
         let Some(Datum::Numeric(value)) = args.first() else { return Err(mismatch("sum")) };
@@ -301,11 +321,11 @@ impl Accumulator for DecimalSum {
     }
 
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
-        if self.count == 0 {
-            return Ok(Datum::Null);
-        }
-        let total = self.sum.total()?;
-        Ok(Datum::Numeric(if self.average { total.div(&Numeric::new(self.count, 0))? } else { total }))
+        self.answered(self.average)
+    }
+
+    fn average(&mut self) -> Result<Datum> {
+        self.answered(true)
     }
 }
 
@@ -365,6 +385,16 @@ struct IntervalSum {
     average: bool,
 }
 
+impl IntervalSum {
+    fn answered(&self, average: bool) -> Result<Datum> {
+        Ok(match (self.count, average) {
+            (0, _) => Datum::Null,
+            (_, false) => Datum::Interval(self.sum),
+            (count, true) => Datum::Interval(interval::divide(self.sum, count as f64)?),
+        })
+    }
+}
+
 impl Accumulator for IntervalSum {
     fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
         let Some(Datum::Interval(value)) = args.first() else { return Err(mismatch("sum")) };
@@ -374,11 +404,11 @@ impl Accumulator for IntervalSum {
     }
 
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
-        Ok(match (self.count, self.average) {
-            (0, _) => Datum::Null,
-            (_, false) => Datum::Interval(self.sum),
-            (count, true) => Datum::Interval(interval::divide(self.sum, count as f64)?),
-        })
+        self.answered(self.average)
+    }
+
+    fn average(&mut self) -> Result<Datum> {
+        self.answered(true)
     }
 }
 

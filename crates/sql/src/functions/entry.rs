@@ -87,7 +87,7 @@ pub(super) const fn agg(
     ret: Oid,
     create: fn(&[Oid]) -> Box<dyn Accumulator>,
 ) -> Aggregate {
-    Aggregate { oid, name, args, ret, strict: true, ordered_set: false, create }
+    Aggregate { oid, name, args, ret, strict: true, ordered_set: false, average_of: None, create }
 }
 
 impl Aggregate {
@@ -95,6 +95,12 @@ impl Aggregate {
     pub(super) const fn sorting(mut self) -> Aggregate {
         self.ordered_set = true;
         self.strict = false;
+        self
+    }
+
+    /// The aggregate is the average of what the aggregate with this OID sums.
+    pub(super) const fn average_of(mut self, sum: u32) -> Aggregate {
+        self.average_of = Some(sum);
         self
     }
 

@@ -26,7 +26,7 @@ mod windows;
 
 use std::fmt;
 
-use base::{Oid, Result};
+use base::{Error, Oid, Result};
 use types::{Datum, DatumRef};
 
 pub use aggregates::{GROUPING, hypothetical_named};
@@ -378,6 +378,10 @@ pub trait Accumulator: Send {
     }
     /// The result so far.
     fn finish(&mut self, cx: &dyn EvalContext) -> Result<Datum>;
+    /// The average so far, of a state whose aggregate is a sum that has one ([`Aggregate::average_of`]).
+    fn average(&mut self) -> Result<Datum> {
+        Err(Error::internal("an average of no sum"))
+    }
     /// Direct arguments of an ordered-set aggregate, and how the rows are sorted; told before the first row.
     fn direct(&mut self, _values: &[Datum], _order: &[SortedBy]) {}
     /// Takes a row out again that was added; `false` if the state cannot do that.
@@ -415,6 +419,8 @@ pub struct Aggregate {
     pub strict: bool,
     /// Ordered-set aggregate: its last arguments are the values it sorts (WITHIN GROUP).
     pub ordered_set: bool,
+    /// OID of the sum whose state answers this average too ([`Accumulator::average`]).
+    pub average_of: Option<u32>,
     /// A fresh state, for the actual argument types.
     pub create: fn(&[Oid]) -> Box<dyn Accumulator>,
 }

@@ -6,7 +6,9 @@ use types::oid;
 
 use super::level::Level;
 use super::methods::{PlanMethod, PlanMethods, sort_cost};
-use super::node::{Access, Bound, KeyColumn, KeyPart, KeyReader, ListSource, Node, PlannedTable, RowReader, ScanNode};
+use super::node::{
+    Access, Bound, KeyColumn, KeyPart, KeyReader, ListSource, Node, PlannedTable, RowReader, ScanNode, Stage,
+};
 use super::{explain, selectivity, walk};
 use crate::expr::{Code, How, comparison_of};
 use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
@@ -575,8 +577,8 @@ fn index_only(
 }
 
 /// A reader of a table's used columns that has first what the first condition needs, then what the second one does, and so on.
-/// Answers also how many columns each needs.
-fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> Result<(RowReader, Box<[usize]>)> {
+/// Answers also what each needs.
+fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> Result<(RowReader, Box<[Stage]>)> {
     let mut left = level.columns(rel).to_vec();
     let mut ordered = Vec::with_capacity(left.len());
     let mut stages = Vec::with_capacity(filter.len());
@@ -593,7 +595,16 @@ fn staged(level: &Level<'_>, rel: usize, info: &TableInfo, filter: &[Code]) -> R
             ordered.extend(needed.then_some(*column));
             !needed
         });
-        stages.push(ordered.len());
+        let stored = match condition {
+            Code::Compare(test, args) if test.takes_stored() => match (&args[0], &args[1]) {
+                (Code::Slot(slot), Code::Const(_)) => Some(slot),
+                (Code::Slot(slot), Code::Slot(value)) if !ordered.iter().any(|(_, to)| to == value) => Some(slot),
+                _ => None,
+            },
+            _ => None,
+        };
+        let column = stored.and_then(|slot| ordered.iter().position(|(_, to)| to == slot));
+        stages.push(column.map_or(Stage::Columns(ordered.len()), Stage::Stored));
     }
     ordered.append(&mut left);
     Ok((RowReader::new(info, &ordered, level.table_row_slot(rel))?, stages.into()))

@@ -41,12 +41,12 @@ pub(crate) use foreign_key::{
 };
 pub use methods::{PlanMethod, PlanMethods};
 pub(crate) use node::{
-    Access, AggregateCall, AggregateNode, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode, DistinctNode,
-    FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType, KeyColumn,
-    KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeJoinNode, MergeKey, MergeNode,
-    MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan, RecursionNode,
-    RowReader, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, StoredColumns, StoredRow, Subplan, SubqueryNode,
-    SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
+    Access, AggregateCall, AggregateNode, AggregateResult, Bound, ConflictAction, CteScanNode, CurrentNode, DeleteNode,
+    DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType,
+    KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeJoinNode, MergeKey,
+    MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan,
+    RecursionNode, RowReader, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns, StoredRow,
+    Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
 };
 
 pub(crate) use imply::implies;

@@ -267,14 +267,14 @@ impl RowReader {
             frame[slot as usize] = Datum::Int8(row.row.0 as i64);
         }
         let reader = self.layout(row.layout)?;
-        Some(Reading { tuple: RowRef::new(&reader.layout, row.tuple), steps: &reader.steps, at: 0 })
+        Some(Reading { row: StoredRow { tuple: RowRef::new(&reader.layout, row.tuple), steps: &reader.steps }, at: 0 })
     }
 }
 
 /// A row that is being read.
 pub(crate) struct Reading<'r> {
-    tuple: RowRef<'r>,
-    steps: &'r [(Slot, Source)],
+    /// Where it lies.
+    pub row: StoredRow<'r>,
     at: usize,
 }
 
@@ -282,19 +282,17 @@ impl Reading<'_> {
     /// Reads the columns up to number `end` of the reader's order.
     #[inline]
     pub fn up_to(&mut self, end: usize, frame: &mut [Datum]) {
-        for (slot, source) in &self.steps[self.at..end.max(self.at)] {
-            frame[*slot as usize].put(match source {
-                Source::Field(field) => self.tuple.get_owned(*field),
-                Source::Missing(value) => value.clone(),
-            });
+        let end = end.max(self.at);
+        for at in self.at..end {
+            frame[self.row.steps[at].0 as usize].put(self.row.get_owned(at));
         }
-        self.at = end.max(self.at);
+        self.at = end;
     }
 
     /// Reads the others.
     #[inline]
     pub fn finish(&mut self, frame: &mut [Datum]) {
-        self.up_to(self.steps.len(), frame);
+        self.up_to(self.row.steps.len(), frame);
     }
 }
 
@@ -323,6 +321,7 @@ impl<'r> StoredRow<'r> {
         }
     }
 
+    #[inline]
     pub fn get_owned(&self, column: usize) -> Datum {
         match &self.steps[column].1 {
             Source::Field(field) => self.tuple.get_owned(*field),
@@ -392,10 +391,19 @@ pub(crate) struct ScanNode {
     pub content: RowContent,
     pub access: Access,
     pub filter: Vec<Code>,
-    /// How many of the reader's columns each condition of the filter needs: the others are read if it holds.
-    pub stages: Box<[usize]>,
+    /// What each condition of the filter needs of the row.
+    pub stages: Box<[Stage]>,
     /// The conditions as EXPLAIN shows them: those of the index, those of the filter.
     pub shown: (String, String),
+}
+
+/// What a condition of a scan's filter needs of the reader's columns; the others are read if it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stage {
+    /// So many, from the first on, in the frame.
+    Columns(usize),
+    /// It compares this column with a value, and can where the row lies.
+    Stored(usize),
 }
 
 /// Which rows a scan visits.
@@ -652,7 +660,10 @@ pub(crate) struct AggregateNode {
     pub keys: Vec<(Code, Slot, Oid)>,
     /// Slots of columns that are constant within a group and used above.
     pub carried: Vec<Slot>,
+    /// What each group has a state of.
     pub calls: Vec<AggregateCall>,
+    /// What goes to the frame of each group.
+    pub results: Vec<AggregateResult>,
     /// GROUPING SETS: each the numbers of its keys; the others are NULL in its groups. Empty: one set of all.
     pub sets: Vec<Vec<usize>>,
     /// GROUPING: where it goes, the numbers of the keys it asks about.
@@ -709,6 +720,15 @@ pub(crate) struct AggregateCall {
     /// ORDER BY inside the call: value, type, descending, nulls first.
     pub order: Vec<(Code, Oid, bool, bool)>,
     pub filter: Option<Code>,
+}
+
+/// A result of an aggregation.
+#[derive(Debug)]
+pub(crate) struct AggregateResult {
+    /// Number of the call whose state it is made of.
+    pub call: usize,
+    /// The average of what that call sums.
+    pub average: bool,
     pub slot: Slot,
 }
 

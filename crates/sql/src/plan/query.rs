@@ -10,13 +10,14 @@ use super::level::{Level, Outer};
 use super::merge::WantedColumn;
 use super::methods::sort_cost;
 use super::node::{
-    AggregateCall, AggregateNode, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node, PlannedTable,
-    ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode, SortNode, SortSlot, StoredColumns, ValuesNode,
+    AggregateCall, AggregateNode, AggregateResult, DistinctNode, FilterNode, LimitNode, LockRowsNode, LockTarget, Node,
+    PlannedTable, ProjectNode, QueryPlan, RecursionNode, SampleNode, SetOpNode, SortNode, SortSlot, StoredColumns,
+    ValuesNode,
 };
 use super::{PlanContext, RowOf, rewrite, selectivity, walk, window};
-use crate::bind::{equal::same, window_parts};
+use crate::bind::{equal::same, visit::same_rows, window_parts};
 use crate::expr::{Code, Resolve, Slot};
-use crate::ir::{Body, Expr, From, Query, RelKind, Sample};
+use crate::ir::{AggCall, Body, Expr, From, Query, RelKind, Sample};
 
 /// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
 pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
@@ -330,14 +331,18 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
         };
         keys.push((code, slot, expr.ty().oid));
     }
-    let mut calls = Vec::new();
-    let (mut results, mut groupings) = (Vec::new(), Vec::new());
+    let (mut calls, mut called, mut averages) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut aggregates, mut results, mut groupings) = (Vec::new(), Vec::new(), Vec::new());
     for call in &query.aggs {
         let slot = level.slot();
-        results.push(slot);
+        aggregates.push(slot);
         if std::ptr::eq(call.aggregate, &crate::functions::GROUPING) {
             let number = |arg: &Expr| query.group_by.iter().position(|g| same(g, arg));
             groupings.push((slot, call.args.iter().filter_map(number).collect()));
+            continue;
+        }
+        if query.aggs.iter().any(|sum| is_average_of(call, sum)) {
+            averages.push((call, slot));
             continue;
         }
         let mut order = Vec::new();
@@ -351,6 +356,8 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
                 order.push((level.compile(arg)?, arg.ty().oid, false, false));
             }
         }
+        results.push(AggregateResult { call: calls.len(), average: false, slot });
+        called.push(call);
         calls.push(AggregateCall {
             aggregate: call.aggregate,
             args: level.compile_all(&call.args)?,
@@ -359,10 +366,14 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
             order,
             filter: call.filter.as_ref().map(|f| level.compile(f)).transpose()?,
             direct: level.compile_all(&call.direct)?,
-            slot,
         });
     }
-    level.aggregates = results;
+    for (average, slot) in averages {
+        let sum = called.iter().position(|sum| is_average_of(average, sum));
+        let call = sum.ok_or_else(|| Error::internal("an average without its sum"))?;
+        results.push(AggregateResult { call, average: true, slot });
+    }
+    level.aggregates = aggregates;
     level.grouped = grouped;
     let mut carried = BTreeSet::new();
     let windows = query.rels.iter().flat_map(window_parts);
@@ -390,10 +401,18 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
         keys,
         carried,
         calls,
+        results,
         sets: query.grouping_sets.clone(),
         groupings,
         stored,
     })))
+}
+
+/// Whether an aggregate is the average of what another sums.
+fn is_average_of(average: &AggCall, sum: &AggCall) -> bool {
+    average.aggregate.average_of == Some(sum.aggregate.oid)
+        && same_rows(average, sum)
+        && !sum.args.iter().chain(&sum.filter).any(walk::is_volatile)
 }
 
 /// Whether the result of an aggregate shows the order of its rows.
