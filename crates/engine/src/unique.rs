@@ -14,12 +14,17 @@ const STRIPES: usize = 256;
 
 /// Latches by key: check and entry of one key are one step. Held for one call, never across a wait.
 #[derive(Debug)]
-pub struct Stripes(Box<[Mutex<()>]>);
+pub struct Stripes(Box<[Latch]>);
+
+/// A latch in a cache line of its own: cores that enter different keys write to different lines.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Latch(Mutex<()>);
 
 impl Stripes {
     /// All free.
     pub fn new() -> Stripes {
-        Stripes((0..STRIPES).map(|_| Mutex::new(())).collect())
+        Stripes((0..STRIPES).map(|_| Latch::default()).collect())
     }
 
     /// The latch of a key, taken.
@@ -32,7 +37,7 @@ impl Stripes {
         let mut hasher = rustc_hash::FxHasher::default();
         hasher.write_u32(index.desc.oid.0);
         hasher.write(key);
-        &self.0[hasher.finish() as usize % STRIPES]
+        &self.0[hasher.finish() as usize % STRIPES].0
     }
 }
 

@@ -19,7 +19,7 @@ use base::RowId;
 
 use crate::epoch::Guard;
 use crate::header::RowHeader;
-use crate::memory::{Account, Kind, block_bytes};
+use crate::memory::{Account, Kind, Padded, block_bytes};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// Headers per chunk: 4 KiB, so that a small table is small, and a block of the allocator without waste. Under shuttle small enough to cross chunk borders.
@@ -45,7 +45,8 @@ impl Slot {
 
 pub(crate) struct Directory {
     segments: [AtomicPtr<Slot>; SEGMENTS],
-    next: AtomicU64,
+    /// The next RowId. In a line of its own: it is written with every row, what is around it is read with every row.
+    next: Padded<AtomicU64>,
 }
 
 struct Place {
@@ -75,12 +76,12 @@ fn segment_bytes(segment: usize) -> i64 {
 
 impl Directory {
     pub fn new() -> Directory {
-        Directory { segments: [const { AtomicPtr::new(std::ptr::null_mut()) }; SEGMENTS], next: AtomicU64::new(0) }
+        Directory { segments: [const { AtomicPtr::new(std::ptr::null_mut()) }; SEGMENTS], next: Padded::default() }
     }
 
     /// RowIds below this have been handed out.
     pub fn end(&self) -> RowId {
-        RowId(self.next.load(Ordering::Acquire))
+        RowId(self.next.0.load(Ordering::Acquire))
     }
 
     fn slot(&self, at: &Place) -> Option<&Slot> {
@@ -110,24 +111,24 @@ impl Directory {
         self.chunk(row, guard).expect("D2: an id still to be filled keeps its chunk")
     }
 
-    /// Hands out the next RowId and its header. The caller fills it or marks it gone.
-    pub fn reserve<'g>(&'g self, account: &Account, guard: &'g Guard) -> (RowId, &'g RowHeader) {
-        let row = RowId(self.next.fetch_add(1, Ordering::AcqRel));
-        (row, self.ensure(row, account, guard))
+    /// Hands out the next `count` RowIds; answers the first. The caller fills each or marks it gone.
+    pub fn reserve(&self, count: u64) -> RowId {
+        RowId(self.next.0.fetch_add(count, Ordering::AcqRel))
     }
 
     /// The header of a RowId that the log or a checkpoint names (recovery); raises the counter past it.
     pub fn claim<'g>(&'g self, row: RowId, account: &Account, guard: &'g Guard) -> &'g RowHeader {
-        self.next.fetch_max(row.0 + 1, Ordering::AcqRel);
+        self.next.0.fetch_max(row.0 + 1, Ordering::AcqRel);
         self.ensure(row, account, guard)
     }
 
     /// Raises the counter to `end` (recovery: ids used by rows that are gone are not used again).
     pub fn raise(&self, end: RowId) {
-        self.next.fetch_max(end.0, Ordering::AcqRel);
+        self.next.0.fetch_max(end.0, Ordering::AcqRel);
     }
 
-    fn ensure<'g>(&'g self, row: RowId, account: &Account, guard: &'g Guard) -> &'g RowHeader {
+    /// The header of a RowId that was handed out and is not gone.
+    pub fn ensure<'g>(&'g self, row: RowId, account: &Account, guard: &'g Guard) -> &'g RowHeader {
         if let Some(header) = self.get(row, guard) {
             return header;
         }
@@ -181,7 +182,7 @@ impl Directory {
     ///
     /// Needs `&mut`: no reader or writer is there yet.
     pub fn settle(&mut self, account: &Account) {
-        let end = self.next.load(Ordering::Relaxed);
+        let end = self.next.0.load(Ordering::Relaxed);
         let guard = crate::epoch::pin();
         for first in (0..end).step_by(CHUNK_ROWS) {
             let Some(slot) = self.slot(&place(RowId(first))) else { continue };
