@@ -250,28 +250,31 @@ fn parse_int<T: TryFrom<i128> + TryFrom<i64>>(text: &str, ty: &str) -> Result<T>
     fitting.ok_or_else(|| invalid_syntax(ty, text))
 }
 
-/// A whole number of a few digits, as nearly all are: what [`parse_text`] makes of it for this type; `None` says nothing.
+/// A whole number of at most 18 digits, as nearly all are: what [`parse_text`] makes of it for this type; `None` says nothing.
 #[inline]
 pub fn plain_int(ty: Oid, text: &[u8]) -> Option<Datum> {
+    if !matches!(ty, oid::INT4 | oid::INT8) {
+        return None;
+    }
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),
     };
-    if digits.is_empty() || digits.len() > 9 {
+    // So many fit into eight bytes.
+    if digits.is_empty() || digits.len() > 18 {
         return None;
     }
-    let mut value = 0i32;
+    let mut value = 0i64;
     for digit in digits {
         if !digit.is_ascii_digit() {
             return None;
         }
-        value = value * 10 + i32::from(digit - b'0');
+        value = value * 10 + i64::from(digit - b'0');
     }
     let value = if negative { -value } else { value };
     match ty {
-        oid::INT4 => Some(Datum::Int4(value)),
-        oid::INT8 => Some(Datum::Int8(value.into())),
-        _ => None,
+        oid::INT4 => i32::try_from(value).ok().map(Datum::Int4),
+        _ => Some(Datum::Int8(value)),
     }
 }
 
@@ -416,6 +419,8 @@ mod tests {
         }
         assert_eq!(plain_int(oid::INT4, b"-12"), Some(Datum::Int4(-12)));
         assert_eq!(plain_int(oid::INT8, b"999999999"), Some(Datum::Int8(999_999_999)));
-        assert_eq!((plain_int(oid::INT4, b"1000000000"), plain_int(oid::INT2, b"1")), (None, None));
+        assert_eq!(plain_int(oid::INT4, b"-2147483648"), Some(Datum::Int4(i32::MIN)));
+        assert_eq!((plain_int(oid::INT4, b"2147483648"), plain_int(oid::INT2, b"1")), (None, None));
+        assert_eq!(plain_int(oid::INT8, b"1000000000000000000"), None);
     }
 }

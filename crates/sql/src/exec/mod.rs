@@ -35,6 +35,7 @@ mod set_op;
 mod sort;
 mod sorted_scan;
 mod subquery;
+mod supplied;
 mod values;
 mod window;
 mod window_frame;
@@ -54,6 +55,7 @@ pub use budget::MemoryBudget;
 pub(crate) use machine::{Machine, SubplanState};
 pub(crate) use rows::datum_bytes;
 pub(crate) use sample::bad_argument as bad_sample;
+use supplied::Supplied;
 
 /// What an execution works with.
 pub struct ExecCx<'a> {
@@ -200,6 +202,8 @@ pub(crate) struct Run<'a> {
     pub suspended: Option<Wait>,
     /// The row lock that was waited for last.
     pub awaited: Option<lock_rows::Awaited>,
+    /// Further rows of parameters.
+    supplied: &'a mut Supplied,
 }
 
 /// A turn of one statement before others of the core get theirs (rule R9).
@@ -212,6 +216,12 @@ const KEPT_BYTES: usize = 1 << 20;
 const TICK_ROWS: u32 = 512;
 
 impl Run<'_> {
+    /// Puts the next row of parameters into a frame.
+    #[inline]
+    pub fn next_supplied(&mut self, frame: &mut [Datum]) -> bool {
+        self.supplied.take(frame)
+    }
+
     /// Counts work done. Answers what to wait for if it is time for others.
     ///
     /// # Errors
@@ -326,6 +336,7 @@ pub struct Execution {
     changed: u64,
     held: budget::Held,
     shared: cte::Shared,
+    supplied: Supplied,
 }
 
 impl std::fmt::Debug for Execution {
@@ -341,7 +352,19 @@ impl Execution {
         let shared = cte::Shared::new(plan.cells);
         let held = budget::Held::default();
         let (pending, awaited) = (None, None);
-        Box::new(Execution { shared, plan, machine, pending, handed_out: 0, shown: false, awaited, changed: 0, held })
+        let supplied = Supplied::default();
+        Box::new(Execution {
+            shared,
+            plan,
+            machine,
+            pending,
+            handed_out: 0,
+            shown: false,
+            awaited,
+            changed: 0,
+            held,
+            supplied,
+        })
     }
 
     /// Makes a finished run ready to run again with other parameters; memory is kept.
@@ -355,7 +378,7 @@ impl Execution {
         self.machine.supply(params);
     }
 
-    /// Makes a finished run ready to run again with the parameters of [`Execution::params_mut`].
+    /// Makes a finished run ready to run again with the parameters that it has.
     pub fn restart(&mut self) {
         self.machine.restart();
         self.forget();
@@ -387,9 +410,16 @@ impl Execution {
         self.machine.first_values(count)
     }
 
-    /// The first `count` of its parameter values, to be replaced before [`Execution::restart`].
-    pub fn params_mut(&mut self, count: usize) -> &mut [Datum] {
-        self.machine.first_values_mut(count)
+    /// The rows of parameters of the next run, the plan's being an INSERT of one row of VALUES. They are replaced before
+    /// [`Execution::begin_supplied`].
+    pub(crate) fn supplied(&mut self) -> &mut Supplied {
+        &mut self.supplied
+    }
+
+    /// Makes a finished run ready to store the rows of [`Execution::supplied`].
+    pub fn begin_supplied(&mut self, width: usize) {
+        self.supplied.take(self.machine.first_values_mut(width));
+        self.restart();
     }
 
     /// The plan that is run.
@@ -422,6 +452,7 @@ impl Execution {
             shared: &mut self.shared,
             suspended: None,
             awaited: None,
+            supplied: &mut self.supplied,
         };
         let result = drive(&mut self.machine, &mut self.pending, &mut run, sink, max_rows, &mut self.handed_out);
         self.changed = run.changed;

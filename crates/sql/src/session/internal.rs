@@ -399,7 +399,22 @@ impl Session {
 
 impl Environment {
     /// As [`Session::parse_value`].
+    #[inline]
     pub(super) fn parse_value(&self, ty: Ty, text: &str) -> Result<Datum> {
+        // What most values are, without a look at settings.
+        if let Some(value) = types::plain_int(ty.oid, text.as_bytes()) {
+            return Ok(value);
+        }
+        // A text of so few bytes has no more characters.
+        if matches!(ty.oid, types::oid::TEXT | types::oid::VARCHAR)
+            && (ty.typmod < 0 || text.len() as i64 <= i64::from(ty.typmod) - 4)
+        {
+            return Ok(Datum::Text(text.into()));
+        }
+        self.parse_any(ty, text)
+    }
+
+    fn parse_any(&self, ty: Ty, text: &str) -> Result<Datum> {
         let settings = self.settings.borrow();
         let input = InputContext { settings: settings.output(), now_micros: self.transaction_start.get() };
         let value = types::parse_text(ty.oid, ty.typmod, text, &input)?;

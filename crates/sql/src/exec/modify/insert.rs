@@ -75,6 +75,9 @@ impl Insert {
             return input.next(cx, frame);
         }
         let InsertRows::Values { rows, slots } = &node.source else { return Ok(Next::Done) };
+        if self.at == rows.len() && cx.run.next_supplied(frame) {
+            self.at = 0;
+        }
         let Some(row) = rows.get(self.at) else { return Ok(Next::Done) };
         self.at += 1;
         for (code, &slot) in row.iter().zip(slots) {

@@ -14,7 +14,7 @@ use types::encoding::{Conversion, utf8_text as utf8};
 use super::condition::Condition;
 use super::fields::Fields;
 use super::format::Format;
-use super::{LINE_BYTES_MAX, ROWS_PER_TURN, binary, check_forced, columns_of, names, without_position};
+use super::{LINE_BYTES_MAX, ROWS_PER_BATCH, ROWS_PER_TURN, binary, check_forced, columns_of, names, without_position};
 use crate::ddl;
 use crate::exec::{ExecCx, Execution, Progress};
 use crate::ir::Ty;
@@ -80,6 +80,7 @@ pub(super) async fn copy_from(
         let column = &table.columns[at];
         Column { name: column.name.clone(), ty: type_under(column) }
     };
+    let rows_per_batch = if condition.is_some() { 1 } else { ROWS_PER_BATCH };
     let mut loader = Loader {
         execution: Execution::new(Arc::clone(&query.plan), Vec::new()),
         condition,
@@ -94,6 +95,9 @@ pub(super) async fn copy_from(
         state: State::Reading,
         at: 0,
         row: 0..0,
+        batch: Vec::new(),
+        rows_per_batch,
+        failed: None,
         since_turn: 0,
         fields: Fields::default(),
     };
@@ -159,11 +163,11 @@ pub(super) struct Column {
 /// What is done next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The next row is read.
+    /// The next rows are read.
     Reading,
-    /// Its values are looked at by WHERE.
+    /// The values of the only one are looked at by WHERE.
     Testing,
-    /// It is stored.
+    /// They are stored.
     Storing,
 }
 
@@ -186,8 +190,13 @@ pub(super) struct Loader {
     state: State,
     /// Where the next line begins in the data at hand.
     at: usize,
-    /// Where the present row is there.
+    /// Where the row that was read last is there.
     row: Range<usize>,
+    /// The line and the place of each row that has been read and is not stored yet.
+    batch: Vec<(u64, Range<usize>)>,
+    rows_per_batch: usize,
+    /// Why no more rows can be read, once those before it are stored.
+    failed: Option<Error>,
     /// Lines since other connections had their turn.
     since_turn: u64,
     fields: Fields,
@@ -205,7 +214,7 @@ impl Loader {
         let own = session.own_catalog();
         while let Some(wait) = session.step(own.as_ref(), |cx, eval| self.run(cx, eval.environment, data, last))? {
             let waited = session.wait_for_lock(wait).await;
-            waited.map_err(|e| if self.state == State::Reading { e } else { self.in_row(e, data) })?;
+            waited.map_err(|e| if self.state == State::Reading { e } else { self.in_stored_row(e, data) })?;
         }
         Ok(())
     }
@@ -215,35 +224,62 @@ impl Loader {
         loop {
             let step = match self.state {
                 State::Reading => {
+                    if let Some(error) = self.failed.take() {
+                        return Err(error);
+                    }
                     if self.since_turn >= ROWS_PER_TURN {
                         self.since_turn = 0;
                         return Ok(Some(Wait::yield_now()));
                     }
-                    self.since_turn += 1;
-                    let read = if self.format.binary {
-                        self.read_tuple(data, last)?
-                    } else {
-                        self.read_line(env, data, last)?
-                    };
-                    if !read {
+                    self.read_batch(env, data, last);
+                    self.since_turn += self.batch.len() as u64;
+                    if self.batch.is_empty() && self.failed.is_none() {
                         return Ok(None);
                     }
+                    self.begin_batch();
                     continue;
                 }
                 State::Testing => self.test(cx),
                 State::Storing => self.store(cx),
             };
-            if let Step::Wait(wait) = step.map_err(|e| self.in_row(e, data))? {
+            if let Step::Wait(wait) = step.map_err(|e| self.in_stored_row(e, data))? {
                 return Ok(Some(wait));
             }
         }
     }
 
-    /// A row has been read.
-    fn begin_row(&mut self) {
+    /// Reads rows until there are enough, or no more.
+    fn read_batch(&mut self, env: &Environment, data: &[u8], last: bool) {
+        self.batch.clear();
+        self.execution.supplied().clear();
+        while self.batch.len() < self.rows_per_batch {
+            let read = match self.format.binary {
+                true => self.read_tuple(data, last),
+                false => self.read_line(env, data, last),
+            };
+            match read {
+                Ok(true) if self.execution.supplied().len() > self.batch.len() => {
+                    self.batch.push((self.line, self.row.clone()));
+                }
+                // A header, or the end.
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    if self.execution.supplied().len() > self.batch.len() {
+                        self.execution.supplied().pop(self.columns.len());
+                    }
+                    self.failed = Some(error);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn begin_batch(&mut self) {
         self.state = match &mut self.condition {
+            _ if self.batch.is_empty() => State::Reading,
             Some(condition) => {
-                condition.begin(self.execution.params(self.columns.len()));
+                condition.begin(self.execution.supplied().first(self.columns.len()));
                 State::Testing
             }
             None => self.begin_storing(),
@@ -251,7 +287,7 @@ impl Loader {
     }
 
     fn begin_storing(&mut self) -> State {
-        self.execution.restart();
+        self.execution.begin_supplied(self.columns.len());
         State::Storing
     }
 
@@ -269,7 +305,7 @@ impl Loader {
     fn store(&mut self, cx: &mut ExecCx<'_>) -> Result<Step<()>> {
         Ok(match self.execution.run(cx, &mut NoRows, 0)? {
             Progress::Done { .. } => {
-                self.rows += 1;
+                self.rows += self.batch.len() as u64;
                 self.state = State::Reading;
                 Step::Ready(())
             }
@@ -278,18 +314,32 @@ impl Loader {
         })
     }
 
-    /// An error of the present row, with its place.
+    /// An error of the row that was tested or is being stored, with its place; a foreign key's has none.
     #[cold]
-    fn in_row(&self, error: Error, data: &[u8]) -> Error {
+    fn in_stored_row(&mut self, error: Error, data: &[u8]) -> Error {
+        let at = if self.state == State::Testing { Some(0) } else { self.execution.supplied().last_taken() };
+        let Some((line, row)) = at.and_then(|at| self.batch.get(at)).cloned() else { return error };
+        self.in_row(error, line, row, data)
+    }
+
+    /// An error of the tuple that is being read.
+    #[cold]
+    fn in_tuple(&self, error: Error, data: &[u8]) -> Error {
+        self.in_row(error, self.line, self.row.clone(), data)
+    }
+
+    /// An error of a row, with its place.
+    #[cold]
+    fn in_row(&self, error: Error, line: u64, row: Range<usize>, data: &[u8]) -> Error {
         if error.fields().context.is_some() {
             return error;
         }
-        let place = format!("COPY {}, line {}", self.table, self.line);
+        let place = format!("COPY {}, line {line}", self.table);
         // PostgreSQL enters rows into indexes in bunches, and then has their lines no more.
         if self.format.binary || error.code() == SqlState::UNIQUE_VIOLATION {
             return error.context(place);
         }
-        let line = String::from_utf8_lossy(&data[self.row.clone()]);
+        let line = String::from_utf8_lossy(&data[row]);
         error.context(format!("{place}: \"{}\"", shown(&line)))
     }
 
@@ -314,7 +364,6 @@ impl Loader {
             }
         } else {
             self.read_row(env, line)?;
-            self.begin_row();
         }
         Ok(true)
     }
@@ -367,7 +416,7 @@ impl Loader {
             let message = format!("missing data for column \"{name}\"");
             return Err(in_line(Error::new(SqlState::BAD_COPY_FILE_FORMAT, message)));
         }
-        let values = self.execution.params_mut(self.columns.len());
+        let values = self.execution.supplied().push(self.columns.len());
         for ((column, field), value) in self.columns.iter().zip(fields.of(text)).zip(values) {
             *value = match field {
                 None => Datum::Null,
@@ -395,10 +444,10 @@ impl Loader {
             return Ok(false);
         }
         self.line += 1;
-        let tuple = binary::tuple(&data[self.at..], self.columns.len()).map_err(|e| self.in_row(e, data))?;
+        let tuple = binary::tuple(&data[self.at..], self.columns.len()).map_err(|e| self.in_tuple(e, data))?;
         match tuple {
             binary::Tuple::Row { fields, used } => {
-                let values = self.execution.params_mut(self.columns.len());
+                let values = self.execution.supplied().push(self.columns.len());
                 for ((column, field), value) in self.columns.iter().zip(fields).zip(values) {
                     *value = match field {
                         None => Datum::Null,
@@ -408,14 +457,13 @@ impl Loader {
                     };
                 }
                 self.at += used;
-                self.begin_row();
             }
             binary::Tuple::End => self.ended = true,
             // The trailer may be missing.
             binary::Tuple::Incomplete if last && self.at == data.len() => self.ended = true,
             binary::Tuple::Incomplete if last => {
                 let error = Error::new(SqlState::BAD_COPY_FILE_FORMAT, "unexpected EOF in COPY data");
-                return Err(self.in_row(error, data));
+                return Err(self.in_tuple(error, data));
             }
             binary::Tuple::Incomplete => {
                 self.line -= 1;

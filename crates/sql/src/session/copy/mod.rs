@@ -23,6 +23,9 @@ use crate::ddl::quote_name;
 /// Rows between two turns for other connections of the core.
 const ROWS_PER_TURN: u64 = 200;
 
+/// Rows that are read before they are stored: what a run of the INSERT costs beside its rows is paid once for them.
+const ROWS_PER_BATCH: usize = 50;
+
 /// The longest line that is accepted: PostgreSQL's limit of a string.
 const LINE_BYTES_MAX: usize = 1 << 30;
 
