@@ -111,9 +111,10 @@ impl Directory {
         self.chunk(row, guard).expect("D2: an id still to be filled keeps its chunk")
     }
 
-    /// Hands out the next `count` RowIds; answers the first. The caller fills each or marks it gone.
-    pub fn reserve(&self, count: u64) -> RowId {
-        RowId(self.next.0.fetch_add(count, Ordering::AcqRel))
+    /// Hands out the next RowId and its header. The caller fills it or marks it gone.
+    pub fn reserve<'g>(&'g self, account: &Account, guard: &'g Guard) -> (RowId, &'g RowHeader) {
+        let row = RowId(self.next.0.fetch_add(1, Ordering::AcqRel));
+        (row, self.ensure(row, account, guard))
     }
 
     /// The header of a RowId that the log or a checkpoint names (recovery); raises the counter past it.
@@ -127,8 +128,7 @@ impl Directory {
         self.next.0.fetch_max(end.0, Ordering::AcqRel);
     }
 
-    /// The header of a RowId that was handed out and is not gone.
-    pub fn ensure<'g>(&'g self, row: RowId, account: &Account, guard: &'g Guard) -> &'g RowHeader {
+    fn ensure<'g>(&'g self, row: RowId, account: &Account, guard: &'g Guard) -> &'g RowHeader {
         if let Some(header) = self.get(row, guard) {
             return header;
         }

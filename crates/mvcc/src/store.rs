@@ -289,9 +289,6 @@ impl Store {
 
     /// Gives the id back. REQUIRES that all locks are released.
     fn end_id(&self, txn: &Transaction, mut wakes: Wakes) {
-        if txn.has_aside() {
-            txn.give_up_aside(&pin());
-        }
         if self.shared.txns.end(txn.id()) {
             self.shared.graph.ended(txn.id(), &mut wakes);
         }

@@ -199,24 +199,13 @@ impl Table {
     ) -> RowId {
         txn.check(&self.shared);
         let version = PrivateVersion::undecided(txn.id(), command, layout, Some(tuple));
-        let row = txn.next_row(self, guard);
-        let header = self.directory.ensure(row, &self.account, guard);
+        let (row, header) = self.directory.reserve(&self.account, guard);
         lock_fresh(&header.lock, txn.id());
         // SAFETY: the word was just given to `txn`, before anybody could know the row.
         unsafe { header.push(version, false, &self.account) };
         self.account.count_rows(1);
         txn.note_insert(self, row);
         row
-    }
-
-    /// Gives up a RowId that was handed out to `txn` and not used: as if a row was inserted and the insertion undone.
-    pub(crate) fn give_up(&self, txn: TxnId, row: RowId, guard: &Guard) {
-        let header = self.directory.ensure(row, &self.account, guard);
-        lock_fresh(&header.lock, txn);
-        self.account.count_rows(1);
-        let mut wakes = Wakes::new();
-        self.reduce(txn, row, 0, &mut wakes, guard);
-        debug_assert!(wakes.is_empty(), "nobody knows of the row");
     }
 
     /// Replaces the newest version. `diverged`: an index key differs from the version before.

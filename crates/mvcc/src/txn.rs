@@ -7,13 +7,11 @@
 //! - **T2** The log names every lock held, except one handed over of which the transaction has not taken notice: that is
 //!   `waiting`.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use base::{Oid, RowId, TxnId};
 use smallvec::SmallVec;
 
-use crate::epoch::Guard;
 use crate::locks::table::WEAK_LOCKS;
 use crate::locks::{AdvisoryKey, Modes};
 use crate::store::Shared;
@@ -45,20 +43,6 @@ pub(crate) enum Waiting {
     Advisory(AdvisoryKey),
 }
 
-/// RowIds of one table that are set aside for the rows a transaction inserts next: cores that insert many rows at once take turns
-/// at the table's counter, and at a line of row headers, once for many rows. At most a quarter of the rows that came before,
-/// so that few are given up.
-#[derive(Debug, Default)]
-struct Aside {
-    table: u16,
-    /// Rows inserted into it since the last one into another table.
-    inserted: u64,
-    rows: Range<u64>,
-}
-
-/// RowIds set aside at most.
-const ASIDE_MAX: u64 = 32;
-
 /// A point in a transaction that it can go back to; by default its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TxnMark(usize);
@@ -75,7 +59,6 @@ pub struct Transaction {
     pub(crate) log: SmallVec<[Entry; 8]>,
     table_locks: SmallVec<[TableLock; 4]>,
     pub(crate) waiting: Option<Waiting>,
-    aside: Aside,
     /// Steps done of its end, once it is published: see [`Store::finish_some`](crate::Store::finish_some).
     pub(crate) finished: usize,
 }
@@ -89,7 +72,6 @@ impl Transaction {
             log: SmallVec::new(),
             table_locks: SmallVec::new(),
             waiting: None,
-            aside: Aside::default(),
             finished: 0,
         }
     }
@@ -148,35 +130,6 @@ impl Transaction {
     /// A token of another store would prove nothing.
     pub(crate) fn check(&self, shared: &Arc<Shared>) {
         base::invariant!(self.store == Arc::as_ptr(shared).addr(), "{:?} belongs to another store", self.id);
-    }
-
-    /// The RowId of the row that is inserted next into `table`, from the table's counter if none is set aside.
-    pub(crate) fn next_row(&mut self, table: &Arc<Table>, guard: &Guard) -> RowId {
-        let number = self.number_of(table);
-        if self.aside.table != number {
-            self.give_up_aside(guard);
-            self.aside = Aside { table: number, ..Aside::default() };
-        }
-        self.aside.inserted += 1;
-        let next = self.aside.rows.next().unwrap_or_else(|| {
-            let count = (self.aside.inserted / 4).clamp(1, ASIDE_MAX);
-            let first = table.directory.reserve(count).0;
-            self.aside.rows = first + 1..first + count;
-            first
-        });
-        RowId(next)
-    }
-
-    /// Whether RowIds are set aside.
-    pub(crate) fn has_aside(&self) -> bool {
-        !self.aside.rows.is_empty()
-    }
-
-    /// Gives up the RowIds that are set aside and were not used.
-    pub(crate) fn give_up_aside(&self, guard: &Guard) {
-        for row in self.aside.rows.clone() {
-            self.tables[self.aside.table as usize].give_up(self.id, RowId(row), guard);
-        }
     }
 
     fn number_of(&mut self, table: &Arc<Table>) -> u16 {

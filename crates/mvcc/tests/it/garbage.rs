@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use base::{CommandId, Oid, RowId};
-use mvcc::{LaidOut, NoIndexes, RowGarbage, RowLockMode, pin};
+use base::{CommandId, RowId};
+use mvcc::{LaidOut, RowGarbage, RowLockMode, pin};
 
 use crate::support::{GRANTED, LAYOUT, World};
 
@@ -116,41 +116,4 @@ fn memory_comes_back() {
     assert!(left.headers < 1024, "chunks are freed, the first segment stays: {}", left.headers);
     drop(w.table);
     assert_eq!(w.store.memory_used(), empty);
-}
-
-/// Transactions of many rows set RowIds aside; what they do not use keeps no chunk of headers.
-#[test]
-fn row_ids_set_aside_are_given_up() {
-    let w = World::new();
-    let other = Arc::new(w.store.new_table(Oid(16385), Arc::new(NoIndexes)));
-    let (mut rows, mut others) = (Vec::new(), Vec::new());
-    for count in [1, 3, 7, 50, 333, 700] {
-        // Two at once, one of which is rolled back; now and then a row goes to another table.
-        let (mut txn, mut undone) = (w.begin(), w.begin());
-        for i in 0..count {
-            rows.push(w.insert(&mut txn, 0, "kept"));
-            w.insert(&mut undone, 0, "undone");
-            if i % 100 == 99 {
-                others.push(other.insert(&mut txn, CommandId(0), LAYOUT, b"other", &pin()));
-            }
-        }
-        w.abort([undone]);
-        w.commit(txn);
-    }
-    let all = rows.len() as u64;
-    assert_eq!((w.table.row_count(), other.row_count()), (all, others.len() as u64));
-    let distinct: std::collections::HashSet<RowId> = rows.iter().copied().collect();
-    assert_eq!(distinct.len(), rows.len());
-    // Of each pair of transactions a quarter is set aside at most.
-    assert!(w.table.end().0 <= 3 * all, "{:?} ids for {all} rows", w.table.end());
-    w.durable();
-    w.store.collect(usize::MAX);
-    for row in rows {
-        w.remove(row);
-    }
-    w.durable();
-    w.store.collect(usize::MAX);
-    assert_eq!(w.table.row_count(), 0);
-    let left = w.table.memory();
-    assert!(left.headers < 4096 + 1024, "all chunks but the last are freed: {}", left.headers);
 }
