@@ -80,7 +80,6 @@ pub(super) async fn copy_from(
         let column = &table.columns[at];
         Column { name: column.name.clone(), ty: type_under(column) }
     };
-    let rows_per_batch = if condition.is_some() { 1 } else { ROWS_PER_BATCH };
     let mut loader = Loader {
         execution: Execution::new(Arc::clone(&query.plan), Vec::new()),
         condition,
@@ -96,7 +95,6 @@ pub(super) async fn copy_from(
         at: 0,
         row: 0..0,
         batch: Vec::new(),
-        rows_per_batch,
         failed: None,
         since_turn: 0,
         fields: Fields::default(),
@@ -194,7 +192,6 @@ pub(super) struct Loader {
     row: Range<usize>,
     /// The line and the place of each row that has been read and is not stored yet.
     batch: Vec<(u64, Range<usize>)>,
-    rows_per_batch: usize,
     /// Why no more rows can be read, once those before it are stored.
     failed: Option<Error>,
     /// Lines since other connections had their turn.
@@ -252,7 +249,9 @@ impl Loader {
     fn read_batch(&mut self, env: &Environment, data: &[u8], last: bool) {
         self.batch.clear();
         self.execution.supplied().clear();
-        while self.batch.len() < self.rows_per_batch {
+        // A row that WHERE is asked about comes alone.
+        let most = if self.condition.is_some() { 1 } else { ROWS_PER_BATCH };
+        while self.batch.len() < most {
             let read = match self.format.binary {
                 true => self.read_tuple(data, last),
                 false => self.read_line(env, data, last),
