@@ -1,7 +1,7 @@
 //! What a core's connections have to send at the same time, sent by one system call.
 //!
-//! Responsible for: gathering the replies of connections whose turn comes in the same round of the core, in [`Outbox`]; a TCP
-//! stream that sends through it, [`Wire`].
+//! Responsible for: gathering the replies of connections whose turn comes in the same round of the core, in [`Outbox`]; a
+//! stream, by TCP or of a Unix socket, that sends through it, [`Wire`].
 //! Not responsible for: what may leave and when; that is [`Out`](crate::Out)'s.
 //! Invariants: the bytes of a connection leave in order: there is at most one send of it in a round, and none while the
 //! kernel has not taken the rest of an earlier one. A round ends after the tasks that were ready when its first reply was
@@ -18,8 +18,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use rustix::net::{Shutdown, shutdown};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpStream, UnixStream, tcp, unix};
 use tokio::task::{AbortHandle, spawn_local};
 
 /// Bytes that are gathered at most: copying more costs more than the system call that it saves.
@@ -91,11 +90,10 @@ impl Outbox {
             [] => return,
             [(sink, range)] => {
                 results.clear();
-                results.push(sink.socket().try_write(&bytes[range.clone()]));
+                results.push(sink.half.try_write(&bytes[range.clone()]));
             }
             several => {
-                let list: Vec<_> =
-                    several.iter().map(|(s, range)| (s.socket().as_fd(), &bytes[range.clone()])).collect();
+                let list: Vec<_> = several.iter().map(|(s, range)| (s.half.as_fd(), &bytes[range.clone()])).collect();
                 many.send(&list, results);
             }
         }
@@ -108,9 +106,46 @@ impl Outbox {
     }
 }
 
+/// What is read from.
+enum ReadHalf {
+    Tcp(tcp::OwnedReadHalf),
+    Unix(unix::OwnedReadHalf),
+}
+
+/// What is written to.
+enum WriteHalf {
+    Tcp(tcp::OwnedWriteHalf),
+    Unix(unix::OwnedWriteHalf),
+}
+
+impl WriteHalf {
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            WriteHalf::Tcp(half) => half.try_write(bytes),
+            WriteHalf::Unix(half) => half.try_write(bytes),
+        }
+    }
+
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            WriteHalf::Tcp(half) => half.as_ref().poll_write_ready(cx),
+            WriteHalf::Unix(half) => half.as_ref().poll_write_ready(cx),
+        }
+    }
+}
+
+impl AsFd for WriteHalf {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            WriteHalf::Tcp(half) => half.as_ref().as_fd(),
+            WriteHalf::Unix(half) => half.as_ref().as_fd(),
+        }
+    }
+}
+
 /// The sending side of a connection.
 struct Sink {
-    half: OwnedWriteHalf,
+    half: WriteHalf,
     /// It has bytes in the present round.
     gathered: Cell<bool>,
     /// What the kernel has not taken yet.
@@ -123,10 +158,6 @@ struct Sink {
 }
 
 impl Sink {
-    fn socket(&self) -> &TcpStream {
-        self.half.as_ref()
-    }
-
     /// Takes note of what became of `bytes`.
     fn sent(sink: &Rc<Sink>, bytes: &[u8], result: io::Result<usize>) {
         let taken = match result {
@@ -147,10 +178,10 @@ impl Sink {
             if start == sink.rest.borrow().len() {
                 break None;
             }
-            if let Err(error) = sink.socket().writable().await {
+            if let Err(error) = poll_fn(|cx| sink.half.poll_write_ready(cx)).await {
                 break Some(error);
             }
-            match sink.socket().try_write(&sink.rest.borrow()[start..]) {
+            match sink.half.try_write(&sink.rest.borrow()[start..]) {
                 Ok(taken) => start += taken,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => break Some(error),
@@ -174,9 +205,9 @@ impl Sink {
     }
 }
 
-/// A TCP stream whose short writes leave with those of the core's other connections.
+/// A stream whose short writes leave with those of the core's other connections.
 pub(crate) struct Wire {
-    read: OwnedReadHalf,
+    read: ReadHalf,
     sink: Owner,
     outbox: Option<Rc<Outbox>>,
 }
@@ -193,9 +224,19 @@ impl Drop for Owner {
 }
 
 impl Wire {
-    /// A stream that sends through `outbox` if there is one.
-    pub(crate) fn new(stream: TcpStream, outbox: Option<Rc<Outbox>>) -> Wire {
-        let (read, half) = stream.into_split();
+    /// A stream by TCP that sends through `outbox` if there is one.
+    pub(crate) fn tcp(stream: TcpStream, outbox: Option<Rc<Outbox>>) -> Wire {
+        let (read, write) = stream.into_split();
+        Wire::of(ReadHalf::Tcp(read), WriteHalf::Tcp(write), outbox)
+    }
+
+    /// The same of a Unix socket.
+    pub(crate) fn unix(stream: UnixStream, outbox: Option<Rc<Outbox>>) -> Wire {
+        let (read, write) = stream.into_split();
+        Wire::of(ReadHalf::Unix(read), WriteHalf::Unix(write), outbox)
+    }
+
+    fn of(read: ReadHalf, half: WriteHalf, outbox: Option<Rc<Outbox>>) -> Wire {
         let sink = Sink {
             half,
             gathered: Cell::new(false),
@@ -207,17 +248,23 @@ impl Wire {
         Wire { read, sink: Owner(Rc::new(sink)), outbox }
     }
 
-    pub(crate) fn socket(&self) -> &TcpStream {
-        self.sink.0.socket()
+    /// The socket, if it is one of TCP.
+    pub(crate) fn tcp_socket(&self) -> Option<&TcpStream> {
+        match &self.sink.0.half {
+            WriteHalf::Tcp(half) => Some(half.as_ref()),
+            WriteHalf::Unix(_) => None,
+        }
     }
 
-    /// The stream itself; `None` if the connection has failed. Call it when it has been flushed.
-    pub(crate) fn into_stream(self) -> Option<TcpStream> {
+    /// The stream itself; `None` if the connection has failed, or is none of TCP. Call it when it has been flushed.
+    pub(crate) fn into_tcp(self) -> Option<TcpStream> {
         let Wire { read, sink, .. } = self;
         let shared = Rc::clone(&sink.0);
         drop(sink);
-        let half = Rc::into_inner(shared)?.half;
-        read.reunite(half).ok()
+        match (read, Rc::into_inner(shared)?.half) {
+            (ReadHalf::Tcp(read), WriteHalf::Tcp(half)) => read.reunite(half).ok(),
+            _ => None,
+        }
     }
 
     /// Ends the round if it has bytes of this stream.
@@ -232,7 +279,10 @@ impl Wire {
 
 impl AsyncRead for Wire {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.read).poll_read(cx, buf)
+        match &mut self.read {
+            ReadHalf::Tcp(half) => Pin::new(half).poll_read(cx, buf),
+            ReadHalf::Unix(half) => Pin::new(half).poll_read(cx, buf),
+        }
     }
 }
 
@@ -245,8 +295,8 @@ impl AsyncWrite for Wire {
             return Poll::Ready(Ok(bytes.len()));
         }
         loop {
-            ready!(self.socket().poll_write_ready(cx))?;
-            match self.socket().try_write(bytes) {
+            ready!(self.sink.0.half.poll_write_ready(cx))?;
+            match self.sink.0.half.try_write(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return Poll::Ready(result),
             }
@@ -260,7 +310,7 @@ impl AsyncWrite for Wire {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.as_mut().poll_flush(cx))?;
-        Poll::Ready(shutdown(self.socket(), Shutdown::Write).map_err(io::Error::from))
+        Poll::Ready(shutdown(&self.sink.0.half, Shutdown::Write).map_err(io::Error::from))
     }
 }
 
@@ -296,14 +346,21 @@ mod tests {
         }
     }
 
-    /// A stream over the outbox, and its peer.
-    fn pair(outbox: &Rc<Outbox>) -> (Wire, TcpStream) {
+    /// A stream by TCP over the outbox, and its peer.
+    fn pair(outbox: &Rc<Outbox>) -> (Wire, Wire) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let far = listener.accept().unwrap().0;
         near.set_nonblocking(true).unwrap();
         far.set_nonblocking(true).unwrap();
-        (Wire::new(TcpStream::from_std(near).unwrap(), Some(Rc::clone(outbox))), TcpStream::from_std(far).unwrap())
+        let near = Wire::tcp(TcpStream::from_std(near).unwrap(), Some(Rc::clone(outbox)));
+        (near, Wire::tcp(TcpStream::from_std(far).unwrap(), None))
+    }
+
+    /// A stream of a Unix socket over the outbox, and its peer.
+    fn unix_pair(outbox: &Rc<Outbox>) -> (Wire, Wire) {
+        let (near, far) = UnixStream::pair().unwrap();
+        (Wire::unix(near, Some(Rc::clone(outbox))), Wire::unix(far, None))
     }
 
     fn on_a_core<F: Future>(many: Box<dyn SendMany>, run: impl FnOnce(Rc<Outbox>) -> F) -> F::Output {
@@ -320,7 +377,7 @@ mod tests {
         on_a_core(Box::new(Moody(7)), |outbox| async move {
             let mut tasks = Vec::new();
             for number in 0..6u32 {
-                let (mut wire, mut peer) = pair(&outbox);
+                let (mut wire, mut peer) = if number % 2 == 0 { pair(&outbox) } else { unix_pair(&outbox) };
                 tasks.push(spawn_local(async move {
                     let text: Vec<u8> = (0..200_000u32).map(|i| (i.wrapping_mul(31) + number) as u8).collect();
                     let mut sent = 0;
@@ -336,7 +393,7 @@ mod tests {
                 tasks.push(spawn_local(async move {
                     let mut read = Vec::new();
                     peer.read_to_end(&mut read).await.unwrap();
-                    (read, Wire::new(peer, None))
+                    (read, peer)
                 }));
             }
             for pair in tasks.chunks_mut(2) {
@@ -350,7 +407,7 @@ mod tests {
     fn what_is_gathered_leaves_without_another_word() {
         on_a_core(Box::new(Moody(1)), |outbox| async move {
             let (mut one, mut peer_of_one) = pair(&outbox);
-            let (mut two, mut peer_of_two) = pair(&outbox);
+            let (mut two, mut peer_of_two) = unix_pair(&outbox);
             one.write_all(b"one").await.unwrap();
             two.write_all(b"two").await.unwrap();
             let mut read = [0; 3];
@@ -367,7 +424,7 @@ mod tests {
             let (mut wire, mut peer) = pair(&outbox);
             wire.write_all(b"before").await.unwrap();
             wire.flush().await.unwrap();
-            let mut stream = wire.into_stream().unwrap();
+            let mut stream = wire.into_tcp().unwrap();
             stream.write_all(b" after").await.unwrap();
             drop(stream);
             let mut read = String::new();

@@ -506,15 +506,16 @@ impl<B: Backend + 'static> Core<B> {
                 let Ok(stream) = TcpStream::from_std(stream) else { return };
                 let Some(stream) = self.encrypted(stream, peer, &refuse).await else { return };
                 let newcomer = Newcomer { peer: &Peer::Tcp(peer), registry, refuse };
-                let stream = Wire::new(stream, self.outbox.clone());
+                let stream = Wire::tcp(stream, self.outbox.clone());
                 self.attend_tcp(Arrival::New { stream, newcomer }).await;
             }
             Arriving::New(Incoming::Unix(stream), refuse) => {
                 let Ok(stream) = UnixStream::from_std(stream) else { return };
-                conn::serve(stream, &Peer::Unix, &self.backend, registry, &self.options, refuse).await;
+                let wire = Wire::unix(stream, self.outbox.clone());
+                conn::serve(wire, &Peer::Unix, &self.backend, registry, &self.options, refuse).await;
             }
             Arriving::Parked(parked) => {
-                let wire = |stream| Ok(Wire::new(TcpStream::from_std(stream)?, self.outbox.clone()));
+                let wire = |stream| Ok(Wire::tcp(TcpStream::from_std(stream)?, self.outbox.clone()));
                 let Ok(parked) = parked.with_stream(wire) else { return };
                 self.attend_tcp(Arrival::Parked(parked)).await;
             }
@@ -543,14 +544,14 @@ impl<B: Backend + 'static> Core<B> {
     /// Serves a connection by TCP until it ends or goes to another core.
     async fn attend_tcp(&self, arrival: Arrival<'_, Wire, B::Session>) {
         let mut whereabouts = Whereabouts { doors: &self.doors, home: self.index, away: 0, goal: None };
-        let leave = |wire: &Wire| whereabouts.should_leave(wire.socket());
+        let leave = |wire: &Wire| wire.tcp_socket().is_some_and(|socket| whereabouts.should_leave(socket));
         let Some(mut parked) = conn::serve_here(arrival, &self.backend, &self.options, leave).await else { return };
         if parked.stream.flush().await.is_err() {
             return;
         }
         // Without doors the server is ending, and so is the connection.
         let (Some(doors), Some(goal)) = (self.doors.upgrade(), whereabouts.goal) else { return };
-        let detached = |wire: Wire| wire.into_stream().ok_or(io::ErrorKind::BrokenPipe)?.into_std();
+        let detached = |wire: Wire| wire.into_tcp().ok_or(io::ErrorKind::BrokenPipe)?.into_std();
         if let Ok(parked) = parked.with_stream(detached) {
             doors.cores[goal].give(Arriving::Parked(parked));
         }

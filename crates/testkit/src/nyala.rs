@@ -46,6 +46,8 @@ impl Nyala {
             .map(|part| (*part).to_owned())
             .collect();
         command.extend(["--data".to_owned(), data.display().to_string()]);
+        // A server that is killed leaves its socket behind.
+        command.extend(["--socket-dir".to_owned(), String::new()]);
         command.extend(["--listen".to_owned(), format!("127.0.0.1:{port}")]);
         command.extend(flags.iter().map(|flag| (*flag).to_owned()));
         Nyala { port, process: Process::spawn(&command, &log, None), log }

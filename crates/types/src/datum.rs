@@ -193,12 +193,34 @@ impl Datum {
     pub fn text(s: &str) -> Datum {
         Datum::Text(s.into())
     }
+
+    /// A value of one of the types of whole numbers.
+    #[inline]
+    pub fn integer(&self) -> Option<i64> {
+        match self {
+            Datum::Int4(v) => Some(i64::from(*v)),
+            Datum::Int8(v) => Some(*v),
+            Datum::Int2(v) => Some(i64::from(*v)),
+            _ => None,
+        }
+    }
 }
 
 impl DatumRef<'_> {
     /// NULL?
     pub fn is_null(&self) -> bool {
         matches!(self, DatumRef::Null)
+    }
+
+    /// As [`Datum::integer`].
+    #[inline]
+    pub fn integer(&self) -> Option<i64> {
+        match *self {
+            DatumRef::Int4(v) => Some(i64::from(v)),
+            DatumRef::Int8(v) => Some(v),
+            DatumRef::Int2(v) => Some(i64::from(v)),
+            _ => None,
+        }
     }
 
     /// An owned copy.

@@ -34,4 +34,4 @@ pub use numeric::{Numeric, NumericRef, NumericSum};
 pub use oid::{TypeInfo, all_types, array_of, element_of, format_type, type_by_name, type_info};
 pub use row::{ColumnType, RowLayout, RowRef};
 pub use settings::{ByteaOutput, DateOrder, DateStyle, InputContext, IntervalStyle, OutputSettings, TimeZone};
-pub use typmod::apply_typmod;
+pub use typmod::{apply_typmod, fits_as_it_is};

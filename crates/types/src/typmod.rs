@@ -9,6 +9,12 @@ use crate::{Array, Datum};
 /// given any number.
 const LENGTH_MAX: usize = 10_485_760;
 
+/// Whether a text is a value of this type as it is, without a look at its characters: so few bytes are no more characters.
+#[inline]
+pub fn fits_as_it_is(ty: Oid, typmod: i32, text: &str) -> bool {
+    matches!(ty, oid::TEXT | oid::VARCHAR) && (typmod < 0 || text.len() as i64 <= i64::from(typmod) - 4)
+}
+
 /// Makes a value of type `ty` fit its modifier. An explicit cast cuts strings where an assignment refuses.
 ///
 /// # Errors

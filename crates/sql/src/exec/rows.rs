@@ -119,6 +119,12 @@ impl Chains {
     }
 }
 
+/// What a look for a key has found.
+enum Looked {
+    Known(usize),
+    New { hash: u64 },
+}
+
 /// Distinct keys with a number each, in order of first insertion. NULLs are equal here.
 #[derive(Debug)]
 pub(super) struct KeyTable {
@@ -137,47 +143,8 @@ impl KeyTable {
         self.keys.clear();
     }
 
-    fn hash(&self, key: &[Datum]) -> u64 {
-        let mut hasher = FxHasher::default();
-        for (at, value) in key.iter().enumerate() {
-            match value {
-                Datum::Int4(v) => hasher.write_i32(*v),
-                Datum::Int8(v) => hasher.write_i64(*v),
-                value => types::hash_as(self.types[at], &value.as_ref(), &mut hasher),
-            }
-        }
-        hasher.finish()
-    }
-
-    fn is(&self, number: usize, key: &[Datum]) -> bool {
-        let own = self.key(number);
-        (0..own.len()).all(|at| match (&own[at], &key[at]) {
-            (Datum::Int4(a), Datum::Int4(b)) => a == b,
-            (Datum::Int8(a), Datum::Int8(b)) => a == b,
-            (Datum::Null, b) => b.is_null(),
-            (_, Datum::Null) => false,
-            (a, b) => types::compare_as(self.types[at], &a.as_ref(), &b.as_ref()).is_eq(),
-        })
-    }
-
-    /// The number of a key.
-    pub fn find(&self, key: &[Datum]) -> Option<usize> {
-        self.chains.find(self.hash(key), |number| self.is(number, key))
-    }
-
-    /// The number of a key, which is added if it is new (`true`).
-    pub fn insert(&mut self, key: &[Datum]) -> (usize, bool) {
-        let hash = self.hash(key);
-        if let Some(number) = self.chains.find(hash, |number| self.is(number, key)) {
-            return (number, false);
-        }
-        self.keys.extend_from_slice(key);
-        (self.chains.add(hash), true)
-    }
-
-    /// As [`KeyTable::insert`], of a key whose values lie in a row; they are copied only if it is new.
     #[inline]
-    pub fn insert_stored<'r>(&mut self, value: impl Fn(usize) -> DatumRef<'r>) -> (usize, bool) {
+    fn look<'k>(&self, value: impl Fn(usize) -> DatumRef<'k>) -> Looked {
         let mut hasher = FxHasher::default();
         for (at, ty) in self.types.iter().enumerate() {
             match value(at) {
@@ -196,11 +163,41 @@ impl KeyTable {
                 (a, b) => types::compare_as(self.types[at], &a.as_ref(), &b).is_eq(),
             })
         };
-        if let Some(number) = self.chains.find(hash, is) {
-            return (number, false);
+        match self.chains.find(hash, is) {
+            Some(number) => Looked::Known(number),
+            None => Looked::New { hash },
         }
-        self.keys.extend((0..self.types.len()).map(|at| value(at).to_owned()));
-        (self.chains.add(hash), true)
+    }
+
+    /// The number of a key.
+    pub fn find(&self, key: &[Datum]) -> Option<usize> {
+        match self.look(|at| key[at].as_ref()) {
+            Looked::Known(number) => Some(number),
+            Looked::New { .. } => None,
+        }
+    }
+
+    /// The number of a key, which is added if it is new (`true`).
+    pub fn insert(&mut self, key: &[Datum]) -> (usize, bool) {
+        match self.look(|at| key[at].as_ref()) {
+            Looked::Known(number) => (number, false),
+            Looked::New { hash } => {
+                self.keys.extend_from_slice(key);
+                (self.chains.add(hash), true)
+            }
+        }
+    }
+
+    /// As [`KeyTable::insert`], of a key whose values lie in a row; they are copied only if it is new.
+    #[inline]
+    pub fn insert_stored<'r>(&mut self, value: impl Fn(usize) -> DatumRef<'r>) -> (usize, bool) {
+        match self.look(&value) {
+            Looked::Known(number) => (number, false),
+            Looked::New { hash } => {
+                self.keys.extend((0..self.types.len()).map(|at| value(at).to_owned()));
+                (self.chains.add(hash), true)
+            }
+        }
     }
 
     /// The key of a number.

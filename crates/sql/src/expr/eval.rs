@@ -57,7 +57,7 @@ impl Comparison {
             (DatumRef::Int4(l), Datum::Int4(r)) => l.cmp(r),
             (DatumRef::Timestamp(l), Datum::Timestamp(r)) => l.cmp(r),
             (left, right) => match self.how {
-                How::Int => whole(&left)?.cmp(&integer(right)?),
+                How::Int => left.integer()?.cmp(&right.integer()?),
                 How::Order(ty) => types::compare_as(ty, &left, &right.as_ref()),
                 How::Function(_) => return None,
             },
@@ -69,7 +69,7 @@ impl Comparison {
     #[inline]
     pub fn test<E: Env>(&self, env: &E, left: &Datum, right: &Datum) -> Result<Option<bool>> {
         let order = match self.how {
-            How::Int => match (integer(left), integer(right)) {
+            How::Int => match (left.integer(), right.integer()) {
                 (Some(l), Some(r)) => l.cmp(&r),
                 _ => return Ok(None),
             },
@@ -96,26 +96,6 @@ fn satisfies(op: CompareOp, order: Ordering) -> bool {
         CompareOp::Le => order.is_le(),
         CompareOp::Gt => order.is_gt(),
         CompareOp::Ge => order.is_ge(),
-    }
-}
-
-#[inline]
-fn integer(value: &Datum) -> Option<i64> {
-    match value {
-        Datum::Int4(v) => Some(*v as i64),
-        Datum::Int8(v) => Some(*v),
-        Datum::Int2(v) => Some(*v as i64),
-        _ => None,
-    }
-}
-
-/// As [`integer`].
-fn whole(value: &DatumRef<'_>) -> Option<i64> {
-    match value {
-        DatumRef::Int4(v) => Some(i64::from(*v)),
-        DatumRef::Int8(v) => Some(*v),
-        DatumRef::Int2(v) => Some(i64::from(*v)),
-        _ => None,
     }
 }
 
@@ -264,7 +244,7 @@ impl Code {
             Code::Int { op, width, args } => {
                 let left = args[0].value(env, frame)?;
                 let right = args[1].value(env, frame)?;
-                let (Some(l), Some(r)) = (integer(&left), integer(&right)) else { return Ok(Datum::Null) };
+                let (Some(l), Some(r)) = (left.integer(), right.integer()) else { return Ok(Datum::Null) };
                 let result = match op {
                     IntOp::Add => l.checked_add(r),
                     IntOp::Sub => l.checked_sub(r),
@@ -272,7 +252,7 @@ impl Code {
                 };
                 result.and_then(|v| width.datum(v)).ok_or_else(|| width.overflow())?
             }
-            Code::IntCast(width, arg) => match integer(&*arg.value(env, frame)?) {
+            Code::IntCast(width, arg) => match arg.value(env, frame)?.integer() {
                 Some(v) => width.datum(v).ok_or_else(|| width.overflow())?,
                 None => Datum::Null,
             },
@@ -291,11 +271,8 @@ impl Code {
                 let value = arg.eval(env, frame)?;
                 match &value {
                     Datum::Null => return Ok(Datum::Null),
-                    // Short enough in bytes, so in characters.
                     Datum::Text(text)
-                        if *to == oid::VARCHAR
-                            && matches!(kind, CastKind::Typmod)
-                            && text.len() as i64 <= i64::from(*typmod) - 4 =>
+                        if matches!(kind, CastKind::Typmod) && types::fits_as_it_is(*to, *typmod, text) =>
                     {
                         return Ok(value);
                     }
@@ -357,7 +334,7 @@ impl Code {
                 let Datum::Array(array) = &array else { return Ok(Datum::Null) };
                 let mut places: SmallVec<[i64; 2]> = SmallVec::new();
                 for index in indexes {
-                    match integer(&*index.value(env, frame)?) {
+                    match index.value(env, frame)?.integer() {
                         Some(place) => places.push(place),
                         None => return Ok(Datum::Null),
                     }

@@ -163,16 +163,6 @@ pub fn hypothetical_named(name: &str) -> Option<&'static Aggregate> {
     HYPOTHETICAL.iter().find(|a| a.name == name)
 }
 
-/// A value of one of the types of whole numbers.
-pub(crate) fn whole(value: &Datum) -> Option<i64> {
-    match value {
-        Datum::Int2(v) => Some(i64::from(*v)),
-        Datum::Int4(v) => Some(i64::from(*v)),
-        Datum::Int8(v) => Some(*v),
-        _ => None,
-    }
-}
-
 /// A value of one of the types of floating point.
 pub(crate) fn float(value: &Datum) -> Option<f64> {
     match value {
@@ -246,7 +236,7 @@ impl WholeSum {
 
 impl Accumulator for WholeSum {
     fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
-        let value = args.first().and_then(whole).ok_or_else(|| mismatch("sum"))?;
+        let value = args.first().and_then(Datum::integer).ok_or_else(|| mismatch("sum"))?;
         self.sum += i128::from(value);
         self.count += 1;
         Ok(())
@@ -264,7 +254,7 @@ impl Accumulator for WholeSum {
     }
 
     fn remove(&mut self, args: &[Datum]) -> Result<bool> {
-        let value = args.first().and_then(whole).ok_or_else(|| mismatch("sum"))?;
+        let value = args.first().and_then(Datum::integer).ok_or_else(|| mismatch("sum"))?;
         self.sum -= i128::from(value);
         self.count -= 1;
         Ok(true)

@@ -29,8 +29,8 @@ use std::fmt;
 use base::{Error, Oid, Result};
 use types::{Datum, DatumRef};
 
+pub(crate) use aggregates::float;
 pub use aggregates::{GROUPING, hypothetical_named};
-pub(crate) use aggregates::{float, whole};
 pub use entry::{argument_names, argument_names_of, set_defaults, wants_types};
 pub use registry::{
     aggregates_named, all_aggregates, all_casts, all_functions, all_operators, all_set_functions, cast, function,

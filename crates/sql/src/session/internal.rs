@@ -405,10 +405,7 @@ impl Environment {
         if let Some(value) = types::plain_int(ty.oid, text.as_bytes()) {
             return Ok(value);
         }
-        // A text of so few bytes has no more characters.
-        if matches!(ty.oid, types::oid::TEXT | types::oid::VARCHAR)
-            && (ty.typmod < 0 || text.len() as i64 <= i64::from(ty.typmod) - 4)
-        {
+        if types::fits_as_it_is(ty.oid, ty.typmod, text) {
             return Ok(Datum::Text(text.into()));
         }
         self.parse_any(ty, text)

@@ -27,7 +27,7 @@ fn of_servers_that_start_together_on_a_directory_one_serves() {
             .map(|n| {
                 let link = directory.path().join(format!("link{n}"));
                 std::os::unix::fs::symlink(&data, &link).expect("a link");
-                Nyala::launch(&link, Nyala::free_port(), &["--socket-dir", "", "--http", "off"])
+                Nyala::launch(&link, Nyala::free_port(), &["--http", "off"])
             })
             .collect();
         let begun = Instant::now();
@@ -79,7 +79,7 @@ fn a_directory_is_taken_while_it_is_loaded() {
     while Connection::open(port, "postgres").is_err() {
         let link = data.with_file_name("second");
         let _ = std::os::unix::fs::symlink(&data, &link);
-        let second = Nyala::launch(&link, Nyala::free_port(), &["--socket-dir", "", "--http", "off"]);
+        let second = Nyala::launch(&link, Nyala::free_port(), &["--http", "off"]);
         let begun = Instant::now();
         while !second.is_gone() && Connection::open(second.port(), "postgres").is_err() {
             assert!(begun.elapsed() < Duration::from_secs(30), "neither refused nor serving");

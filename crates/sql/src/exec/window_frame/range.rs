@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use base::{Error, Result, SqlState};
 use types::{Datum, Interval, Numeric, datetime, interval};
 
-use crate::functions::{EvalContext, float, whole};
+use crate::functions::{EvalContext, float};
 
 /// The offset of a RANGE frame; not negative.
 pub(super) enum Offset {
@@ -47,7 +47,7 @@ impl Offset {
         let offset = match &value {
             Datum::Numeric(n) => Offset::Numeric(n.clone()),
             Datum::Interval(span) => Offset::Span(*span),
-            value => match (whole(value), float(value)) {
+            value => match (value.integer(), float(value)) {
                 (Some(n), _) => Offset::Whole(n),
                 (_, Some(f)) => Offset::Float(f),
                 _ => return Err(Error::internal("a RANGE offset of a type that has none")),
@@ -70,7 +70,7 @@ impl Offset {
     pub fn reach(&self, base: &Datum, sub: bool, upper: bool, cx: &dyn EvalContext) -> Result<Reach> {
         let limit = match self {
             Offset::Whole(n) => {
-                let (base, n) = (i128::from(whole(base).ok_or_else(mismatch)?), i128::from(*n));
+                let (base, n) = (i128::from(base.integer().ok_or_else(mismatch)?), i128::from(*n));
                 Limit::Whole(if sub { base - n } else { base + n })
             }
             Offset::Float(f) => {
@@ -135,7 +135,7 @@ impl Reach {
                     datetime::date_to_timestamp(*date).map_or(Ordering::Equal, |t| i128::from(t).cmp(limit))
                 }
                 Datum::Timestamp(t) | Datum::TimestampTz(t) | Datum::Time(t) => i128::from(*t).cmp(limit),
-                value => whole(value).map_or(Ordering::Equal, |v| i128::from(v).cmp(limit)),
+                value => value.integer().map_or(Ordering::Equal, |v| i128::from(v).cmp(limit)),
             },
             // NaN is greater than all other numbers, and equal to itself.
             Limit::Float(limit) => float(value).map_or(Ordering::Equal, |v| match (v.is_nan(), limit.is_nan()) {

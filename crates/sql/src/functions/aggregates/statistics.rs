@@ -9,7 +9,7 @@ use types::{Datum, Numeric, NumericSum};
 
 use super::super::entry::mismatch;
 use super::super::{Accumulator, EvalContext};
-use super::{float, float_overflow, whole};
+use super::{float, float_overflow};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Measure {
@@ -79,7 +79,7 @@ impl Accumulator for Decimals {
         self.count += 1;
         match &mut self.sums {
             Sums::Whole { sum, squares } => {
-                let value = i128::from(whole(value).ok_or_else(|| mismatch("variance"))?);
+                let value = i128::from(value.integer().ok_or_else(|| mismatch("variance"))?);
                 *sum += value;
                 match squares.checked_add(value * value) {
                     Some(total) => *squares = total,
@@ -97,7 +97,7 @@ impl Accumulator for Decimals {
                 let value = match value {
                     Datum::Numeric(value) => value,
                     other => {
-                        small = Numeric::new(whole(other).ok_or_else(|| mismatch("variance"))?, 0);
+                        small = Numeric::new(other.integer().ok_or_else(|| mismatch("variance"))?, 0);
                         &small
                     }
                 };
