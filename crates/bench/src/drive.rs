@@ -1,4 +1,4 @@
-//! The generator: one thread per client, each with a connection, until the time is over or the work is done.
+//! The generator: clients, each with a connection, that share a thread per processor, until the time is over or the work is done.
 //!
 //! Responsible for: when a transaction starts, how long it took, what became of it, the line that shows it.
 //! Not responsible for: what a transaction is; a [`Worker`] knows.
@@ -9,6 +9,7 @@
 //! have come meanwhile (no coordinated omission).
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread;
@@ -16,12 +17,13 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use crate::client::{Connection, Failure};
+use crate::client::{AsyncConnection, Connection, Failure};
 use crate::interrupt::{self, INTERRUPTED};
 use crate::progress::Line;
+use crate::reactor::{self, Alarm, Task};
 use crate::result::Second;
 use crate::rng::Rng;
-use crate::target::Target;
+use crate::target::{Dialect, Target};
 use crate::usage::{Meter, Usage};
 
 /// A transaction that conflicts this often is given up, so that a server which always refuses ends the run.
@@ -38,11 +40,16 @@ pub trait Worker: Send {
 
     /// Runs the transaction drawn last from its beginning. After a failure the connection may be inside a transaction,
     /// which the driver then rolls back.
-    fn run(&mut self, connection: &mut Connection) -> Result<Done, Failure>;
+    fn run(&mut self, connection: &mut AsyncConnection) -> impl Future<Output = Result<Done, Failure>>;
 
     /// How long the client waits before the transaction drawn last: its keying, or its think time. Not part of the response.
     fn pause(&mut self) -> Duration {
         Duration::ZERO
+    }
+
+    /// Whether it keeps its thread while it waits for the server, so that it has to have one of its own.
+    fn blocks(&self) -> bool {
+        false
     }
 
     /// Whether a transaction that failed so is run again with the same input.
@@ -235,29 +242,28 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
     // Without a warm-up the first transaction counts, also that of a client which starts before the others.
     let first = if plan.warmup.is_zero() { MEASURING } else { WARMING };
     let shared = Shared { phase: AtomicU8::new(first), clients };
+    let alarm = Alarm::new()?;
     let meter = Meter::new(plan.target);
     let begun = (meter.read(), Instant::now());
     thread::scope(|scope| {
-        let count = workers.len();
-        let handles: Vec<_> = workers
-            .into_iter()
-            .zip(connections)
-            .enumerate()
-            .map(|(number, (worker, connection))| {
-                let client = Client {
-                    plan,
-                    shared: &shared,
-                    counters: &shared.clients[number],
-                    arrivals: plan.rate.map(|rate| Arrivals::new(rate / count as f64, plan.seed, number)),
-                    worker,
-                    tally: Tally::new(plan.kinds.len()),
-                    gone: None,
-                    away: None,
-                    kept: None,
-                };
-                scope.spawn(move || client.work(connection))
-            })
-            .collect();
+        let (count, threads) = (workers.len(), threads(plan, &workers));
+        let mut shares: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
+        for (number, (worker, connection)) in workers.into_iter().zip(connections).enumerate() {
+            let client = Client {
+                plan,
+                shared: &shared,
+                counters: &shared.clients[number],
+                arrivals: plan.rate.map(|rate| Arrivals::new(rate / count as f64, plan.seed, number)),
+                worker,
+                tally: Tally::new(plan.kinds.len()),
+                gone: None,
+                away: None,
+                kept: None,
+            };
+            shares[number % threads].push((client, connection));
+        }
+        let alarm = &alarm;
+        let handles: Vec<_> = shares.into_iter().map(|share| scope.spawn(move || work(share, alarm))).collect();
         let mut watch = Watch { shared: &shared, meter: &meter, progress, series: Vec::new() };
         if !plan.warmup.is_zero() {
             watch.until("warm-up", Some(plan.warmup));
@@ -270,11 +276,16 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
         let (elapsed, after) = (started.elapsed(), meter.read());
         // Clients keep their connections until they are joined, so that a server's processes for them still have names.
         let (usage, series) = (after.since_by_process(&before), watch.series);
-        handles.iter().for_each(|client| client.thread().unpark());
+        alarm.raise();
         let (mut tally, mut gone, mut workers) = (Tally::new(plan.kinds.len()), None, Vec::new());
         let (mut away, mut all_away) = (None, true);
+        // In the order of their numbers.
+        let mut shares = Vec::new();
         for handle in handles {
-            let client = handle.join().expect("a client does not panic");
+            shares.push(handle.join().expect("a client does not panic")?.into_iter());
+        }
+        for number in 0..count {
+            let client = shares[number % threads].next().expect("a thread answers all its clients");
             tally.add(client.tally);
             gone = gone.or(client.gone);
             all_away &= client.away.is_some();
@@ -286,6 +297,23 @@ pub fn drive<W: Worker>(plan: &Plan<'_>, workers: Vec<W>, progress: &mut Line) -
         let ended = gone.filter(|_| !in_time || plan.duration.is_none()).or(away.filter(|_| all_away)).or(interrupted);
         Ok(Measured { elapsed, tally, series, usage, ended, workers })
     })
+}
+
+/// As many threads as there are processors, which have a client at least each; as many as clients if these block.
+fn threads<W: Worker>(plan: &Plan<'_>, workers: &[W]) -> usize {
+    if plan.target.dialect == Dialect::MySql || workers.iter().any(Worker::blocks) {
+        return workers.len();
+    }
+    thread::available_parallelism().map_or(1, usize::from).min(workers.len())
+}
+
+/// Lets a thread's clients work.
+fn work<'a, W: Worker + 'a>(
+    share: Vec<(Client<'a, W>, Connection)>,
+    alarm: &Alarm,
+) -> Result<Vec<Client<'a, W>>, Failure> {
+    let boxed = |(client, connection): (Client<'a, W>, Connection)| Box::pin(client.work(connection)) as Task<'a, _>;
+    Ok(reactor::run(share.into_iter().map(boxed).collect(), alarm)?)
 }
 
 fn connect(plan: &Plan<'_>) -> Result<Connection, Failure> {
@@ -382,24 +410,24 @@ struct Client<'a, W> {
     /// Why it has no connection at the moment.
     away: Option<String>,
     /// Its connection when it has ended.
-    kept: Option<Connection>,
+    kept: Option<AsyncConnection>,
 }
 
 impl<W: Worker> Client<'_, W> {
-    fn work(mut self, connection: Connection) -> Self {
-        let mut slot = Some(connection);
+    async fn work(mut self, connection: Connection) -> Self {
+        let mut slot = Some(AsyncConnection::new(connection));
         while !self.stopped() && self.gone.is_none() {
             let Some(kind) = self.worker.draw() else { break };
             let pause = self.worker.pause();
-            self.wait(Instant::now() + pause);
+            self.wait(Instant::now() + pause).await;
             let due = self.arrivals.as_mut().map(Arrivals::next);
             if let Some(due) = due {
-                self.wait(due);
+                self.wait(due).await;
             }
             if self.stopped() {
                 break;
             }
-            self.transact(kind, due.unwrap_or_else(Instant::now), &mut slot);
+            self.transact(kind, due.unwrap_or_else(Instant::now), &mut slot).await;
         }
         if let Some(arrivals) = &self.arrivals {
             self.tally.late = arrivals.late(Instant::now());
@@ -423,26 +451,25 @@ impl<W: Worker> Client<'_, W> {
     }
 
     /// Sleeps, but not beyond the end of the run.
-    fn wait(&self, until: Instant) {
+    async fn wait(&self, until: Instant) {
         while !self.stopped() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if until <= Instant::now() {
                 return;
             }
-            thread::park_timeout(left);
+            reactor::until(until).await;
         }
     }
 
     /// One transaction, until it succeeds, fails for good, or the run ends.
-    fn transact(&mut self, kind: usize, started: Instant, slot: &mut Option<Connection>) {
+    async fn transact(&mut self, kind: usize, started: Instant, slot: &mut Option<AsyncConnection>) {
         for _ in 0..ATTEMPTS {
-            let Some(connection) = self.connected(slot) else { return };
-            let failure = match self.worker.run(connection) {
+            let Some(connection) = self.connected(slot).await else { return };
+            let failure = match self.worker.run(connection).await {
                 Ok(done) => return self.done(kind, done, started.elapsed()),
                 Err(failure) => failure,
             };
             // A lost connection is replaced before the next attempt.
-            if matches!(failure, Failure::Lost(_)) || abandon(connection).is_err() {
+            if matches!(failure, Failure::Lost(_)) || abandon(connection).await.is_err() {
                 *slot = None;
                 self.away = Some(failure.to_string());
                 self.tally.unknown += 1;
@@ -463,17 +490,17 @@ impl<W: Worker> Client<'_, W> {
     }
 
     /// The connection, or a new one; `None` if the server stays away.
-    fn connected<'s>(&mut self, slot: &'s mut Option<Connection>) -> Option<&'s mut Connection> {
+    async fn connected<'s>(&mut self, slot: &'s mut Option<AsyncConnection>) -> Option<&'s mut AsyncConnection> {
         let since = Instant::now();
         while slot.is_none() && !self.stopped() {
             match connect(self.plan) {
-                Ok(connection) => (*slot, self.away) = (Some(connection), None),
+                Ok(connection) => (*slot, self.away) = (Some(AsyncConnection::new(connection)), None),
                 Err(failure) if since.elapsed() > GONE_AFTER => {
                     self.gone = Some(failure.to_string());
                     return None;
                 }
                 // The server may be restarting.
-                Err(_) => self.wait(Instant::now() + RECONNECT),
+                Err(_) => self.wait(Instant::now() + RECONNECT).await,
             }
         }
         slot.as_mut()
@@ -504,8 +531,8 @@ impl<W: Worker> Client<'_, W> {
 }
 
 /// Leaves the transaction that a failure has left open.
-fn abandon(connection: &mut Connection) -> Result<(), Failure> {
-    if connection.in_transaction() { connection.query("ROLLBACK") } else { Ok(()) }
+async fn abandon(connection: &mut AsyncConnection) -> Result<(), Failure> {
+    if connection.in_transaction() { connection.query("ROLLBACK").await } else { Ok(()) }
 }
 
 #[cfg(test)]

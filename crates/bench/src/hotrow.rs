@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::client::Param::Int;
-use crate::client::{Connection, Failure, push_int};
+use crate::client::{AsyncConnection, Connection, Failure, push_int};
 use crate::drive::{Done, Worker};
 use crate::expected::Expected;
 use crate::experiment::{At, Experiment, Lab, Refusal, measure};
@@ -139,9 +139,9 @@ impl Worker for Client {
         Some(0)
     }
 
-    fn run(&mut self, connection: &mut Connection) -> Result<Done, Failure> {
+    async fn run(&mut self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
         self.keys.iter().for_each(|&key| connection.bind(0, &[Int(key)]));
-        let ran = connection.run();
+        let ran = connection.run().await;
         // A lost connection is counted by who lost it.
         self.torn += u64::from(!self.is_atomic && matches!(ran, Err(Failure::Server { .. })));
         ran.map(|()| Done::new(self.keys.len() as u64, self.keys.len() as u64))

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::{Args, ValueEnum};
 
 use crate::client::Param::{Int, Text};
-use crate::client::{Connection, Failure, push_int};
+use crate::client::{AsyncConnection, Failure, push_int};
 use crate::drive::{Done, Worker};
 use crate::expected::Expected;
 use crate::experiment::{At, Experiment, Lab, Refusal, measure_all};
@@ -249,7 +249,7 @@ struct Client {
 }
 
 impl Client {
-    fn send(&mut self, connection: &mut Connection) -> Result<u64, Failure> {
+    async fn send(&mut self, connection: &mut AsyncConnection) -> Result<u64, Failure> {
         if self.mode == Mode::Copy {
             let mut ids = self.present.clone();
             connection.copy_in(&format!("{TABLE} (id, checksum, payload)"), |out| {
@@ -278,7 +278,7 @@ impl Client {
             connection.bind(usize::from(!whole), &params);
             (from, statements) = (from + count, statements + 1);
         }
-        connection.run()?;
+        connection.run().await?;
         Ok(statements)
     }
 }
@@ -290,8 +290,8 @@ impl Worker for Client {
         (from < self.rows).then_some(0)
     }
 
-    fn run(&mut self, connection: &mut Connection) -> Result<Done, Failure> {
-        let sent = self.send(connection);
+    async fn run(&mut self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
+        let sent = self.send(connection).await;
         match &sent {
             Ok(_) => self.acknowledged.add(&self.present),
             Err(Failure::Lost(_)) => self.unknown.add(&self.present),
@@ -299,6 +299,10 @@ impl Worker for Client {
             Err(_) => {}
         }
         Ok(Done::new(sent?, self.present.end - self.present.start))
+    }
+
+    fn blocks(&self) -> bool {
+        self.mode == Mode::Copy
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::client::Param::{self, Int};
-use crate::client::{Connection, Failure, push_int};
+use crate::client::{AsyncConnection, Failure, push_int};
 use crate::drive::{Done, Worker};
 use crate::experiment::{At, Experiment, Lab, Refusal, measure};
 use crate::options::Common;
@@ -160,7 +160,7 @@ struct Client {
 }
 
 impl Client {
-    fn look(&self, connection: &Connection) -> Result<Option<String>, Failure> {
+    fn look(&self, connection: &AsyncConnection) -> Result<Option<String>, Failure> {
         let mut sum = 0;
         for at in 0..connection.row_count() {
             sum += connection.row(at).int(0)?;
@@ -184,9 +184,9 @@ impl Worker for Client {
         self.wrong.is_none().then_some(0)
     }
 
-    fn run(&mut self, connection: &mut Connection) -> Result<Done, Failure> {
+    async fn run(&mut self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
         let params: Vec<Param<'_>> = self.keys.iter().map(|&key| Int(key)).collect();
-        connection.call(0, &params)?;
+        connection.call(0, &params).await?;
         self.wrong = self.look(connection)?;
         self.right += u64::from(self.wrong.is_none());
         Ok(Done::new(1, connection.row_count() as u64))

@@ -32,6 +32,7 @@ pub mod keylookup;
 pub mod options;
 mod parallel;
 mod progress;
+mod reactor;
 pub mod report;
 pub mod result;
 pub mod rng;

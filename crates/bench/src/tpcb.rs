@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::client::Param::Int;
-use crate::client::{Connection, Failure, push_int};
+use crate::client::{AsyncConnection, Connection, Failure, push_int};
 use crate::drive::{Done, Worker};
 use crate::expected::Expected;
 use crate::experiment::{At, Experiment, Lab, Refusal, measure};
@@ -167,7 +167,7 @@ impl Worker for Client {
         Some(0)
     }
 
-    fn run(&mut self, connection: &mut Connection) -> Result<Done, Failure> {
+    async fn run(&mut self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
         let Input { branch, teller, account, delta } = self.present;
         let inputs: [&[_]; 7] = [
             &[],
@@ -179,7 +179,7 @@ impl Worker for Client {
             &[],
         ];
         for (id, input) in inputs.into_iter().enumerate() {
-            connection.call(id, input)?;
+            connection.call(id, input).await?;
         }
         Ok(Done::new(7, 5))
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::{ACCOUNTS, BankArgs, INITIAL, JOURNAL, Locking};
 use crate::client::Param::Int;
-use crate::client::{Connection, Failure};
+use crate::client::{AsyncConnection, Failure};
 use crate::drive::{Done, Worker};
 use crate::rng::Rng;
 use crate::target::Dialect;
@@ -97,21 +97,21 @@ impl Client {
         }
     }
 
-    fn begin(&self, connection: &mut Connection) -> Result<u64, Failure> {
+    async fn begin(&self, connection: &mut AsyncConnection) -> Result<u64, Failure> {
         if self.dialect == Dialect::MySql {
-            connection.call(ISOLATION, &[])?;
+            connection.call(ISOLATION, &[]).await?;
         }
-        connection.call(BEGIN, &[])?;
+        connection.call(BEGIN, &[]).await?;
         Ok(1 + u64::from(self.dialect == Dialect::MySql))
     }
 
-    fn transfer(&self, connection: &mut Connection) -> Result<Done, Failure> {
+    async fn transfer(&self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
         let Transfer { id, from, to, amount } = self.present;
-        let mut statements = self.begin(connection)?;
+        let mut statements = self.begin(connection).await?;
         let mut changes = [(from, -amount), (to, amount)];
         changes.sort_unstable();
         if self.locking == Locking::Select {
-            connection.call(LOCK, &[Int(changes[0].0), Int(changes[1].0)])?;
+            connection.call(LOCK, &[Int(changes[0].0), Int(changes[1].0)]).await?;
             statements += 1;
             for (at, change) in changes.iter_mut().enumerate() {
                 if at >= connection.row_count() || connection.row(at).int(0)? != change.0 {
@@ -122,19 +122,19 @@ impl Client {
         }
         let change = if self.locking == Locking::Select { SET } else { ADD };
         for (account, value) in changes {
-            connection.call(change, &[Int(value), Int(account)])?;
+            connection.call(change, &[Int(value), Int(account)]).await?;
         }
-        connection.call(NOTE, &[Int(id), Int(from), Int(to), Int(amount)])?;
-        connection.call(COMMIT, &[])?;
+        connection.call(NOTE, &[Int(id), Int(from), Int(to), Int(amount)]).await?;
+        connection.call(COMMIT, &[]).await?;
         Ok(Done::new(statements + 4, 3))
     }
 
-    fn sum(&mut self, connection: &mut Connection) -> Result<Done, Failure> {
-        let statements = self.begin(connection)?;
-        connection.call(SUM, &[])?;
+    async fn sum(&mut self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
+        let statements = self.begin(connection).await?;
+        connection.call(SUM, &[]).await?;
         let row = connection.first("the sum")?;
         let (count, sum) = (row.int(0)?, row.int(1)?);
-        connection.call(COMMIT, &[])?;
+        connection.call(COMMIT, &[]).await?;
         if (count, sum) == (self.accounts, self.accounts * INITIAL) {
             self.sums += 1;
         } else {
@@ -160,11 +160,11 @@ impl Worker for Client {
         Some(self.kind)
     }
 
-    fn run(&mut self, connection: &mut Connection) -> Result<Done, Failure> {
+    async fn run(&mut self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
         if self.kind == SUM_KIND {
-            return self.sum(connection);
+            return self.sum(connection).await;
         }
-        let done = self.transfer(connection);
+        let done = self.transfer(connection).await;
         match &done {
             Ok(_) => self.acknowledged.push(self.present.id),
             Err(Failure::Lost(_)) => self.unknown.push(self.present.id),

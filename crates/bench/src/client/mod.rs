@@ -1,7 +1,8 @@
 //! Clients of the servers that are measured: PostgreSQL's protocol by a client of the lab's own ([`postgres`]), which is lean
 //! because the generator shares the machine with what it measures; MySQL's by a library ([`mysql`]).
 //!
-//! Responsible for: one blocking connection, prepared statements, rows, bulk loads, the same for either.
+//! Responsible for: one connection, prepared statements, rows, bulk loads, the same for either; blocking its thread
+//! ([`Connection`]), or as one of many of a thread ([`AsyncConnection`]).
 //! Not responsible for: dialects of SQL; a workload asks [`Target::dialect`] where they differ.
 //! Invariants: statements are written with `$1`, `$2`, … whatever the server; an answer is complete before the next
 //! statement is sent; a failure says whether the connection can still be used.
@@ -12,7 +13,9 @@ mod row;
 mod scram;
 mod text;
 
+use std::future::Future;
 use std::io;
+use std::ops::{Deref, DerefMut};
 
 pub use row::{Cells, Row};
 pub use text::{parse_cents, parse_int, push_cents, push_int};
@@ -196,5 +199,57 @@ impl Connection {
             Wire::Postgres(wire) => wire.copy_in(&format!("COPY {table} FROM STDIN"), fill),
             Wire::MySql(wire) => wire.load_data(table, fill),
         }
+    }
+}
+
+/// A connection of one of a thread's clients, which does not keep the others waiting while it waits for an answer: its calls are
+/// futures of a [`reactor`](crate::reactor). MySQL's client, which is a library, blocks the thread nevertheless.
+pub struct AsyncConnection(Connection);
+
+impl AsyncConnection {
+    /// Over a connection between two answers.
+    pub fn new(connection: Connection) -> AsyncConnection {
+        AsyncConnection(connection)
+    }
+
+    /// As [`Connection::run`].
+    pub async fn run(&mut self) -> Result<(), Failure> {
+        match &mut self.0.wire {
+            Wire::Postgres(wire) => wire.run_in_turn().await,
+            Wire::MySql(wire) => wire.run(),
+        }
+    }
+
+    /// As [`Connection::call`].
+    pub fn call<'s>(
+        &'s mut self,
+        id: usize,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<(), Failure>> + use<'s> {
+        self.bind(id, params);
+        self.run()
+    }
+
+    /// As [`Connection::query`].
+    pub async fn query(&mut self, sql: &str) -> Result<(), Failure> {
+        self.0.count += 1;
+        match &mut self.0.wire {
+            Wire::Postgres(wire) => wire.query_in_turn(sql).await,
+            Wire::MySql(wire) => wire.query(sql),
+        }
+    }
+}
+
+impl Deref for AsyncConnection {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.0
+    }
+}
+
+impl DerefMut for AsyncConnection {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.0
     }
 }

@@ -1,5 +1,5 @@
-//! A blocking client of PostgreSQL's protocol that costs little CPU: one connection per thread, one buffer each way,
-//! parameters written straight into the buffer, results read where they arrived.
+//! A client of PostgreSQL's protocol that costs little CPU: one buffer each way, parameters written straight into the buffer,
+//! results read where they arrived. It blocks its thread, or waits in the thread's reactor, as the caller wants ([`Reading`]).
 //!
 //! Statements are prepared once per connection under a name and run by the extended protocol with text parameters and
 //! text results, as libpq does. [`Connection::bind`] queues a statement, [`Connection::run`] sends what is queued with
@@ -7,51 +7,111 @@
 //! the server for nothing but the connection: no catalog is read, no setting is changed.
 
 use std::fs::File;
+use std::future::Future;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use rustix::net::RecvFlags;
 
 use super::row::Row;
 use super::text::{parse_int, push_cents, push_int};
 use super::{Failure, Param, nonsense, scram};
+use crate::reactor::{self, PATIENCE};
 use crate::target::Target;
 
-/// How long a server may take over one answer before the connection counts as lost.
-const PATIENCE: Duration = Duration::from_secs(600);
 /// COPY data is sent in pieces of about this size.
 const COPY_PIECE_BYTES: usize = 256 << 10;
 
-enum Stream {
+enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
+/// Who waits while nothing arrives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// The thread: what reads so is never pending.
+    Blocking,
+    /// The task, in the thread's reactor.
+    Pending,
+}
+
+struct Stream {
+    socket: Socket,
+    /// The reactor tells of what arrives.
+    watched: bool,
+    /// All that has arrived has been read, as far as is known.
+    drained: bool,
+}
+
 impl Stream {
     fn open(target: &Target) -> io::Result<Stream> {
-        if let Some(path) = target.socket_path() {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            return Ok(Stream::Unix(stream));
-        }
-        let stream = TcpStream::connect((target.host.trim_matches(['[', ']']), target.port))?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Stream::Tcp(stream))
+        let socket = if let Some(path) = target.socket_path() {
+            let socket = UnixStream::connect(path)?;
+            socket.set_read_timeout(Some(PATIENCE))?;
+            Socket::Unix(socket)
+        } else {
+            let socket = TcpStream::connect((target.host.trim_matches(['[', ']']), target.port))?;
+            socket.set_nodelay(true)?;
+            socket.set_read_timeout(Some(PATIENCE))?;
+            Socket::Tcp(socket)
+        };
+        Ok(Stream { socket, watched: false, drained: true })
     }
 
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.read(into),
-            Stream::Unix(stream) => stream.read(into),
+    async fn read(&mut self, into: &mut [u8], reading: Reading) -> io::Result<usize> {
+        if reading == Reading::Blocking {
+            return match &mut self.socket {
+                Socket::Tcp(socket) => socket.read(into),
+                Socket::Unix(socket) => socket.read(into),
+            };
+        }
+        if !self.watched {
+            reactor::watch(self.socket.as_fd())?;
+            self.watched = true;
+        }
+        loop {
+            if self.drained {
+                reactor::news().await?;
+            }
+            let length = into.len();
+            match rustix::net::recv(&self.socket, &mut *into, RecvFlags::DONTWAIT) {
+                Ok((read, _)) => {
+                    self.drained = read < length;
+                    return Ok(read);
+                }
+                Err(rustix::io::Errno::AGAIN) => self.drained = true,
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Stream::Tcp(stream) => stream.write_all(bytes),
-            Stream::Unix(stream) => stream.write_all(bytes),
+        match &mut self.socket {
+            Socket::Tcp(socket) => socket.write_all(bytes),
+            Socket::Unix(socket) => socket.write_all(bytes),
         }
+    }
+}
+
+/// What blocks its thread is never pending.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => unreachable!("it was to block"),
     }
 }
 
@@ -67,25 +127,25 @@ type Message = (u8, std::ops::Range<usize>);
 
 impl Inbox {
     /// The next message. The bodies of messages stay in place until [`Inbox::forget`].
-    fn next(&mut self, stream: &mut Stream) -> Result<Message, Failure> {
-        self.have(stream, 5)?;
+    async fn next(&mut self, stream: &mut Stream, reading: Reading) -> Result<Message, Failure> {
+        self.have(stream, 5, reading).await?;
         let head = &self.bytes[self.start..self.start + 5];
         let (kind, length) = (head[0], i32::from_be_bytes([head[1], head[2], head[3], head[4]]));
         // A row of this lab has a few kilobytes; a length beyond a gigabyte is not one.
         let length = usize::try_from(length).ok().filter(|n| (4..1 << 30).contains(n));
         let length = length.ok_or_else(|| nonsense("a message's length"))?;
-        self.have(stream, 1 + length)?;
+        self.have(stream, 1 + length, reading).await?;
         let body = self.start + 5..self.start + 1 + length;
         self.start = body.end;
         Ok((kind, body))
     }
 
-    fn have(&mut self, stream: &mut Stream, wanted: usize) -> Result<(), Failure> {
+    async fn have(&mut self, stream: &mut Stream, wanted: usize, reading: Reading) -> Result<(), Failure> {
         while self.end - self.start < wanted {
             if self.end == self.bytes.len() || self.start + wanted > self.bytes.len() {
                 self.bytes.resize((self.bytes.len() * 2).max(self.start + wanted), 0);
             }
-            match stream.read(&mut self.bytes[self.end..]) {
+            match stream.read(&mut self.bytes[self.end..], reading).await {
                 Ok(0) => return Err(Failure::Lost("the server closed the connection".into())),
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -180,7 +240,7 @@ impl Connection {
         let mut exchange = None;
         loop {
             self.inbox.forget();
-            let (kind, body) = self.inbox.next(&mut self.stream)?;
+            let (kind, body) = now(self.inbox.next(&mut self.stream, Reading::Blocking))?;
             match kind {
                 b'R' => self.authenticate(body, target, &mut exchange)?,
                 b'S' => self.note_parameter(body),
@@ -287,16 +347,33 @@ impl Connection {
 
     /// Sends what is queued in one write and waits for the whole answer. All rows of it can then be looked at.
     pub fn run(&mut self) -> Result<(), Failure> {
-        self.outbox.extend_from_slice(b"S\0\0\0\x04");
-        self.send()?;
-        self.receive()
+        self.send_queue()?;
+        now(self.receive(Reading::Blocking))
+    }
+
+    /// The same in a reactor.
+    pub async fn run_in_turn(&mut self) -> Result<(), Failure> {
+        self.send_queue()?;
+        self.receive(Reading::Pending).await
     }
 
     /// Runs SQL text through the simple protocol.
     pub fn query(&mut self, sql: &str) -> Result<(), Failure> {
         self.push_query(sql);
         self.send()?;
-        self.receive()
+        now(self.receive(Reading::Blocking))
+    }
+
+    /// The same in a reactor.
+    pub async fn query_in_turn(&mut self, sql: &str) -> Result<(), Failure> {
+        self.push_query(sql);
+        self.send()?;
+        self.receive(Reading::Pending).await
+    }
+
+    fn send_queue(&mut self) -> Result<(), Failure> {
+        self.outbox.extend_from_slice(b"S\0\0\0\x04");
+        self.send()
     }
 
     /// Sends rows to `COPY … FROM STDIN`. `fill` appends rows in text format to the buffer until it answers `false`; it
@@ -306,11 +383,11 @@ impl Connection {
         self.send()?;
         self.inbox.forget();
         loop {
-            match self.inbox.next(&mut self.stream)? {
+            match now(self.inbox.next(&mut self.stream, Reading::Blocking))? {
                 (b'G', _) => break,
                 (b'E', body) => {
                     let error = failure(&self.inbox.bytes[body]);
-                    self.receive()?;
+                    now(self.receive(Reading::Blocking))?;
                     return Err(error);
                 }
                 (b'Z', _) => return Err(nonsense("COPY ended before it began")),
@@ -328,7 +405,7 @@ impl Connection {
         }
         self.outbox.extend_from_slice(b"c\0\0\0\x04");
         self.send()?;
-        self.receive()?;
+        now(self.receive(Reading::Blocking))?;
         Ok(self.affected)
     }
 
@@ -346,13 +423,13 @@ impl Connection {
     }
 
     /// Reads up to ReadyForQuery. The first error is the answer.
-    fn receive(&mut self) -> Result<(), Failure> {
+    async fn receive(&mut self, reading: Reading) -> Result<(), Failure> {
         self.inbox.forget();
         self.rows.clear();
         self.affected = 0;
         let mut error = None;
         loop {
-            let (kind, body) = match (self.inbox.next(&mut self.stream), &error) {
+            let (kind, body) = match (self.inbox.next(&mut self.stream, reading).await, &error) {
                 (Ok(message), _) => message,
                 // A server that ends a connection says why before it closes.
                 (Err(_), Some(why)) => return Err(Failure::Lost(format!("{why}"))),

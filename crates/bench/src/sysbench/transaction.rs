@@ -6,7 +6,7 @@ use super::Range;
 use super::keys::Distribution;
 use super::tables::push_groups;
 use crate::client::Param::{Int, Text};
-use crate::client::{Connection, Failure};
+use crate::client::{AsyncConnection, Failure};
 use crate::drive::{Done, Worker};
 use crate::rng::Rng;
 
@@ -125,18 +125,18 @@ impl Client {
         self.shape.keys.draw(self.shape.rows, &mut self.rng)
     }
 
-    fn point(&mut self, connection: &mut Connection) -> Result<u64, Failure> {
+    async fn point(&mut self, connection: &mut AsyncConnection) -> Result<u64, Failure> {
         let statement = self.statement(POINT);
         if self.shape.keys_per_point == 0 {
-            connection.call(statement, &[Int(self.key())])?;
+            connection.call(statement, &[Int(self.key())]).await?;
         } else {
             let keys: Vec<_> = (0..self.shape.keys_per_point).map(|_| Int(self.key())).collect();
-            connection.call(statement, &keys)?;
+            connection.call(statement, &keys).await?;
         }
         Ok(connection.row_count() as u64)
     }
 
-    fn range(&mut self, kind: Range, connection: &mut Connection) -> Result<u64, Failure> {
+    async fn range(&mut self, kind: Range, connection: &mut AsyncConnection) -> Result<u64, Failure> {
         let which = match kind {
             Range::Simple => SIMPLE,
             Range::Sum => SUM,
@@ -147,36 +147,36 @@ impl Client {
         let (statement, from) = (self.statement(which), self.key());
         let to = from + i64::from(self.shape.range_size) - 1;
         match kind {
-            Range::Filter => connection.call(statement, &[Int(from), Int(to), Int(from + (to - from) / 2)])?,
-            _ => connection.call(statement, &[Int(from), Int(to)])?,
+            Range::Filter => connection.call(statement, &[Int(from), Int(to), Int(from + (to - from) / 2)]).await?,
+            _ => connection.call(statement, &[Int(from), Int(to)]).await?,
         }
         Ok(connection.row_count() as u64)
     }
 
-    fn write(&mut self, connection: &mut Connection) -> Result<u64, Failure> {
+    async fn write(&mut self, connection: &mut AsyncConnection) -> Result<u64, Failure> {
         let mut rows = 0;
         for _ in 0..self.shape.index_updates {
             let (statement, key) = (self.statement(UPDATE_INDEX), self.key());
-            connection.call(statement, &[Int(key)])?;
+            connection.call(statement, &[Int(key)]).await?;
             rows += connection.affected();
         }
         for _ in 0..self.shape.other_updates {
             let (statement, key) = (self.statement(UPDATE_OTHER), self.key());
             self.text.clear();
             push_groups(&mut self.text, 10, &mut self.rng);
-            connection.call(statement, &[Text(&self.text), Int(key)])?;
+            connection.call(statement, &[Text(&self.text), Int(key)]).await?;
             rows += connection.affected();
         }
         for _ in 0..self.shape.replacements {
             let (delete, key) = (self.statement(DELETE), self.key());
-            connection.call(delete, &[Int(key)])?;
+            connection.call(delete, &[Int(key)]).await?;
             rows += connection.affected();
             let k = self.key();
             self.text.clear();
             self.pad.clear();
             push_groups(&mut self.text, 10, &mut self.rng);
             push_groups(&mut self.pad, 5, &mut self.rng);
-            connection.call(delete - DELETE + INSERT, &[Int(key), Int(k), Text(&self.text), Text(&self.pad)])?;
+            connection.call(delete - DELETE + INSERT, &[Int(key), Int(k), Text(&self.text), Text(&self.pad)]).await?;
             rows += connection.affected();
         }
         Ok(rows)
@@ -189,23 +189,23 @@ impl Worker for Client {
         Some(0)
     }
 
-    fn run(&mut self, connection: &mut Connection) -> Result<Done, Failure> {
+    async fn run(&mut self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
         self.rng = self.drawn.clone();
         let mut rows = 0;
         if self.shape.in_transaction {
-            connection.call(BEGIN, &[])?;
+            connection.call(BEGIN, &[]).await?;
         }
         for _ in 0..self.shape.points {
-            rows += self.point(connection)?;
+            rows += self.point(connection).await?;
         }
         for at in 0..self.shape.range_kinds.len() {
             for _ in 0..self.shape.ranges {
-                rows += self.range(self.shape.range_kinds[at], connection)?;
+                rows += self.range(self.shape.range_kinds[at], connection).await?;
             }
         }
-        rows += self.write(connection)?;
+        rows += self.write(connection).await?;
         if self.shape.in_transaction {
-            connection.call(COMMIT, &[])?;
+            connection.call(COMMIT, &[]).await?;
         }
         Ok(Done::new(self.shape.statements_of_a_transaction(), rows))
     }

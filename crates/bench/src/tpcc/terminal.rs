@@ -7,7 +7,7 @@ use super::ledger::Made;
 use super::mix::{Deck, Kind};
 use super::random::{Constants, DISTRICTS};
 use super::transactions::{Input, Outcome, Terminal};
-use crate::client::{Connection, Failure};
+use crate::client::{AsyncConnection, Failure};
 use crate::drive::{Done, Worker};
 use crate::rng::Rng;
 
@@ -71,9 +71,9 @@ impl Worker for Client {
         Some(kind as usize)
     }
 
-    fn run(&mut self, connection: &mut Connection) -> Result<Done, Failure> {
+    async fn run(&mut self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
         let (kind, input) = self.input.as_ref().expect("a transaction is drawn before it is run");
-        let outcome = match input.run(connection, self.shared.pipelined) {
+        let outcome = match input.run(connection, self.shared.pipelined).await {
             Ok(outcome) => outcome,
             Err(failure) => {
                 if matches!(failure, Failure::Lost(_)) {

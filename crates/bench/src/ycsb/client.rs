@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::keys::{Distribution, key};
 use super::{FIELD_BYTES, FIELDS, LONGEST_SCAN, Mix, TABLE};
 use crate::client::Param::{Int, Text};
-use crate::client::{Connection, Failure, Param};
+use crate::client::{AsyncConnection, Failure, Param};
 use crate::drive::{Done, Worker};
 use crate::rng::Rng;
 
@@ -145,22 +145,22 @@ impl Client {
         }
     }
 
-    fn read(&mut self, connection: &mut Connection) -> Result<u64, Failure> {
-        connection.call(READ, &[Text(self.key.as_bytes())])?;
+    async fn read(&mut self, connection: &mut AsyncConnection) -> Result<u64, Failure> {
+        connection.call(READ, &[Text(self.key.as_bytes())]).await?;
         self.missed += u64::from(connection.row_count() == 0);
         Ok(connection.row_count() as u64)
     }
 
-    fn update(&mut self, connection: &mut Connection) -> Result<u64, Failure> {
-        connection.call(UPDATE + self.field, &[Text(&self.text), Text(self.key.as_bytes())])?;
+    async fn update(&mut self, connection: &mut AsyncConnection) -> Result<u64, Failure> {
+        connection.call(UPDATE + self.field, &[Text(&self.text), Text(self.key.as_bytes())]).await?;
         self.missed += u64::from(connection.affected() == 0);
         Ok(connection.affected())
     }
 
-    fn insert(&mut self, connection: &mut Connection) -> Result<u64, Failure> {
+    async fn insert(&mut self, connection: &mut AsyncConnection) -> Result<u64, Failure> {
         let mut params: Vec<Param<'_>> = vec![Text(self.key.as_bytes())];
         params.extend(self.text.chunks(FIELD_BYTES).map(Text));
-        let inserted = connection.call(INSERT, &params);
+        let inserted = connection.call(INSERT, &params).await;
         match &inserted {
             Ok(()) => self.acknowledged.push(self.number),
             Err(Failure::Lost(_)) => self.unknown.push(self.number),
@@ -193,18 +193,18 @@ impl Worker for Client {
         Some(self.kind as usize)
     }
 
-    fn run(&mut self, connection: &mut Connection) -> Result<Done, Failure> {
+    async fn run(&mut self, connection: &mut AsyncConnection) -> Result<Done, Failure> {
         Ok(match self.kind {
-            Kind::Read => Done::new(1, self.read(connection)?),
-            Kind::Update => Done::new(1, self.update(connection)?),
-            Kind::Insert => Done::new(1, self.insert(connection)?),
+            Kind::Read => Done::new(1, self.read(connection).await?),
+            Kind::Update => Done::new(1, self.update(connection).await?),
+            Kind::Insert => Done::new(1, self.insert(connection).await?),
             Kind::Scan => {
-                connection.call(SCAN, &[Text(self.key.as_bytes()), Int(self.scan)])?;
+                connection.call(SCAN, &[Text(self.key.as_bytes()), Int(self.scan)]).await?;
                 Done::new(1, connection.row_count() as u64)
             }
             Kind::ReadModifyWrite => {
-                let read = self.read(connection)?;
-                Done::new(2, read + self.update(connection)?)
+                let read = self.read(connection).await?;
+                Done::new(2, read + self.update(connection).await?)
             }
         })
     }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use super::super::random::{DISTRICTS, push_time};
 use super::{BEGIN, DELIVERY, Outcome, Terminal, begin, commit, must_change, row, run_and_commit};
 use crate::client::Param::{Int, Text};
-use crate::client::{Connection, Failure};
+use crate::client::{AsyncConnection, Failure};
 use crate::rng::Rng;
 
 const OLDEST: usize = DELIVERY;
@@ -42,35 +42,35 @@ impl Delivery {
     }
 
     /// Clause 2.7.4.
-    pub fn run(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
+    pub async fn run(&self, connection: &mut AsyncConnection) -> Result<Outcome, Failure> {
         let mut now = Vec::with_capacity(32);
         push_time(&mut now, SystemTime::now());
         let mut delivered = 0;
         for district in 1..=DISTRICTS {
             let (w, d) = (Int(self.warehouse), Int(district));
             if district == 1 {
-                begin(connection, OLDEST, &[w, d])?;
+                begin(connection, OLDEST, &[w, d]).await?;
             } else {
-                connection.call(OLDEST, &[w, d])?;
+                connection.call(OLDEST, &[w, d]).await?;
             }
             if connection.row_count() > 0 {
                 let order = connection.row(0).int(0)?;
-                self.deliver(connection, district, order, &now)?;
+                self.deliver(connection, district, order, &now).await?;
                 delivered += 1;
             }
         }
-        commit(connection)?;
+        commit(connection).await?;
         Ok(Outcome::Delivered(delivered))
     }
 
     /// The same for all districts together, in three round trips: the oldest orders, the orders, the customers.
-    pub fn run_pipelined(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
+    pub async fn run_pipelined(&self, connection: &mut AsyncConnection) -> Result<Outcome, Failure> {
         let mut now = Vec::with_capacity(32);
         push_time(&mut now, SystemTime::now());
         let w = Int(self.warehouse);
         connection.bind(BEGIN, &[]);
         (1..=DISTRICTS).for_each(|district| connection.bind(OLDEST, &[w, Int(district)]));
-        connection.run()?;
+        connection.run().await?;
         let mut orders = Vec::with_capacity(DISTRICTS as usize);
         for at in 0..connection.row_count() {
             let row = connection.row(at);
@@ -83,7 +83,7 @@ impl Delivery {
             connection.bind(LINES, &[w, d, o, Text(&now)]);
             connection.bind(SUM, &[w, d, o]);
         }
-        connection.run()?;
+        connection.run().await?;
         let mut totals = Vec::with_capacity(orders.len());
         for at in 0..orders.len() {
             let customer = row(connection, 2 * at, "the order")?.int(0)?;
@@ -92,18 +92,24 @@ impl Delivery {
         for (&(_, district), (customer, total)) in orders.iter().zip(&totals) {
             connection.bind(CUSTOMER, &[w, Int(district), Int(*customer), Text(total)]);
         }
-        run_and_commit(connection)?;
+        run_and_commit(connection).await?;
         Ok(Outcome::Delivered(orders.len() as u64))
     }
 
-    fn deliver(&self, connection: &mut Connection, district: i64, order: i64, now: &[u8]) -> Result<(), Failure> {
+    async fn deliver(
+        &self,
+        connection: &mut AsyncConnection,
+        district: i64,
+        order: i64,
+        now: &[u8],
+    ) -> Result<(), Failure> {
         let (w, d, o) = (Int(self.warehouse), Int(district), Int(order));
-        must_change(connection, TAKE, &[w, d, o])?;
-        connection.call(ORDER, &[w, d, o, Int(self.carrier)])?;
+        must_change(connection, TAKE, &[w, d, o]).await?;
+        connection.call(ORDER, &[w, d, o, Int(self.carrier)]).await?;
         let customer = connection.first("the order")?.int(0)?;
-        must_change(connection, LINES, &[w, d, o, Text(now)])?;
-        connection.call(SUM, &[w, d, o])?;
+        must_change(connection, LINES, &[w, d, o, Text(now)]).await?;
+        connection.call(SUM, &[w, d, o]).await?;
         let total = connection.first("the order's sum")?.bytes(0).to_vec();
-        must_change(connection, CUSTOMER, &[w, d, Int(customer), Text(&total)])
+        must_change(connection, CUSTOMER, &[w, d, Int(customer), Text(&total)]).await
     }
 }

@@ -23,7 +23,7 @@ mod stock_level;
 
 use super::mix::Kind;
 use super::random::{Constants, DISTRICTS};
-use crate::client::{Connection, Failure, Param, Row};
+use crate::client::{AsyncConnection, Failure, Param, Row};
 use crate::rng::Rng;
 
 const BEGIN: usize = 0;
@@ -124,40 +124,40 @@ impl Input {
     }
 
     /// Runs the transaction once. After a failure the connection may be inside a transaction.
-    pub fn run(&self, connection: &mut Connection, pipelined: bool) -> Result<Outcome, Failure> {
+    pub async fn run(&self, connection: &mut AsyncConnection, pipelined: bool) -> Result<Outcome, Failure> {
         match self {
-            Input::NewOrder(input) if pipelined => input.run_pipelined(connection),
-            Input::NewOrder(input) => input.run(connection),
-            Input::Payment(input) if pipelined => input.run_pipelined(connection),
-            Input::Payment(input) => input.run(connection),
-            Input::OrderStatus(input) => input.run(connection, pipelined),
-            Input::Delivery(input) if pipelined => input.run_pipelined(connection),
-            Input::Delivery(input) => input.run(connection),
-            Input::StockLevel(input) => input.run(connection, pipelined),
+            Input::NewOrder(input) if pipelined => input.run_pipelined(connection).await,
+            Input::NewOrder(input) => input.run(connection).await,
+            Input::Payment(input) if pipelined => input.run_pipelined(connection).await,
+            Input::Payment(input) => input.run(connection).await,
+            Input::OrderStatus(input) => input.run(connection, pipelined).await,
+            Input::Delivery(input) if pipelined => input.run_pipelined(connection).await,
+            Input::Delivery(input) => input.run(connection).await,
+            Input::StockLevel(input) => input.run(connection, pipelined).await,
         }
     }
 }
 
 /// The first statement of a transaction, with BEGIN in the same round trip.
-fn begin(connection: &mut Connection, id: usize, params: &[Param<'_>]) -> Result<(), Failure> {
+async fn begin(connection: &mut AsyncConnection, id: usize, params: &[Param<'_>]) -> Result<(), Failure> {
     connection.bind(BEGIN, &[]);
-    connection.call(id, params)
+    connection.call(id, params).await
 }
 
-fn commit(connection: &mut Connection) -> Result<Outcome, Failure> {
-    connection.call(COMMIT, &[])?;
+async fn commit(connection: &mut AsyncConnection) -> Result<Outcome, Failure> {
+    connection.call(COMMIT, &[]).await?;
     Ok(Outcome::Committed)
 }
 
 /// Sends what is queued with COMMIT behind it.
-fn run_and_commit(connection: &mut Connection) -> Result<Outcome, Failure> {
+async fn run_and_commit(connection: &mut AsyncConnection) -> Result<Outcome, Failure> {
     connection.bind(COMMIT, &[]);
-    connection.run()?;
+    connection.run().await?;
     Ok(Outcome::Committed)
 }
 
 /// The row number `at` of an answer to several statements.
-fn row<'c>(connection: &'c Connection, at: usize, of: &str) -> Result<Row<'c>, Failure> {
+fn row<'c>(connection: &'c AsyncConnection, at: usize, of: &str) -> Result<Row<'c>, Failure> {
     if at >= connection.row_count() {
         return Err(Failure::Server { state: *b"02000", message: format!("no row: {of}") });
     }
@@ -165,8 +165,8 @@ fn row<'c>(connection: &'c Connection, at: usize, of: &str) -> Result<Row<'c>, F
 }
 
 /// An update or insert by key that must have met its row.
-fn must_change(connection: &mut Connection, id: usize, params: &[Param<'_>]) -> Result<(), Failure> {
-    connection.call(id, params)?;
+async fn must_change(connection: &mut AsyncConnection, id: usize, params: &[Param<'_>]) -> Result<(), Failure> {
+    connection.call(id, params).await?;
     if connection.affected() == 0 {
         return Err(Failure::Server { state: *b"02000", message: format!("statement {id} changed no row") });
     }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::super::random::{DISTRICTS, ITEMS, push_time};
 use super::{BEGIN, NEW_ORDER, Outcome, ROLLBACK, Terminal, begin, commit, must_change, row, run_and_commit};
 use crate::client::Param::{Cents, Int, Text};
-use crate::client::{Connection, Failure, parse_cents};
+use crate::client::{AsyncConnection, Failure, parse_cents};
 use crate::rng::Rng;
 
 const WAREHOUSE: usize = NEW_ORDER;
@@ -89,46 +89,46 @@ impl NewOrder {
     }
 
     /// Clause 2.4.2.
-    pub fn run(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
+    pub async fn run(&self, connection: &mut AsyncConnection) -> Result<Outcome, Failure> {
         let (w, d) = (Int(self.warehouse), Int(self.district));
-        begin(connection, WAREHOUSE, &[w])?;
+        begin(connection, WAREHOUSE, &[w]).await?;
         connection.first("warehouse")?;
-        connection.call(CUSTOMER, &[w, d, Int(self.customer)])?;
+        connection.call(CUSTOMER, &[w, d, Int(self.customer)]).await?;
         connection.first("customer")?;
-        connection.call(DISTRICT, &[w, d])?;
+        connection.call(DISTRICT, &[w, d]).await?;
         let order = Int(connection.first("district")?.int(0)? - 1);
         let local = self.lines[..self.count].iter().all(|line| line.supply == self.warehouse);
         let mut text = Vec::with_capacity(32);
         push_time(&mut text, SystemTime::now());
         let (count, local) = (Int(self.count as i64), Int(i64::from(local)));
-        must_change(connection, ORDER, &[w, d, order, Int(self.customer), Text(&text), count, local])?;
-        must_change(connection, NEW, &[w, d, order])?;
+        must_change(connection, ORDER, &[w, d, order, Int(self.customer), Text(&text), count, local]).await?;
+        must_change(connection, NEW, &[w, d, order]).await?;
         for (at, line) in self.lines[..self.count].iter().enumerate() {
-            connection.call(ITEM, &[Int(line.item)])?;
+            connection.call(ITEM, &[Int(line.item)]).await?;
             if connection.row_count() == 0 {
-                connection.call(ROLLBACK, &[])?;
+                connection.call(ROLLBACK, &[]).await?;
                 return Ok(Outcome::RolledBack);
             }
             let price = parse_cents(connection.row(0).bytes(0)).unwrap_or_default();
             let (item, supply, quantity) = (Int(line.item), Int(line.supply), Int(line.quantity));
             let remote = Int(i64::from(line.supply != self.warehouse));
-            connection.call(STOCK + self.district as usize - 1, &[supply, item, quantity, remote])?;
+            connection.call(STOCK + self.district as usize - 1, &[supply, item, quantity, remote]).await?;
             text.clear();
             text.extend_from_slice(connection.first("stock")?.bytes(1));
             let (number, amount) = (Int(at as i64 + 1), Cents(price * line.quantity));
-            must_change(connection, LINE, &[w, d, order, number, item, supply, quantity, amount, Text(&text)])?;
+            must_change(connection, LINE, &[w, d, order, number, item, supply, quantity, amount, Text(&text)]).await?;
         }
-        commit(connection)
+        commit(connection).await
     }
 
     /// The same in four round trips: what is read of the head; the order and the items; the stock; the lines.
-    pub fn run_pipelined(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
+    pub async fn run_pipelined(&self, connection: &mut AsyncConnection) -> Result<Outcome, Failure> {
         let (w, d, lines) = (Int(self.warehouse), Int(self.district), &self.lines[..self.count]);
         connection.bind(BEGIN, &[]);
         connection.bind(WAREHOUSE, &[w]);
         connection.bind(CUSTOMER, &[w, d, Int(self.customer)]);
         connection.bind(DISTRICT, &[w, d]);
-        connection.run()?;
+        connection.run().await?;
         let order = Int(row(connection, 2, "warehouse, customer, district")?.int(0)? - 1);
         let local = Int(i64::from(lines.iter().all(|line| line.supply == self.warehouse)));
         let mut now = Vec::with_capacity(32);
@@ -136,9 +136,9 @@ impl NewOrder {
         connection.bind(ORDER, &[w, d, order, Int(self.customer), Text(&now), Int(self.count as i64), local]);
         connection.bind(NEW, &[w, d, order]);
         lines.iter().for_each(|line| connection.bind(ITEM, &[Int(line.item)]));
-        connection.run()?;
+        connection.run().await?;
         if connection.row_count() < self.count {
-            connection.call(ROLLBACK, &[])?;
+            connection.call(ROLLBACK, &[]).await?;
             return Ok(Outcome::RolledBack);
         }
         let mut prices = [0; 15];
@@ -150,7 +150,7 @@ impl NewOrder {
             let stock = [Int(line.supply), Int(line.item), Int(line.quantity), remote];
             connection.bind(STOCK + self.district as usize - 1, &stock);
         }
-        connection.run()?;
+        connection.run().await?;
         row(connection, self.count - 1, "stock")?;
         let text: Vec<Vec<u8>> = (0..self.count).map(|at| connection.row(at).bytes(1).to_vec()).collect();
         for (at, line) in lines.iter().enumerate() {
@@ -158,7 +158,7 @@ impl NewOrder {
             let (item, supply, quantity) = (Int(line.item), Int(line.supply), Int(line.quantity));
             connection.bind(LINE, &[w, d, order, number, item, supply, quantity, amount, Text(&text[at])]);
         }
-        run_and_commit(connection)
+        run_and_commit(connection).await
     }
 }
 

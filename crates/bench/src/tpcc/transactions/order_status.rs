@@ -3,7 +3,7 @@
 use super::super::random::push_last_name;
 use super::{ORDER_STATUS, Outcome, Terminal, Who, begin, commit, middle, run_and_commit};
 use crate::client::Param::{Int, Text};
-use crate::client::{Connection, Failure};
+use crate::client::{AsyncConnection, Failure};
 use crate::rng::Rng;
 
 const BY_ID: usize = ORDER_STATUS;
@@ -37,26 +37,26 @@ impl OrderStatus {
     }
 
     /// Clause 2.6.2.
-    pub fn run(&self, connection: &mut Connection, pipelined: bool) -> Result<Outcome, Failure> {
+    pub async fn run(&self, connection: &mut AsyncConnection, pipelined: bool) -> Result<Outcome, Failure> {
         let (w, d) = (Int(self.warehouse), Int(self.district));
         match self.who {
-            Who::Id(id) => begin(connection, BY_ID, &[w, d, Int(id)])?,
+            Who::Id(id) => begin(connection, BY_ID, &[w, d, Int(id)]).await?,
             Who::LastName(number) => {
                 let mut name = Vec::with_capacity(16);
                 push_last_name(&mut name, number);
-                begin(connection, BY_NAME, &[w, d, Text(&name)])?;
+                begin(connection, BY_NAME, &[w, d, Text(&name)]).await?;
             }
         }
         connection.first("customer")?;
         let customer = connection.row(middle(connection.row_count())).int(0)?;
-        connection.call(LAST_ORDER, &[w, d, Int(customer)])?;
+        connection.call(LAST_ORDER, &[w, d, Int(customer)]).await?;
         let order = connection.first("the customer's last order")?.int(0)?;
         connection.bind(LINES, &[w, d, Int(order)]);
         if pipelined {
-            return run_and_commit(connection);
+            return run_and_commit(connection).await;
         }
-        connection.run()?;
+        connection.run().await?;
         connection.first("the order's lines")?;
-        commit(connection)
+        commit(connection).await
     }
 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::super::random::{push_last_name, push_time};
 use super::{BEGIN, Outcome, PAYMENT, Terminal, Who, begin, commit, middle, must_change, row, run_and_commit};
 use crate::client::Param::{Cents, Int, Text};
-use crate::client::{Connection, Failure, push_cents, push_int};
+use crate::client::{AsyncConnection, Failure, push_cents, push_int};
 use crate::rng::Rng;
 
 const WAREHOUSE: usize = PAYMENT;
@@ -67,33 +67,33 @@ impl Payment {
     }
 
     /// Clause 2.5.2.
-    pub fn run(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
+    pub async fn run(&self, connection: &mut AsyncConnection) -> Result<Outcome, Failure> {
         let (w, d, amount) = (Int(self.warehouse), Int(self.district), Cents(self.cents));
         let (cw, cd) = (Int(self.customer_warehouse), Int(self.customer_district));
-        begin(connection, WAREHOUSE, &[w, amount])?;
+        begin(connection, WAREHOUSE, &[w, amount]).await?;
         let mut about = Vec::with_capacity(32);
         about.extend_from_slice(connection.first("warehouse")?.bytes(0));
         about.extend_from_slice(b"    ");
-        connection.call(DISTRICT, &[w, d, amount])?;
+        connection.call(DISTRICT, &[w, d, amount]).await?;
         about.extend_from_slice(connection.first("district")?.bytes(0));
-        let customer = self.customer(connection)?;
+        let customer = self.customer(connection).await?;
         let c = Int(customer);
-        connection.call(CUSTOMER, &[cw, cd, c])?;
+        connection.call(CUSTOMER, &[cw, cd, c]).await?;
         if connection.first("customer")?.bytes(CREDIT) == b"BC" {
-            connection.call(CUSTOMER_DATA, &[cw, cd, c])?;
+            connection.call(CUSTOMER_DATA, &[cw, cd, c]).await?;
             let data = self.bad_credit(customer, connection.first("customer")?.bytes(0));
-            must_change(connection, PAY_BAD_CREDIT, &[cw, cd, c, amount, Text(&data)])?;
+            must_change(connection, PAY_BAD_CREDIT, &[cw, cd, c, amount, Text(&data)]).await?;
         } else {
-            must_change(connection, PAY, &[cw, cd, c, amount])?;
+            must_change(connection, PAY, &[cw, cd, c, amount]).await?;
         }
         let mut now = Vec::with_capacity(32);
         push_time(&mut now, SystemTime::now());
-        must_change(connection, HISTORY, &[c, cd, cw, d, w, Text(&now), amount, Text(&about)])?;
-        commit(connection)
+        must_change(connection, HISTORY, &[c, cd, cw, d, w, Text(&now), amount, Text(&about)]).await?;
+        commit(connection).await
     }
 
     /// The same with the statements that do not need each other's rows sent together.
-    pub fn run_pipelined(&self, connection: &mut Connection) -> Result<Outcome, Failure> {
+    pub async fn run_pipelined(&self, connection: &mut AsyncConnection) -> Result<Outcome, Failure> {
         let (w, d, amount) = (Int(self.warehouse), Int(self.district), Cents(self.cents));
         let (cw, cd) = (Int(self.customer_warehouse), Int(self.customer_district));
         connection.bind(BEGIN, &[]);
@@ -107,7 +107,7 @@ impl Payment {
                 connection.bind(BY_NAME, &[cw, cd, Text(&name)]);
             }
         }
-        connection.run()?;
+        connection.run().await?;
         let found = row(connection, 2, "warehouse, district, customer").map(|_| connection.row_count() - 2)?;
         let mut about = connection.row(0).bytes(0).to_vec();
         about.extend_from_slice(b"    ");
@@ -116,13 +116,13 @@ impl Payment {
             Who::Id(id) => (id, connection.row(2).bytes(CREDIT) == b"BC"),
             Who::LastName(_) => {
                 let customer = connection.row(2 + middle(found)).int(0)?;
-                connection.call(CUSTOMER, &[cw, cd, Int(customer)])?;
+                connection.call(CUSTOMER, &[cw, cd, Int(customer)]).await?;
                 (customer, connection.first("customer")?.bytes(CREDIT) == b"BC")
             }
         };
         let c = Int(customer);
         if credit {
-            connection.call(CUSTOMER_DATA, &[cw, cd, c])?;
+            connection.call(CUSTOMER_DATA, &[cw, cd, c]).await?;
             let data = self.bad_credit(customer, connection.first("customer")?.bytes(0));
             connection.bind(PAY_BAD_CREDIT, &[cw, cd, c, amount, Text(&data)]);
         } else {
@@ -131,17 +131,17 @@ impl Payment {
         let mut now = Vec::with_capacity(32);
         push_time(&mut now, SystemTime::now());
         connection.bind(HISTORY, &[c, cd, cw, d, w, Text(&now), amount, Text(&about)]);
-        run_and_commit(connection)
+        run_and_commit(connection).await
     }
 
-    fn customer(&self, connection: &mut Connection) -> Result<i64, Failure> {
+    async fn customer(&self, connection: &mut AsyncConnection) -> Result<i64, Failure> {
         let number = match self.who {
             Who::Id(id) => return Ok(id),
             Who::LastName(number) => number,
         };
         let mut name = Vec::with_capacity(16);
         push_last_name(&mut name, number);
-        connection.call(BY_NAME, &[Int(self.customer_warehouse), Int(self.customer_district), Text(&name)])?;
+        connection.call(BY_NAME, &[Int(self.customer_warehouse), Int(self.customer_district), Text(&name)]).await?;
         connection.first("customers by last name")?;
         connection.row(middle(connection.row_count())).int(0)
     }

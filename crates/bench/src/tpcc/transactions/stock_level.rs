@@ -2,7 +2,7 @@
 
 use super::{Outcome, STOCK_LEVEL, Terminal, begin, commit, run_and_commit};
 use crate::client::Param::Int;
-use crate::client::{Connection, Failure};
+use crate::client::{AsyncConnection, Failure};
 use crate::rng::Rng;
 
 const NEXT_ORDER: usize = STOCK_LEVEL;
@@ -29,16 +29,16 @@ impl StockLevel {
     }
 
     /// Clause 2.8.2.
-    pub fn run(&self, connection: &mut Connection, pipelined: bool) -> Result<Outcome, Failure> {
+    pub async fn run(&self, connection: &mut AsyncConnection, pipelined: bool) -> Result<Outcome, Failure> {
         let (w, d) = (Int(self.warehouse), Int(self.district));
-        begin(connection, NEXT_ORDER, &[w, d])?;
+        begin(connection, NEXT_ORDER, &[w, d]).await?;
         let next = connection.first("district")?.int(0)?;
         connection.bind(SHORT, &[w, d, Int(next - 20), Int(next), Int(self.threshold)]);
         if pipelined {
-            return run_and_commit(connection);
+            return run_and_commit(connection).await;
         }
-        connection.run()?;
+        connection.run().await?;
         connection.first("a count")?.int(0)?;
-        commit(connection)
+        commit(connection).await
     }
 }
