@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
-/// How long a server may take over one answer before the connection counts as lost; up to twice as long if all are silent here.
+/// How long a server may take over an answer before the connection counts as lost; here, how long all connections of a thread may be
+/// silent, and it may be noticed after twice that time.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What a future waits for.
