@@ -3,7 +3,8 @@
 //! Responsible for: whose turn it is.
 //! Not responsible for: sending and receiving; a connection does that, and asks here to be told of news.
 //! Invariants: a future that is pending has said what for, and it is one thing; it goes on only when that has come. News are
-//! told once, when they arrive (edge-triggered): who was told reads until there is nothing left.
+//! told once, when they arrive (edge-triggered): who was told reads until there is nothing left. The end of a connection, which may
+//! have come with the last bytes, is told each time.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -34,6 +35,8 @@ thread_local! {
     static WAIT: Cell<Option<Wait>> = const { Cell::new(None) };
     /// Nothing has arrived for too long.
     static LATE: Cell<bool> = const { Cell::new(false) };
+    /// The task whose turn it is watches another socket now.
+    static WATCHES: Cell<bool> = const { Cell::new(false) };
     /// The thread's reactor, and whose turn it is.
     static TURN: RefCell<Option<(Rc<OwnedFd>, u64)>> = const { RefCell::new(None) };
 }
@@ -58,6 +61,7 @@ async fn wait(what: Wait) {
 pub fn watch(socket: BorrowedFd<'_>) -> io::Result<()> {
     TURN.with_borrow(|turn| {
         let (epoll, task) = turn.as_ref().expect("only tasks watch");
+        WATCHES.set(true);
         let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         Ok(epoll::add(epoll, socket, epoll::EventData::new_u64(*task), flags)?)
     })
@@ -99,6 +103,9 @@ impl Alarm {
 /// What one of a thread's clients does.
 pub type Task<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
 
+/// With these nothing more comes.
+const ENDS: epoll::EventFlags = epoll::EventFlags::RDHUP.union(epoll::EventFlags::HUP).union(epoll::EventFlags::ERR);
+
 /// Of the alarm among the events; tasks have their numbers.
 const ALARM: u64 = u64::MAX;
 
@@ -107,6 +114,8 @@ struct Seat<'f, T> {
     wait: Option<Wait>,
     /// Something has arrived while it did not wait for it.
     news: bool,
+    /// Its connection has been ended by the other side.
+    ended: bool,
     result: Option<T>,
 }
 
@@ -132,7 +141,7 @@ pub fn run<'f, T>(tasks: Vec<Task<'f, T>>, alarm: &Alarm) -> io::Result<Vec<T>> 
 fn run_patiently<'f, T>(tasks: Vec<Task<'f, T>>, alarm: &Alarm, patience: Duration) -> io::Result<Vec<T>> {
     let epoll = Rc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
     epoll::add(&epoll, &alarm.0, epoll::EventData::new_u64(ALARM), epoll::EventFlags::IN)?;
-    let seat = |task| Seat { future: Some(task), wait: None, news: false, result: None };
+    let seat = |task| Seat { future: Some(task), wait: None, news: false, ended: false, result: None };
     let seats: Vec<_> = tasks.into_iter().map(seat).collect();
     let mut reactor = Reactor { epoll, running: seats.len(), seats, timed: 0, patience, silent: None };
     for number in 0..reactor.seats.len() {
@@ -165,9 +174,11 @@ impl<T> Reactor<'_, T> {
                 continue;
             }
             let number = event.data.u64() as usize;
-            match self.seats[number].wait {
+            let (seat, flags) = (&mut self.seats[number], event.flags);
+            seat.ended |= flags.intersects(ENDS);
+            match seat.wait {
                 Some(Wait::News) => self.poll(number),
-                _ => self.seats[number].news = true,
+                _ => seat.news = true,
             }
         }
         if !events.is_empty() {
@@ -218,7 +229,10 @@ impl<T> Reactor<'_, T> {
                 return;
             }
             let wait = WAIT.take().expect("who is pending has said what for");
-            if matches!(wait, Wait::News) && take(&mut seat.news) {
+            if WATCHES.take() {
+                (seat.news, seat.ended) = (false, false);
+            }
+            if matches!(wait, Wait::News) && (take(&mut seat.news) || seat.ended) {
                 continue;
             }
             self.timed += usize::from(matches!(wait, Wait::Until(_)));
@@ -283,6 +297,25 @@ mod tests {
         });
         run(vec![task], &Alarm::new().unwrap()).unwrap();
         writer.join().unwrap();
+    }
+
+    #[test]
+    fn an_end_that_came_with_the_last_bytes_is_told() {
+        let (mut far, near) = UnixStream::pair().unwrap();
+        far.write_all(b"bye").unwrap();
+        drop(far);
+        let task = boxed(async move {
+            watch(near.as_fd()).unwrap();
+            let mut lengths = Vec::new();
+            for _ in 0..2 {
+                news().await.unwrap();
+                let mut bytes = [0; 16];
+                lengths.push(rustix::net::recv(&near, &mut bytes, rustix::net::RecvFlags::DONTWAIT).unwrap().0);
+            }
+            lengths
+        });
+        let read = run_patiently(vec![task], &Alarm::new().unwrap(), Duration::from_secs(1)).unwrap();
+        assert_eq!(read, [[3, 0]]);
     }
 
     #[test]
