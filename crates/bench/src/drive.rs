@@ -419,13 +419,16 @@ impl<W: Worker> Client<'_, W> {
         while !self.stopped() && self.gone.is_none() {
             let Some(kind) = self.worker.draw() else { break };
             let pause = self.worker.pause();
-            self.wait(Instant::now() + pause).await;
             let due = self.arrivals.as_mut().map(Arrivals::next);
-            if let Some(due) = due {
-                self.wait(due).await;
-            }
-            if self.stopped() {
-                break;
+            if !pause.is_zero() || due.is_some() {
+                self.wait(Instant::now() + pause).await;
+                if let Some(due) = due {
+                    self.wait(due).await;
+                }
+                // What was drawn is run if it can begin at once: a worker may count on it.
+                if self.stopped() {
+                    break;
+                }
             }
             self.transact(kind, due.unwrap_or_else(Instant::now), &mut slot).await;
         }
