@@ -286,6 +286,7 @@ impl<const N: usize> BTreeIndex<N> {
         let freed: usize = old.iter().map(|far| block_bytes(far.1)).sum();
         self.count_bytes(image.fence_bytes(), freed + size_of::<Node<N>>());
         left.install(image);
+        self.forget(&right);
         right.set_obsolete();
         for far in old {
             // SAFETY: no node has these fences, nor this separator, any more; the latches made this happen once.

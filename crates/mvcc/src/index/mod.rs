@@ -27,6 +27,7 @@
 //! - N3 A node's level never changes. A node that left the tree is obsolete for ever.
 //! - N4 Words are changed only by the holder of the node's latch; the latches of a node and of its new or dying neighbours
 //!   are held together with the parent's whenever a fence changes.
+//! - N5 A finger is 0 or the address of a leaf that is in the tree. It is set and cleared under the latch of that leaf.
 //!
 //! # Concurrency
 //! Requirement: readers take no lock and write nothing, and what they return was true at one moment per leaf.
@@ -38,7 +39,8 @@
 //! version, finds k absent, validates C, and reports a key lost that was there all the time. The second check of P sees
 //! W's change of P.
 //! Writers take versions like readers and turn them into latches by compare-and-swap; they never wait for one latch
-//! holding another, so there is no deadlock, only restarts. A node too full or too empty is mended top-down, one node per
+//! holding another, so there is no deadlock, only restarts. Where keys ascend an insertion begins at the leaf of the one before, by a
+//! finger, and believes it if the key lies strictly between the leaf's fences, which is what a descent would have found. A node too full or too empty is mended top-down, one node per
 //! pass with its parent latched, and the operation starts again.
 //! Alternative: latch coupling with reader counters makes every reader write to the root's cache line.
 //! The paper omits: node words must be atomics with fences for this to be defined behaviour, and a torn offset or

@@ -416,6 +416,22 @@ pub(super) trait Page {
         Ok(slot.len() == key.len() && self.compare(slot, slot.offset() + slot.row_len(), 0, key)?.is_eq())
     }
 
+    /// Whether a key lies behind the low fence's and before the high fence's, so that all of its pairs are routed here, wherever
+    /// the reading came from; `false` if they only may be.
+    #[inline]
+    fn covers(&self, key: &[u8]) -> Result<bool, Restart> {
+        Ok((self.fence_cmp(LOW, key)?.is_lt()) && (self.header().endless || self.fence_cmp(HIGH, key)?.is_gt()))
+    }
+
+    /// The order of a fence's key and a key.
+    #[inline]
+    fn fence_cmp(&self, which: usize, key: &[u8]) -> Result<Ordering, Restart> {
+        let slot = Slot(self.word(which));
+        let common = slot.len().min(key.len());
+        let order = self.compare(slot, slot.offset() + slot.row_len(), 0, &key[..common])?;
+        Ok(order.then(slot.len().cmp(&key.len())))
+    }
+
     /// Bytes that a new entry takes, with its slot.
     fn entry_len(&self, header: Header, key: &[u8], row: u64) -> usize {
         let slot = Slot::new(0, 0, key.len(), row_len(row), key.len() > Self::NEAR_MAX);

@@ -1,7 +1,7 @@
 //! The tree: root, descent, point operations.
 
 use super::mend::Mended;
-use super::node::{FarKeys as _, Image, Node, Reading, retire_far};
+use super::node::{FarKeys as _, Image, Node, Reading, Writing, retire_far};
 use super::page::{Entry, HIGH, Header, LINK, Page, PageMut};
 use super::position::{Direction, KeyRange, Position, Restart};
 use super::{EntryBatch, KeyTooLong, MAX_KEY_LEN, OrderedIndex, Rows, latch, scan};
@@ -18,6 +18,9 @@ pub struct BTreeIndex<const N: usize = 512> {
     root: Padded<Root>,
     /// Entries and bytes, per stripe. Statistics: Relaxed, they order nothing.
     counts: [Padded<[AtomicI64; 2]>; STRIPES],
+    /// The leaf in which keys ascend, per stripe, or 0 (N5). Release by the holder of the leaf's latch; Acquire by those who
+    /// follow it.
+    fingers: [Padded<AtomicU64>; STRIPES],
     /// What the bytes are counted against as well, if anything.
     budget: Option<Arc<Memory>>,
 }
@@ -57,7 +60,8 @@ impl<const N: usize> BTreeIndex<N> {
     }
 
     fn make(budget: Option<Arc<Memory>>) -> BTreeIndex<N> {
-        let tree = BTreeIndex { root: Padded::default(), counts: Default::default(), budget };
+        let tree =
+            BTreeIndex { root: Padded::default(), counts: Default::default(), fingers: Default::default(), budget };
         let root = Node::allocate(Image::<N>::new(0, 0, (b"", 0), None));
         tree.root.0.node.store(root, Ordering::Release);
         tree.count_bytes(size_of::<Self>() + size_of::<Node<N>>(), 0);
@@ -87,6 +91,12 @@ impl<const N: usize> BTreeIndex<N> {
             node.check()?;
         }
         Ok((entries, bytes))
+    }
+
+    /// Leaves in which keys ascend.
+    #[cfg(test)]
+    pub(super) fn fingers(&self) -> impl Iterator<Item = u64> {
+        self.fingers.iter().map(|finger| finger.0.load(Ordering::Acquire)).filter(|leaf| *leaf != 0)
     }
 
     pub(super) fn root(&self) -> &Root {
@@ -145,6 +155,41 @@ impl<const N: usize> BTreeIndex<N> {
         }
     }
 
+    /// As [`BTreeIndex::leaf`] of the inclusive position, without a descent if the thread's last key was near.
+    #[inline]
+    fn leaf_of_run<'g>(&'g self, position: &Position<'_>, guard: &'g Guard) -> Result<Reading<'g, N>, Restart> {
+        let address = self.fingers[stripe() % STRIPES].0.load(Ordering::Acquire);
+        if address != 0 {
+            // SAFETY: the leaf was in the tree after the guard began: it is retired after all fingers have let go of it, and
+            // none takes it up again, for it is obsolete (N5).
+            let leaf = Reading::begin(unsafe { Node::<N>::at(address, guard) });
+            if let Ok(leaf) = leaf
+                && leaf.covers(position.key)?
+            {
+                return Ok(leaf);
+            }
+        }
+        self.leaf(&position.inclusive(), guard)
+    }
+
+    /// Notes where the thread's keys ascend. REQUIRES the latch of `leaf`.
+    #[inline]
+    fn point_at(&self, leaf: &Writing<'_, N>, run: Run) {
+        let address = if run.is_worth_it() { leaf.node.address() } else { 0 };
+        let finger = &self.fingers[stripe() % STRIPES].0;
+        if finger.load(Ordering::Relaxed) != address {
+            finger.store(address, Ordering::Release);
+        }
+    }
+
+    /// Makes all let go of a leaf that leaves the tree. REQUIRES its latch, and that it is obsolete when that is free.
+    pub(super) fn forget(&self, leaf: &Writing<'_, N>) {
+        let address = leaf.node.address();
+        for finger in &self.fingers {
+            let _ = finger.0.compare_exchange(address, 0, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
     /// Inserts a pair. With [`Unless::Key`] the position is that before all pairs with the key.
     fn try_insert(
         &self,
@@ -153,7 +198,7 @@ impl<const N: usize> BTreeIndex<N> {
         unless: Unless,
         guard: &Guard,
     ) -> Result<Inserted, Restart> {
-        let leaf = self.leaf(&position.inclusive(), guard)?;
+        let leaf = self.leaf_of_run(position, guard)?;
         let header = leaf.header();
         let run = Run::decode(leaf.word(LINK));
         let at = match run.len > 0 && is_between(&leaf, header, run.next, position)? {
@@ -176,7 +221,9 @@ impl<const N: usize> BTreeIndex<N> {
             leaf.leave();
             return Ok(Inserted::NoRoom);
         };
-        leaf.set_word(LINK, run.insert(at).encode());
+        let run = run.insert(at);
+        leaf.set_word(LINK, run.encode());
+        self.point_at(&leaf, run);
         if allocated > 0 {
             self.count_bytes(allocated, 0);
         }
@@ -376,6 +423,10 @@ impl Run {
 
     /// Whether an insertion at `at` goes on with a run worth the name.
     pub fn expects(self, at: usize) -> bool {
-        at == self.next && self.len >= 8
+        at == self.next && self.is_worth_it()
+    }
+
+    fn is_worth_it(self) -> bool {
+        self.len >= 8
     }
 }

@@ -20,12 +20,22 @@ use crate::memory::block_bytes;
 
 type Pair = (Vec<u8>, u64);
 
-/// Checks N1 to N3 and both counters on a tree at rest; returns its entries.
+/// What is in a tree.
+#[derive(Default)]
+struct Found {
+    entries: Vec<Pair>,
+    /// Addresses.
+    leaves: Vec<u64>,
+}
+
+/// Checks N1 to N3, N5 and both counters on a tree at rest; returns its entries.
 pub(super) fn verify<const N: usize>(tree: &BTreeIndex<N>) -> Vec<Pair> {
     let guard = pin();
-    let mut entries = Vec::new();
+    let mut found = Found::default();
     let (root, _) = retry(|| tree.enter(&guard));
-    let bytes = walk(root, &(Vec::new(), 0), None, &mut entries, &guard);
+    let bytes = walk(root, &(Vec::new(), 0), None, &mut found, &guard);
+    let Found { entries, leaves } = found;
+    assert!(tree.fingers().all(|leaf| leaves.contains(&leaf)), "N5");
     assert_eq!(tree.memory_bytes(), bytes + size_of::<BTreeIndex<N>>());
     assert_eq!(tree.len(), entries.len());
     assert_eq!(tree.recount(), (entries.len(), tree.memory_bytes()));
@@ -38,7 +48,7 @@ fn walk<const N: usize>(
     node: Reading<'_, N>,
     low: &Pair,
     high: Option<&Pair>,
-    entries: &mut Vec<Pair>,
+    found: &mut Found,
     guard: &Guard,
 ) -> usize {
     let header = node.header();
@@ -68,14 +78,15 @@ fn walk<const N: usize>(
     let far = node.far_keys().map(|(_, len)| block_bytes(len)).sum::<usize>();
     let mut bytes = size_of::<Node<N>>() + far;
     if header.level == 0 {
-        entries.extend(own);
+        found.entries.extend(own);
+        found.leaves.push(node.node.address());
         return bytes;
     }
     for at in 0..=header.count {
         let child = node.descend(at, guard).expect("at rest");
         assert_eq!(child.header().level + 1, header.level, "N3");
         let low = if at == 0 { low } else { &own[at - 1] };
-        bytes += walk(child, low, own.get(at).or(high), entries, guard);
+        bytes += walk(child, low, own.get(at).or(high), found, guard);
     }
     bytes
 }

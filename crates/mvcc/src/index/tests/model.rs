@@ -272,3 +272,21 @@ fn index_used_as_a_queue_gives_nodes_back() {
     assert_eq!(verify(&tree).len(), 100);
     assert!(tree.memory_bytes() < 100 * 100, "{} bytes for 100 entries", tree.memory_bytes());
 }
+
+/// A leaf into which keys ascend is merged away, and keys ascend again.
+#[test]
+fn index_fingers_let_go_of_leaves_that_are_gone() {
+    let tree = BTreeIndex::<32>::new();
+    let key = |n: u64| n.to_be_bytes();
+    for round in 1..20 {
+        for n in 0..round * 10 {
+            assert_eq!(tree.insert(&key(n), RowId(n)), Ok(true));
+        }
+        assert_eq!(tree.fingers().count(), 1);
+        for n in (3..round * 10).rev() {
+            assert!(tree.remove(&key(n), RowId(n)));
+        }
+        assert_eq!(verify(&tree).len(), 3);
+        (0..3).for_each(|n| assert!(tree.remove(&key(n), RowId(n))));
+    }
+}

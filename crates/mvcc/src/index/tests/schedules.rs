@@ -114,3 +114,22 @@ fn index_schedules_of_descents() {
         assert_eq!(verify(&tree).len(), 29);
     });
 }
+
+/// Keys ascend into leaves that are emptied and merged away meanwhile: no finger points at one that is gone.
+#[test]
+fn index_schedules_of_ascending_keys() {
+    explore(2000, || {
+        let tree = filled(0..24);
+        assert_ne!(tree.fingers().count(), 0, "the test would show nothing");
+        let remover = {
+            let tree = tree.clone();
+            thread::spawn(move || (4..24).rev().for_each(|n| assert!(tree.remove(&key(n), RowId(n)))))
+        };
+        for n in 24..28 {
+            assert_eq!(tree.insert(&key(n), RowId(n)), Ok(true));
+        }
+        (24..28).rev().for_each(|n| assert!(tree.remove(&key(n), RowId(n))));
+        remover.join().expect("no panic");
+        assert_eq!(verify(&tree).len(), 4);
+    });
+}
