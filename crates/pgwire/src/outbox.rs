@@ -319,7 +319,7 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener};
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::task::LocalSet;
+    use tokio::runtime::LocalRuntime;
 
     use super::*;
 
@@ -364,9 +364,8 @@ mod tests {
     }
 
     fn on_a_core<F: Future>(many: Box<dyn SendMany>, run: impl FnOnce(Rc<Outbox>) -> F) -> F::Output {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let outbox = Rc::new(Outbox::new(many));
-        LocalSet::new().block_on(&runtime, async {
+        LocalRuntime::new().unwrap().block_on(async {
             spawn_local(Rc::clone(&outbox).run());
             run(outbox).await
         })

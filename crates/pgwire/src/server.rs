@@ -24,8 +24,9 @@ use rustix::net::{RecvFlags, SendFlags, recv, sockopt};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+use tokio::runtime::LocalOptions;
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::JoinSet;
 
 use crate::conn::{self, Arrival, Newcomer, Options, Parked};
 use crate::outbox::{MakeSendMany, Outbox, Wire};
@@ -164,7 +165,7 @@ impl Server {
 
     /// Serves until `shutdown` completes; then ends all connections (`57P01`) and returns when they are gone.
     ///
-    /// `backend` is called once on each core's thread, inside its runtime and `LocalSet`, with the core's number.
+    /// `backend` is called once on each core's thread, inside its runtime, with the core's number.
     pub async fn run<B, F>(
         self,
         registry: Arc<Registry>,
@@ -431,27 +432,32 @@ where
     F: Fn(usize) -> B + Send + Sync + 'static,
 {
     let (ended, end) = oneshot::channel();
+    let (started, start) = std::sync::mpsc::channel();
     let Door { load, processor, .. } = &doors.cores[index];
     let (load, processor, registry) = (Arc::clone(load), *processor, Arc::clone(&doors.registry));
     let doors = Arc::downgrade(doors);
     let (options, sends) = (config.connection.clone(), config.sends);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name(format!("core-{index}")).stack_size(CORE_STACK);
     thread.spawn(move || {
         if let Some(processor) = processor {
             stay_on(processor);
         }
-        let local = LocalSet::new();
+        let built = tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+        // Who starts the thread waits for it.
+        let (runtime, result) = built.map_or_else(|error| (None, Err(error)), |runtime| (Some(runtime), Ok(())));
+        let _ = started.send(result);
+        let Some(runtime) = runtime else { return };
         let core = async {
             let gone = Notify::new();
             let outbox = sends.and_then(outbox);
             let core = Core { index, doors, registry, load, gone, backend: backend(index), options, outbox };
             core.serve(arriving).await;
         };
-        local.block_on(&runtime, core);
+        runtime.block_on(core);
         // Nobody waits if the server's future was dropped.
         let _ = ended.send(());
     })?;
+    start.recv().map_err(io::Error::other)??;
     Ok(end)
 }
 

@@ -59,7 +59,7 @@ struct Waiting {
 }
 
 impl<W: Watch> Horizon<W> {
-    /// The horizon of the core whose `LocalSet` this is called on.
+    /// The horizon of the core whose runtime this is called in.
     pub fn start(watch: W) -> Horizon<W> {
         let waiting = Waiting { slots: Vec::new(), free: Vec::new(), asked: NOTHING, bell: None };
         let core = Rc::new(Core { watch, waiting: RefCell::new(waiting) });
@@ -215,8 +215,8 @@ mod tests {
     }
 
     fn on_a_core<F: Future>(body: F) -> F::Output {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        tokio::task::LocalSet::new().block_on(&runtime, body)
+        let options = tokio::runtime::LocalOptions::default();
+        tokio::runtime::Builder::new_current_thread().build_local(options).unwrap().block_on(body)
     }
 
     async fn settle() {

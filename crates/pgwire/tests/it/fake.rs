@@ -477,9 +477,8 @@ pub fn error_text(body: &[u8]) -> String {
 
 /// Runs `test` against one connection with a pipe of `capacity` bytes. The third argument ends connections.
 pub fn with_connection_of(capacity: usize, test: impl AsyncFnOnce(&mut Client, &Arc<World>, &Arc<Registry>)) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, async {
+    let runtime = tokio::runtime::LocalRuntime::new().unwrap();
+    runtime.block_on(async {
         let (world, registry) = (Arc::new(World::default()), Arc::new(Registry::new([9; 32])));
         let (mine, theirs) = tokio::io::duplex(capacity);
         let (backend, stream) = (Fake(Arc::clone(&world)), Counting(theirs, Arc::clone(&world)));
