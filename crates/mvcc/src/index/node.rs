@@ -154,6 +154,14 @@ impl<const N: usize> Page for Reading<'_, N> {
         self.node.words[index & (N - 1)].load(Ordering::Relaxed)
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    fn prefetch(&self, index: usize) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint, which reads nothing, and the address is that of a word.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(self.node.words[index & (N - 1)].as_ptr().cast()) }
+    }
+
     #[inline]
     fn is_current(&self) -> bool {
         latch::is_current(self.node.latch(), self.version)

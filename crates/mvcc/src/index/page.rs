@@ -157,6 +157,10 @@ pub(super) trait Page {
     /// A word; the index is masked.
     fn word(&self, index: usize) -> u64;
 
+    /// Asks for the cache line of a word that may be read soon.
+    #[inline]
+    fn prefetch(&self, _index: usize) {}
+
     /// Whether all words read so far belong together.
     fn is_current(&self) -> bool;
 
@@ -458,6 +462,12 @@ pub(super) trait Page {
 #[inline]
 fn count_slots<P: Page + ?Sized>(page: &P, from: usize, to: usize, below: impl Fn(Slot) -> bool) -> usize {
     let (mut base, mut left) = (from, to.saturating_sub(from));
+    if left >= 64 {
+        // The first three steps look at lines that are far apart: those of the second and third come with that of the first.
+        for eighths in [2, 6, 1, 3, 5, 7] {
+            page.prefetch(SLOTS + base + left * eighths / 8 - 1);
+        }
+    }
     while left > 1 {
         let half = left / 2;
         base = select_unpredictable(below(page.slot(base + half - 1)), base + half, base);
