@@ -39,9 +39,9 @@
 //! version, finds k absent, validates C, and reports a key lost that was there all the time. The second check of P sees
 //! W's change of P.
 //! Writers take versions like readers and turn them into latches by compare-and-swap; they never wait for one latch
-//! holding another, so there is no deadlock, only restarts. Where keys ascend an insertion begins at the leaf of the one before, by a
-//! finger, and believes it if the key lies strictly between the leaf's fences, which is what a descent would have found. A node too full or too empty is mended top-down, one node per
-//! pass with its parent latched, and the operation starts again.
+//! holding another, so there is no deadlock, only restarts. A node too full or too empty is mended top-down, one node per
+//! pass with its parent latched, and the operation starts again. Where keys ascend an insertion begins at the leaf of the one
+//! before, by a finger, and believes it if the key lies strictly between the leaf's fences: a descent would end there too.
 //! Alternative: latch coupling with reader counters makes every reader write to the root's cache line.
 //! The paper omits: node words must be atomics with fences for this to be defined behaviour, and a torn offset or
 //! length must be harmless before the check: word indexes are masked, lengths saturate, nothing is followed.
