@@ -159,7 +159,7 @@ impl<const N: usize> Page for Reading<'_, N> {
     fn prefetch(&self, index: usize) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a hint, which reads nothing, and the address is that of a word.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(self.node.words[index & (N - 1)].as_ptr().cast()) }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(&self.node.words[index & (N - 1)]).cast()) }
     }
 
     #[inline]
