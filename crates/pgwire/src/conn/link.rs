@@ -231,6 +231,9 @@ where
     }
 
     fn poll_writer(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
+        if self.out.unsent() == 0 {
+            return Ok(());
+        }
         match self.writer.as_mut().poll(cx) {
             Poll::Ready(_) => Err(Ended::Lost),
             Poll::Pending => Ok(()),
