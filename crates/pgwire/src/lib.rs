@@ -24,6 +24,7 @@ mod registry;
 mod server;
 mod session;
 mod starting;
+pub mod timers;
 mod tls;
 
 pub use auth::scram;

@@ -32,6 +32,7 @@ use crate::conn::{self, Arrival, Newcomer, Options, Parked};
 use crate::outbox::{MakeSendMany, Outbox, Wire};
 use crate::proto::{self, Initial};
 use crate::registry::{BackendKey, Registry};
+use crate::timers;
 use crate::tls::Greeted;
 use crate::{Backend, Peer};
 
@@ -165,7 +166,7 @@ impl Server {
 
     /// Serves until `shutdown` completes; then ends all connections (`57P01`) and returns when they are gone.
     ///
-    /// `backend` is called once on each core's thread, inside its runtime, with the core's number.
+    /// `backend` is called once on each core's thread, inside its runtime, which has no timers (see [`timers`]), with the core's number.
     pub async fn run<B, F>(
         self,
         registry: Arc<Registry>,
@@ -177,6 +178,7 @@ impl Server {
         F: Fn(usize) -> B + Send + Sync + 'static,
     {
         let Server { config, listeners } = self;
+        timers::start()?;
         registry.limit_places(config.max_connections);
         let backend = Arc::new(backend);
         let processors = processors();
@@ -281,7 +283,7 @@ async fn accept<Se: Send + 'static>(listeners: &[Listener], doors: Arc<Doors<Se>
             // Out of descriptors, most likely. A short rest keeps this from spinning.
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection");
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                timers::sleep(Duration::from_millis(20)).await;
             }
         }
     }
@@ -310,7 +312,7 @@ async fn route<Se>(accepted: Accepted, doors: Arc<Doors<Se>>) {
         }
     };
     // Whatever goes wrong here goes wrong again at the core, which knows what to do about it.
-    let looked = tokio::time::timeout(FIRST_WORDS, look).await;
+    let looked = timers::timeout(FIRST_WORDS, look).await;
     let seen = looked.map_or(0, |looked| looked.map_or(0, |(_, length)| length.min(CANCEL_REQUEST)));
     if let Ok(Some((Initial::Cancel { pid, secret }, _))) = proto::initial(&first[..seen]) {
         doors.registry.cancel_with_secret(BackendKey { pid, secret });
@@ -442,7 +444,7 @@ where
         if let Some(processor) = processor {
             stay_on(processor);
         }
-        let built = tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+        let built = tokio::runtime::Builder::new_current_thread().enable_io().build_local(LocalOptions::default());
         // Who starts the thread waits for it.
         let (runtime, result) = built.map_or_else(|error| (None, Err(error)), |runtime| (Some(runtime), Ok(())));
         let _ = started.send(result);
@@ -532,7 +534,7 @@ impl<B: Backend + 'static> Core<B> {
     async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, refuse: &Option<Error>) -> Option<TcpStream> {
         let Some(tls) = &self.options.tls else { return Some(stream) };
         // A handshake that fails, or takes too long, ends the connection without a word, as there is none in common.
-        match tokio::time::timeout(self.options.login_timeout, tls.greet(stream)).await {
+        match timers::timeout(self.options.login_timeout, tls.greet(stream)).await {
             Ok(Ok(Greeted::Plain(stream))) => Some(stream),
             Ok(Ok(Greeted::Encrypted(stream, encryption))) => {
                 let peer = Peer::Tls(peer, encryption);

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use crate::conn::Options;
 use crate::proto::{self, Initial, backend};
 use crate::server::{Accepted, Server};
+use crate::timers;
 use crate::tls::Greeted;
 
 /// Clients that are being told at once; more wait to be accepted.
@@ -53,7 +54,7 @@ impl Server {
                     Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                     Err(error) => {
                         tracing::warn!(%error, "could not accept a connection");
-                        tokio::time::sleep(REST).await;
+                        timers::sleep(REST).await;
                     }
                 }
             }
@@ -84,7 +85,7 @@ async fn tell(accepted: Accepted, refusal: Error, options: Options) -> io::Resul
             },
         }
     };
-    tokio::time::timeout(HEARING.min(options.login_timeout), hear).await?
+    timers::timeout(HEARING.min(options.login_timeout), hear).await?
 }
 
 /// Reads up to the start-up packet and answers it.
@@ -125,5 +126,5 @@ async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, refusal: &Error
         while stream.read(&mut [0; 512]).await? > 0 {}
         Ok(())
     };
-    tokio::time::timeout(PARTING, part).await?
+    timers::timeout(PARTING, part).await?
 }

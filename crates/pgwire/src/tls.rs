@@ -15,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::proto::{self, Initial};
+use crate::timers;
 
 /// Bytes of SSLRequest and of GSSENCRequest.
 const REQUEST: usize = 8;
@@ -159,7 +160,7 @@ async fn first_request(stream: &TcpStream) -> io::Result<Option<Initial>> {
             Ok(None) if seen == 0 || seen == REQUEST => return Ok(None),
             Err(_) => return Ok(None),
             // What is there stays there, so the socket would say at once that there is something.
-            Ok(None) => tokio::time::sleep(std::time::Duration::from_millis(2)).await,
+            Ok(None) => timers::sleep(std::time::Duration::from_millis(2)).await,
         }
     }
 }

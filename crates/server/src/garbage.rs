@@ -79,7 +79,7 @@ impl Task for Rounds {
 pub async fn reclaim(shard: Shard) {
     let mut pause = PAUSE_MAX;
     loop {
-        tokio::time::sleep(pause).await;
+        pgwire::timers::sleep(pause).await;
         let began = Instant::now();
         pause = if reclaim_some(&shard) { began.elapsed().max(PAUSE_MIN) } else { PAUSE_MAX };
     }

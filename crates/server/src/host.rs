@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use base::{Error, Result};
 use env::Clock;
-use pgwire::Registry;
 use pgwire::scram::{ITERATIONS, Verifier};
+use pgwire::{Registry, timers};
 use sql::session::Host;
 use sql::system::login_rules::LoginRule;
 
@@ -57,7 +57,7 @@ impl Host for ProcessHost {
     }
 
     fn sleep(&self, ms: u64) -> Pin<Box<dyn Future<Output = ()>>> {
-        Box::pin(tokio::time::sleep(Duration::from_millis(ms)))
+        Box::pin(timers::sleep(Duration::from_millis(ms)))
     }
 
     fn turn(&self) -> Pin<Box<dyn Future<Output = ()>>> {

@@ -12,7 +12,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use base::{Error, Result, SqlState};
-use pgwire::{Bind, CancelHandle, Format, Out, Parse, TransactionStatus};
+use pgwire::{Bind, CancelHandle, Format, Out, Parse, TransactionStatus, timers};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use sql::session::{BoundValue, CancelToken, Session};
@@ -196,7 +196,7 @@ impl pgwire::Session for ClientSession {
             match timeout {
                 None => pending().await,
                 Some((ms, error)) => {
-                    tokio::time::sleep(Duration::from_millis(ms)).await;
+                    timers::sleep(Duration::from_millis(ms)).await;
                     error
                 }
             }

@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use base::{Error, Result, SqlState};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep};
 
 use super::Options;
 use crate::buffers::Counted;
 use crate::proto::{self, Body, fatal_violation};
 use crate::registry::Control;
+use crate::timers::sleep;
 use crate::{DurableHorizon, Out};
 
 /// Room made for each read, and capacity an idle connection keeps.

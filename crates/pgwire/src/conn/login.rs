@@ -12,6 +12,7 @@ use super::link::{Ended, Input, Link};
 use crate::auth::scram::{self, Channel, Exchange, MECHANISM, MECHANISM_PLUS, Verifier};
 use crate::proto::{self, Body, Initial, Startup, backend, fatal_violation};
 use crate::registry::{BackendKey, Registry, Ticket};
+use crate::timers;
 use crate::{AuthPlan, Backend, Peer, Session};
 
 /// Longest SASL message, as in PostgreSQL.
@@ -180,7 +181,7 @@ where
         Some(wait) => {
             // Meanwhile others may have its place.
             ticket.leave_place();
-            link.drive(pin!(tokio::time::sleep(wait)), &[]).await?;
+            link.drive(pin!(timers::sleep(wait)), &[]).await?;
             if ticket.take_place() { Ok(()) } else { Err(Ended::Fatal(too_many())) }
         }
         None => Err(wrong_password(peer, user)),

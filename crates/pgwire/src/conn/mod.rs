@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use base::{Error, Result, Severity};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::timeout;
 use types::encoding::Conversion;
 
 pub(crate) use self::login::too_many;
@@ -27,6 +26,7 @@ use self::link::{Ahead, Ended, Input, Io, Link};
 use crate::buffers::Counted;
 use crate::proto::{self, Frame, Frontend, Target, backend};
 use crate::registry::{Registry, Ticket};
+use crate::timers::timeout;
 use crate::tls::Tls;
 use crate::{Backend, Out, Peer, Session};
 
