@@ -1,6 +1,7 @@
 //! The outside world as traits: disk, clock, randomness, threads. Real ones here, simulated ones in [`sim`].
 //!
-//! Responsible for: the only calls of `std::{fs, thread, time}` below the server; io_uring; the memory allocator; faults, in simulation.
+//! Responsible for: the only calls of `std::{fs, thread, time}` below the server; io_uring; the memory allocator; where
+//! the instructions lie; faults, in simulation.
 //! Not responsible for: policy. What to do about a full disk or a failed sync is the caller's.
 //! Invariants: every file operation that returned `Ok` without a sync may be undone, torn or reordered by a crash – and the
 //! simulated disk does exactly that; a simulated world behaves the same for the same seed.
@@ -16,11 +17,13 @@ pub mod real;
 pub mod sends;
 pub mod sim;
 mod task;
+mod text;
 
 pub use aligned::{Aligned, PAGE};
 pub use allocator::{Allocator, give_back};
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use task::{Task, Turn};
+pub use text::move_to_huge_pages;
 
 use std::sync::Arc;
 

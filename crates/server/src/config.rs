@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::check::CheckOptions;
 
@@ -110,6 +110,23 @@ pub struct ServeOptions {
     /// Threads that serve connections; one per processor, each kept on its own, if not given.
     #[arg(long, env = "NYALA_CORES", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub cores: Option<u16>,
+
+    /// Whether the server's instructions are moved to huge pages, where the system has them: `try` or `off`. In them `perf` does not
+    /// find the names of functions.
+    #[arg(long, env = "NYALA_HUGE_PAGES", value_name = "try|off", default_value = HUGE_PAGES)]
+    pub huge_pages: HugePages,
+}
+
+/// Builds for tests are many times as large, and started for each test.
+const HUGE_PAGES: &str = if cfg!(debug_assertions) { "off" } else { "try" };
+
+/// Whether huge pages are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HugePages {
+    /// If the system has them.
+    Try,
+    /// No.
+    Off,
 }
 
 /// Where HTTP is served.

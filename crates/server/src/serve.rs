@@ -14,7 +14,7 @@ use base::Lsn;
 use engine::{Progress, Shard};
 use engine_api::Engine as _;
 use env::{DiskLock, World};
-use pgwire::{Registry, Server, ServerConfig};
+use pgwire::{Registry, Server, ServerConfig, timers};
 use sql::session::Shared;
 use sql::statistics::Refresher;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,7 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::access::Access;
 use crate::backend::{CoreBackend, SUPERUSER, has_password, is_loopback};
 use crate::checkpointer::{Checkpointer, Plan};
-use crate::config::ServeOptions;
+use crate::config::{HugePages, ServeOptions};
 use crate::garbage::Collector;
 use crate::health::{self, Health};
 use crate::host::{ProcessHost, random_bytes};
@@ -48,6 +48,12 @@ pub fn run(options: &ServeOptions) -> ExitCode {
 
 fn serve(options: &ServeOptions) -> Result<(), String> {
     listen::check(&options.listen)?;
+    if options.huge_pages == HugePages::Try {
+        match env::move_to_huge_pages() {
+            Ok(bytes) => tracing::debug!(bytes, "instructions are in huge pages"),
+            Err(error) => tracing::debug!(%error, "instructions are not moved to huge pages"),
+        }
+    }
     let access = Arc::new(Access::open(options)?);
     let password = options.password_file.as_deref().map(password::read).transpose()?;
     // Held to the end of the process.
@@ -192,7 +198,7 @@ async fn serve_until(
             let again = stop_signals();
             let asked_again = async { if let Ok(again) = again { again.await } else { pending().await } };
             tokio::select! {
-                () = tokio::time::sleep(SHUTDOWN_MAX) => {}
+                () = timers::sleep(SHUTDOWN_MAX) => {}
                 _ = asked_again => {}
             }
         }

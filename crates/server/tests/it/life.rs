@@ -38,6 +38,25 @@ fn a_server_starts_serves_and_ends() {
 }
 
 #[test]
+fn instructions_move_to_huge_pages() {
+    let dir = tempdir().unwrap();
+    let node = Node::start(dir.path(), &["--huge-pages", "try"]);
+    let mut client = connect(node.address, "postgres", None).unwrap();
+    assert_eq!(client.query("SELECT sum(i) FROM generate_series(1, 1000) i"), "T | (500500) | SELECT 1 | [I]");
+    // Large executable mappings of no file: there are some, unless the system has no huge pages.
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", node.pid().as_raw_nonzero())).unwrap();
+    let moved = maps.lines().any(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (start, end) = fields[0].split_once('-').unwrap();
+        let bytes = u64::from_str_radix(end, 16).unwrap() - u64::from_str_radix(start, 16).unwrap();
+        fields[1] == "r-xp" && fields.len() == 5 && bytes >= 2 << 20
+    });
+    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    assert_eq!(moved, setting.contains("[always]") || setting.contains("[madvise]"), "{maps}");
+    assert_eq!(node.end(Signal::TERM), Some(0));
+}
+
+#[test]
 fn a_directory_has_one_server() {
     let dir = tempdir().unwrap();
     let node = Node::start(dir.path(), &[]);
