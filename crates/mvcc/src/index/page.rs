@@ -229,14 +229,16 @@ pub(super) trait Page {
         }
         let (mut from, mut to) = (low, header.count);
         let tail = Tail::of(suffix);
+        // In a leaf the first that ties is often the only one, and the one that is looked for.
+        let mut middle = if header.level == 0 { from } else { from.midpoint(to) };
         while from < to {
-            let middle = from.midpoint(to);
             let slot = self.slot(middle);
             if slot.0 >> 32 == head && self.tied_is_before(header, slot, suffix, &tail, position)? {
                 from = middle + 1;
             } else {
                 to = middle;
             }
+            middle = from.midpoint(to);
         }
         Ok(from)
     }
@@ -280,9 +282,9 @@ pub(super) trait Page {
         tail: &Tail<'_>,
         position: &Position<'_>,
     ) -> Result<bool, Restart> {
-        // Short, as numbers and separators are: one word tells, unless it is the same.
+        // One word tells, mostly.
         let common = slot.len().saturating_sub(header.prefix + HEAD_LEN).min(tail.rest.len());
-        if common <= WORD && !slot.is_far() {
+        if !slot.is_far() {
             let offset = slot.offset() + slot.row_len() + header.child_len();
             let own = (self.heap_word(offset) & mask(common)).swap_bytes();
             let other = tail.word & mask(common).swap_bytes();
