@@ -103,7 +103,7 @@ impl PartWriter {
         self.content.begin(from);
         let next = {
             let guard = pin();
-            rows.scan(from, end, view, &guard, |row, read| {
+            rows.scan(from, end, true, view, &guard, |row, read| {
                 if let Read::Visible(version) = read {
                     self.content.push(row, version.layout, version.tuple);
                 }

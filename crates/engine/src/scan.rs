@@ -124,7 +124,7 @@ impl Scan for RowScan {
         let tuples = self.tuples;
         {
             let guard = pin();
-            self.next = handle.store.rows.scan(self.next, self.end, &self.seeing.view, &guard, |row, read| {
+            self.next = handle.store.rows.scan(self.next, self.end, tuples, &self.seeing.view, &guard, |row, read| {
                 match read {
                     Read::Visible(version) => {
                         newest = newest.max(version.ts);
@@ -193,32 +193,35 @@ impl IndexScan {
         let mut newest = Timestamp(0);
         let guard = pin();
         let mut scratch = Vec::new();
-        for (at, &row) in self.entries.rows().iter().enumerate() {
-            match handle.store.rows.read(row, &self.seeing.view, &guard) {
-                Read::Visible(version) => {
-                    newest = newest.max(version.ts);
-                    if version.keys_diverged {
-                        let Some(key) = self.entries.get_key(at) else {
-                            out.truncate(first);
-                            return Ok(None);
-                        };
-                        scratch.clear();
-                        handle.shape.key(&self.index, version.layout, version.tuple, &mut scratch);
-                        if scratch != key {
-                            continue;
-                        }
+        let mut key_is_missing = false;
+        let rows = self.entries.rows();
+        let tuples = self.content == RowContent::Tuple;
+        handle.store.rows.read_each(rows, tuples, &self.seeing.view, &guard, |at, read| match read {
+            Read::Visible(version) => {
+                newest = newest.max(version.ts);
+                if version.keys_diverged {
+                    scratch.clear();
+                    handle.shape.key(&self.index, version.layout, version.tuple, &mut scratch);
+                    match self.entries.get_key(at) {
+                        Some(key) if key == scratch => {}
+                        Some(_) => return,
+                        None => return key_is_missing = true,
                     }
-                    // The key of an entry is that of the version seen: one that has another was left out above.
-                    let content = match self.content {
-                        RowContent::Tuple => version.tuple,
-                        RowContent::Key => self.entries.key(at),
-                        RowContent::Nothing => &[],
-                    };
-                    out.push(row, version.layout, content);
                 }
-                Read::Gone(ts) => newest = newest.max(ts),
-                Read::Absent => {}
+                // The key of an entry is that of the version seen: one that has another was left out above.
+                let content = match self.content {
+                    RowContent::Tuple => version.tuple,
+                    RowContent::Key => self.entries.key(at),
+                    RowContent::Nothing => &[],
+                };
+                out.push(rows[at], version.layout, content);
             }
+            Read::Gone(ts) => newest = newest.max(ts),
+            Read::Absent => {}
+        });
+        if key_is_missing {
+            out.truncate(first);
+            return Ok(None);
         }
         Ok(Some(newest))
     }

@@ -30,6 +30,7 @@ mod header;
 mod load;
 mod locks;
 mod memory;
+mod prefetch;
 mod store;
 mod sync;
 mod table;

@@ -16,11 +16,15 @@ use crate::header::RowHeader;
 use crate::locks::row::{Released, RowLock, lock_fresh};
 use crate::locks::{LockKey, Modes, Wakes};
 use crate::memory::{Account, TableMemory};
+use crate::prefetch;
 use crate::store::Shared;
 use crate::sync::spin;
 use crate::txn::Transaction;
 use crate::version::PrivateVersion;
 use crate::visible::{self, Newest, Read, Versions, View};
+
+/// Rows whose memory is asked for together: about as many misses as a core can have under way.
+const PREFETCHED: usize = 16;
 
 /// The rows of one table. Dropping it frees them at once.
 pub struct Table {
@@ -97,6 +101,32 @@ impl Table {
         }
     }
 
+    /// As [`Table::read`] of one row after the other; `each` is told the place in `rows`. Their memory is asked for before, some rows
+    /// at a time, so that rows that lie apart do not cost a miss of the caches for the header, another for the version and more for
+    /// the tuple each. `tuples`: the tuples are going to be read.
+    pub fn read_each<'g>(
+        &'g self,
+        rows: &[RowId],
+        tuples: bool,
+        view: &View,
+        guard: &'g Guard,
+        mut each: impl FnMut(usize, Read<'g>),
+    ) {
+        let mut headers = [None; PREFETCHED];
+        for (group, rows) in rows.chunks(PREFETCHED).enumerate() {
+            let headers = &mut headers[..rows.len()];
+            for (header, row) in headers.iter_mut().zip(rows) {
+                *header = self.directory.get(*row, guard);
+                header.inspect(|header| prefetch::line::<RowHeader>(*header));
+            }
+            visible::prefetch(headers.iter().flatten().copied(), tuples, guard);
+            for (at, header) in headers.iter().enumerate() {
+                let read = header.map_or(Read::Absent, |header| visible::read(header, view, &self.shared.txns, guard));
+                each(group * PREFETCHED + at, read);
+            }
+        }
+    }
+
     /// The newest state of a row, with the versions of `own`.
     pub fn newest<'g>(&'g self, row: RowId, own: Option<TxnId>, guard: &'g Guard) -> Newest<'g> {
         match self.directory.get(row, guard) {
@@ -148,10 +178,12 @@ impl Table {
 
     /// Walks the rows from `from` up to `end` in RowId order while `each` answers `true`; rows that the view finds absent
     /// are passed over. Returns where to go on; `end` when done. Take `end` once, from [`Table::end`], when the scan opens.
+    /// `tuples`: the tuples are going to be read, see [`Table::read_each`].
     pub fn scan<'g>(
         &'g self,
         from: RowId,
         end: RowId,
+        tuples: bool,
         view: &View,
         guard: &'g Guard,
         mut each: impl FnMut(RowId, Read<'g>) -> bool,
@@ -163,12 +195,15 @@ impl Table {
                 row = self.directory.skip_missing(row, end);
                 continue;
             };
-            let rest = chunk[place..].iter().take((end.0 - row.0) as usize);
-            for header in rest {
-                let (at, read) = (row, visible::read(header, view, &self.shared.txns, guard));
-                row.0 += 1;
-                if !matches!(read, Read::Absent) && !each(at, read) {
-                    return row;
+            let rest = CHUNK_ROWS.min(place.saturating_add((end.0 - row.0) as usize));
+            for headers in chunk[place..rest].chunks(PREFETCHED) {
+                visible::prefetch(headers.iter(), tuples, guard);
+                for header in headers {
+                    let (at, read) = (row, visible::read(header, view, &self.shared.txns, guard));
+                    row.0 += 1;
+                    if !matches!(read, Read::Absent) && !each(at, read) {
+                        return row;
+                    }
                 }
             }
         }

@@ -22,6 +22,7 @@ use base::{CommandId, LayoutId, Timestamp, TxnId};
 
 use crate::epoch::Guard;
 use crate::memory::{Account, block_bytes};
+use crate::prefetch;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
 /// Set in `begin` while the writer is undecided; the rest is its TxnId.
@@ -35,6 +36,8 @@ const TOMBSTONE: u32 = 1 << 31;
 const LAYOUT_BEHIND: u32 = 1 << 31;
 /// What a table begins with, and most tables stay with.
 const FIRST_LAYOUT: LayoutId = LayoutId(1);
+/// Of a long tuple the processor sees by itself that it is read from one end to the other.
+const PREFETCHED_MAX: usize = 512;
 /// Commands that a transaction can number: a bit is needed for something else.
 pub const COMMANDS_MAX: u32 = TOMBSTONE - 1;
 
@@ -210,6 +213,21 @@ impl<'g> VersionRef<'g> {
 
     pub fn as_ptr(self) -> *mut Version {
         self.at.as_ptr()
+    }
+
+    /// Asks for the memory of what decides whether it is seen.
+    #[inline]
+    pub fn prefetch(self) {
+        prefetch::line(self.at.as_ptr());
+    }
+
+    /// Asks for the rest of its memory, up to [`PREFETCHED_MAX`].
+    #[inline]
+    pub fn prefetch_tuple(self) {
+        let end = self.get().size().min(PREFETCHED_MAX);
+        (prefetch::LINE..end)
+            .step_by(prefetch::LINE)
+            .for_each(|at| prefetch::line(self.at.as_ptr().wrapping_byte_add(at)));
     }
 
     pub fn begin(self) -> Begin {

@@ -10,6 +10,7 @@ use super::page::{Entry, HIGH, LATCH, LOW, Page, PageMut};
 use super::position::Restart;
 use crate::epoch::Guard;
 use crate::memory::block_bytes;
+use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering};
 use std::cell::Cell;
 
@@ -154,12 +155,9 @@ impl<const N: usize> Page for Reading<'_, N> {
         self.node.words[index & (N - 1)].load(Ordering::Relaxed)
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[inline]
     fn prefetch(&self, index: usize) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint, which reads nothing, and the address is that of a word.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(&self.node.words[index & (N - 1)]).cast()) }
+        prefetch::line(&raw const self.node.words[index & (N - 1)]);
     }
 
     #[inline]

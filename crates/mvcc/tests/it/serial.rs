@@ -121,7 +121,7 @@ fn no_phantoms() {
                 let token = store.begin_view();
                 let view = View { read_ts: token.read_ts(), own: None, command: CommandId(0) };
                 let mut count = 0;
-                table.scan(RowId(0), table.end(), &view, &pin(), |_, read| {
+                table.scan(RowId(0), table.end(), true, &view, &pin(), |_, read| {
                     count += usize::from(matches!(read, Read::Visible(_)));
                     true
                 });

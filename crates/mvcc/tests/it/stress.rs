@@ -167,7 +167,7 @@ fn rows_come_and_go_under_scans() {
                     let token = bank.w.store.begin_view();
                     let view = View { read_ts: token.read_ts(), own: None, command: CommandId(0) };
                     let mut seen = 0;
-                    bank.w.table.scan(RowId(0), bank.w.table.end(), &view, &pin(), |_, read| {
+                    bank.w.table.scan(RowId(0), bank.w.table.end(), true, &view, &pin(), |_, read| {
                         seen += usize::from(matches!(read, Read::Visible(_)));
                         true
                     });

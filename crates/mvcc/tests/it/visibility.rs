@@ -94,7 +94,7 @@ fn a_scan_walks_in_row_order_and_goes_on_where_it_stopped() {
     while at < end {
         let guard = pin();
         let mut left = 7;
-        at = w.table.scan(at, end, &view, &guard, |row, read| {
+        at = w.table.scan(at, end, true, &view, &guard, |row, read| {
             match read {
                 Read::Visible(_) => seen.push(row),
                 Read::Gone(_) => gone += 1,
@@ -107,6 +107,33 @@ fn a_scan_walks_in_row_order_and_goes_on_where_it_stopped() {
     let expected: Vec<RowId> = rows.iter().copied().filter(|r| *r != rows[500]).collect();
     assert_eq!((seen, gone), (expected, 1));
     w.store.end_view(token);
+}
+
+#[test]
+fn rows_read_together_are_what_each_is_alone() {
+    let w = World::new();
+    // More than one group; the last is long enough for several lines of memory.
+    let rows: Vec<RowId> = (0..50).map(|i| w.row(&"x".repeat(i * i))).collect();
+    w.remove(rows[20]);
+    let mut txn = w.begin();
+    assert_eq!(w.try_lock(&mut txn, rows[3], RowLockMode::Update), GRANTED);
+    w.update(&mut txn, rows[3], 0, "own");
+    let token = w.store.begin_view();
+    let asked: Vec<RowId> = rows.iter().rev().copied().chain([RowId(1 << 40), rows[3]]).collect();
+    for own in [None, Some(txn.id())] {
+        let view = View { read_ts: token.read_ts(), own, command: CommandId(1) };
+        for (tuples, some) in
+            [(true, &asked[..]), (false, &asked[..]), (true, &asked[..16]), (true, &asked[..1]), (true, &[])]
+        {
+            let guard = pin();
+            let mut together = Vec::new();
+            w.table.read_each(some, tuples, &view, &guard, |at, read| together.push((at, read)));
+            let alone = some.iter().map(|row| w.table.read(*row, &view, &guard));
+            assert_eq!(together, alone.enumerate().collect::<Vec<_>>());
+        }
+    }
+    w.store.end_view(token);
+    w.commit(txn);
 }
 
 #[test]
