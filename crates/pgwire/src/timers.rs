@@ -36,7 +36,7 @@ pub(crate) fn start() -> io::Result<()> {
     TIMERS.as_ref().map(drop).map_err(|error| io::Error::new(error.kind(), error.to_string()))
 }
 
-/// Makes a future on whose way timers are made.
+/// Calls `make`, which may make timers.
 fn with_timers<T>(make: impl FnOnce() -> T) -> T {
     // A server does not start without the thread.
     let _entered = TIMERS.as_ref().ok().map(Handle::enter);
