@@ -142,6 +142,8 @@ impl Store {
             return self.end_id(&txn, Wakes::new());
         }
         let guard = pin();
+        // They may have left the caches since they were made.
+        txn.writes().for_each(|(table, row, _)| table.prefetch(row, 1, &guard));
         for (table, row, _) in txn.writes() {
             table.stamp(txn.id(), row, ts, &guard);
         }
@@ -588,10 +590,16 @@ impl Store {
         let mut done = Collected::default();
         for part in rows.chunks(ROWS_PER_GUARD) {
             let guard = pin();
-            for (table, row) in part {
+            let rows: SmallVec<[_; ROWS_PER_GUARD]> = part.iter().map(|(table, row)| (table.upgrade(), *row)).collect();
+            // Whoever wrote them has them in its caches: header, newest version and the one below are asked for before.
+            for depth in 0..3 {
+                let there = rows.iter().filter_map(|(table, row)| Some((table.as_ref()?, *row)));
+                there.for_each(|(table, row)| table.prefetch(row, depth, &guard));
+            }
+            for (table, row) in rows {
                 done.rows += 1;
                 // A table that was dropped has freed its rows itself.
-                let clean = table.upgrade().is_none_or(|table| table.collect_row(*row, &bounds, &guard));
+                let clean = table.is_none_or(|table| table.collect_row(row, &bounds, &guard));
                 done.cleaned += usize::from(clean);
             }
         }

@@ -127,6 +127,18 @@ impl Table {
         }
     }
 
+    /// Asks for the memory of a row's header, which is at depth 0, or of the version at `depth` of its chain, the newest at 1. Reads
+    /// what is above.
+    pub(crate) fn prefetch(&self, row: RowId, depth: usize, guard: &Guard) {
+        let Some(header) = self.directory.get(row, guard) else { return };
+        if depth == 0 {
+            return prefetch::line::<RowHeader>(header);
+        }
+        let newest = header.head(guard).newest;
+        let version = (1..depth).fold(newest, |above, _| above.and_then(|above| above.older(guard)));
+        version.inspect(|version| version.prefetch());
+    }
+
     /// The newest state of a row, with the versions of `own`.
     pub fn newest<'g>(&'g self, row: RowId, own: Option<TxnId>, guard: &'g Guard) -> Newest<'g> {
         match self.directory.get(row, guard) {

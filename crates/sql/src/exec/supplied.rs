@@ -10,17 +10,21 @@ use types::Datum;
 /// The rows of a run.
 #[derive(Default)]
 pub(crate) struct Supplied {
+    /// The values of the rows one after the other, NULL where a row was taken. Behind them are NULLs of runs before.
     values: Vec<Datum>,
+    /// Values of a row.
+    width: usize,
     rows: usize,
     /// Rows taken.
     taken: usize,
 }
 
 impl Supplied {
-    /// Forgets them.
-    pub fn clear(&mut self) {
-        self.values.clear();
-        (self.rows, self.taken) = (0, 0);
+    /// Forgets them. The rows to come have so many values.
+    pub fn clear(&mut self, width: usize) {
+        let left = self.taken.min(self.rows) * self.width..self.rows * self.width;
+        self.values[left].fill(Datum::Null);
+        (self.width, self.rows, self.taken) = (width, 0, 0);
     }
 
     /// Rows that are there, taken or not.
@@ -33,23 +37,26 @@ impl Supplied {
         self.taken.checked_sub(1).filter(|row| *row < self.rows)
     }
 
-    /// Adds a row of so many NULLs, whose values are set through the answer.
-    pub fn push(&mut self, width: usize) -> &mut [Datum] {
-        let from = self.values.len();
-        self.values.resize(from + width, Datum::Null);
+    /// Adds a row of NULLs, whose values are set through the answer.
+    pub fn push(&mut self) -> &mut [Datum] {
+        let row = self.rows * self.width..(self.rows + 1) * self.width;
+        if self.values.len() < row.end {
+            self.values.resize(row.end, Datum::Null);
+        }
         self.rows += 1;
-        &mut self.values[from..]
+        &mut self.values[row]
     }
 
-    /// The values of the first row, of so many, as long as it is not taken.
-    pub fn first(&self, width: usize) -> &[Datum] {
-        &self.values[..width]
+    /// The values of the first row, as long as it is not taken.
+    pub fn first(&self) -> &[Datum] {
+        &self.values[..self.width]
     }
 
-    /// Takes back the row that was added last, of so many values.
-    pub fn pop(&mut self, width: usize) {
-        self.values.truncate(self.values.len() - width);
+    /// Takes back the row that was added last.
+    pub fn pop(&mut self) {
         self.rows -= 1;
+        let row = self.rows * self.width..(self.rows + 1) * self.width;
+        self.values[row].fill(Datum::Null);
     }
 
     /// Puts the next row in place of the one before; `false`, until there are others, if there is none.
@@ -57,14 +64,38 @@ impl Supplied {
     pub(super) fn take(&mut self, params: &mut [Datum]) -> bool {
         let there = self.taken < self.rows;
         if there {
-            let width = self.values.len() / self.rows;
-            let from = self.taken * width;
-            for (param, value) in params.iter_mut().zip(&mut self.values[from..from + width]) {
+            let row = self.taken * self.width..(self.taken + 1) * self.width;
+            for (param, value) in params.iter_mut().zip(&mut self.values[row]) {
                 param.put(std::mem::replace(value, Datum::Null));
             }
         }
         // Beyond the last row nothing is taken.
         self.taken = (self.taken + 1).min(self.rows + 1);
         there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_begins_with_nulls_whatever_became_of_those_before() {
+        let mut rows = Supplied::default();
+        for width in [3, 2, 5, 0, 4] {
+            rows.clear(width);
+            for row in 0..4 {
+                let values = rows.push();
+                assert_eq!(values, vec![Datum::Null; width], "row {row}");
+                values.fill(Datum::Int4(row));
+            }
+            rows.pop();
+            let mut params = vec![Datum::Null; width];
+            assert!(rows.take(&mut params) && rows.take(&mut params));
+            assert_eq!((rows.len(), rows.last_taken(), params), (3, Some(1), vec![Datum::Int4(1); width]));
+        }
+        rows.clear(1);
+        assert!(!rows.take(&mut [Datum::Null]));
+        assert_eq!((rows.len(), rows.last_taken()), (0, None));
     }
 }

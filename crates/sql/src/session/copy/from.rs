@@ -248,7 +248,7 @@ impl Loader {
     /// Reads rows until there are enough, or no more.
     fn read_batch(&mut self, env: &Environment, data: &[u8], last: bool) {
         self.batch.clear();
-        self.execution.supplied().clear();
+        self.execution.supplied().clear(self.columns.len());
         // A row that WHERE is asked about comes alone.
         let most = if self.condition.is_some() { 1 } else { ROWS_PER_BATCH };
         while self.batch.len() < most {
@@ -265,7 +265,7 @@ impl Loader {
                 Ok(false) => break,
                 Err(error) => {
                     if self.execution.supplied().len() > self.batch.len() {
-                        self.execution.supplied().pop(self.columns.len());
+                        self.execution.supplied().pop();
                     }
                     self.failed = Some(error);
                     break;
@@ -278,7 +278,7 @@ impl Loader {
         self.state = match &mut self.condition {
             _ if self.batch.is_empty() => State::Reading,
             Some(condition) => {
-                condition.begin(self.execution.supplied().first(self.columns.len()));
+                condition.begin(self.execution.supplied().first());
                 State::Testing
             }
             None => self.begin_storing(),
@@ -415,15 +415,15 @@ impl Loader {
             let message = format!("missing data for column \"{name}\"");
             return Err(in_line(Error::new(SqlState::BAD_COPY_FILE_FORMAT, message)));
         }
-        let values = self.execution.supplied().push(self.columns.len());
+        let values = self.execution.supplied().push();
         for ((column, field), value) in self.columns.iter().zip(fields.of(text)).zip(values) {
-            *value = match field {
+            value.put(match field {
                 None => Datum::Null,
                 Some(text) => env.parse_value(column.ty, text).map_err(|e| {
                     let place = format!("COPY {}, line {}, column {}", self.table, self.line, column.name);
                     e.context(format!("{place}: \"{}\"", clip(text, 100)))
                 })?,
-            };
+            });
         }
         self.fields = fields;
         Ok(())
@@ -446,7 +446,7 @@ impl Loader {
         let tuple = binary::tuple(&data[self.at..], self.columns.len()).map_err(|e| self.in_tuple(e, data))?;
         match tuple {
             binary::Tuple::Row { fields, used } => {
-                let values = self.execution.supplied().push(self.columns.len());
+                let values = self.execution.supplied().push();
                 for ((column, field), value) in self.columns.iter().zip(fields).zip(values) {
                     *value = match field {
                         None => Datum::Null,
