@@ -1,7 +1,7 @@
 //! `bench ceiling`: what the generator itself costs, measured against a server that answers with canned replies.
 //!
-//! Responsible for: the canned server, a process of its own so that its time is not the generator's; the rate that a server
-//! without any cost could have with this generator on this machine.
+//! Responsible for: the canned server, a process of its own so that its time is not the generator's, and is what receiving and
+//! sending alone take; the rate that a server without any cost could have with this generator on this machine.
 //! Not responsible for: right answers: a canned reply has the shape of a real one (as many columns, as many rows), not its content.
 //! Invariants: the generator does exactly what it does against a real server, but for the load and the verification.
 
@@ -73,12 +73,13 @@ fn measure(session: &mut Session, at: &At) -> Result<Point, Refusal> {
     ended.map_or(Ok(point), |why| Err(Refusal::Options(why)))
 }
 
-/// What a point says of the generator.
+/// What a point says of the generator, and of what the system takes of any server to receive and to send.
 pub fn told(point: &Point) -> String {
     let (each, cpus) = (point.client_us(), std::thread::available_parallelism().map_or(1, |n| n.get()));
     let most = cpus as f64 * 1e6 / each;
+    let canned = point.server_us().map_or_else(String::new, |us| format!(", the canned replies {}", figure(us)));
     format!(
-        "the generator takes {} us of processor time for a transaction; a server that cost nothing could have {} tx/s on {cpus} CPUs\n",
+        "the generator takes {} us of processor time for a transaction{canned}; a server that cost nothing could have {} tx/s on {cpus} CPUs\n",
         figure(each),
         grouped(most)
     )

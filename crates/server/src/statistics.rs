@@ -1,12 +1,12 @@
 //! The thread that keeps the planner's statistics fresh.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use env::{Joined, Spawn};
 use sql::statistics::Refresher;
 
-/// Pause between steps of a look at a table, each shorter than this: half of a core at most, and only while it looks.
+/// Shortest pause between steps of a look at a table; otherwise as long as the step: half of a core at most, and only while it looks.
 const PAUSE_WORKING: Duration = Duration::from_micros(500);
 /// Pause while nothing has changed enough.
 const PAUSE_IDLE: Duration = Duration::from_millis(500);
@@ -24,7 +24,8 @@ impl Watcher {
         let watch = move || {
             let mut pause = PAUSE_IDLE;
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                pause = if refresher.step() { PAUSE_WORKING } else { PAUSE_IDLE };
+                let began = Instant::now();
+                pause = if refresher.step() { began.elapsed().max(PAUSE_WORKING) } else { PAUSE_IDLE };
             }
         };
         Watcher { stop: Some(stop), thread: Some(spawn.spawn("statistics", Box::new(watch))) }

@@ -18,7 +18,7 @@ pub(super) struct Target {
 }
 
 /// The sampled values of one column.
-pub(super) struct Collected {
+pub(super) struct Collected<'v> {
     ty: Oid,
     /// Rows of the sample.
     rows: usize,
@@ -26,7 +26,7 @@ pub(super) struct Collected {
     too_wide: usize,
     bytes: usize,
     /// The others, sorted, each with its place among them before.
-    values: Vec<(Datum, usize)>,
+    values: Vec<(&'v Datum, usize)>,
 }
 
 /// A run of equal values: where it begins among the sorted ones, and its length.
@@ -49,8 +49,8 @@ fn width_of(value: &Datum, ty: Oid) -> usize {
     }
 }
 
-impl Collected {
-    pub fn of<'v>(values: impl Iterator<Item = &'v Datum>, ty: Oid) -> Collected {
+impl<'v> Collected<'v> {
+    pub fn of(values: impl Iterator<Item = &'v Datum>, ty: Oid) -> Collected<'v> {
         let mut of = Collected { ty, rows: 0, nulls: 0, too_wide: 0, bytes: 0, values: Vec::new() };
         for value in values {
             of.rows += 1;
@@ -64,7 +64,7 @@ impl Collected {
                 of.too_wide += 1;
             } else {
                 let place = of.values.len();
-                of.values.push((value.clone(), place));
+                of.values.push((value, place));
             }
         }
         // Values without an order are only counted.
@@ -78,15 +78,14 @@ impl Collected {
 
     /// Sorts the values, those that are equal by their places: first by a number that most of them differ in.
     fn sort(&mut self) {
-        let mut unsorted = std::mem::take(&mut self.values);
-        let key = |(value, place): &(Datum, usize)| (types::abbreviate(self.ty, &value.as_ref()), *place);
-        let mut order: Vec<(u64, usize)> = unsorted.iter().map(key).collect();
-        order.sort_unstable_by(|(a, at), (b, bt)| {
-            let whole = || types::compare_as(self.ty, &unsorted[*at].0.as_ref(), &unsorted[*bt].0.as_ref());
+        let ty = self.ty;
+        let key = |value: &(&'v Datum, usize)| (types::abbreviate(ty, &value.0.as_ref()), *value);
+        let mut order: Vec<(u64, (&'v Datum, usize))> = self.values.iter().map(key).collect();
+        order.sort_unstable_by(|(a, (x, at)), (b, (y, bt))| {
+            let whole = || types::compare_as(ty, &x.as_ref(), &y.as_ref());
             a.cmp(b).then_with(whole).then(at.cmp(bt))
         });
-        let taken = |(_, place): (u64, usize)| (std::mem::replace(&mut unsorted[place].0, Datum::Null), place);
-        self.values = order.into_iter().map(taken).collect();
+        self.values = order.into_iter().map(|(_, value)| value).collect();
     }
 
     fn runs(&self) -> Vec<Run> {

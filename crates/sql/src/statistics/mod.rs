@@ -131,6 +131,9 @@ pub(crate) async fn analyze(session: &mut Session, table: &TableDesc, only: Opti
     }
     session.transaction().end_command();
     let rows = session.engine().row_count(table.oid);
+    while sampler.evaluate(rows) {
+        session.wait_for_lock(Wait::yield_now()).await?;
+    }
     session.statistics().put(table.oid, sampler.finish(rows));
     Ok(())
 }

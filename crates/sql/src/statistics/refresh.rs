@@ -32,10 +32,19 @@ pub struct Refresher {
 /// A look that goes on.
 struct Running {
     table: Oid,
-    txn: Box<dyn Txn>,
+    /// Until enough rows have been seen.
+    txn: Option<Box<dyn Txn>>,
     sampler: Sampler,
     /// Nanoseconds spent so far.
     spent: u64,
+}
+
+impl Running {
+    fn close(&mut self) {
+        if let Some(mut txn) = self.txn.take() {
+            txn.rollback();
+        }
+    }
 }
 
 impl Refresher {
@@ -44,21 +53,29 @@ impl Refresher {
         Refresher { shared, running: None, rests: FxHashMap::default() }
     }
 
-    /// Does a little work, less than a millisecond; `false` if there is nothing to do for now.
+    /// Does a little work, some rows or one column; `false` if there is nothing to do for now.
     pub fn step(&mut self) -> bool {
         let Some(mut running) = self.running.take() else { return self.begin() };
         let began = self.now();
-        match running.sampler.step(&mut *running.txn) {
-            Ok(more) => {
-                running.spent += self.now().saturating_sub(began);
-                if more { self.running = Some(running) } else { self.end(running) }
-            }
-            // A table that cannot be read now is looked at later.
-            Err(_) => {
-                running.txn.rollback();
-                self.rests.insert(running.table, self.now() + REST_MIN);
-            }
-        }
+        let more = match &mut running.txn {
+            Some(txn) => match running.sampler.step(&mut **txn) {
+                Ok(true) => true,
+                Ok(false) => {
+                    txn.end_command();
+                    running.close();
+                    true
+                }
+                // A table that cannot be read now is looked at later.
+                Err(_) => {
+                    running.close();
+                    self.rests.insert(running.table, began + REST_MIN);
+                    return true;
+                }
+            },
+            None => running.sampler.evaluate(self.shared.engine.row_count(running.table)),
+        };
+        running.spent += self.now().saturating_sub(began);
+        if more { self.running = Some(running) } else { self.end(running) }
         true
     }
 
@@ -67,13 +84,9 @@ impl Refresher {
     }
 
     fn end(&mut self, running: Running) {
-        let began = self.now();
-        let Running { table, mut txn, sampler, spent } = running;
-        txn.end_command();
-        txn.rollback();
+        let Running { table, sampler, spent, .. } = running;
         let rows = self.shared.engine.row_count(table);
         self.shared.statistics().put(table, sampler.finish(rows));
-        let spent = spent + self.now().saturating_sub(began);
         self.rests.insert(table, self.now() + (spent * REST).clamp(REST_MIN, REST_MAX));
     }
 
@@ -111,7 +124,7 @@ impl Refresher {
         let mut txn = self.shared.engine.begin(TxnOptions { read_only: true, ..TxnOptions::default() });
         txn.begin_command();
         match Sampler::open(&mut *txn, desc, self.shared.engine.changes(table), None) {
-            Ok(sampler) => Some(Running { table, txn, sampler, spent: 0 }),
+            Ok(sampler) => Some(Running { table, txn: Some(txn), sampler, spent: 0 }),
             Err(_) => {
                 txn.rollback();
                 None

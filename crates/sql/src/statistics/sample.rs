@@ -7,8 +7,8 @@ use base::{Oid, Result};
 use engine_api::{KeyRange, RowBatch, RowContent, Scan, ScanSpec, TableDesc, Txn};
 use types::Datum;
 
-use super::TableStatistics;
 use super::column::{Collected, Target};
+use super::{ColumnStatistics, TableStatistics};
 use crate::ir::TableInfo;
 use crate::plan::RowReader;
 
@@ -19,8 +19,6 @@ const TARGET: usize = 100;
 
 /// Rows of a sample.
 const SAMPLE: u64 = (TARGET * ROWS_PER_TARGET) as u64;
-/// A table of so many row numbers at most is read whole: that costs no more than the skipping, and tells the exact number.
-const WHOLE: u64 = 2 * SAMPLE;
 /// Rows looked at in one step.
 const STEP: usize = 512;
 
@@ -29,8 +27,6 @@ pub(crate) struct Sampler {
     reader: RowReader,
     /// Columns looked at: (attribute number - 1, type).
     columns: Vec<(usize, Oid)>,
-    /// Columns of the table.
-    width: usize,
     /// `Engine::changes` when the look began.
     changes: u64,
     scan: Box<dyn Scan>,
@@ -40,6 +36,10 @@ pub(crate) struct Sampler {
     /// The rows taken, in the table's order.
     rows: Vec<Vec<Datum>>,
     random: u64,
+    /// Of `columns`, how many have been evaluated.
+    evaluated: usize,
+    /// What they tell, by attribute number - 1.
+    found: Vec<Option<ColumnStatistics>>,
 }
 
 /// Equal parts of a table's row numbers.
@@ -80,17 +80,18 @@ impl Sampler {
         Ok(Sampler {
             reader,
             columns,
-            width: table.columns.len(),
             changes,
             scan,
             batch: RowBatch::new(),
-            parts: (numbers > WHOLE).then_some(Parts { numbers, next: 0 }),
+            parts: (numbers > SAMPLE).then_some(Parts { numbers, next: 0 }),
             rows: Vec::new(),
             random: 0x9e37_79b9_7f4a_7c15,
+            evaluated: 0,
+            found: vec![None; table.columns.len()],
         })
     }
 
-    /// Looks at some more rows; `false` when it has seen enough.
+    /// Looks at some more rows; `false` when it has seen enough, and the transaction is not needed any more.
     ///
     /// # Errors
     /// As [`Scan::next`].
@@ -139,16 +140,25 @@ impl Sampler {
         ((u128::from(self.random) * u128::from(limit)) >> 64) as u64
     }
 
+    /// Evaluates the next column, when enough rows have been seen, of a table that has roughly so many; `false` when all are done.
+    /// Sorting a sample takes some milliseconds, so a table of many columns is not evaluated in one go.
+    pub fn evaluate(&mut self, rows: u64) -> bool {
+        let Some(&(column, ty)) = self.columns.get(self.evaluated) else { return false };
+        let values = self.rows.iter().map(|row| &row[self.evaluated]);
+        let target = Target { values: TARGET, rows: self.rows_of(rows) };
+        self.found[column] = (!self.rows.is_empty()).then(|| Collected::of(values, ty).statistics(target));
+        self.evaluated += 1;
+        true
+    }
+
+    /// The rows of a table that has roughly so many.
+    fn rows_of(&self, rows: u64) -> f64 {
+        let seen = self.rows.len() as f64;
+        if self.parts.is_some() { (rows as f64).max(seen) } else { seen }
+    }
+
     /// What the sample tells of a table that has roughly so many rows.
     pub fn finish(self, rows: u64) -> TableStatistics {
-        let seen = self.rows.len() as f64;
-        let rows = if self.parts.is_some() { (rows as f64).max(seen) } else { seen };
-        let mut columns = vec![None; self.width];
-        for (slot, &(column, ty)) in self.columns.iter().enumerate() {
-            let values = self.rows.iter().map(|row| &row[slot]);
-            let target = Target { values: TARGET, rows };
-            columns[column] = (!self.rows.is_empty()).then(|| Collected::of(values, ty).statistics(target));
-        }
-        TableStatistics { rows, columns, changes: self.changes, version: 0 }
+        TableStatistics { rows: self.rows_of(rows), columns: self.found, changes: self.changes, version: 0 }
     }
 }
