@@ -5,16 +5,27 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
-use std::ffi::c_void;
+use std::ffi::{c_long, c_void};
+use std::time::Duration;
 
 use libmimalloc_sys::{
-    mi_collect, mi_free, mi_malloc, mi_malloc_aligned, mi_realloc, mi_realloc_aligned, mi_zalloc, mi_zalloc_aligned,
+    mi_collect, mi_free, mi_malloc, mi_malloc_aligned, mi_option_set_default, mi_option_t, mi_realloc,
+    mi_realloc_aligned, mi_zalloc, mi_zalloc_aligned,
 };
 
 /// mimalloc as the global allocator.
 pub struct Allocator;
 
-/// Gives back to the system what has been free for a second, of all threads: by itself mimalloc looks for that only when a
+/// `mi_option_purge_delay`, in milliseconds, which the crate has no name for.
+const PURGE_DELAY: mi_option_t = 15;
+
+/// From now on free memory stays with the process for so long, unless the environment says otherwise (`MIMALLOC_PURGE_DELAY`).
+pub fn keep_free_memory(time: Duration) {
+    // SAFETY: may be called at any time, from any thread.
+    unsafe { mi_option_set_default(PURGE_DELAY, time.as_millis() as c_long) }
+}
+
+/// Gives back to the system what has been free for long enough ([`keep_free_memory`]), of all threads: by itself mimalloc looks for that only when a
 /// thread asks for more memory than it has at hand, which after a large transaction may be never. Visits the pages of the
 /// calling thread, so it is for threads that have few.
 pub fn give_back() {
@@ -67,6 +78,15 @@ unsafe impl GlobalAlloc for Allocator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn free_memory_is_kept_as_long_as_asked() {
+        // SAFETY: as in `keep_free_memory`.
+        let delay = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
+        assert_eq!(delay(), 1000, "another default: is the option another one?");
+        keep_free_memory(Duration::from_millis(1234));
+        assert_eq!(delay(), 1234);
+    }
 
     #[test]
     fn blocks_are_aligned_as_asked_and_keep_what_they_hold() {

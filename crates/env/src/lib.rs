@@ -20,7 +20,7 @@ mod task;
 mod text;
 
 pub use aligned::{Aligned, PAGE};
-pub use allocator::{Allocator, give_back};
+pub use allocator::{Allocator, give_back, keep_free_memory};
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use task::{Task, Turn};
 pub use text::move_to_huge_pages;

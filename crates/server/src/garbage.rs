@@ -18,6 +18,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_RELIEF: Duration = Duration::from_millis(5);
 /// … and at most this between those that find none.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// How long free memory stays with the process: memory that is new to it costs the kernel more than what is put into it costs the
+/// server, and what is dropped is often loaded again.
+const FREE_FOR: Duration = Duration::from_secs(10);
 
 /// The running thread; stopped when dropped.
 pub struct Collector {
@@ -28,6 +31,7 @@ pub struct Collector {
 impl Collector {
     /// Starts to collect the garbage of `shard`.
     pub fn start(spawn: &dyn Spawn, shard: Shard) -> Collector {
+        env::keep_free_memory(FREE_FOR);
         let (stop, stopped) = mpsc::channel();
         let thread = spawn.start("garbage", Box::new(Rounds { shard, stopped, pause: PAUSE_MIN }));
         Collector { stop: Some(stop), thread: Some(thread) }

@@ -20,8 +20,8 @@ const CHUNK: usize = 64;
 /// Longest wait of a point select beside all this, on a busy machine and unoptimized.
 const LONGEST: Duration = Duration::from_millis(1500);
 
-/// Memory that has not gone down in so many looks does not go down any more.
-const LOOKS: u32 = 60;
+/// Memory that has not gone down in so many looks, of a tenth of a second, does not go down any more: what is free goes back after ten.
+const LOOKS: u32 = 120;
 
 /// How long a statement may take.
 const PATIENCE: Duration = Duration::from_secs(600);
