@@ -28,6 +28,7 @@ use crate::replay::{self, Appliers, Place};
 use crate::sequence::Sequences;
 use crate::shard::{CurrentCatalog, Inner, Shard, ShardOptions};
 use crate::storage::{TableStore, storage_id};
+use crate::txn::LongRecords;
 use crate::unique::Stripes;
 
 /// Where the time of opening a shard went, in milliseconds.
@@ -422,6 +423,7 @@ pub(crate) fn open(
         last_ts: AtomicU64::new(replayed.last_ts.0),
         next_oid: AtomicU32::new(next_oid),
         commits: AtomicU64::new(0),
+        long_records: LongRecords::default(),
         throttle: Default::default(),
         nobody: crate::locks::nobody(),
         newest_commit: Mutex::new((replayed.last_ts, replayed.end)),

@@ -27,7 +27,7 @@ use crate::recovery::{self, OpenTimes};
 use crate::sequence::Sequences;
 use crate::storage::{TableStore, storage_id};
 use crate::throttle::Throttle;
-use crate::txn::Transaction;
+use crate::txn::{LongRecords, Transaction};
 use crate::unique::Stripes;
 
 /// How a shard is opened.
@@ -122,6 +122,7 @@ pub(crate) struct Inner {
     pub last_ts: AtomicU64,
     pub next_oid: AtomicU32,
     pub commits: AtomicU64,
+    pub long_records: LongRecords,
     /// Those who wait for memory.
     pub throttle: Throttle,
     /// Named in calls that do not wait.

@@ -37,6 +37,29 @@ const UNDO_AT_ONCE: usize = 512;
 /// What the lists of a transaction may grow by before that is charged to the budget.
 const CHARGE_STEP: usize = 64 << 10;
 
+/// Emptied buffers of long records, for the next ones: memory that is new to the process costs more than what is put into it.
+#[derive(Default)]
+pub(crate) struct LongRecords(Mutex<Vec<Vec<u8>>>);
+
+impl LongRecords {
+    /// Buffers that are kept, and how large they may be.
+    const MOST: usize = 4;
+    const BYTES_MAX: usize = 1 << 20;
+
+    fn take(&self, capacity: usize) -> Option<Vec<u8>> {
+        let mut kept = self.0.lock();
+        let at = kept.iter().position(|buffer| buffer.capacity() >= capacity)?;
+        Some(kept.swap_remove(at))
+    }
+
+    fn keep(&self, buffer: Vec<u8>) {
+        let mut kept = self.0.lock();
+        if kept.len() < LongRecords::MOST && buffer.capacity() <= LongRecords::BYTES_MAX {
+            kept.push(buffer);
+        }
+    }
+}
+
 /// Where a savepoint cuts.
 struct Mark {
     /// `None`: nothing was written or locked before.
@@ -181,6 +204,28 @@ impl Transaction {
             return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message));
         }
         Ok(())
+    }
+
+    /// Makes room in a long record for so many bytes, in few steps: each of them copies it.
+    #[cold]
+    fn lengthen(&mut self, more: usize) {
+        let capacity = 4 * self.redo.len() + more;
+        match self.shard.0.long_records.take(capacity) {
+            Some(mut longer) => {
+                longer.extend_from_slice(&self.redo);
+                self.redo = longer;
+            }
+            None => self.redo.reserve(capacity - self.redo.len()),
+        }
+    }
+
+    /// The record is in the log.
+    pub fn clear_record(&mut self) {
+        self.redo.clear();
+        self.redo_ahead = 0;
+        if self.redo.capacity() > KEPT_BYTES {
+            self.shard.0.long_records.keep(std::mem::take(&mut self.redo));
+        }
     }
 
     /// Charges what the lists of a long transaction hold, a step at a time; those of a short one are its session's.
@@ -345,11 +390,10 @@ impl Transaction {
             }
             let Some((index, why)) = blocked else {
                 self.note_up_to(free);
-                // A long record grows in few steps: each of them copies it.
                 if self.redo.len() >= KEPT_BYTES
                     && self.redo.capacity() - self.redo.len() < tuple.len() + KEPT_BYTES / 64
                 {
-                    self.redo.reserve(3 * self.redo.len() + tuple.len());
+                    self.lengthen(tuple.len());
                 }
                 record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
                 self.note_size();

@@ -14,6 +14,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::io;
 use std::task::Poll;
 
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
@@ -470,6 +471,20 @@ impl Out {
         copy.data.extend_from_slice(data);
         copy.new += data.len();
         copy.new < COPY_CHUNK
+    }
+
+    /// Adds COPY data that `read` puts behind what is there: at most as many bytes as it is told, which are not more than `most`.
+    pub(crate) fn copy_fill(
+        &self,
+        most: usize,
+        read: impl FnOnce(&mut Vec<u8>, usize) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let copy = &mut *self.copy.borrow_mut();
+        let most = most.min(COPY_CHUNK);
+        copy.data.reserve(most);
+        let result = read(&mut copy.data, most);
+        copy.new += if let Poll::Ready(Ok(n)) = result { n } else { 0 };
+        result
     }
 
     /// Ends the COPY data.

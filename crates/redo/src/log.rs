@@ -24,6 +24,10 @@ use crate::record::{self, PAYLOAD_MAX, Record, RecordKind};
 /// Bytes that may wait for the flusher before long transactions have to.
 const BACKLOG_BYTES_MAX: usize = 64 << 20;
 
+/// Emptied buffers that are kept, and the capacity that is kept of each in any case.
+const FREE_MAX: usize = 4;
+const FREE_BYTES: usize = 1 << 20;
+
 /// Space that one transaction has set aside and not appended into yet.
 #[derive(Debug)]
 #[must_use = "space set aside must be used or given back"]
@@ -501,10 +505,12 @@ impl Flusher {
             open.start = self.end;
             open.backlog -= (self.end.0 - self.start.0) as usize;
             for Gathered { bytes: mut buffer, .. } in self.group.drain(..) {
-                buffer.clear();
-                // One that grew large for one transaction is not kept for the small ones.
-                if open.free.len() < 4 && buffer.capacity() <= 1 << 20 {
+                // One that grew large is kept as long as it is needed, not for the small groups that come then.
+                if open.free.len() < FREE_MAX && buffer.capacity() <= (buffer.len() * 4).max(FREE_BYTES) {
+                    buffer.clear();
                     open.free.push(buffer);
+                } else {
+                    open.free.retain(|other| other.capacity() <= FREE_BYTES);
                 }
             }
             !open.waiting.is_empty()

@@ -32,8 +32,7 @@ pub(crate) fn publish(txn: &mut Transaction, ts: Timestamp) {
     }
     // A large table takes its time to free: nobody waits for that.
     drop(unused);
-    txn.redo.clear();
-    txn.redo_ahead = 0;
+    txn.clear_record();
     let inner = &txn.shard.0;
     if inner.commits.fetch_add(1, Ordering::Relaxed).is_multiple_of(COLLECT_EVERY) {
         inner.collect(COLLECT_ROWS);

@@ -56,6 +56,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Io<S> {
         pin!(self.0.borrow_mut().read_buf(buf)).poll(cx)
     }
 
+    /// As [`poll_read`](Io::poll_read), but so many bytes at most.
+    fn poll_read_some(&self, cx: &mut Context<'_>, buf: &mut Vec<u8>, most: usize) -> Poll<io::Result<usize>> {
+        pin!((&mut *self.0.borrow_mut()).take(most as u64).read_buf(buf)).poll(cx)
+    }
+
     fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut *self.0.borrow_mut()).poll_write(cx, bytes)
     }
@@ -358,10 +363,19 @@ where
             if self.out.copy_ready() {
                 return Ok(Poll::Ready(()));
             }
-            self.ahead.reserve();
-            let missing = need.saturating_sub(self.ahead.buf.len() - self.ahead.pos);
-            self.ahead.buf.reserve(missing.min(self.ahead.buf.len().max(READ_CHUNK)));
-            match self.io.poll_read(cx, &mut self.ahead.buf) {
+            let there = self.ahead.buf.len() - self.ahead.pos;
+            let read = if self.ahead.unfinished > 0 && there == 0 {
+                // The rest of a message goes straight to where the session wants it.
+                let most = self.ahead.unfinished;
+                let read = self.out.copy_fill(most, |data, most| self.io.poll_read_some(cx, data, most));
+                self.ahead.unfinished -= if let Poll::Ready(Ok(n)) = read { n } else { 0 };
+                read
+            } else {
+                self.ahead.reserve();
+                self.ahead.buf.reserve(need.saturating_sub(there).min(self.ahead.buf.len().max(READ_CHUNK)));
+                self.io.poll_read(cx, &mut self.ahead.buf)
+            };
+            match read {
                 Poll::Ready(Ok(0)) => {
                     self.ahead.eof = true;
                     let message = "unexpected EOF on client connection with an open transaction";
