@@ -75,7 +75,11 @@ impl Refresher {
             None => running.sampler.evaluate(self.shared.engine.row_count(running.table)),
         };
         running.spent += self.now().saturating_sub(began);
-        if more { self.running = Some(running) } else { self.end(running) }
+        if more {
+            self.running = Some(running)
+        } else {
+            self.end(running)
+        }
         true
     }
 
