@@ -12,6 +12,7 @@ use engine_api::{
 };
 use types::Datum;
 
+use super::cte::HasTarget;
 use super::lock_rows::only_locks;
 use super::put_off::Unproven;
 use super::scan::fitted_key;
@@ -37,6 +38,8 @@ pub(super) struct Constraints {
     followed: usize,
     following: Option<Following>,
     watches: bool,
+    /// The whole statement has what was noted ([`Constraints::finish`]).
+    handed_over: bool,
     search: ParentSearch,
     rows: RowBatch,
 }
@@ -74,6 +77,7 @@ impl Constraints {
             followed: 0,
             following: None,
             watches: !target.references.is_empty() || !target.referenced.is_empty(),
+            handed_over: false,
             search: ParentSearch::default(),
             rows: RowBatch::new(),
         }
@@ -85,6 +89,7 @@ impl Constraints {
         self.to_prove.clear();
         self.put_off = false;
         self.started = false;
+        self.handed_over = false;
         self.proved = 0;
         self.search.found = None;
         self.found = 0;
@@ -146,6 +151,26 @@ impl Constraints {
         }
         let old = std::mem::take(&mut self.old).into_iter().skip(target.references.len());
         self.to_follow.extend(old.enumerate().map(|(i, old)| (i, old, None)));
+    }
+
+    /// All rows are done: looks at everything that was noted, or leaves it to the end of the whole statement if other parts of
+    /// it change rows too. `Done` when all is well.
+    ///
+    /// # Errors
+    /// Those of [`Constraints::run`].
+    pub fn finish<N>(&mut self, node: &Arc<N>, cx: &mut Cx<'_, '_>) -> Result<Next>
+    where
+        Arc<N>: HasTarget + 'static,
+    {
+        if !cx.run.shared.defers() {
+            return self.run(node.target(), cx);
+        }
+        if !self.handed_over {
+            let noted = std::mem::replace(self, Constraints::new(node.target()));
+            cx.run.shared.defer(noted, Box::new(Arc::clone(node)));
+            self.handed_over = true;
+        }
+        Ok(Next::Done)
     }
 
     /// Looks at everything that was noted. `Done` when all is well.

@@ -45,8 +45,9 @@ pub(crate) use node::{
     DistinctNode, FilterNode, FrameBound, FrameCall, FunctionNode, HashJoinNode, InsertNode, InsertRows, JoinType,
     KeyColumn, KeyPart, LimitNode, ListSource, LockRowsNode, LockTarget, MaterializeNode, MergeJoinNode, MergeKey,
     MergeNode, MergeWork, MeteredNode, NestedLoopNode, Node, PlannedFrame, PlannedTable, ProjectNode, QueryPlan,
-    RecursionNode, RowReader, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns, StoredRow,
-    Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode, WindowNode, WorkTableNode,
+    RecursionNode, RowChoice, RowReader, SampleNode, ScanNode, SetOpNode, SortNode, SortSlot, Stage, StoredColumns,
+    StoredRow, Subplan, SubqueryNode, SystemNode, Target, UpdateNode, ValuesNode, WindowFrameNode, WindowNode,
+    WorkTableNode,
 };
 
 pub(crate) use imply::implies;

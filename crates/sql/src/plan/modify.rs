@@ -8,7 +8,7 @@ use engine_api::{ConflictArbiter, RowLockMode};
 use super::level::{Level, Outer};
 use super::node::{
     ConflictAction, CurrentNode, DeleteNode, InsertNode, InsertRows, MergeNode, MergeStep, MergeWork, Node,
-    PlannedTable, QueryPlan, RowReader, RowWriter, SubqueryNode, Target, UpdateNode,
+    PlannedTable, QueryPlan, RowChoice, RowReader, RowWriter, SubqueryNode, Target, UpdateNode,
 };
 use super::{PlanContext, foreign_key, join, query, walk};
 use crate::expr::{Code, Slot};
@@ -220,8 +220,9 @@ fn conflict_action(level: &mut Level<'_>, info: &TableInfo, conflict: &OnConflic
     })
 }
 
-fn may_repeat(query: &Query) -> bool {
-    !matches!(query.from[..], [From::Rel(_)])
+fn choice(level: &mut Level<'_>, query: &Query, mode: RowLockMode) -> Result<RowChoice> {
+    let recheck = query::qualification(level, query)?;
+    Ok(RowChoice { mode, recheck, may_repeat: !matches!(query.from[..], [From::Rel(_)]) })
 }
 
 /// The rows to change: those of FROM and WHERE, or the one that a cursor is on.
@@ -256,11 +257,10 @@ fn update(update: &Update, cx: &PlanContext<'_>) -> Result<Planned> {
         kinds,
     )?;
     let input = rows(&mut level, query, &update.table)?;
-    let recheck = query::qualification(&mut level, query)?;
+    let choice = choice(&mut level, query, lock_mode(&update.table, &update.set))?;
     let set = compile_set(&mut level, &update.set)?;
-    let mode = lock_mode(&update.table, &update.set);
     let places = target.writer.places(&changes, &target.slots);
-    let node = UpdateNode { target, input, set, places, recheck, mode, may_repeat: may_repeat(query) };
+    let node = UpdateNode { target, input, set, places, choice };
     finish(level, Node::Update(Arc::new(node)), output)
 }
 
@@ -273,8 +273,8 @@ fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<Planned> {
     let kinds = Kinds { inserts: false, removes: true, changes: None };
     let (target, output) = target(&mut level, 0, &delete.table, (&[], &[]), &[], &delete.returning, kinds)?;
     let input = rows(&mut level, query, &delete.table)?;
-    let recheck = query::qualification(&mut level, query)?;
-    let node = DeleteNode { target, input, recheck, may_repeat: may_repeat(query) };
+    let choice = choice(&mut level, query, RowLockMode::Update)?;
+    let node = DeleteNode { target, input, choice };
     finish(level, Node::Delete(Arc::new(node)), output)
 }
 

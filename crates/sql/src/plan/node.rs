@@ -902,17 +902,23 @@ pub(crate) struct UpdateNode {
     pub set: Vec<(usize, Code)>,
     /// The columns that change, generated ones included ([`RowWriter::places`]).
     pub places: Vec<(usize, Slot)>,
-    pub recheck: Vec<Code>,
-    pub mode: RowLockMode,
-    /// A row may come more than once (joins); only the first counts.
-    pub may_repeat: bool,
+    pub choice: RowChoice,
 }
 
 #[derive(Debug)]
 pub(crate) struct DeleteNode {
     pub target: Target,
     pub input: Node,
+    pub choice: RowChoice,
+}
+
+/// Which rows of its input a statement changes.
+#[derive(Debug)]
+pub(crate) struct RowChoice {
+    pub mode: RowLockMode,
+    /// What must hold for a row that has moved meanwhile.
     pub recheck: Vec<Code>,
+    /// A row may come more than once (joins); only the first counts.
     pub may_repeat: bool,
 }
 

@@ -39,9 +39,7 @@ enum State {
     Locking(RowId),
     /// Its new tuple is to be stored.
     Updating(RowId),
-    /// All rows are done; foreign keys are looked at.
-    Checking,
-    /// They will be when the whole statement is done.
+    /// All rows are done.
     Done,
 }
 
@@ -197,7 +195,7 @@ impl Operator for Insert {
                         self.compute(&node, cx, frame)?;
                         self.state = State::Inserting;
                     }
-                    Next::Done => self.state = State::Checking,
+                    Next::Done => self.state = State::Done,
                     wait => return Ok(wait),
                 },
                 State::Inserting => {
@@ -238,13 +236,7 @@ impl Operator for Insert {
                         return Ok(next);
                     }
                 }
-                State::Checking if cx.run.shared.defers() => {
-                    let constraints = std::mem::replace(&mut self.constraints, Constraints::new(target));
-                    cx.run.shared.defer(constraints, Box::new(Arc::clone(&node)));
-                    self.state = State::Done;
-                }
-                State::Done => return Ok(Next::Done),
-                State::Checking => return self.constraints.run(target, cx),
+                State::Done => return self.constraints.finish(&node, cx),
             }
         }
     }

@@ -46,9 +46,7 @@ enum State {
     Unmatched,
     /// The tuple is to be inserted.
     Inserting,
-    /// All rows are done; foreign keys are looked at.
-    Checking,
-    /// They will be when the whole statement is done.
+    /// All rows are done.
     Done,
 }
 
@@ -192,7 +190,7 @@ impl Operator for Merge {
                         None
                     }
                     Next::Done => {
-                        self.state = State::Checking;
+                        self.state = State::Done;
                         None
                     }
                     wait => Some(wait),
@@ -237,14 +235,7 @@ impl Operator for Merge {
                         Step::Wait(wait) => Some(Next::Wait(wait)),
                     }
                 }
-                State::Checking if cx.run.shared.defers() => {
-                    let constraints = std::mem::replace(&mut self.constraints, Constraints::new(target));
-                    cx.run.shared.defer(constraints, Box::new(Arc::clone(&node)));
-                    self.state = State::Done;
-                    None
-                }
-                State::Checking => return self.constraints.run(target, cx),
-                State::Done => return Ok(Next::Done),
+                State::Done => return self.constraints.finish(&node, cx),
             };
             if let Some(next) = next {
                 return Ok(next);

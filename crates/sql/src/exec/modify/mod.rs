@@ -9,10 +9,13 @@ pub(super) mod update;
 
 use base::{Error, Result, RowId, SqlState};
 use engine_api::{BatchRow, RowBatch, RowLockMode, RowLockOutcome, Step, WaitPolicy};
+use rustc_hash::FxHashSet;
 use types::Datum;
 
-use super::{Cx, Next};
-use crate::plan::Target;
+use super::lock_rows::row_in;
+use super::{Cx, Next, Operator, operator};
+use crate::expr::all_true;
+use crate::plan::{Node, RowChoice, Target};
 
 /// What locking a row to change it found.
 enum Locked {
@@ -44,6 +47,85 @@ fn lock(
         Step::Ready(RowLockOutcome::Gone | RowLockOutcome::Skipped) => Locked::Gone,
         Step::Wait(wait) => Locked::Wait(wait),
     })
+}
+
+/// The rows of an UPDATE's or DELETE's input, locked one after the other: each once, as it is now.
+struct LockedRows {
+    input: Box<dyn Operator>,
+    at: At,
+    /// Rows given so far, where they may come again.
+    seen: FxHashSet<u64>,
+    /// The stored row that was given last.
+    newest: RowBatch,
+}
+
+#[derive(Clone, Copy)]
+enum At {
+    /// The next row is wanted.
+    Input,
+    /// The row in the frame is to be locked.
+    Row(RowId),
+    End,
+}
+
+enum NextLocked {
+    /// A row is in the frame, and locked.
+    Row(RowId),
+    Done,
+    Wait(engine_api::Wait),
+}
+
+impl LockedRows {
+    fn new(input: &Node) -> LockedRows {
+        LockedRows { input: operator(input), at: At::Input, seen: FxHashSet::default(), newest: RowBatch::new() }
+    }
+
+    fn next(
+        &mut self,
+        target: &Target,
+        choice: &RowChoice,
+        cx: &mut Cx<'_, '_>,
+        frame: &mut [Datum],
+    ) -> Result<NextLocked> {
+        loop {
+            let row = match self.at {
+                At::Input => match self.input.next(cx, frame)? {
+                    Next::Row => match row_in(frame, target.row_slot) {
+                        Some(row) if self.is_first(row, target, choice, cx) => row,
+                        _ => continue,
+                    },
+                    Next::Done => {
+                        self.at = At::End;
+                        return Ok(NextLocked::Done);
+                    }
+                    Next::Wait(wait) => return Ok(NextLocked::Wait(wait)),
+                },
+                At::Row(row) => row,
+                At::End => return Ok(NextLocked::Done),
+            };
+            self.at = At::Input;
+            match lock(target, row, choice.mode, cx, &mut self.newest, frame)? {
+                Locked::Same => return Ok(NextLocked::Row(row)),
+                Locked::Moved if all_true(&choice.recheck, cx, frame)? => return Ok(NextLocked::Row(row)),
+                Locked::Moved | Locked::Gone => {}
+                Locked::Wait(wait) => {
+                    self.at = At::Row(row);
+                    return Ok(NextLocked::Wait(wait));
+                }
+            }
+        }
+    }
+
+    /// Whether the row has not been changed by this statement yet.
+    fn is_first(&mut self, row: RowId, target: &Target, choice: &RowChoice, cx: &mut Cx<'_, '_>) -> bool {
+        (!choice.may_repeat || self.seen.insert(row.0)) && cx.run.shared.touch(target, row)
+    }
+
+    fn rescan(&mut self, forget: bool) {
+        self.at = At::Input;
+        self.seen.clear();
+        self.input.rescan(forget);
+    }
 }
 
 /// What a new row violates.
