@@ -440,6 +440,26 @@ pub struct SequenceDesc {
 }
 
 impl SequenceDesc {
+    /// A sequence that counts from 1 to `max`.
+    pub fn new(oid: Oid, schema: Oid, name: impl Into<String>, owner: Oid, type_oid: Oid, max: i64) -> SequenceDesc {
+        SequenceDesc {
+            oid,
+            schema,
+            name: name.into(),
+            owner,
+            type_oid,
+            start: 1,
+            increment: 1,
+            min: 1,
+            max,
+            cycle: false,
+            owned_by: None,
+            cache: 1,
+            comment: None,
+            state: None,
+        }
+    }
+
     /// What its state is kept under.
     pub fn state_id(&self) -> Oid {
         self.state.unwrap_or(self.oid)
@@ -770,7 +790,70 @@ impl Catalog {
     }
 }
 
+impl ColumnDesc {
+    /// A column that may be NULL, without a default.
+    pub fn new(number: i16, name: impl Into<String>, type_oid: Oid, typmod: i32) -> ColumnDesc {
+        ColumnDesc {
+            number,
+            name: name.into(),
+            type_oid,
+            typmod,
+            not_null: false,
+            default: None,
+            dropped: false,
+            missing: None,
+            identity: None,
+            generated: None,
+        }
+    }
+}
+
+impl ConstraintDesc {
+    /// A constraint that is valid and always looked at at once.
+    pub fn new(oid: Oid, name: impl Into<String>, columns: Vec<i16>, kind: ConstraintKind) -> ConstraintDesc {
+        let name = name.into();
+        ConstraintDesc { oid, name, columns, kind, deferrable: false, deferred: false, not_valid: false, comment: None }
+    }
+}
+
+impl IndexKey {
+    /// In the order that a constraint's index has.
+    pub fn ascending(column: i16) -> IndexKey {
+        IndexKey { column, descending: false, nulls_first: false }
+    }
+}
+
 impl IndexDesc {
+    /// An index over columns, of all rows, neither unique nor of a constraint.
+    pub fn new(oid: Oid, schema: Oid, name: impl Into<String>, table: Oid, keys: Vec<IndexKey>) -> IndexDesc {
+        IndexDesc {
+            oid,
+            schema,
+            name: name.into(),
+            table,
+            keys,
+            unique: false,
+            primary: false,
+            expressions: Vec::new(),
+            predicate: None,
+            include: Vec::new(),
+            deferrable: false,
+            nulls_not_distinct: false,
+            invalid: false,
+            unready: false,
+            classes: Vec::new(),
+            comment: None,
+        }
+    }
+
+    /// What a constraint demands that it enforces.
+    pub fn demand(&self) -> ConstraintKind {
+        match self.primary {
+            true => ConstraintKind::PrimaryKey { index: self.oid },
+            false => ConstraintKind::Unique { index: self.oid },
+        }
+    }
+
     /// Whether its entries need code: it is over expressions, or has some rows only.
     pub fn needs_code(&self) -> bool {
         self.predicate.is_some() || !self.expressions.is_empty()
@@ -796,6 +879,27 @@ impl IndexDesc {
 }
 
 impl TableDesc {
+    /// An ordinary table; it has no layout yet.
+    pub fn new(oid: Oid, schema: Oid, name: impl Into<String>, owner: Oid, columns: Vec<ColumnDesc>) -> TableDesc {
+        TableDesc {
+            oid,
+            schema,
+            name: name.into(),
+            owner,
+            kind: TableKind::Table,
+            columns,
+            layouts: Vec::new(),
+            constraints: Vec::new(),
+            options: Vec::new(),
+            comments: BTreeMap::new(),
+            storage: 1,
+            view: None,
+            persistence: Persistence::default(),
+            on_commit: OnCommit::default(),
+            triggers_off: false,
+        }
+    }
+
     /// A live column by name.
     pub fn column(&self, name: &str) -> Option<&ColumnDesc> {
         self.columns.iter().find(|c| !c.dropped && c.name == name)

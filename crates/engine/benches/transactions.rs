@@ -23,63 +23,21 @@ const BY_ID: Oid = Oid(20001);
 const ROWS: u64 = 100_000;
 
 fn column(number: i16, name: &str, type_oid: Oid) -> ColumnDesc {
-    let name = name.to_string();
-    ColumnDesc {
-        number,
-        name,
-        type_oid,
-        typmod: -1,
-        not_null: true,
-        default: None,
-        dropped: false,
-        missing: None,
-        identity: None,
-        generated: None,
-    }
+    ColumnDesc { not_null: true, ..ColumnDesc::new(number, name, type_oid, -1) }
 }
 
 fn table() -> TableDesc {
     let types = [oid::INT4, oid::INT8, oid::TEXT];
     let fields = (1..).zip(types).map(|(column, type_oid)| LayoutField { column, type_oid, typmod: -1 }).collect();
     let columns = (1..).zip(["id", "k", "c"]).zip(types);
-    TableDesc {
-        oid: TABLE,
-        schema: oids::SCHEMA_PUBLIC,
-        name: "t".to_string(),
-        owner: oids::ROLE_POSTGRES,
-        kind: TableKind::Table,
-        columns: columns.map(|((number, name), ty)| column(number, name, ty)).collect(),
-        layouts: vec![LayoutDesc { id: LayoutId(1), fields }],
-        constraints: Vec::new(),
-        options: Vec::new(),
-        comments: Default::default(),
-        storage: 1,
-        view: None,
-        persistence: Default::default(),
-        on_commit: Default::default(),
-        triggers_off: false,
-    }
+    let columns = columns.map(|((number, name), ty)| column(number, name, ty)).collect();
+    let table = TableDesc::new(TABLE, oids::SCHEMA_PUBLIC, "t", oids::ROLE_POSTGRES, columns);
+    TableDesc { layouts: vec![LayoutDesc { id: LayoutId(1), fields }], ..table }
 }
 
 fn index() -> IndexDesc {
-    IndexDesc {
-        oid: BY_ID,
-        schema: oids::SCHEMA_PUBLIC,
-        name: "t_pkey".to_string(),
-        table: TABLE,
-        keys: vec![IndexKey { column: 1, descending: false, nulls_first: false }],
-        unique: true,
-        primary: true,
-        expressions: Vec::new(),
-        predicate: None,
-        include: Vec::new(),
-        deferrable: false,
-        nulls_not_distinct: false,
-        invalid: false,
-        unready: false,
-        classes: Vec::new(),
-        comment: None,
-    }
+    let index = IndexDesc::new(BY_ID, oids::SCHEMA_PUBLIC, "t_pkey", TABLE, vec![IndexKey::ascending(1)]);
+    IndexDesc { unique: true, primary: true, ..index }
 }
 
 fn tuple(id: u64, k: u64) -> Vec<u8> {

@@ -129,80 +129,30 @@ pub fn key(value: i32) -> Vec<u8> {
 /// A table of so many columns.
 pub fn table(oid: Oid, columns: usize, storage: u32) -> TableDesc {
     let column = |at: usize| ColumnDesc {
-        number: at as i16 + 1,
-        name: NAMES[at].to_string(),
-        type_oid: TYPES[at],
-        typmod: -1,
         not_null: true,
-        default: None,
-        dropped: false,
         missing: (at == 4).then(|| MISSING.to_string()),
-        identity: None,
-        generated: None,
+        ..ColumnDesc::new(at as i16 + 1, NAMES[at], TYPES[at], -1)
     };
     let layout = |columns: usize| LayoutDesc {
         id: LayoutId(columns as u32 - 3),
         fields: (0..columns).map(|at| LayoutField { column: at as i16 + 1, type_oid: TYPES[at], typmod: -1 }).collect(),
     };
-    TableDesc {
-        oid,
-        schema: oids::SCHEMA_PUBLIC,
-        name: format!("t{oid}"),
-        owner: oids::ROLE_POSTGRES,
-        kind: TableKind::Table,
-        columns: (0..columns).map(column).collect(),
-        layouts: (4..=columns).map(layout).collect(),
-        constraints: Vec::new(),
-        options: Vec::new(),
-        comments: Default::default(),
-        storage,
-        view: None,
-        persistence: Default::default(),
-        on_commit: Default::default(),
-        triggers_off: false,
-    }
+    let layouts = (4..=columns).map(layout).collect();
+    let columns = (0..columns).map(column).collect();
+    let table = TableDesc::new(oid, oids::SCHEMA_PUBLIC, format!("t{oid}"), oids::ROLE_POSTGRES, columns);
+    TableDesc { layouts, storage, ..table }
 }
 
 /// An index over the key (`is_key`) or the group.
 pub fn index(oid: Oid, of: Oid, is_key: bool) -> IndexDesc {
-    IndexDesc {
-        oid,
-        schema: oids::SCHEMA_PUBLIC,
-        name: format!("i{oid}"),
-        table: of,
-        keys: vec![IndexKey { column: if is_key { 1 } else { 2 }, descending: false, nulls_first: false }],
-        unique: is_key,
-        primary: is_key,
-        expressions: Vec::new(),
-        predicate: None,
-        include: Vec::new(),
-        deferrable: false,
-        nulls_not_distinct: false,
-        invalid: false,
-        unready: false,
-        classes: Vec::new(),
-        comment: None,
-    }
+    let keys = vec![IndexKey::ascending(if is_key { 1 } else { 2 })];
+    let index = IndexDesc::new(oid, oids::SCHEMA_PUBLIC, format!("i{oid}"), of, keys);
+    IndexDesc { unique: is_key, primary: is_key, ..index }
 }
 
 /// The sequence.
 pub fn sequence() -> SequenceDesc {
-    SequenceDesc {
-        oid: SEQUENCE,
-        schema: oids::SCHEMA_PUBLIC,
-        name: "s".to_string(),
-        owner: oids::ROLE_POSTGRES,
-        type_oid: oid::INT8,
-        start: 1,
-        increment: 1,
-        min: 1,
-        max: i64::MAX,
-        cycle: false,
-        owned_by: None,
-        cache: 1,
-        comment: None,
-        state: None,
-    }
+    SequenceDesc::new(SEQUENCE, oids::SCHEMA_PUBLIC, "s", oids::ROLE_POSTGRES, oid::INT8, i64::MAX)
 }
 
 /// A table as a catalog has it.

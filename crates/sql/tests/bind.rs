@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::{Error, LayoutId, Oid, Result};
 use engine_api::{
     Catalog, CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, DatabaseDesc, IndexDesc, IndexKey, LayoutDesc,
-    SchemaDesc, SequenceDesc, TableDesc, TableKind, oids,
+    SchemaDesc, SequenceDesc, TableDesc, oids,
 };
 use sql::bind::{BindContext, bind};
 use sql::functions::{EvalContext, Identity};
@@ -95,33 +95,14 @@ type Column<'a> = (&'a str, Oid, i32, Option<&'a str>);
 
 fn table(number: u32, schema: Oid, name: &str, columns: &[Column<'_>], constraints: Vec<ConstraintDesc>) -> TableDesc {
     let columns = columns.iter().enumerate().map(|(i, &(name, type_oid, typmod, default))| ColumnDesc {
-        number: i as i16 + 1,
-        name: name.to_string(),
-        type_oid,
-        typmod,
-        not_null: false,
         default: default.map(str::to_string),
         dropped: name.is_empty(),
-        missing: None,
-        identity: None,
-        generated: None,
+        ..ColumnDesc::new(i as i16 + 1, name, type_oid, typmod)
     });
     TableDesc {
-        oid: Oid(number),
-        schema,
-        name: name.to_string(),
-        owner: oids::ROLE_POSTGRES,
-        kind: TableKind::Table,
-        columns: columns.collect(),
         layouts: vec![LayoutDesc { id: LayoutId(1), fields: Vec::new() }],
         constraints,
-        options: Vec::new(),
-        comments: Default::default(),
-        storage: 0,
-        view: None,
-        persistence: Default::default(),
-        on_commit: Default::default(),
-        triggers_off: false,
+        ..TableDesc::new(Oid(number), schema, name, oids::ROLE_POSTGRES, columns.collect())
     }
 }
 
@@ -131,38 +112,12 @@ fn key(number: u32, name: &str, columns: &[i16], primary: bool) -> ConstraintDes
         true => ConstraintKind::PrimaryKey { index },
         false => ConstraintKind::Unique { index },
     };
-    ConstraintDesc {
-        oid: Oid(number + 100),
-        name: name.to_string(),
-        columns: columns.to_vec(),
-        kind,
-        deferrable: false,
-        deferred: false,
-        not_valid: false,
-        comment: None,
-    }
+    ConstraintDesc::new(Oid(number + 100), name, columns.to_vec(), kind)
 }
 
 fn index(number: u32, table: u32, name: &str, columns: &[i16], primary: bool) -> IndexDesc {
-    let keys = columns.iter().map(|&column| IndexKey { column, descending: false, nulls_first: false });
-    IndexDesc {
-        oid: Oid(number),
-        schema: oids::SCHEMA_PUBLIC,
-        name: name.to_string(),
-        table: Oid(table),
-        keys: keys.collect(),
-        unique: true,
-        primary,
-        expressions: Vec::new(),
-        predicate: None,
-        include: Vec::new(),
-        deferrable: false,
-        nulls_not_distinct: false,
-        invalid: false,
-        unready: false,
-        classes: Vec::new(),
-        comment: None,
-    }
+    let keys = columns.iter().copied().map(IndexKey::ascending).collect();
+    IndexDesc { unique: true, primary, ..IndexDesc::new(Oid(number), oids::SCHEMA_PUBLIC, name, Oid(table), keys) }
 }
 
 /// The tables the cases are about.
@@ -216,33 +171,9 @@ fn catalog() -> Catalog {
         ("z", oid::VARCHAR, 9, Some("'abc'::character varying")),
     ];
     let check = ConstraintKind::Check { expression: "m > 0".to_string() };
-    let check = ConstraintDesc {
-        oid: Oid(20105),
-        name: "w_m_check".to_string(),
-        columns: vec![2],
-        kind: check,
-        deferrable: false,
-        deferred: false,
-        not_valid: false,
-        comment: None,
-    };
+    let check = ConstraintDesc::new(Oid(20105), "w_m_check", vec![2], check);
     put(CatalogObject::Table(table(20005, public, "w", &w, vec![check])));
-    put(CatalogObject::Sequence(SequenceDesc {
-        oid: Oid(20006),
-        schema: public,
-        name: "seq".to_string(),
-        owner,
-        type_oid: oid::INT8,
-        start: 1,
-        increment: 1,
-        min: 1,
-        max: i64::MAX,
-        cycle: false,
-        owned_by: None,
-        cache: 1,
-        comment: None,
-        state: None,
-    }));
+    put(CatalogObject::Sequence(SequenceDesc::new(Oid(20006), public, "seq", owner, oid::INT8, i64::MAX)));
     catalog
 }
 

@@ -32,22 +32,14 @@ impl Still {
         catalog.put(schema(oids::SCHEMA_PG_CATALOG, Oid::INVALID, "pg_catalog"));
         catalog.put(schema(oids::SCHEMA_PUBLIC, oids::DATABASE_POSTGRES, "public"));
         catalog.put(Arc::new(CatalogObject::Role(RoleDesc::first(oids::ROLE_POSTGRES, "postgres"))));
-        catalog.put(Arc::new(CatalogObject::Sequence(SequenceDesc {
-            oid: Oid(16384),
-            schema: oids::SCHEMA_PUBLIC,
-            name: "s".into(),
-            owner: oids::ROLE_POSTGRES,
-            type_oid: types::oid::INT8,
-            start: 1,
-            increment: 1,
-            min: 1,
-            max: i64::MAX,
-            cycle: false,
-            owned_by: None,
-            cache: 1,
-            comment: None,
-            state: None,
-        })));
+        catalog.put(Arc::new(CatalogObject::Sequence(SequenceDesc::new(
+            Oid(16384),
+            oids::SCHEMA_PUBLIC,
+            "s",
+            oids::ROLE_POSTGRES,
+            types::oid::INT8,
+            i64::MAX,
+        ))));
         let settings = OutputSettings {
             timezone: TimeZone::parse("America/New_York").expect("zone"),
             ..OutputSettings::default()

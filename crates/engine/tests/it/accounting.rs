@@ -33,24 +33,9 @@ fn wider() -> CatalogObject {
 }
 
 fn by_balance() -> CatalogObject {
-    CatalogObject::Index(IndexDesc {
-        oid: BY_BALANCE,
-        schema: oids::SCHEMA_PUBLIC,
-        name: "accounts_balance".to_string(),
-        table: ACCOUNTS,
-        keys: vec![IndexKey { column: 2, descending: false, nulls_first: false }],
-        unique: false,
-        primary: false,
-        expressions: Vec::new(),
-        predicate: None,
-        include: Vec::new(),
-        deferrable: false,
-        nulls_not_distinct: false,
-        invalid: false,
-        unready: false,
-        classes: Vec::new(),
-        comment: None,
-    })
+    let keys = vec![IndexKey::ascending(2)];
+    let index = IndexDesc::new(BY_BALANCE, oids::SCHEMA_PUBLIC, "accounts_balance", ACCOUNTS, keys);
+    CatalogObject::Index(index)
 }
 
 /// A tuple of the newest layout.

@@ -364,22 +364,8 @@ fn a_full_disk_fails_a_checkpoint_only() {
 fn definitions_and_sequences_are_in_the_image() {
     let disk = SimDisk::new();
     let shard = bank(&disk, 3);
-    let sequence = SequenceDesc {
-        oid: base::Oid(20020),
-        schema: oids::SCHEMA_PUBLIC,
-        name: "s".to_string(),
-        owner: oids::ROLE_POSTGRES,
-        type_oid: types::oid::INT8,
-        start: 1,
-        increment: 1,
-        min: 1,
-        max: i64::MAX,
-        cycle: false,
-        owned_by: None,
-        cache: 1,
-        comment: None,
-        state: None,
-    };
+    let sequence =
+        SequenceDesc::new(base::Oid(20020), oids::SCHEMA_PUBLIC, "s", oids::ROLE_POSTGRES, types::oid::INT8, i64::MAX);
     let mut txn = begin(&shard, Isolation::ReadCommitted);
     ready(txn.put_object(CatalogObject::Sequence(sequence.clone())));
     commit(&shard, txn);

@@ -51,24 +51,9 @@ fn open_by(disk: &SimDisk, threads: usize) -> Shard {
 
 fn index(oid: Oid, columns: &[(i16, bool)], predicate: Option<String>) -> CatalogObject {
     let key = |&(column, descending)| IndexKey { column, descending, nulls_first: descending };
-    CatalogObject::Index(IndexDesc {
-        oid,
-        schema: oids::SCHEMA_PUBLIC,
-        name: format!("accounts_{oid}"),
-        table: ACCOUNTS,
-        keys: columns.iter().map(key).collect(),
-        unique: false,
-        primary: false,
-        expressions: Vec::new(),
-        predicate,
-        include: Vec::new(),
-        deferrable: false,
-        nulls_not_distinct: false,
-        invalid: false,
-        unready: false,
-        classes: Vec::new(),
-        comment: None,
-    })
+    let keys = columns.iter().map(key).collect();
+    let index = IndexDesc::new(oid, oids::SCHEMA_PUBLIC, format!("accounts_{oid}"), ACCOUNTS, keys);
+    CatalogObject::Index(IndexDesc { predicate, ..index })
 }
 
 fn row(id: i32, balance: Option<i64>) -> Vec<u8> {

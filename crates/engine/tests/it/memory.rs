@@ -14,41 +14,12 @@ const BY_TEXT: Oid = Oid(20011);
 /// A table of one TEXT column with an index on it that is not unique.
 fn define_wide(shard: &Shard) {
     let fields = vec![LayoutField { column: 1, type_oid: oid::TEXT, typmod: -1 }];
-    let table = TableDesc {
-        oid: WIDE,
-        schema: oids::SCHEMA_PUBLIC,
-        name: "wide".to_string(),
-        owner: oids::ROLE_POSTGRES,
-        kind: TableKind::Table,
-        columns: vec![column(1, "t", oid::TEXT)],
-        layouts: vec![LayoutDesc { id: LayoutId(1), fields }],
-        constraints: Vec::new(),
-        options: Vec::new(),
-        comments: Default::default(),
-        storage: 1,
-        view: None,
-        persistence: Default::default(),
-        on_commit: Default::default(),
-        triggers_off: false,
-    };
-    let keys = vec![IndexKey { column: 1, descending: false, nulls_first: false }];
-    let indexes = (0..4).map(|n| IndexDesc {
-        oid: Oid(BY_TEXT.0 + n),
-        schema: oids::SCHEMA_PUBLIC,
-        name: format!("wide_{n}"),
-        table: WIDE,
-        keys: keys.clone(),
-        unique: false,
-        primary: false,
-        expressions: Vec::new(),
-        predicate: None,
-        include: Vec::new(),
-        deferrable: false,
-        nulls_not_distinct: false,
-        invalid: false,
-        unready: false,
-        classes: Vec::new(),
-        comment: None,
+    let columns = vec![column(1, "t", oid::TEXT)];
+    let table = TableDesc::new(WIDE, oids::SCHEMA_PUBLIC, "wide", oids::ROLE_POSTGRES, columns);
+    let table = TableDesc { layouts: vec![LayoutDesc { id: LayoutId(1), fields }], ..table };
+    let indexes = (0..4).map(|n| {
+        let keys = vec![IndexKey::ascending(1)];
+        IndexDesc::new(Oid(BY_TEXT.0 + n), oids::SCHEMA_PUBLIC, format!("wide_{n}"), WIDE, keys)
     });
     let mut txn = begin(shard, Isolation::ReadCommitted);
     ready(txn.put_object(CatalogObject::Table(table)));

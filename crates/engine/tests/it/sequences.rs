@@ -11,22 +11,7 @@ use crate::support::*;
 const S: Oid = Oid(20020);
 
 fn sequence(max: i64) -> SequenceDesc {
-    SequenceDesc {
-        oid: S,
-        schema: oids::SCHEMA_PUBLIC,
-        name: "s".to_string(),
-        owner: oids::ROLE_POSTGRES,
-        type_oid: oid::INT8,
-        start: 1,
-        increment: 1,
-        min: 1,
-        max,
-        cycle: false,
-        owned_by: None,
-        cache: 1,
-        comment: None,
-        state: None,
-    }
+    SequenceDesc::new(S, oids::SCHEMA_PUBLIC, "s", oids::ROLE_POSTGRES, oid::INT8, max)
 }
 
 fn define_sequence(shard: &Shard, max: i64) {

@@ -42,18 +42,7 @@ pub fn key(id: i32) -> Vec<u8> {
 }
 
 pub fn column(number: i16, name: &str, type_oid: Oid) -> ColumnDesc {
-    ColumnDesc {
-        number,
-        name: name.to_string(),
-        type_oid,
-        typmod: -1,
-        not_null: true,
-        default: None,
-        dropped: false,
-        missing: None,
-        identity: None,
-        generated: None,
-    }
+    ColumnDesc { not_null: true, ..ColumnDesc::new(number, name, type_oid, -1) }
 }
 
 pub fn ready<T>(step: base::Result<Step<T>>) -> T {
@@ -89,44 +78,14 @@ pub fn accounts() -> TableDesc {
         LayoutField { column: 1, type_oid: oid::INT4, typmod: -1 },
         LayoutField { column: 2, type_oid: oid::INT8, typmod: -1 },
     ];
-    TableDesc {
-        oid: ACCOUNTS,
-        schema: oids::SCHEMA_PUBLIC,
-        name: "accounts".to_string(),
-        owner: oids::ROLE_POSTGRES,
-        kind: TableKind::Table,
-        columns: vec![column(1, "id", oid::INT4), column(2, "balance", oid::INT8)],
-        layouts: vec![LayoutDesc { id: LayoutId(1), fields }],
-        constraints: Vec::new(),
-        options: Vec::new(),
-        comments: Default::default(),
-        storage: 1,
-        view: None,
-        persistence: Default::default(),
-        on_commit: Default::default(),
-        triggers_off: false,
-    }
+    let columns = vec![column(1, "id", oid::INT4), column(2, "balance", oid::INT8)];
+    let table = TableDesc::new(ACCOUNTS, oids::SCHEMA_PUBLIC, "accounts", oids::ROLE_POSTGRES, columns);
+    TableDesc { layouts: vec![LayoutDesc { id: LayoutId(1), fields }], ..table }
 }
 
 pub fn define(shard: &Shard) {
-    let index = IndexDesc {
-        oid: BY_ID,
-        schema: oids::SCHEMA_PUBLIC,
-        name: "accounts_pkey".to_string(),
-        table: ACCOUNTS,
-        keys: vec![IndexKey { column: 1, descending: false, nulls_first: false }],
-        unique: true,
-        primary: true,
-        expressions: Vec::new(),
-        predicate: None,
-        include: Vec::new(),
-        deferrable: false,
-        nulls_not_distinct: false,
-        invalid: false,
-        unready: false,
-        classes: Vec::new(),
-        comment: None,
-    };
+    let index = IndexDesc::new(BY_ID, oids::SCHEMA_PUBLIC, "accounts_pkey", ACCOUNTS, vec![IndexKey::ascending(1)]);
+    let index = IndexDesc { unique: true, primary: true, ..index };
     let mut txn = begin(shard, Isolation::ReadCommitted);
     ready(txn.put_object(CatalogObject::Table(accounts())));
     ready(txn.put_object(CatalogObject::Index(index)));

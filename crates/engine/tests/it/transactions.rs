@@ -175,22 +175,7 @@ fn definitions_come_and_go_with_their_transaction() {
 fn sequences_never_hand_a_value_out_twice() {
     let disk = SimDisk::new();
     let shard = open(&disk);
-    let sequence = SequenceDesc {
-        oid: Oid(20002),
-        schema: oids::SCHEMA_PUBLIC,
-        name: "s".to_string(),
-        owner: oids::ROLE_POSTGRES,
-        type_oid: oid::INT8,
-        start: 1,
-        increment: 1,
-        min: 1,
-        max: 40,
-        cycle: false,
-        owned_by: None,
-        cache: 1,
-        comment: None,
-        state: None,
-    };
+    let sequence = SequenceDesc::new(Oid(20002), oids::SCHEMA_PUBLIC, "s", oids::ROLE_POSTGRES, oid::INT8, 40);
     let mut txn = begin(&shard, Isolation::ReadCommitted);
     ready(txn.put_object(CatalogObject::Sequence(sequence.clone())));
     assert_eq!(shard.sequence_next(&sequence).unwrap(), 1, "usable before its transaction commits");

@@ -114,37 +114,18 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
             table.columns[number as usize - 1].not_null = true;
         }
     }
+    let keys = columns.iter().copied().map(IndexKey::ascending).collect();
     let index = IndexDesc {
-        oid: cx.allocate(),
-        schema: table.schema,
-        name: name.clone(),
-        table: table.oid,
-        keys: columns.iter().map(|&column| IndexKey { column, descending: false, nulls_first: false }).collect(),
         unique: true,
         primary,
-        expressions: Vec::new(),
-        predicate: None,
-        include: Vec::new(),
         deferrable: definition.deferrable,
         nulls_not_distinct: definition.nulls_not_distinct,
-        invalid: false,
-        unready: false,
-        classes: Vec::new(),
-        comment: None,
-    };
-    let kind = match primary {
-        true => ConstraintKind::PrimaryKey { index: index.oid },
-        false => ConstraintKind::Unique { index: index.oid },
+        ..IndexDesc::new(cx.allocate(), table.schema, name.clone(), table.oid, keys)
     };
     table.constraints.push(ConstraintDesc {
-        oid: cx.allocate(),
-        name,
-        columns,
-        kind,
         deferrable: definition.deferrable,
         deferred: definition.initdeferred,
-        not_valid: false,
-        comment: None,
+        ..ConstraintDesc::new(cx.allocate(), name, columns, index.demand())
     });
     cx.put(CatalogObject::Table(table)).await?;
     cx.put(CatalogObject::Index(index)).await
@@ -223,19 +204,10 @@ async fn adopt_index(
     index.name = new_name.clone();
     index.primary = primary;
     index.deferrable = definition.deferrable;
-    let kind = match primary {
-        true => ConstraintKind::PrimaryKey { index: index.oid },
-        false => ConstraintKind::Unique { index: index.oid },
-    };
     table.constraints.push(ConstraintDesc {
-        oid: cx.allocate(),
-        name: new_name,
-        columns,
-        kind,
         deferrable: definition.deferrable,
         deferred: definition.initdeferred,
-        not_valid: false,
-        comment: None,
+        ..ConstraintDesc::new(cx.allocate(), new_name, columns, index.demand())
     });
     cx.put(CatalogObject::Table(table)).await?;
     cx.put(CatalogObject::Index(index)).await
@@ -300,14 +272,8 @@ async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bo
     }
     let kind = ConstraintKind::Check { expression };
     table.constraints.push(ConstraintDesc {
-        oid: cx.allocate(),
-        name,
-        columns,
-        kind,
-        deferrable: false,
-        deferred: false,
         not_valid: !fresh && definition.skip_validation,
-        comment: None,
+        ..ConstraintDesc::new(cx.allocate(), name, columns, kind)
     });
     cx.put(CatalogObject::Table(table)).await
 }
@@ -399,23 +365,20 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
     if !fresh && !definition.skip_validation {
         validate_foreign_key(cx, &table, &referenced, &columns, &target_columns, &name).await?;
     }
+    let kind = ConstraintKind::ForeignKey {
+        table: referenced.oid,
+        columns: target_columns,
+        index,
+        on_delete: action(definition.fk_del_action),
+        on_update: action(definition.fk_upd_action),
+        match_full: definition.fk_matchtype == b'f',
+        set_columns,
+    };
     table.constraints.push(ConstraintDesc {
-        oid: cx.allocate(),
-        name,
-        columns,
-        kind: ConstraintKind::ForeignKey {
-            table: referenced.oid,
-            columns: target_columns,
-            index,
-            on_delete: action(definition.fk_del_action),
-            on_update: action(definition.fk_upd_action),
-            match_full: definition.fk_matchtype == b'f',
-            set_columns,
-        },
         deferrable: definition.deferrable,
         deferred: definition.initdeferred,
         not_valid: !fresh && definition.skip_validation,
-        comment: None,
+        ..ConstraintDesc::new(cx.allocate(), name, columns, kind)
     });
     cx.put(CatalogObject::Table(table)).await?;
     // The referenced table's plans must learn that they are referenced now: its version rises with it.

@@ -1,7 +1,7 @@
 //! CREATE TABLE AS and SELECT INTO: a table of the columns of a query, filled with its rows.
 
 use base::{Error, LayoutId, Result, SqlState};
-use engine_api::{CatalogObject, ColumnDesc, TableDesc, TableKind};
+use engine_api::{CatalogObject, ColumnDesc, TableDesc};
 use rupg_sql::nodes::{CreateTableAsStmt, InsertStmt, IntoClause, Node, ObjectType, RangeVar, SelectStmt};
 
 use super::Cx;
@@ -48,39 +48,17 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_
     }
     let temporary = super::temporary::is_temporary(&cx.catalog(), schema);
     let mut table = TableDesc {
-        oid: cx.allocate(),
-        schema,
-        name: relname.to_string(),
-        owner: cx.owner(),
-        kind: TableKind::Table,
-        columns: Vec::with_capacity(columns.len()),
-        layouts: Vec::new(),
-        constraints: Vec::new(),
         options: storage_options(&into.options),
-        comments: Default::default(),
-        storage: 1,
-        view: None,
         persistence: persistence(name.relpersistence, temporary),
         on_commit: on_commit(cx, into.onCommit, temporary)?,
-        triggers_off: false,
+        ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), Vec::new())
     };
     for (i, column) in columns.iter().enumerate() {
         let name = names.get(i).unwrap_or(&column.name);
         if table.column(name).is_some() {
             return Err(Error::new(SqlState::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
         }
-        table.columns.push(ColumnDesc {
-            number: i as i16 + 1,
-            name: name.clone(),
-            type_oid: column.own.oid,
-            typmod: column.own.typmod,
-            not_null: false,
-            default: None,
-            dropped: false,
-            missing: None,
-            identity: None,
-            generated: None,
-        });
+        table.columns.push(ColumnDesc::new(i as i16 + 1, name.clone(), column.own.oid, column.own.typmod));
     }
     table.layouts.push(layout_of(&table, LayoutId(1)));
     let empty = table.columns.is_empty();

@@ -1,9 +1,7 @@
 //! CREATE TABLE.
 
 use base::{Error, LayoutId, Result, SqlState};
-use engine_api::{
-    CatalogObject, ColumnDesc, Identity, LayoutDesc, LayoutField, OnCommit, Persistence, TableDesc, TableKind,
-};
+use engine_api::{CatalogObject, ColumnDesc, Identity, LayoutDesc, LayoutField, OnCommit, Persistence, TableDesc};
 use rupg_sql::nodes::{ColumnDef, ConstrType, Constraint, CreateStmt, Node, OnCommitAction};
 
 use super::constraint::{Pending, add_constraints};
@@ -40,21 +38,10 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     }
     let temporary = temporary::is_temporary(&cx.catalog(), schema);
     let mut table = TableDesc {
-        oid: cx.allocate(),
-        schema,
-        name: relname,
-        owner: cx.owner(),
-        kind: TableKind::Table,
-        columns: Vec::new(),
-        layouts: Vec::new(),
-        constraints: Vec::new(),
         options: storage_options(&stmt.options),
-        comments: Default::default(),
-        storage: 1,
-        view: None,
         persistence: persistence(name.relpersistence, temporary),
         on_commit: on_commit(cx, stmt.oncommit, temporary)?,
-        triggers_off: false,
+        ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), Vec::new())
     };
     let mut pending: Vec<Pending> = Vec::new();
     let mut serials: Vec<(i16, base::Oid, Vec<Option<Node>>)> = Vec::new();
@@ -190,16 +177,8 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
     let ColumnType { ty, serial } = cx.column_type(type_name)?;
     let mut column = NewColumn {
         desc: ColumnDesc {
-            number: table.columns.len() as i16 + 1,
-            name,
-            type_oid: ty.oid,
-            typmod: ty.typmod,
             not_null: serial || def.is_not_null,
-            default: None,
-            dropped: false,
-            missing: None,
-            identity: None,
-            generated: None,
+            ..ColumnDesc::new(table.columns.len() as i16 + 1, name, ty.oid, ty.typmod)
         },
         serial: serial.then_some(ty.oid),
         sequence_options: Vec::new(),

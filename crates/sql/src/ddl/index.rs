@@ -84,22 +84,14 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
         None => free_relation_name(&catalog, table.schema, &table.name, &names.join("_"), "idx", &[]),
     };
     let index = IndexDesc {
-        oid: cx.allocate(),
-        schema: table.schema,
-        name: index_name,
-        table: table.oid,
-        keys,
         unique: stmt.unique,
-        primary: false,
         expressions,
         predicate,
         include,
-        deferrable: false,
         nulls_not_distinct: stmt.nulls_not_distinct,
         invalid: beside && table.persistence != Persistence::Temporary,
-        unready: false,
         classes,
-        comment: None,
+        ..IndexDesc::new(cx.allocate(), table.schema, index_name, table.oid, keys)
     };
     cx.put(CatalogObject::Index(index.clone())).await?;
     Ok(Some(index))

@@ -61,16 +61,9 @@ pub(super) async fn finish(cx: &mut Cx<'_>, table: &TableDesc, likes: &[(TableDe
                 if !matches!(constraint.kind, ConstraintKind::Check { .. }) {
                     continue;
                 }
-                desc.constraints.push(ConstraintDesc {
-                    oid: cx.allocate(),
-                    name: constraint.name.clone(),
-                    columns: constraint.columns.iter().filter_map(|&n| place(n)).collect(),
-                    kind: constraint.kind.clone(),
-                    deferrable: false,
-                    deferred: false,
-                    not_valid: false,
-                    comment: None,
-                });
+                let columns = constraint.columns.iter().filter_map(|&n| place(n)).collect();
+                let (oid, name, kind) = (cx.allocate(), constraint.name.clone(), constraint.kind.clone());
+                desc.constraints.push(ConstraintDesc::new(oid, name, columns, kind));
             }
             cx.put(CatalogObject::Table(desc.clone())).await?;
         }
@@ -124,22 +117,13 @@ async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) 
             ..index.clone()
         };
         if constraint.is_some() {
-            let kind = match index.primary {
-                true => ConstraintKind::PrimaryKey { index: copy.oid },
-                false => ConstraintKind::Unique { index: copy.oid },
-            };
             for &number in columns.iter().filter(|_| index.primary) {
                 desc.columns[number as usize - 1].not_null = true;
             }
             desc.constraints.push(ConstraintDesc {
-                oid: cx.allocate(),
-                name,
-                columns,
-                kind,
                 deferrable: constraint.is_some_and(|c| c.deferrable),
                 deferred: constraint.is_some_and(|c| c.deferred),
-                not_valid: false,
-                comment: None,
+                ..ConstraintDesc::new(cx.allocate(), name, columns, copy.demand())
             });
             cx.put(CatalogObject::Table(desc.clone())).await?;
         }

@@ -1,7 +1,7 @@
 //! CREATE MATERIALIZED VIEW and REFRESH.
 
 use base::{Error, LayoutId, Oid, Result, SqlState};
-use engine_api::{CatalogObject, Persistence, TableDesc, TableKind, TableLockMode, ViewDesc};
+use engine_api::{CatalogObject, TableDesc, TableKind, TableLockMode, ViewDesc};
 use rupg_sql::nodes::{CreateTableAsStmt, RefreshMatViewStmt};
 
 use super::Cx;
@@ -26,21 +26,10 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
     }
     let columns = view::named_columns(&bound, &strings(&into.colNames), "too many column names were specified")?;
     let mut desc = TableDesc {
-        oid: cx.allocate(),
-        schema,
-        name: relname.to_string(),
-        owner: cx.owner(),
         kind: TableKind::MaterializedView,
-        columns,
-        layouts: Vec::new(),
-        constraints: Vec::new(),
         options: storage_options(&into.options),
-        comments: Default::default(),
-        storage: 1,
         view: Some(ViewDesc { query: text, populated: false, ..bound.desc }),
-        persistence: Persistence::Permanent,
-        on_commit: Default::default(),
-        triggers_off: false,
+        ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), columns)
     };
     desc.layouts.push(layout_of(&desc, LayoutId(1)));
     let oid = desc.oid;

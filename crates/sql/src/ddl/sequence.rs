@@ -10,23 +10,8 @@ use super::names::{display, strings};
 use crate::session::number_of;
 
 /// A sequence as serial columns get it.
-pub(super) fn default_sequence(oid_: Oid, schema: Oid, name: &str, owner: Oid, ty: Oid) -> SequenceDesc {
-    SequenceDesc {
-        oid: oid_,
-        schema,
-        name: name.to_string(),
-        owner,
-        type_oid: ty,
-        start: 1,
-        increment: 1,
-        min: 1,
-        max: type_max(ty),
-        cycle: false,
-        owned_by: None,
-        cache: 1,
-        comment: None,
-        state: None,
-    }
+pub(super) fn default_sequence(oid: Oid, schema: Oid, name: &str, owner: Oid, ty: Oid) -> SequenceDesc {
+    SequenceDesc::new(oid, schema, name, owner, ty, type_max(ty))
 }
 
 fn type_max(ty: Oid) -> i64 {

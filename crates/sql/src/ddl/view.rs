@@ -41,22 +41,15 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
     let mut options = storage_options(&stmt.options);
     let mut view = ViewDesc { query: text, ..bound.desc };
     view.check_option = check_option(stmt, &mut options)?;
+    let oid = replaced.as_ref().map_or_else(|| cx.allocate(), |old| old.oid);
+    let owner = replaced.as_ref().map_or_else(|| cx.owner(), |old| old.owner);
     let mut desc = TableDesc {
-        oid: replaced.as_ref().map_or_else(|| cx.allocate(), |old| old.oid),
-        schema,
-        name: relname.to_string(),
-        owner: replaced.as_ref().map_or_else(|| cx.owner(), |old| old.owner),
         kind: TableKind::View,
-        columns,
-        layouts: Vec::new(),
-        constraints: Vec::new(),
         options,
         comments: replaced.as_ref().map(|old| old.comments.clone()).unwrap_or_default(),
-        storage: 1,
         view: Some(view),
         persistence: if name.relpersistence == b't' { Persistence::Temporary } else { Persistence::Permanent },
-        on_commit: Default::default(),
-        triggers_off: false,
+        ..TableDesc::new(oid, schema, relname, owner, columns)
     };
     desc.layouts.push(layout_of(&desc, LayoutId(1)));
     if let Some(old) = &replaced {
@@ -109,18 +102,7 @@ pub(super) fn named_columns(bound: &BoundView, names: &[String], too_many: &str)
             let message = format!("column \"{name}\" has pseudo-type record");
             return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
-        columns.push(ColumnDesc {
-            number: i as i16 + 1,
-            name: name.clone(),
-            type_oid: ty.oid,
-            typmod: ty.typmod,
-            not_null: false,
-            default: None,
-            dropped: false,
-            missing: None,
-            identity: None,
-            generated: None,
-        });
+        columns.push(ColumnDesc::new(i as i16 + 1, name.clone(), ty.oid, ty.typmod));
     }
     Ok(columns)
 }
