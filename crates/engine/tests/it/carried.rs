@@ -32,7 +32,7 @@ fn what_is_prepared_is_carried_while_the_log_goes() {
     for commits in [true, false] {
         let disk = SimDisk::new();
         let mut shard = bank(&disk, 5);
-        prepare(work(&shard, Isolation::ReadCommitted), "one");
+        prepare(&shard, work(&shard, Isolation::ReadCommitted), "one");
         let prepared = shard.prepared();
         for round in 0..3 {
             load(&shard, 150);
@@ -85,7 +85,7 @@ fn the_last_state_of_each_row_is_carried() {
     let (moved, _) = find(&mut *txn, 2).unwrap();
     ready(txn.lock_row(&table, moved, RowLockMode::Update, WaitPolicy::Block, &mut RowBatch::new()));
     ready(txn.update(&table, moved, &tuple(60, 7)));
-    prepare(txn, "writes");
+    prepare(&shard, txn, "writes");
     let mut txn = begin(&shard, Isolation::ReadCommitted);
     let (locked, _) = find(&mut *txn, 0).unwrap();
     let table = txn.open_table(ACCOUNTS).unwrap();
@@ -125,7 +125,7 @@ fn guards_are_carried() {
     let mut txn = begin(&shard, Isolation::Serializable);
     assert_eq!(scan(&mut *txn, None).len(), 5);
     ready(update(&mut *txn, 1, |b| b + 1));
-    prepare(txn, "reader");
+    prepare(&shard, txn, "reader");
     checkpoint(&shard);
     drop(shard);
     let shard = open(&disk);
@@ -149,8 +149,7 @@ fn a_crash_around_the_image_leaves_it_whole() {
     for seed in 0..80 {
         let disk = SimDisk::new();
         let shard = bank(&disk, 5);
-        let gate = prepare(work(&shard, Isolation::ReadCommitted), "one").gate;
-        assert!(shard.durable().block(gate));
+        prepare(&shard, work(&shard, Isolation::ReadCommitted), "one");
         disk.freeze_at(disk.operations() + seed / 2);
         let commits = seed % 2 == 0;
         let mut is_ended = false;

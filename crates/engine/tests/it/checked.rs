@@ -34,7 +34,7 @@ fn contents(disk: &SimDisk) -> BTreeMap<String, Vec<u8>> {
 fn directory() -> SimDisk {
     let disk = SimDisk::new();
     let shard = bank(&disk, 9);
-    prepare(work(&shard, Isolation::ReadCommitted), "one");
+    prepare(&shard, work(&shard, Isolation::ReadCommitted), "one");
     checkpoint(&shard);
     for id in 100..110 {
         let mut txn = begin(&shard, Isolation::ReadCommitted);

@@ -1,7 +1,7 @@
 //! Transactions between the phases of their commit, over restarts and lost writes.
 
 use base::SqlState;
-use engine_api::{CommitOutcome, Engine as _, Isolation, PreparedTransaction, RowLockMode, Step, Txn, WaitPolicy};
+use engine_api::{Engine as _, Isolation, PreparedTransaction, RowLockMode, Step, Txn, WaitPolicy};
 use env::sim::{Crash, SimDisk, SimRandom};
 
 use crate::support::*;
@@ -17,12 +17,16 @@ pub fn named(name: &str) -> PreparedTransaction {
     }
 }
 
-pub fn prepare(mut txn: Box<dyn Txn>, name: &str) -> CommitOutcome {
-    ready(txn.prepare(&named(name)))
+/// Prepares, durably.
+pub fn prepare(shard: &engine::Shard, mut txn: Box<dyn Txn>, name: &str) {
+    let outcome = ready(txn.prepare(&named(name)));
+    assert!(shard.durable().block(outcome.gate));
 }
 
+/// Commits or rolls back what is prepared, durably.
 pub fn finish(shard: &engine::Shard, name: &str, commits: bool) {
-    ready(shard.finish_prepared(name, commits));
+    let (outcome, _) = ready(shard.finish_prepared(name, commits));
+    assert!(shard.durable().block(outcome.gate));
 }
 
 pub fn names(shard: &engine::Shard) -> Vec<String> {
@@ -53,7 +57,7 @@ fn what_is_prepared_survives_restarts_until_it_is_ended() {
     for commits in [true, false] {
         let disk = SimDisk::new();
         let shard = bank(&disk, 5);
-        prepare(work(&shard, Isolation::ReadCommitted), "one");
+        prepare(&shard, work(&shard, Isolation::ReadCommitted), "one");
         assert_eq!((all(&shard), names(&shard)), (BEFORE.to_vec(), vec!["one".to_string()]));
         drop(shard);
         for _ in 0..3 {
@@ -110,7 +114,7 @@ pub fn is_guarded(shard: &engine::Shard) {
 fn a_name_is_used_once() {
     let disk = SimDisk::new();
     let shard = bank(&disk, 5);
-    prepare(work(&shard, Isolation::ReadCommitted), "one");
+    prepare(&shard, work(&shard, Isolation::ReadCommitted), "one");
     let mut other = begin(&shard, Isolation::ReadCommitted);
     other.begin_command();
     ready(insert(&mut *other, 30, 1));
@@ -129,7 +133,7 @@ fn what_a_prepared_transaction_read_is_a_guard_over_restarts() {
     txn.begin_command();
     assert_eq!(scan(&mut *txn, None).len(), 5);
     ready(update(&mut *txn, 1, |b| b + 1));
-    prepare(txn, "reader");
+    prepare(&shard, txn, "reader");
     for _ in 0..2 {
         let mut writer = begin(&shard, Isolation::Serializable);
         writer.begin_command();
@@ -161,7 +165,7 @@ fn a_crash_leaves_a_prepared_transaction_whole() {
     for seed in 0..60 {
         let disk = SimDisk::new();
         let shard = bank(&disk, 5);
-        let prepared = prepare(work(&shard, Isolation::ReadCommitted), "one").gate;
+        let prepared = ready(work(&shard, Isolation::ReadCommitted).prepare(&named("one"))).gate;
         if seed % 3 > 0 {
             assert!(shard.durable().block(prepared));
         }

@@ -21,20 +21,8 @@ fn by_balance(shard: &Shard) -> IndexDesc {
 
 fn numbers() -> SequenceDesc {
     SequenceDesc {
-        oid: NUMBERS,
-        schema: oids::SCHEMA_PUBLIC,
-        name: "numbers".to_string(),
-        owner: oids::ROLE_POSTGRES,
-        type_oid: types::oid::INT8,
         start: 5,
-        increment: 1,
-        min: 1,
-        max: 1000,
-        cycle: false,
-        cache: 1,
-        owned_by: None,
-        comment: None,
-        state: None,
+        ..SequenceDesc::new(NUMBERS, oids::SCHEMA_PUBLIC, "numbers", oids::ROLE_POSTGRES, types::oid::INT8, 1000)
     }
 }
 
@@ -120,7 +108,7 @@ fn definitions_survive_restarts_until_they_are_ended() {
             if image == Image::Before {
                 checkpoint(&shard);
             }
-            prepare(make(&shard), "one");
+            prepare(&shard, make(&shard), "one");
             is_hidden(&shard);
             for _ in 0..3 {
                 if image == Image::Behind {
@@ -149,7 +137,7 @@ fn another_ends_it() {
     for commits in [true, false] {
         let disk = SimDisk::new();
         let shard = bank(&disk, 5);
-        prepare(make(&shard), "one");
+        prepare(&shard, make(&shard), "one");
         let mut waiting = begin(&shard, Isolation::ReadCommitted);
         let wait = waits(waiting.lock_table(ACCOUNTS, TableLockMode::RowExclusive, WaitPolicy::Block));
         finish(&shard, "one", commits);
@@ -178,7 +166,7 @@ fn what_goes_stays_until_the_end() {
                 txn.truncate(ACCOUNTS).unwrap();
                 ready(insert(&mut *txn, 7, 70));
             }
-            prepare(txn, "one");
+            prepare(&shard, txn, "one");
             for _ in 0..2 {
                 assert_eq!(all(&shard).len(), 5);
                 if image {
@@ -211,8 +199,7 @@ fn a_crash_leaves_definitions_whole() {
     for seed in 0..80 {
         let disk = SimDisk::new();
         let shard = bank(&disk, 5);
-        let gate = prepare(make(&shard), "one").gate;
-        assert!(shard.durable().block(gate));
+        prepare(&shard, make(&shard), "one");
         disk.freeze_at(disk.operations() + seed / 2);
         let commits = seed % 2 == 0;
         let mut ended = false;
