@@ -846,7 +846,7 @@ impl IndexDesc {
         }
     }
 
-    /// What a constraint demands that it enforces.
+    /// The kind of the constraint that it enforces, if it is that of a key.
     pub fn demand(&self) -> ConstraintKind {
         match self.primary {
             true => ConstraintKind::PrimaryKey { index: self.oid },

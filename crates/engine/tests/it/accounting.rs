@@ -1,14 +1,12 @@
 //! What is counted is what is held: after random work everything is counted anew, row by row and node by node.
 
-use base::{LayoutId, Oid};
+use base::LayoutId;
 use engine::Shard;
 use engine_api::*;
 use env::sim::SimDisk;
 use types::{ColumnType, Datum, RowLayout, oid};
 
 use crate::support::*;
-
-const BY_BALANCE: Oid = Oid(20002);
 
 /// xorshift64*
 struct Rng(u64);
@@ -30,12 +28,6 @@ fn wider() -> CatalogObject {
     fields.push(LayoutField { column: 3, type_oid: oid::TEXT, typmod: -1 });
     table.layouts.push(LayoutDesc { id: LayoutId(2), fields });
     CatalogObject::Table(table)
-}
-
-fn by_balance() -> CatalogObject {
-    let keys = vec![IndexKey::ascending(2)];
-    let index = IndexDesc::new(BY_BALANCE, oids::SCHEMA_PUBLIC, "accounts_balance", ACCOUNTS, keys);
-    CatalogObject::Index(index)
 }
 
 /// A tuple of the newest layout.
@@ -125,7 +117,7 @@ fn what_is_counted_is_what_is_held() {
                 indexed = false;
             }
             3 if !indexed => {
-                define_in_one(&shard, |txn| while let Step::Wait(_) = txn.put_object(by_balance()).unwrap() {});
+                define_in_one(&shard, |txn| while let Step::Wait(_) = txn.put_object(by_balance(false)).unwrap() {});
                 indexed = true;
             }
             4 => {
@@ -134,7 +126,7 @@ fn what_is_counted_is_what_is_held() {
                 if indexed {
                     txn.drop_object(BY_BALANCE).unwrap();
                 } else {
-                    while let Step::Wait(_) = txn.put_object(by_balance()).unwrap() {}
+                    while let Step::Wait(_) = txn.put_object(by_balance(false)).unwrap() {}
                 }
                 txn.rollback();
             }

@@ -1,20 +1,12 @@
 //! Indexes that are made while transactions run: older views, older table references.
 
-use base::{Oid, SqlState};
+use base::SqlState;
 use engine::Shard;
 use engine_api::*;
 use env::sim::SimDisk;
 use types::oid;
 
 use crate::support::*;
-
-const BY_BALANCE: Oid = Oid(20002);
-
-fn by_balance(unique: bool) -> CatalogObject {
-    let keys = vec![IndexKey::ascending(2)];
-    let index = IndexDesc::new(BY_BALANCE, oids::SCHEMA_PUBLIC, "accounts_balance", ACCOUNTS, keys);
-    CatalogObject::Index(IndexDesc { unique, ..index })
-}
 
 fn create_index(shard: &Shard, unique: bool) -> base::Result<()> {
     let mut txn = begin(shard, Isolation::ReadCommitted);

@@ -10,7 +10,6 @@ use types::Datum;
 
 use crate::support::*;
 
-const BY_BALANCE: Oid = Oid(20002);
 const SOME: Oid = Oid(20003);
 
 /// Every third balance, and those that are NULL.

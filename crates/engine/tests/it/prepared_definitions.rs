@@ -10,14 +10,7 @@ use crate::prepared::{finish, named, names, prepare};
 use crate::support::*;
 
 const COPIES: Oid = Oid(20010);
-const BY_BALANCE: Oid = Oid(20011);
 const NUMBERS: Oid = Oid(20012);
-
-fn by_balance(shard: &Shard) -> IndexDesc {
-    let by_id = shard.catalog().index(BY_ID).expect("it is defined").clone();
-    let keys = vec![IndexKey { column: 2, ..by_id.keys[0] }];
-    IndexDesc { oid: BY_BALANCE, name: "accounts_balance".to_string(), keys, primary: false, ..by_id }
-}
 
 fn numbers() -> SequenceDesc {
     SequenceDesc {
@@ -34,7 +27,7 @@ fn make(shard: &Shard) -> Box<dyn Txn> {
         ready(update(&mut *txn, id, |b| b + i64::from(id)));
     }
     txn.begin_command();
-    ready(txn.put_object(CatalogObject::Index(by_balance(shard))));
+    ready(txn.put_object(by_balance(true)));
     ready(txn.put_object(CatalogObject::Table(TableDesc { oid: COPIES, name: "copies".to_string(), ..accounts() })));
     ready(txn.put_object(CatalogObject::Sequence(numbers())));
     assert_eq!(shard.sequence_next(&numbers()).unwrap(), 5);

@@ -11,6 +11,7 @@ use types::{ColumnType, Datum, RowLayout, RowRef, oid};
 
 pub const ACCOUNTS: Oid = Oid(20000);
 pub const BY_ID: Oid = Oid(20001);
+pub const BY_BALANCE: Oid = Oid(20002);
 
 pub fn world(disk: &SimDisk) -> World {
     World { disk: Arc::new(disk.clone()), clock: Arc::new(real::SystemClock::new()), spawn: Arc::new(real::Threads) }
@@ -81,6 +82,13 @@ pub fn accounts() -> TableDesc {
     let columns = vec![column(1, "id", oid::INT4), column(2, "balance", oid::INT8)];
     let table = TableDesc::new(ACCOUNTS, oids::SCHEMA_PUBLIC, "accounts", oids::ROLE_POSTGRES, columns);
     TableDesc { layouts: vec![LayoutDesc { id: LayoutId(1), fields }], ..table }
+}
+
+/// An index on their balances.
+pub fn by_balance(unique: bool) -> CatalogObject {
+    let keys = vec![IndexKey::ascending(2)];
+    let index = IndexDesc::new(BY_BALANCE, oids::SCHEMA_PUBLIC, "accounts_balance", ACCOUNTS, keys);
+    CatalogObject::Index(IndexDesc { unique, ..index })
 }
 
 pub fn define(shard: &Shard) {
