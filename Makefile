@@ -53,7 +53,7 @@ test: here
 	run documentation env RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc -q --workspace --no-deps --document-private-items --locked; \
 	if [ -s '$(SKIPPED)' ]; then echo 'all is well, but not everything could be tested here:'; cat '$(SKIPPED)'; fi
 
-## Random tests from new seeds for SECONDS (600) or HOURS: queries, joins, TPC-H, histories, nearly right SQL, wire bytes, the log.
+## Random tests from new seeds for SECONDS (600) or HOURS: rights, queries, joins, TPC-H, histories, nearly right SQL, wire bytes, the log.
 ## Before them, for as long again, libFuzzer over every reader of bytes; `make fuzz-readers` does that alone.
 fuzz: fuzz-readers
 	scripts/fuzz.sh $(SECONDS)
@@ -67,11 +67,13 @@ sim: here
 	cargo run -q --locked -p sim -- --from $(FROM) --seeds $(SEEDS)
 
 ## What goes wrong outside, at full size: kill -9 again and again, full and read-only disks, signals, crowds, hostile clients, 1 GB
-## and a million rows at once. A test that cannot be run here fails: root is needed, for mounts.
+## and a million rows at once. A test that cannot be run here fails: root is needed, for mounts. Every built-in function on arguments of
+## megabytes: 50 ms of the thread's processor time at most between two looks at whether others wait.
 ## Also TPC-H at a scale of 0.1 against PostgreSQL.
 chaos: here
 	cargo build --release --locked -p server
-	$(CHAOS) cargo test --release --locked -p testkit --test kill --test cycles --test registers --test robust --test tpch -- --nocapture --test-threads=1
+	$(CHAOS) cargo test --release --locked -p testkit --test kill --test cycles --test registers --test robust --test tpch --test turns -- --nocapture --test-threads=1
+	NYALA_BUDGET_MILLIS=50 cargo test --release --locked -p sql --lib functions::budget
 
 ## The storage's tests with AddressSanitizer.
 asan: here

@@ -26,7 +26,7 @@ start() {
     local dir
     dir=$(mktemp -d)
     mkfifo "$dir/log"
-    "$nyala" serve --data "$data" --listen "127.0.0.1:$port" 2>"$dir/log" &
+    "$nyala" serve --data "$data" --init --listen "127.0.0.1:$port" 2>"$dir/log" &
     server=$!
     exec 3<"$dir/log"
     rm -r "$dir"

@@ -1,7 +1,9 @@
 //! Words that every part of Nyala shares: identifiers, SQLSTATEs, the user-visible error, invariant macros.
 //!
-//! Responsible for: newtypes of ids and positions, [`SqlState`], [`Error`].
-//! Not responsible for: anything that acts. This crate does no IO, holds no state and knows no SQL.
+//! Responsible for: newtypes of ids and positions, [`SqlState`], [`Error`], counting work that may be long ([`work`]),
+//! what a thread notes of what it does ([`watch`]).
+//! Not responsible for: anything that acts. This crate does no IO, knows no SQL, and holds no state but the thread's count of work
+//! and notes.
 //! Invariants: an id is never converted to another kind of id except by naming both types.
 
 #![forbid(unsafe_code)]
@@ -9,6 +11,8 @@
 mod error;
 mod ids;
 mod sqlstate;
+pub mod watch;
+pub mod work;
 
 pub use error::{Error, Fields, Notice, Result, Severity};
 pub use ids::{CommandId, Epoch, LayoutId, Lsn, Oid, RowId, ShardId, Timestamp, TxnId};

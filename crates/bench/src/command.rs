@@ -13,7 +13,7 @@ use crate::sysbench::{Sysbench, SysbenchArgs};
 use crate::tpcb::{Tpcb, TpcbArgs};
 use crate::tpcc::{self, Tpcc, TpccArgs};
 use crate::ycsb::{Ycsb, YcsbArgs};
-use crate::{ceiling, coldstart, compare, diff, interrupt, report, suite, tpch};
+use crate::{ceiling, coldstart, compare, diff, fair, interrupt, report, suite, tpch};
 
 /// What the lab can do.
 #[derive(Debug, Subcommand)]
@@ -32,6 +32,8 @@ pub enum Command {
     Diff(diff::DiffArgs),
     /// One experiment against throwaway servers, measured in turns: medians, spread, ratios.
     Compare(compare::CompareArgs),
+    /// Point reads beside heavy statements of one other client, kind by kind, on servers of its own.
+    Fair(fair::FairArgs),
     /// An experiment whose runs can be compared, repeated by a suite, and reported together.
     #[command(flatten)]
     Workload(Workload),
@@ -87,6 +89,7 @@ pub fn main(command: Command) -> ExitCode {
         Command::Report(args) => report::main(args),
         Command::Diff(args) => diff::main(args),
         Command::Compare(args) => compare::main(args),
+        Command::Fair(args) => fair::main(args),
         Command::Workload(Workload::Tpcc(args)) => tpcc::main(args),
         Command::Workload(workload) => experiment::main(workload.task()),
     }

@@ -25,6 +25,7 @@ pub mod diff;
 pub mod drive;
 mod expected;
 pub mod experiment;
+pub mod fair;
 pub mod hotrow;
 pub mod ingest;
 mod interrupt;

@@ -27,7 +27,7 @@ mod part;
 
 pub use block::Holds;
 pub use image::{BlockRef, Image, Piece, PieceBytes, Scratch};
-pub use manifest::{Manifest, ManifestFile, remove_unnamed};
+pub use manifest::{Manifest, ManifestFile, is_image_file, remove_unnamed};
 pub use part::PartWriter;
 
 use std::fmt;

@@ -142,6 +142,11 @@ impl Manifest {
     }
 }
 
+/// Whether a file of this name is one of an image.
+pub fn is_image_file(name: &str) -> bool {
+    name.ends_with(".image")
+}
+
 /// Removes images, and beginnings of images, that no manifest of `manifests` names.
 ///
 /// # Errors
@@ -150,7 +155,7 @@ pub fn remove_unnamed<'m>(disk: &dyn Disk, manifests: impl IntoIterator<Item = &
     let named: Vec<&str> = manifests.into_iter().flat_map(|m| m.files.iter().map(|file| file.name.as_str())).collect();
     let is_named = |name: &str| named.contains(&name);
     for name in disk.list()? {
-        if name == NAME_NEW || (name.ends_with(".image") && !is_named(&name)) {
+        if name == NAME_NEW || (is_image_file(&name) && !is_named(&name)) {
             disk.remove(&name)?;
         }
     }

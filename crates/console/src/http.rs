@@ -1,5 +1,6 @@
 //! The listener and its few pages.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,16 +15,24 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
 use crate::{Exposition, Source, State};
 
-/// Connections beyond this wait to be accepted.
-const CONNECTIONS_MAX: usize = 64;
-/// How long a client may take to say what it wants.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection may last in all; a scraper makes a new one.
-const CONNECTION_MAX: Duration = Duration::from_secs(300);
+/// How much clients may take of this side.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Connections; the oldest of more is ended.
+    connections: usize,
+    /// How long one may last, from its coming until its answer has been taken. It is good for one answer.
+    lifetime: Duration,
+}
+
+const LIMITS: Limits = Limits { connections: 256, lifetime: Duration::from_secs(5) };
+/// Bytes that are held of a request.
+const REQUEST_MAX: usize = 16 << 10;
 /// Rest after an accept that failed, most likely for want of descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
@@ -34,6 +43,7 @@ const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
+    limits: Limits,
 }
 
 impl Server {
@@ -44,7 +54,7 @@ impl Server {
     pub fn bind(address: SocketAddr) -> io::Result<Server> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        Ok(Server { listener })
+        Ok(Server { listener, limits: LIMITS })
     }
 
     /// Where it listens, with the port that the system chose for port 0.
@@ -57,13 +67,17 @@ impl Server {
 
     /// Answers requests for ever. Runs inside a tokio runtime with IO and time.
     ///
+    /// A connection is accepted at once, however many there are. What it wants is not known before it has said so, and health must be
+    /// answered: so the one that has been there longest goes when there are too many, and health waits for figures that others asked
+    /// for no longer than it takes to make them once.
+    ///
     /// # Errors
     /// If the runtime does not take the listener.
     pub async fn run(self, source: Arc<dyn Source>) -> io::Result<Infallible> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let figures = Arc::new(Semaphore::new(1));
+        let mut open: VecDeque<AbortHandle> = VecDeque::new();
         loop {
-            let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
@@ -72,24 +86,34 @@ impl Server {
                     continue;
                 }
             };
-            let source = Arc::clone(&source);
-            tokio::spawn(async move {
-                let service = service_fn(|request| {
-                    let response = answer(&request, &*source);
-                    async { Ok::<_, Infallible>(response) }
-                });
-                let mut builder = http1::Builder::new();
-                builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-                let connection = builder.serve_connection(TokioIo::new(stream), service);
-                // A client that vanishes or talks nonsense is no event.
-                let _ = tokio::time::timeout(CONNECTION_MAX, connection).await;
-                drop(place);
-            });
+            if open.len() >= self.limits.connections {
+                open.retain(|connection| !connection.is_finished());
+            }
+            if open.len() >= self.limits.connections
+                && let Some(oldest) = open.pop_front()
+            {
+                oldest.abort();
+            }
+            let connection = serve(stream, Arc::clone(&source), Arc::clone(&figures));
+            let lifetime = self.limits.lifetime;
+            let task = tokio::spawn(async move { _ = tokio::time::timeout(lifetime, connection).await });
+            open.push_back(task.abort_handle());
         }
     }
 }
 
-fn answer(request: &Request<Incoming>, source: &dyn Source) -> Response<Full<Bytes>> {
+/// Answers the first request of a connection. A client that vanishes or talks nonsense is no event.
+async fn serve(stream: TcpStream, source: Arc<dyn Source>, figures: Arc<Semaphore>) {
+    let service = service_fn(|request| {
+        let (source, figures) = (Arc::clone(&source), Arc::clone(&figures));
+        async move { Ok::<_, Infallible>(answer(&request, &*source, &figures).await) }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).keep_alive(false).max_buf_size(REQUEST_MAX);
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+}
+
+async fn answer(request: &Request<Incoming>, source: &dyn Source, figures: &Semaphore) -> Response<Full<Bytes>> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = page(StatusCode::METHOD_NOT_ALLOWED, TEXT, "method not allowed\n".to_string());
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -102,6 +126,8 @@ fn answer(request: &Request<Incoming>, source: &dyn Source) -> Response<Full<Byt
             State::NotReady(why) => page(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{why}\n")),
         },
         "/metrics" => {
+            // One after the other: whoever waits here has gone behind those that want less.
+            let _turn = figures.acquire().await;
             let mut out = Exposition::default();
             source.metrics(&mut out);
             page(StatusCode::OK, PROMETHEUS, out.into_text())
@@ -118,4 +144,113 @@ fn page(status: StatusCode, content_type: &'static str, text: String) -> Respons
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::thread;
+
+    struct Figures;
+
+    impl Source for Figures {
+        fn state(&self) -> State {
+            State::NotReady("not yet".into())
+        }
+
+        fn metrics(&self, out: &mut Exposition) {
+            for n in 0..100_000 {
+                out.single("nyala_test", crate::Kind::Gauge, "More than a socket holds.", n);
+            }
+        }
+    }
+
+    fn start(limits: Limits) -> SocketAddr {
+        let server = Server { limits, ..Server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap() };
+        let address = server.local_address().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        // It ends with the process.
+        thread::spawn(move || runtime.block_on(server.run(Arc::new(Figures))));
+        address
+    }
+
+    fn connect(address: SocketAddr, request: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(address).unwrap();
+        // Long enough for any machine: who waits so long waits in vain.
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(request).unwrap();
+        stream
+    }
+
+    /// All that comes; nothing if the server ended the connection in the middle.
+    fn answer(mut stream: TcpStream) -> String {
+        let mut text = String::new();
+        match stream.read_to_string(&mut text) {
+            Err(error) if error.kind() != io::ErrorKind::ConnectionReset => panic!("no end: {error}"),
+            _ => text,
+        }
+    }
+
+    fn healthy(address: SocketAddr) {
+        for (path, status) in [("healthz", "200"), ("readyz", "503")] {
+            let text = answer(connect(address, format!("GET /{path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()));
+            assert!(text.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {text}");
+        }
+    }
+
+    const FIGURES: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    /// What hostile clients send, each many times.
+    fn hostile(n: usize) -> Vec<u8> {
+        match n % 5 {
+            0 => Vec::new(),
+            1 => b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ".to_vec(),
+            2 => FIGURES.repeat(20),
+            3 => b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n".to_vec(),
+            _ => b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n".repeat(20),
+        }
+    }
+
+    #[test]
+    fn health_is_answered_amid_clients_without_end() {
+        // None of them would end by itself for as long as this takes.
+        let address = start(Limits { connections: 20, lifetime: Duration::from_secs(3600) });
+        let mut crowd = Vec::new();
+        for n in 0..200 {
+            crowd.push(connect(address, &hostile(n)));
+            if n % 20 == 19 {
+                healthy(address);
+            }
+        }
+        drop(crowd);
+        healthy(address);
+    }
+
+    #[test]
+    fn slow_clients_and_those_that_do_not_read_end() {
+        let address = start(Limits { connections: 20, lifetime: Duration::from_millis(200) });
+        for n in 0..3 {
+            answer(connect(address, &hostile(n)));
+        }
+        // One that does not read finds the rest of its answer gone.
+        let mut lazy = connect(address, FIGURES);
+        thread::sleep(Duration::from_millis(400));
+        let mut bytes = Vec::new();
+        let _ = lazy.read_to_end(&mut bytes);
+        let patient = start(Limits { connections: 20, lifetime: Duration::from_secs(3600) });
+        let whole = answer(connect(patient, FIGURES));
+        assert!(whole.starts_with("HTTP/1.1 200"), "{whole}");
+        assert!(bytes.len() < whole.len(), "{} of {} bytes", bytes.len(), whole.len());
+    }
+
+    #[test]
+    fn a_long_request_is_refused() {
+        let address = start(LIMITS);
+        let long = [&b"GET /healthz HTTP/1.1\r\nX-Long: "[..], &[b'x'; 64 << 10]].concat();
+        assert!(answer(connect(address, &long)).starts_with("HTTP/1.1 431"));
+        healthy(address);
+    }
 }

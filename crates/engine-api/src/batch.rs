@@ -2,6 +2,9 @@
 
 use base::{LayoutId, RowId};
 
+/// Bytes at which a batch is full.
+const FULL: usize = 1 << 20;
+
 /// Rows in the row codec of `types`, in one arena. Reused between calls, so that a warm scan allocates nothing.
 #[derive(Debug, Default)]
 pub struct RowBatch {
@@ -34,10 +37,19 @@ impl RowBatch {
         RowBatch::default()
     }
 
-    /// Forgets the rows and keeps the memory.
+    /// Forgets the rows and keeps the memory, unless it is much.
     pub fn clear(&mut self) {
         self.arena.clear();
         self.rows.clear();
+        if self.arena.capacity() > 2 * FULL {
+            self.arena.shrink_to(FULL);
+        }
+    }
+
+    /// Whether it holds so many bytes that a scan is to stop, however few the rows are.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.arena.len() >= FULL
     }
 
     /// Keeps the first `len` rows.

@@ -163,11 +163,15 @@ pub enum MemoryKind {
     Plans,
     /// Messages of clients and replies to them.
     Connections,
+    /// All that the process has allocated beside what is counted: values under evaluation, parse trees, settings.
+    Working,
+    /// Lists of versions that wait to be freed.
+    Garbage,
 }
 
 impl MemoryKind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [MemoryKind; 7] = [
+    pub const ALL: [MemoryKind; 9] = [
         MemoryKind::Transactions,
         MemoryKind::LogBuffers,
         MemoryKind::Catalog,
@@ -175,6 +179,8 @@ impl MemoryKind {
         MemoryKind::Statements,
         MemoryKind::Plans,
         MemoryKind::Connections,
+        MemoryKind::Working,
+        MemoryKind::Garbage,
     ];
 
     /// Its name in views and metrics.
@@ -187,6 +193,8 @@ impl MemoryKind {
             MemoryKind::Statements => "statements",
             MemoryKind::Plans => "plan_cache",
             MemoryKind::Connections => "connection_buffers",
+            MemoryKind::Working => "working",
+            MemoryKind::Garbage => "garbage",
         }
     }
 
@@ -196,6 +204,8 @@ impl MemoryKind {
             MemoryKind::LogBuffers => "log buffers",
             MemoryKind::Plans => "cached plans",
             MemoryKind::Connections => "connection buffers",
+            MemoryKind::Working => "working memory",
+            MemoryKind::Garbage => "lists of garbage",
             other => other.name(),
         }
     }

@@ -58,6 +58,7 @@ impl Shard {
         let memory = inner.store.memory();
         let behind = inner.log.stats().bytes.saturating_sub(inner.log.durable().current().0);
         memory.set_other(MemoryKind::LogBuffers as usize, behind);
+        memory.set_other(MemoryKind::Garbage as usize, inner.store.garbage_bytes() as u64);
         let catalog = inner.catalog.get();
         // A descriptor is in the catalog once; its tree of expressions is text.
         let sizes = catalog.objects().map(|object| {

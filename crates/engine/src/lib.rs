@@ -48,6 +48,7 @@ mod storage;
 mod throttle;
 mod txn;
 mod unique;
+mod working;
 
 pub use check::{CheckError, CheckedTable, Sound, check};
 pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
@@ -56,3 +57,4 @@ pub use fuzz::fuzz_operations;
 pub use progress::{Progress, Stage};
 pub use recovery::OpenTimes;
 pub use shard::{Shard, ShardOptions};
+pub use working::Process;

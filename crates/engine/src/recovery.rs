@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use base::{Lsn, Oid, RowId, Timestamp, TxnId};
-use checkpoint::{Holds, Image, Manifest, remove_unnamed};
+use checkpoint::{Holds, Image, ImageError, Manifest, is_image_file, remove_unnamed};
 use engine_api::{Catalog, CatalogObject, PrivilegesDesc, SequenceState, oids};
 use env::{DiskFile, World};
 use mvcc::{Newest, Store, StoreOptions, pin};
 use parking_lot::{Mutex, RwLock};
-use redo::{DriverError, FileLog, Log, Record, RecordKind, Replayed};
+use redo::{DriverError, FileLog, FileOptions, Log, Record, RecordKind, Replayed};
 use rustc_hash::FxHashMap;
 
 use crate::catalog;
@@ -331,6 +331,24 @@ pub(crate) fn live_ops(payload: &[u8]) -> Result<Vec<(u64, Op<'_>)>, String> {
     Ok(live)
 }
 
+/// Which image counts, if there is one. Without a manifest, files of images are beginnings, which the log does not need: it has all
+/// from its first byte on. If it has not, the manifest is lost.
+///
+/// # Errors
+/// All.
+pub(crate) fn manifest(world: &World) -> Result<Option<Manifest>, ImageError> {
+    let manifest = Manifest::read(&*world.disk)?;
+    let log = FileLog::new(Arc::clone(&world.disk), FileOptions::default());
+    if manifest.is_none() && log.segment_at(Lsn(0)).is_none() {
+        let names = world.disk.list()?;
+        if let Some(image) = names.iter().find(|name| is_image_file(name)) {
+            let lost = format!("manifest is missing: there is {image}, and the log does not begin at position 0");
+            return Err(ImageError::Damaged(lost));
+        }
+    }
+    Ok(manifest)
+}
+
 /// See [`Shard::open`].
 pub(crate) fn open(
     world: &World,
@@ -338,10 +356,8 @@ pub(crate) fn open(
     on_failure: Box<dyn FnOnce(DriverError) + Send>,
 ) -> Result<(Shard, Replayed), DriverError> {
     let mut clock = PhaseClock::start(world);
-    let manifest = Manifest::read(&*world.disk).map_err(image_error)?;
+    let manifest = manifest(world).map_err(image_error)?;
     remove_unnamed(&*world.disk, manifest.as_ref()).map_err(DriverError::Failed)?;
-    let driver = FileLog::new(Arc::clone(&world.disk), options.log).read_ahead_by(Arc::clone(&world.spawn));
-    let driver = Box::new(driver);
     let progress = &options.progress;
     let store = StoreOptions { first_generation: 1, horizon: Timestamp(0), memory_limit: options.memory_limit };
     let mut replay = Replay {
@@ -358,6 +374,8 @@ pub(crate) fn open(
     if let Some(manifest) = &manifest {
         (upto, log_from) = (Lsn(manifest.upto), Lsn(manifest.log_from));
     }
+    let driver = FileLog::new(Arc::clone(&world.disk), options.log);
+    let driver = Box::new(driver.read_ahead_by(Arc::clone(&world.spawn)).durable_up_to(upto));
     let log_bytes = driver.bytes_from(log_from)?;
     progress.expect_log(log_bytes);
     progress.expect_entries_of_log(log_bytes);
@@ -383,10 +401,6 @@ pub(crate) fn open(
     // Segments that a crash kept from being removed.
     log.trim(log_from);
     if let Some(manifest) = &manifest {
-        if replayed.end < upto {
-            let end = replayed.end;
-            return Err(DriverError::Corrupt(format!("it ends at {end}, and checkpoint {upto} was made behind that")));
-        }
         replayed.last_ts = replayed.last_ts.max(Timestamp(manifest.ts));
         replayed.last_txn = replayed.last_txn.max(TxnId(manifest.last_txn));
     }

@@ -25,7 +25,7 @@ pub(crate) fn open(txn: &mut Transaction, spec: ScanSpec) -> Result<Box<dyn Scan
     let store = &txn.shard.0.store;
     let token = match &txn.token {
         Some(held) => store.share_view(held),
-        None => store.begin_view(),
+        None => store.begin_view_for(txn.options.session),
     };
     let reading = txn.reads.clone().map(|reads| Reading { reads, growing: None, is_newer: txn.held.is_some() });
     let seeing = Seeing { shard: txn.shard.clone(), table: spec.table.clone(), view, token: Some(token), reading };
@@ -134,7 +134,7 @@ impl Scan for RowScan {
                     Read::Gone(ts) => newest = newest.max(ts),
                     Read::Absent => {}
                 }
-                taken < max
+                taken < max && !out.is_full()
             });
         }
         note(&self.seeing, txn, newest);
@@ -185,9 +185,9 @@ impl IndexScan {
         self.index.tree.scan(&range, direction, resume, ENTRIES.min(max), &mut self.entries)
     }
 
-    /// Appends what the view sees of the entries' rows; the newest commit that this rests on. `None`, and nothing is appended,
-    /// if an entry's key is needed and the entries were taken without.
-    fn read(&self, out: &mut RowBatch) -> Result<Option<Timestamp>> {
+    /// Appends what the view sees of the entries' rows, until `out` is full; the newest commit that this rests on, and how many
+    /// entries were read. `None`, and nothing is appended, if an entry's key is needed and the entries were taken without.
+    fn read(&self, out: &mut RowBatch) -> Result<Option<(Timestamp, usize)>> {
         let handle = TableHandle::of(&self.seeing.table)?;
         let first = out.len();
         let mut newest = Timestamp(0);
@@ -195,8 +195,11 @@ impl IndexScan {
         let mut scratch = Vec::new();
         let mut key_is_missing = false;
         let rows = self.entries.rows();
+        let mut until = rows.len();
         let tuples = self.content == RowContent::Tuple;
         handle.store.rows.read_each(rows, tuples, &self.seeing.view, &guard, |at, read| match read {
+            // Entries come in order: it was full at an earlier one, or is now.
+            _ if out.is_full() && out.len() > first => until = until.min(at),
             Read::Visible(version) => {
                 newest = newest.max(version.ts);
                 if version.keys_diverged {
@@ -219,11 +222,13 @@ impl IndexScan {
             Read::Gone(ts) => newest = newest.max(ts),
             Read::Absent => {}
         });
+        // It goes on behind the last one that was read, which has a key only if all have.
+        key_is_missing |= until < rows.len() && self.entries.get_key(until - 1).is_none();
         if key_is_missing {
             out.truncate(first);
             return Ok(None);
         }
-        Ok(Some(newest))
+        Ok(Some((newest, until)))
     }
 }
 
@@ -234,7 +239,7 @@ impl Scan for IndexScan {
         }
         let first = out.len();
         self.is_done = !self.take(max);
-        let newest = match self.read(out)? {
+        let (newest, read) = match self.read(out)? {
             Some(newest) => newest,
             None => {
                 // Rows whose keys have changed are few: keys are copied only where there is one.
@@ -243,8 +248,13 @@ impl Scan for IndexScan {
                 self.read(out)?.expect("the entries have their keys")
             }
         };
+        let rows = self.entries.rows();
+        self.is_done &= read == rows.len();
         let more = !self.is_done;
-        self.last = self.entries.last().filter(|_| more).map(|(key, row)| (key.to_vec(), row));
+        self.last = match read < rows.len() {
+            true => Some((self.entries.key(read - 1).to_vec(), rows[read - 1])),
+            false => self.entries.last().filter(|_| more).map(|(key, row)| (key.to_vec(), row)),
+        };
         note(&self.seeing, txn, newest);
         if let Some(reading) = &mut self.seeing.reading {
             let last = self.last.as_ref().map(|(key, _)| key.as_slice());

@@ -202,6 +202,15 @@ impl Shard {
         self.0.log.end()
     }
 
+    /// Makes everything durable and closes the log there, so that the next start finds exactly that. Nothing may be changed any
+    /// more.
+    ///
+    /// # Errors
+    /// Of the disk.
+    pub fn close(&self) -> Result<(), DriverError> {
+        self.0.log.close()
+    }
+
     /// Figures of the log.
     pub fn log_stats(&self) -> LogStats {
         self.0.log.stats()

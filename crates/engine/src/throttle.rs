@@ -25,6 +25,8 @@ use crate::txn::Transaction;
 
 /// How long a call waits at the limit for something to be freed.
 const FULL_WAIT: u64 = 250_000_000;
+/// How often in a row a transaction waits so long before it is refused, although its purpose has a reserve.
+const FULL_WAITS: u32 = 8;
 /// Growth goes on at this rate at least until the limit is reached, in bytes a second.
 const RATE_MIN: u64 = 1 << 20;
 /// What may be given out at once.
@@ -33,6 +35,10 @@ const CREDIT_MAX: i64 = 1 << 20;
 const PASSED_MAX: u64 = 100_000_000;
 /// A transaction waits at its first write, and whenever it has written so much more.
 const QUANTUM: usize = 16 << 10;
+/// A row of so many bytes is looked at before it is made, however much memory is left.
+const LARGE: usize = 256 << 10;
+/// Versions that stay for a view, from which on the view is named.
+const HELD_MIN: usize = 1000;
 /// What a row or a version takes beside its bytes, roughly.
 const PER_ROW: usize = 64;
 /// What an index entry takes, roughly.
@@ -61,6 +67,13 @@ impl Purpose {
     }
 }
 
+/// What counts against the limit where rows are concerned. Working memory comes and goes, and has a sixteenth beyond the limit: so much of
+/// it is nothing to rows.
+fn used(memory: &Memory) -> u64 {
+    let working = memory.other(MemoryKind::Working as usize);
+    memory.used().saturating_sub(working.min(memory.limit() / 16))
+}
+
 /// How far a transaction is with waiting for memory.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
@@ -70,6 +83,8 @@ pub(crate) struct Pace {
     waited: bool,
     /// Written since the last wait.
     debt: usize,
+    /// Waits in a row at whose end memory was at the limit still.
+    in_vain: u32,
 }
 
 struct Waiter {
@@ -99,7 +114,7 @@ pub(crate) struct Throttle {
 impl Queue {
     /// Raises the credit by what may be given out for the time that has passed: half of what is left lasts a second.
     fn earn(&mut self, memory: &Memory, now: u64) {
-        let (used, limit) = (memory.used(), memory.limit());
+        let (used, limit) = (used(memory), memory.limit());
         let passed = now.saturating_sub(self.raised).min(PASSED_MAX);
         self.raised = now;
         let rate = if used < limit { ((limit - used) / 2).max(RATE_MIN) } else { 0 };
@@ -116,15 +131,24 @@ impl Throttle {
         if queue.waiters.is_empty() {
             // Who is alone is not to wait for the background task after each quantum: its pace would be the task's.
             queue.earn(memory, now);
-            if queue.credit > 0 && memory.used() < memory.limit() {
+            if queue.credit > 0 && used(memory) < memory.limit() {
                 queue.credit -= bytes;
                 return None;
             }
         }
+        Some(self.enqueue(&mut queue, bytes, now))
+    }
+
+    /// Waits for its turn, however much is left.
+    fn wait(&self, bytes: usize, now: u64) -> Wait {
+        self.enqueue(&mut self.queue.lock(), bytes as i64, now)
+    }
+
+    fn enqueue(&self, queue: &mut Queue, bytes: i64, now: u64) -> Wait {
         let cell = WaitCell::new();
         self.delays.fetch_add(1, Ordering::Relaxed);
         queue.waiters.push_back(Waiter { bytes, since: now, cell: Arc::clone(&cell) });
-        Some(Wait::for_memory(&cell))
+        Wait::for_memory(&cell)
     }
 
     /// Lets those go on whose turn has come; whether anybody still waits.
@@ -135,7 +159,7 @@ impl Throttle {
             return false;
         }
         queue.earn(memory, now);
-        let (used, limit) = (memory.used(), memory.limit());
+        let (used, limit) = (used(memory), memory.limit());
         // Those who gave up are passed over wherever they stand.
         queue.waiters.retain(|waiter| Arc::strong_count(&waiter.cell) > 1);
         while let Some(first) = queue.waiters.front() {
@@ -159,17 +183,33 @@ impl Transaction {
     /// 53200 when all that the purpose may have is used up.
     #[inline]
     pub(crate) fn ask_memory(&mut self, purpose: Purpose, bytes: usize) -> Result<Option<Wait>> {
-        if self.shard.0.store.memory().is_tight() { self.ask_tight_memory(purpose, bytes) } else { Ok(None) }
+        // A large row may fill what is left by itself.
+        if bytes >= LARGE || self.shard.0.store.memory().is_tight() {
+            self.ask_tight_memory(purpose, bytes)
+        } else {
+            Ok(None)
+        }
     }
 
     #[cold]
     fn ask_tight_memory(&mut self, purpose: Purpose, bytes: usize) -> Result<Option<Wait>> {
         let inner = Arc::clone(&self.shard.0);
         let memory = inner.store.memory();
-        let used = memory.used();
-        let is_full = used >= purpose.bound(memory);
+        let used = match purpose {
+            // What frees rows does not wait for statements to end.
+            Purpose::Shrink => memory.used().saturating_sub(memory.other(MemoryKind::Working as usize)),
+            _ => used(memory),
+        };
+        let alone = if bytes >= LARGE { bytes as u64 } else { 0 };
+        let is_full = used + alone >= purpose.bound(memory);
         let waited = std::mem::take(&mut self.pace.waited);
-        if is_full && (waited || purpose == Purpose::Shrink) {
+        match used >= memory.limit() {
+            true => self.pace.in_vain += u32::from(waited),
+            false => self.pace.in_vain = 0,
+        }
+        // The reserve is for what is freed soon. Who goes on to wait for that, a piece at a time, would do so for hours.
+        let gives_up = purpose == Purpose::Change && self.pace.in_vain >= FULL_WAITS;
+        if is_full && (waited || purpose == Purpose::Shrink) || gives_up {
             inner.throttle.refusals.fetch_add(1, Ordering::Relaxed);
             return Err(full(&inner));
         }
@@ -177,14 +217,20 @@ impl Transaction {
             self.pace.debt = 0;
             return Ok(None);
         }
-        if purpose == Purpose::Shrink || used < memory.tight_from() {
+        if purpose == Purpose::Shrink || (used < memory.tight_from() && !is_full) {
             return Ok(None);
         }
         self.pace.debt += bytes + PER_ROW;
         if !is_full && self.pace.begun && self.pace.debt < QUANTUM {
             return Ok(None);
         }
-        let wait = inner.throttle.take(self.pace.debt, memory, inner.world.clock.monotonic_nanos());
+        let now = inner.world.clock.monotonic_nanos();
+        let wait = match alone {
+            0 => inner.throttle.take(self.pace.debt, memory, now),
+            _ if is_full => Some(inner.throttle.wait(self.pace.debt, now)),
+            // It fits.
+            _ => None,
+        };
         (self.pace.begun, self.pace.waited) = (true, wait.is_some());
         if wait.is_none() {
             self.pace.debt = 0;
@@ -202,7 +248,8 @@ impl Shard {
     }
 }
 
-fn size(bytes: u64) -> String {
+/// A number of bytes in a sentence.
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..0x10_0000 => format!("{} kB", bytes.div_ceil(1 << 10)),
         _ => format!("{} MB", bytes >> 20),
@@ -236,9 +283,23 @@ fn full(inner: &Inner) -> Error {
             detail.push_str(&format!(" {waiting} of its versions are old ones, or not committed."));
         }
     }
-    Error::new(SqlState::OUT_OF_MEMORY, "out of memory for rows and indexes")
-        .detail(detail)
-        .hint("Delete rows, truncate or drop tables, end transactions that are open for long, or raise memory_limit.")
+    let mut hint = String::new();
+    if let Some((count, views)) = inner.store.most_held().filter(|held| held.0 >= HELD_MIN) {
+        let sessions: Vec<String> = views.iter().filter(|pid| **pid != 0).map(u32::to_string).collect();
+        let whose = match sessions.as_slice() {
+            [] => "a checkpoint's or another background task's view".to_string(),
+            [one] => format!("the view of the process with PID {one}"),
+            several => format!("the views of the processes with PIDs {}", several.join(", ")),
+        };
+        detail.push_str(&format!(" {count} old versions stay for {whose}."));
+        if !sessions.is_empty() {
+            hint = format!("End the transaction of {}. ", sessions.join(", "));
+        }
+    }
+    hint.push_str(
+        "Delete rows, truncate or drop tables, end transactions that are open for long, or raise memory_limit.",
+    );
+    Error::new(SqlState::OUT_OF_MEMORY, "out of memory for rows and indexes").detail(detail).hint(hint)
 }
 
 fn name_of(inner: &Inner, table: Oid) -> Option<String> {

@@ -831,7 +831,7 @@ impl Txn for Transaction {
         } else {
             self.held = self.token.take();
         }
-        self.token = Some(self.shard.0.store.begin_view());
+        self.token = Some(self.shard.0.store.begin_view_for(self.options.session));
     }
 
     fn begin_command(&mut self) {
@@ -846,7 +846,7 @@ impl Txn for Transaction {
             self.end_view();
         }
         if self.token.is_none() {
-            let token = self.shard.0.store.begin_view();
+            let token = self.shard.0.store.begin_view_for(self.options.session);
             if let Some(reads) = &self.reads {
                 reads.lock().set_snapshot(token.read_ts());
             }
@@ -858,7 +858,7 @@ impl Txn for Transaction {
         let store = &self.shard.0.store;
         let token = match &self.token {
             Some(held) => store.share_view(held),
-            None => store.begin_view(),
+            None => store.begin_view_for(self.options.session),
         };
         KeptView(Box::new(Kept { shard: self.shard.clone(), token: Some(token), command: self.command }))
     }

@@ -2,10 +2,15 @@
 //!
 //! The crate `mimalloc` asks with an alignment always, which is a detour for every allocation above a kilobyte and for each
 //! that finds its page's free list empty. Its plain functions align as far as a value of that size can need.
+//!
+//! What the process has allocated is counted: each thread counts for itself and hands its sums over now and then, so that an
+//! allocation costs two more instructions. What is counted is what was asked for, not what the allocator's classes round it to.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
 use std::ffi::{c_long, c_void};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use libmimalloc_sys::{
@@ -15,6 +20,53 @@ use libmimalloc_sys::{
 
 /// mimalloc as the global allocator.
 pub struct Allocator;
+
+/// A thread hands over what it has allocated, or freed, when it is so much.
+const HAND_OVER: i64 = 256 << 10;
+
+/// What threads have handed over: allocated less freed. Relaxed: a statistic.
+static HEAP: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    /// What may be allocated, and freed, before that is handed over. What a thread has not handed over at its end is lost.
+    static ALLOCATED: Cell<i64> = const { Cell::new(HAND_OVER) };
+    static FREED: Cell<i64> = const { Cell::new(HAND_OVER) };
+}
+
+/// Bytes that the process has allocated and not freed, of sizes asked for; off by half a megabyte for each thread at most.
+pub fn heap_bytes() -> u64 {
+    HEAP.load(Ordering::Relaxed).max(0) as u64
+}
+
+#[inline]
+fn count_allocated(bytes: usize) {
+    let left = ALLOCATED.get().wrapping_sub(bytes as i64);
+    ALLOCATED.set(left);
+    if left < 0 {
+        hand_over_allocated();
+    }
+}
+
+#[inline]
+fn count_freed(bytes: usize) {
+    let left = FREED.get().wrapping_sub(bytes as i64);
+    FREED.set(left);
+    if left < 0 {
+        hand_over_freed();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn hand_over_allocated() {
+    HEAP.fetch_add(HAND_OVER - ALLOCATED.replace(HAND_OVER), Ordering::Relaxed);
+}
+
+#[cold]
+#[inline(never)]
+fn hand_over_freed() {
+    HEAP.fetch_sub(HAND_OVER - FREED.replace(HAND_OVER), Ordering::Relaxed);
+}
 
 /// `mi_option_purge_delay`, in milliseconds, which the crate has no name for.
 const PURGE_DELAY: mi_option_t = 15;
@@ -33,6 +85,12 @@ pub fn give_back() {
     unsafe { mi_collect(false) }
 }
 
+/// As [`give_back`], at once and whatever the time that it has been free. For when memory is short.
+pub fn give_back_all() {
+    // SAFETY: may be called at any time, from any thread.
+    unsafe { mi_collect(true) }
+}
+
 /// What mimalloc aligns every block of at least this size to.
 const ALIGNED: usize = 16;
 
@@ -48,6 +106,7 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
+        count_allocated(size);
         // SAFETY: any size and any alignment that is a power of two may be asked for.
         unsafe { if is_plain(size, align) { mi_malloc(size) } else { mi_malloc_aligned(size, align) }.cast() }
     }
@@ -55,12 +114,14 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
+        count_allocated(size);
         // SAFETY: as in `alloc`.
         unsafe { if is_plain(size, align) { mi_zalloc(size) } else { mi_zalloc_aligned(size, align) }.cast() }
     }
 
     #[inline]
-    unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count_freed(layout.size());
         // SAFETY: the caller's promise: a block of this allocator, not freed before.
         unsafe { mi_free(block.cast::<c_void>()) }
     }
@@ -68,6 +129,8 @@ unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let (block, align) = (block.cast::<c_void>(), layout.align());
+        count_allocated(size);
+        count_freed(layout.size());
         // SAFETY: as in `dealloc`, and any new size may be asked for.
         unsafe {
             if is_plain(size, align) { mi_realloc(block, size) } else { mi_realloc_aligned(block, size, align) }.cast()
@@ -86,6 +149,23 @@ mod tests {
         assert_eq!(delay(), 1000, "another default: is the option another one?");
         keep_free_memory(Duration::from_millis(1234));
         assert_eq!(delay(), 1234);
+    }
+
+    #[test]
+    fn what_is_allocated_is_counted() {
+        const LARGE: usize = 1 << 30;
+        let layout = Layout::from_size_align(LARGE, 8).unwrap();
+        // Other tests take and free memory beside this one, but no such amounts.
+        let half = LARGE as u64 / 2;
+        let before = heap_bytes();
+        // SAFETY: the block is freed once, with the size that it has then.
+        unsafe {
+            let block = Allocator.alloc(layout);
+            assert!(heap_bytes() > before + half);
+            let block = Allocator.realloc(block, layout, 16);
+            assert!(heap_bytes() < before + half);
+            Allocator.dealloc(block, Layout::from_size_align(16, 8).unwrap());
+        }
     }
 
     #[test]

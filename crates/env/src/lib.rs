@@ -1,6 +1,6 @@
 //! The outside world as traits: disk, clock, randomness, threads. Real ones here, simulated ones in [`sim`].
 //!
-//! Responsible for: the only calls of `std::{fs, thread, time}` below the server; io_uring; the memory allocator; where
+//! Responsible for: the only calls of `std::{fs, thread, time}` below the server; io_uring; stacks and errands of statements; the memory allocator; where
 //! the instructions lie; faults, in simulation.
 //! Not responsible for: policy. What to do about a full disk or a failed sync is the caller's.
 //! Invariants: every file operation that returned `Ok` without a sync may be undone, torn or reordered by a crash – and the
@@ -16,11 +16,12 @@ mod once;
 pub mod real;
 pub mod sends;
 pub mod sim;
+pub mod strand;
 mod task;
 mod text;
 
 pub use aligned::{Aligned, PAGE};
-pub use allocator::{Allocator, give_back, keep_free_memory};
+pub use allocator::{Allocator, give_back, give_back_all, heap_bytes, keep_free_memory};
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use task::{Task, Turn};
 pub use text::move_to_huge_pages;

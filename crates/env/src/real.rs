@@ -29,10 +29,21 @@ pub fn world(directory: &Path) -> io::Result<World> {
     })
 }
 
+/// The real world over a directory that is there and in which nothing is changed: it may lie where nobody can write. Its lock keeps
+/// away those who write, and needs the file that they lock.
+///
+/// # Errors
+/// Those of the file system.
+pub fn world_to_read(directory: &Path) -> io::Result<World> {
+    let disk = Directory { path: directory.to_path_buf(), handle: File::open(directory)?, is_written: false };
+    Ok(World { disk: Arc::new(disk), clock: Arc::new(SystemClock::new()), spawn: Arc::new(Threads) })
+}
+
 /// A directory of the file system.
 pub struct Directory {
     path: PathBuf,
     handle: File,
+    is_written: bool,
 }
 
 impl Directory {
@@ -45,7 +56,12 @@ impl Directory {
             use std::os::unix::fs::DirBuilderExt;
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         }
-        Ok(Directory { path: path.to_path_buf(), handle: File::open(path)? })
+        Ok(Directory { path: path.to_path_buf(), handle: File::open(path)?, is_written: true })
+    }
+
+    /// Refuses what would change something.
+    fn to_write(&self) -> io::Result<()> {
+        if self.is_written { Ok(()) } else { Err(io::ErrorKind::ReadOnlyFilesystem.into()) }
     }
 
     fn options() -> OpenOptions {
@@ -57,11 +73,13 @@ impl Directory {
 
 impl Disk for Directory {
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        self.to_write()?;
         Ok(Arc::new(RealFile(Directory::options().create_new(true).open(self.path.join(name))?)))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(RealFile(Directory::options().open(self.path.join(name))?)))
+        let mut options = Directory::options();
+        Ok(Arc::new(RealFile(options.write(self.is_written).open(self.path.join(name))?)))
     }
 
     fn open_to_read(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
@@ -69,14 +87,17 @@ impl Disk for Directory {
     }
 
     fn open_to_append(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        self.to_write()?;
         Ok(Arc::new(Append::open(&self.path.join(name))?))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
+        self.to_write()?;
         std::fs::remove_file(self.path.join(name))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.to_write()?;
         std::fs::rename(self.path.join(from), self.path.join(to))
     }
 
@@ -93,10 +114,17 @@ impl Disk for Directory {
     }
 
     fn sync_directory(&self) -> io::Result<()> {
+        self.to_write()?;
         self.handle.sync_all()
     }
 
     fn lock(&self) -> io::Result<Box<dyn DiskLock>> {
+        if !self.is_written {
+            let file = File::open(self.path.join(LOCK_FILE))?;
+            // Others may read, too.
+            flock(&file, FlockOperation::NonBlockingLockShared)?;
+            return Ok(Box::new(FileLock(file)));
+        }
         let file = Directory::options().create(true).truncate(false).open(self.path.join(LOCK_FILE))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         Ok(Box::new(FileLock(file)))

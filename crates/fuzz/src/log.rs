@@ -19,25 +19,37 @@ pub(crate) fn world(disk: &SimDisk) -> World {
     World { disk: Arc::new(disk.clone()), clock: Arc::new(real::SystemClock::new()), spawn: Arc::new(real::Threads) }
 }
 
-/// The first byte: whether checksums are put right; then segments, each behind its length (2 bytes), each of which has the position in
-/// its name that it has in its header.
+/// The first byte: whether checksums and sizes are put right; then segments, each behind its length (2 bytes), each of which has the
+/// position in its name that it has in its header. If one says that there is a file that knows the log's end, it is made, or has the
+/// bytes that are left.
 fn disk_of(input: &[u8]) -> Option<SimDisk> {
     let (flags, mut rest) = input.split_first()?;
     let disk = SimDisk::new();
+    let mut newest = None;
     for _ in 0..SEGMENTS_MAX {
         let Some((len, tail)) = rest.split_first_chunk() else { break };
         let (bytes, tail) = tail.split_at(usize::from(u16::from_le_bytes(*len)).min(tail.len()));
         rest = tail;
         let mut bytes = bytes.to_vec();
+        let is_sized = bytes.get(8).is_some_and(|version| *version > 3);
+        if is_sized && flags & 2 == 0 && bytes.len() >= 40 {
+            bytes[32..40].copy_from_slice(&OPTIONS.segment_bytes.to_le_bytes());
+        }
         if flags & 1 == 1 {
             seal::segment(&mut bytes);
         }
         let start = bytes.get(16..24).map_or(0, |b| u64::from_le_bytes(b.try_into().unwrap_or_default()));
         let Ok(file) = disk.create(&format!("{start:020}.log")) else { continue };
+        newest = newest.max(is_sized.then_some(start));
         if flags & 2 == 0 {
             bytes.resize(bytes.len().max(OPTIONS.segment_bytes as usize), 0);
         }
         file.write_at(&bytes, 0).and_then(|()| file.sync()).ok()?;
+    }
+    if let Some(newest) = newest {
+        let mut bytes = if flags & 4 == 0 { seal::log_end(newest) } else { rest.to_vec() };
+        bytes.resize(3 * env::PAGE, 0);
+        disk.create("log.end").and_then(|file| file.write_at(&bytes, 0)).ok()?;
     }
     disk.sync_directory().ok()?;
     Some(disk)

@@ -49,6 +49,17 @@ pub fn segment(bytes: &mut [u8]) {
     }
 }
 
+/// A file that knows a log's end: open, durable up to nowhere.
+pub fn log_end(newest: u64) -> Vec<u8> {
+    let mut bytes = vec![0; SEGMENT_HEADER];
+    bytes[..8].copy_from_slice(b"NYALAEND");
+    bytes[8] = 4;
+    bytes[16] = 1;
+    bytes[24..32].copy_from_slice(&newest.to_le_bytes());
+    ends(&mut bytes);
+    bytes
+}
+
 /// A file of an image.
 pub fn image(bytes: &mut [u8]) {
     if bytes.len() >= 2 * BLOCK_HEADER {

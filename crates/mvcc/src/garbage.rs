@@ -8,6 +8,9 @@
 //! **Rule**: `end` is not after the horizon (views to come read at or after it), and no registered view lies between.
 //! If freeing takes away the way to *find* the row (the row is deleted, or its keys diverged and index entries go), `end`
 //! must also be durable: a reader that finds nothing has no timestamp to raise its gate by (rule R1).
+//! **Queue**: a version that cannot go when it is superseded is queued once, by what holds it back then; when that is over
+//! its row is pruned, and the version queued anew if something else holds it. A row whose old version waits for an old view can
+//! have younger ones that wait for something else: were rows queued, those would stay as long as the old one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -43,16 +46,16 @@ impl RowGarbage for NoIndexes {
     fn removed(&self, _: RowId, _: LaidOut<'_>, _: &[LaidOut<'_>]) {}
 }
 
-/// What [`prune`] left.
+/// What [`prune`] left of the version that it was asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// One version, or none that is superseded.
+    /// Nothing.
     Clean,
-    /// Nothing: the row is over.
+    /// Nothing, nor of the row: it is over.
     Nothing,
-    /// Garbage that this view can see.
+    /// This view can see it.
     HeldBy(Timestamp),
-    /// Garbage that can go when this commit is durable (and the horizon has reached it).
+    /// It can go when this commit is durable (and the horizon has reached it).
     Until(Timestamp),
 }
 
@@ -81,7 +84,17 @@ pub(crate) fn report(header: &RowHeader, row: RowId, gone: VersionRef<'_>, index
     }
 }
 
-/// Frees what can be freed of one row.
+/// Which versions of a row are asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The one that the commit at this time superseded.
+    SupersededAt(Timestamp),
+    /// Those of the commit at this time that are superseded: of a transaction that changed the row again there are several.
+    Of(Timestamp),
+}
+
+/// Frees what can be freed of one row, and answers what is left of a version, and of which commit it is. The last of a deleted row
+/// to go is its tombstone, whichever version was asked about.
 ///
 /// # Safety
 /// The caller has the row exclusively (H1).
@@ -91,21 +104,33 @@ pub(crate) unsafe fn prune(
     bounds: &Bounds,
     indexes: &dyn RowGarbage,
     account: &Account,
+    asked: Asked,
     guard: &Guard,
-) -> Left {
+) -> (Left, Timestamp) {
     let head = header.head(guard);
-    let Some(newest) = head.newest else { return Left::Nothing };
+    let Some(newest) = head.newest else { return (Left::Nothing, Timestamp(0)) };
     let hides = head.diverged || newest.is_tombstone();
-    let mut left = Left::Clean;
+    let mut left = (Left::Clean, Timestamp(0));
+    let mut is_first = true;
     let mut above = newest;
     while let Some(version) = above.older(guard) {
+        let begin = match version.begin() {
+            Begin::Committed(begin) => begin,
+            _ => Timestamp(0),
+        };
+        let is_asked = match asked {
+            Asked::Of(ts) => begin == ts,
+            Asked::SupersededAt(ts) => begin != ts && std::mem::take(&mut is_first),
+        };
         let held = match (version.begin(), above.begin()) {
             (Begin::Committed(begin), Begin::Committed(end)) => held_back(begin, end, hides, bounds),
             _ => Some(Left::Clean),
         };
         match held {
             Some(why) => {
-                left = if left == Left::Clean { why } else { left };
+                if is_asked {
+                    left = (why, begin);
+                }
                 above = version;
             }
             None => {
@@ -118,12 +143,12 @@ pub(crate) unsafe fn prune(
     match newest.begin() {
         Begin::Committed(ts) if newest.is_tombstone() && newest.older(guard).is_none() => {
             if ts > bounds.durable || ts > bounds.views.horizon {
-                return Left::Until(ts);
+                return (Left::Until(ts), ts);
             }
             account.note_gone(ts);
             // SAFETY: H1 by the caller.
             unsafe { header.pop(account, guard) };
-            Left::Nothing
+            (Left::Nothing, ts)
         }
         _ => left,
     }
@@ -136,16 +161,22 @@ fn held_back(begin: Timestamp, end: Timestamp, hides: bool, bounds: &Bounds) -> 
     bounds.views.reader_in(begin, end).map(Left::HeldBy)
 }
 
-type GarbageRow = (Weak<Table>, RowId);
+/// A version that was superseded and could not go yet.
+pub(crate) struct Waiting {
+    pub table: Weak<Table>,
+    pub row: RowId,
+    /// Of which commit it is.
+    pub begin: Timestamp,
+}
 
-/// Rows with garbage that could not go yet.
+/// Versions that could not go yet.
 #[derive(Default)]
 struct Rows {
-    ready: VecDeque<GarbageRow>,
+    ready: VecDeque<Waiting>,
     /// By the view that holds them back; not looked at until it ends.
-    held: BTreeMap<Timestamp, Vec<GarbageRow>>,
+    held: BTreeMap<Timestamp, Vec<Waiting>>,
     /// By the commit that must be durable first.
-    until: BTreeMap<Timestamp, Vec<GarbageRow>>,
+    until: BTreeMap<Timestamp, Vec<Waiting>>,
     len: usize,
 }
 
@@ -160,7 +191,7 @@ struct Stripe {
     len: AtomicUsize,
 }
 
-/// Rows with garbage, in stripes: a thread queues into its own and takes from its own first, so that cores that commit do
+/// Versions that wait to be freed, in stripes: a thread queues into its own and takes from its own first, so that cores that commit do
 /// not meet at one latch. The background collector empties all.
 #[derive(Default)]
 pub(crate) struct GarbageQueue {
@@ -168,21 +199,37 @@ pub(crate) struct GarbageQueue {
 }
 
 impl GarbageQueue {
-    pub fn add(&self, table: &Arc<Table>, row: RowId, why: Left) {
+    pub fn add(&self, table: &Arc<Table>, row: RowId, begin: Timestamp, why: Left) {
         let Stripe { rows, len } = &self.stripes[stripe() % STRIPES].0;
         let mut rows = rows.lock();
         rows.len += 1;
-        rows.put((Arc::downgrade(table), row), why);
+        rows.put(Waiting { table: Arc::downgrade(table), row, begin }, why);
         len.store(rows.len, Ordering::Relaxed);
     }
 
-    /// Rows waiting.
+    /// The view that most versions wait for, and how many.
+    pub fn most_held(&self) -> Option<(Timestamp, usize)> {
+        let mut counts: BTreeMap<Timestamp, usize> = BTreeMap::new();
+        for stripe in &self.stripes {
+            for (ts, list) in &stripe.0.rows.lock().held {
+                *counts.entry(*ts).or_default() += list.len();
+            }
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count)
+    }
+
+    /// Bytes of the list, as long as it is.
+    pub fn bytes(&self) -> usize {
+        self.len() * size_of::<Waiting>()
+    }
+
+    /// Versions waiting.
     pub fn len(&self) -> usize {
         self.stripes.iter().map(|stripe| stripe.0.len.load(Ordering::Relaxed)).sum()
     }
 
-    /// Moves what is no longer held back to the ready rows and takes at most `budget` of them.
-    pub fn take(&self, bounds: &Bounds, budget: usize) -> Vec<GarbageRow> {
+    /// Moves what is no longer held back to what is ready and takes at most `budget` of that.
+    pub fn take(&self, bounds: &Bounds, budget: usize) -> Vec<Waiting> {
         let mut taken = Vec::new();
         let own = stripe();
         for at in 0..STRIPES {
@@ -201,7 +248,7 @@ impl GarbageQueue {
 }
 
 impl Rows {
-    fn take(&mut self, bounds: &Bounds, budget: usize, taken: &mut Vec<GarbageRow>) {
+    fn take(&mut self, bounds: &Bounds, budget: usize, taken: &mut Vec<Waiting>) {
         let settled = Timestamp(bounds.durable.0.min(bounds.views.horizon.0));
         if self.until.first_key_value().is_some_and(|(ts, _)| *ts <= settled) {
             let later = self.until.split_off(&Timestamp(settled.0 + 1));
@@ -219,7 +266,7 @@ impl Rows {
         taken.extend(self.ready.drain(..count));
     }
 
-    fn put(&mut self, row: GarbageRow, why: Left) {
+    fn put(&mut self, row: Waiting, why: Left) {
         match why {
             Left::HeldBy(ts) => self.held.entry(ts).or_default().push(row),
             Left::Until(ts) => self.until.entry(ts).or_default().push(row),
@@ -231,10 +278,10 @@ impl Rows {
 /// What [`Store::collect`](crate::Store::collect) did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Rows looked at.
+    /// Versions whose rows were looked at.
     pub rows: usize,
-    /// Of these, rows that have nothing left to free.
+    /// Of these, versions that are gone.
     pub cleaned: usize,
-    /// Rows with garbage that are still queued.
+    /// Versions that are still queued.
     pub queued: usize,
 }

@@ -17,7 +17,7 @@ use crate::version::{PrivateVersion, Version, VersionRef, free_chain};
 
 /// Versions of this row had different index keys.
 const DIVERGED: usize = 1;
-/// The row is in the garbage queue.
+/// The version below the newest one is in the garbage queue, or the tombstone that is the last of the row.
 const QUEUED: usize = 2;
 const FLAGS: usize = DIVERGED | QUEUED;
 
@@ -84,7 +84,7 @@ impl RowHeader {
     pub unsafe fn push(&self, version: PrivateVersion, diverged: bool, account: &Account) {
         let older = self.head.load(Ordering::Relaxed).map_addr(|a| a & !FLAGS);
         let newest = version.link_above(older, account);
-        self.replace(newest.as_ptr(), if diverged { DIVERGED } else { 0 }, 0);
+        self.replace(newest.as_ptr(), if diverged { DIVERGED } else { 0 }, QUEUED);
     }
 
     /// Links the first version of a row that is being loaded, and answers its bytes, which the caller counts. `None`, and the
@@ -135,13 +135,13 @@ impl RowHeader {
         next
     }
 
-    /// Notes whether the row is in the garbage queue.
+    /// Notes that what the newest version superseded is in the garbage queue, until there is a newer one.
     ///
     /// # Safety
     /// The caller has the row exclusively (H1).
-    pub unsafe fn set_queued(&self, queued: bool) {
+    pub unsafe fn set_queued(&self) {
         let newest = self.head.load(Ordering::Relaxed).map_addr(|a| a & !FLAGS);
-        if queued { self.replace(newest, QUEUED, 0) } else { self.replace(newest, 0, QUEUED) }
+        self.replace(newest, QUEUED, 0);
     }
 
     /// Frees the chain.

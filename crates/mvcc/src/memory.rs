@@ -18,7 +18,7 @@ const STRIPES: usize = 8;
 /// A stripe hands its sum over when it reaches this many bytes, so the settled total is off by at most `STRIPES` times.
 const SETTLE_BYTES: i64 = 64 << 10;
 /// Kinds of memory beside rows and indexes; what they are is their owners' business.
-pub const OTHER_KINDS: usize = 8;
+pub const OTHER_KINDS: usize = 9;
 
 /// Its own cache line, so that two cores do not write to the same one.
 #[repr(align(128))]

@@ -150,7 +150,7 @@ impl Store {
         if txn.log.iter().any(|entry| matches!(entry, Entry::Wrote { .. })) {
             let bounds = self.bounds();
             for (table, row, _) in txn.writes().filter(|(_, _, inserted)| !inserted) {
-                table.prune_written(&txn, row, &bounds, &guard);
+                table.prune_written(&txn, row, ts, &bounds, &guard);
             }
         }
         self.end(txn, &guard);
@@ -172,7 +172,7 @@ impl Store {
                     txn.table_ref(table).stamp(txn.id(), row, ts, &guard);
                 }
                 (1, Entry::Wrote { table, row }) => {
-                    txn.table_ref(table).prune_written(txn, row, &bounds, &guard);
+                    txn.table_ref(table).prune_written(txn, row, ts, &bounds, &guard);
                 }
                 (2, entry) => self.release_entry(txn, entry, &mut wakes, &guard),
                 _ => {}
@@ -553,7 +553,19 @@ impl Store {
 
     /// Registers a view at the visible horizon. Give it back with [`Store::end_view`].
     pub fn begin_view(&self) -> ViewToken {
-        self.shared.views.register()
+        self.begin_view_for(0)
+    }
+
+    /// As [`Store::begin_view`], of a session.
+    pub fn begin_view_for(&self, session: u32) -> ViewToken {
+        self.shared.views.register(session)
+    }
+
+    /// The view that holds most versions back which could go otherwise: how many, and whose views of that time there are, 0 for
+    /// those of no session.
+    pub fn most_held(&self) -> Option<(usize, Vec<u32>)> {
+        let (ts, count) = self.shared.garbage.most_held()?;
+        Some((count, self.shared.views.owners(ts)))
     }
 
     /// Registers a second view at the timestamp of one that is held (a scan that outlives its command).
@@ -581,7 +593,7 @@ impl Store {
         Bounds { views: self.shared.views.active(), durable }
     }
 
-    /// Prunes at most `budget` rows that could not be pruned when they were written. Never waits; rows that are locked
+    /// Prunes the rows of at most `budget` versions that could not go when they were superseded. Never waits; rows that are locked
     /// stay queued. May run on any thread.
     pub fn collect(&self, budget: usize) -> Collected {
         const ROWS_PER_GUARD: usize = 64;
@@ -590,16 +602,17 @@ impl Store {
         let mut done = Collected::default();
         for part in rows.chunks(ROWS_PER_GUARD) {
             let guard = pin();
-            let rows: SmallVec<[_; ROWS_PER_GUARD]> = part.iter().map(|(table, row)| (table.upgrade(), *row)).collect();
+            let rows: SmallVec<[_; ROWS_PER_GUARD]> =
+                part.iter().map(|version| (version.table.upgrade(), version.row, version.begin)).collect();
             // Whoever wrote them has them in its caches: header, newest version and the one below are asked for before.
             for depth in 0..3 {
-                let there = rows.iter().filter_map(|(table, row)| Some((table.as_ref()?, *row)));
+                let there = rows.iter().filter_map(|(table, row, _)| Some((table.as_ref()?, *row)));
                 there.for_each(|(table, row)| table.prefetch(row, depth, &guard));
             }
-            for (table, row) in rows {
+            for (table, row, begin) in rows {
                 done.rows += 1;
                 // A table that was dropped has freed its rows itself.
-                let clean = table.is_none_or(|table| table.collect_row(row, &bounds, &guard));
+                let clean = table.is_none_or(|table| table.collect_row(row, begin, &bounds, &guard));
                 done.cleaned += usize::from(clean);
             }
         }
@@ -607,7 +620,12 @@ impl Store {
         done
     }
 
-    /// Rows that have garbage.
+    /// Bytes of the list of what waits to be freed.
+    pub fn garbage_bytes(&self) -> usize {
+        self.shared.garbage.bytes()
+    }
+
+    /// Versions that wait to be freed.
     pub fn garbage_len(&self) -> usize {
         self.shared.garbage.len()
     }

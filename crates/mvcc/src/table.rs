@@ -11,7 +11,7 @@ use base::{CommandId, LayoutId, Oid, RowId, Timestamp, TxnId};
 
 use crate::directory::{CHUNK_ROWS, Directory};
 use crate::epoch::{Guard, pin};
-use crate::garbage::{self, Bounds, Left, RowGarbage};
+use crate::garbage::{self, Asked, Bounds, Left, RowGarbage};
 use crate::header::RowHeader;
 use crate::locks::row::{Released, RowLock, lock_fresh};
 use crate::locks::{LockKey, Modes, Wakes};
@@ -20,7 +20,7 @@ use crate::prefetch;
 use crate::store::Shared;
 use crate::sync::spin;
 use crate::txn::Transaction;
-use crate::version::PrivateVersion;
+use crate::version::{Begin, PrivateVersion};
 use crate::visible::{self, Newest, Read, Versions, View};
 
 /// Rows whose memory is asked for together: about as many misses as a core can have under way.
@@ -324,19 +324,39 @@ impl Table {
     }
 
     /// Prunes a row that `txn` has written, while it still has the lock.
-    pub(crate) fn prune_written(self: &Arc<Self>, txn: &Transaction, row: RowId, bounds: &Bounds, guard: &Guard) {
+    pub(crate) fn prune_written(
+        self: &Arc<Self>,
+        txn: &Transaction,
+        row: RowId,
+        ts: Timestamp,
+        bounds: &Bounds,
+        guard: &Guard,
+    ) {
         let header = self.exclusive(txn, row, guard);
         // SAFETY: `exclusive` has checked H1, for both calls.
-        let left = unsafe { garbage::prune(header, row, bounds, &*self.indexes, &self.account, guard) };
-        if matches!(left, Left::HeldBy(_) | Left::Until(_)) && !header.head(guard).queued {
-            // SAFETY: as above.
-            unsafe { header.set_queued(true) };
-            self.shared.garbage.add(self, row, left);
+        let prune = |asked| unsafe { garbage::prune(header, row, bounds, &*self.indexes, &self.account, asked, guard) };
+        let (left, begin) = prune(Asked::SupersededAt(ts));
+        // What the transaction made and replaced itself is mostly gone by now.
+        let head = header.head(guard);
+        let below = head.newest.and_then(|newest| newest.older(guard));
+        let own = match below.is_some_and(|below| below.begin() == Begin::Committed(ts)) {
+            true => prune(Asked::Of(ts)).0,
+            false => Left::Clean,
+        };
+        if head.queued {
+            return;
+        }
+        for (left, begin) in [(left, begin), (own, ts)] {
+            if matches!(left, Left::HeldBy(_) | Left::Until(_)) {
+                // SAFETY: as above.
+                unsafe { header.set_queued() };
+                self.shared.garbage.add(self, row, begin, left);
+            }
         }
     }
 
-    /// Prunes a row from the queue. `true`: nothing is left to do.
-    pub(crate) fn collect_row(self: &Arc<Self>, row: RowId, bounds: &Bounds, guard: &Guard) -> bool {
+    /// Prunes the row of a version from the queue, that of the commit at `begin`. `true`: the version is gone.
+    pub(crate) fn collect_row(self: &Arc<Self>, row: RowId, begin: Timestamp, bounds: &Bounds, guard: &Guard) -> bool {
         let Some(header) = self.directory.get(row, guard) else { return true };
         let lock = self.lock_of(row, header);
         if !lock.try_collect() {
@@ -344,17 +364,15 @@ impl Table {
                 return true;
             }
             // A transaction has it; at its end it prunes what it wrote, but maybe it only reads.
-            self.shared.garbage.add(self, row, Left::Clean);
+            self.shared.garbage.add(self, row, begin, Left::Clean);
             return false;
         }
-        // SAFETY: the collector's mark is exclusive (H1), for both calls.
-        let left = unsafe { garbage::prune(header, row, bounds, &*self.indexes, &self.account, guard) };
+        // SAFETY: the collector's mark is exclusive (H1).
+        let (left, begin) =
+            unsafe { garbage::prune(header, row, bounds, &*self.indexes, &self.account, Asked::Of(begin), guard) };
         let done = matches!(left, Left::Clean | Left::Nothing);
-        if done {
-            // SAFETY: as above.
-            unsafe { header.set_queued(false) };
-        } else {
-            self.shared.garbage.add(self, row, left);
+        if !done {
+            self.shared.garbage.add(self, row, begin, left);
         }
         lock.end_collect(left == Left::Nothing);
         if left == Left::Nothing {

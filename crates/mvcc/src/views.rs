@@ -19,7 +19,7 @@ use base::Timestamp;
 use smallvec::SmallVec;
 
 use crate::memory::Padded;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, stripe};
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, stripe};
 
 const STRIPES: usize = if cfg!(shuttle) { 2 } else { 16 };
 const SLOTS: usize = if cfg!(shuttle) { 2 } else { 64 };
@@ -27,6 +27,8 @@ const FREE: u64 = u64::MAX;
 
 struct Block {
     slots: [AtomicU64; SLOTS],
+    /// The session of each slot's view, 0 if it has none. Relaxed: for messages.
+    owners: [AtomicU32; SLOTS],
     /// Slots ever used; raised before a slot is taken.
     used: AtomicUsize,
     next: OnceLock<Box<Block>>,
@@ -34,7 +36,12 @@ struct Block {
 
 impl Default for Block {
     fn default() -> Block {
-        Block { slots: [const { AtomicU64::new(FREE) }; SLOTS], used: AtomicUsize::new(0), next: OnceLock::new() }
+        Block {
+            slots: std::array::from_fn(|_| AtomicU64::new(FREE)),
+            owners: std::array::from_fn(|_| AtomicU32::new(0)),
+            used: AtomicUsize::new(0),
+            next: OnceLock::new(),
+        }
     }
 }
 
@@ -99,9 +106,10 @@ impl Views {
         base::invariant!(before <= ts.0, "the visible horizon only moves forward: {before} then {ts}");
     }
 
-    pub fn register(&self) -> ViewToken {
+    /// Registers a view of a session, 0 if it is of none.
+    pub fn register(&self, owner: u32) -> ViewToken {
         let mut ts = self.horizon();
-        let (mut token, slot) = self.claim(ts);
+        let (mut token, slot) = self.claim(ts, owner);
         loop {
             let now = self.horizon();
             if now == ts {
@@ -115,13 +123,14 @@ impl Views {
 
     /// Registers a second view at the time of one that is held.
     pub fn share(&self, held: &ViewToken) -> ViewToken {
-        let token = self.claim(held.ts).0;
+        let owner = self.block_of(held).owners[held.slot as usize].load(Ordering::Relaxed);
+        let token = self.claim(held.ts, owner).0;
         // A scan that passed the new slot before and reaches the old one after it is given back would miss both.
         self.shared.fetch_add(1, Ordering::SeqCst);
         token
     }
 
-    fn claim(&self, ts: Timestamp) -> (ViewToken, &AtomicU64) {
+    fn claim(&self, ts: Timestamp, owner: u32) -> (ViewToken, &AtomicU64) {
         let stripe = stripe() % STRIPES;
         let mut block = &self.stripes[stripe].0;
         for depth in 0..=u16::MAX {
@@ -133,6 +142,7 @@ impl Views {
                     block.used.fetch_max(index + 1, Ordering::SeqCst);
                 }
                 if slot.compare_exchange(FREE, ts.0, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+                    block.owners[index].store(owner, Ordering::Relaxed);
                     return (ViewToken { ts, stripe: stripe as u16, block: depth, slot: index as u16 }, slot);
                 }
             }
@@ -141,13 +151,35 @@ impl Views {
         unreachable!("millions of views on one stripe")
     }
 
-    pub fn end(&self, token: ViewToken) {
+    fn block_of(&self, token: &ViewToken) -> &Block {
         let mut block = &self.stripes[token.stripe as usize].0;
         for _ in 0..token.block {
             block = block.next.get().expect("the token's block was made when it was registered");
         }
+        block
+    }
+
+    /// The sessions that have views of this time; 0 stands for those of none.
+    pub fn owners(&self, ts: Timestamp) -> Vec<u32> {
+        let mut owners = Vec::new();
+        for stripe in &self.stripes {
+            let mut block = Some(&stripe.0);
+            while let Some(now) = block {
+                let used = now.used.load(Ordering::SeqCst);
+                let here = now.slots[..used].iter().zip(&now.owners);
+                let here = here.filter(|(slot, _)| slot.load(Ordering::Relaxed) == ts.0);
+                owners.extend(here.map(|(_, owner)| owner.load(Ordering::Relaxed)));
+                block = now.next.get().map(Box::as_ref);
+            }
+        }
+        owners.sort_unstable();
+        owners.dedup();
+        owners
+    }
+
+    pub fn end(&self, token: ViewToken) {
         // Release: what the view read is read before the slot is seen free.
-        block.slots[token.slot as usize].store(FREE, Ordering::Release);
+        self.block_of(&token).slots[token.slot as usize].store(FREE, Ordering::Release);
     }
 
     pub fn active(&self) -> ActiveViews {

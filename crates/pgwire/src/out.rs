@@ -17,8 +17,9 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 
-use base::{Error, Lsn, Notice, Oid, Result, SqlState};
+use base::{Error, Lsn, Notice, Oid, Result, SqlState, work};
 use types::encoding::Conversion;
+use types::room::Room as _;
 use types::{DatumRef, OutputSettings};
 
 use crate::proto::{Column, Format, backend};
@@ -319,7 +320,8 @@ impl Out {
         let queue = &mut *self.queue.borrow_mut();
         let start = queue.buf.len();
         let mut unit = Unit { buf: &mut queue.buf, start, whole: false };
-        let result = fill(unit.buf);
+        // The connection writes the queue while the session is suspended, so it is not suspended in here.
+        let result = work::closed(|| fill(unit.buf));
         unit.whole = true;
         drop(unit);
         queue.seal(start, self.gate.get());
@@ -546,6 +548,7 @@ impl Row<'_> {
             }
             // A text is its own text form.
             (DatumRef::Text(text), Format::Text) => {
+                self.buf.make_room(text.len() + 4)?;
                 self.bytes(text.as_bytes());
                 Ok(())
             }

@@ -3,14 +3,17 @@
 //! Touched when a connection comes, goes, is cancelled or ended; never while statements run, but for one atomic load.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
+use crate::Peer;
 use crate::auth::guesses::Guesses;
+use crate::auth::guesses::origin::Network;
 use crate::auth::scram::same;
 
 /// Stops the statement a session is running, if any. Called from any thread.
@@ -40,7 +43,7 @@ pub struct Registry {
 #[derive(Default)]
 struct Connections {
     last_pid: i32,
-    /// Connections that have said who they are, and how many there may be.
+    /// Connections that have proved who they are, and how many there may be.
     places: usize,
     places_max: Option<usize>,
     by_pid: BTreeMap<i32, Entry>,
@@ -49,6 +52,7 @@ struct Connections {
 
 struct Entry {
     secret: i32,
+    site: Network,
     control: Arc<Control>,
     cancel: Option<Arc<dyn CancelHandle>>,
 }
@@ -58,6 +62,10 @@ struct Entry {
 pub(crate) struct Control {
     /// Set once (Release) by `end`, read (Acquire) by the connection whenever it is polled.
     ended: AtomicBool,
+    /// Set before `ended` if it ends to make way for another that logs in.
+    crowded_out: AtomicBool,
+    /// It may not be crowded out: it has logged in, or waits for its turn, as only so many may.
+    stays: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
@@ -71,6 +79,25 @@ impl Control {
 
     pub(crate) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    /// Completes when it is ended. For one task, that of the connection.
+    pub(crate) async fn has_ended(&self) {
+        poll_fn(|cx| {
+            self.listen(cx.waker());
+            if self.is_ended() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Whether others are to be preferred, not the server or somebody else wants its end.
+    pub(crate) fn is_crowded_out(&self) -> bool {
+        self.crowded_out.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may be ended for others that want to log in.
+    pub(crate) fn set_stays(&self, stays: bool) {
+        self.stays.store(stays, Ordering::Relaxed);
     }
 
     /// The task to wake: a connection is one task for as long as it stays on its core, and says so once there.
@@ -103,13 +130,8 @@ impl Ticket {
             return false;
         }
         connections.places += usize::from(!self.has_place.swap(true, Ordering::Relaxed));
+        self.control.set_stays(true);
         true
-    }
-
-    /// Gives the place back for a while.
-    pub(crate) fn leave_place(&self) {
-        let mut connections = self.registry.lock();
-        connections.places -= usize::from(self.has_place.swap(false, Ordering::Relaxed));
     }
 }
 
@@ -174,8 +196,9 @@ impl Registry {
         }
     }
 
-    /// How many clients may be connected. One that has not said who it is takes no place yet.
+    /// How many clients may be connected. One that has not proved who it is takes no place yet.
     pub(crate) fn limit_places(&self, max: usize) {
+        self.guesses.limit(max);
         self.lock().places_max = Some(max);
     }
 
@@ -185,10 +208,33 @@ impl Registry {
         connections.places_max.map_or(usize::MAX, |max| max.saturating_sub(connections.places))
     }
 
-    pub(crate) fn register(self: &Arc<Registry>) -> Ticket {
+    /// Ends a connection that has neither logged in nor waits for its turn, to make way for another; whether there was one. It is the oldest of
+    /// the site that has most of them.
+    pub(crate) fn crowd_out(&self) -> bool {
+        let connections = self.lock();
+        let idlers = || {
+            let entries = connections.by_pid.values();
+            entries.filter(|entry| !entry.control.stays.load(Ordering::Relaxed) && !entry.control.is_ended())
+        };
+        let mut counts = BTreeMap::new();
+        idlers().for_each(|entry| *counts.entry(entry.site).or_insert(0) += 1);
+        let largest = counts.into_iter().max_by_key(|(_, count)| *count).map(|(site, _)| site);
+        // Numbers rise with time, but for their start anew after two thousand million.
+        let Some(control) = idlers().find(|entry| Some(entry.site) == largest).map(|entry| Arc::clone(&entry.control))
+        else {
+            return false;
+        };
+        drop(connections);
+        control.crowded_out.store(true, Ordering::Relaxed);
+        control.end();
+        true
+    }
+
+    pub(crate) fn register(self: &Arc<Registry>, peer: &Peer) -> Ticket {
         let random = self.random("cancel");
         let secret = i32::from_be_bytes([random[0], random[1], random[2], random[3]]);
         let control = Arc::new(Control::default());
+        let site = Network::of(peer).site();
         let mut connections = self.lock();
         if connections.closing {
             control.end();
@@ -201,7 +247,7 @@ impl Registry {
             }
         }
         connections.last_pid = pid;
-        connections.by_pid.insert(pid, Entry { secret, control: Arc::clone(&control), cancel: None });
+        connections.by_pid.insert(pid, Entry { secret, site, control: Arc::clone(&control), cancel: None });
         let key = BackendKey { pid, secret };
         Ticket { registry: Arc::clone(self), key, control, has_place: AtomicBool::new(false) }
     }
@@ -246,7 +292,7 @@ mod tests {
     #[test]
     fn only_the_right_secret_cancels() {
         let registry = Arc::new(Registry::new([7; 32]));
-        let ticket = registry.register();
+        let ticket = registry.register(&Peer::Unix);
         let count = Arc::new(Count(AtomicU64::new(0)));
         ticket.set_cancel(count.clone());
         let key = ticket.key;
@@ -265,8 +311,8 @@ mod tests {
     fn places_are_given_back() {
         let registry = Arc::new(Registry::new([7; 32]));
         registry.limit_places(2);
-        let silent = registry.register();
-        let (one, two) = (registry.register(), registry.register());
+        let silent = registry.register(&Peer::Unix);
+        let (one, two) = (registry.register(&Peer::Unix), registry.register(&Peer::Unix));
         assert!(one.take_place() && one.take_place() && two.take_place() && !silent.take_place());
         assert_eq!(registry.free_places(), 0);
         drop(one);
@@ -276,10 +322,26 @@ mod tests {
     }
 
     #[test]
+    fn the_oldest_of_the_largest_crowd_makes_way() {
+        let registry = Arc::new(Registry::new([7; 32]));
+        let peer = |address: &str| Peer::Tcp(address.parse().unwrap());
+        let alone = registry.register(&peer("10.1.1.1:1"));
+        let crowd: Vec<_> = (1..6).map(|n| registry.register(&peer(&format!("10.0.0.{n}:1")))).collect();
+        assert!(crowd[0].take_place());
+        crowd[1].control.set_stays(true);
+        let ended = || crowd.iter().map(|one| one.control.is_crowded_out()).collect::<Vec<_>>();
+        assert!(registry.crowd_out());
+        assert_eq!(ended(), [false, false, true, false, false]);
+        assert!(registry.crowd_out() && registry.crowd_out() && registry.crowd_out() && !registry.crowd_out());
+        assert_eq!(ended(), [false, false, true, true, true]);
+        assert!(alone.control.is_crowded_out() && alone.control.is_ended());
+    }
+
+    #[test]
     fn shutdown_reaches_connections_that_come_late() {
         let registry = Arc::new(Registry::new([7; 32]));
-        let early = registry.register();
+        let early = registry.register(&Peer::Unix);
         registry.terminate_all();
-        assert!(early.control.is_ended() && registry.register().control.is_ended());
+        assert!(early.control.is_ended() && registry.register(&Peer::Unix).control.is_ended());
     }
 }

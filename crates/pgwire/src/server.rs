@@ -13,25 +13,27 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use base::Error;
+use base::watch::Watched;
+use base::{Error, SqlState};
 use rustix::net::{RecvFlags, SendFlags, recv, sockopt};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::runtime::LocalOptions;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::conn::{self, Arrival, Newcomer, Options, Parked};
 use crate::outbox::{MakeSendMany, Outbox, Wire};
 use crate::proto::{self, Initial};
-use crate::registry::{BackendKey, Registry};
+use crate::registry::{BackendKey, Registry, Ticket};
 use crate::timers;
 use crate::tls::Greeted;
 use crate::{Backend, Peer};
@@ -164,7 +166,8 @@ impl Server {
         self.listeners.iter().filter_map(address).collect()
     }
 
-    /// Serves until `shutdown` completes; then ends all connections (`57P01`) and returns when they are gone.
+    /// Serves until `shutdown` completes; then ends all connections (`57P01`), refuses those that still come (`57P03`), and returns
+    /// when all that were served are gone.
     ///
     /// `backend` is called once on each core's thread, inside its runtime, which has no timers (see [`timers`]), with the core's number.
     pub async fn run<B, F>(
@@ -177,7 +180,7 @@ impl Server {
         B: Backend<Session: Send> + 'static,
         F: Fn(usize) -> B + Send + Sync + 'static,
     {
-        let Server { config, listeners } = self;
+        let Server { config, listeners } = &self;
         timers::start()?;
         registry.limit_places(config.max_connections);
         let backend = Arc::new(backend);
@@ -190,24 +193,41 @@ impl Server {
             cores.push(Door { queue, load: Arc::default(), processor });
             queues.push(arriving);
         }
-        let doors = Arc::new(Doors { cores, max_connections: config.max_connections, registry: Arc::clone(&registry) });
+        let doors = Arc::new(Doors {
+            cores,
+            max_connections: config.max_connections,
+            registry: Arc::clone(&registry),
+            closing: watch::Sender::new(false),
+        });
         let mut ends = Vec::new();
         for (index, arriving) in queues.into_iter().enumerate() {
-            ends.push(start_core(index, &doors, arriving, Arc::clone(&backend), &config)?);
+            ends.push(start_core(index, &doors, arriving, Arc::clone(&backend), config)?);
         }
-        // The queues end with the doors, which cores hold weakly.
+        let mut on_their_way = JoinSet::new();
         tokio::select! {
             _ = shutdown => {}
-            _ = accept(&listeners, doors) => {}
+            _ = accept(listeners, &doors, &mut on_their_way) => {}
         }
-        drop(listeners);
         registry.terminate_all();
-        for end in ends {
-            // An error means that the core's thread is gone, which is as good.
-            let _ = end.await;
-        }
+        doors.closing.send_replace(true);
+        let all_have_ended = async {
+            // Those that were accepted are told as all others are.
+            while on_their_way.join_next().await.is_some() {}
+            // The queues end with the doors, which cores hold weakly.
+            drop(doors);
+            for end in ends {
+                // An error means that the core's thread is gone, which is as good.
+                let _ = end.await;
+            }
+        };
+        self.refuse_until(shutting_down, all_have_ended).await;
         Ok(())
     }
+}
+
+/// What those are told who come too late.
+fn shutting_down() -> Error {
+    Error::fatal(SqlState::CANNOT_CONNECT_NOW, "the database system is shutting down")
 }
 
 fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
@@ -261,12 +281,12 @@ struct Doors<Se> {
     cores: Vec<Door<Se>>,
     max_connections: usize,
     registry: Arc<Registry>,
+    /// Set when the server ends.
+    closing: watch::Sender<bool>,
 }
 
-/// Accepts for ever.
-async fn accept<Se: Send + 'static>(listeners: &[Listener], doors: Arc<Doors<Se>>) {
-    // Dropped with this future: connections on their way are closed then.
-    let mut on_their_way = JoinSet::new();
+/// Accepts for ever. Connections that have not come to a core yet are `on_their_way`.
+async fn accept<Se: Send + 'static>(listeners: &[Listener], doors: &Arc<Doors<Se>>, on_their_way: &mut JoinSet<()>) {
     loop {
         let next = poll_fn(|cx| {
             while let Poll::Ready(Some(_)) = on_their_way.poll_join_next(cx) {}
@@ -278,7 +298,7 @@ async fn accept<Se: Send + 'static>(listeners: &[Listener], doors: Arc<Doors<Se>
             Poll::Pending
         });
         match next.await {
-            Ok(accepted) => _ = on_their_way.spawn(route(accepted, Arc::clone(&doors))),
+            Ok(accepted) => _ = on_their_way.spawn(route(accepted, Arc::clone(doors))),
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             // Out of descriptors, most likely. A short rest keeps this from spinning.
             Err(error) => {
@@ -290,7 +310,7 @@ async fn accept<Se: Send + 'static>(listeners: &[Listener], doors: Arc<Doors<Se>
 }
 
 /// Looks at what a connection says first: a cancel request is answered, anything else goes to a core, as does one that
-/// says nothing for a while.
+/// says nothing for a while, or when the server ends.
 async fn route<Se>(accepted: Accepted, doors: Arc<Doors<Se>>) {
     let mut first = [0; CANCEL_REQUEST];
     let look = async {
@@ -312,7 +332,11 @@ async fn route<Se>(accepted: Accepted, doors: Arc<Doors<Se>>) {
         }
     };
     // Whatever goes wrong here goes wrong again at the core, which knows what to do about it.
-    let looked = timers::timeout(FIRST_WORDS, look).await;
+    let mut closing = doors.closing.subscribe();
+    let looked = tokio::select! {
+        looked = timers::timeout(FIRST_WORDS, look) => looked.ok(),
+        _ = closing.wait_for(|closing| *closing) => None,
+    };
     let seen = looked.map_or(0, |looked| looked.map_or(0, |(_, length)| length.min(CANCEL_REQUEST)));
     if let Ok(Some((Initial::Cancel { pid, secret }, _))) = proto::initial(&first[..seen]) {
         doors.registry.cancel_with_secret(BackendKey { pid, secret });
@@ -329,10 +353,11 @@ async fn route<Se>(accepted: Accepted, doors: Arc<Doors<Se>>) {
 }
 
 fn hand_over<Se>(incoming: Incoming, doors: &Doors<Se>) {
-    let Doors { cores, max_connections, .. } = doors;
+    let Doors { cores, max_connections, registry, .. } = doors;
     let total: usize = cores.iter().map(|c| c.load.load(Ordering::Relaxed)).sum();
-    // Those that log in, and those that say nothing, need no place for clients; there is an end to them, too.
-    if total >= max_connections.saturating_mul(2).saturating_add(16) {
+    // Those that log in, and those that say nothing, need no place for clients; there is an end to them, too. Of more, one that has been there
+    // longer without logging in makes way.
+    if total >= max_connections.saturating_mul(2).saturating_add(16) && !registry.crowd_out() {
         refuse(&incoming);
         return;
     }
@@ -493,13 +518,26 @@ impl<B: Backend> Drop for Counted<B> {
     }
 }
 
+/// Notes the turns of a connection.
+async fn watched(connection: impl Future<Output = ()>, watch: &'static Watched) {
+    let mut connection = pin!(connection);
+    poll_fn(|cx| {
+        watch.turns();
+        let polled = connection.as_mut().poll(cx);
+        watch.turns();
+        polled
+    })
+    .await;
+}
+
 impl<B: Backend + 'static> Core<B> {
     /// Serves connections until no more can come and all are gone.
     async fn serve(self, mut arriving: mpsc::UnboundedReceiver<Arriving<B::Session>>) {
         let core = Rc::new(self);
+        let watch = base::watch::this_thread();
         while let Some(connection) = arriving.recv().await {
             let counted = Counted(Rc::clone(&core));
-            tokio::task::spawn_local(async move { counted.0.attend(connection).await });
+            tokio::task::spawn_local(watched(async move { counted.0.attend(connection).await }, watch));
         }
         while core.load.load(Ordering::Relaxed) > 0 {
             core.gone.notified().await;
@@ -512,10 +550,11 @@ impl<B: Backend + 'static> Core<B> {
         match connection {
             Arriving::New(Incoming::Tcp(stream, peer), refuse) => {
                 let Ok(stream) = TcpStream::from_std(stream) else { return };
-                let Some(stream) = self.encrypted(stream, peer, &refuse).await else { return };
+                let ticket = registry.register(&Peer::Tcp(peer));
+                let Some((stream, ticket)) = self.encrypted(stream, ticket, peer, &refuse).await else { return };
                 let newcomer = Newcomer { peer: &Peer::Tcp(peer), registry, refuse };
                 let stream = Wire::tcp(stream, self.outbox.clone());
-                self.attend_tcp(Arrival::New { stream, newcomer }).await;
+                self.attend_tcp(Arrival::New { stream, ticket, newcomer }).await;
             }
             Arriving::New(Incoming::Unix(stream), refuse) => {
                 let Ok(stream) = UnixStream::from_std(stream) else { return };
@@ -531,14 +570,27 @@ impl<B: Backend + 'static> Core<B> {
     }
 
     /// Serves a connection to its end if its client asks for encryption and there is a certificate; otherwise answers it.
-    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, refuse: &Option<Error>) -> Option<TcpStream> {
-        let Some(tls) = &self.options.tls else { return Some(stream) };
+    async fn encrypted(
+        &self,
+        stream: TcpStream,
+        ticket: Ticket,
+        peer: SocketAddr,
+        refuse: &Option<Error>,
+    ) -> Option<(TcpStream, Ticket)> {
+        let Some(tls) = &self.options.tls else { return Some((stream, ticket)) };
+        let greeted = tokio::select! {
+            greeted = timers::timeout(self.options.login_timeout, tls.greet(stream)) => greeted,
+            () = ticket.control.has_ended() => return None,
+        };
         // A handshake that fails, or takes too long, ends the connection without a word, as there is none in common.
-        match timers::timeout(self.options.login_timeout, tls.greet(stream)).await {
-            Ok(Ok(Greeted::Plain(stream))) => Some(stream),
+        match greeted {
+            Ok(Ok(Greeted::Plain(stream))) => Some((stream, ticket)),
             Ok(Ok(Greeted::Encrypted(stream, encryption))) => {
-                let peer = Peer::Tls(peer, encryption);
-                conn::serve(stream, &peer, &self.backend, &self.registry, &self.options, refuse.clone()).await;
+                let peer = &Peer::Tls(peer, encryption);
+                let newcomer = Newcomer { peer, registry: &self.registry, refuse: refuse.clone() };
+                let arrival = Arrival::New { stream, ticket, newcomer };
+                // Only its own core has the keys.
+                let _ = conn::serve_here(arrival, &self.backend, &self.options, |_| false).await;
                 None
             }
             Ok(Err(error)) => {

@@ -79,21 +79,26 @@ pub struct Inspected {
     pub end: Lsn,
     /// Whole records.
     pub records: u64,
-    /// Where something lies behind its end that was never acknowledged and that an opening would cut off.
+    /// Where something lies behind its end that an opening would cut off: the log was not closed, and whether that was
+    /// acknowledged cannot be told.
     pub cut: Option<String>,
+    /// Whether the log was closed there; a log of an earlier version does not say.
+    pub was_closed: Option<bool>,
 }
 
-/// Reads a log's files as opening it would, record by record from `from` on, and changes nothing.
+/// Reads a log's files as opening it would, record by record from `from` on, and changes nothing. Others know that it was durable
+/// up to `known`.
 ///
 /// # Errors
 /// `Corrupt` if something durable is damaged or `each` refuses a record, `Refused` for another version, `Failed`.
 pub fn inspect(
     disk: &Arc<dyn Disk>,
     from: Lsn,
+    known: Lsn,
     each: &mut dyn FnMut(Record<'_>) -> Result<(), String>,
 ) -> Result<Inspected, DriverError> {
     let mut assembly = Assembly::new(from);
-    let mut log = FileLog::new(Arc::clone(disk), FileOptions::default());
+    let mut log = FileLog::new(Arc::clone(disk), FileOptions::default()).durable_up_to(known);
     let scan = log.scan(from, &mut |batch| assembly.take(batch, each))?;
-    Ok(Inspected { end: scan.end, records: assembly.records, cut: scan.cut })
+    Ok(Inspected { end: scan.end, records: assembly.records, cut: scan.cut, was_closed: scan.was_closed })
 }

@@ -18,8 +18,11 @@ pub struct Batch<'a> {
 pub struct Mark {
     /// Position after the last good batch.
     pub end: Lsn,
-    /// Whether something after it had to be cut off.
+    /// Where something after it had to be cut off, if it had: the log was not closed, and whether that was acknowledged cannot be
+    /// told.
     pub cut: Option<String>,
+    /// Whether the log was closed there; a log of an earlier version does not say.
+    pub was_closed: Option<bool>,
 }
 
 /// What a driver can take.
@@ -85,6 +88,13 @@ pub trait ReplicatedLog: Send {
     /// # Errors
     /// `Fenced`, `Failed`
     fn complete(&mut self) -> Result<bool, DriverError>;
+
+    /// Says durably that the log ends with what was submitted: the next reading finds exactly that, or refuses. REQUIRES that all
+    /// is durable; nothing is submitted any more.
+    ///
+    /// # Errors
+    /// `Full`, `Failed`. After one the log is as one that was not closed.
+    fn close(&mut self) -> Result<(), DriverError>;
 
     /// Bytes (records and overhead) that can be appended into space that is set aside. Callable from any thread through
     /// the handle, which stays valid.

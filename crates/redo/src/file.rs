@@ -9,6 +9,9 @@
 //! with every opening above that of all frames found, so frames left behind a cut never come back. What was read back
 //! without a word that it had been durable is written and synced once more: it may lie in the system's cache only, and
 //! after a failed sync even that cache may take it for written.
+//!
+//! The last group has no frame behind it that could say that it was durable. The file `log.end` ([`crate::end`]) does: how far the log
+//! was durable, which segment is the newest, and where the log was closed. A log that is behind that is refused.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,6 +22,7 @@ use base::{Epoch, Lsn};
 use env::{Aligned, Disk, DiskFile, Spawn};
 
 use crate::driver::{Batch, DriverError, Limits, Mark, ReplicatedLog};
+use crate::end::{END_FILE, End, EndFile};
 use crate::frame::{self, ALIGN, FRAME_HEADER, FrameHeader, SEGMENT_HEADER, SegmentHeader};
 use crate::stream::Stream;
 
@@ -94,6 +98,12 @@ pub struct FileLog {
     generation: u64,
     epoch: Epoch,
     buffer: Vec<u8>,
+    /// Where what was submitted ends.
+    submitted: Lsn,
+    /// There once the log was read.
+    end_file: Option<EndFile>,
+    /// Others know that the log was durable up to here.
+    known: Lsn,
     /// Who reads ahead.
     ahead: Option<Arc<dyn Spawn>>,
 }
@@ -106,7 +116,7 @@ fn start_of(name: &str) -> Option<Lsn> {
     name.strip_suffix(".log").filter(|n| n.len() == 20)?.parse().ok().map(Lsn)
 }
 
-fn failed(error: io::Error) -> DriverError {
+pub(crate) fn failed(error: io::Error) -> DriverError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DriverError::Full,
         _ => DriverError::Failed(error),
@@ -136,8 +146,11 @@ pub(crate) struct Scan {
     durable: Lsn,
     /// The newest generation of a frame, those behind the end included.
     newest: u64,
-    /// Where something lies behind the end, if it does.
+    /// Where something lies behind the end, if it does and the log was not closed there.
     pub cut: Option<String>,
+    /// Whether the log was closed there; a log of an earlier version does not say.
+    pub was_closed: Option<bool>,
+    end_file: Option<EndFile>,
 }
 
 /// Where reading stopped.
@@ -183,8 +196,16 @@ impl FileLog {
             generation: 1,
             epoch: Epoch(0),
             buffer: Vec::new(),
+            submitted: Lsn(0),
+            end_file: None,
+            known: Lsn(0),
             ahead: None,
         }
+    }
+
+    /// Others know that the log was durable up to here: reading refuses one that ends before.
+    pub fn durable_up_to(self, known: Lsn) -> FileLog {
+        FileLog { known, ..self }
     }
 
     /// With a thread that reads ahead of whoever looks at what is read back.
@@ -238,6 +259,14 @@ impl FileLog {
         visit: &mut dyn FnMut(Batch<'_>) -> Result<(), String>,
     ) -> Result<Scan, DriverError> {
         let mut names = self.list()?;
+        let end_file = EndFile::read(&*self.disk)?;
+        let said = end_file.as_ref().map(EndFile::end);
+        if let Some(newest) = said.and_then(|end| end.newest)
+            && !names.iter().any(|(start, _)| *start == newest)
+        {
+            let missing = format!("{} is missing, which {END_FILE} names as the newest segment", name_of(newest));
+            return Err(DriverError::Corrupt(missing));
+        }
         // Segments before the one with `from` are not needed, and may be gone in part.
         let first = names.iter().rposition(|(start, _)| *start <= from);
         if first.is_none() && (!names.is_empty() || from > Lsn(0)) {
@@ -257,11 +286,15 @@ impl FileLog {
             let header = SegmentHeader::decode(stream.bytes(0, SEGMENT_HEADER).map_err(failed)?)
                 .map_err(|e| DriverError::Refused(format!("{name}: {e}")))?;
             let end = *expected.get_or_insert(*start);
-            // A segment that was being made when the machine stopped has no header yet, and nothing in it.
             let Some(header) = header.filter(|h| h.start == *start && end == *start) else {
+                // Earlier versions may have stopped while they made a segment: nothing is in it then.
+                if said.is_some() {
+                    return Err(DriverError::Corrupt(format!("{name} at byte 0: the segment's header is not there")));
+                }
                 stopped = Some(Stop { segment: i, offset: 0, end });
                 break;
             };
+            self.check_size(name, &header, said.is_some())?;
             let mut offset = SEGMENT_HEADER;
             let mut end = end;
             while let Some((frame_header, records)) = frame_at(&mut stream, offset)? {
@@ -271,6 +304,14 @@ impl FileLog {
                 self.generation = frame_header.generation;
                 durable = durable.max(frame_header.durable);
                 end = Lsn(end.0 + records.len() as u64);
+                if let Some(End { durable: closed, is_closed: true, .. }) = said
+                    && end > closed
+                {
+                    let place = format!("{name} at byte {offset}");
+                    return Err(DriverError::Corrupt(format!(
+                        "{place}: it goes on where the log was closed, at {closed}"
+                    )));
+                }
                 if end > from {
                     let batch = Batch { start: frame_header.start, bytes: records };
                     visit(batch).map_err(|e| DriverError::Corrupt(format!("{name} at byte {offset}: {e}")))?;
@@ -294,15 +335,51 @@ impl FileLog {
         }
         let mut cut = None;
         let mut newest = self.generation;
+        let was_closed = said.map(|end| end.is_closed);
         if let Some(stop) = stopped {
+            self.check_end(&stop, &names, said)?;
             let behind = self.check_cut(&stop, &names, &mut stream)?;
             newest = newest.max(behind.newest);
-            if !behind.is_zero || stop.segment + 1 < names.len() {
+            // What lies behind a closed log is what an earlier start has cut.
+            if was_closed != Some(true) && (!behind.is_zero || stop.segment + 1 < names.len()) {
                 cut = Some(format!("{} at byte {}", names[stop.segment].1, stop.offset));
             }
         }
         let behind = names.drain(consumed.len()..).map(|(_, name)| name).collect();
-        Ok(Scan { consumed, behind, end: expected.unwrap_or(from), durable, newest, cut })
+        Ok(Scan { consumed, behind, end: expected.unwrap_or(from), durable, newest, cut, was_closed, end_file })
+    }
+
+    /// Refuses a segment that is not as large as it says: it was made in its full size. With segments that say it there is the file
+    /// that knows the end.
+    fn check_size(&self, name: &str, header: &SegmentHeader, has_end_file: bool) -> Result<(), DriverError> {
+        let Some(size) = header.size else { return Ok(()) };
+        if !has_end_file {
+            return Err(DriverError::Corrupt(format!("{END_FILE} is missing, which says where the log ends")));
+        }
+        let len = self.disk.open(name).and_then(|file| file.len()).map_err(failed)?;
+        if len != size {
+            let place = format!("{name} at byte {}", len.min(size));
+            return Err(DriverError::Corrupt(format!("{place}: the file has {len} bytes, and was made with {size}")));
+        }
+        Ok(())
+    }
+
+    /// Refuses if reading stopped before a position up to which the log was durable, or before the segment that was the last
+    /// when it was closed.
+    fn check_end(&self, stop: &Stop, names: &[(Lsn, String)], said: Option<End>) -> Result<(), DriverError> {
+        let known = said.map_or(Lsn(0), |end| end.durable).max(self.known);
+        let name = &names[stop.segment].1;
+        if stop.end < known {
+            let (place, end) = (format!("{name} at byte {}", stop.offset), stop.end);
+            let what = format!("the log ends there, at position {end}, and was durable up to {known}");
+            return Err(DriverError::Corrupt(format!("{place}: {what}")));
+        }
+        match names.get(stop.segment + 1) {
+            Some((_, next)) if said.is_some_and(|end| end.is_closed) => {
+                Err(DriverError::Corrupt(format!("{next} at byte 0: the log was closed before it, at {known}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses if a frame behind the stop says that what is damaged had been durable. Answers what is there: `is_zero` of the
@@ -376,16 +453,20 @@ impl FileLog {
         self.space.left.store(left, Ordering::Release);
     }
 
-    /// Puts the spare segment to use for records from `start` on.
-    fn rotate(&mut self, start: Lsn) -> Result<(), DriverError> {
+    /// Puts the spare segment to use for records from `start` on. What comes into it is acknowledged only once `log.end` names it.
+    fn rotate(&mut self, start: Lsn, durable: Lsn) -> Result<(), DriverError> {
         self.space.make(&*self.disk, self.options.segment_bytes)?;
         let name = name_of(start);
         let file = self.disk.open_to_append(SPARE).map_err(failed)?;
-        let header = SegmentHeader { version: frame::VERSION, start, generation: self.generation };
+        let size = Some(self.options.segment_bytes);
+        let header = SegmentHeader { version: frame::VERSION, start, generation: self.generation, size };
         file.write_at(&header.encode(), 0).map_err(failed)?;
         file.sync().map_err(failed)?;
         self.disk.rename(SPARE, &name).map_err(failed)?;
         self.disk.sync_directory().map_err(failed)?;
+        if let Some(file) = &mut self.end_file {
+            file.write(End { newest: Some(start), durable, is_closed: false })?;
+        }
         self.segments.push(Segment { file, start, end: SEGMENT_HEADER as u64, dirty: false });
         self.space.spare.store(false, Ordering::Release);
         self.set_left();
@@ -451,35 +532,47 @@ impl ReplicatedLog for FileLog {
     }
 
     fn read(&mut self, from: Lsn, visit: &mut dyn FnMut(Batch<'_>) -> Result<(), String>) -> Result<Mark, DriverError> {
-        let Scan { consumed, behind, end, durable, newest, cut } = self.scan(from, visit)?;
-        for name in &behind {
-            self.disk.remove(name).map_err(failed)?;
-        }
+        let Scan { consumed, behind, end, durable, newest, cut, was_closed, end_file } = self.scan(from, visit)?;
         self.generation = newest + 1;
         for read in consumed.iter().filter(|read| read.end > durable) {
             self.settle(read)?;
+        }
+        // Before a segment goes, it must not be said to be the newest any more.
+        let now = End { newest: consumed.last().map(|read| read.start), durable: end, is_closed: false };
+        self.end_file = Some(match end_file {
+            Some(mut file) => file.write(now).map(|()| file)?,
+            None => EndFile::create(&*self.disk, now)?,
+        });
+        self.submitted = end;
+        for name in &behind {
+            self.disk.remove(name).map_err(failed)?;
         }
         self.disk.sync_directory().map_err(DriverError::Failed)?;
         self.space.spare.store(self.disk.list().map_err(failed)?.iter().any(|n| n == SPARE), Ordering::Release);
         if self.space.spare.load(Ordering::Acquire) {
             let spare = self.disk.open(SPARE).map_err(failed)?;
-            // Sizes may have been configured differently before.
-            if spare.len().map_err(failed)? != self.options.segment_bytes {
+            let mut begin = [0; SEGMENT_HEADER];
+            spare.read_at(&mut begin, 0).map_err(failed)?;
+            // Sizes may have been configured differently before. One with a header was put to use: a copy that was made meanwhile has
+            // frames in it, too, and they might follow on new ones.
+            if spare.len().map_err(failed)? != self.options.segment_bytes || !is_zero(&begin) {
                 self.disk.remove(SPARE).map_err(failed)?;
                 self.space.spare.store(false, Ordering::Release);
             }
         }
         if let Some(last) = consumed.last() {
             let file = self.disk.open_to_append(&last.name).map_err(failed)?;
-            let has_room = file.len().map_err(failed)? >= self.options.segment_bytes;
+            // It may have been made with another size, and be full beyond the one of now.
+            let has_room = file.len().map_err(failed)? >= self.options.segment_bytes
+                && last.offset as u64 <= self.options.segment_bytes;
             if has_room && last.version == frame::VERSION {
                 self.segments.push(Segment { file, start: last.start, end: last.offset as u64, dirty: false });
                 self.set_left();
-                return Ok(Mark { end, cut });
+                return Ok(Mark { end, cut, was_closed });
             }
         }
-        self.rotate(end)?;
-        Ok(Mark { end, cut })
+        self.rotate(end, end)?;
+        Ok(Mark { end, cut, was_closed })
     }
 
     fn submit(&mut self, epoch: Epoch, durable: Lsn, batch: Batch<'_>) -> Result<(), DriverError> {
@@ -492,7 +585,7 @@ impl ReplicatedLog for FileLog {
         let len = frame::frame_len(batch.bytes.len()) as u64;
         let fits = self.segments.last().is_some_and(|s| s.end + len <= self.options.segment_bytes);
         if !fits {
-            self.rotate(batch.start)?;
+            self.rotate(batch.start, durable)?;
         }
         self.buffer.clear();
         let header = FrameHeader {
@@ -507,6 +600,7 @@ impl ReplicatedLog for FileLog {
         segment.file.write_at(&self.buffer, segment.end).map_err(failed)?;
         segment.end += len;
         segment.dirty = true;
+        self.submitted = Lsn(batch.start.0 + batch.bytes.len() as u64);
         self.set_left();
         Ok(())
     }
@@ -521,7 +615,17 @@ impl ReplicatedLog for FileLog {
         }
         let keep = self.segments.len().saturating_sub(1);
         self.segments.drain(..keep);
+        if let Some(file) = &mut self.end_file {
+            file.note(self.submitted);
+        }
         Ok(true)
+    }
+
+    fn close(&mut self) -> Result<(), DriverError> {
+        base::invariant!(self.segments.iter().all(|segment| !segment.dirty), "a log is closed when all is durable");
+        let newest = self.segments.last().map(|segment| segment.start);
+        let end = End { newest, durable: self.submitted, is_closed: true };
+        self.end_file.as_mut().map_or(Ok(()), |file| file.write(end))
     }
 
     fn trim(&mut self, upto: Lsn) -> Result<(), DriverError> {

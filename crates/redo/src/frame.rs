@@ -6,9 +6,11 @@ const SEGMENT_MAGIC: &[u8; 8] = b"NYALALOG";
 const FRAME_MAGIC: u32 = 0x4c41_594e;
 
 /// Version of the format. Older ones that are listed in docs/formats/log.md are read, newer ones refused.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// The oldest that is read.
 const OLDEST: u32 = 1;
+/// From this one on a segment says how large its file is.
+const SIZED: u32 = 4;
 
 /// Bytes before the first frame.
 pub(crate) const SEGMENT_HEADER: usize = 64;
@@ -29,6 +31,8 @@ pub(crate) struct SegmentHeader {
     pub version: u32,
     pub start: Lsn,
     pub generation: u64,
+    /// Bytes of the file; `None` before version 4.
+    pub size: Option<u64>,
 }
 
 impl SegmentHeader {
@@ -38,6 +42,7 @@ impl SegmentHeader {
         bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.start.0.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.size.unwrap_or(0).to_le_bytes());
         let crc = crc32c::crc32c(&bytes[..60]);
         bytes[60..].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -53,7 +58,8 @@ impl SegmentHeader {
         if !(OLDEST..=VERSION).contains(&version) {
             return Err(format!("the log's format has version {version}, this server reads {OLDEST} to {VERSION}"));
         }
-        Ok(Some(SegmentHeader { version, start: Lsn(u64_at(bytes, 16)), generation: u64_at(bytes, 24) }))
+        let size = (version >= SIZED).then(|| u64_at(bytes, 32));
+        Ok(Some(SegmentHeader { version, start: Lsn(u64_at(bytes, 16)), generation: u64_at(bytes, 24), size }))
     }
 }
 
@@ -69,11 +75,11 @@ pub(crate) struct FrameHeader {
     pub durable: Lsn,
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
@@ -155,11 +161,9 @@ mod tests {
         for cut in 0..FRAME_HEADER + 5 {
             assert_eq!(decode(&out[..cut]), None);
         }
-        let segment = SegmentHeader { version: VERSION, start: Lsn(5), generation: 2 }.encode();
-        assert_eq!(
-            SegmentHeader::decode(&segment),
-            Ok(Some(SegmentHeader { version: VERSION, start: Lsn(5), generation: 2 }))
-        );
+        let header = SegmentHeader { version: VERSION, start: Lsn(5), generation: 2, size: Some(4096) };
+        let segment = header.encode();
+        assert_eq!(SegmentHeader::decode(&segment), Ok(Some(header)));
         let mut bad = segment;
         bad[20] ^= 1;
         assert_eq!(SegmentHeader::decode(&bad), Ok(None));

@@ -8,6 +8,7 @@
 //! - (L2) Timestamp and position are taken in one step: log order is timestamp order (rule R2).
 //! - (L3) `durable` only grows, and a position is durable only after the sync that covers it returned.
 //! - (L4) What was once reported durable is read back, or [`Log::open`] refuses and says where the damage is (rule R5).
+//!   A log that was closed ([`Log::close`]) is read back to exactly its end, or refused.
 //! - (L5) Space for a record is set aside before it is stamped: an append does not fail for space.
 //!
 //! Layers: [`Log`] (front: records, groups, waiting) over a [`ReplicatedLog`] driver ([`FileLog`]: segments on a disk). The
@@ -18,6 +19,7 @@
 mod assembly;
 mod driver;
 mod durable;
+mod end;
 mod file;
 mod frame;
 mod log;

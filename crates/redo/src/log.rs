@@ -9,6 +9,7 @@
 //! crash between the two would lose it while a reader had seen both.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -97,8 +98,10 @@ pub struct Replayed {
     pub last_ts: Timestamp,
     /// Largest transaction id.
     pub last_txn: TxnId,
-    /// Where something had to be cut off, if it had.
+    /// Where something had to be cut off, if it had; see [`crate::Mark`].
     pub cut: Option<String>,
+    /// Whether the log was closed there; a log of an earlier version does not say.
+    pub was_closed: Option<bool>,
 }
 
 /// Records that wait for the flusher.
@@ -143,6 +146,8 @@ struct Inner {
     prepare: (Mutex<bool>, Condvar),
     /// What lies before is not needed any more. Raised by anyone, acted upon by the flusher.
     needed_from: AtomicU64,
+    /// What came of closing the log, once the flusher has done it.
+    closed: Mutex<Option<Result<(), DriverError>>>,
     groups: AtomicU64,
     flush_nanos: AtomicU64,
     groups_by_records: [AtomicU64; GROUP_BUCKETS],
@@ -183,8 +188,8 @@ impl Inner {
 /// The log of one shard.
 pub struct Log {
     inner: Arc<Inner>,
-    flusher: Option<Box<dyn Joined>>,
-    preparer: Option<Box<dyn Joined>>,
+    flusher: Mutex<Option<Box<dyn Joined>>>,
+    preparer: Mutex<Option<Box<dyn Joined>>>,
 }
 
 impl Log {
@@ -229,6 +234,7 @@ impl Log {
             full: false.into(),
             prepare: (Mutex::new(true), Condvar::new()),
             needed_from: AtomicU64::new(0),
+            closed: Mutex::default(),
             groups: AtomicU64::new(0),
             flush_nanos: AtomicU64::new(0),
             groups_by_records: Default::default(),
@@ -250,8 +256,8 @@ impl Log {
             on_failure: Some(on_failure),
         };
         let flusher = world.spawn.start("log-flush", Box::new(flusher));
-        let replayed = Replayed { end: mark.end, last_ts, last_txn, cut: mark.cut };
-        Ok((Log { inner, flusher: Some(flusher), preparer }, replayed))
+        let replayed = Replayed { end: mark.end, last_ts, last_txn, cut: mark.cut, was_closed: mark.was_closed };
+        Ok((Log { inner, flusher: Mutex::new(Some(flusher)), preparer: Mutex::new(preparer) }, replayed))
     }
 
     /// Sets space aside for a transaction of `payload` bytes, before it is stamped (rule R5).
@@ -418,23 +424,37 @@ impl Log {
         }
     }
 
-    /// Makes everything durable and ends the log's threads.
-    pub fn close(&mut self) {
+    /// Makes everything durable, says durably that the log ends there, and ends the log's threads. Nothing may be appended any
+    /// more. The first call answers what came of it.
+    ///
+    /// # Errors
+    /// Of the driver. What was reported durable is so all the same.
+    pub fn close(&self) -> Result<(), DriverError> {
         self.inner.lock().closed = true;
         self.inner.work.notify_all();
-        if let Some(flusher) = self.flusher.take() {
+        if let Some(flusher) = taken(&self.flusher) {
             flusher.join();
         }
         self.inner.poke_preparer();
-        if let Some(preparer) = self.preparer.take() {
+        if let Some(preparer) = taken(&self.preparer) {
             preparer.join();
+        }
+        match taken(&self.inner.closed) {
+            Some(closed) => closed,
+            None if self.inner.durable.has_failed() => Err(DriverError::Failed(io::Error::other("it failed before"))),
+            None => Ok(()),
         }
     }
 }
 
+fn taken<T>(place: &Mutex<Option<T>>) -> Option<T> {
+    place.lock().unwrap_or_else(|e| e.into_inner()).take()
+}
+
 impl Drop for Log {
     fn drop(&mut self) {
-        self.close();
+        // What could not be closed is read back as after a crash.
+        let _ = self.close();
     }
 }
 
@@ -460,7 +480,7 @@ impl Flusher {
             let is_closed = self.gather();
             if self.group.is_empty() {
                 return Ok(match is_closed {
-                    true => Turn::Ended,
+                    true => self.close(),
                     false if self.trim() => Turn::Again,
                     false => Turn::Idle,
                 });
@@ -471,6 +491,13 @@ impl Flusher {
             self.finish();
         }
         Ok(Turn::Again)
+    }
+
+    /// All is durable, and nothing comes any more.
+    fn close(&mut self) -> Turn {
+        let closed = self.driver.close();
+        *self.inner.closed.lock().unwrap_or_else(|e| e.into_inner()) = Some(closed);
+        Turn::Ended
     }
 
     /// Takes what waits as the next group; whether the log is closed.

@@ -13,6 +13,7 @@ use sql::session::{Session, Shared};
 use crate::access::Access;
 use crate::garbage;
 use crate::horizon::Horizon;
+use crate::replies::Replies;
 use crate::session::ClientSession;
 
 /// The role that exists from the start.
@@ -64,6 +65,7 @@ impl pgwire::Backend for CoreBackend {
         let client = place_of(peer);
         let session =
             Session::new(&self.shared, &startup.user, &startup.database, &startup.parameters, client, key.pid)?;
+        session.send_notices(&mut Replies::simple(out));
         for (name, value) in session.announced_settings() {
             out.parameter_status(name, &value);
         }

@@ -11,6 +11,8 @@ use clap::Args;
 use engine::{CheckError, Progress, Sound};
 use env::DiskLock;
 
+use crate::identity::{Identity, Unidentified, is_of_database};
+
 /// Time between two drawings of the bar.
 const DRAW: Duration = Duration::from_millis(100);
 /// Characters of the bar.
@@ -19,6 +21,10 @@ const BAR: usize = 40;
 /// Exit codes beside 0.
 const DAMAGED: u8 = 1;
 const UNREADABLE: u8 = 2;
+
+/// What a cut end is.
+pub const TORN: &str = "its end is torn or damaged: if a crash has torn it, it was never acknowledged; if it was damaged later, it may \
+                        have been";
 
 /// Options of `nyala check`.
 #[derive(Clone, Debug, Args)]
@@ -32,9 +38,9 @@ pub struct CheckOptions {
 pub fn main(options: &CheckOptions) -> ExitCode {
     let shown = options.data.display();
     match verify(&options.data) {
-        Ok(sound) => {
+        Ok((identity, sound)) => {
             // Whoever does not read it does not want to know.
-            let _ = io::stdout().write_all(report(&options.data, &sound).as_bytes());
+            let _ = io::stdout().write_all(report(&options.data, identity, &sound).as_bytes());
             ExitCode::SUCCESS
         }
         Err(CheckError::Damaged(what)) => {
@@ -48,18 +54,21 @@ pub fn main(options: &CheckOptions) -> ExitCode {
     }
 }
 
-fn verify(path: &Path) -> Result<Sound, CheckError> {
+fn verify(path: &Path) -> Result<(Option<Identity>, Sound), CheckError> {
     let unreadable = |error: io::Error| CheckError::Unreadable(error.to_string());
-    // Opening a directory that is not there would make it.
     if !std::fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Err(CheckError::Unreadable("it is not a directory".to_string()));
     }
-    let world = env::real::world(path).map_err(unreadable)?;
+    let world = env::real::world_to_read(path).map_err(unreadable)?;
     let _lock = lock(path, &world)?;
     let names = world.disk.list().map_err(unreadable)?;
-    if !names.iter().any(|name| name == "manifest" || name.ends_with(".log")) {
+    if !names.iter().any(|name| is_of_database(name)) {
         return Err(CheckError::Unreadable("it has neither a checkpoint nor a log".to_string()));
     }
+    let identity = Identity::read(&*world.disk).map_err(|why| match why {
+        Unidentified::Damaged(what) => CheckError::Damaged(what),
+        Unidentified::Unreadable(why) => CheckError::Unreadable(why),
+    })?;
     let progress = Arc::new(Progress::default());
     let (checking, told) = (Arc::clone(&progress), Arc::clone(&progress));
     let check = std::thread::spawn(move || engine::check(&world, &checking));
@@ -71,7 +80,8 @@ fn verify(path: &Path) -> Result<Sound, CheckError> {
         // The line goes as it came.
         eprint!("\r{:BAR$}           \r", "");
     }
-    check.join().unwrap_or_else(|_| Err(CheckError::Unreadable("the check itself failed".to_string())))
+    let checked = check.join().unwrap_or_else(|_| Err(CheckError::Unreadable("the check itself failed".to_string())));
+    checked.map(|sound| (identity, sound))
 }
 
 /// Keeps servers away. A directory that no server has been in, a copy perhaps, has no file to lock, and gets none.
@@ -91,11 +101,14 @@ fn draw(percent: u8) {
     eprint!("\r[{:#<full$}{:-<rest$}] {percent:3} %", "", "", rest = BAR - full);
 }
 
-fn report(path: &Path, sound: &Sound) -> String {
+fn report(path: &Path, identity: Option<Identity>, sound: &Sound) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
     let mut line = |text: String| _ = writeln!(out, "{text}");
     line(format!("{} is sound", path.display()));
+    if let Some(identity) = identity {
+        line(format!("database {identity}"));
+    }
     match &sound.checkpoint {
         Some(manifest) => line(format!(
             "checkpoint {}: {} rows in {} files, {} bytes",
@@ -108,7 +121,10 @@ fn report(path: &Path, sound: &Sound) -> String {
     }
     line(format!("log: {} bytes in {} records to read back", sound.log_bytes, sound.log_records));
     if let Some(place) = &sound.cut {
-        line(format!("log: its end, which was never acknowledged, will be cut off in {place}"));
+        line(format!("log: a start will cut it off in {place}: {TORN}"));
+    }
+    if let Some(was_closed) = sound.was_closed {
+        line(format!("log: {}", if was_closed { "closed in order" } else { "not closed, as after a crash" }));
     }
     line(format!("catalog: {} objects", sound.objects));
     for name in &sound.prepared {
@@ -134,11 +150,13 @@ mod tests {
             log_bytes: 77,
             log_records: 3,
             cut: Some("1.log at byte 8".to_string()),
+            was_closed: Some(false),
             ..Sound::default()
         };
-        let expected = "/d is sound\nno checkpoint\nlog: 77 bytes in 3 records to read back\n\
-            log: its end, which was never acknowledged, will be cut off in 1.log at byte 8\ncatalog: 9 objects\n\
+        let expected = "/d is sound\ndatabase 7\nno checkpoint\nlog: 77 bytes in 3 records to read back\n\
+            log: a start will cut it off in 1.log at byte 8: its end is torn or damaged: if a crash has torn it, it was never \
+            acknowledged; if it was damaged later, it may have been\nlog: not closed, as after a crash\ncatalog: 9 objects\n\
             prepared transaction \"p\"\ntable public.t: 5 rows, 2 of them in the checkpoint\n";
-        assert_eq!(report(Path::new("/d"), &sound), expected);
+        assert_eq!(report(Path::new("/d"), Some(Identity(7)), &sound), expected);
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::check::CheckOptions;
+use crate::init::InitOptions;
 
 /// Nyala, a memory-first SQL database for transactions that speaks the PostgreSQL wire protocol.
 #[derive(Debug, Parser)]
@@ -21,6 +22,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve a data directory to PostgreSQL clients.
     Serve(ServeOptions),
+    /// Make a new database in a directory that is not there or is empty. `serve` does it by itself where there is no directory.
+    Init(InitOptions),
     /// Verify a data directory without starting it. Ends with 0 if it is sound, 1 if it is damaged, 2 if it cannot be read.
     Check(CheckOptions),
     /// The lab: measure a server of PostgreSQL's protocol or MySQL's, compare servers, report results.
@@ -45,6 +48,11 @@ pub struct ServeOptions {
     #[arg(long, env = "NYALA_DATA", value_name = "DIR")]
     pub data: PathBuf,
 
+    /// Make a new database, too, if the data directory is there and empty; without this it is refused, for it may be the place of a
+    /// file system that is not mounted. Says nothing where there is a database.
+    #[arg(long, env = "NYALA_INIT", value_parser = clap::builder::BoolishValueParser::new())]
+    pub init: bool,
+
     /// Address to listen on; may be given more than once. Beyond loopback, the role postgres must have a password.
     #[arg(
         long,
@@ -56,7 +64,8 @@ pub struct ServeOptions {
     )]
     pub listen: Vec<SocketAddr>,
 
-    /// Directory of the Unix socket `.s.PGSQL.PORT`, PORT being that of the first address; empty for no socket.
+    /// Directory of the Unix socket `.s.PGSQL.PORT`, PORT being that of the first address; empty for no socket. For a service a
+    /// directory of its own, such as /run/nyala, is better than /tmp, where everybody may reach it.
     #[arg(long, env = "NYALA_SOCKET_DIR", value_name = "DIR", default_value = "/tmp", value_parser = directory)]
     pub socket_dir: PathBuf,
 
@@ -200,7 +209,7 @@ fn memory(text: &str) -> Result<Memory, String> {
     if bytes < 1 << 20 { Err("at least 1MB".to_string()) } else { Ok(Memory::Bytes(bytes)) }
 }
 
-fn segment(text: &str) -> Result<u64, String> {
+pub fn segment(text: &str) -> Result<u64, String> {
     match memory(text)? {
         Memory::Bytes(bytes) if (1 << 20..=1 << 30).contains(&bytes) => Ok(bytes.next_multiple_of(env::PAGE as u64)),
         _ => Err("expected a size from 1MB to 1GB".to_string()),

@@ -55,7 +55,7 @@ fn from_file(text: &str, arguments: &[OsString], is_set: impl Fn(&str) -> bool) 
             continue;
         }
         let option = key.replace('_', "-");
-        if option == "config" || option == "set" {
+        if matches!(option.as_str(), "config" | "set" | "init") {
             return Err(format!("\"{key}\" has no place in a configuration file"));
         }
         let variable = format!("NYALA_{}", option.replace('-', "_").to_uppercase());
@@ -129,6 +129,7 @@ mod tests {
     fn what_is_wrong_is_said() {
         for (text, wrong) in [
             ("settings = 5", "\"settings\" is not a table"),
+            ("init = true", "\"init\" has no place in a configuration file"),
             ("config = 'x'", "\"config\" has no place in a configuration file"),
             ("data = {}", "\"data\" is neither a text nor a number nor a boolean"),
         ] {

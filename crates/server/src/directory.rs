@@ -1,8 +1,69 @@
-//! The data directory is its server's alone.
+//! The data directory is its server's alone, and has a database or nothing.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
+
+use crate::identity::{is_of_beginning, is_of_database};
+
+/// Time in which a server that has made a directory puts something into it.
+const SOON: Duration = Duration::from_millis(300);
+
+/// What a data directory has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// It is not there.
+    Absent,
+    /// Nothing, or what a new file system has.
+    Nothing,
+    /// What is left of a database that was being made.
+    Beginning,
+    /// A database.
+    Database,
+}
+
+/// What a directory has.
+///
+/// # Errors
+/// Something else than a database, or it cannot be read: what, in one line.
+pub fn content(path: &Path) -> Result<Content, String> {
+    let shown = path.display();
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::Absent),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(format!("cannot open the data directory {shown}: it is not a directory"));
+        }
+        Err(error) => return Err(format!("cannot open the data directory {shown}: {error}")),
+    };
+    let (mut is_begun, mut other) = (false, None);
+    for entry in entries {
+        let name = entry.map_err(|error| format!("cannot read the data directory {shown}: {error}"))?.file_name();
+        match name.to_str() {
+            Some(name) if is_of_database(name) => return Ok(Content::Database),
+            Some("PG_VERSION") => return Err(format!("the data directory {shown} is PostgreSQL's")),
+            Some("lost+found") => {}
+            Some(name) if is_of_beginning(name) => is_begun = true,
+            _ => other = Some(name),
+        }
+    }
+    match other {
+        Some(name) => Err(format!("{shown} is no data directory: there is {} in it, and no database", name.display())),
+        None if is_begun => Ok(Content::Beginning),
+        None => Ok(Content::Nothing),
+    }
+}
+
+/// Whether an empty directory is one that nobody fills. Another server may just have made it.
+///
+/// # Errors
+/// As [`content`].
+pub fn stays_empty(path: &Path) -> Result<bool, String> {
+    std::thread::sleep(SOON);
+    Ok(content(path)? == Content::Nothing)
+}
 
 /// Refuses a directory of somebody else's, and one that others may look into. An empty one is closed to them, as `initdb` does.
 ///
@@ -30,8 +91,7 @@ pub fn check(path: &Path) -> Result<(), String> {
 
 /// Whether the directory was empty, and is its owner's alone now.
 fn closed(path: &Path) -> bool {
-    fs::read_dir(path).is_ok_and(|mut files| files.next().is_none())
-        && fs::set_permissions(path, fs::Permissions::from_mode(0o700)).is_ok()
+    content(path) == Ok(Content::Nothing) && fs::set_permissions(path, fs::Permissions::from_mode(0o700)).is_ok()
 }
 
 #[cfg(test)]
@@ -57,6 +117,36 @@ mod tests {
         fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).expect("it is ours");
         assert_eq!(check(&data), Ok(()));
         assert!(check(&place.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn what_is_in_it_is_told_apart() {
+        let place = tempfile::tempdir().expect("a directory");
+        let data = place.path().join("data");
+        assert_eq!(content(&data), Ok(Content::Absent));
+        fs::create_dir(&data).expect("there is room");
+        assert_eq!(content(&data), Ok(Content::Nothing));
+        fs::create_dir(data.join("lost+found")).expect("there is room");
+        assert_eq!(content(&data), Ok(Content::Nothing), "a new file system");
+        let with = |name: &str| {
+            fs::write(data.join(name), "").expect("there is room");
+            let found = content(&data);
+            fs::remove_file(data.join(name)).expect("it is there");
+            found
+        };
+        for name in ["lock", "spare.new", "log.end.new", ".s.PGSQL.5432"] {
+            assert_eq!(with(name), Ok(Content::Beginning), "{name}");
+        }
+        for name in ["identity", "manifest", "log.end", "00000000000000000000.log", "0000000001-0000.image"] {
+            assert_eq!(with(name), Ok(Content::Database), "{name}");
+        }
+        for name in ["notes.txt", "server.log", "0.log", "base"] {
+            assert!(with(name).is_err_and(|wrong| wrong.contains(&format!("there is {name} in it"))), "{name}");
+        }
+        assert!(with("PG_VERSION").is_err_and(|wrong| wrong.ends_with("is PostgreSQL's")));
+        fs::write(data.join("notes.txt"), "").expect("there is room");
+        assert_eq!(with("manifest"), Ok(Content::Database), "whatever else somebody has put there");
+        assert!(with("lock").is_err());
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use engine::Shard;
 use env::{Joined, Spawn, Task, Turn};
 
+use crate::memory;
+
 /// Rows looked at in one round.
 const ROUND: usize = 1024;
 /// A round that took longer has found something to do.
@@ -82,8 +84,14 @@ impl Task for Rounds {
 /// thread frees that had it. A busy core does so by itself; this is for the time after a large transaction.
 pub async fn reclaim(shard: Shard) {
     let mut pause = PAUSE_MAX;
+    let mut round = memory::give_back_round();
     loop {
         pgwire::timers::sleep(pause).await;
+        let before = std::mem::replace(&mut round, memory::give_back_round());
+        if before != round {
+            // What this core has freed in its own pages goes back by its own hand only.
+            env::give_back_all();
+        }
         let began = Instant::now();
         pause = if reclaim_some(&shard) { began.elapsed().max(PAUSE_MIN) } else { PAUSE_MAX };
     }

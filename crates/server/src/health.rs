@@ -13,7 +13,7 @@ use pgwire::Registry;
 
 use crate::config::{HttpAddress, ServeOptions};
 use crate::memory::resident_bytes;
-use crate::starting;
+use crate::{starting, watchdog};
 
 /// Where HTTP is served if nothing else is said.
 const DEFAULT_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8432);
@@ -112,6 +112,10 @@ impl Source for Figures {
         out.single("process_start_time_seconds", Kind::Gauge, "Start, in seconds since 1970.", self.started);
         out.single("nyala_connections_max", Kind::Gauge, "Connections that may be open.", self.max_connections);
         console::expose_statements(out);
+        let (held, longest) = watchdog::held();
+        let help = "Turns of a core that lasted for 100 ms or more, while its other connections waited.";
+        out.single("nyala_core_holds_total", Kind::Counter, help, held);
+        out.single("nyala_core_hold_max_seconds", Kind::Gauge, "The longest of them.", longest);
         if let Some(running) = self.running.get() {
             let connections = running.registry.len();
             out.single("nyala_connections", Kind::Gauge, "Connections open, logging in included.", connections);

@@ -26,6 +26,8 @@ mod hba;
 mod health;
 mod horizon;
 mod host;
+mod identity;
+mod init;
 mod listen;
 mod memory;
 mod password;
@@ -35,6 +37,7 @@ mod session;
 mod starting;
 mod statistics;
 mod stderr;
+mod watchdog;
 
 use std::process::ExitCode;
 
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
     };
     match config::Cli::parse_from(arguments).command {
         config::Command::Serve(options) => serve::run(&options),
+        config::Command::Init(options) => init::main(&options),
         config::Command::Check(options) => check::main(&options),
         config::Command::Bench(command) => bench::command::main(command),
     }

@@ -1,20 +1,48 @@
-//! Memory of the process and of the machine, and the thread that measures what is not counted as it changes.
+//! Memory of the process and of the machine, who is asked before large values are made, and the thread that measures what is
+//! not counted as it changes.
 //!
 //! Responsible for: what the limit is a share of, how much the process holds, the [`Meter`].
-//! Not responsible for: the limit (`engine`).
+//! Not responsible for: the limit, and who is refused (`engine`).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use engine::Shard;
+use engine::{Process, Shard};
 use engine_api::{Engine as _, MemoryKind};
 use env::{Joined, Spawn};
+use rustix::process::{Resource, getrlimit};
 use sql::session::Shared;
 
-/// Pause between two measurements.
-const PAUSE: Duration = Duration::from_millis(200);
+use crate::config::Memory;
+
+/// Pause between two measurements of the heap.
+const PAUSE: Duration = Duration::from_millis(40);
+/// At every so many of them the rest is measured, too.
+const REST: u32 = 5;
+
+/// Free memory beyond this, or a tenth of what is in use if that is more, …
+const SURPLUS: u64 = 48 << 20;
+/// … goes back to the system after so many measurements, by default of a fifth of a second each, …
+const SURPLUS_FOR: u32 = 3;
+/// … or, if that has not helped before, so many at most.
+const PATIENCE_MAX: u32 = 50;
+
+/// Cores look through their own pages, too, if there are not so many that it takes long.
+const CORES_BELOW: u64 = 4 << 30;
+
+/// Times that cores were asked to give memory back. Relaxed: nothing rests on it.
+static ROUND: AtomicU32 = AtomicU32::new(0);
+
+/// A number that changes when cores are to give back what they have freed.
+pub fn give_back_round() -> u32 {
+    ROUND.load(Ordering::Relaxed)
+}
+
+/// Bytes of a page of memory.
+const PAGE: u64 = 4 << 10;
 
 /// The running thread; stopped when dropped.
 pub struct Meter {
@@ -26,11 +54,27 @@ impl Meter {
     /// Starts to measure.
     pub fn start(spawn: &dyn Spawn, shard: Shard, shared: Arc<Shared>) -> Meter {
         let (stop, stopped) = mpsc::channel();
+        let measured = shard.clone();
+        let idle = env::heap_bytes().saturating_sub(shard.memory_level().0);
+        types::room::keep(Box::new(move |bytes| measured.ask_working(&This, idle, bytes as u64)));
         let measure = move || {
-            while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-                shard.measure_memory();
-                shared.measure_memory();
-                shard.set_memory(MemoryKind::Connections, pgwire::buffered_bytes());
+            let mut surplus = Surplus::default();
+            for round in 0u32.. {
+                if stopped.recv_timeout(PAUSE) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+                if round.is_multiple_of(REST) {
+                    shard.measure_memory();
+                    shared.measure_memory();
+                    shard.set_memory(MemoryKind::Connections, pgwire::buffered_bytes());
+                    if surplus.is_over(This.resident(), This.heap()) {
+                        This.give_back();
+                        if This.heap() < CORES_BELOW {
+                            ROUND.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                }
+                shard.measure_heap(env::heap_bytes());
             }
         };
         Meter { stop: Some(stop), thread: Some(spawn.spawn("memory", Box::new(measure))) }
@@ -46,6 +90,56 @@ impl Drop for Meter {
     }
 }
 
+/// Looks whether more memory is free than stays with the process for a while, at every measurement.
+#[derive(Default)]
+struct Surplus {
+    /// Measurements with too much in a row.
+    seen: u32,
+    /// Those to wait for before memory is given back again: what is free in pages that are in use cannot be.
+    patience: u32,
+}
+
+impl Surplus {
+    /// Whether memory is to be given back now.
+    fn is_over(&mut self, resident: u64, heap: u64) -> bool {
+        if resident.saturating_sub(heap) <= SURPLUS.max(heap / 10) {
+            *self = Surplus::default();
+            return false;
+        }
+        self.seen += 1;
+        if self.seen <= self.patience.max(SURPLUS_FOR) {
+            return false;
+        }
+        self.seen = 0;
+        self.patience = (2 * self.patience).clamp(SURPLUS_FOR, PATIENCE_MAX);
+        true
+    }
+}
+
+/// This process.
+struct This;
+
+impl Process for This {
+    fn heap(&self) -> u64 {
+        env::heap_bytes()
+    }
+
+    fn resident(&self) -> u64 {
+        private_bytes().unwrap_or(0)
+    }
+
+    fn give_back(&self) {
+        env::give_back_all();
+    }
+}
+
+/// Resident memory of the process that is no file's.
+fn private_bytes() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let mut pages = pages.split_ascii_whitespace().skip(1).map(|pages| pages.parse::<u64>().ok());
+    Some(pages.next()??.saturating_sub(pages.next()??) * PAGE)
+}
+
 /// Resident memory of the process.
 pub fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -53,8 +147,65 @@ pub fn resident_bytes() -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
-/// Memory that the process may use: the machine's, or that of the control groups it is in, if that is less.
-pub fn memory_total() -> u64 {
+/// Address space that is asked for beside what is used: the allocator's in advance, the program, other threads.
+const BESIDE: u64 = 1792 << 20;
+/// Of a core's thread: its stack, and the allocator's part of it.
+const CORE: u64 = 96 << 20;
+/// The part of what is used that is lost between allocations.
+const LOST: u64 = 8;
+
+/// Address space that the system lets the process have (`ulimit -v`, `ulimit -d`), if it is limited.
+fn address_space() -> Option<u64> {
+    let limits = [Resource::As, Resource::Data].map(|resource| getrlimit(resource).current);
+    limits.into_iter().flatten().min()
+}
+
+/// Address space for so much memory.
+fn needed(memory: u64, cores: usize) -> u64 {
+    memory.saturating_add(memory / LOST).saturating_add(BESIDE).saturating_add(CORE * cores as u64)
+}
+
+/// Memory that can be used in so much address space.
+fn usable(space: u64, cores: usize) -> u64 {
+    space.saturating_sub(needed(0, cores)) / (LOST + 1) * LOST
+}
+
+/// Refuses a limit that the system would not let the process come near: it would end in the middle of something. One beyond what the
+/// machine has is a matter of taste, and told.
+///
+/// # Errors
+/// Which limits do not fit, in one line.
+pub fn check_limit(limit: Memory, cores: usize) -> Result<(), String> {
+    let (memory, total) = (limit.bytes(memory_total(cores)), physical_total());
+    fits(memory, cores, address_space())?;
+    if memory > total {
+        tracing::warn!("the memory limit of {} MB is more than the {} MB that there are", memory >> 20, total >> 20);
+    }
+    Ok(())
+}
+
+fn fits(memory: u64, cores: usize, space: Option<u64>) -> Result<(), String> {
+    let needed = needed(memory, cores);
+    match space.filter(|space| *space < needed) {
+        None => Ok(()),
+        Some(space) => Err(format!(
+            "the system lets the server have too little memory: {} MB of address space (ulimit -v, ulimit -d); with {cores} cores and \
+             a memory limit of {} MB it needs {} MB",
+            space >> 20,
+            memory >> 20,
+            needed >> 20
+        )),
+    }
+}
+
+/// Memory that the process may use: the machine's, that of the control groups it is in, or what fits into its address space, whichever is
+/// the least.
+pub fn memory_total(cores: usize) -> u64 {
+    let space = address_space().map(|space| usable(space, cores));
+    physical_total().min(space.unwrap_or(u64::MAX))
+}
+
+fn physical_total() -> u64 {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
         Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
@@ -96,8 +247,43 @@ mod tests {
 
     #[test]
     fn this_machine_has_memory() {
-        assert!(memory_total() > 64 << 20);
-        assert!(resident_bytes().unwrap() > 1 << 20);
+        assert!(memory_total(1) > 64 << 20);
+        let (all, private) = (resident_bytes().unwrap(), private_bytes().unwrap());
+        assert!(all > 1 << 20 && private > 1 << 16 && private <= all + (1 << 20), "{all} {private}");
+    }
+
+    #[test]
+    fn a_surplus_that_stays_is_given_back_less_and_less_often() {
+        const MB: u64 = 1 << 20;
+        let mut surplus = Surplus::default();
+        assert!(!surplus.is_over(140 * MB, 100 * MB));
+        assert!(!surplus.is_over(1090 * MB, 1000 * MB), "a tenth of what is in use");
+        let mut given_back = |rounds: u32| (0..rounds).filter(|_| surplus.is_over(200 * MB, 100 * MB)).count();
+        assert_eq!(given_back(SURPLUS_FOR), 0, "it is loaded again, perhaps");
+        assert_eq!(given_back(1), 1);
+        assert!((1..10).contains(&given_back(200)));
+        assert!(!surplus.is_over(100 * MB, 100 * MB));
+        assert_eq!((0..=SURPLUS_FOR).filter(|_| surplus.is_over(200 * MB, 100 * MB)).count(), 1);
+    }
+
+    #[test]
+    fn a_limit_fits_into_the_address_space_or_is_refused() {
+        let gb = |n: u64| n << 30;
+        assert_eq!(fits(gb(8), 2, None), Ok(()));
+        assert_eq!(fits(gb(8), 2, Some(gb(12))), Ok(()));
+        let wrong = fits(gb(8), 2, Some(gb(8))).expect_err("there is more than the data");
+        assert!(
+            wrong.contains("8192 MB of address space (ulimit -v") && wrong.contains("memory limit of 8192 MB"),
+            "{wrong}"
+        );
+        assert!(fits(0, 1, Some(gb(1))).is_err());
+        for space in [gb(1), gb(2), gb(3), gb(30)] {
+            for cores in [1, 2, 16, 64] {
+                let memory = usable(space, cores);
+                assert_eq!(fits(memory, cores, Some(space)).is_ok(), space >= needed(0, cores), "{space}, {cores}");
+                assert!(memory == 0 || fits(memory + (64 << 20), cores, Some(space)).is_err(), "{space}, {cores}");
+            }
+        }
     }
 
     #[test]

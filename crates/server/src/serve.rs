@@ -15,7 +15,7 @@ use engine::{Progress, Shard};
 use engine_api::Engine as _;
 use env::{DiskLock, World};
 use pgwire::{Registry, Server, ServerConfig, timers};
-use sql::session::Shared;
+use sql::session::{Shared, check_configured};
 use sql::statistics::Refresher;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -23,15 +23,20 @@ use crate::access::Access;
 use crate::backend::{CoreBackend, SUPERUSER, has_password, is_loopback};
 use crate::checkpointer::{Checkpointer, Plan};
 use crate::config::{HugePages, ServeOptions};
+use crate::directory::Content;
 use crate::garbage::Collector;
 use crate::health::{self, Health};
 use crate::host::{ProcessHost, random_bytes};
-use crate::memory::{Meter, memory_total};
+use crate::memory::{self, Meter, memory_total};
 use crate::statistics::Watcher;
+use crate::watchdog::Watchdog;
 use crate::{directory, listen, password, starting, stderr};
 
 /// How long connections may take to end before the server ends without them.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(15);
+
+/// How long they may take once the end has been asked for again. They are told of it, which takes a moment.
+const SHUTDOWN_HURRIED: Duration = Duration::from_secs(1);
 
 /// Serves until a signal comes. Whatever goes wrong is one line in the log.
 pub fn run(options: &ServeOptions) -> ExitCode {
@@ -48,6 +53,8 @@ pub fn run(options: &ServeOptions) -> ExitCode {
 
 fn serve(options: &ServeOptions) -> Result<(), String> {
     listen::check(&options.listen)?;
+    check_settings(&options.settings)?;
+    memory::check_limit(options.memory_limit, cores(options))?;
     if options.huge_pages == HugePages::Try {
         match env::move_to_huge_pages() {
             Ok(bytes) => tracing::debug!(bytes, "instructions are in huge pages"),
@@ -57,7 +64,7 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
     let access = Arc::new(Access::open(options)?);
     let password = options.password_file.as_deref().map(password::read).transpose()?;
     // Held to the end of the process.
-    let (world, lock) = open_directory(&options.data)?;
+    let (world, lock) = open_directory(&options.data, options.init)?;
     let progress = Arc::new(Progress::default());
     let health = health::start(options, &progress)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -84,7 +91,7 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
         }
         let collector = Collector::start(&*world.spawn, shard.clone());
         let plan = Plan {
-            log_bytes: options.checkpoint_log.bytes(memory_total()),
+            log_bytes: options.checkpoint_log.bytes(memory_total(cores(options))),
             interval: Duration::from_secs(options.checkpoint_interval.into()),
             threads: cores(options),
         };
@@ -93,14 +100,19 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
         let served = serve_until(server, &world, &shard, options, &health, &access, stop).await;
         drop(checkpointer);
         drop(collector);
-        served?;
-        flush(&shard)
+        end(&shard, served?)
     })
 }
 
-/// Opens the data directory and takes it for this process.
-fn open_directory(path: &Path) -> Result<(World, Box<dyn DiskLock>), String> {
+/// Opens the data directory and takes it for this process. One that is there and empty is refused unless a database is to be made.
+pub(crate) fn open_directory(path: &Path, is_made: bool) -> Result<(World, Box<dyn DiskLock>), String> {
     let shown = path.display();
+    if directory::content(path)? == Content::Nothing && !is_made && directory::stays_empty(path)? {
+        return Err(format!(
+            "the data directory {shown} is there and empty: perhaps a file system is not mounted; for a new database in it, run \
+             nyala init {shown}, or start the server with --init"
+        ));
+    }
     let world = env::real::world(path).map_err(|e| format!("cannot open the data directory {shown}: {e}"))?;
     directory::check(path)?;
     let lock = world.disk.lock().map_err(|e| match e.kind() {
@@ -119,6 +131,15 @@ fn refuse_open_doors(options: &ServeOptions, shard: &Shard) -> Result<(), String
         )),
         _ => Ok(()),
     }
+}
+
+/// Refuses settings that sessions could not begin with.
+fn check_settings(settings: &[(String, String)]) -> Result<(), String> {
+    check_configured(settings).map_err(|error| {
+        let more = [&error.fields().detail, &error.fields().hint].into_iter().flatten();
+        let texts = more.fold(error.fields().message.to_string(), |text, more| format!("{text}; {more}"));
+        format!("the configuration is wrong: {texts}")
+    })
 }
 
 pub(crate) fn cores(options: &ServeOptions) -> usize {
@@ -165,6 +186,15 @@ fn ready(server: &Server, options: &ServeOptions) {
     tracing::info!("ready: listening on {}", places.join(", "));
 }
 
+/// How serving ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    /// Nobody is connected any more.
+    All,
+    /// Some connections have not ended in time, and may still be at work.
+    Some,
+}
+
 /// Serves until `stop` completes and the connections have ended, or should have.
 async fn serve_until(
     server: Server,
@@ -174,7 +204,7 @@ async fn serve_until(
     health: &Health,
     access: &Arc<Access>,
     stop: impl Future<Output = &'static str>,
-) -> Result<(), String> {
+) -> Result<Served, String> {
     let registry = Arc::new(Registry::new(random_bytes().map_err(no_randomness)?));
     let host = ProcessHost::new(Arc::clone(&world.clock), Arc::clone(access), Arc::clone(&registry));
     let host = host.map_err(no_randomness)?;
@@ -196,15 +226,22 @@ async fn serve_until(
     let overdue = async {
         if stopped.await.is_ok() {
             let again = stop_signals();
-            let asked_again = async { if let Ok(again) = again { again.await } else { pending().await } };
+            let asked_again = async {
+                match again {
+                    Ok(again) => _ = again.await,
+                    Err(_) => pending().await,
+                }
+                timers::sleep(SHUTDOWN_HURRIED).await;
+            };
             tokio::select! {
                 () = timers::sleep(SHUTDOWN_MAX) => {}
-                _ = asked_again => {}
+                () = asked_again => {}
             }
         }
     };
     let _meter = Meter::start(&*world.spawn, shard.clone(), Arc::clone(&shared));
     let _watcher = Watcher::start(&*world.spawn, Refresher::new(Arc::clone(&shared)));
+    let _watchdog = Watchdog::start(&*world.spawn, Arc::clone(&shared.monitor));
     let core_shard = shard.clone();
     let core_access = Arc::clone(access);
     let reloaded = Arc::clone(&shared);
@@ -216,12 +253,12 @@ async fn serve_until(
     let reloads = reload_on_hangup(reloaded).map_err(|e| format!("cannot receive signals: {e}"))?;
     tokio::select! {
         served = server.run(Arc::clone(&registry), backend, shutdown) => {
-            served.map_err(|e| format!("cannot serve: {e}"))
+            served.map(|()| Served::All).map_err(|e| format!("cannot serve: {e}"))
         }
         never = reloads => match never {},
         () = overdue => {
             tracing::warn!("{} connections did not end in time", registry.len());
-            Ok(())
+            Ok(Served::Some)
         }
     }
 }
@@ -258,12 +295,15 @@ fn stop_signals() -> io::Result<impl Future<Output = &'static str>> {
     })
 }
 
-/// Makes everything appended durable, also what nobody waited for.
-fn flush(shard: &Shard) -> Result<(), String> {
-    if shard.durable().block(Lsn(shard.log_stats().bytes)) {
-        tracing::info!("ended; the log is durable");
-        Ok(())
-    } else {
-        Err("the log failed while the server ended".to_string())
+/// Makes everything appended durable, also what nobody waited for, and closes the log there. Beside connections that are still at
+/// work it stays open: the next start reads it as after a crash.
+fn end(shard: &Shard, served: Served) -> Result<(), String> {
+    if !shard.durable().block(Lsn(shard.log_stats().bytes)) {
+        return Err("the log failed while the server ended".to_string());
     }
+    if served == Served::All {
+        shard.close().map_err(|error| format!("the log is durable, and cannot be closed: {error}"))?;
+    }
+    tracing::info!("ended; the log is durable");
+    Ok(())
 }

@@ -12,12 +12,16 @@ use std::task::Poll;
 use std::time::Duration;
 
 use base::{Error, Result, SqlState};
+use env::strand::{Polled, Strand};
 use pgwire::{Bind, CancelHandle, Format, Out, Parse, TransactionStatus, timers};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use sql::session::{BoundValue, CancelToken, Session};
 
 use crate::replies::{Replies, ResultFormats, describe};
+
+/// How often a session that waits for another thread looks whether it should stop.
+const LOOK_AFTER: Duration = Duration::from_millis(20);
 
 /// A client's session.
 pub struct ClientSession {
@@ -96,11 +100,40 @@ fn formats_of<'a>(
     if portal.is_empty() { unnamed } else { named.get(portal).unwrap_or(&ResultFormats::TEXT) }
 }
 
-/// Turns a panic inside a session into the end of that session. The panic has been logged when this learns of it, and the
-/// session is dropped after a FATAL error, which rolls back.
-async fn guarded<T>(mut future: Pin<&mut impl Future<Output = Result<T>>>) -> Result<T> {
+/// Runs a session's call as a strand: when its turn is over it is suspended wherever it is, and goes on when the other
+/// connections of the core have had theirs.
+///
+/// A panic inside becomes the end of the session. It has been logged when this learns of it, and the session is dropped after
+/// a FATAL error, which rolls back.
+async fn guarded<T>(mut strand: Pin<&mut Strand<impl Future<Output = Result<T>>>>) -> Result<T> {
+    let mut look: Option<Pin<Box<dyn Future<Output = ()>>>> = None;
     poll_fn(|cx| {
-        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        loop {
+            match strand.as_mut().poll(cx) {
+                Polled::Ready(outcome) => return Poll::Ready(outcome.unwrap_or_else(|_| Err(broken()))),
+                Polled::Pending => return Poll::Pending,
+                Polled::Interrupted => {
+                    // The task is woken behind the others, and behind new input. This is for that alone.
+                    let _ = pin!(tokio::task::yield_now()).poll(cx);
+                    return Poll::Pending;
+                }
+                Polled::Away => {
+                    let timer = look.get_or_insert_with(|| Box::pin(timers::sleep(LOOK_AFTER)));
+                    if timer.as_mut().poll(cx).is_pending() {
+                        return Poll::Pending;
+                    }
+                    look = None;
+                }
+            }
+        }
+    })
+    .await
+}
+
+/// Runs a call that is short on the connection's own stack, which costs less than a strand. A panic is as in [`guarded`].
+async fn plainly<T>(mut call: Pin<&mut impl Future<Output = Result<T>>>) -> Result<T> {
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx)));
         polled.unwrap_or_else(|_| Poll::Ready(Err(broken())))
     })
     .await
@@ -115,24 +148,24 @@ fn broken() -> Error {
 impl pgwire::Session for ClientSession {
     async fn simple_query(&mut self, sql: &str, out: &Out) -> Result<()> {
         let mut replies = Replies::simple(out);
-        let result = guarded(pin!(self.sql.simple_query(sql, &mut replies))).await;
+        let result = guarded(pin!(Strand::new(self.sql.simple_query(sql, &mut replies)))).await;
         let failure = replies.failure();
         self.conclude(result, failure)
     }
 
     async fn parse(&mut self, parse: Parse<'_>, out: &Out) -> Result<()> {
         let types: SmallVec<[_; 16]> = parse.types.iter().collect();
-        let result = guarded(pin!(self.sql.parse(parse.name, parse.sql, &types))).await;
+        let result = guarded(pin!(Strand::new(self.sql.parse(parse.name, parse.sql, &types)))).await;
         self.sql.send_notices(&mut Replies::simple(out));
         result
     }
 
     async fn bind(&mut self, bind: Bind<'_>, _out: &Out) -> Result<()> {
-        guarded(pin!(async { self.bind_portal(bind) })).await
+        guarded(pin!(Strand::new(async { self.bind_portal(bind) }))).await
     }
 
     async fn describe_statement(&mut self, name: &str, out: &Out) -> Result<()> {
-        guarded(pin!(async {
+        guarded(pin!(Strand::new(async {
             let (types, columns) = self.sql.describe_statement(name)?;
             out.parameter_description(types.iter().copied());
             match columns {
@@ -142,12 +175,12 @@ impl pgwire::Session for ClientSession {
                     Ok(())
                 }
             }
-        }))
+        })))
         .await
     }
 
     async fn describe_portal(&mut self, name: &str, out: &Out) -> Result<()> {
-        guarded(pin!(async {
+        plainly(pin!(async {
             match self.sql.describe_portal(name)? {
                 Some(columns) => describe(out, &columns, formats_of(&self.unnamed, &self.named, name)),
                 None => {
@@ -161,7 +194,7 @@ impl pgwire::Session for ClientSession {
 
     async fn execute(&mut self, portal: &str, max_rows: u32, out: &Out) -> Result<()> {
         let mut replies = Replies::extended(out, formats_of(&self.unnamed, &self.named, portal));
-        let result = guarded(pin!(self.sql.execute(portal, u64::from(max_rows), &mut replies))).await;
+        let result = guarded(pin!(Strand::new(self.sql.execute(portal, u64::from(max_rows), &mut replies)))).await;
         let failure = replies.failure();
         self.conclude(result.map(|_| ()), failure)
     }
@@ -179,7 +212,11 @@ impl pgwire::Session for ClientSession {
 
     async fn sync(&mut self, out: &Out) -> Result<()> {
         let mut replies = Replies::extended(out, &ResultFormats::TEXT);
-        let result = guarded(pin!(self.sql.sync(&mut replies))).await;
+        let result = match self.sql.has_put_off() {
+            false => plainly(pin!(self.sql.sync(&mut replies))).await,
+            // Checks of constraints may be many.
+            true => guarded(pin!(Strand::new(self.sql.sync(&mut replies)))).await,
+        };
         self.conclude(result, Ok(()))
     }
 
@@ -235,8 +272,8 @@ mod tests {
     #[test]
     fn a_panic_ends_the_session_only() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let broken: Result<()> = runtime.block_on(guarded(pin!(async { panic!("on purpose") })));
+        let broken: Result<()> = runtime.block_on(guarded(pin!(Strand::new(async { panic!("on purpose") }))));
         assert_eq!(broken.unwrap_err().fields().severity, Severity::Fatal);
-        assert_eq!(runtime.block_on(guarded(pin!(async { Ok(5) }))).unwrap(), 5);
+        assert_eq!(runtime.block_on(guarded(pin!(Strand::new(async { Ok(5) })))).unwrap(), 5);
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::config::ServeOptions;
+use crate::identity::Identity;
 use crate::memory::memory_total;
 use crate::serve::cores;
 
@@ -86,17 +87,22 @@ pub fn give_up(signal: &str) -> ! {
 
 fn open_shard(world: &World, options: &ServeOptions, progress: Arc<Progress>) -> Result<Shard, String> {
     let shard_options = ShardOptions {
-        memory_limit: options.memory_limit.bytes(memory_total()),
+        memory_limit: options.memory_limit.bytes(memory_total(cores(options))),
         compiler: Some(sql::index_code::compiler()),
         threads: cores(options),
         log: batches(options.log_segment),
         progress,
     };
     let began = Instant::now();
+    let known = Identity::read(&*world.disk)
+        .map_err(|e| format!("cannot open the data directory {}: {e}", options.data.display()))?;
     let (shard, replayed) = Shard::open(world, shard_options, Box::new(log_failed))
         .map_err(|e| format!("cannot open the data directory {}: {e}", options.data.display()))?;
+    if replayed.was_closed == Some(false) {
+        tracing::info!("the log was not closed, as after a crash: it was read up to its last whole group");
+    }
     if let Some(place) = &replayed.cut {
-        tracing::warn!("the log's end, which was never acknowledged, was cut off in {place}");
+        tracing::warn!("the log was cut off in {place}: {}", crate::check::TORN);
     }
     let (image, from) = match shard.last_checkpoint() {
         Some(manifest) => {
@@ -115,11 +121,21 @@ fn open_shard(world: &World, options: &ServeOptions, progress: Arc<Progress>) ->
         times.log_ms,
         times.indexes_ms
     );
+    identify(world, known);
     Ok(shard)
 }
 
+/// Says which database it is; one that has no identity yet gets one.
+fn identify(world: &World, known: Option<Identity>) {
+    match known.map_or_else(|| Identity::make(&*world.disk, &*world.clock), Ok) {
+        Ok(identity) => tracing::info!("database {identity}{}", if known.is_some() { "" } else { ", from now on" }),
+        // The disk may be full, which stops no server; the next start makes one.
+        Err(error) => tracing::warn!("the database has no identity yet, it cannot be written: {error}"),
+    }
+}
+
 /// Batches that fit into segments of this size.
-fn batches(segment_bytes: u64) -> redo::FileOptions {
+pub(crate) fn batches(segment_bytes: u64) -> redo::FileOptions {
     let usual = redo::FileOptions::default();
     let batch_bytes_max = usual.batch_bytes_max.min((segment_bytes / 4) as usize);
     redo::FileOptions { segment_bytes, batch_bytes_max }

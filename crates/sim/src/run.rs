@@ -122,7 +122,13 @@ pub fn run(seed: u64, options: &Options) -> Result<Report, Failure> {
         log: FileOptions { segment_bytes, batch_bytes_max },
     };
     run.trace.say(format_args!("seed {seed}: {:?} {:?} {:?}", run.mix, run.faults, run.log));
-    let mut lives = Lives { disk: SimDisk::new(), report: Report::default(), options: *options, durable: Vec::new() };
+    let mut lives = Lives {
+        disk: SimDisk::new(),
+        report: Report::default(),
+        options: *options,
+        durable: Vec::new(),
+        machine_lives: false,
+    };
     if let Some(Planted::Engine(fault)) = options.planted {
         engine::planted::plant(Some(fault));
     }
@@ -157,6 +163,8 @@ struct Lives {
     options: Options,
     /// The positions up to which the log was durable in the last life.
     durable: Vec<u64>,
+    /// The machine has gone on after it.
+    machine_lives: bool,
 }
 
 /// How a life ends.
@@ -236,6 +244,7 @@ impl Lives {
         }
         let durable = life.durable.clone();
         drop(life);
+        self.machine_lives = true;
         if !is_orderly {
             let is_process_only = has_failed && run.random.below(2) == 0 || matches!(end, End::Kill);
             if is_process_only {
@@ -245,6 +254,7 @@ impl Lives {
                 run.trace.say(format_args!("a crash: {crash:?}"));
                 self.disk = self.disk.after_crash(crash, &mut run.random);
                 run.faults.count("crash");
+                self.machine_lives = false;
             }
         }
         self.disk.end_process();
@@ -276,11 +286,12 @@ impl Lives {
             }
             Err(error) => Err(format!("{name} is damaged, and a start says: {error}")),
             Ok((shard, _tasks, _, replayed)) => {
-                let known = self.durable.iter().rev().nth(1).copied().unwrap_or(0);
+                // What was noted without a sync is there if the machine has gone on; else the group behind says it.
+                let known = self.durable.iter().rev().nth(usize::from(!self.machine_lives)).copied().unwrap_or(0);
                 run.trace.say(format_args!("it starts all the same: {replayed:?}"));
                 let end = replayed.end.0;
                 let cut = if end < known && name.ends_with(".log") {
-                    Err(format!("the log ends at {end}, and its next group says that {known} was durable"))
+                    Err(format!("the log ends at {end}, and {known} was durable"))
                 } else {
                     run.model.forget(end);
                     Ok(())
@@ -293,10 +304,67 @@ impl Lives {
         went
     }
 
+    /// A copy of the disk whose newest segment, or the file that knows the log's end, is taken away in whole or in part: a start on it
+    /// finds all that was durable, or is refused. What is not there any more since a power failure – that a group was durable –
+    /// excuses a segment of the right size only.
+    fn take_away(&mut self, run: &mut Run) -> Result<(), String> {
+        let failed = |error: std::io::Error| error.to_string();
+        // Choices of its own: those of the run stay as they are without this.
+        let mut random = SimRandom::new(run.trace.hash());
+        let copy = self.disk.after_crash(Crash::KeepAll, &mut random);
+        copy.end_process();
+        let names = copy.list().map_err(failed)?;
+        let newest = names.iter().rfind(|name| name.ends_with(".log"));
+        let Some(name) = newest.filter(|_| random.below(4) > 0).or(names.iter().find(|name| *name == "log.end")) else {
+            return Ok(());
+        };
+        let file = copy.open(name).map_err(failed)?;
+        let len = file.len().map_err(failed)?;
+        let among = len.min(1 << random.below(17));
+        let from = random.below(among);
+        let kind = random.below(4);
+        match kind {
+            0 => copy.remove(name).map_err(failed)?,
+            1 => file.truncate(from).map_err(failed)?,
+            2 => file.write_at(&[0], len).map_err(failed)?,
+            _ => file.write_at(&vec![0; (len - from) as usize], from).map_err(failed)?,
+        }
+        let what = ["is removed", "is cut", "is longer", "has zeros"][kind as usize];
+        run.trace.say(format_args!("{name} {what}, from byte {from} on"));
+        run.faults.count("file taken away");
+        let (model, choices) = (run.model.clone(), run.random.clone());
+        let opened = open(&copy, run);
+        let went = match opened {
+            Err(DriverError::Corrupt(place)) => {
+                run.trace.say(format_args!("a start is refused: {place}"));
+                run.faults.count("what was taken away is missed");
+                Ok(())
+            }
+            Err(error) => Err(format!("a start says: {error}")),
+            Ok((shard, _tasks, _, replayed)) => {
+                run.trace.say(format_args!("it starts all the same: {replayed:?}"));
+                let end = replayed.end.0;
+                let known = self.durable.last().copied().unwrap_or(0);
+                let is_excused = kind == 3 && !self.machine_lives;
+                if end < known && !is_excused {
+                    Err(format!("the log ends at {end}, and {known} was durable"))
+                } else {
+                    run.model.forget(end);
+                    check::everything(&shard, &run.model, run.mix.accounts, &run.notes.lists)
+                }
+            }
+        };
+        (run.model, run.random) = (model, choices);
+        went.map_err(|wrong| format!("{name} {what}, from byte {from} on: {wrong}"))
+    }
+
     /// Starts the shard, on a disk that may fail meanwhile, and compares what it finds.
     fn start(&mut self, run: &mut Run) -> Result<Life, String> {
         if self.report.starts > 0 && run.random.below(3) == 0 {
             self.damage(run)?;
+        }
+        if self.report.starts > 0 {
+            self.take_away(run)?;
         }
         for effort in 0..STARTS {
             let fault = if effort + 4 < STARTS && self.report.starts > 0 { run.random.below(12) } else { u64::MAX };

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Notice, Oid, Result};
+use base::{Error, Notice, Oid, Result, work};
 use engine_api::{Catalog, IndexCode, IndexCompiler, IndexDesc, TableDesc};
 use types::{Datum, OutputSettings};
 
@@ -84,18 +84,23 @@ impl IndexCode for Compiled {
     }
 
     fn compute(&self, row: &[Datum], out: &mut Vec<Datum>) -> Result<bool> {
-        NOBODY.with(|nobody| {
-            let mut env = Plain(nobody);
-            if let Some(predicate) = &self.predicate
-                && predicate.truth(&mut env, row)? != Some(true)
-            {
-                return Ok(false);
-            }
-            for expression in &self.expressions {
-                out.push(expression.eval(&mut env, row)?);
-            }
-            Ok(true)
-        })
+        // The engine may hold latches.
+        work::closed(|| NOBODY.with(|nobody| self.compute_for(nobody, row, out)))
+    }
+}
+
+impl Compiled {
+    fn compute_for(&self, nobody: &Nobody, row: &[Datum], out: &mut Vec<Datum>) -> Result<bool> {
+        let mut env = Plain(nobody);
+        if let Some(predicate) = &self.predicate
+            && predicate.truth(&mut env, row)? != Some(true)
+        {
+            return Ok(false);
+        }
+        for expression in &self.expressions {
+            out.push(expression.eval(&mut env, row)?);
+        }
+        Ok(true)
     }
 }
 
@@ -166,8 +171,8 @@ impl EvalContext for Nobody {
     fn last_value(&self) -> Result<i64> {
         unavailable()
     }
-    fn setting(&self, _: &str) -> Option<String> {
-        None
+    fn setting(&self, _: &str) -> Result<Option<String>> {
+        Ok(None)
     }
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
         Vec::new()

@@ -5,6 +5,7 @@
 //! Invariants: every [`Expr`] knows its type; a [`Column`] names (levels up, range-table entry, column); operators and casts
 //! are calls of [`crate::functions::Function`]s; nothing here refers to the statement's text except for error positions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::Oid;
@@ -54,6 +55,9 @@ pub struct Query {
     pub rels: Vec<Rel>,
     /// FROM as a list of join trees (comma = cross join). Empty: one row without columns.
     pub from: Vec<From>,
+    /// Conditions of views with `security_barrier` that a statement changes rows through: each is tested before the next, and
+    /// before whatever of the rest may leak.
+    pub guards: Vec<Guard>,
     /// WHERE
     pub filter: Option<Expr>,
     /// Output columns in order, then the resjunk ones that only sorting or grouping needs.
@@ -80,12 +84,32 @@ pub struct Query {
     pub body: Body,
     /// FOR UPDATE and kin.
     pub locking: Vec<Locking>,
-    /// The view whose query this is: what is below is done in the name of its owner.
-    pub of_view: Option<Arc<TableDesc>>,
+    /// The view whose query this is, or is part of: what is below is done in the name of its owner.
+    pub of_view: Option<QueryOfView>,
     /// UPDATE and DELETE: WHERE CURRENT OF this cursor.
     pub current_of: Option<String>,
     /// TABLESAMPLE: the query has no more than its one table and a select list, and gives some of the rows.
     pub sample: Option<Box<Sample>>,
+}
+
+/// Where in a view's text a query stands.
+#[derive(Clone, Debug)]
+pub struct QueryOfView {
+    /// The view.
+    pub view: Arc<TableDesc>,
+    /// It is the view's own query, not one inside of it.
+    pub is_whole: bool,
+    /// FOR UPDATE or kin is said of the view.
+    pub is_locked: bool,
+}
+
+/// What decides which rows of a table may be seen at all.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    /// The table's entry.
+    pub rel: usize,
+    /// What must hold of a row.
+    pub condition: Expr,
 }
 
 /// TABLESAMPLE.
@@ -100,6 +124,11 @@ pub struct Sample {
 }
 
 impl Query {
+    /// Whether it is that of a view with `security_barrier`: what is around it may not be tested on rows that it hides.
+    pub fn is_barrier(&self) -> bool {
+        self.of_view.as_ref().is_some_and(|of| of.is_whole && crate::bind::is_barrier(&of.view))
+    }
+
     /// Whether its rows are groups of rows, its aggregates aside.
     pub fn is_grouped(&self) -> bool {
         !self.group_by.is_empty() || !self.grouping_sets.is_empty() || !self.aggs.is_empty() || self.having.is_some()
@@ -730,6 +759,49 @@ pub struct Insert {
     pub view_checks: Vec<(String, Expr)>,
     /// Generated columns, computed when all others are: (attnum - 1, value over rel 0).
     pub generated: Vec<(usize, Expr)>,
+    /// Views in between.
+    pub through: ThroughViews,
+}
+
+/// The views between a statement and the table that it changes, to privileges; empty if it names the table.
+#[derive(Clone, Debug, Default)]
+pub struct ThroughViews {
+    /// From the one that the statement names to the one over the table.
+    pub views: Vec<WrittenView>,
+    /// What the statement does with the columns of the first.
+    pub used: ViewUse,
+}
+
+/// A view that a statement writes through, to privileges.
+#[derive(Clone, Debug)]
+pub struct WrittenView {
+    /// The view.
+    pub desc: Arc<TableDesc>,
+    /// The column of the table (attribute number - 1) behind each of its own; `None` for computed ones.
+    pub columns: Vec<Option<usize>>,
+    /// Indexes of the columns of what it is over, view or table, that its query reads.
+    pub below: BTreeSet<usize>,
+}
+
+impl WrittenView {
+    /// Its columns over the same columns of the table as some of a view over it, as far as that view reads them.
+    pub fn over_same(&self, above: &WrittenView, columns: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let base: BTreeSet<usize> =
+            columns.iter().filter_map(|&column| above.columns.get(column).copied().flatten()).collect();
+        let is_over = |at: &usize| self.columns.get(*at).copied().flatten().is_some_and(|b| base.contains(&b));
+        above.below.iter().copied().filter(is_over).collect()
+    }
+}
+
+/// Indexes of columns of a view that is written through, by what a statement does with them.
+#[derive(Clone, Debug, Default)]
+pub struct ViewUse {
+    /// Read.
+    pub read: BTreeSet<usize>,
+    /// Given a value by INSERT.
+    pub inserted: BTreeSet<usize>,
+    /// Assigned to by UPDATE.
+    pub updated: BTreeSet<usize>,
 }
 
 /// Rows of an INSERT.
@@ -785,6 +857,8 @@ pub struct Update {
     pub generated: Vec<(usize, Expr)>,
     /// RETURNING over the query's rels, rel 0 being the new row.
     pub returning: Vec<Target>,
+    /// Views in between.
+    pub through: ThroughViews,
 }
 
 /// A bound DELETE.
@@ -796,6 +870,8 @@ pub struct Delete {
     pub query: Query,
     /// RETURNING over the query's rels, rel 0 being the old row.
     pub returning: Vec<Target>,
+    /// Views in between.
+    pub through: ThroughViews,
 }
 
 /// A bound MERGE. `query` yields the rows of the source, each with the row of the table that it matches or without.
@@ -833,8 +909,8 @@ pub enum MergeKind {
     Update(Vec<(usize, Expr)>),
     /// DELETE
     Delete,
-    /// INSERT: (attnum - 1, value) for every column
-    Insert(Vec<(usize, Expr)>),
+    /// INSERT: (attnum - 1, value) for every column, those that the statement gives values to first
+    Insert(Vec<(usize, Expr)>, usize),
     /// DO NOTHING
     Nothing,
 }
@@ -843,7 +919,7 @@ impl MergeKind {
     /// The values that are assigned.
     pub fn values(&self) -> &[(usize, Expr)] {
         match self {
-            MergeKind::Update(values) | MergeKind::Insert(values) => values,
+            MergeKind::Update(values) | MergeKind::Insert(values, _) => values,
             MergeKind::Delete | MergeKind::Nothing => &[],
         }
     }
@@ -851,7 +927,7 @@ impl MergeKind {
     /// The values that are assigned, to be changed.
     pub fn values_mut(&mut self) -> &mut [(usize, Expr)] {
         match self {
-            MergeKind::Update(values) | MergeKind::Insert(values) => values,
+            MergeKind::Update(values) | MergeKind::Insert(values, _) => values,
             MergeKind::Delete | MergeKind::Nothing => &mut [],
         }
     }

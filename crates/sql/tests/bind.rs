@@ -53,8 +53,8 @@ impl EvalContext for Nobody {
     fn last_value(&self) -> Result<i64> {
         Err(Error::internal("nobody has sequences"))
     }
-    fn setting(&self, _: &str) -> Option<String> {
-        None
+    fn setting(&self, _: &str) -> Result<Option<String>> {
+        Ok(None)
     }
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
         Vec::new()

@@ -56,8 +56,8 @@ impl EvalContext for Session {
     fn last_value(&self) -> Result<i64> {
         absent()
     }
-    fn setting(&self, _: &str) -> Option<String> {
-        None
+    fn setting(&self, _: &str) -> Result<Option<String>> {
+        Ok(None)
     }
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
         Vec::new()

@@ -77,11 +77,11 @@ impl EvalContext for Still {
     fn last_value(&self) -> Result<i64> {
         Ok(7)
     }
-    fn setting(&self, name: &str) -> Option<String> {
+    fn setting(&self, name: &str) -> Result<Option<String>> {
         if let Some((_, value)) = self.changed.borrow().iter().rev().find(|(n, _)| n == name) {
-            return Some(value.clone());
+            return Ok(Some(value.clone()));
         }
-        (name == "search_path").then(|| "\"$user\", public".into())
+        Ok((name == "search_path").then(|| "\"$user\", public".into()))
     }
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
         Vec::new()

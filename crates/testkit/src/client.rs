@@ -30,6 +30,15 @@ pub struct Connection {
 impl Connection {
     /// Connects as user `postgres`, without a password.
     pub fn open(port: u16, database: &str) -> io::Result<Connection> {
+        let parameters = [("user", "postgres"), ("database", database), ("application_name", "testkit")];
+        match Connection::open_with(port, &parameters)? {
+            (connection, reply) if reply.status.is_some() => Ok(connection),
+            (_, reply) => Err(io::Error::other(reply.to_string())),
+        }
+    }
+
+    /// Connects with these start-up parameters, without a password; the answer, which may be a refusal.
+    pub fn open_with(port: u16, parameters: &[(&str, &str)]) -> io::Result<(Connection, Reply)> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
         let mut connection = Connection {
@@ -43,15 +52,14 @@ impl Connection {
             binary: false,
         };
         let mut body = 196_608u32.to_be_bytes().to_vec();
-        for text in ["user", "postgres", "database", database, "application_name", "testkit", ""] {
-            put_text(&mut body, text);
+        for (name, value) in parameters {
+            put_text(&mut body, name);
+            put_text(&mut body, value);
         }
+        body.push(0);
         connection.stream.write_all(&framed(&body))?;
-        match connection.receive(PATIENCE) {
-            Some(reply) if reply.status.is_some() => Ok(connection),
-            Some(reply) => Err(io::Error::other(reply.to_string())),
-            None => Err(ErrorKind::TimedOut.into()),
-        }
+        let reply = connection.receive(PATIENCE).ok_or(ErrorKind::TimedOut)?;
+        Ok((connection, reply))
     }
 
     /// Sends a simple Query and waits for the whole answer, at most half a minute.

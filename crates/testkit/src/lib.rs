@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod barriers;
 pub mod changes;
 mod client;
 mod compare;
@@ -19,10 +20,12 @@ pub mod joins;
 mod nyala;
 mod oracle;
 pub mod overloads;
+pub mod pages;
 mod process;
 pub mod query;
 mod random;
 mod reply;
+pub mod rights;
 pub mod scalars;
 pub mod schedule;
 pub mod script;

@@ -27,8 +27,13 @@ impl Nyala {
 
     /// Like [`Nyala::start`] with more flags.
     pub fn start_with(data: &Path, port: u16, flags: &[&str]) -> Nyala {
+        Nyala::start_in(None, data, port, flags)
+    }
+
+    /// Like [`Nyala::start_with`], in a control group, whose directory is given, from its first instruction on.
+    pub fn start_in(group: Option<&Path>, data: &Path, port: u16, flags: &[&str]) -> Nyala {
         let before = std::fs::metadata(data.with_extension("stderr")).map_or(0, |file| file.len()) as usize;
-        let server = Nyala::launch(data, port, flags);
+        let server = Nyala::launch_in(group, data, port, flags);
         let is_up = || {
             assert!(!server.process.is_gone(), "the server is gone: {}", server.stderr());
             let said = server.stderr().get(before..).is_some_and(|text| text.contains("ready"));
@@ -40,12 +45,21 @@ impl Nyala {
 
     /// Starts the server and does not wait for anything.
     pub fn launch(data: &Path, port: u16, flags: &[&str]) -> Nyala {
+        Nyala::launch_in(None, data, port, flags)
+    }
+
+    fn launch_in(group: Option<&Path>, data: &Path, port: u16, flags: &[&str]) -> Nyala {
         let log = data.with_extension("stderr");
-        let mut command: Vec<String> = [binary().to_str().expect("the path of the binary is UTF-8"), "serve"]
-            .iter()
-            .map(|part| (*part).to_owned())
-            .collect();
-        command.extend(["--data".to_owned(), data.display().to_string()]);
+        let binary = binary().to_str().expect("the path of the binary is UTF-8");
+        let mut command: Vec<String> = Vec::new();
+        if let Some(group) = group {
+            let enter = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
+            command.extend(["sh", "-c", enter].map(str::to_owned));
+            command.push(group.display().to_string());
+        }
+        command.extend([binary, "serve"].map(str::to_owned));
+        // A directory that is there and empty is as good as none.
+        command.extend(["--data".to_owned(), data.display().to_string(), "--init".to_owned()]);
         // A server that is killed leaves its socket behind.
         command.extend(["--socket-dir".to_owned(), String::new()]);
         command.extend(["--listen".to_owned(), format!("127.0.0.1:{port}")]);

@@ -49,6 +49,56 @@ fn the_stronger_word_counts() {
     assert!(!refused.status.success() && said.contains("--nonsense"), "{said}");
 }
 
+/// On the command line and in the file as in ALTER SYSTEM: what sessions could not begin with is refused, by its name.
+#[test]
+fn wrong_settings_are_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let wrong = [
+        ("nosuch", "1", "unrecognized configuration parameter \"nosuch\""),
+        ("work_mem", "abc", "invalid value for parameter \"work_mem\": \"abc\""),
+        (
+            "statement_timeout",
+            "-5",
+            "-5 ms is outside the valid range for parameter \"statement_timeout\" (0 .. 2147483647)",
+        ),
+        ("client_min_messages", "loud", "invalid value for parameter \"client_min_messages\": \"loud\""),
+        ("enable_seqscan", "perhaps", "parameter \"enable_seqscan\" requires a Boolean value"),
+        ("TimeZone", "Nowhere/At_all", "invalid value for parameter \"TimeZone\": \"Nowhere/At_all\""),
+        ("app.5th", "1", "invalid configuration parameter name \"app.5th\""),
+    ];
+    // Who the sessions are, and what has an option of its own.
+    let configured = [("max_connections", "5"), ("memory_limit", "1GB"), ("role", "postgres"), ("is_superuser", "on")];
+    let configured = configured
+        .map(|(name, value)| (name, value, format!("parameter \"{name}\" cannot be changed by the configuration")));
+    let refused = wrong.map(|(name, value, why)| (name, value, why.to_owned())).into_iter().chain(configured);
+    let file = directory.path().join("nyala.toml");
+    for (name, value, why) in refused {
+        std::fs::write(&file, format!("[settings]\n\"{name}\" = '{value}'\n")).unwrap();
+        let set = format!("{name}={value}");
+        for said in [["--set", &set], ["--config", file.to_str().unwrap()]] {
+            let mut serve = Command::new(Nyala::binary());
+            serve.args(["serve", "--http", "off", "--socket-dir", "", "--listen", "127.0.0.1:0", "--data"]).arg(&data);
+            let output = serve.args(said).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{said:?}: {text}");
+            assert!(text.contains(&why) && !data.exists(), "{said:?}: {text}");
+        }
+    }
+    let server = Nyala::start_with(&data, Nyala::free_port(), &["--set", "app.name=x", "--set", "WORK_MEM=8MB"]);
+    let mut connection = server.connect();
+    assert_eq!(connection.query("SHOW app.name").value(), Some("x"));
+    assert_eq!(connection.query("SHOW work_mem").value(), Some("8MB"));
+    for (name, value, why) in wrong {
+        let reply = connection.query(&format!("ALTER SYSTEM SET {name} = '{value}'"));
+        match name {
+            // No name for the grammar.
+            "app.5th" => assert_ne!(reply.code(), "00000", "{reply}"),
+            _ => assert!(reply.error().is_some_and(|error| error.message == why), "{reply}"),
+        }
+    }
+}
+
 #[test]
 fn alter_system_counts_after_a_reload_and_a_restart() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,24 +1,11 @@
 //! Health and metrics over HTTP, asked for by curl.
 
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 
 use testkit::Nyala;
-
-/// Status and body of a GET, or `None` if nobody answers.
-fn get(port: u16, path: &str) -> Option<(u16, String)> {
-    let url = format!("http://127.0.0.1:{port}{path}");
-    let output = Command::new("curl").args(["-sS", "--max-time", "10", "-w", "\n%{http_code}", &url]).output();
-    let output = output.expect("curl is installed");
-    let text = String::from_utf8(output.stdout).expect("pages are UTF-8");
-    let (body, status) = text.rsplit_once('\n')?;
-    Some((status.parse().ok().filter(|&status| status != 0)?, body.to_owned()))
-}
-
-/// The value of a sample.
-fn sample(page: &str, name: &str) -> f64 {
-    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("no {name} in\n{page}")).parse().expect("samples are numbers")
-}
+use testkit::pages::{get, sample};
 
 #[test]
 fn figures_tell_what_statements_did() {
@@ -73,13 +60,44 @@ fn figures_tell_what_statements_did() {
     }
 }
 
+/// Clients that are slow to say what they want, or ask for much and read nothing, keep nobody from asking for health.
+#[test]
+fn health_is_answered_amid_hostile_clients() {
+    let data = tempfile::tempdir().unwrap();
+    let http = Nyala::free_port();
+    let address = format!("127.0.0.1:{http}");
+    let _server = Nyala::start_with(data.path(), Nyala::free_port(), &["--http", &address]);
+    let mut crowd = Vec::new();
+    for n in 0..300 {
+        let mut client = TcpStream::connect(&address).unwrap();
+        let request = match n % 3 {
+            0 => b"GET /healthz HTTP/1.1\r\nX-Slow: ".to_vec(),
+            1 => b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n".repeat(200),
+            _ => Vec::new(),
+        };
+        // Some are gone before they have said all.
+        let _ = client.write_all(&request);
+        crowd.push(client);
+        if n % 100 == 99 {
+            assert_eq!(get(http, "/healthz"), Some((200, "ok\n".to_owned())), "{n} hostile clients");
+            assert_eq!(get(http, "/readyz"), Some((200, "ready\n".to_owned())), "{n} hostile clients");
+        }
+    }
+    // None of them is there for long.
+    for mut client in crowd {
+        client.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+        let ended = client.read_to_end(&mut Vec::new());
+        assert!(!ended.is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "it is still there");
+    }
+}
+
 #[test]
 fn a_taken_port_matters_only_if_it_was_asked_for() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let data = tempfile::tempdir().unwrap();
     let mut serve = Command::new(Nyala::binary());
-    serve.arg("serve").arg("--data").arg(data.path()).arg("--socket-dir").arg(data.path());
+    serve.arg("serve").arg("--init").arg("--data").arg(data.path()).arg("--socket-dir").arg(data.path());
     let output = serve.args(["--http", &address, "--listen", "127.0.0.1:0"]).output().unwrap();
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -104,6 +104,11 @@ fn waits() {
 }
 
 #[test]
+fn barriers() {
+    compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/barriers.txt"), level));
+}
+
+#[test]
 fn merge() {
     compare(|level| Schedule::parse_all(include_str!("../../../tests/isolation/merge.txt"), level));
 }

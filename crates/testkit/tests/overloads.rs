@@ -110,7 +110,7 @@ fn catalogs_agree() {
     let mut servers = Comparison::start(&[]);
     let queries = [
         "SELECT oid, proname, proargtypes::text, prorettype, provolatile, proisstrict, proretset, prokind, provariadic, pronargs, \
-         pronargdefaults FROM pg_proc WHERE pronamespace = 11",
+         pronargdefaults, proleakproof FROM pg_proc WHERE pronamespace = 11",
         "SELECT oid, oprname, oprkind, oprleft, oprright, oprresult, oprcode::oid, oprcom, oprnegate, oprcanmerge, oprcanhash \
          FROM pg_operator WHERE oprnamespace = 11",
         "SELECT castsource::text || '>' || casttarget, castcontext, castmethod, castfunc FROM pg_cast",

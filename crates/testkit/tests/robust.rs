@@ -7,10 +7,13 @@
 mod robust {
     mod budget;
     mod bytes;
+    mod ceiling;
+    mod ceiling_sweep;
     mod clients;
     mod crowds;
     mod disk;
     mod disk_checkpoint;
+    mod group;
     mod kill;
     mod large;
     mod memory;

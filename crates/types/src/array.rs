@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 
+use crate::room::{self, Room as _};
 use crate::{Array, Datum, InputContext, OutputSettings, io, oid, user};
 
 /// PostgreSQL's limit of dimensions.
@@ -40,7 +41,11 @@ pub(crate) fn parse(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> 
     if lengths.is_empty() || total == 0 {
         return Ok(Datum::Array(Arc::new(Array { element, dims: Vec::new(), values: Vec::new() })));
     }
-    let mut values = Vec::with_capacity(total.min(body.len()));
+    // Each element of a variable length has a block of its own.
+    let elements = total.min(body.len());
+    room::for_list(elements, size_of::<Datum>())?;
+    room::ask(elements * (size_of::<Datum>() + 16) + body.len())?;
+    let mut values = Vec::with_capacity(elements);
     read_elements(body, cx.settings.array_nulls, |word| {
         values.push(match word {
             None => Datum::Null,
@@ -169,6 +174,7 @@ impl Shape<'_> {
         let bytes = text.as_bytes();
         let mut at = 0;
         loop {
+            work::step(2)?;
             shape.is_empty &= !matches!(shape.after, After::Element | After::QuotedStart);
             let byte = *bytes.get(at).ok_or_else(|| shape.error("Unexpected end of input."))?;
             at += 1;
@@ -289,6 +295,7 @@ fn read_elements(text: &str, nulls: bool, mut make: impl FnMut(Option<&str>) -> 
     let (mut end, mut present, mut quoting, mut quoted) = (0, false, false, false);
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
+        work::step(2)?;
         match byte {
             b'\\' => {
                 word.extend(bytes.next());
@@ -327,6 +334,11 @@ fn read_elements(text: &str, nulls: bool, mut make: impl FnMut(Option<&str>) -> 
     Ok(())
 }
 
+/// Bytes that are written with another one before them.
+fn escapes(text: &[u8]) -> usize {
+    text.iter().filter(|&&b| b == b'"' || b == b'\\').count()
+}
+
 fn needs_quotes(text: &[u8]) -> bool {
     text.is_empty()
         || text.eq_ignore_ascii_case(b"null")
@@ -340,6 +352,7 @@ pub(crate) fn write(array: &Array, ty: Oid, settings: &OutputSettings, out: &mut
             if i > 0 {
                 out.push(b' ');
             }
+            out.make_room(16)?;
             io::write_text(value.as_ref(), array.element, settings, out)?;
         }
         return Ok(());
@@ -378,12 +391,18 @@ fn write_level(
             write_level(&dims[1..], values, element, settings, scratch, out)?;
             continue;
         }
+        work::step(16)?;
         match values.next() {
-            None | Some(Datum::Null) => out.extend_from_slice(b"NULL"),
+            None | Some(Datum::Null) => {
+                out.make_room(5)?;
+                out.extend_from_slice(b"NULL");
+            }
             Some(value) => {
                 scratch.clear();
                 io::write_text(value.as_ref(), element, settings, scratch)?;
+                out.make_room(scratch.len() + 3)?;
                 if needs_quotes(scratch) {
+                    out.make_room(scratch.len() + escapes(scratch) + 3)?;
                     out.push(b'"');
                     for &b in scratch.iter() {
                         if b == b'"' || b == b'\\' {
@@ -420,6 +439,7 @@ pub(crate) fn write_record(values: &[Datum], settings: &OutputSettings, out: &mu
         scratch.clear();
         io::write_text(value.as_ref(), type_of(value), settings, &mut scratch)?;
         let quote = scratch.is_empty() || scratch.iter().any(|&b| is_blank(b) || b"(),\"\\".contains(&b));
+        out.make_room(scratch.len() + escapes(&scratch) + 3)?;
         if quote {
             out.push(b'"');
         }
@@ -497,6 +517,7 @@ pub(crate) fn parse_vector(ty: Oid, text: &str, cx: &InputContext<'_>) -> Result
     let element = oid::element_of(ty).ok_or_else(|| Error::internal("not a vector type"))?;
     let mut values = Vec::new();
     for word in text.split_ascii_whitespace() {
+        values.make_room(1)?;
         values.push(io::parse_text(element, -1, word, cx)?);
     }
     let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 0)] };
@@ -539,6 +560,7 @@ pub(crate) fn read_binary(ty: Oid, typmod: i32, input: &mut io::Input<'_>) -> Re
     let total = item_count(&dims)?;
     let mut values = Vec::new();
     for number in 1..=total {
+        values.make_room(1)?;
         let length = input.word()?;
         if length < -1 || length > input.0.len() as i32 {
             return Err(bad_binary("insufficient data left in message".into()));
@@ -616,6 +638,7 @@ pub(crate) fn write_binary(array: &Array, ty: Oid, out: &mut Vec<u8>) -> Result<
         out.extend_from_slice(&lower.to_be_bytes());
     }
     for value in &array.values {
+        out.make_room(64)?;
         write_field(value, array.element, out)?;
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use base::Oid;
+use base::work::{self, Count};
 
 use crate::{DatumRef, Interval, oid};
 
@@ -69,6 +70,14 @@ pub fn compare(a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
 /// are compared by their parts.
 pub fn compare_as(ty: Oid, a: &DatumRef<'_>, b: &DatumRef<'_>) -> Ordering {
     match (a, b) {
+        (DatumRef::Text(a), DatumRef::Text(b)) if a.len().min(b.len()) > LONG => {
+            work::beat(work::bytes(a.len().min(b.len())));
+            match ty {
+                oid::BPCHAR => without_blanks(a).cmp(without_blanks(b)),
+                oid::JSONB => crate::json::compare(a, b),
+                _ => a.as_bytes().cmp(b.as_bytes()),
+            }
+        }
         (DatumRef::Text(a), DatumRef::Text(b)) if ty == oid::BPCHAR => without_blanks(a).cmp(without_blanks(b)),
         (DatumRef::Text(a), DatumRef::Text(b)) if ty == oid::JSONB => crate::json::compare(a, b),
         _ => compare(a, b),
@@ -110,8 +119,12 @@ pub(crate) fn without_blanks(text: &str) -> &[u8] {
     text.trim_end_matches(' ').as_bytes()
 }
 
+/// Bytes of texts beyond which comparing them is counted.
+const LONG: usize = 4096;
+
 fn compare_lists(a: &[crate::Datum], b: &[crate::Datum], element: Oid) -> Ordering {
-    let unequal = a.iter().zip(b).map(|(x, y)| compare_as(element, &x.as_ref(), &y.as_ref())).find(|o| o.is_ne());
+    let unequal =
+        a.iter().zip(b).counted(4).map(|(x, y)| compare_as(element, &x.as_ref(), &y.as_ref())).find(|o| o.is_ne());
     unequal.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 

@@ -13,6 +13,7 @@ mod single;
 
 use std::sync::OnceLock;
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 
 use multi::Multi;
@@ -216,6 +217,7 @@ impl Conversion {
         out.reserve(bytes.len());
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
+            work::step(2)?;
             if byte < 0x80 {
                 if byte == 0 {
                     return Err(self.invalid(&bytes[at..]));
@@ -280,7 +282,7 @@ impl Conversion {
 
     fn encode_or(&self, text: &str, out: &mut Vec<u8>, missing: impl Fn(char) -> Result<u32>) -> Result<()> {
         out.reserve(text.len());
-        for c in text.chars() {
+        for c in text.chars().counted(2) {
             if c.is_ascii() {
                 out.push(c as u8);
                 continue;

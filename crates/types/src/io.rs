@@ -12,12 +12,17 @@ pub(crate) use binary::{Input, take};
 pub use binary::{LEFT_OVER, read_binary};
 pub use float::{parse_float4, parse_float8, write_float4, write_float8};
 
+use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 
 use crate::datetime as dt;
 use crate::jsonpath::JsonPath;
 use crate::numeric::Numeric;
+use crate::room::{self, Room as _};
 use crate::{ByteaOutput, Datum, DatumRef, InputContext, OutputSettings, array, json, oid, user};
+
+/// Digits of the longest number.
+const NUMBER_MAX: usize = 150_000;
 
 fn invalid_syntax(ty: &str, text: &str) -> Error {
     Error::new(SqlState::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {ty}: \"{text}\""))
@@ -42,7 +47,10 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::FLOAT4 => Datum::Float4(parse_float4(text)?),
         oid::FLOAT8 => Datum::Float8(parse_float8(text)?),
         oid::NUMERIC => Datum::Numeric(Numeric::parse(text)?),
-        oid::BYTEA => Datum::Bytea(parse_bytea(text)?.into()),
+        oid::BYTEA => {
+            room::for_value(text.len())?;
+            Datum::Bytea(parse_bytea(text)?.into())
+        }
         oid::UUID => Datum::Uuid(parse_uuid(text)?),
         oid::DATE => Datum::Date(dt::parse_date(text, cx)?),
         oid::TIME => Datum::Time(dt::parse_time(text, cx)?),
@@ -52,8 +60,12 @@ pub fn parse_text(ty: Oid, typmod: i32, text: &str, cx: &InputContext<'_>) -> Re
         oid::INTERVAL => Datum::Interval(dt::parse_interval(text, typmod, cx)?),
         oid::NAME => Datum::Text(clip(text, 63).into()),
         oid::CHAR => char_text(parse_char(text)),
-        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING => Datum::Text(text.into()),
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING => {
+            room::ask(text.len())?;
+            Datum::Text(text.into())
+        }
         oid::JSON => {
+            room::ask(text.len())?;
             json::validate(text)?;
             Datum::Text(text.into())
         }
@@ -95,9 +107,17 @@ pub fn write_text(value: DatumRef<'_>, ty: Oid, settings: &OutputSettings, out: 
         DatumRef::Oid(v) => write_int(v as i64, out),
         DatumRef::Float4(v) => write_float4(v, settings.extra_float_digits, out),
         DatumRef::Float8(v) => write_float8(v, settings.extra_float_digits, out),
-        DatumRef::Numeric(v) => v.get().write(out),
-        DatumRef::Text(v) => out.extend_from_slice(v.as_bytes()),
-        DatumRef::Bytea(v) => write_bytea(v, settings.bytea_output, out),
+        DatumRef::Numeric(v) => {
+            if out.len() >= room::LARGE {
+                out.make_room(NUMBER_MAX)?;
+            }
+            v.get().write(out)
+        }
+        DatumRef::Text(v) => {
+            out.make_room(v.len())?;
+            out.extend_from_slice(v.as_bytes());
+        }
+        DatumRef::Bytea(v) => write_bytea(v, settings.bytea_output, out)?,
         DatumRef::Date(v) => dt::write_date(v, settings, out),
         DatumRef::Time(v) => dt::write_time(v, out),
         DatumRef::TimeTz(v, west) => dt::write_timetz(v, west, out),
@@ -135,14 +155,21 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         DatumRef::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
         DatumRef::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
         DatumRef::Numeric(v) => v.get().write_binary(out),
-        DatumRef::Text(v) if is_sent_as_text(ty) => out.extend_from_slice(v.as_bytes()),
+        DatumRef::Text(v) if is_sent_as_text(ty) => {
+            out.make_room(v.len())?;
+            out.extend_from_slice(v.as_bytes());
+        }
         DatumRef::Text(v) if ty == oid::CHAR => out.push(parse_char(v)),
         DatumRef::Text(v) => {
             // A version comes first.
+            out.make_room(1 + v.len())?;
             out.push(1);
             out.extend_from_slice(v.as_bytes());
         }
-        DatumRef::Bytea(v) => out.extend_from_slice(v),
+        DatumRef::Bytea(v) => {
+            out.make_room(v.len())?;
+            out.extend_from_slice(v);
+        }
         DatumRef::TimeTz(v, west) => {
             out.extend_from_slice(&v.to_be_bytes());
             out.extend_from_slice(&west.to_be_bytes());
@@ -305,6 +332,7 @@ fn parse_bytea(text: &str) -> Result<Vec<u8>> {
         let mut out = Vec::with_capacity(hex.len() / 2);
         let mut chars = hex.chars();
         while let Some(high) = chars.next() {
+            work::step(2)?;
             // Blanks may stand between bytes, not within one.
             if matches!(high, ' ' | '\n' | '\t' | '\r') {
                 continue;
@@ -325,6 +353,7 @@ fn parse_bytea(text: &str) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut i = 0;
     while i < bytes.len() {
+        work::step(1)?;
         if bytes[i] != b'\\' {
             out.push(bytes[i]);
             i += 1;
@@ -347,18 +376,24 @@ fn parse_bytea(text: &str) -> Result<Vec<u8>> {
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-fn write_bytea(bytes: &[u8], form: ByteaOutput, out: &mut Vec<u8>) {
+fn write_bytea(bytes: &[u8], form: ByteaOutput, out: &mut Vec<u8>) -> Result<()> {
     match form {
         ByteaOutput::Hex => {
-            out.reserve(2 + 2 * bytes.len());
+            out.make_room(2 + 2 * bytes.len())?;
             out.extend_from_slice(b"\\x");
-            for b in bytes {
+            for b in bytes.iter().counted(1) {
                 out.push(HEX[(b >> 4) as usize]);
                 out.push(HEX[(b & 15) as usize]);
             }
         }
         ByteaOutput::Escape => {
-            for &b in bytes {
+            let length = |b: &u8| match b {
+                b'\\' => 2,
+                0x20..=0x7e => 1,
+                _ => 4,
+            };
+            out.make_room(bytes.iter().counted(2).map(length).sum())?;
+            for &b in bytes.iter().counted(2) {
                 match b {
                     b'\\' => out.extend_from_slice(b"\\\\"),
                     0x20..=0x7e => out.push(b),
@@ -367,6 +402,7 @@ fn write_bytea(bytes: &[u8], form: ByteaOutput, out: &mut Vec<u8>) {
             }
         }
     }
+    Ok(())
 }
 
 fn parse_uuid(text: &str) -> Result<[u8; 16]> {

@@ -6,9 +6,11 @@
 mod moment;
 mod order;
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 
 use crate::Numeric;
+use crate::room::{self, Room as _};
 
 pub use moment::Moment;
 pub use order::compare;
@@ -18,6 +20,11 @@ pub(crate) use order::write_key;
 const DEPTH_MAX: usize = 1000;
 /// Bytes of a line that an error's context shows.
 const CONTEXT_LEN: usize = 50;
+
+/// Bytes that are small beside those of a document that matters.
+const SMALL: usize = 64;
+/// Bytes of the longest number.
+const NUMBER_MAX: usize = 150_000;
 
 /// A parsed document.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +58,7 @@ pub fn validate(text: &str) -> Result<()> {
 /// # Errors
 /// 22P02 with what is wrong as detail, 22P05 for `\u0000`, 22003 for a number that NUMERIC cannot hold.
 pub fn parse(text: &str) -> Result<Value> {
+    room::ask(text.len())?;
     Parser::new(text, true).document()
 }
 
@@ -59,19 +67,31 @@ pub fn parse(text: &str) -> Result<Value> {
 /// # Errors
 /// As [`parse`].
 pub fn normal_form(text: &str) -> Result<String> {
+    let value = parse(text)?;
+    room::for_value(text.len())?;
     let mut out = Vec::with_capacity(text.len());
-    parse(text)?.write(&mut out);
+    value.write(&mut out)?;
     String::from_utf8(out).map_err(|_| Error::internal("JSON became something that is not UTF-8"))
 }
 
 impl Value {
     /// Appends the text of `jsonb`.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// 54000 and 53200 if it becomes too long.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
+        work::beat(8);
+        // A short number can have many digits.
+        let more = if out.len() < room::LARGE { SMALL } else { NUMBER_MAX };
+        out.make_room(more)?;
         match self {
             Value::Null => out.extend_from_slice(b"null"),
             Value::Bool(v) => out.extend_from_slice(if *v { b"true" } else { b"false" }),
             Value::Number(v) => v.write(out),
-            Value::String(v) => write_string(v, out),
+            Value::String(v) => {
+                out.make_room(string_len(v))?;
+                write_string(v, out);
+            }
             Value::Moment(v) => {
                 out.push(b'"');
                 v.write(out);
@@ -83,7 +103,7 @@ impl Value {
                     if i > 0 {
                         out.extend_from_slice(b", ");
                     }
-                    value.write(out);
+                    value.write(out)?;
                 }
                 out.push(b']');
             }
@@ -93,28 +113,43 @@ impl Value {
                     if i > 0 {
                         out.extend_from_slice(b", ");
                     }
+                    out.make_room(string_len(key) + SMALL)?;
                     write_string(key, out);
                     out.extend_from_slice(b": ");
-                    value.write(out);
+                    value.write(out)?;
                 }
                 out.push(b'}');
             }
         }
+        Ok(())
     }
 
     /// A field of an object.
     pub fn field(&self, key: &str) -> Option<&Value> {
         match self {
-            Value::Object(fields) => fields.iter().find(|(k, _)| k == key).map(|(_, value)| value),
+            Value::Object(fields) => fields.iter().counted(2).find(|(k, _)| k == key).map(|(_, value)| value),
             _ => None,
         }
     }
 }
 
+/// Bytes of a string as [`write_string`] writes it, or a few more.
+pub fn string_len(text: &str) -> usize {
+    if text.len() < SMALL {
+        return 6 * SMALL;
+    }
+    let length = |b: u8| match b {
+        b'"' | b'\\' | 0x08 | 0x0c | b'\n' | b'\r' | b'\t' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    text.bytes().map(length).sum::<usize>() + 2
+}
+
 /// Appends a string with quotes and the escapes it needs.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    for &b in text.as_bytes() {
+    for &b in text.as_bytes().iter().counted(1) {
         match b {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
@@ -200,6 +235,7 @@ impl<'a> Parser<'a> {
             loop {
                 let value = self.value(depth + 1)?;
                 if self.builds {
+                    values.make_room(1)?;
                     values.push(value);
                 }
                 if self.token != Token::Mark(b',') {
@@ -222,6 +258,7 @@ impl<'a> Parser<'a> {
                 self.expect(b':', "\":\"")?;
                 let value = self.value(depth + 1)?;
                 if self.builds {
+                    fields.make_room(1)?;
                     fields.push((key, value));
                 }
                 if self.token != Token::Mark(b',') {
@@ -237,7 +274,11 @@ impl<'a> Parser<'a> {
         }
         self.expect(b'}', "\",\" or \"}\"")?;
         // Stable, so that of equal keys the last one given stays last and is kept.
-        fields.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+        fields.sort_by(|(a, _), (b, _)| {
+            work::beat(4);
+            a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+        });
+        work::step(8 * fields.len().min(1024))?;
         fields.reverse();
         fields.dedup_by(|(a, _), (b, _)| a == b);
         fields.reverse();
@@ -253,6 +294,7 @@ impl<'a> Parser<'a> {
 
     /// Reads the next token.
     fn advance(&mut self) -> Result<()> {
+        work::step(8 + (self.end - self.start))?;
         let bytes = self.text.as_bytes();
         let mut at = self.end;
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
@@ -287,7 +329,7 @@ impl<'a> Parser<'a> {
 
     fn read_number(&mut self) -> Result<()> {
         let bytes = self.text.as_bytes();
-        let digits = |at: usize| bytes[at..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let digits = |at: usize| bytes[at..].iter().counted(1).take_while(|b| b.is_ascii_digit()).count();
         let mut at = self.start + (bytes[self.start] == b'-') as usize;
         let whole = if bytes.get(at) == Some(&b'0') { 1 } else { digits(at) };
         let mut valid = whole > 0;
@@ -318,7 +360,7 @@ impl<'a> Parser<'a> {
         let mut high: Option<u32> = None;
         let mut at = self.start + 1;
         loop {
-            let run = bytes[at..].iter().take_while(|b| **b >= 0x20 && !matches!(b, b'"' | b'\\')).count();
+            let run = bytes[at..].iter().counted(1).take_while(|b| **b >= 0x20 && !matches!(b, b'"' | b'\\')).count();
             self.end = at + run;
             if high.is_some() && (run > 0 || bytes.get(self.end) == Some(&b'"')) {
                 // The quote that ends the string is shown too.

@@ -21,6 +21,7 @@ pub mod key;
 pub mod numeric;
 pub mod oid;
 pub mod place;
+pub mod room;
 pub mod row;
 mod settings;
 mod typmod;

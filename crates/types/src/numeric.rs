@@ -7,6 +7,7 @@
 
 mod bytes;
 mod convert;
+mod long;
 mod math;
 mod sum;
 
@@ -69,7 +70,7 @@ fn pow10_i128(n: u32) -> Option<i128> {
 
 /// `a / b` rounded half away from zero.
 fn div_round(a: &BigInt, b: &BigInt) -> BigInt {
-    let (quotient, remainder) = (a / b, a % b);
+    let (quotient, remainder) = long::div_rem(a, b);
     if remainder.abs() * 2u8 >= b.abs() {
         if (a.sign() == Sign::Minus) == (b.sign() == Sign::Minus) { quotient + 1u8 } else { quotient - 1u8 }
     } else {
@@ -122,9 +123,7 @@ impl Numeric {
         // A bit is worth between 0.301 and 0.302 digits, which decides all but the numbers near the limit.
         let limit = INTEGER_DIGITS_MAX + scale as i64;
         let bits = mantissa.bits() as i64;
-        if bits * 302 / 1000 >= limit
-            && (bits * 301 / 1000 > limit || mantissa.magnitude().to_str_radix(10).len() as i64 > limit)
-        {
+        if bits * 302 / 1000 >= limit && (bits * 301 / 1000 > limit || long::count_of_digits(&mantissa) > limit) {
             return Err(overflow());
         }
         Ok(Numeric::from_big(mantissa, scale))
@@ -198,9 +197,9 @@ impl Numeric {
             }
             Repr::Large(b) => {
                 let (m, s) = (&b.0, b.1 as u32);
-                let digits = m.magnitude().to_str_radix(10).into_bytes();
+                let digits = long::digits(m).into_bytes();
                 let zeros = digits.iter().rev().take_while(|d| **d == b'0').count().min(s as usize) as u32;
-                if zeros == 0 { self.clone() } else { Numeric::from_big(m / pow10(zeros), s - zeros) }
+                if zeros == 0 { self.clone() } else { Numeric::from_big(long::div_rem(m, &pow10(zeros)).0, s - zeros) }
             }
             _ => self.clone(),
         }
@@ -266,7 +265,7 @@ impl Numeric {
             return Ok(Numeric::new(if negative { -m } else { m }, scale as u16));
         }
         let digits = format!("{whole}{fraction}");
-        let mut m = BigInt::parse_bytes(digits.as_bytes(), 10).ok_or_else(invalid)?;
+        let mut m = long::parse(digits.as_bytes()).ok_or_else(invalid)?;
         if negative {
             m = -m;
         }
@@ -290,7 +289,7 @@ impl Numeric {
                 let at = decimal(m.unsigned_abs(), &mut buffer);
                 return write_digits(&buffer[at..], *m < 0, *s as usize, out);
             }
-            Repr::Large(b) => (b.0.magnitude().to_str_radix(10), b.0.is_negative(), b.1 as usize),
+            Repr::Large(b) => (long::digits(&b.0), b.0.is_negative(), b.1 as usize),
         };
         write_digits(digits.as_bytes(), negative, scale, out);
     }
@@ -356,6 +355,7 @@ impl Numeric {
             return Ok(Numeric::from_i128(*a as i128 * *b as i128, s + t));
         }
         if let (Some((a, s)), Some((b, t))) = (self.parts(), other.parts()) {
+            long::will_multiply(&a, &b);
             let product = a * b;
             let scale = s + t;
             if scale > SCALE_MAX {
@@ -377,7 +377,7 @@ impl Numeric {
     fn exponent(&self) -> Option<i64> {
         match &self.0 {
             Repr::Small(m, s) => m.unsigned_abs().checked_ilog10().map(|e| e as i64 - *s as i64),
-            Repr::Large(b) => Some(b.0.magnitude().to_str_radix(10).len() as i64 - 1 - b.1 as i64),
+            Repr::Large(b) => Some(long::count_of_digits(&b.0) - 1 - b.1 as i64),
             _ => None,
         }
     }
@@ -391,7 +391,7 @@ impl Numeric {
         let digit = match &self.0 {
             Repr::Small(m, _) if shift >= 0 => m.unsigned_abs() as i64 / 10i64.pow(shift as u32),
             Repr::Small(m, _) => m.abs() * 10i64.pow(-shift as u32),
-            Repr::Large(b) if shift >= 0 => (b.0.magnitude() / pow10(shift as u32).magnitude()).to_i64().unwrap_or(0),
+            Repr::Large(b) if shift >= 0 => long::div_rem(&b.0.abs(), &pow10(shift as u32)).0.to_i64().unwrap_or(0),
             Repr::Large(b) => (b.0.magnitude() * pow10(-shift as u32).magnitude()).to_i64().unwrap_or(0),
             _ => 0,
         };
@@ -462,7 +462,7 @@ impl Numeric {
             return Err(division_by_zero());
         }
         match self.big_align(other) {
-            Some((a, b, _)) => Numeric::checked(a / b, 0),
+            Some((a, b, _)) => Numeric::checked(long::div_rem(&a, &b).0, 0),
             None => self.div(other),
         }
     }
@@ -488,7 +488,7 @@ impl Numeric {
             return Ok(Numeric::from_i128(a % b, scale as u16));
         }
         let (a, b, scale) = self.big_align(other).ok_or_else(overflow)?;
-        Numeric::checked(a % b, scale)
+        Numeric::checked(long::div_rem(&a, &b).1, scale)
     }
 
     /// Rounded half away from zero to `scale` digits after the point; negative scales round before it.
@@ -531,7 +531,7 @@ impl Numeric {
             return Numeric::from_big(m * pow10((-drop) as u32), scale as u32);
         }
         let unit = pow10(drop as u32);
-        let cut = if rounding { div_round(&m, &unit) } else { m / &unit };
+        let cut = if rounding { div_round(&m, &unit) } else { long::div_rem(&m, &unit).0 };
         if scale >= 0 {
             Numeric::from_big(cut, scale as u32)
         } else {

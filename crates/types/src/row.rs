@@ -13,6 +13,7 @@ use base::{Error, Oid, Result, SqlState};
 
 use crate::datum::ArrayRef;
 use crate::numeric::NumericRef;
+use crate::room::{self, Room as _};
 use crate::{Array, Datum, DatumRef, Interval, oid, user};
 
 const HAS_NULLS: u8 = 1;
@@ -368,8 +369,14 @@ fn write_fixed(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
 fn write_var(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     match (kind, value) {
         (_, Datum::Null) => {}
-        (Kind::Text, Datum::Text(v)) => out.extend_from_slice(v.as_bytes()),
-        (Kind::Bytea, Datum::Bytea(v)) => out.extend_from_slice(v),
+        (Kind::Text, Datum::Text(v)) => {
+            out.make_room(v.len())?;
+            out.extend_from_slice(v.as_bytes());
+        }
+        (Kind::Bytea, Datum::Bytea(v)) => {
+            out.make_room(v.len())?;
+            out.extend_from_slice(v);
+        }
         (Kind::Numeric, Datum::Numeric(v)) => v.encode(out),
         (Kind::Array, Datum::Array(v)) => encode_array(v, out)?,
         (kind, value) => return Err(mismatch(kind, value)),
@@ -379,6 +386,9 @@ fn write_var(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
 
 /// An array: element type, dimensions, then the elements as a tuple of their own.
 fn encode_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
+    /// Of the layout, and of what is written of elements of a fixed length.
+    const EACH: usize = size_of::<ColumnType>() + size_of::<Field>() + 24;
+    room::ask(array.values.len() * EACH)?;
     out.extend_from_slice(&array.element.0.to_le_bytes());
     out.push(array.dims.len() as u8);
     for (len, lower) in &array.dims {

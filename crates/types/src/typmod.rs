@@ -1,5 +1,6 @@
 //! Applying a type's modifier: the length of strings, precision and scale of numbers, precision of times.
 
+use base::work::Count;
 use base::{Error, Oid, Result, SqlState};
 
 use crate::oid::{self, numeric_typmod};
@@ -39,6 +40,7 @@ pub fn apply_typmod(value: Datum, ty: Oid, typmod: i32, explicit: bool) -> Resul
                     let message = format!("invalid memory alloc request size {}", limit as u64 + 4);
                     return Err(Error::new(SqlState::INTERNAL_ERROR, message));
                 }
+                crate::room::for_value(text.len() + limit - length)?;
                 let mut padded = String::with_capacity(text.len() + limit - length);
                 padded.push_str(&text);
                 padded.extend(std::iter::repeat_n(' ', limit - length));
@@ -63,8 +65,9 @@ pub fn apply_typmod(value: Datum, ty: Oid, typmod: i32, explicit: bool) -> Resul
         }
         (ty, Datum::Array(array)) => {
             let element = oid::element_of(ty).unwrap_or(array.element);
+            crate::room::for_list(array.values.len(), size_of::<Datum>())?;
             let mut values = Vec::with_capacity(array.values.len());
-            for value in &array.values {
+            for value in array.values.iter().counted(8) {
                 values.push(apply_typmod(value.clone(), element, typmod, explicit)?);
             }
             Datum::Array(std::sync::Arc::new(Array { element: array.element, dims: array.dims.clone(), values }))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{CheckError, CheckedTable, Progress, Sound, check};
+use engine::{CheckError, CheckedTable, Progress, Shard, ShardOptions, Sound, check};
 use engine_api::Isolation;
 use env::Disk as _;
 use env::sim::{Crash, SimDisk, SimRandom};
@@ -30,7 +30,7 @@ fn contents(disk: &SimDisk) -> BTreeMap<String, Vec<u8>> {
     disk.list().expect("healthy").into_iter().map(read).collect()
 }
 
-/// With an image, a log behind it, and a prepared transaction.
+/// With an image, a log behind it, and a prepared transaction; as it is left by a process that is killed.
 fn directory() -> SimDisk {
     let disk = SimDisk::new();
     let shard = bank(&disk, 9);
@@ -41,7 +41,10 @@ fn directory() -> SimDisk {
         ready(insert(&mut *txn, id, 1));
         commit(&shard, txn);
     }
-    disk
+    assert!(shard.durable().block(shard.log_end()));
+    disk.freeze_at(0);
+    drop(shard);
+    disk.after_crash(Crash::KeepAll, &mut SimRandom::new(1))
 }
 
 #[test]
@@ -74,21 +77,46 @@ fn every_flipped_byte_of_an_image_is_found() {
     }
 }
 
+/// Without a manifest nobody knows which image counts: images are beginnings only if the log does not need them.
+#[test]
+fn a_manifest_that_is_lost_takes_no_image_with_it() {
+    let disk = directory();
+    disk.remove("manifest").expect("it is there");
+    assert_eq!(verify(&disk).expect("the log has all").tables[0].rows, 19);
+    for log in [&["00000000000000000000.log"][..], &["00000000000000000000.log", "log.end"]] {
+        let lost = disk.after_crash(Crash::KeepAll, &mut SimRandom::new(1));
+        log.iter().for_each(|name| lost.remove(name).expect("it is there"));
+        let before = contents(&lost);
+        assert!(matches!(verify(&lost), Err(CheckError::Damaged(what)) if what.contains("manifest is missing")));
+        let opened = Shard::open(&world(&lost), ShardOptions::default(), Box::new(|_| {}));
+        assert!(opened.map(drop).unwrap_err().to_string().contains("manifest is missing"));
+        assert!(contents(&lost) == before, "something was changed");
+    }
+}
+
 #[test]
 fn damage_in_the_log_is_told_from_a_torn_end() {
     let disk = directory();
     let log = "00000000000000000000.log";
     let bytes = &contents(&disk)[log];
     let end = bytes.iter().rposition(|byte| *byte != 0).expect("it has frames") as u64;
-    let flipped = |byte: u64| {
+    let flipped = |byte: u64, disk: &SimDisk| {
         let bad = disk.after_crash(Crash::KeepAll, &mut SimRandom::new(1));
         bad.flip_bit(log, byte * 8);
         verify(&bad)
     };
-    // In the first frame, which later ones say was durable.
-    let Err(CheckError::Damaged(place)) = flipped(200) else { panic!("it is sound") };
-    assert!(place.starts_with(&format!("{log} at byte ")), "{place}");
-    // In the last frame: nobody says that it was durable.
-    let torn = flipped(end - 2).expect("a torn end is no damage");
+    // In the first frame, which later ones say was durable, and in the last, of which `log.end` says it.
+    for byte in [200, end - 2] {
+        let Err(CheckError::Damaged(place)) = flipped(byte, &disk) else { panic!("it is sound") };
+        assert!(place.starts_with(&format!("{log} at byte ")), "{place}");
+    }
+    // After a power failure that has undone what `log.end` said without a sync, nobody knows.
+    disk.flip_bit("log.end", 2 * 4096 * 8);
+    assert_eq!(verify(&disk).expect("sound").log_records, 10);
+    let torn = flipped(end - 2, &disk).expect("a torn end is no damage");
     assert!(torn.cut.is_some_and(|cut| cut.starts_with(log)) && torn.log_records == 9);
+    // A log that was closed has no torn end.
+    drop(open(&disk));
+    assert_eq!(verify(&disk).expect("sound").was_closed, Some(true));
+    assert!(matches!(flipped(end - 2, &disk), Err(CheckError::Damaged(_))));
 }

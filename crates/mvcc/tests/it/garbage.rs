@@ -45,6 +45,120 @@ fn an_old_reader_does_not_grow_a_hot_row() {
     assert_eq!(w.see_now(row), (updates - 1).to_string());
 }
 
+/// The versions of a row.
+fn versions(w: &World) -> u64 {
+    w.table.memory().version_count
+}
+
+/// A row that waits for an old view has newer versions that wait for something else.
+#[test]
+fn what_a_young_view_held_goes_although_an_old_one_stays() {
+    let w = World::new();
+    let row = w.row("0");
+    let old = w.store.begin_view();
+    w.set(row, "1");
+    assert_eq!((versions(&w), w.store.collect(10).rows), (2, 0));
+    for i in 0..10 {
+        let young = w.store.begin_view();
+        w.set(row, &format!("{i}"));
+        assert_eq!(versions(&w), 3, "one is the old view's, one the young one's");
+        w.store.end_view(young);
+        w.store.collect(10);
+        assert_eq!(versions(&w), 2, "round {i}");
+    }
+    assert_eq!((w.see_at(row, &old), w.store.garbage_len()), ("0".into(), 1));
+    w.store.end_view(old);
+    w.store.collect(10);
+    assert_eq!((versions(&w), w.store.garbage_len()), (1, 0));
+}
+
+/// Of two views the older may end first.
+#[test]
+fn what_the_older_of_two_views_held_goes_although_the_younger_stays() {
+    let w = World::new();
+    let row = w.row("0");
+    let older = w.store.begin_view();
+    w.set(row, "1");
+    let younger = w.store.begin_view();
+    w.set(row, "2");
+    assert_eq!(versions(&w), 3);
+    w.store.end_view(older);
+    w.store.collect(10);
+    assert_eq!(versions(&w), 2);
+    assert_eq!(w.see_at(row, &younger), "1");
+    w.store.end_view(younger);
+    w.store.collect(10);
+    assert_eq!((versions(&w), w.store.garbage_len()), (1, 0));
+}
+
+#[test]
+fn keys_that_go_wait_for_their_commit_only_although_an_old_view_stays() {
+    let w = World::with_indexes(Arc::new(Removed::default()));
+    let row = w.row("0");
+    let old = w.store.begin_view();
+    for i in 1..10 {
+        let mut txn = w.begin();
+        assert_eq!(w.try_lock(&mut txn, row, RowLockMode::Update), GRANTED);
+        w.table.update(&mut txn, row, CommandId(0), LAYOUT, format!("{i}").as_bytes(), true, &pin());
+        w.commit(txn);
+        w.durable();
+        w.store.collect(10);
+        assert_eq!(versions(&w), 2, "round {i}");
+    }
+    w.remove(row);
+    w.durable();
+    w.store.collect(10);
+    assert_eq!((versions(&w), w.see_at(row, &old)), (2, "0".into()));
+    w.store.end_view(old);
+    w.store.collect(10);
+    assert_eq!((versions(&w), w.store.garbage_len(), w.table.row_count()), (0, 0, 0));
+}
+
+/// A transaction that changes a row many times leaves one thing to do.
+#[test]
+fn a_row_changed_many_times_by_one_transaction_waits_once() {
+    let w = World::new();
+    let row = w.row("0");
+    let old = w.store.begin_view();
+    let mut txn = w.begin();
+    assert_eq!(w.try_lock(&mut txn, row, RowLockMode::Update), GRANTED);
+    for i in 0..100 {
+        w.table.update(&mut txn, row, CommandId(i), LAYOUT, b"1", false, &pin());
+    }
+    w.commit(txn);
+    assert_eq!((versions(&w), w.store.garbage_len()), (2, 1));
+    w.store.end_view(old);
+    w.store.collect(10);
+    assert_eq!((versions(&w), w.store.garbage_len()), (1, 0));
+}
+
+/// What a transaction made and replaced itself waits for its commit, if keys went with it.
+#[test]
+fn keys_that_came_and_went_in_one_transaction_are_collected() {
+    let w = World::with_indexes(Arc::new(Removed::default()));
+    let row = w.row("0");
+    let old = w.store.begin_view();
+    let mut txn = w.begin();
+    assert_eq!(w.try_lock(&mut txn, row, RowLockMode::Update), GRANTED);
+    for (i, key) in [b"1", b"2", b"3"].into_iter().enumerate() {
+        w.table.update(&mut txn, row, CommandId(i as u32), LAYOUT, key, true, &pin());
+    }
+    w.commit(txn);
+    w.durable();
+    w.store.collect(10);
+    assert_eq!((versions(&w), w.see_at(row, &old)), (2, "0".into()));
+    w.store.end_view(old);
+    w.store.collect(10);
+    assert_eq!((versions(&w), w.store.garbage_len()), (1, 0));
+    let mut txn = w.begin();
+    let made = w.insert(&mut txn, 0, "x");
+    w.table.delete(&mut txn, made, CommandId(1), &pin());
+    w.commit(txn);
+    w.durable();
+    w.store.collect(10);
+    assert_eq!((versions(&w), w.store.garbage_len(), w.table.row_count()), (1, 0, 1));
+}
+
 #[test]
 fn a_deleted_row_vanishes_when_its_deletion_is_durable() {
     let removed = Arc::new(Removed::default());

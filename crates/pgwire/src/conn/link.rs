@@ -190,7 +190,10 @@ impl Input {
 
     /// Makes room to read the rest of a message of `need` bytes. A long message gets its room as its bytes arrive: a
     /// length alone costs the server nothing.
-    pub(super) fn reserve(&mut self, need: usize) {
+    ///
+    /// # Errors
+    /// 53200 if there is no memory for it.
+    pub(super) fn reserve(&mut self, need: usize) -> Result<()> {
         if self.pos == self.buf.len() {
             self.buf.clear();
         } else {
@@ -198,7 +201,22 @@ impl Input {
         }
         self.pos = 0;
         let missing = need.saturating_sub(self.buf.len());
-        self.buf.reserve(missing.min(self.buf.len().max(READ_CHUNK)).max(READ_CHUNK / 2));
+        let more = missing.min(self.buf.len().max(READ_CHUNK)).max(READ_CHUNK / 2);
+        if self.buf.capacity() - self.buf.len() < more {
+            // While it grows it is there twice.
+            types::room::ask(2 * (self.buf.len() + more))?;
+        }
+        self.buf.reserve(more);
+        Ok(())
+    }
+
+    /// Gives up the message of `need` bytes that begins here: what there is of it goes, the rest is stepped over as it comes.
+    /// Answers its type.
+    pub(super) fn refuse(&mut self, need: usize) -> u8 {
+        let tag = self.buf.get(self.pos).copied().unwrap_or_default();
+        self.skip = need.saturating_sub(self.buf.len() - self.pos);
+        (self.buf, self.pos) = (Vec::with_capacity(READ_CHUNK), 0);
+        tag
     }
 }
 
@@ -215,9 +233,12 @@ pub(super) struct Link<'a, S, W> {
     pub(super) counted: Counted,
 }
 
-/// The error every connection gets at shutdown.
+/// The error of a connection that is ended from outside.
 #[cold]
-fn admin_shutdown() -> Ended {
+fn ended(control: &Control) -> Ended {
+    if control.is_crowded_out() {
+        return Ended::Fatal(super::too_many());
+    }
     Ended::Fatal(Error::fatal(SqlState::ADMIN_SHUTDOWN, "terminating connection due to administrator command"))
 }
 
@@ -234,6 +255,11 @@ where
     /// Whether nothing waits to be sent or has been read ahead.
     pub(super) fn is_quiet(&self) -> bool {
         self.out.unsent() == 0 && self.ahead.pos == self.ahead.buf.len() && !self.ahead.eof
+    }
+
+    /// Whether the client is known to send nothing more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ahead.eof
     }
 
     fn poll_writer(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
@@ -257,7 +283,7 @@ where
         }
         poll_fn(|cx| {
             if self.control.is_ended() {
-                return Poll::Ready(Err(admin_shutdown()));
+                return Poll::Ready(Err(ended(self.control)));
             }
             self.poll_writer(cx)?;
             if let Poll::Ready(read) = self.io.poll_read(cx, buf) {
@@ -300,7 +326,7 @@ where
         poll_fn(|cx| {
             loop {
                 if self.control.is_ended() {
-                    return Poll::Ready(Err(admin_shutdown()));
+                    return Poll::Ready(Err(ended(self.control)));
                 }
                 if let Poll::Ready(output) = future.as_mut().poll(cx) {
                     self.out.forget_waits();

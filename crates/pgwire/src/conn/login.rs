@@ -3,12 +3,13 @@
 use std::future::{Future, pending};
 use std::io;
 use std::pin::pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base::{Error, Result, Severity, SqlState};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::link::{Ended, Input, Link};
+use crate::auth::guesses::Turn;
 use crate::auth::scram::{self, Channel, Exchange, MECHANISM, MECHANISM_PLUS, Verifier};
 use crate::proto::{self, Body, Initial, Startup, backend, fatal_violation};
 use crate::registry::{BackendKey, Registry, Ticket};
@@ -17,6 +18,10 @@ use crate::{AuthPlan, Backend, Peer, Session};
 
 /// Longest SASL message, as in PostgreSQL.
 const MAX_SASL: usize = 1024;
+/// How often one that waits looks whether it still has to.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// Bytes of a role's name in the log.
+const NAME_SHOWN: usize = 64;
 
 /// AuthenticationOk, and the SASL requests.
 const OK: i32 = 0;
@@ -43,7 +48,8 @@ where
     if let Some(error) = refuse {
         return Err(Ended::Fatal(error));
     }
-    if !ticket.take_place() {
+    // Those for whom there is no place need not prove who they are; those who have not proved it take none from others.
+    if registry.free_places() == 0 {
         return Err(Ended::Fatal(too_many()));
     }
     if startup.get("replication").is_some_and(|v| !matches!(v, "false" | "off" | "no" | "0")) {
@@ -56,8 +62,11 @@ where
         AuthPlan::Trust => {}
         AuthPlan::Reject(error) => return Err(fatal(error)),
         AuthPlan::Scram(verifier) => {
-            authenticate(link, input, registry, ticket, &startup.user, verifier, peer).await?;
+            authenticate(link, input, registry, &startup.user, verifier, peer).await?;
         }
+    }
+    if !ticket.take_place() {
+        return Err(Ended::Fatal(too_many()));
     }
     link.out.append(|buf| backend::authentication(buf, OK, b""));
     let session = link.drive(pin!(backend.start(&startup, peer, ticket.key, link.out)), &[]).await?.map_err(fatal)?;
@@ -113,7 +122,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
     W: Future<Output = io::Error>,
 {
-    input.reserve(0);
+    input.reserve(0).map_err(Ended::Fatal)?;
     match link.read(&mut input.buf, pending()).await? {
         0 => Err(Ended::Closed),
         _ => Ok(()),
@@ -124,7 +133,6 @@ async fn authenticate<S, W>(
     link: &mut Link<'_, S, W>,
     input: &mut Input,
     registry: &Registry,
-    ticket: &Ticket,
     user: &str,
     verifier: Option<Verifier>,
     peer: &Peer,
@@ -144,6 +152,7 @@ where
     link.out.append(|buf| backend::authentication(buf, SASL, offered.as_bytes()));
     let n = response(link, input).await?;
     let body = &input.buf[input.pos + 5..input.pos + n];
+    let is_hopeless = verifier.is_none();
     let (salt, random) = (registry.mock_salt(user), registry.random("nonce"));
     let certificate = binding.as_ref().map(|binding| binding.bytes());
     let (message, is_bound) = client_first(body, certificate.is_some()).map_err(fatal)?;
@@ -152,23 +161,24 @@ where
     input.pos += n;
     link.out.append(|buf| backend::authentication(buf, SASL_CONTINUE, exchange.server_first().as_bytes()));
     let n = response(link, input).await?;
-    wait_in_line(link, registry, ticket, peer, user).await?;
+    wait_for_turn(link, registry, peer, user).await?;
     let last = exchange.finish(&input.buf[input.pos + 5..input.pos + n]).map_err(fatal)?;
     input.pos += n;
     let Some(last) = last else {
         registry.guesses.failed(peer, user, Instant::now());
-        return Err(wrong_password(peer, user));
+        let why = if is_hopeless { "no password lets it in" } else { "the password is wrong" };
+        tracing::warn!(user = shown(user), ?peer, "password authentication failed: {why}");
+        return Err(Ended::Fatal(scram::refused(user)));
     };
-    registry.guesses.succeeded(peer, user);
+    registry.guesses.succeeded(peer, user, Instant::now());
     link.out.append(|buf| backend::authentication(buf, SASL_FINAL, last.as_bytes()));
     Ok(())
 }
 
 /// Waits as long as wrong passwords before cost (see `auth::guesses`).
-async fn wait_in_line<S, W>(
+async fn wait_for_turn<S, W>(
     link: &mut Link<'_, S, W>,
     registry: &Registry,
-    ticket: &Ticket,
     peer: &Peer,
     user: &str,
 ) -> Result<(), Ended>
@@ -176,21 +186,59 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
     W: Future<Output = io::Error>,
 {
-    match registry.guesses.reserve(peer, user, Instant::now()) {
-        Some(wait) if wait.is_zero() => Ok(()),
-        Some(wait) => {
-            // Meanwhile others may have its place.
-            ticket.leave_place();
-            link.drive(pin!(timers::sleep(wait)), &[]).await?;
-            if ticket.take_place() { Ok(()) } else { Err(Ended::Fatal(too_many())) }
+    let mut proof = Proof { peer, user, unheard: Some("its connection ended before its turn") };
+    let waiting = match registry.guesses.turn(peer, user, Instant::now()) {
+        Turn::Now => return proof.is_heard(),
+        Turn::Wait(waiting) => waiting,
+        Turn::Never => return proof.has_no_place(),
+    };
+    // It has a place, if not that of a client.
+    link.control.set_stays(true);
+    loop {
+        match waiting.remaining(Instant::now()) {
+            None => return proof.has_no_place(),
+            Some(left) if left.is_zero() => return proof.is_heard(),
+            Some(left) => link.drive(pin!(timers::sleep(left.min(LOOK_AGAIN))), &[]).await?,
         }
-        None => Err(wrong_password(peer, user)),
+        if link.has_ended() {
+            return Err(Ended::Closed);
+        }
     }
 }
 
-fn wrong_password(peer: &Peer, user: &str) -> Ended {
-    tracing::warn!(?user, ?peer, "password authentication failed");
-    Ended::Fatal(scram::refused(user))
+/// A proof that waits. If it waits in vain, for whatever reason, the log says so.
+struct Proof<'a> {
+    peer: &'a Peer,
+    user: &'a str,
+    /// Why it was not looked at, if it ends now.
+    unheard: Option<&'static str>,
+}
+
+impl Proof<'_> {
+    fn is_heard(&mut self) -> Result<(), Ended> {
+        self.unheard = None;
+        Ok(())
+    }
+
+    /// It is no secret that a proof was not looked at: that says nothing of the password, and who had the right one should try again.
+    #[cold]
+    fn has_no_place(&mut self) -> Result<(), Ended> {
+        self.unheard = Some("too many logins wait");
+        Err(Ended::Fatal(Error::fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many logins are waiting already")))
+    }
+}
+
+impl Drop for Proof<'_> {
+    fn drop(&mut self) {
+        if let Some(why) = self.unheard {
+            tracing::warn!(user = shown(self.user), peer = ?self.peer, "a password was not looked at: {why}");
+        }
+    }
+}
+
+/// A name for the log: a client may send thousands of bytes.
+fn shown(user: &str) -> &str {
+    &user[..user.floor_char_boundary(NAME_SHOWN)]
 }
 
 /// The SCRAM message, and whether the client chose the mechanism with channel binding.

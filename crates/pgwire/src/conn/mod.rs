@@ -75,7 +75,8 @@ pub async fn serve<S, B>(
     S: AsyncRead + AsyncWrite + Unpin,
     B: Backend,
 {
-    let arrival = Arrival::New { stream, newcomer: Newcomer { peer, registry, refuse } };
+    let ticket = registry.register(peer);
+    let arrival = Arrival::New { stream, ticket, newcomer: Newcomer { peer, registry, refuse } };
     let parked = serve_here(arrival, backend, options, |_| false).await;
     debug_assert!(parked.is_none(), "nobody wanted it to leave");
 }
@@ -99,7 +100,7 @@ impl<S, Se> Parked<S, Se> {
 /// How a connection comes to a core.
 pub(crate) enum Arrival<'a, S, Se> {
     /// From its client.
-    New { stream: S, newcomer: Newcomer<'a> },
+    New { stream: S, ticket: Ticket, newcomer: Newcomer<'a> },
     /// From another core.
     Parked(Parked<S, Se>),
 }
@@ -124,7 +125,7 @@ where
 {
     let out = Out::new();
     let (stream, ticket, arrived) = match arrival {
-        Arrival::New { stream, newcomer } => (stream, newcomer.registry.register(), Err(newcomer)),
+        Arrival::New { stream, ticket, newcomer } => (stream, ticket, Err(newcomer)),
         Arrival::Parked(Parked { stream, ticket, session, conversion }) => {
             out.set_conversion(conversion);
             (stream, ticket, Ok(session))
@@ -217,8 +218,15 @@ where
                 return Ok(session);
             }
         }
-        input.reserve(need);
         let out = link.out;
+        if let Err(error) = input.reserve(need) {
+            let tag = input.refuse(need);
+            if !skip_to_sync {
+                link.drive(pin!(session.fail(&error)), &[]).await?;
+                conclude(link, tag, Err(error), &session, &mut skip_to_sync)?;
+            }
+            continue;
+        }
         let idle = async {
             match session.idle(out).await {
                 Ok(()) => pending().await,
@@ -324,6 +332,7 @@ fn parsed<'m>(frame: Frame<'m>, out: &Out, recoded: &'m mut Vec<u8>) -> Result<F
     let frame = match out.conversion() {
         None => frame,
         Some(conversion) => {
+            types::room::ask(4 * frame.body.len())?;
             *recoded = proto::recode(frame, conversion)?;
             Frame { tag: frame.tag, body: recoded }
         }

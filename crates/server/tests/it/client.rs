@@ -30,7 +30,7 @@ impl Message {
 
 /// A connection.
 pub struct Client<S = TcpStream> {
-    stream: S,
+    pub stream: S,
     /// Parameter statuses of the start-up.
     pub parameters: Vec<(String, String)>,
 }

@@ -1,11 +1,13 @@
 //! Starting, ending, and everything that keeps a server from starting.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, Signal, prlimit};
+use rustix::process::{Resource, Rlimit, Signal, kill_process, prlimit};
 use tempfile::tempdir;
 
 use crate::client::{Client, connect};
@@ -35,6 +37,100 @@ fn a_server_starts_serves_and_ends() {
     let node = Node::start(dir.path(), &[]);
     assert!(connect(node.address, "postgres", None).is_ok());
     assert_eq!(node.end(Signal::INT), Some(0));
+}
+
+const TERMINATED: &str = "FATAL 57P01: terminating connection due to administrator command";
+
+/// The last message of a connection, which then ends.
+fn last(mut client: Client<impl Read + Write>) -> String {
+    let mut last = None;
+    while let Some(message) = client.receive() {
+        last = Some(message);
+    }
+    last.map(|message| message.error()).unwrap_or_default()
+}
+
+/// Whatever a client does when the server ends, it is told; so are those that come until it has ended.
+#[test]
+fn all_clients_are_told_of_the_end() {
+    let dir = tempdir().unwrap();
+    let node = Node::start(dir.path(), &["--cores", "2"]);
+    let address = node.address;
+    let client = || connect(address, "postgres", None).unwrap();
+    let mut holder = client();
+    assert!(holder.query("CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1)").ends_with("[I]"));
+    assert!(holder.query("BEGIN; UPDATE t SET a = 2").ends_with("[T]"));
+    let mut busy: Vec<_> = [
+        "SELECT pg_sleep(100)",
+        "SELECT count(*) FROM generate_series(1, 1000000000000)",
+        "UPDATE t SET a = 3",
+        "COPY t FROM STDIN",
+        "SELECT 1",
+    ]
+    .into_iter()
+    .map(|sql| {
+        let mut client = client();
+        client.send(b'Q', format!("{sql}\0").as_bytes());
+        client
+    })
+    .collect();
+    // More than it is going to be answered, and more than is read ahead.
+    (0..10_000).for_each(|_| busy[0].send(b'Q', b"SELECT 1\0"));
+    // One that does not read keeps the server from its end for a while.
+    let mut lazy = client();
+    lazy.send(b'Q', b"SELECT repeat('x', 1000) FROM generate_series(1, 1000000)\0");
+    assert_eq!(lazy.receive().unwrap().tag, b'T');
+    until_stuck(&lazy);
+    // It has a core's turn behind all of them.
+    assert!(connect(address, "postgres", None).unwrap().query("SELECT 1").ends_with("[I]"));
+    let silent = TcpStream::connect(address).unwrap();
+    let local = Client::login(UnixStream::connect(&node.socket).unwrap(), "postgres", None).unwrap();
+    kill_process(node.pid(), Signal::TERM).unwrap();
+    assert_eq!(last(local), TERMINATED);
+    assert_eq!(last(holder), TERMINATED);
+    // What was not read does not take back what it is told.
+    let mut told = Vec::new();
+    busy.remove(0).stream.read_to_end(&mut told).expect("an end in order");
+    assert!(String::from_utf8_lossy(&told).contains("57P01"));
+    for (n, client) in busy.into_iter().enumerate() {
+        assert_eq!(last(client), TERMINATED, "client {n}");
+    }
+    let late = connect(address, "postgres", None).err();
+    assert_eq!(late.as_deref(), Some("FATAL 57P03: the database system is shutting down"));
+    assert_eq!(last(Client { stream: silent, parameters: Vec::new() }), TERMINATED);
+    drop(lazy);
+    assert_eq!(node.wait(), Some(0));
+}
+
+/// Waits until what lies unread for a client is no longer growing.
+fn until_stuck(client: &Client<TcpStream>) {
+    let mut unread = vec![0; 16 << 20];
+    let mut before = 0;
+    loop {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = client.stream.peek(&mut unread).unwrap();
+        // More than one answer of the server's queue.
+        if now == before && now > 100_000 {
+            return;
+        }
+        before = now;
+    }
+}
+
+/// Who asks for the end twice does not wait for clients, but they are told all the same.
+#[test]
+fn a_second_signal_does_not_silence_the_first() {
+    let dir = tempdir().unwrap();
+    let mut node = Node::start(dir.path(), &[]);
+    let clients: Vec<_> = (0..40).map(|_| connect(node.address, "postgres", None).unwrap()).collect();
+    kill_process(node.pid(), Signal::TERM).unwrap();
+    // The second one counts from here on.
+    node.line_with("SIGTERM: ending");
+    let _ = kill_process(node.pid(), Signal::TERM);
+    for client in clients {
+        assert_eq!(last(client), TERMINATED);
+    }
+    assert_eq!(node.wait(), Some(0));
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! What docs/SECURITY.md says of the whole server.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 use tempfile::tempdir;
 
 use crate::client::connect;
@@ -85,7 +89,7 @@ fn no_password_reaches_the_log_or_other_sessions() {
 #[test]
 fn guessing_gets_slower_and_keeps_nobody_else_waiting() {
     let dir = tempdir().unwrap();
-    let mut node = Node::start(dir.path(), &["--max-connections", "8"]);
+    let mut node = Node::start(dir.path(), &["--max-connections", "6"]);
     let mut admin = connect(node.address, "postgres", None).unwrap();
     for role in ["app", "other"] {
         assert_eq!(client_created(&mut admin, role), "CREATE ROLE | [I]");
@@ -105,7 +109,7 @@ fn guessing_gets_slower_and_keeps_nobody_else_waiting() {
     }
     assert!(node.line_with("password authentication failed").contains("app"));
     // Many at once wait in line, and take no places.
-    let guesses: Vec<_> = (0..5).map(|_| std::thread::spawn(guess)).collect();
+    let guesses: Vec<_> = (0..3).map(|_| std::thread::spawn(guess)).collect();
     // The last three places are for superusers: this one would find none if those that wait had theirs.
     let comes_in = (0..40).any(|_| {
         std::thread::sleep(Duration::from_millis(50));
@@ -115,7 +119,123 @@ fn guessing_gets_slower_and_keeps_nobody_else_waiting() {
     assert!(admin.query("SELECT 1").contains("SELECT 1"), "others are served");
     let mut waits: Vec<Duration> = guesses.into_iter().map(|guess| guess.join().expect("it was refused")).collect();
     waits.sort();
-    assert!(waits[4] >= Duration::from_millis(2500), "{waits:?}");
+    assert!(waits[2] >= Duration::from_millis(2500), "{waits:?}");
+}
+
+/// Sixty clients that guess without end at the address of a pool of connections: it goes on logging in, as does another role
+/// of the address, and each guess is looked at.
+#[test]
+fn wrong_passwords_from_ones_own_address_lock_nobody_out() {
+    let dir = tempdir().unwrap();
+    let mut node = Node::start(dir.path(), &[]);
+    let mut admin = connect(node.address, "postgres", None).unwrap();
+    for role in ["app", "other"] {
+        assert_eq!(client_created(&mut admin, role), "CREATE ROLE | [I]");
+    }
+    let address = node.address;
+    let mut pool: Vec<_> = (0..4).map(|_| connect(address, "app", Some("right")).expect("it is right")).collect();
+    let over = Arc::new(AtomicBool::new(false));
+    let guesses: Vec<_> = (0..60)
+        .map(|_| {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || {
+                let mut guesses = 0;
+                while !over.load(Ordering::Relaxed) {
+                    let refused = connect(address, "app", Some("wrong")).err().expect("it is wrong");
+                    assert_eq!(refused, "FATAL 28P01: password authentication failed for user \"app\"");
+                    guesses += 1;
+                }
+                guesses
+            })
+        })
+        .collect();
+    for n in 0..5 {
+        // All sixty have been there.
+        for _ in 0..if n == 0 { 60 } else { 1 } {
+            node.line_with("password authentication failed");
+        }
+        pool.remove(0);
+        pool.push(connect(address, "app", Some("right")).unwrap_or_else(|e| panic!("login {n} of the pool: {e}")));
+        connect(address, "other", Some("right")).unwrap_or_else(|e| panic!("login {n} of another role: {e}"));
+    }
+    over.store(true, Ordering::Relaxed);
+    let guesses: usize = guesses.into_iter().map(|guess| guess.join().expect("each was refused")).sum();
+    connect(address, "app", Some("right")).expect("no number of failures ends it");
+    for client in &mut pool {
+        assert!(client.query("SELECT 1").contains("SELECT 1"));
+    }
+    drop((admin, pool));
+    kill_process(node.pid(), Signal::TERM).unwrap();
+    let (mut wrong, mut unheard) = (64, 0);
+    loop {
+        let line = node.line_with("");
+        wrong += usize::from(line.contains("password authentication failed: the password is wrong user=\"app\""));
+        unheard += usize::from(line.contains("was not looked at"));
+        if line.contains("SIGTERM") {
+            break;
+        }
+    }
+    assert_eq!((wrong, unheard), (guesses, 0));
+}
+
+/// When no more can wait, the newest of the crowd is turned away, is told so, and the log says so; another role of the same address
+/// is let in, and waits if it must.
+#[test]
+fn who_is_not_heard_is_told_so() {
+    let dir = tempdir().unwrap();
+    // Places for sixteen that wait.
+    let mut node = Node::start(dir.path(), &["--max-connections", "16"]);
+    let mut admin = connect(node.address, "postgres", None).unwrap();
+    for role in ["app", "other"] {
+        assert_eq!(client_created(&mut admin, role), "CREATE ROLE | [I]");
+    }
+    let address = node.address;
+    let (told, tells) = std::sync::mpsc::channel();
+    for _ in 0..30 {
+        let told = told.clone();
+        // Most wait longer than this test.
+        std::thread::spawn(move || connect(address, "app", Some("wrong")).err().map(|error| told.send(error)));
+    }
+    let full = "FATAL 53300: sorry, too many logins are waiting already";
+    let wrong = "FATAL 28P01: password authentication failed for user \"app\"";
+    let mut refused = (0, 0);
+    while refused.0 < 5 || refused.1 < 3 {
+        match tells.recv_timeout(Duration::from_secs(20)).expect("some are told at once") {
+            told if told == full => refused.0 += 1,
+            told if told == wrong => refused.1 += 1,
+            told => panic!("{told}"),
+        }
+    }
+    connect(address, "other", Some("right")).expect("another role of the address");
+    let (mut unheard, mut wrong) = (0, 0);
+    while unheard < 5 || wrong < 3 {
+        let line = node.line_with("user=\"app\" peer=Tcp(127.0.0.1:");
+        unheard += usize::from(line.contains("a password was not looked at: too many logins wait"));
+        wrong += usize::from(line.contains("password authentication failed: the password is wrong"));
+    }
+}
+
+/// Who has not proved that it is a role takes no place from those who can, and makes way when there are too many such.
+#[test]
+fn places_are_for_those_who_have_logged_in() {
+    let dir = tempdir().unwrap();
+    let node = Node::start(dir.path(), &["--max-connections", "5"]);
+    let mut admin = connect(node.address, "postgres", None).unwrap();
+    assert_eq!(client_created(&mut admin, "app"), "CREATE ROLE | [I]");
+    let halfway: Vec<TcpStream> = (0..60)
+        .map(|_| {
+            let mut stream = TcpStream::connect(node.address).unwrap();
+            let body = b"\0\x03\0\0user\0app\0\0";
+            stream.write_all(&(body.len() as u32 + 4).to_be_bytes()).unwrap();
+            stream.write_all(body).unwrap();
+            let mut asked = [0; 9];
+            stream.read_exact(&mut asked).unwrap();
+            assert_eq!(asked[0], b'R', "a password is asked for");
+            stream
+        })
+        .collect();
+    assert!(connect(node.address, "app", Some("right")).is_ok());
+    drop(halfway);
 }
 
 fn client_created(admin: &mut crate::client::Client, role: &str) -> String {

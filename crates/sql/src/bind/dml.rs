@@ -18,7 +18,7 @@ use super::select::{BoundQuery, origin};
 use super::view::Through;
 use super::{BindContext, Binder, Located, ResultColumn};
 use crate::ir::{
-    Column, ColumnSource, ConflictUpdate, Delete, Expr, Insert, InsertSource, OnConflict, Query, Rel, RelKind,
+    Column, ColumnSource, ConflictUpdate, Delete, Expr, Guard, Insert, InsertSource, OnConflict, Query, Rel, RelKind,
     Statement, TableInfo, Target, Ty, Update,
 };
 
@@ -48,15 +48,20 @@ impl Written {
         self.through.as_ref().map(|t| t.checks.clone()).unwrap_or_default()
     }
 
-    /// Adds the view's condition to that of the statement.
-    fn within_view(&self, filter: Option<Expr>) -> Option<Expr> {
+    /// Adds the view's conditions to that of the statement.
+    fn within_view(&self, filter: Option<Expr>, query: &mut Query) {
         let own = self.through.as_ref().and_then(|t| t.filter.clone());
-        match (own, filter) {
+        query.filter = match (own, filter) {
             (Some(own), Some(filter)) => Some(super::expr::and(vec![own, filter])),
             (own, filter) => own.or(filter),
-        }
+        };
+        let guards = self.through.iter().flat_map(|t| t.guards.iter().cloned());
+        query.guards = guards.map(|condition| Guard { rel: 0, condition }).collect();
     }
 }
+
+/// `nextval`
+const NEXTVAL_OID: u32 = 1574;
 
 /// Stands for a column of a view that is no column of its table.
 const COMPUTED: usize = usize::MAX - 1;
@@ -84,6 +89,7 @@ enum Source<'a> {
 impl<'a> Binder<'a, '_> {
     /// INSERT.
     pub(super) fn insert(&mut self, insert: &'a InsertStmt) -> Result<Bound> {
+        let around = std::mem::take(&mut self.through);
         self.push_scope();
         self.add_ctes(insert.withClause.as_deref())?;
         let written = self.target_table(insert.relation.as_deref(), "insert into")?;
@@ -95,6 +101,9 @@ impl<'a> Binder<'a, '_> {
         let columns = self.insert_columns(&insert.cols, &written)?;
         let explicit = !insert.cols.is_empty();
         let (source, assigned) = self.insert_source(insert, &written, columns, explicit)?;
+        if let Some(through) = &written.through {
+            self.through.used.inserted = assigned.iter().filter_map(|a| through.position(&a.name)).collect();
+        }
         let (source, assigned) = self.generated_values(insert.r#override, &table.desc, source, assigned)?;
         for (n, column) in assigned.iter().enumerate() {
             // Two columns of a view may be the same one of its table.
@@ -123,8 +132,20 @@ impl<'a> Binder<'a, '_> {
         let checks = self.checks(&table.desc)?;
         let generated = generated(&table.desc, self.cx)?;
         let (ctes, view_checks) = (Vec::new(), written.view_checks());
-        let insert =
-            Insert { ctes, table, source, columns: from, on_conflict, returning, rels, checks, view_checks, generated };
+        let (columns, through) = (from, std::mem::replace(&mut self.through, around));
+        let insert = Insert {
+            ctes,
+            table,
+            source,
+            columns,
+            on_conflict,
+            returning,
+            rels,
+            checks,
+            view_checks,
+            generated,
+            through,
+        };
         let statement = self.finish_statement(Statement::Insert(Box::new(insert)))?;
         self.scopes.pop();
         Ok((statement, result))
@@ -187,6 +208,8 @@ impl<'a> Binder<'a, '_> {
             .map(|(i, rel)| {
                 let own_name = i == 0 && rel.alias == written.name();
                 let mut item = target_item(i, rel, own_name.then_some(schema));
+                // `excluded` is the row to be inserted, not one of the view.
+                item.notes_reads = i == 0;
                 if let Some(through) = &written.through {
                     // The view's columns stand for expressions over the table.
                     item.rel = None;
@@ -479,7 +502,18 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn column_default(&mut self, column: &engine_api::ColumnDesc) -> Result<Expr> {
         let ty = value_type(column);
         match &column.default {
-            Some(text) if !column.dropped => default_expression(text, ty, &column.name, self.cx),
+            Some(text) if !column.dropped => {
+                let mut value = default_expression(text, ty, &column.name, self.cx)?;
+                if column.identity.is_some() {
+                    super::visit::walk_mut(&mut value, 0, &mut |expr, _| match expr {
+                        Expr::Call { function, .. } if function.oid == NEXTVAL_OID => {
+                            *function = &crate::functions::IDENTITY_VALUE;
+                        }
+                        _ => {}
+                    });
+                }
+                Ok(value)
+            }
             _ => match super::domain::default_of(column.type_oid, self.cx) {
                 Some(text) if !column.dropped => default_expression(&text, ty, &column.name, self.cx),
                 _ => Ok(Self::null(ty)),
@@ -570,7 +604,10 @@ impl<'a> Binder<'a, '_> {
             };
             let number = match &written.through {
                 None => table.desc.column(name).map(|c| c.number),
-                Some(through) => through.base_column(name).map(|base| base.map_or(0, |i| i as i16 + 1)),
+                Some(through) => {
+                    self.through.used.read.extend(through.position(name));
+                    through.base_column(name).map(|base| base.map_or(0, |i| i as i16 + 1))
+                }
             };
             let Some(number) = number else {
                 return Err(self.error(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"), at));
@@ -624,6 +661,9 @@ impl<'a> Binder<'a, '_> {
             })?;
             let column = self.assignment_target(target, written)?;
             self.check_assignable(&column, written, "update")?;
+            if let Some(at) = written.through.as_ref().and_then(|through| through.position(&column.name)) {
+                self.through.used.updated.insert(at);
+            }
             let before = set.iter().position(|(i, _)| *i == column.index);
             // Assignments to parts of a column are made one after the other.
             let is_part = !target.indirection.is_empty();
@@ -758,12 +798,13 @@ impl<'a> Binder<'a, '_> {
             return Ok(());
         }
         let filter = self.condition(clause, Place::Where, "WHERE")?;
-        query.filter = written.within_view(filter);
+        written.within_view(filter, query);
         Ok(())
     }
 
     /// UPDATE.
     pub(super) fn update(&mut self, update: &'a UpdateStmt) -> Result<Bound> {
+        let around = std::mem::take(&mut self.through);
         self.push_scope();
         self.add_ctes(update.withClause.as_deref())?;
         let (written, mut query) = self.modified_rows(update.relation.as_deref(), &update.fromClause, "update")?;
@@ -776,7 +817,8 @@ impl<'a> Binder<'a, '_> {
         let checks = self.checks(&table.desc)?;
         let generated = generated(&table.desc, self.cx)?;
         let view_checks = written.view_checks();
-        let update = Update { table, query, set, checks, view_checks, generated, returning };
+        let through = std::mem::replace(&mut self.through, around);
+        let update = Update { table, query, set, checks, view_checks, generated, returning, through };
         let statement = self.finish_statement(Statement::Update(Box::new(update)))?;
         self.scopes.pop();
         Ok((statement, columns))
@@ -784,6 +826,7 @@ impl<'a> Binder<'a, '_> {
 
     /// DELETE.
     pub(super) fn delete(&mut self, delete: &'a DeleteStmt) -> Result<Bound> {
+        let around = std::mem::take(&mut self.through);
         self.push_scope();
         self.add_ctes(delete.withClause.as_deref())?;
         let (written, mut query) =
@@ -793,7 +836,9 @@ impl<'a> Binder<'a, '_> {
         let list = delete.returningClause.as_ref().map(|r| r.exprs.as_slice());
         let (returning, columns) = self.returning(list, &mut query)?;
         query.rels = std::mem::take(&mut self.scope().rels);
-        let statement = self.finish_statement(Statement::Delete(Box::new(Delete { table, query, returning })))?;
+        let through = std::mem::replace(&mut self.through, around);
+        let delete = Delete { table, query, returning, through };
+        let statement = self.finish_statement(Statement::Delete(Box::new(delete)))?;
         self.scopes.pop();
         Ok((statement, columns))
     }

@@ -50,6 +50,7 @@ fn condition(text: &str, value: &Expr, cx: &mut BindContext<'_>) -> Result<Expr>
             columns_visible: true,
             lateral_only: false,
             lateral_ok: true,
+            notes_reads: false,
         });
         binder.scopes.push(scope);
         let found = binder.at_place(Place::Check, |b| b.expr(&node))?;

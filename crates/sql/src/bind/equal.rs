@@ -41,8 +41,11 @@ fn same_option(a: &Option<Expr>, b: &Option<Expr>) -> bool {
 
 /// Whether two queries are the same. Those that change or lock rows, or have kept queries of their own, never are.
 fn same_query(a: &Query, b: &Query) -> bool {
-    let plain = |q: &Query| q.ctes.is_empty() && q.locking.is_empty() && q.sample.is_none() && q.current_of.is_none();
-    let view = |q: &Query| q.of_view.as_ref().map(|view| view.oid);
+    let plain = |q: &Query| {
+        let kept = q.ctes.is_empty() && q.locking.is_empty() && q.guards.is_empty();
+        kept && q.sample.is_none() && q.current_of.is_none()
+    };
+    let view = |q: &Query| q.of_view.as_ref().map(|of| of.view.oid);
     plain(a)
         && plain(b)
         && view(a) == view(b)

@@ -1,6 +1,6 @@
 //! Expressions: from raw nodes to [`Expr`] (`parse_expr.c`).
 
-use base::{Result, SqlState};
+use base::{Result, SqlState, work};
 use rupg_sql::nodes::{
     A_ArrayExpr, A_Expr, A_Expr_Kind as Kind, BoolExpr, BoolExprType, BoolTestType, BooleanTest, CaseExpr, ColumnRef,
     MinMaxOp, Node, NullTest, NullTestType, SQLValueFunction, SQLValueFunctionOp as ValueOp, TypeCast,
@@ -31,6 +31,7 @@ impl<'a> Binder<'a, '_> {
         if self.depth >= MAX_DEPTH {
             return Err(super::stack_depth());
         }
+        work::step(64)?;
         self.depth += 1;
         let result = self.expr_inner(node);
         self.depth -= 1;

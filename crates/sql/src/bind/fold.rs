@@ -8,6 +8,9 @@ use super::BindContext;
 use crate::functions::{Function, Volatility};
 use crate::ir::{CastKind, Expr, Ty};
 
+/// Bytes of the largest value that becomes part of a plan: plans are kept, and are taken to be as large as their texts.
+const FOLDED_MAX: usize = 4 << 10;
+
 /// A call, or its value if that is known.
 pub(super) fn call(cx: &BindContext<'_>, function: &'static Function, args: Vec<Expr>, ty: Ty, location: i32) -> Expr {
     if !cx.keeps_calls
@@ -25,7 +28,8 @@ pub(super) fn call(cx: &BindContext<'_>, function: &'static Function, args: Vec<
             return Expr::Const(Datum::Null, ty);
         }
         if function.strict
-            && let Ok(value) = (function.eval)(cx.eval, &values)
+            && let Ok(value) = crate::functions::call(function, cx.eval, &values)
+            && crate::functions::weight(&value) <= FOLDED_MAX
         {
             return Expr::Const(value, ty);
         }
@@ -44,7 +48,9 @@ pub(super) fn cast(cx: &BindContext<'_>, arg: Expr, ty: Ty, kind: CastKind, expl
         match kind {
             CastKind::Relabel => return Expr::Const(value.clone(), ty),
             CastKind::Typmod => {
-                if let Ok(value) = types::apply_typmod(value.clone(), ty.oid, ty.typmod, explicit) {
+                if let Ok(value) = types::apply_typmod(value.clone(), ty.oid, ty.typmod, explicit)
+                    && crate::functions::weight(&value) <= FOLDED_MAX
+                {
                     return Expr::Const(value, ty);
                 }
             }

@@ -182,12 +182,12 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// Whether the current role may look into a schema.
-    fn may_use(&self, schema: Oid) -> Result<()> {
+    pub(super) fn may_use(&self, schema: Oid) -> Result<()> {
         let identity = &self.cx.identity;
         let who = Who { role: identity.role, database: identity.database_oid };
         match self.cx.catalog.get(schema) {
             // The text of a view was looked up when the view was made.
-            Some(object) if !identity.superuser && self.view.is_none() => {
+            Some(object) if !identity.superuser && self.view.is_none() && !self.cx.names_known => {
                 privileges::require(&self.cx.catalog, who, object, Privileges::USAGE)
             }
             _ => Ok(()),
@@ -354,6 +354,7 @@ impl<'a> Binder<'a, '_> {
             columns_visible,
             lateral_only: false,
             lateral_ok: true,
+            notes_reads: false,
         };
         if let Some(alias) = &join.alias {
             let name = alias.aliasname.as_deref().unwrap_or("");
@@ -490,5 +491,6 @@ pub(super) fn target_item(rel: usize, entry: &Rel, schema: Option<Oid>) -> Item 
         columns_visible: true,
         lateral_only: false,
         lateral_ok: true,
+        notes_reads: false,
     }
 }

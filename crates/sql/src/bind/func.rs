@@ -113,9 +113,13 @@ fn is_only_cast(f: &functions::Function) -> bool {
     matches!(f.args, [oid::INT2 | oid::INT4 | oid::INT8]) && super::regtypes::is_catalog_type(f.ret)
 }
 
-/// All overloads of a name that take `count` arguments.
+/// All overloads of a name that take `count` arguments. Functions that binding alone calls have names with a space; no statement
+/// reaches them by quoting it.
 fn overloads(name: &str, count: usize, spread: bool) -> Vec<Overload> {
     let mut out = Vec::new();
+    if name.contains(' ') {
+        return out;
+    }
     for &f in functions::functions_named(name).iter().filter(|f| !is_only_cast(f)) {
         out.extend(Overload::of(Callee::Scalar(f), f.args, f.variadic, f.defaults.len(), count, spread));
     }
@@ -282,7 +286,7 @@ impl<'a> Binder<'a, '_> {
             }
             given.push((name, self.operand(value)?));
         }
-        for &function in functions::functions_named(name) {
+        for &function in functions::functions_named(name).iter().filter(|_| !name.contains(' ')) {
             let names = functions::argument_names(function);
             if let Some(args) = placed(names, function.args, function.defaults, &given) {
                 return Ok(args);

@@ -131,13 +131,13 @@ impl<'a> Binder<'a, '_> {
         Ok(match clause.commandType {
             CmdType::CMD_UPDATE => MergeKind::Update(self.set_list(&clause.targetList, written)?),
             CmdType::CMD_DELETE => MergeKind::Delete,
-            CmdType::CMD_INSERT => MergeKind::Insert(self.merge_insert(clause, written)?),
+            CmdType::CMD_INSERT => self.merge_insert(clause, written)?,
             _ => MergeKind::Nothing,
         })
     }
 
     /// The values of all columns of a new row; dropped and generated ones are NULL.
-    fn merge_insert(&mut self, clause: &'a MergeWhenClause, written: &Written) -> Result<Vec<(usize, Expr)>> {
+    fn merge_insert(&mut self, clause: &'a MergeWhenClause, written: &Written) -> Result<MergeKind> {
         let desc = Arc::clone(&written.table);
         let desc = &desc.desc;
         let explicit = !clause.targetList.is_empty();
@@ -154,11 +154,12 @@ impl<'a> Binder<'a, '_> {
         let InsertSource::Values(mut rows) = source else { return Err(Error::internal("values became a query")) };
         let row = rows.pop().unwrap_or_default();
         let mut given: Vec<(usize, Expr)> = assigned.iter().map(|a| a.index).zip(row).collect();
+        let named = given.len();
         for (i, column) in desc.columns.iter().enumerate() {
             if !given.iter().any(|(index, _)| *index == i) {
                 given.push((i, self.column_default(column)?));
             }
         }
-        Ok(given)
+        Ok(MergeKind::Insert(given, named))
     }
 }

@@ -46,6 +46,7 @@ pub(crate) use select::clause_name;
 
 pub(crate) use group::window_parts;
 pub(crate) use json_rows::field_name;
+pub(crate) use view::{is_barrier, runs_as_invoker};
 
 use std::sync::Arc;
 
@@ -69,13 +70,17 @@ pub struct ResultColumn {
     pub table: Oid,
     /// Attribute number.
     pub column: i16,
+    /// Writing a value of it may take long.
+    pub takes_long: bool,
 }
 
 impl ResultColumn {
     /// A column that belongs to no table.
     pub fn new(name: impl Into<String>, ty: Ty) -> ResultColumn {
         let (oid, typmod) = ::types::user::base_type(ty.oid, ty.typmod);
-        ResultColumn { name: name.into(), ty: Ty { oid, typmod }, own: ty, table: Oid::INVALID, column: 0 }
+        let takes_long = matches!(oid, ::types::oid::BYTEA | ::types::oid::NUMERIC | ::types::oid::RECORD)
+            || ::types::element_of(oid).is_some();
+        ResultColumn { name: name.into(), ty: Ty { oid, typmod }, own: ty, table: Oid::INVALID, column: 0, takes_long }
     }
 }
 
@@ -95,13 +100,24 @@ pub struct BindContext<'a> {
     pub infer_params: bool,
     /// What the relation names in a view's text mean, if that is asked for.
     pub places: Option<Vec<(RangeVar, Oid)>>,
+    /// The names were looked up before, by another role: whether this one may look into the schemas is not asked again.
+    pub names_known: bool,
 }
 
 impl<'a> BindContext<'a> {
     /// A context with the parameter types the client asked for.
     pub fn new(catalog: Arc<Catalog>, identity: Identity, eval: &'a dyn EvalContext, types: &[Oid]) -> BindContext<'a> {
         let (param_types, keeps_calls, infer_params) = (types.to_vec(), false, true);
-        BindContext { catalog, identity, eval, param_types, keeps_calls, infer_params, places: None }
+        BindContext {
+            catalog,
+            identity,
+            eval,
+            param_types,
+            keeps_calls,
+            infer_params,
+            places: None,
+            names_known: false,
+        }
     }
 }
 
@@ -141,8 +157,11 @@ struct Binder<'a, 'c> {
     undecided: Vec<(usize, i32)>,
     /// What the statement is refused for when it is run.
     refused: Option<Error>,
-    /// The views that the statement writes through, from the one it names to the one over the table.
-    written_views: Vec<Arc<TableDesc>>,
+    /// The views that the statement writes through. For the text of a view that is written through: the columns that are read are those
+    /// of what it is over.
+    through: ir::ThroughViews,
+    /// The view whose query is being bound.
+    inside: Option<Arc<TableDesc>>,
     /// Columns whose every value in VALUES is DEFAULT.
     defaulted: Vec<usize>,
     /// WITH queries met so far.
@@ -177,7 +196,8 @@ impl<'a, 'c> Binder<'a, 'c> {
             params_forbidden: false,
             undecided: Vec::new(),
             refused: None,
-            written_views: Vec::new(),
+            through: ir::ThroughViews::default(),
+            inside: None,
             defaulted: Vec::new(),
             next_cte: 0,
             cte_depth: 0,
@@ -231,8 +251,8 @@ pub fn bind(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<BoundSta
     };
     binder.check_params(&statement)?;
     erase::statement(&mut statement);
-    let (tables, refused, views) = (binder.tables, binder.refused, binder.written_views);
-    let refused = refused.or_else(|| permissions::denied(&statement, &views, cx));
+    let (tables, refused) = (binder.tables, binder.refused);
+    let refused = refused.or_else(|| permissions::denied(&statement, cx));
     Ok(BoundStatement { statement, columns, param_types: cx.param_types.clone(), tables, refused })
 }
 

@@ -8,13 +8,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::{Error, Oid};
-use engine_api::{Catalog, Privileges, TableDesc};
+use engine_api::{Catalog, Privileges, TableDesc, TableKind};
 use types::Datum;
 
 use super::{BindContext, visit};
 use crate::functions::SEQUENCE_STATE;
-use crate::ir::{ColumnSource, Expr, Insert, InsertSource, MergeKind, Query, Rel, RelKind, SetCall, Statement};
-use crate::privileges::{self, Class, Who};
+use crate::ir::{
+    Body, ColumnSource, Expr, Insert, InsertSource, MergeKind, Query, QueryOfView, Rel, RelKind, SetCall, Statement,
+    ThroughViews, ViewUse,
+};
+use crate::privileges::{self, Who};
 
 /// What a statement does to one range-table entry.
 struct Need {
@@ -36,31 +39,44 @@ struct Walk {
     needs: Vec<Need>,
     /// For each query level the needs of its entries.
     levels: Vec<Vec<Option<usize>>>,
+    /// Who runs the statement.
+    invoker: Oid,
     /// In whose name what is met is done.
     role: Oid,
-    secret: Option<&'static str>,
-    /// Sequences whose state is read.
-    sequences: Vec<Oid>,
+    /// Relations of the system's that are read, and in whose name.
+    secrets: Vec<(&'static str, Oid)>,
+    /// Sequences whose state is read, and in whose name.
+    sequences: Vec<(Oid, Oid)>,
 }
 
 /// The refusal of running a statement, if it is refused.
-pub(super) fn denied(statement: &Statement, views: &[Arc<TableDesc>], cx: &BindContext<'_>) -> Option<Error> {
-    if cx.identity.superuser {
-        return None;
-    }
+pub(super) fn denied(statement: &Statement, cx: &BindContext<'_>) -> Option<Error> {
     let who = Who { role: cx.identity.role, database: cx.identity.database_oid };
-    let mut walk = Walk { needs: Vec::new(), levels: Vec::new(), role: who.role, secret: None, sequences: Vec::new() };
+    let mut walk = Walk {
+        needs: Vec::new(),
+        levels: Vec::new(),
+        invoker: who.role,
+        role: who.role,
+        secrets: Vec::new(),
+        sequences: Vec::new(),
+    };
     walk.statement(statement);
-    walk.write_through(views);
-    let refused = walk.needs.iter().find(|need| !is_met(&cx.catalog, Who { role: need.role, ..who }, need));
+    // PostgreSQL asks about views while it plans, about all else when it runs the plan.
+    let (views, others): (Vec<_>, Vec<_>) = walk.needs.iter().partition(|need| need.table.kind == TableKind::View);
+    let mut needs = views.into_iter().chain(others);
+    let refused = needs.find(|need| !is_met(&cx.catalog, Who { role: need.role, ..who }, need));
     if let Some(need) = refused {
         return cx.catalog.get(need.table.oid).map(|object| privileges::denied_on(object));
     }
-    if let Some(table) = walk.secret {
-        return Some(privileges::denied(Class::Table, table));
+    let mut secrets = walk.secrets.iter();
+    let hidden = secrets.find_map(|&(table, role)| privileges::hidden(&cx.catalog, Who { role, ..who }, table));
+    if hidden.is_some() {
+        return hidden;
     }
-    let sequences = walk.sequences.iter().filter_map(|&oid| cx.catalog.get(oid));
-    sequences.map(|sequence| privileges::require(&cx.catalog, who, sequence, Privileges::SELECT)).find_map(Result::err)
+    let mut sequences = walk.sequences.iter().filter_map(|&(oid, role)| Some((cx.catalog.get(oid)?, role)));
+    sequences.find_map(|(sequence, role)| {
+        privileges::require(&cx.catalog, Who { role, ..who }, sequence, Privileges::SELECT).err()
+    })
 }
 
 fn is_met(catalog: &Catalog, who: Who, need: &Need) -> bool {
@@ -102,16 +118,19 @@ impl Walk {
             level.push(match &rel.kind {
                 RelKind::Table(info) => Some(self.add_need(Arc::new(info.desc.clone()), wanted(i))),
                 RelKind::Subquery { query, .. } => {
-                    query.of_view.as_ref().map(|view| self.add_need(Arc::clone(view), wanted(i)))
+                    let whole = query.of_view.as_ref().filter(|of| of.is_whole);
+                    let locked = |of: &QueryOfView| if of.is_locked { Privileges::UPDATE } else { Privileges::NONE };
+                    whole.map(|of| self.add_need(Arc::clone(&of.view), wanted(i) | locked(of)))
                 }
                 RelKind::System(system) => {
                     if privileges::is_secret(system.name) {
-                        self.secret.get_or_insert(system.name);
+                        self.secrets.push((system.name, self.role));
                     }
                     None
                 }
                 RelKind::Function { calls, .. } => {
-                    self.sequences.extend(calls.iter().filter_map(sequence_of));
+                    let role = self.role;
+                    self.sequences.extend(calls.iter().filter_map(sequence_of).map(|sequence| (sequence, role)));
                     None
                 }
                 _ => None,
@@ -134,16 +153,46 @@ impl Walk {
     }
 
     /// What is written through views is written to each of them by the one who names it, and to the table by the owner of
-    /// the last.
-    fn write_through(&mut self, views: &[Arc<TableDesc>]) {
-        let Some(target) = self.needs.first() else { return };
-        let (wanted, mut role) = (target.wanted, target.role);
-        for view in views {
-            self.role = role;
-            self.add_need(Arc::clone(view), wanted);
-            role = acting(view, role);
+    /// the last. Read is, if the statement reads anything, what the statement reads of the first, and what each view's own query
+    /// reads of what it is over (`rewriteTargetView`).
+    fn write_through(&mut self, first: usize, ThroughViews { views, used }: &ThroughViews) {
+        if views.is_empty() || self.needs.len() <= first {
+            return;
         }
-        self.needs[0].role = role;
+        let mut table = self.needs.remove(first);
+        table.wanted = table.wanted.without(Privileges::SELECT);
+        if !used.read.is_empty() {
+            table.wanted = table.wanted | Privileges::SELECT;
+        }
+        let (mut role, mut used) = (self.role, used.clone());
+        for (i, view) in views.iter().enumerate() {
+            let need = Need {
+                table: Arc::clone(&view.desc),
+                role,
+                wanted: table.wanted,
+                read: used.read,
+                whole: false,
+                inserted: used.inserted.clone(),
+                updated: used.updated.clone(),
+            };
+            // In the order of PostgreSQL's range table: what is under a view comes last.
+            self.needs.insert(if i == 0 { first } else { self.needs.len() }, need);
+            role = self.acting(&view.desc);
+            let under = |columns: &BTreeSet<usize>| match views.get(i + 1) {
+                Some(next) => next.over_same(view, columns),
+                None => columns.iter().filter_map(|&column| view.columns.get(column).copied().flatten()).collect(),
+            };
+            used = ViewUse { read: view.below.clone(), inserted: under(&used.inserted), updated: under(&used.updated) };
+        }
+        table.role = role;
+        table.read = used.read;
+        table.whole = false;
+        self.needs.push(table);
+    }
+
+    /// In whose name the query of a view is run: its owner's, unless the view says that it is that of whoever runs the statement.
+    fn acting(&self, view: &TableDesc) -> Oid {
+        if super::view::runs_as_invoker(view) { self.invoker } else { view.owner }
     }
 
     fn need(&mut self, level: usize, rel: usize) -> Option<&mut Need> {
@@ -158,8 +207,9 @@ impl Walk {
     }
 
     fn statement(&mut self, statement: &Statement) {
+        let first = self.needs.len();
         match statement {
-            Statement::Select(query) => self.query(query),
+            Statement::Select(query) => return self.query(query),
             Statement::Insert(insert) => {
                 // `excluded` is the row to be inserted, not one of the table.
                 self.enter(&insert.rels[..1], |_| Privileges::INSERT);
@@ -167,6 +217,7 @@ impl Walk {
                     let given = |(_, source): &(usize, &ColumnSource)| matches!(source, ColumnSource::Source(_));
                     need.inserted = insert.columns.iter().enumerate().filter(given).map(|(i, _)| i).collect();
                 }
+                insert.ctes.iter().for_each(|cte| self.query(&cte.query));
                 match &insert.source {
                     InsertSource::Values(rows) => rows.iter().flatten().for_each(|value| self.expr(value)),
                     InsertSource::Query(query) => self.query(query),
@@ -177,6 +228,7 @@ impl Walk {
                     update.filter.iter().for_each(|filter| self.expr(filter));
                 }
                 self.arbiter(insert);
+                insert.view_checks.iter().for_each(|(_, check)| self.expr(check));
                 insert.returning.iter().for_each(|target| self.expr(&target.expr));
             }
             Statement::Update(update) => {
@@ -194,39 +246,59 @@ impl Walk {
                 delete.returning.iter().for_each(|target| self.expr(&target.expr));
             }
             Statement::Merge(merge) => {
-                self.enter(&merge.query.rels, |_| Privileges::SELECT);
+                self.enter(&merge.query.rels, |i| if i == 0 { Privileges::NONE } else { Privileges::SELECT });
                 for action in &merge.actions {
                     match &action.kind {
                         MergeKind::Update(set) => self.updates(set),
                         MergeKind::Delete => self.wants(Privileges::DELETE),
-                        MergeKind::Insert(_) => self.wants(Privileges::INSERT),
+                        MergeKind::Insert(values, named) => self.inserts(&values[..*named]),
                         MergeKind::Nothing => {}
                     }
                     action.condition.iter().for_each(|condition| self.expr(condition));
-                    if let MergeKind::Update(set) = &action.kind {
-                        set.iter().for_each(|(_, value)| self.expr(value));
+                    match &action.kind {
+                        MergeKind::Update(values) | MergeKind::Insert(values, _) => {
+                            values.iter().for_each(|(_, value)| self.expr(value));
+                        }
+                        MergeKind::Delete | MergeKind::Nothing => {}
                     }
                 }
                 self.parts(&merge.query);
             }
         }
-        self.levels.clear();
+        self.levels.pop();
+        match statement {
+            Statement::Insert(insert) => self.write_through(first, &insert.through),
+            Statement::Update(update) => self.write_through(first, &update.through),
+            Statement::Delete(delete) => self.write_through(first, &delete.through),
+            Statement::Select(_) | Statement::Merge(_) => {}
+        }
     }
 
     /// The columns of the unique index that decides about conflicts are read.
     fn arbiter(&mut self, insert: &Insert) {
         let Some(arbiter) = insert.on_conflict.as_ref().and_then(|c| c.arbiter) else { return };
-        let Some(index) = insert.table.indexes.iter().find(|index| index.oid == arbiter) else { return };
+        let Some(number) = insert.table.indexes.iter().position(|index| index.oid == arbiter) else { return };
+        let keys = insert.table.indexes[number].keys.iter();
         if let Some(need) = self.target() {
             need.wanted = need.wanted | Privileges::SELECT;
-            need.read.extend(index.keys.iter().map(|key| key.column as usize - 1));
+            need.read.extend(keys.filter(|key| key.column > 0).map(|key| key.column as usize - 1));
         }
+        let code = insert.table.code(number).flatten();
+        code.iter().flat_map(|code| &code.expressions).for_each(|expression| self.expr(expression));
     }
 
     /// What is done with the target.
     fn wants(&mut self, privilege: Privileges) {
         if let Some(need) = self.target() {
             need.wanted = need.wanted | privilege;
+        }
+    }
+
+    /// Columns of the target that are given values.
+    fn inserts(&mut self, values: &[(usize, Expr)]) {
+        if let Some(need) = self.target() {
+            need.wanted = need.wanted | Privileges::INSERT;
+            need.inserted.extend(values.iter().map(|(index, _)| *index));
         }
     }
 
@@ -239,9 +311,12 @@ impl Walk {
     }
 
     fn query(&mut self, query: &Query) {
+        if let Body::Modify(statement) = &query.body {
+            return self.statement(statement);
+        }
         let before = self.role;
-        if let Some(view) = &query.of_view {
-            self.role = acting(view, before);
+        if let Some(of) = &query.of_view {
+            self.role = self.acting(&of.view);
         }
         let locked = |rel: usize| query.locking.iter().any(|locking| locking.rel == rel);
         let read = Privileges::SELECT;
@@ -287,11 +362,4 @@ fn sequence_of(call: &SetCall) -> Option<Oid> {
         Some(Expr::Const(Datum::Oid(oid), _)) if std::ptr::eq(call.function, &SEQUENCE_STATE) => Some(Oid(*oid)),
         _ => None,
     }
-}
-
-/// In whose name the query of a view is run: its owner's, unless the view says that it is that of whoever reads it.
-fn acting(view: &TableDesc, reader: Oid) -> Oid {
-    let invoker =
-        |(name, value): &(String, String)| name == "security_invoker" && !matches!(&**value, "false" | "off" | "0");
-    if view.options.iter().any(invoker) { reader } else { view.owner }
 }

@@ -105,6 +105,10 @@ impl Binder<'_, '_> {
             [name] => (self.cx.identity.search_path.clone(), name),
             [schema, name] | [_, schema, name] => {
                 let schema = catalog.schema(self.cx.identity.database_oid, schema).ok_or_else(missing)?;
+                // Stored expressions, which take no parameters, were looked up when they were made.
+                if !self.params_forbidden {
+                    self.may_use(schema.oid).map_err(|error| self.locate(error, at))?;
+                }
                 (vec![schema.oid], name)
             }
             _ => {

@@ -100,6 +100,8 @@ pub(super) struct Item {
     pub(super) lateral_only: bool,
     /// A LATERAL reference is possible where we are (not on the nullable side of a RIGHT or FULL join).
     pub(super) lateral_ok: bool,
+    /// It is a view that is written through, or what is under one: which of its columns are read is noted.
+    pub(super) notes_reads: bool,
 }
 
 /// Where a column was referred to, for the position of grouping errors.
@@ -235,6 +237,7 @@ impl<'a> Binder<'a, '_> {
             columns_visible: true,
             lateral_only: false,
             lateral_ok: true,
+            notes_reads: false,
         }
     }
 
@@ -274,30 +277,30 @@ impl<'a> Binder<'a, '_> {
 
     /// Finds an unqualified column.
     pub(super) fn find_column(&mut self, name: &str, location: i32) -> Result<Option<Expr>> {
-        let mut found: Option<(usize, Expr)> = None;
+        let mut found: Option<(usize, usize, usize)> = None;
         let top = self.scopes.len() - 1;
         let chain: Vec<usize> = self.chain().collect();
         for index in chain {
             let scope = &self.scopes[index];
-            for item in &scope.items {
+            for (i, item) in scope.items.iter().enumerate() {
                 if !item.columns_visible || (item.lateral_only && !scope.lateral_active) {
                     continue;
                 }
-                let Some(expr) = self.column_of(item, name, location)? else { continue };
+                let Some(column) = self.column_of(item, name, location)? else { continue };
                 if found.is_some() {
                     return Err(self.ambiguous_column(name, location));
                 }
                 if item.lateral_only && !item.lateral_ok {
                     return Err(self.lateral_error(item, location));
                 }
-                found = Some((index, expr));
+                found = Some((index, i, column));
             }
             if found.is_some() {
                 break;
             }
         }
-        let Some((index, mut expr)) = found else { return Ok(None) };
-        self.mention(index, &expr, location);
+        let Some((index, item, column)) = found else { return Ok(None) };
+        let mut expr = self.read_column(index, item, column, location);
         shift_levels(&mut expr, (top - index) as isize);
         Ok(Some(expr))
     }
@@ -313,13 +316,25 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The column of an item by name.
-    fn column_of(&self, item: &Item, name: &str, location: i32) -> Result<Option<Expr>> {
-        let mut matching = item.columns.iter().filter(|c| c.name == name && !c.name.is_empty());
-        let Some(first) = matching.next() else { return Ok(None) };
+    fn column_of(&self, item: &Item, name: &str, location: i32) -> Result<Option<usize>> {
+        let is = |(_, c): &(usize, &NamedColumn)| c.name == name && !c.name.is_empty();
+        let mut matching = item.columns.iter().enumerate().filter(is);
+        let Some((first, _)) = matching.next() else { return Ok(None) };
         if matching.next().is_some() {
             return Err(self.ambiguous_column(name, location));
         }
-        Ok(Some(first.expr.clone()))
+        Ok(Some(first))
+    }
+
+    /// What a column of an item of scope `index` stands for, noted as read.
+    fn read_column(&mut self, index: usize, item: usize, column: usize, location: i32) -> Expr {
+        let item = &self.scopes[index].items[item];
+        let expr = item.columns[column].expr.clone();
+        if item.notes_reads {
+            self.through.used.read.insert(column);
+        }
+        self.mention(index, &expr, location);
+        expr
     }
 
     /// Notes that a column of scope `index` was named at `location`.
@@ -384,8 +399,8 @@ impl<'a> Binder<'a, '_> {
     /// A column of a found relation.
     pub(super) fn found_column(&mut self, found: &Found, name: &str, location: i32) -> Result<Option<Expr>> {
         let index = self.scopes.len() - 1 - found.level;
-        let Some(mut expr) = self.column_of(self.found_item(found), name, location)? else { return Ok(None) };
-        self.mention(index, &expr, location);
+        let Some(column) = self.column_of(self.found_item(found), name, location)? else { return Ok(None) };
+        let mut expr = self.read_column(index, found.item, column, location);
         shift_levels(&mut expr, found.level as isize);
         Ok(Some(expr))
     }
@@ -393,11 +408,11 @@ impl<'a> Binder<'a, '_> {
     /// All columns of a found relation, for `t.*`.
     pub(super) fn found_columns(&mut self, found: &Found, location: i32) -> Vec<(String, Expr)> {
         let index = self.scopes.len() - 1 - found.level;
-        let columns: Vec<NamedColumn> =
-            self.found_item(found).columns.iter().filter(|c| !c.name.is_empty()).cloned().collect();
+        let columns = self.found_item(found).columns.iter().enumerate().filter(|(_, c)| !c.name.is_empty());
+        let columns: Vec<(usize, String)> = columns.map(|(column, c)| (column, c.name.clone())).collect();
         let mut out = Vec::with_capacity(columns.len());
-        for NamedColumn { name, mut expr } in columns {
-            self.mention(index, &expr, location);
+        for (column, name) in columns {
+            let mut expr = self.read_column(index, found.item, column, location);
             shift_levels(&mut expr, found.level as isize);
             out.push((name, expr));
         }

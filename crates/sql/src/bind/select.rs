@@ -1,5 +1,7 @@
 //! SELECT and VALUES (`analyze.c`, `parse_target.c`).
 
+use std::sync::Arc;
+
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{RowLockMode, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::{
@@ -15,7 +17,7 @@ use super::scope::{Place, Scope};
 use super::visit::has_columns;
 use super::{Binder, Located, ResultColumn};
 use crate::functions::CastContext;
-use crate::ir::{Body, Expr, From, JoinKind, Locking, Query, Rel, RelColumn, RelKind, Target, Ty};
+use crate::ir::{Body, Expr, From, JoinKind, Locking, Query, QueryOfView, Rel, RelColumn, RelKind, Target, Ty};
 
 /// Queries in one statement.
 const MAX_QUERIES: usize = 10_000;
@@ -48,9 +50,16 @@ impl<'a> Binder<'a, '_> {
     ) -> Result<BoundQuery> {
         self.enter_query()?;
         self.scopes.push(scope);
-        let bound = self.select(select, resolve_unknowns);
+        let mut bound = self.select(select, resolve_unknowns);
         self.scopes.pop();
         self.leave_query();
+        if let (Ok(bound), Some(view)) = (&mut bound, &self.inside) {
+            bound.query.of_view.get_or_insert_with(|| QueryOfView {
+                view: Arc::clone(view),
+                is_whole: false,
+                is_locked: false,
+            });
+        }
         bound
     }
 
@@ -420,6 +429,9 @@ fn add_locking(query: &mut Query, new: Locking) {
 
 /// Locks all tables of a subquery in FROM.
 fn lock_query(query: &mut Query, mode: RowLockMode, policy: WaitPolicy, tables: &mut Vec<Oid>) {
+    if let Some(of) = &mut query.of_view {
+        of.is_locked = true;
+    }
     if !matches!(query.body, Body::Select) {
         return;
     }

@@ -5,6 +5,7 @@
 //! that was added later is not seen. A view that only picks rows and columns of one table can be written through: its
 //! columns are expressions over the table, which takes the view's place as rel 0.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
@@ -16,7 +17,7 @@ use super::from::{Relation, table_columns};
 use super::node::strings;
 use super::scope::{Item, NamedColumn, Place, columns_of};
 use super::{BindContext, Binder};
-use crate::ir::{Expr, Query, Rel, RelColumn, RelKind, TableInfo, Ty};
+use crate::ir::{Expr, Query, QueryOfView, Rel, RelColumn, RelKind, TableInfo, Ty, WrittenView};
 use crate::parse;
 
 /// A simple view between a statement and the table it changes.
@@ -30,13 +31,20 @@ pub(super) struct Through {
     pub(super) columns: Vec<NamedColumn>,
     /// Defaults of its own for columns of the table (attribute number - 1).
     pub(super) defaults: Vec<(usize, ColumnDesc)>,
-    /// Which rows of the table it shows.
+    /// What hides rows of the table behind a barrier, from the innermost view on.
+    pub(super) guards: Vec<Expr>,
+    /// Which of the others it shows.
     pub(super) filter: Option<Expr>,
     /// WITH CHECK OPTION: views and what rows written through them must meet.
     pub(super) checks: Vec<(String, Expr)>,
 }
 
 impl Through {
+    /// The index of one of the view's columns.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name == name)
+    }
+
     /// The table's column (attribute number - 1) behind one of the view's; `None` if it is computed.
     pub(super) fn base_column(&self, name: &str) -> Option<Option<usize>> {
         let column = self.columns.iter().find(|c| c.name == name)?;
@@ -140,19 +148,23 @@ impl<'a, 'c> Binder<'a, 'c> {
         views.push(desc.oid);
         let path = std::mem::replace(&mut self.cx.identity.search_path, view.search_path.clone());
         let params = std::mem::take(&mut self.cx.param_types);
-        let (result, tables, queries, refused, next_cte) = {
+        let (result, tables, queries, refused, next_cte, below) = {
             let mut inner = Binder::new(&mut *self.cx, &view.query);
             inner.view = Some(Arc::new(view.clone()));
             inner.views = views;
+            inner.inside = Some(Arc::new(desc.clone()));
             inner.params_forbidden = true;
             inner.shows = self.shows;
             inner.depth = self.depth + QUERY_DEPTH;
             inner.queries = self.queries;
             inner.next_cte = self.next_cte;
             let result = bind(&mut inner, &select);
-            self.written_views.append(&mut inner.written_views);
-            (result, inner.tables, inner.queries, inner.refused, inner.next_cte)
+            self.through.views.append(&mut inner.through.views);
+            (result, inner.tables, inner.queries, inner.refused, inner.next_cte, inner.through.used.read)
         };
+        if let Some(written) = self.through.views.iter_mut().find(|written| written.desc.oid == desc.oid) {
+            written.below = below;
+        }
         self.cx.identity.search_path = path;
         self.cx.param_types = params;
         self.queries = queries;
@@ -173,7 +185,7 @@ impl<'a, 'c> Binder<'a, 'c> {
     pub(super) fn view_query(&mut self, desc: &TableDesc) -> Result<Query> {
         let mut query =
             self.inside_view(desc, |inner, select| inner.subquery(select, true).map(|bound| bound.query))?;
-        query.of_view = Some(Arc::new(desc.clone()));
+        query.of_view = Some(QueryOfView { view: Arc::new(desc.clone()), is_whole: true, is_locked: false });
         // A view that was made before domains were kept has columns of what is under them.
         let held = |ty| types::user::plain_type(ty, -1).0;
         let visible = || query.targets.iter().filter(|t| !t.junk).map(|t| held(t.expr.ty().oid));
@@ -194,7 +206,12 @@ impl<'a, 'c> Binder<'a, 'c> {
         cascaded: bool,
     ) -> Result<(Arc<TableInfo>, Through)> {
         let own_option = desc.view.as_ref().and_then(|v| v.check_option);
-        self.written_views.push(Arc::new(desc.clone()));
+        let place = self.through.views.len();
+        self.through.views.push(WrittenView {
+            desc: Arc::new(desc.clone()),
+            columns: Vec::new(),
+            below: BTreeSet::new(),
+        });
         let cascaded = cascaded || own_option == Some(CheckOption::Cascaded);
         let name = desc.name.clone();
         let (table, columns, filter, below) =
@@ -204,6 +221,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             schema: desc.schema,
             columns: Vec::with_capacity(columns.len()),
             defaults: below.as_ref().map(|b| b.defaults.clone()).unwrap_or_default(),
+            guards: below.as_ref().map(|b| b.guards.clone()).unwrap_or_default(),
             filter: below.as_ref().and_then(|b| b.filter.clone()),
             checks: below.map(|b| b.checks).unwrap_or_default(),
         };
@@ -214,6 +232,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             }
             through.columns.push(NamedColumn { name: column.name.clone(), expr });
         }
+        self.through.views[place].columns = through.columns.iter().map(|c| base_column(&c.expr)).collect();
         if let Some(filter) = filter {
             if cascaded || own_option.is_some() {
                 through.checks.push((desc.name.clone(), filter.clone()));
@@ -222,6 +241,9 @@ impl<'a, 'c> Binder<'a, 'c> {
                 Some(below) => and(vec![below, filter]),
                 None => filter,
             });
+        }
+        if is_barrier(desc) {
+            through.guards.extend(through.filter.take());
         }
         if verb != "delete from" && !through.columns.iter().any(|c| base_column(&c.expr).is_some()) {
             let why = "Views that have no updatable columns are not automatically updatable.";
@@ -282,6 +304,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             columns_visible: true,
             lateral_only: false,
             lateral_ok: true,
+            notes_reads: true,
         });
         let (mut query, mut at) = (Query::default(), Vec::new());
         self.targets(&select.targetList, &mut query, &mut at, Place::Targets)?;
@@ -333,6 +356,25 @@ impl<'a, 'c> Binder<'a, 'c> {
         let codes = self.index_codes(desc, &indexes);
         Some(Relation::Table(Arc::new(TableInfo { desc: desc.clone(), indexes, codes })))
     }
+}
+
+/// Whether what is outside of a view may not be tested on the rows that it hides.
+pub(crate) fn is_barrier(view: &TableDesc) -> bool {
+    has_option(view, "security_barrier")
+}
+
+/// Whether what a view is over is read in the name of who asks, not of its owner.
+pub(crate) fn runs_as_invoker(view: &TableDesc) -> bool {
+    has_option(view, "security_invoker")
+}
+
+/// Whether an option of a view is on, by any spelling of it.
+fn has_option(view: &TableDesc, option: &str) -> bool {
+    let is_on = |value: &str| {
+        let word = value.to_ascii_lowercase();
+        matches!(&*word, "on" | "1") || !word.is_empty() && ("true".starts_with(&*word) || "yes".starts_with(&*word))
+    };
+    view.options.iter().any(|(name, value)| name == option && is_on(value))
 }
 
 /// What keeps a query from being a simple view's.

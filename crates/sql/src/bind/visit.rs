@@ -16,6 +16,7 @@ macro_rules! walkers {
             f: &mut dyn FnMut(&$($mutable)? Expr),
             q: &mut dyn FnMut(&$($mutable)? Query),
         ) {
+            base::work::beat(8);
             match expr {
                 Expr::Const(..) | Expr::Param(..) | Expr::Column(_) | Expr::WholeRow { .. } | Expr::Agg { .. }
                 | Expr::Default => {}
@@ -99,6 +100,9 @@ macro_rules! walkers {
             }
             for from in query.from.$iter() {
                 $from(from, f);
+            }
+            for guard in query.guards.$iter() {
+                f(&$($mutable)? guard.condition);
             }
             for expr in query.filter.$iter() {
                 f(expr);
@@ -563,6 +567,7 @@ fn subqueries<'q>(query: &'q Query, out: &mut Vec<&'q Query>) {
             on.iter().for_each(|e| queries_in(e, out));
         }
     }
+    query.guards.iter().for_each(|guard| queries_in(&guard.condition, out));
     let single = [&query.filter, &query.having, &query.limit, &query.offset];
     single.into_iter().flatten().for_each(|e| queries_in(e, out));
     query.targets.iter().for_each(|t| queries_in(&t.expr, out));

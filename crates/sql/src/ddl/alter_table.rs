@@ -361,6 +361,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
     let ty = Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
     table.columns.push(column.desc);
     if let Some(serial) = column.serial {
+        super::rights::require_schema(cx, table.schema, engine_api::Privileges::CREATE)?;
         let sequence = serial_sequence(cx, &mut table, number, serial, &column.sequence_options, &[])?;
         cx.put(CatalogObject::Sequence(sequence)).await?;
     }
@@ -387,7 +388,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
             cx.put(CatalogObject::Table(table)).await?;
         }
         None => {
-            let text = as_type(&default.unwrap_or_default(), ty.oid);
+            let text = as_type(&cx.catalog(), &default.unwrap_or_default(), ty.oid);
             let next = LayoutId(table.newest_layout().id.0 + 1);
             let layout = layout_of(&table, next);
             rewrite_table(cx, table, layout, &[(number, text)]).await?;
@@ -586,7 +587,7 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
         _ => cx.place(e, "", false),
     })?;
     // The length is applied as an assignment does, which refuses what it would have to cut.
-    let expression = as_type(&using, ty.oid);
+    let expression = as_type(&cx.catalog(), &using, ty.oid);
     let column = &mut table.columns[number as usize - 1];
     column.type_oid = ty.oid;
     column.typmod = ty.typmod;

@@ -8,6 +8,7 @@ use rupg_sql::nodes::{CommentStmt, Node, ObjectType, RangeVar};
 use super::Cx;
 use super::names::{display, strings};
 use super::types::range;
+use crate::privileges;
 
 pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'static str> {
     use ObjectType as T;
@@ -77,7 +78,7 @@ async fn on_table(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> 
         Some(column) => table.column(&column).map(|c| c.number).ok_or_else(|| {
             Error::new(
                 SqlState::UNDEFINED_COLUMN,
-                format!("column \"{column}\" of relation \"{}\" does not exist", table.name),
+                format!("column \"{column}\" of relation \"{}\" does not exist", display(&range)),
             )
         })?,
     };
@@ -123,7 +124,11 @@ async fn on_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>
         return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
     };
     constraint.comment = text;
-    cx.put(CatalogObject::Table(table)).await
+    let object = CatalogObject::Table(table);
+    if !privileges::owns(&cx.catalog(), cx.session.who(), &object) {
+        return Err(privileges::not_owner("relation", object.name()));
+    }
+    cx.put(object).await
 }
 
 /// The name of a type as COMMENT has it.
@@ -149,6 +154,7 @@ async fn on_type(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> R
     if stmt.objtype == ObjectType::OBJECT_DOMAIN && !matches!(desc.kind, TypeKind::Domain(_)) {
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", desc.name)));
     }
+    super::rights::own_type(cx, &desc)?;
     desc.comment = text;
     cx.put(CatalogObject::Type(desc)).await
 }
@@ -161,7 +167,7 @@ async fn on_domain_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<
         return Ok(());
     };
     let mut desc = cx.locked_type(&range(names)).await?;
-    let name = desc.name.clone();
+    let (name, whole) = (desc.name.clone(), desc.clone());
     let TypeKind::Domain(domain) = &mut desc.kind else {
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a domain")));
     };
@@ -170,18 +176,18 @@ async fn on_domain_constraint(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<
         return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
     };
     check.comment = text;
+    super::rights::own_type(cx, &whole)?;
     cx.put(CatalogObject::Type(desc)).await
 }
 
 async fn on_role(cx: &mut Cx<'_>, stmt: &CommentStmt, text: Option<String>) -> Result<()> {
     let Some(Node::String(name)) = &stmt.object else { return Ok(()) };
     let mut role = cx.catalog().role(name).cloned().ok_or_else(|| super::role::unknown_role(name))?;
-    if !super::role::may_create_roles(cx) {
-        let message = "must have CREATEROLE privilege to comment on roles";
-        return Err(super::role::denied(message));
-    }
     if role.superuser && !cx.session.is_superuser() {
-        return Err(super::role::denied("must be superuser to comment on superuser"));
+        return Err(super::role::denied("must be superuser"));
+    }
+    if !super::role::may_create_roles(cx) {
+        return Err(super::role::denied("must have CREATEROLE privilege"));
     }
     role.comment = text;
     cx.put(CatalogObject::Role(role)).await

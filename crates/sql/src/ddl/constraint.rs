@@ -9,6 +9,7 @@ use rupg_sql::nodes::{ConstrType, Constraint};
 
 use super::Cx;
 use super::names::{free_constraint_name, free_relation_name, parenthesised_after, quote, strings};
+use crate::privileges::shown;
 
 /// A constraint still to be added; `column` for one written with a column.
 pub(super) struct Pending {
@@ -94,6 +95,9 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
                 .map_err(|e| e.at_byte(cx.sql, definition.location))?
         }
     };
+    if !fresh {
+        super::rights::require_schema(cx, table.schema, engine_api::Privileges::CREATE)?;
+    }
     let names: Vec<String> = columns.iter().map(|&n| table.columns[n as usize - 1].name.clone()).collect();
     let catalog = cx.catalog();
     let name = match &definition.conname {
@@ -318,6 +322,7 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
     };
     let wanted = strings(&definition.pk_attrs);
     let (target_columns, index) = referenced_key(&cx.catalog(), &referenced, &wanted)?;
+    super::rights::may_reference(cx, &referenced, &target_columns)?;
     if columns.len() != target_columns.len() {
         return Err(Error::new(
             SqlState::INVALID_FOREIGN_KEY,
@@ -506,16 +511,16 @@ async fn validate_foreign_key(
     let Some(row) = rows.first() else { return Ok(()) };
     let names: Vec<&str> = columns.iter().map(|&n| table.columns[n as usize - 1].name.as_str()).collect();
     let values: Vec<String> = row.iter().map(|d| format!("{}", crate::session::TextOf(d))).collect();
+    let who = shown::reader(&cx.session.identity());
+    let key = match shown::reads_columns(&catalog, who, table.oid, columns.iter().copied()) {
+        true => format!("({})=({}) ", names.join(", "), values.join(", ")),
+        false => String::new(),
+    };
     Err(Error::new(
         SqlState::FOREIGN_KEY_VIOLATION,
         format!("insert or update on table \"{}\" violates foreign key constraint \"{name}\"", table.name),
     )
-    .detail(format!(
-        "Key ({})=({}) is not present in table \"{}\".",
-        names.join(", "),
-        values.join(", "),
-        referenced.name
-    ))
+    .detail(format!("Key {key}is not present in table \"{}\".", referenced.name))
     .schema(schema_of(&catalog, table))
     .table(&table.name)
     .constraint(name))

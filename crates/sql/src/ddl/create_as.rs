@@ -35,13 +35,18 @@ fn take_into(select: &mut SelectStmt) -> Option<Box<IntoClause>> {
 
 async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_exists: bool) -> Result<String> {
     let name = into.rel.as_deref().ok_or_else(|| Error::internal("CREATE TABLE AS without a name"))?;
+    let query = Node::SelectStmt(Box::new(select.clone()));
+    let columns = cx.session.query_columns(&query, cx.sql, false)?;
+    if matches!(cx.permanent_schema(name), Ok(None)) {
+        super::temporary::may_create(cx)?;
+    }
+    // Who may not read gets to know that before anything is said about a permanent schema.
+    cx.session.query_columns(&query, cx.sql, !into.skipData)?;
     let schema = cx.creation_schema(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, if_not_exists)? {
         return Ok("CREATE TABLE AS".to_string());
     }
-    let query = Node::SelectStmt(Box::new(select.clone()));
-    let columns = cx.session.query_columns(&query, cx.sql)?;
     let names = strings(&into.colNames);
     if names.len() > columns.len() {
         return Err(Error::new(SqlState::SYNTAX_ERROR, "too many column names were specified"));

@@ -2,24 +2,37 @@
 
 use std::collections::BTreeSet;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Oid, Result, SqlState};
 use engine_api::{CatalogObject, DatabaseDesc, PrivilegesDesc, SchemaDesc, oids};
 use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DropdbStmt, Node};
 
 use super::{Cx, drop};
 
+/// The owner that a statement names, if it does.
+pub(super) fn named_owner(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<Option<Oid>> {
+    let named = stmt.options.iter().flatten().find_map(|node| match node {
+        Node::DefElem(option) if option.defname.as_deref() == Some("owner") => option.arg.as_ref(),
+        _ => None,
+    });
+    let Some(name) = named.and_then(crate::session::text_of) else { return Ok(None) };
+    cx.catalog().role(&name).map(|role| Some(role.oid)).ok_or_else(|| super::role::unknown_role(&name))
+}
+
+/// The owner that is named, or whoever creates.
+fn owner_of_new(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<Oid> {
+    let Some(role) = named_owner(cx, stmt)? else { return Ok(cx.owner()) };
+    super::role::require_member(cx, role)?;
+    Ok(role)
+}
+
 pub(super) async fn create_database(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<&'static str> {
     let name = stmt.dbname.as_deref().unwrap_or_default();
+    let owner = owner_of_new(cx, stmt)?;
     if cx.catalog().database(name).is_some() {
         return Err(Error::new(SqlState::DUPLICATE_DATABASE, format!("database \"{name}\" already exists")));
     }
-    let database = DatabaseDesc {
-        oid: cx.allocate(),
-        name: name.to_string(),
-        owner: cx.owner(),
-        comment: None,
-        settings: Vec::new(),
-    };
+    let database =
+        DatabaseDesc { oid: cx.allocate(), name: name.to_string(), owner, comment: None, settings: Vec::new() };
     let public = SchemaDesc {
         oid: cx.allocate(),
         database: database.oid,
@@ -67,6 +80,12 @@ pub(super) async fn drop_database(cx: &mut Cx<'_>, stmt: &DropdbStmt) -> Result<
     dropped.map(|()| "DROP DATABASE")
 }
 
+/// Whether an object is one of a schema: a table, a sequence, a type. An index goes with its table.
+fn is_in(object: &CatalogObject, schema: Oid) -> bool {
+    let has_schema = matches!(object, CatalogObject::Table(_) | CatalogObject::Sequence(_) | CatalogObject::Type(_));
+    has_schema && object.namespace().1 == schema
+}
+
 async fn drop_contents(cx: &mut Cx<'_>, database: &DatabaseDesc) -> Result<()> {
     let catalog = cx.catalog();
     let schemas: BTreeSet<_> = catalog
@@ -75,11 +94,7 @@ async fn drop_contents(cx: &mut Cx<'_>, database: &DatabaseDesc) -> Result<()> {
         .map(|o| o.oid())
         .collect();
     for schema in schemas {
-        let inside: BTreeSet<_> = catalog
-            .objects()
-            .filter(|o| o.namespace() == (3, schema) && !matches!(***o, CatalogObject::Index(_)))
-            .map(|o| o.oid())
-            .collect();
+        let inside: BTreeSet<_> = catalog.objects().filter(|o| is_in(o, schema)).map(|o| o.oid()).collect();
         drop::drop_all(cx, inside, true).await?;
         cx.drop_one(schema)?;
     }

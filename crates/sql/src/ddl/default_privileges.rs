@@ -39,7 +39,7 @@ pub(super) async fn alter(cx: &mut Cx<'_>, stmt: &AlterDefaultPrivilegesStmt) ->
     let action = stmt.action.as_deref().ok_or_else(|| Error::internal("default privileges without an action"))?;
     let (class, kind) = class_and_letter(action.objtype)?;
     let request = request(cx, action, class)?;
-    if matches!(class, Class::Function | Class::Type) && !request.is_grant {
+    if class == Class::Function && !request.is_grant {
         // Everybody may use every one of them (`grant_open`).
         let message = format!("default privileges that take rights on a {} away are not supported", class.name());
         return Err(Error::unsupported(message));
@@ -102,6 +102,7 @@ async fn alter_one(
     let at = role.default_privileges.iter().position(|d| d.schema == schema && d.kind == kind);
     let mut items = at.map_or_else(|| usual.clone(), |at| role.default_privileges[at].items.clone());
     let given = request.whole.unwrap_or(class.all());
+    request.refuse_options_for_public()?;
     for &grantee in &request.grantees {
         let none = Privileges::NONE;
         let privileges = if request.is_grant || !request.option { given } else { none };

@@ -1,22 +1,28 @@
 //! What keeps a role from being dropped: what it owns, and what has been granted to it.
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject};
+use engine_api::{AclItem, Catalog, CatalogObject};
 
 use super::role::each_role;
-use crate::privileges::{Class, class_of, owner_of};
+use crate::privileges::{self, owner_of};
 
-/// What an object is called in lists of dependents.
-fn described(catalog: &Catalog, object: &CatalogObject) -> String {
-    let schema = object.namespace().1;
-    let name = match class_of(object) {
-        Some(Class::Table | Class::Sequence) => match catalog.get(schema) {
-            Some(schema) if schema.name() != "public" => format!("{}.{}", schema.name(), object.name()),
-            _ => object.name().to_string(),
-        },
-        _ => object.name().to_string(),
+/// What an object is called in lists of dependents: with its schema unless it is found without.
+fn described(catalog: &Catalog, path: &[Oid], object: &CatalogObject) -> String {
+    let (name, schema) = (object.name(), object.namespace().1);
+    let found = match object {
+        CatalogObject::Table(_) | CatalogObject::Sequence(_) => {
+            path.iter().find_map(|&schema| catalog.relation(schema, name)).map(|found| found.oid())
+        }
+        CatalogObject::Type(_) => {
+            path.iter().find_map(|&schema| catalog.type_named(schema, name)).map(|found| found.oid)
+        }
+        object => Some(object.oid()),
     };
-    format!("{} {name}", class_of(object).map_or("object", Class::name))
+    let shown = match catalog.get(schema).filter(|_| found != Some(object.oid())) {
+        Some(schema) => format!("{}.{name}", schema.name()),
+        None => name.to_string(),
+    };
+    format!("{} {shown}", privileges::noun(object))
 }
 
 /// The database that an object is in; `None` for those that all share.
@@ -32,7 +38,7 @@ pub(super) fn database_of(catalog: &Catalog, object: &CatalogObject) -> Option<O
 }
 
 /// What depends on a role, in PostgreSQL's words; what is in other databases is only counted.
-pub(super) fn of_role(catalog: &Catalog, role: Oid, database: Oid) -> Vec<String> {
+pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid) -> Vec<String> {
     let mut lines = Vec::new();
     let mut elsewhere = 0;
     for object in catalog.objects() {
@@ -41,12 +47,21 @@ pub(super) fn of_role(catalog: &Catalog, role: Oid, database: Oid) -> Vec<String
         }
         let mut say = |what: &str| match database_of(catalog, object) {
             Some(other) if other.is_valid() && other != database => elsewhere += 1,
-            _ => lines.push(format!("{what} {}", described(catalog, object))),
+            _ => lines.push(format!("{what} {}", described(catalog, path, object))),
         };
         if owner_of(catalog, object) == Some(role) {
             say("owner of");
-        } else if mentions(catalog, object, role) {
+            continue;
+        }
+        let Some(list) = catalog.privileges(object.oid()) else { continue };
+        let named = |items: &[AclItem]| items.iter().any(|item| item.grantee == role || item.grantor == role);
+        if list.items.as_deref().is_some_and(named) {
             say("privileges for");
+        }
+        if let CatalogObject::Table(table) = &**object {
+            for (number, _) in list.columns.iter().filter(|(_, items)| named(items)) {
+                say(&format!("privileges for column {} of", table.columns[*number as usize - 1].name));
+            }
         }
     }
     for creator in each_role(catalog) {

@@ -1,7 +1,7 @@
 //! GRANT and REVOKE on objects.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{AclItem, Catalog, CatalogObject, Privileges, PrivilegesDesc, TableLockMode};
+use engine_api::{AclItem, Catalog, CatalogObject, Privileges, PrivilegesDesc, TableKind, TableLockMode};
 use rupg_sql::nodes::{AccessPriv, DropBehavior, GrantStmt, GrantTargetType, Node, ObjectType, RoleSpecType};
 
 use super::Cx;
@@ -24,19 +24,35 @@ pub(super) struct Request {
     columns: Vec<(Option<Privileges>, Vec<String>)>,
 }
 
+impl Request {
+    /// What everybody has nobody can grant further.
+    pub(super) fn refuse_options_for_public(&self) -> Result<()> {
+        if self.is_grant && self.option && self.grantees.iter().any(|grantee| !grantee.is_valid()) {
+            return Err(invalid("grant options can only be granted to roles"));
+        }
+        Ok(())
+    }
+}
+
 pub(super) async fn grant(cx: &mut Cx<'_>, stmt: &GrantStmt) -> Result<&'static str> {
     let class = class_named(stmt.objtype)?;
-    let request = request(cx, stmt, class)?;
     if let Some(grantor) = &stmt.grantor
         && role_oid(cx, grantor)? != cx.session.who().role
     {
         return Err(Error::unsupported("grantor must be current user"));
     }
     if matches!(class, Class::Function | Class::Type | Class::Language) {
-        super::grant_open::keep(cx, stmt, &request, class)?;
+        let request = request(cx, stmt, class)?;
+        if class != Class::Type {
+            request.refuse_options_for_public()?;
+        }
+        for oid in super::grant_open::keep(cx, stmt, &request, class)? {
+            grant_on(cx, &request, class, oid).await?;
+        }
         return Ok(if stmt.is_grant { "GRANT" } else { "REVOKE" });
     }
     let objects = objects(cx, stmt, class).await?;
+    let request = request(cx, stmt, class)?;
     for object in objects {
         grant_on(cx, &request, class, object).await?;
     }
@@ -90,9 +106,6 @@ pub(super) fn request(cx: &mut Cx<'_>, stmt: &GrantStmt, class: Class) -> Result
             (Some(wanted), Some(whole)) => *whole = *whole | wanted,
             _ => request.whole = None,
         }
-    }
-    if request.is_grant && request.option && request.grantees.iter().any(|grantee| !grantee.is_valid()) {
-        return Err(invalid("grant options can only be granted to roles"));
     }
     Ok(request)
 }
@@ -204,38 +217,106 @@ async fn grant_on(cx: &mut Cx<'_>, request: &Request, class: Class, oid: Oid) ->
         return Err(invalid(format!("invalid privilege type {shown} for {}", actual.name())));
     }
     let mut list = catalog.privileges(oid).cloned().unwrap_or_else(|| PrivilegesDesc::initial(oid));
-    let items = privileges::items_of(&catalog, &object);
+    // What decides about columns, too, is the list as it was.
+    let before = privileges::items_of(&catalog, &object);
     let mut changed = false;
     if !wanted.is_empty() {
-        let all = request.whole.is_none();
-        let denied = || privileges::denied(actual, object.name());
-        let place = Place { owner, class: actual, name: object.name(), wanted, all };
-        let mut items = items.clone();
-        if let Some(given) = change(cx, &catalog, request, &place, &mut items, &[], denied)? {
-            changed = true;
-            if !request.is_grant && actual == Class::Table {
-                revoke_from_columns(request, owner, given, &mut list)?;
-            }
-        }
+        let place = Place {
+            object: &object,
+            owner,
+            class: actual,
+            column: None,
+            name: format!("\"{}\"", object.name()),
+            wanted,
+            all: request.whole.is_none(),
+        };
+        let mut items = before.clone();
+        change(cx, &catalog, request, &place, &mut items, &[])?;
+        // Whatever came of it, the list says from here on what it says.
         list.items = Some(items);
+        changed = true;
     }
-    for (wanted, names) in &request.columns {
-        changed |= grant_on_columns(cx, request, &object, *wanted, names, &items, &mut list)?;
+    for (column, wanted) in columns_of(request, &object, wanted)? {
+        changed |= grant_on_column(cx, request, &object, &column, wanted, &before, &mut list)?;
     }
     if changed { cx.put(CatalogObject::Privileges(list)).await } else { Ok(()) }
 }
 
+/// A column as GRANT sees it: its number and its name.
+type Column = (i16, String);
+
+/// Names of what every table and sequence has besides, and a view has not.
+const SYSTEM_COLUMNS: [(i16, &str); 6] =
+    [(-6, "tableoid"), (-5, "cmax"), (-4, "xmax"), (-3, "cmin"), (-2, "xmin"), (-1, "ctid")];
+
+/// The columns that a statement is about, in their order, and what is asked for each: what is named, and what is revoked from
+/// the whole relation.
+fn columns_of(request: &Request, object: &CatalogObject, whole: Privileges) -> Result<Vec<(Column, Privileges)>> {
+    let own: Vec<Column> = match object {
+        CatalogObject::Table(table) => {
+            table.live_columns().map(|column| (column.number, column.name.clone())).collect()
+        }
+        CatalogObject::Sequence(_) => {
+            let names = ["last_value", "log_cnt", "is_called"];
+            (1..).zip(names).map(|(number, name)| (number, name.to_string())).collect()
+        }
+        _ => return Ok(Vec::new()),
+    };
+    let is_view = matches!(object, CatalogObject::Table(table) if table.kind == TableKind::View);
+    let system = SYSTEM_COLUMNS.iter().filter(|_| !is_view).map(|&(number, name)| (number, name.to_string()));
+    let from_all = if request.is_grant { Privileges::NONE } else { whole & Class::Column.all() };
+    let mut all: Vec<_> = system.chain(own).map(|column| (column, from_all)).collect();
+    for (wanted, names) in &request.columns {
+        let wanted = wanted.unwrap_or(Class::Column.all());
+        for name in names {
+            let Some((_, asked)) = all.iter_mut().find(|((_, own), _)| own == name) else {
+                let message = format!("column \"{name}\" of relation \"{}\" does not exist", object.name());
+                return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+            };
+            *asked = *asked | wanted;
+        }
+    }
+    all.retain(|(_, asked)| !asked.is_empty());
+    Ok(all)
+}
+
 /// What is to be changed, apart from the list.
 struct Place<'a> {
+    object: &'a CatalogObject,
     owner: Oid,
     class: Class,
-    name: &'a str,
+    /// The number of the column that it is about.
+    column: Option<i16>,
+    /// What warnings call it.
+    name: String,
     wanted: Privileges,
-    /// ALL was said.
+    /// All there are were asked for.
     all: bool,
 }
 
-/// Changes a list for all grantees in the name of the best grantor. Answers who granted and what.
+impl Place<'_> {
+    /// Whether a role may do anything here, so that it is only warned if it may not grant.
+    fn is_open_to(&self, catalog: &Catalog, who: privileges::Who) -> bool {
+        let all = self.class.all();
+        let on_column = self.column.zip(Some(self.object.oid()));
+        privileges::held(catalog, who, self.object).meets(all)
+            || on_column
+                .is_some_and(|(number, table)| privileges::held_on_column(catalog, who, table, number).meets(all))
+    }
+
+    fn denied(&self) -> Error {
+        match self.column {
+            Some(_) => {
+                let message = format!("permission denied for {}", self.name);
+                Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
+            }
+            // GRANT knows tables and sequences only.
+            None => privileges::denied(self.class, self.object.name()),
+        }
+    }
+}
+
+/// Changes a list for all grantees in the name of the best grantor. Answers whether there was anything to give.
 fn change(
     cx: &Cx<'_>,
     catalog: &Catalog,
@@ -243,30 +324,23 @@ fn change(
     place: &Place<'_>,
     items: &mut Vec<AclItem>,
     above: &[AclItem],
-    denied: impl Fn() -> Error,
-) -> Result<Option<(Oid, Privileges)>> {
+) -> Result<bool> {
     let who = cx.session.who();
-    let &Place { owner, class, name, wanted, all } = place;
+    let &Place { owner, wanted, all, .. } = place;
     let merged: Vec<AclItem> = above.iter().chain(items.iter()).copied().collect();
     let (grantor, available) = best_grantor(catalog, who, wanted, &merged, owner);
-    if available.is_empty() {
-        let mine = roles::with_privileges_of(catalog, who);
-        let any = merged.iter().any(|item| {
-            let counts = !item.grantee.is_valid() || mine.contains(&item.grantee);
-            counts && (item.privileges | item.grantable).meets(class.all())
-        });
-        if !any {
-            return Err(denied());
-        }
+    if available.is_empty() && !place.is_open_to(catalog, privileges::Who { role: grantor, ..who }) {
+        return Err(place.denied());
     }
     let given = wanted & available;
     let verb = if request.is_grant { "were granted" } else { "could be revoked" };
     let code = if request.is_grant { SqlState::PRIVILEGE_NOT_GRANTED } else { SqlState::PRIVILEGE_NOT_REVOKED };
     if given.is_empty() {
-        cx.warning(code, format!("no privileges {verb} for \"{name}\""));
+        cx.warning(code, format!("no privileges {verb} for {}", place.name));
     } else if !all && given != wanted {
-        cx.warning(code, format!("not all privileges {verb} for \"{name}\""));
+        cx.warning(code, format!("not all privileges {verb} for {}", place.name));
     }
+    request.refuse_options_for_public()?;
     for &grantee in &request.grantees {
         let none = Privileges::NONE;
         let privileges = if request.is_grant || !request.option { given } else { none };
@@ -274,10 +348,11 @@ fn change(
         let (is_grant, cascade) = (request.is_grant, request.cascade);
         acl::apply(items, owner, Change { grantee, grantor, privileges, grantable, is_grant, cascade })?;
     }
-    Ok((!given.is_empty()).then_some((grantor, given)))
+    Ok(!given.is_empty())
 }
 
-/// In whose name a role grants: the owner's if it can act for it, else that of the role it is with the most options.
+/// In whose name a role grants: its own if it has all the options, else that of a role it has the rights of that has them, or
+/// most of them. The owner has all.
 fn best_grantor(
     catalog: &Catalog,
     who: privileges::Who,
@@ -285,13 +360,14 @@ fn best_grantor(
     items: &[AclItem],
     owner: Oid,
 ) -> (Oid, Privileges) {
-    if roles::has_privileges_of(catalog, who, owner) {
+    if who.role == owner || roles::is_superuser(catalog, who.role) {
         return (owner, wanted);
     }
     let mut best = (who.role, Privileges::NONE);
     for role in roles::with_privileges_of(catalog, who) {
         let own = items.iter().filter(|item| item.grantee == role);
-        let options = own.fold(Privileges::NONE, |sum, item| sum | item.grantable) & wanted;
+        let granted = own.fold(Privileges::NONE, |sum, item| sum | item.grantable) & wanted;
+        let options = if role == owner { wanted } else { granted };
         if options == wanted {
             return (role, options);
         }
@@ -302,62 +378,29 @@ fn best_grantor(
     best
 }
 
-fn grant_on_columns(
+fn grant_on_column(
     cx: &Cx<'_>,
     request: &Request,
     object: &CatalogObject,
-    wanted: Option<Privileges>,
-    names: &[String],
+    (number, name): &Column,
+    wanted: Privileges,
     above: &[AclItem],
     list: &mut PrivilegesDesc,
 ) -> Result<bool> {
-    let CatalogObject::Table(table) = object else {
-        return Err(invalid("column privileges are only valid for relations"));
-    };
-    let mut changed = false;
     let catalog = cx.session.transaction_catalog();
-    for name in names {
-        let Some(column) = table.column(name) else {
-            let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
-            return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
-        };
-        let denied = || {
-            let message = format!("permission denied for column \"{name}\" of relation \"{}\"", table.name);
-            Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
-        };
-        let all = wanted.is_none();
-        let place = Place {
-            owner: table.owner,
-            class: Class::Column,
-            name,
-            wanted: wanted.unwrap_or(Class::Column.all()),
-            all,
-        };
-        let mut items = list.columns.remove(&column.number).unwrap_or_default();
-        changed |= change(cx, &catalog, request, &place, &mut items, above, denied)?.is_some();
-        if !items.is_empty() {
-            list.columns.insert(column.number, items);
-        }
+    let place = Place {
+        object,
+        owner: owner_of(&catalog, object).unwrap_or(Oid::INVALID),
+        class: Class::Column,
+        column: Some(*number),
+        name: format!("column \"{name}\" of relation \"{}\"", object.name()),
+        wanted,
+        all: wanted == Class::Column.all(),
+    };
+    let mut items = list.columns.remove(number).unwrap_or_default();
+    let changed = change(cx, &catalog, request, &place, &mut items, above)?;
+    if !items.is_empty() {
+        list.columns.insert(*number, items);
     }
     Ok(changed)
-}
-
-/// What is revoked from a table is revoked from its columns.
-fn revoke_from_columns(
-    request: &Request,
-    owner: Oid,
-    (grantor, given): (Oid, Privileges),
-    list: &mut PrivilegesDesc,
-) -> Result<()> {
-    let given = given & Class::Column.all();
-    for items in list.columns.values_mut() {
-        for &grantee in &request.grantees {
-            let privileges = if request.option { Privileges::NONE } else { given };
-            let change =
-                Change { grantee, grantor, privileges, grantable: given, is_grant: false, cascade: request.cascade };
-            acl::apply(items, owner, change)?;
-        }
-    }
-    list.columns.retain(|_, items| !items.is_empty());
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! GRANT and REVOKE on functions, types and languages: everybody may use all of them, and nothing else can be had.
+//! GRANT and REVOKE on functions, languages and the system's types: everybody may use all of them, and nothing else can be had.
 //!
 //! What leaves it so is accepted, as PostgreSQL accepts it; what would change it is refused.
 
@@ -15,33 +15,49 @@ use crate::privileges::{Class, roles};
 
 const LANGUAGES: [&str; 4] = ["internal", "c", "sql", "plpgsql"];
 
-/// An object's name and owner.
-type Named = (String, Oid);
+/// The type of a name.
+enum Named {
+    /// A statement has made it.
+    Made(Oid),
+    BuiltIn(String),
+}
 
-/// Checks a statement about such objects: that they are there, and that their rights stay as they are.
-pub(super) fn keep(cx: &mut Cx<'_>, stmt: &GrantStmt, request: &Request, class: Class) -> Result<()> {
+/// Checks a statement about such objects: that they are there, and that their rights stay as they are. Answers the types among them
+/// that statements have made, which have access lists.
+pub(super) fn keep(cx: &mut Cx<'_>, stmt: &GrantStmt, request: &Request, class: Class) -> Result<Vec<Oid>> {
+    let mut made = Vec::new();
     if stmt.targtype == GrantTargetType::ACL_TARGET_ALL_IN_SCHEMA {
         let built_in = |node: &Option<Node>| matches!(node, Some(Node::String(name)) if &**name == "pg_catalog");
         if stmt.objects.iter().any(built_in) {
             check_kept(request, class, oids::ROLE_POSTGRES)?;
         }
-        return Ok(());
+        return Ok(made);
     }
     for node in stmt.objects.iter().flatten() {
-        let (name, owner) = match node {
-            Node::ObjectWithArgs(function) => (function_named(cx, function)?, oids::ROLE_POSTGRES),
-            Node::List(names) => type_named(cx, names, stmt.objtype)?,
-            Node::TypeName(name) => type_named(cx, &name.names, stmt.objtype)?,
-            Node::String(name) if LANGUAGES.contains(&&**name) => (name.to_string(), oids::ROLE_POSTGRES),
+        let of_type = match node {
+            Node::List(names) => Some(names),
+            Node::TypeName(name) => Some(&name.names),
+            _ => None,
+        };
+        let name = match node {
+            _ if let Some(names) = of_type => match type_named(cx, names, stmt.objtype)? {
+                Named::Made(oid) => {
+                    made.push(oid);
+                    continue;
+                }
+                Named::BuiltIn(name) => name,
+            },
+            Node::ObjectWithArgs(function) => function_named(cx, function)?,
+            Node::String(name) if LANGUAGES.contains(&&**name) => name.to_string(),
             Node::String(name) => {
                 let message = format!("language \"{name}\" does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
             }
             _ => return Err(Error::internal("GRANT on an object without a name")),
         };
-        check_kept(request, class, owner)?;
+        check_kept(request, class, oids::ROLE_POSTGRES)?;
         let (catalog, who) = (cx.catalog(), cx.session.who());
-        if !roles::has_privileges_of(&catalog, who, owner) {
+        if !roles::has_privileges_of(&catalog, who, oids::ROLE_POSTGRES) {
             let (code, what) = match request.is_grant {
                 true => (SqlState::PRIVILEGE_NOT_GRANTED, "were granted"),
                 false => (SqlState::PRIVILEGE_NOT_REVOKED, "could be revoked"),
@@ -49,7 +65,7 @@ pub(super) fn keep(cx: &mut Cx<'_>, stmt: &GrantStmt, request: &Request, class: 
             cx.warning(code, format!("no privileges {what} for \"{name}\""));
         }
     }
-    Ok(())
+    Ok(made)
 }
 
 /// What is granted to somebody everybody has already; what is taken from a role that was never given it changes nothing.
@@ -69,21 +85,25 @@ fn check_kept(request: &Request, class: Class, owner: Oid) -> Result<()> {
 
 fn type_named(cx: &mut Cx<'_>, names: &[Option<Node>], kind: ObjectType) -> Result<Named> {
     let name = range(names);
-    let (found, is_domain) = match cx.find_type(&name)? {
-        Some(desc) => ((desc.name.clone(), desc.owner), matches!(desc.kind, TypeKind::Domain(_))),
-        None => {
-            let written = TypeName { names: names.to_vec(), typemod: -1, location: -1, ..TypeName::default() };
-            if cx.column_type(&written).is_err() {
-                let message = format!("type \"{}\" does not exist", display(&name));
-                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
-            }
-            ((display(&name), oids::ROLE_POSTGRES), false)
-        }
-    };
-    if kind == ObjectType::OBJECT_DOMAIN && !is_domain {
-        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", found.0)));
+    let (shown, found) = (display(&name), cx.find_type(&name)?);
+    let not_a_domain = || Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{shown}\" is not a domain")));
+    if let Some(desc) = found {
+        let is_domain = matches!(desc.kind, TypeKind::Domain(_));
+        return if kind == ObjectType::OBJECT_DOMAIN && !is_domain {
+            not_a_domain()
+        } else {
+            Ok(Named::Made(desc.oid))
+        };
     }
-    Ok(found)
+    let written = TypeName { names: names.to_vec(), typemod: -1, location: -1, ..TypeName::default() };
+    let Ok(found) = cx.column_type(&written) else {
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("type \"{shown}\" does not exist")));
+    };
+    if types::oid::element_of(found.ty.oid).is_some() {
+        return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, "cannot set privileges of array types")
+            .hint("Set the privileges of the element type instead."));
+    }
+    if kind == ObjectType::OBJECT_DOMAIN { not_a_domain() } else { Ok(Named::BuiltIn(shown)) }
 }
 
 /// The argument types of all functions of a name.

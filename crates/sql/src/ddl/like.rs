@@ -1,11 +1,12 @@
 //! LIKE in CREATE TABLE: columns of another table, and what is copied with them.
 
 use base::{Oid, Result, SqlState};
-use engine_api::{CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, IndexDesc, TableDesc};
+use engine_api::{CatalogObject, ColumnDesc, ConstraintDesc, ConstraintKind, IndexDesc, Privileges, TableDesc};
 use rupg_sql::nodes::{Node, TableLikeClause};
 
 use super::Cx;
 use super::names::free_relation_name;
+use crate::privileges;
 
 /// Bits of [`TableLikeClause::options`].
 const CONSTRAINTS: u32 = 4;
@@ -23,6 +24,10 @@ pub(super) fn add_columns(
 ) -> Result<TableDesc> {
     let name = clause.relation.as_deref().ok_or_else(|| base::Error::internal("LIKE without a table"))?;
     let source = cx.relation_named(name).map_err(|e| e.at_byte(cx.sql, name.location))?;
+    let catalog = cx.catalog();
+    if let Some(object) = catalog.get(source.oid) {
+        privileges::require(&catalog, cx.session.who(), object, Privileges::SELECT)?;
+    }
     let copies = |what: u32| clause.options & what != 0;
     for column in source.live_columns() {
         if table.column(&column.name).is_some() {

@@ -13,6 +13,8 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
     let into = stmt.into.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;
     let name = into.rel.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;
     let node = stmt.query.as_ref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a query"))?;
+    // Who may not read gets to know that first.
+    cx.session.query_columns(node, cx.sql, !into.skipData)?;
     let schema = cx.creation_schema(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, stmt.if_not_exists)? {
@@ -134,7 +136,8 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, beside: bool) -> Result<u64> {
         ..whole.clone()
     };
     let (source_oid, schema) = (source.oid, super::constraint::schema_of(&cx.catalog(), &whole));
-    cx.put(CatalogObject::Table(source.clone())).await?;
+    // Not as something new, which default privileges would be about.
+    cx.write(CatalogObject::Table(source.clone())).await?;
     desc.kind = TableKind::Table;
     cx.put(CatalogObject::Table(desc)).await?;
     let quoted = |name: &str| format!("{}.{}", super::quote_name(&schema), super::quote_name(name));

@@ -6,7 +6,7 @@ use rupg_sql::nodes::{AccessPriv, GrantRoleStmt, Node};
 
 use super::Cx;
 use super::role::{denied, may_create_roles, role_list, unknown_role};
-use crate::privileges::roles;
+use crate::privileges::{Who, roles};
 use crate::session::number_of;
 
 pub(super) async fn grant_roles(cx: &mut Cx<'_>, stmt: &GrantRoleStmt) -> Result<&'static str> {
@@ -24,16 +24,17 @@ pub(super) async fn grant_roles(cx: &mut Cx<'_>, stmt: &GrantRoleStmt) -> Result
             }
         }
     }
-    if let Some(grantor) = &stmt.grantor {
-        let grantor = super::role::role_oid(cx, grantor)?;
-        if grantor != cx.session.who().role && !cx.session.is_superuser() {
-            return Err(denied("must be superuser to set grantor"));
-        }
-    }
+    let grantor = match &stmt.grantor {
+        Some(grantor) => super::role::role_oid(cx, grantor)?,
+        None => cx.session.who().role,
+    };
     for node in stmt.granted_roles.iter().flatten() {
         let Node::AccessPriv(granted) = node else { continue };
         let role = granted_role(cx, granted)?;
-        check_admin(cx, &role)?;
+        check_admin(cx, &role, grantor)?;
+        if stmt.is_grant && grantor != cx.session.who().role && !cx.session.is_superuser() {
+            return Err(denied("must be superuser to set grantor"));
+        }
         for &member in &members {
             if stmt.is_grant {
                 add(cx, role.oid, member, admin).await?;
@@ -54,16 +55,18 @@ fn granted_role(cx: &mut Cx<'_>, granted: &AccessPriv) -> Result<RoleDesc> {
     cx.catalog().role(name).cloned().ok_or_else(|| unknown_role(name))
 }
 
-/// Whether the current role may say who is a member of another.
-fn check_admin(cx: &mut Cx<'_>, role: &RoleDesc) -> Result<()> {
+/// Whether the current role may say who is a member of another, in the name of `grantor`.
+fn check_admin(cx: &mut Cx<'_>, role: &RoleDesc, grantor: Oid) -> Result<()> {
     if cx.session.is_superuser() {
         return Ok(());
     }
     if role.superuser {
         return Err(denied("must be superuser to alter superusers"));
     }
-    let who = cx.session.who();
-    if !may_create_roles(cx) && !roles::is_admin(&cx.catalog(), who, role.oid) {
+    let who = Who { role: grantor, ..cx.session.who() };
+    let catalog = cx.catalog();
+    let is_admin = roles::is_superuser(&catalog, grantor) || roles::is_admin(&catalog, who, role.oid);
+    if !may_create_roles(cx) && !is_admin {
         return Err(denied(format!("must have admin option on role \"{}\"", role.name)));
     }
     Ok(())

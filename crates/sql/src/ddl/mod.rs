@@ -22,6 +22,7 @@ mod grant_open;
 mod identity;
 mod index;
 mod like;
+mod lock;
 mod lock_level;
 mod materialized;
 mod membership;
@@ -119,6 +120,12 @@ impl Cx<'_> {
     /// What a type name of a definition means.
     pub fn column_type(&mut self, name: &rupg_sql::nodes::TypeName) -> Result<crate::bind::ColumnType> {
         let (catalog, identity) = (self.catalog(), self.session.identity());
+        if let [.., schema, _] = names::strings(&name.names).as_slice()
+            && let Some(schema) = catalog.schema(identity.database_oid, schema)
+        {
+            rights::require_schema(self, schema.oid, Privileges::USAGE)
+                .map_err(|error| error.at_byte(self.sql, name.location))?;
+        }
         crate::bind::bind_column_type(name, self.sql, Some((&catalog, &identity)))
     }
 
@@ -152,7 +159,9 @@ impl Cx<'_> {
     pub async fn put(&mut self, object: CatalogObject) -> Result<()> {
         self.keep_schema(object.namespace().1).await?;
         let catalog = self.catalog();
-        let is_new = catalog.get(object.oid()).is_none();
+        let before = catalog.get(object.oid());
+        rights::require_types(&catalog, self.session.who(), before.map(|o| &**o), &object)?;
+        let is_new = before.is_none();
         let initial = if is_new { default_privileges::of_new(&catalog, &object) } else { None };
         self.write(object).await?;
         match initial {
@@ -370,22 +379,22 @@ pub(crate) fn quote_name(name: &str) -> String {
     names::quote(name)
 }
 
-/// The OID of the table a name means.
-pub(crate) fn find_table(session: &mut Session, name: &RangeVar, sql: &str) -> Result<Oid> {
-    Cx { session, sql }.relation_named(name).map(|t| t.oid)
-}
-
-/// Refuses a lock on a table by a role that may do nothing with it that such a lock is for.
+/// Locks the table or view that a name means, and what the view is over, if the current role may.
 ///
 /// # Errors
-/// 42501
-pub(crate) fn require_lock(session: &mut Session, table: Oid, mode: TableLockMode) -> Result<()> {
-    rights::require_lock(&mut Cx { session, sql: "" }, table, mode)
+/// 42501; 42809 for what cannot be locked.
+pub(crate) async fn lock_named(
+    session: &mut Session,
+    name: &RangeVar,
+    mode: TableLockMode,
+    policy: WaitPolicy,
+) -> Result<()> {
+    lock::lock_named(&mut Cx { session, sql: "" }, name, mode, policy).await
 }
 
-/// Says that a table is not the current role's to maintain.
-pub(crate) fn warn_of_maintenance(session: &mut Session, table: Oid, verb: &str) {
-    rights::warn_of_maintenance(&mut Cx { session, sql: "" }, table, verb);
+/// Whether a relation is the current role's to maintain, and whether it can be; says so if not.
+pub(crate) fn may_maintain(session: &mut Session, table: &TableDesc, verb: &str) -> bool {
+    rights::may_maintain(&mut Cx { session, sql: "" }, table, verb)
 }
 
 /// The descriptor of the table, view or materialized view a name means.

@@ -11,7 +11,7 @@ use rupg_sql::nodes::{
 use super::dependents::{database_of, mentions};
 use super::role::{denied, require_member, role_list, role_oid};
 use super::{Cx, drop, rights};
-use crate::privileges::{self, acl, owner_of, with_owner};
+use crate::privileges::{self, acl, class_of, owner_of, with_owner};
 
 /// The OWNER TO of ALTER TABLE, INDEX, SEQUENCE.
 pub(super) async fn change_in(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Result<()> {
@@ -19,8 +19,8 @@ pub(super) async fn change_in(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Result<
     for node in stmt.cmds.iter().flatten() {
         let Node::AlterTableCmd(cmd) = node else { continue };
         let (AlterTableType::AT_ChangeOwner, Some(owner)) = (cmd.subtype, cmd.newowner.as_deref()) else { continue };
-        let owner = role_oid(cx, owner)?;
         let Some(object) = cx.find_relation(name)? else { continue };
+        let owner = role_oid(cx, owner)?;
         if let CatalogObject::Index(index) = &*object {
             let message = format!("cannot change owner of index \"{}\"", index.name);
             cx.warning(SqlState::WRONG_OBJECT_TYPE, message);
@@ -84,14 +84,7 @@ async fn change(cx: &mut Cx<'_>, oid: Oid, owner: Oid, check: bool) -> Result<()
     if let Some(changed) = with_owner(object, owner) {
         cx.put(changed).await?;
     }
-    if let Some(list) = catalog.privileges(oid) {
-        let mut list = list.clone();
-        list.items = list.items.map(|items| acl::change_owner(&items, old, owner));
-        for items in list.columns.values_mut() {
-            *items = acl::change_owner(items, old, owner);
-        }
-        cx.put(CatalogObject::Privileges(list)).await?;
-    }
+    change_grantor(cx, oid, old, owner).await?;
     // Sequences of a table's columns are its owner's.
     for sequence in catalog.objects().filter_map(|o| catalog.sequence(o.oid())) {
         if sequence.owned_by.is_some_and(|(table, _)| table == oid) {
@@ -99,6 +92,16 @@ async fn change(cx: &mut Cx<'_>, oid: Oid, owner: Oid, check: bool) -> Result<()
         }
     }
     Ok(())
+}
+
+/// What an owner has granted on an object its new owner has granted.
+pub(super) async fn change_grantor(cx: &mut Cx<'_>, oid: Oid, old: Oid, owner: Oid) -> Result<()> {
+    let Some(mut list) = cx.catalog().privileges(oid).cloned() else { return Ok(()) };
+    list.items = list.items.map(|items| acl::change_owner(&items, old, owner));
+    for items in list.columns.values_mut() {
+        *items = acl::change_owner(items, old, owner);
+    }
+    cx.put(CatalogObject::Privileges(list)).await
 }
 
 fn check_change(cx: &mut Cx<'_>, object: &CatalogObject, owner: Oid) -> Result<()> {
@@ -138,13 +141,14 @@ fn owned(cx: &mut Cx<'_>, role: Oid) -> Vec<Oid> {
 pub(super) async fn reassign_owned(cx: &mut Cx<'_>, stmt: &ReassignOwnedStmt) -> Result<&'static str> {
     let from = role_list(cx, &stmt.roles)?;
     let to = stmt.newrole.as_deref().ok_or_else(|| Error::internal("REASSIGN OWNED to nobody"))?;
-    let to = role_oid(cx, to)?;
     let who = cx.session.who();
-    for &role in from.iter().chain([&to]) {
-        if !privileges::roles::has_privileges_of(&cx.catalog(), who, role) {
-            return Err(denied("permission denied to reassign objects"));
-        }
-    }
+    let may = |cx: &mut Cx<'_>, role: Oid| match privileges::roles::has_privileges_of(&cx.catalog(), who, role) {
+        true => Ok(()),
+        false => Err(denied("permission denied to reassign objects")),
+    };
+    from.iter().try_for_each(|&role| may(cx, role))?;
+    let to = role_oid(cx, to)?;
+    may(cx, to)?;
     for role in from {
         check_not_first(cx, role)?;
         let mut all = owned(cx, role);
@@ -152,7 +156,9 @@ pub(super) async fn reassign_owned(cx: &mut Cx<'_>, stmt: &ReassignOwnedStmt) ->
         let databases = catalog.objects().filter(|o| matches!(&***o, CatalogObject::Database(d) if d.owner == role));
         all.extend(databases.map(|o| o.oid()));
         for oid in all {
-            change(cx, oid, to, false).await?;
+            // A schema changes hands as by ALTER SCHEMA.
+            let is_schema = matches!(catalog.get(oid).map(|object| &**object), Some(CatalogObject::Schema(_)));
+            change(cx, oid, to, is_schema).await?;
         }
     }
     Ok("REASSIGN OWNED")
@@ -206,6 +212,10 @@ async fn forget_grants(cx: &mut Cx<'_>, role: Oid) -> Result<()> {
         }
         let mut list =
             catalog.privileges(object.oid()).cloned().unwrap_or_else(|| PrivilegesDesc::initial(object.oid()));
+        // It says what it says from here on, even if that is what it began with.
+        if class_of(object).is_some() && list.items.is_none() {
+            list.items = Some(privileges::items_of(&catalog, object));
+        }
         if let Some(items) = &mut list.items {
             items.retain(|item| item.grantee != role && item.grantor != role);
         }

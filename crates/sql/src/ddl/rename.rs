@@ -14,6 +14,7 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
     match stmt.renameType {
         T::OBJECT_SCHEMA => return rename_schema(cx, stmt, new_name).await,
         T::OBJECT_TYPE | T::OBJECT_DOMAIN => return super::types::rename_type(cx, stmt, new_name).await,
+        T::OBJECT_DOMCONSTRAINT => return super::types::rename_domain_constraint(cx, stmt, new_name).await,
         T::OBJECT_ROLE => return super::role::rename_role(cx, stmt, new_name).await,
         T::OBJECT_TABLE
         | T::OBJECT_INDEX
@@ -22,6 +23,9 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
         | T::OBJECT_TABCONSTRAINT
         | T::OBJECT_VIEW
         | T::OBJECT_MATVIEW => {}
+        T::OBJECT_DATABASE if stmt.subname.as_deref() == Some(cx.session.identity().database.as_str()) => {
+            return Err(Error::unsupported("current database cannot be renamed"));
+        }
         _ => return Err(Error::unsupported("this kind of RENAME is not supported")),
     }
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;

@@ -1,7 +1,7 @@
 //! Giving every row of a table a new stored form.
 
 use base::{Error, Oid, Result};
-use engine_api::{CatalogObject, ConflictArbiter, InsertOutcome, LayoutDesc, Step, TableDesc};
+use engine_api::{Catalog, CatalogObject, ConflictArbiter, InsertOutcome, LayoutDesc, Step, TableDesc};
 use types::{ColumnType, Datum, RowLayout, oid};
 
 use super::Cx;
@@ -18,14 +18,25 @@ pub(super) fn constant_default(cx: &mut Cx<'_>, text: &str, ty: Ty) -> Result<Op
 }
 
 /// An expression cast to a type of any length: how long a value may be is for the table to say.
-pub(super) fn as_type(expression: &str, ty: Oid) -> String {
+pub(super) fn as_type(catalog: &Catalog, expression: &str, ty: Oid) -> String {
     let name = match ty {
         // Their names alone mean a length of one.
         oid::BPCHAR => "bpchar".to_owned(),
         oid::BPCHAR_ARRAY => "bpchar[]".to_owned(),
-        ty => types::format_type(ty, -1),
+        ty => made_name(catalog, ty).unwrap_or_else(|| types::format_type(ty, -1)),
     };
     format!("({expression})::{name}")
+}
+
+/// The name of a type that a statement made, or of an array of one, by which it is found whatever the search path is.
+fn made_name(catalog: &Catalog, ty: Oid) -> Option<String> {
+    let (made, suffix) = match types::element_of(ty).filter(|_| catalog.user_type(ty).is_none()) {
+        Some(element) => (catalog.user_type(element)?, "[]"),
+        None => (catalog.user_type(ty)?, ""),
+    };
+    let schema = catalog.get(made.schema)?;
+    let suffix = if made.array == ty { "[]" } else { suffix };
+    Some(format!("{}.{}{suffix}", quote(schema.name()), quote(&made.name)))
 }
 
 /// Writes every row again in `layout`, with `computed` columns given by expressions over the old row, into fresh storage.

@@ -134,7 +134,7 @@ pub(super) async fn alter_role(cx: &mut Cx<'_>, stmt: &AlterRoleStmt) -> Result<
     let spec = stmt.role.as_deref().ok_or_else(|| Error::internal("ALTER ROLE without a role"))?;
     let name = role_name(cx, spec);
     check_repeated(cx, &stmt.options)?;
-    if name.starts_with("pg_") {
+    if name.starts_with("pg_") && spec.roletype == RoleSpecType::ROLESPEC_CSTRING {
         return Err(Error::new(SqlState::RESERVED_NAME, format!("role name \"{name}\" is reserved"))
             .detail("Cannot alter reserved roles."));
     }
@@ -257,7 +257,8 @@ fn check_drop(cx: &mut Cx<'_>, role: &RoleDesc) -> Result<()> {
         return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message));
     }
     let catalog = cx.catalog();
-    let dependents = dependents::of_role(&catalog, role.oid, cx.database());
+    let path = cx.session.search_path(&catalog);
+    let dependents = dependents::of_role(&catalog, &path, role.oid, cx.database());
     if dependents.is_empty() {
         return Ok(());
     }

@@ -3,7 +3,9 @@
 use base::{Error, Oid, Result, SqlState};
 use engine_api::oids::ROLE_POSTGRES;
 use engine_api::{CatalogObject, RoleDesc, RoleSetting, TableLockMode};
-use rupg_sql::nodes::{AlterDatabaseSetStmt, AlterRoleSetStmt, AlterSystemStmt, VariableSetKind, VariableSetStmt};
+use rupg_sql::nodes::{
+    AlterDatabaseSetStmt, AlterRoleSetStmt, AlterSystemStmt, RoleSpecType, VariableSetKind, VariableSetStmt,
+};
 
 use super::Cx;
 use super::role::{denied, may_create_roles, role_name, unknown_role};
@@ -20,7 +22,7 @@ pub(super) async fn alter_role_set(cx: &mut Cx<'_>, stmt: &AlterRoleSetStmt) -> 
         return Ok("ALTER ROLE");
     };
     let name = role_name(cx, spec);
-    if name.starts_with("pg_") {
+    if name.starts_with("pg_") && spec.roletype == RoleSpecType::ROLESPEC_CSTRING {
         return Err(Error::new(SqlState::RESERVED_NAME, format!("role name \"{name}\" is reserved"))
             .detail("Cannot alter reserved roles."));
     }
@@ -59,7 +61,7 @@ pub(super) async fn alter_system(cx: &mut Cx<'_>, stmt: &AlterSystemStmt) -> Res
         });
     }
     if set.kind != VariableSetKind::VAR_RESET_ALL {
-        cx.session.current_setting(name)?;
+        cx.session.check_for_system(name)?;
     }
     change_first(cx, set, |role| &mut role.settings_of_system).await?;
     Ok("ALTER SYSTEM")
@@ -104,12 +106,23 @@ fn change(cx: &Cx<'_>, set: &VariableSetStmt, database: Oid, settings: &mut Vec<
     let same = |s: &RoleSetting| s.database == database && s.name.eq_ignore_ascii_case(given);
     let value = match set.kind {
         K::VAR_RESET_ALL => {
-            settings.retain(|s| s.database != database);
+            // What the role may not set it does not take away either.
+            settings.retain(|s| s.database != database || cx.session.may_change_setting(&s.name).is_err());
             return Ok(());
         }
-        K::VAR_RESET | K::VAR_SET_DEFAULT => None,
+        K::VAR_RESET | K::VAR_SET_DEFAULT => {
+            // Where there is nothing nothing is taken away.
+            if settings.iter().any(|s| s.database == database) {
+                cx.session.may_change_setting(given)?;
+            }
+            None
+        }
         K::VAR_SET_VALUE => Some(cx.session.checked_setting(given, &set.args)?),
-        K::VAR_SET_CURRENT => Some(cx.session.current_setting(given)?),
+        K::VAR_SET_CURRENT => {
+            let value = cx.session.current_setting(given)?;
+            cx.session.may_change_setting(given)?;
+            Some(value)
+        }
         _ => return Err(Error::unsupported("this kind of SET is not supported here")),
     };
     match (value, settings.iter_mut().find(|s| same(s))) {

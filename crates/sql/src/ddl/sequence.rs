@@ -190,7 +190,13 @@ pub(super) fn apply_options(
         desc.cache = cache;
     }
     if let Some(option) = options.owned_by {
-        desc.owned_by = owner_column(cx, option)?;
+        if desc.owned_by.is_some_and(|(table, column)| is_identity(&cx.catalog(), table, column)) {
+            let catalog = cx.catalog();
+            let table = desc.owned_by.and_then(|(table, _)| catalog.table(table)).map_or("", |table| &table.name);
+            let detail = format!("Sequence \"{}\" is linked to table \"{table}\".", desc.name);
+            return Err(Error::unsupported("cannot change ownership of identity sequence").detail(detail));
+        }
+        desc.owned_by = owner_column(cx, desc, option)?;
     }
     Ok(restart)
 }
@@ -227,7 +233,13 @@ fn set_type(desc: &mut SequenceDesc, option: &DefElem, sql: &str) -> Result<()> 
     Ok(())
 }
 
-fn owner_column(cx: &mut Cx<'_>, option: &DefElem) -> Result<Option<(Oid, i16)>> {
+fn is_identity(catalog: &engine_api::Catalog, table: Oid, column: i16) -> bool {
+    let column = catalog.table(table).and_then(|table| table.columns.get(column as usize - 1));
+    column.is_some_and(|column| column.identity.is_some())
+}
+
+/// The column that a sequence is to belong to: of a table of the same owner in the same schema.
+fn owner_column(cx: &mut Cx<'_>, desc: &SequenceDesc, option: &DefElem) -> Result<Option<(Oid, i16)>> {
     let Some(Node::List(list)) = &option.arg else { return Ok(None) };
     let mut names = strings(list);
     if names == ["none"] {
@@ -242,6 +254,16 @@ fn owner_column(cx: &mut Cx<'_>, option: &DefElem) -> Result<Option<(Oid, i16)>>
         ..Default::default()
     };
     let table = cx.table_named(&range)?;
+    let apart = |what: &str| {
+        let message = format!("sequence must {what} as table it is linked to");
+        Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+    };
+    if table.owner != desc.owner {
+        return apart("have same owner");
+    }
+    if table.schema != desc.schema {
+        return apart("be in same schema");
+    }
     let number = table.column(&column).map(|c| c.number).ok_or_else(|| {
         Error::new(
             SqlState::UNDEFINED_COLUMN,

@@ -1,14 +1,15 @@
 //! ALTER … SET SCHEMA.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{CatalogObject, TableLockMode};
-use rupg_sql::nodes::{AlterObjectSchemaStmt, ObjectType};
+use engine_api::{CatalogObject, Privileges, TableLockMode, TypeKind};
+use rupg_sql::nodes::{AlterObjectSchemaStmt, Node, ObjectType};
 
-use super::Cx;
 use super::names::display;
+use super::{Cx, rights};
 
 pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) -> Result<&'static str> {
     let tag = match stmt.objectType {
+        ObjectType::OBJECT_TYPE | ObjectType::OBJECT_DOMAIN => return move_type(cx, stmt).await,
         ObjectType::OBJECT_TABLE => "ALTER TABLE",
         ObjectType::OBJECT_SEQUENCE => "ALTER SEQUENCE",
         ObjectType::OBJECT_VIEW => "ALTER VIEW",
@@ -28,6 +29,10 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
     let catalog = cx.catalog();
     let schema = stmt.newschema.as_deref().unwrap_or_default();
     let schema = cx.schema_named(&catalog, schema)?.oid;
+    // An owned sequence is refused below, wherever it should go.
+    if !matches!(&*object, CatalogObject::Sequence(sequence) if sequence.owned_by.is_some()) {
+        rights::require_schema(cx, schema, Privileges::CREATE)?;
+    }
     if super::temporary::is_temporary(&catalog, schema)
         || super::temporary::is_temporary(&catalog, object.namespace().1)
     {
@@ -46,10 +51,9 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
             }
         }
         CatalogObject::Sequence(sequence) if sequence.owned_by.is_some() => {
-            return Err(Error::new(
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "cannot move an owned sequence into another schema",
-            ));
+            let table = sequence.owned_by.and_then(|(table, _)| catalog.table(table)).map_or("", |table| &table.name);
+            let detail = format!("Sequence \"{}\" is linked to table \"{table}\".", sequence.name);
+            return Err(Error::unsupported("cannot move an owned sequence into another schema").detail(detail));
         }
         CatalogObject::Sequence(sequence) => {
             cx.lock(sequence.oid, TableLockMode::AccessExclusive).await?;
@@ -61,6 +65,33 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
         }
     }
     Ok(tag)
+}
+
+/// ALTER TYPE and ALTER DOMAIN … SET SCHEMA: what uses the type knows it by its number.
+async fn move_type(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) -> Result<&'static str> {
+    let Some(Node::List(names)) = &stmt.object else { return Err(Error::internal("SET SCHEMA without a type")) };
+    let mut desc = cx.locked_type(&super::types::range(names)).await?;
+    let domain = stmt.objectType == ObjectType::OBJECT_DOMAIN;
+    if domain && !matches!(desc.kind, TypeKind::Domain(_)) {
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", desc.name)));
+    }
+    let catalog = cx.catalog();
+    let name = stmt.newschema.as_deref().unwrap_or_default();
+    let schema = cx.schema_named(&catalog, name)?.oid;
+    rights::require_schema(cx, schema, Privileges::CREATE)?;
+    rights::own_type(cx, &desc)?;
+    if super::temporary::is_temporary(&catalog, schema) || super::temporary::is_temporary(&catalog, desc.schema) {
+        return Err(Error::unsupported("cannot move objects into or out of temporary schemas"));
+    }
+    if desc.schema != schema {
+        if catalog.type_named(schema, &desc.name).is_some() || catalog.relation(schema, &desc.name).is_some() {
+            let message = format!("type \"{}\" already exists in schema \"{name}\"", desc.name);
+            return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
+        }
+        desc.schema = schema;
+        cx.put(CatalogObject::Type(desc)).await?;
+    }
+    Ok(if domain { "ALTER DOMAIN" } else { "ALTER TYPE" })
 }
 
 async fn move_to(cx: &mut Cx<'_>, oid: Oid, to: Oid) -> Result<()> {

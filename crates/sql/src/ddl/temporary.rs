@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use base::{Oid, Result};
-use engine_api::{Catalog, CatalogObject, OnCommit, SchemaDesc};
+use base::{Error, Oid, Result, SqlState};
+use engine_api::{Catalog, CatalogObject, OnCommit, Privileges, SchemaDesc};
 
 use super::{Cx, drop};
+use crate::privileges;
 use crate::session::Session;
 
 /// What the names of temporary schemas begin with.
@@ -33,6 +34,7 @@ fn relations_of(catalog: &Catalog, schema: Oid) -> BTreeSet<Oid> {
 pub(super) async fn schema(cx: &mut Cx<'_>) -> Result<Oid> {
     let (database, name) = (cx.database(), cx.session.temporary_schema_name());
     let found = cx.catalog().schema(database, &name).map(|s| s.oid);
+    may_create(cx)?;
     let first = !cx.session.may_have_temporary();
     cx.session.note_temporary();
     if let Some(oid) = found {
@@ -46,6 +48,22 @@ pub(super) async fn schema(cx: &mut Cx<'_>) -> Result<Oid> {
     let owner = cx.owner();
     cx.put(CatalogObject::Schema(SchemaDesc { oid, database, name, owner, comment: None })).await?;
     Ok(oid)
+}
+
+/// Whether the current role may have temporary relations, or more of them.
+pub(super) fn may_create(cx: &mut Cx<'_>) -> Result<()> {
+    let (catalog, database) = (cx.catalog(), cx.database());
+    let has_some = catalog.schema(database, &cx.session.temporary_schema_name()).is_some();
+    let Some(object) = catalog.get(database) else { return Ok(()) };
+    if privileges::held(&catalog, cx.session.who(), object).contains(Privileges::TEMPORARY) {
+        return Ok(());
+    }
+    let message = if has_some {
+        format!("permission denied for schema {}", cx.session.temporary_schema_name())
+    } else {
+        format!("permission denied to create temporary tables in database \"{}\"", object.name())
+    };
+    Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
 }
 
 async fn drop_relations(cx: &mut Cx<'_>, schema: Oid) -> Result<()> {

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use base::{Error, Oid, Result};
-use engine_api::{Catalog, ConstraintKind, SequenceDesc, TableDesc, TableLockMode};
+use engine_api::{Catalog, ConstraintKind, Privileges, SequenceDesc, TableDesc, TableLockMode};
 use rupg_sql::nodes::{DropBehavior, Node, TruncateStmt};
 
 use base::SqlState;
 
 use super::Cx;
 use super::sequence::put_altered;
+use crate::privileges;
 
 pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'static str> {
     let mut tables: BTreeSet<Oid> = BTreeSet::new();
@@ -33,9 +34,13 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
         cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("truncate cascades to table \"{}\"", referencing.name));
         let oid = referencing.oid;
         cx.lock(oid, TableLockMode::AccessExclusive).await?;
-        if cx.catalog().table(oid).is_some() {
+        if let Some(object) = cx.catalog().get(oid) {
+            privileges::require(&cx.catalog(), cx.session.who(), object, Privileges::TRUNCATE)?;
             tables.insert(oid);
         }
+    }
+    if stmt.restart_seqs {
+        own_sequences(cx, &tables)?;
     }
     for &table in &tables {
         let name = cx.catalog().table(table).map(|t| t.name.clone()).unwrap_or_default();
@@ -61,11 +66,24 @@ fn outside_reference(catalog: &Catalog, tables: &BTreeSet<Oid>) -> Option<(Table
     })
 }
 
-async fn restart_sequences(cx: &mut Cx<'_>, tables: &BTreeSet<Oid>) -> Result<()> {
-    let catalog = cx.catalog();
+/// The sequences of the tables' columns.
+fn sequences_of(catalog: &Catalog, tables: &BTreeSet<Oid>) -> Vec<Oid> {
     let owned = |s: &&SequenceDesc| s.owned_by.is_some_and(|(table, _)| tables.contains(&table));
-    let found: Vec<Oid> =
-        catalog.objects().filter_map(|o| catalog.sequence(o.oid())).filter(owned).map(|s| s.oid).collect();
+    catalog.objects().filter_map(|o| catalog.sequence(o.oid())).filter(owned).map(|s| s.oid).collect()
+}
+
+/// Refuses to start sequences anew that are another role's.
+fn own_sequences(cx: &mut Cx<'_>, tables: &BTreeSet<Oid>) -> Result<()> {
+    let catalog = cx.catalog();
+    let found = sequences_of(&catalog, tables);
+    found
+        .iter()
+        .filter_map(|&oid| catalog.get(oid))
+        .try_for_each(|sequence| privileges::require_owner(&catalog, cx.session.who(), sequence))
+}
+
+async fn restart_sequences(cx: &mut Cx<'_>, tables: &BTreeSet<Oid>) -> Result<()> {
+    let found = sequences_of(&cx.catalog(), tables);
     for oid in found {
         cx.lock(oid, TableLockMode::AccessExclusive).await?;
         // As it is now that nobody else changes it.

@@ -4,16 +4,18 @@
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{
-    Catalog, CatalogObject, DomainCheck, DomainDesc, EnumLabel, TableDesc, TableKind, TableLockMode, TypeDesc, TypeKind,
+    Catalog, CatalogObject, DomainCheck, DomainDesc, EnumLabel, Privileges, TableDesc, TableKind, TableLockMode,
+    TypeDesc, TypeKind,
 };
 use rupg_sql::nodes::{
     AlterDomainStmt, AlterDomainType, AlterEnumStmt, ConstrType, Constraint, CreateDomainStmt, CreateEnumStmt, Node,
     RangeVar, RenameStmt,
 };
 
-use super::Cx;
 use super::names::{display, expression_after, free_constraint_name, parenthesised_after, quote, strings};
+use super::{Cx, rights};
 use crate::ir::Ty;
+use crate::privileges;
 
 /// Bytes of a label.
 const LABEL_MAX: usize = 63;
@@ -35,7 +37,11 @@ impl Cx<'_> {
         let catalog = self.catalog();
         let relname = name.relname.as_deref().unwrap_or_default();
         let schemas = match &name.schemaname {
-            Some(schema) => vec![self.schema_named(&catalog, schema)?.oid],
+            Some(schema) => {
+                let schema = self.schema_named(&catalog, schema)?.oid;
+                rights::require_schema(self, schema, Privileges::USAGE)?;
+                vec![schema]
+            }
             None => self.session.search_path(&catalog),
         };
         Ok(schemas.into_iter().find_map(|schema| catalog.type_named(schema, relname).cloned()))
@@ -116,20 +122,27 @@ pub(super) async fn change_owner(
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
     }
     if desc.owner != owner && !cx.session.is_superuser() {
-        if cx.session.who().role != desc.owner {
-            let message = format!("must be owner of type {}", desc.name);
-            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
-        }
+        rights::own_type(cx, &desc)?;
         super::role::require_member(cx, owner)?;
+        let who = privileges::Who { role: owner, ..cx.session.who() };
+        if let Some(schema) = cx.catalog().get(desc.schema) {
+            privileges::require(&cx.catalog(), who, schema, Privileges::CREATE)?;
+        }
     }
-    desc.owner = owner;
+    let (oid, old) = (desc.oid, std::mem::replace(&mut desc.owner, owner));
     cx.put(CatalogObject::Type(desc)).await?;
+    if old != owner {
+        super::owner::change_grantor(cx, oid, old, owner).await?;
+    }
     Ok(tag)
 }
 
 pub(super) async fn alter_enum(cx: &mut Cx<'_>, stmt: &AlterEnumStmt) -> Result<&'static str> {
     let mut desc = cx.locked_type(&range(&stmt.typeName)).await?;
     let new = stmt.newVal.as_deref().unwrap_or_default();
+    if matches!(desc.kind, TypeKind::Enum(_)) {
+        rights::own_type(cx, &desc)?;
+    }
     let TypeKind::Enum(labels) = &mut desc.kind else { return Err(not_an_enum(&desc)) };
     let missing = |label: &str| {
         Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("\"{label}\" is not an existing enum label"))
@@ -362,6 +375,9 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
     let mut desc = cx.locked_type(&range(&stmt.typeName)).await?;
     let name = desc.name.clone();
     let whole = desc.clone();
+    if matches!(desc.kind, TypeKind::Domain(_)) {
+        rights::own_type(cx, &desc)?;
+    }
     let TypeKind::Domain(domain) = &mut desc.kind else {
         return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("{} is not a domain", quote(&name))));
     };
@@ -427,6 +443,7 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
 pub(super) async fn rename_type(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {
     let Some(Node::List(names)) = &stmt.object else { return Err(Error::internal("RENAME without a type")) };
     let mut desc = cx.locked_type(&range(names)).await?;
+    rights::own_type(cx, &desc)?;
     cx.check_type_free(desc.schema, new_name)?;
     desc.name = new_name.to_string();
     let tag = match desc.kind {
@@ -435,4 +452,32 @@ pub(super) async fn rename_type(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &s
     };
     cx.put(CatalogObject::Type(desc)).await?;
     Ok(tag)
+}
+
+/// ALTER DOMAIN … RENAME CONSTRAINT.
+pub(super) async fn rename_domain_constraint(
+    cx: &mut Cx<'_>,
+    stmt: &RenameStmt,
+    new_name: &str,
+) -> Result<&'static str> {
+    let Some(Node::List(names)) = &stmt.object else { return Err(Error::internal("RENAME without a domain")) };
+    let mut desc = cx.locked_type(&range(names)).await?;
+    let (name, whole) = (desc.name.clone(), desc.clone());
+    let TypeKind::Domain(domain) = &mut desc.kind else {
+        return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a domain")));
+    };
+    rights::own_type(cx, &whole)?;
+    let old = stmt.subname.as_deref().unwrap_or_default();
+    let taken = domain.checks.iter().any(|check| check.name == new_name);
+    let Some(check) = domain.checks.iter_mut().find(|check| check.name == old) else {
+        let message = format!("constraint \"{old}\" for domain {name} does not exist");
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    };
+    if taken {
+        let message = format!("constraint \"{new_name}\" for domain {} already exists", quote(&name));
+        return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
+    }
+    check.name = new_name.to_string();
+    cx.put(CatalogObject::Type(desc)).await?;
+    Ok("ALTER DOMAIN")
 }

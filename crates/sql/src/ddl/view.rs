@@ -8,6 +8,7 @@ use super::Cx;
 use super::create_table::{layout_of, storage_options};
 use super::names::{Token, quote, strings, tokens};
 use crate::bind::BoundView;
+use crate::privileges;
 
 pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'static str> {
     let name = stmt.view.as_deref().ok_or_else(|| Error::internal("CREATE VIEW without a name"))?;
@@ -26,6 +27,7 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
     let replaced = match existing.as_deref() {
         None => None,
         Some(CatalogObject::Table(view)) if stmt.replace && view.kind == TableKind::View => {
+            privileges::require_owner(&cx.catalog(), cx.session.who(), &CatalogObject::Table(view.clone()))?;
             cx.lock(view.oid, TableLockMode::AccessExclusive).await?;
             Some(view.clone())
         }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result};
+use base::watch::{self, Phase};
+use base::{Error, Oid, Result, work};
 use smallvec::SmallVec;
 use types::{Datum, DatumRef};
 
@@ -53,6 +54,18 @@ struct State {
     kept: Vec<Vec<Datum>>,
     /// Bytes of the accumulator that have been charged.
     charged: usize,
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        work::discard(&mut self.kept);
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        work::discard(&mut self.states);
+    }
 }
 
 impl State {
@@ -165,6 +178,7 @@ impl State {
 
     fn finish(&mut self, call: &AggregateCall, cx: &mut Cx<'_, '_>) -> Result<Datum> {
         if !self.kept.is_empty() {
+            watch::does(Phase::Aggregate);
             let keys: Vec<(usize, SortSlot)> = call
                 .order
                 .iter()
@@ -172,9 +186,13 @@ impl State {
                 .map(|(i, &(_, ty, descending, nulls_first))| (i, SortSlot { slot: 0, ty, descending, nulls_first }))
                 .collect();
             self.kept.sort_by(|a, b| compare_keys(&keys, a, b));
-            for row in self.kept.drain(..) {
+            // Rows are freed one by one, also when the statement is stopped meanwhile.
+            for row in &mut self.kept {
+                work::step(16)?;
+                let row = std::mem::take(row);
                 self.accumulator.add(cx.run.eval, &row[keys.len()..])?;
             }
+            work::discard(&mut self.kept);
         }
         self.accumulator.finish(cx.run.eval)
     }
@@ -204,7 +222,7 @@ impl Groups {
     fn clear(&mut self) {
         self.keys.clear();
         self.carried.clear();
-        self.states.clear();
+        work::discard(&mut self.states);
         self.count = 0;
     }
 

@@ -13,7 +13,7 @@ const TOTAL_MIN: usize = 8 << 20;
 /// Taken from the common budget at once, so that statements do not meet at its counter for every row.
 const STEP: usize = 256 << 10;
 
-/// The memory that the statements of a server share: a quarter of the server's limit, or a sixteenth of it once all
+/// The memory that the statements of a server share, beside a first step of each: a quarter of the server's limit, or a sixteenth of it once all
 /// memory is in use, which goes beyond the limit then, so that reading goes on.
 pub struct MemoryBudget {
     /// Reserved by running statements. Relaxed: it guards no other memory.
@@ -92,12 +92,17 @@ impl Held {
             )));
         }
         let step = (self.charged - self.reserved).max(STEP);
+        // The first step is everybody's, however much others hold: small statements go on beside large ones.
+        let is_first = self.reserved == 0 && step <= STEP;
+        if !is_first {
+            types::room::ask(step)?;
+        }
         self.budget.get_or_insert_with(|| Arc::clone(budget));
         let share = budget.share();
         let before = budget.used.fetch_add(step, Ordering::Relaxed);
         budget.charge(step as i64);
         self.reserved += step;
-        if before + step <= share {
+        if is_first || before + step <= share {
             return Ok(());
         }
         Err(exhausted(format!(
@@ -140,6 +145,16 @@ fn exhausted(detail: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_small_statement_goes_on_beside_one_that_has_all() {
+        let budget = Arc::new(MemoryBudget::new(64 << 20));
+        let (mut large, mut small) = (Held::default(), Held::default());
+        large.charge(16 << 20, &budget).unwrap();
+        small.charge(100 << 10, &budget).unwrap();
+        small.charge(100 << 10, &budget).unwrap();
+        assert!(small.charge(100 << 10, &budget).is_err(), "the second step is refused");
+    }
 
     #[test]
     fn statements_share_and_give_back() {

@@ -19,6 +19,7 @@ use super::scan::fitted_key;
 use super::{Cx, Machine, Next};
 use crate::functions::EvalContext;
 use crate::plan::{EngineRows, KeyColumn, ParentChange, Plan, PlannedTable, ReferencedKey, ReferencingKey, Target};
+use crate::privileges::shown;
 
 /// What one statement has to look at.
 pub(super) struct Constraints {
@@ -372,8 +373,8 @@ fn violation(key: &ReferencingKey, child: &TableDesc, eval: &dyn EvalContext) ->
 
 /// 23503 for a row that points to nothing.
 pub(crate) fn not_present(key: &ReferencingKey, child: &TableDesc, values: &[Datum], eval: &dyn EvalContext) -> Error {
-    let shown = show_key(child, &key.columns, values, eval);
-    let detail = format!("Key {shown} is not present in table \"{}\".", key.parent.info.desc.name);
+    let key_text = show_key(child, &key.columns, values, eval);
+    let detail = format!("Key {key_text}is not present in table \"{}\".", key.parent.info.desc.name);
     violation(key, child, eval).detail(detail)
 }
 
@@ -384,7 +385,7 @@ pub(crate) fn still_referenced(
     old: &[Datum],
     eval: &dyn EvalContext,
 ) -> Error {
-    let shown = show_key(parent, &key.columns, old, eval);
+    let key_text = show_key(parent, &key.columns, old, eval);
     let catalog = eval.catalog();
     let schema = catalog.table(key.child).and_then(|t| catalog.get(t.schema)).map(|s| s.name().to_string());
     Error::new(
@@ -394,7 +395,7 @@ pub(crate) fn still_referenced(
             parent.name, key.constraint, key.child_name
         ),
     )
-    .detail(format!("Key {shown} is still referenced from table \"{}\".", key.child_name))
+    .detail(format!("Key {key_text}is still referenced from table \"{}\".", key.child_name))
     .schema(schema.unwrap_or_default())
     .table(&key.child_name)
     .constraint(&key.constraint)
@@ -419,10 +420,14 @@ fn rows_with_key(
     Ok(rows.iter().map(|r| r.row).collect())
 }
 
-/// `(a, b)=(1, x)`
+/// `(a, b)=(1, x) `; nothing if the current role may not read that.
 fn show_key(table: &TableDesc, columns: &[usize], values: &[Datum], eval: &dyn EvalContext) -> String {
+    let numbers = columns.iter().map(|&column| table.columns[column].number);
+    if !shown::reads_columns(&eval.catalog(), shown::reader(&eval.identity()), table.oid, numbers) {
+        return String::new();
+    }
     let names: Vec<&str> = columns.iter().map(|&c| table.columns[c].name.as_str()).collect();
-    let shown: Vec<String> = values
+    let texts: Vec<String> = values
         .iter()
         .zip(columns)
         .map(|(value, &column)| {
@@ -433,5 +438,5 @@ fn show_key(table: &TableDesc, columns: &[usize], values: &[Datum], eval: &dyn E
             }
         })
         .collect();
-    format!("({})=({})", names.join(", "), shown.join(", "))
+    format!("({})=({}) ", names.join(", "), texts.join(", "))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 use types::{Array, Datum};
 
 use super::rows::KeyTable;
@@ -102,6 +102,11 @@ impl Machine {
         self.frame.iter_mut().for_each(|slot| slot.put(params.next().unwrap_or_default()));
     }
 
+    /// Whether a value that a run left in the frame is large.
+    pub fn holds_much(&self) -> bool {
+        self.frame.iter().any(|value| crate::functions::weight(value) >= types::room::LARGE)
+    }
+
     /// Begins anew with the frame as it is.
     pub fn restart(&mut self) {
         self.subplans.iter_mut().for_each(|s| *s = SubplanState::default());
@@ -170,7 +175,8 @@ impl Machine {
             match self.next(run)? {
                 Next::Row => return Ok(true),
                 Next::Done => return Ok(false),
-                Next::Wait(wait) if wait.is_over() => {}
+                // The turn of others comes in the middle of the expression, if the thread can do that.
+                Next::Wait(wait) if wait.is_over() => work::look_now()?,
                 Next::Wait(wait) => {
                     run.suspended = Some(wait);
                     return Err(Error::unsupported("row locks in a subquery of an expression are not supported"));

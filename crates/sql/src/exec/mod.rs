@@ -400,7 +400,7 @@ impl Execution {
     /// below a LIMIT say, has a view, which would hold back garbage until the plan is run again. Answers whether the execution
     /// holds little enough to be kept for that.
     pub fn retire(&mut self) -> bool {
-        let small = self.held.bytes() < KEPT_BYTES;
+        let small = self.held.bytes() < KEPT_BYTES && !self.machine.holds_much();
         self.restart();
         small
     }
@@ -462,6 +462,7 @@ impl Execution {
             (Err(error), Some(wait)) => return self.begin_anew(wait, awaited, error, cx),
             (result, _) => result,
         };
+        let result = result.map_err(|error| crate::privileges::shown::within_rights(error, cx.eval));
         Ok(match result? {
             Progress::Done { rows } => Progress::Done { rows: if self.plan.changes { self.changed } else { rows } },
             other => other,

@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use base::{Oid, Result};
+use base::{Oid, Result, work};
 use rustc_hash::{FxHashMap, FxHasher};
 use types::{Datum, DatumRef};
 
@@ -37,7 +37,7 @@ impl RowStore {
     }
 
     pub fn clear(&mut self) {
-        self.values.clear();
+        work::discard(&mut self.values);
         self.rows = 0;
     }
 
@@ -74,21 +74,49 @@ impl RowStore {
     }
 }
 
+impl Drop for RowStore {
+    fn drop(&mut self) {
+        work::discard(&mut self.values);
+    }
+}
+
 /// The numbers 0, 1, … by a hash of what they stand for: those of one hash in a chain, the newest first.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
-    /// The newest number of each hash.
+    /// The newest number of each hash, as long as there are few.
     heads: FxHashMap<u64, u32>,
+    /// The same of many, by the first bits of the hash: a table that grows is moved as a whole, which takes the longer the
+    /// larger it is.
+    parts: Vec<FxHashMap<u64, u32>>,
     /// By number, the one before with the same hash; `u32::MAX` ends.
     next: Vec<u32>,
 }
 
 const END: u32 = u32::MAX;
+/// Hashes in one table before there are parts.
+const WHOLE: usize = 1 << 15;
+/// Bits of a hash that say its part.
+const PART_BITS: u32 = 8;
 
 impl Chains {
     pub fn clear(&mut self) {
         self.heads.clear();
+        self.parts.clear();
         self.next.clear();
+    }
+
+    #[inline]
+    fn part(hash: u64) -> usize {
+        (hash >> (u64::BITS - PART_BITS)) as usize
+    }
+
+    /// Divides the table once it is large.
+    #[cold]
+    fn divide(&mut self) {
+        self.parts = (0..1 << PART_BITS).map(|_| FxHashMap::default()).collect();
+        for (hash, number) in std::mem::take(&mut self.heads) {
+            self.parts[Chains::part(hash)].insert(hash, number);
+        }
     }
 
     /// Numbers given.
@@ -99,7 +127,8 @@ impl Chains {
     /// The number of this hash that `is` finds to be meant.
     #[inline]
     pub fn find(&self, hash: u64, is: impl Fn(usize) -> bool) -> Option<usize> {
-        let mut at = *self.heads.get(&hash)?;
+        let heads = if self.parts.is_empty() { &self.heads } else { &self.parts[Chains::part(hash)] };
+        let mut at = *heads.get(&hash)?;
         while at != END {
             if is(at as usize) {
                 return Some(at as usize);
@@ -113,7 +142,11 @@ impl Chains {
     #[inline]
     pub fn add(&mut self, hash: u64) -> usize {
         let number = self.next.len();
-        let before = self.heads.insert(hash, number as u32);
+        if number == WHOLE {
+            self.divide();
+        }
+        let heads = if self.parts.is_empty() { &mut self.heads } else { &mut self.parts[Chains::part(hash)] };
+        let before = heads.insert(hash, number as u32);
         self.next.push(before.unwrap_or(END));
         number
     }
@@ -140,7 +173,7 @@ impl KeyTable {
 
     pub fn clear(&mut self) {
         self.chains.clear();
-        self.keys.clear();
+        work::discard(&mut self.keys);
     }
 
     #[inline]
@@ -210,6 +243,12 @@ impl KeyTable {
     pub fn entry_bytes(&self) -> usize {
         let last = self.chains.len().checked_sub(1).map_or(&[][..], |last| self.key(last));
         32 + last.iter().map(datum_bytes).sum::<usize>()
+    }
+}
+
+impl Drop for KeyTable {
+    fn drop(&mut self) {
+        work::discard(&mut self.keys);
     }
 }
 

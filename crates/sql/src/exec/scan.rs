@@ -116,7 +116,7 @@ impl Scan {
                     return Err(Error::internal("a list of keys without its access"));
                 };
                 let table = self.node.table.open(cx.run.txn)?;
-                while self.batch.len() < FIRST_BATCH {
+                while self.batch.len() < FIRST_BATCH && !self.batch.is_full() {
                     let Some(key) = keys.pop_front() else { break };
                     cx.run.txn.get(table, *index, &key, &mut self.batch)?;
                 }

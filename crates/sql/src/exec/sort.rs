@@ -7,7 +7,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use base::Result;
+use base::watch;
+use base::{Result, work};
 use types::Datum;
 
 use super::limit::{limit_of, offset_of};
@@ -152,6 +153,7 @@ impl<S: Source> Sort<S> {
 
     /// Makes a run of the first rows that are in none; `false` if there are no such rows.
     fn sort_run(&mut self) -> bool {
+        watch::does(watch::Phase::Sort);
         let start = self.sorted;
         let end = (start + RUN).min(self.runs.len());
         let source = &self.source;
@@ -374,6 +376,7 @@ impl Operator for Sort<Copied> {
 
 /// Compares two rows by sort keys.
 pub(super) fn compare_keys(keys: &[(usize, SortSlot)], a: &[Datum], b: &[Datum]) -> Ordering {
+    work::beat(8);
     for (place, key) in keys {
         let (x, y) = (&a[*place], &b[*place]);
         let found = order(key, (x.is_null(), y.is_null()), || types::compare_as(key.ty, &x.as_ref(), &y.as_ref()));

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use base::{Oid, Result};
+use base::{Oid, Result, work};
 use rustc_hash::FxHashMap;
 use types::{Datum, oid};
 
@@ -46,6 +46,7 @@ fn pair(args: &[Expr; 2], names: &mut dyn Resolve) -> Result<Box<[Code; 2]>> {
 /// # Errors
 /// Those of `names`.
 pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
+    work::step(32)?;
     if let Some(slot) = names.computed(expr) {
         return Ok(Code::Slot(slot));
     }

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState};
+use base::work::{self, Count};
+use base::{Error, Oid, Result, SqlState, watch};
 use smallvec::SmallVec;
+use types::room::{self, Room as _};
 use types::{Array, Datum, DatumRef, InputContext, oid};
 
 use super::{Code, Comparison, How, IntOp, IntWidth, RowPair, SubqueryUse};
@@ -115,20 +117,39 @@ fn apply(function: &Function, cx: &dyn EvalContext, args: &[Datum]) -> Result<Da
     if function.strict && args.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
     }
-    let value = (function.eval)(cx, args)?;
-    match &value {
-        Datum::Text(text) if text.len() > MAX_VALUE => Err(too_long()),
-        Datum::Bytea(bytes) if bytes.len() > MAX_VALUE => Err(too_long()),
-        _ => Ok(value),
-    }
+    weigh(args)?;
+    watch::calls(function.oid);
+    functions::call(function, cx, args)
 }
 
-/// Bytes of a value at most, as in PostgreSQL.
-const MAX_VALUE: usize = (1 << 30) - 1;
+/// Counts a call by what it is about to read. What takes longer than that counts it itself.
+#[inline]
+fn weigh(args: &[Datum]) -> Result<usize> {
+    let weight = |value: &Datum| match value {
+        Datum::Text(text) => text.len() / 8,
+        Datum::Bytea(bytes) => bytes.len() / 8,
+        Datum::Array(array) => array.values.len(),
+        _ => 0,
+    };
+    let weight = args.iter().fold(4, |sum, value| sum + weight(value));
+    work::step(weight.min(work::QUANTUM as usize))?;
+    Ok(weight)
+}
 
+/// Weight beyond which arguments are dropped step by step.
+const LIGHT: usize = 10_000;
+
+/// Drops the arguments of a call, and looks, for its value may have taken long to copy.
 #[cold]
-fn too_long() -> Error {
-    Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory").detail("A value cannot be longer than 1 GB.")
+fn release(args: SmallVec<[Datum; 4]>) -> Result<()> {
+    for value in args {
+        if let Datum::Array(array) = value
+            && let Some(mut array) = Arc::into_inner(array)
+        {
+            work::discard(&mut array.values);
+        }
+    }
+    work::look_now()
 }
 
 impl IntWidth {
@@ -171,6 +192,7 @@ impl Code {
                 test.test(env, &left, &right)
             }
             Code::And(args) => {
+                work::step(args.len())?;
                 let mut result = Some(true);
                 for arg in args {
                     match arg.truth(env, frame)? {
@@ -182,6 +204,7 @@ impl Code {
                 Ok(result)
             }
             Code::Or(args) => {
+                work::step(args.len())?;
                 let mut result = Some(false);
                 for arg in args {
                     match arg.truth(env, frame)? {
@@ -209,6 +232,7 @@ impl Code {
                 let left = left.value(env, frame)?;
                 let mut quantifier = Quantifier::new(*all);
                 for item in items {
+                    work::step(4)?;
                     let item = item.value(env, frame)?;
                     if quantifier.add(test.test(env, &left, &item)?) {
                         break;
@@ -222,6 +246,7 @@ impl Code {
                 let Datum::Array(array) = &*array else { return Ok(None) };
                 let mut quantifier = Quantifier::new(*all);
                 for item in &array.values {
+                    work::step(8)?;
                     if quantifier.add(test.test(env, &left, item)?) {
                         break;
                     }
@@ -265,7 +290,13 @@ impl Code {
                     }
                     values.push(value);
                 }
-                (function.eval)(env.eval(), &values)?
+                let weight = weigh(&values)?;
+                watch::calls(function.oid);
+                let value = functions::call(function, env.eval(), &values)?;
+                if weight > LIGHT {
+                    release(values)?;
+                }
+                value
             }
             Code::Cast { arg, from, to, typmod, kind, explicit } => {
                 let value = arg.eval(env, frame)?;
@@ -281,6 +312,7 @@ impl Code {
                 cast(value, *from, *to, *typmod, *kind, *explicit, env.eval())?
             }
             Code::Case { branches, otherwise } => {
+                work::step(branches.len())?;
                 for (condition, result) in branches {
                     if condition.truth(env, frame)? == Some(true) {
                         return result.eval(env, frame);
@@ -345,6 +377,7 @@ impl Code {
                 let array = array.eval(env, frame)?;
                 if let Datum::Array(array) = &array {
                     for value in &array.values {
+                        work::step(8)?;
                         functions::keep(*depth, value);
                         test.eval(env, frame)?;
                     }
@@ -445,14 +478,16 @@ fn cast(
                     Datum::Null => Ok(Datum::Null),
                     v => types::apply_typmod(v.clone(), element, typmod, explicit),
                 };
-                let values = array.values.iter().map(convert).collect::<Result<Vec<_>>>()?;
+                let values = array.values.iter().counted(16).map(convert).collect::<Result<Vec<_>>>()?;
                 Ok(Datum::Array(Arc::new(Array { element: array.element, dims: array.dims.clone(), values })))
             }
             (_, value) => types::apply_typmod(value, to, typmod, explicit),
         },
         CastKind::InOut => {
+            room::ask(4 * functions::weight(&value))?;
             let mut text = Vec::new();
             types::write_text(value.as_ref(), from, cx.settings(), &mut text)?;
+            work::step(text.len() / 8)?;
             let text = String::from_utf8(text).map_err(|_| Error::internal("text output is not UTF-8"))?;
             if matches!(to, oid::TEXT | oid::VARCHAR | oid::UNKNOWN) {
                 return Ok(Datum::Text(text.into()));
@@ -474,11 +509,11 @@ fn cast(
                     if function.args.len() > 2 {
                         args.push(Datum::Bool(explicit));
                     }
-                    (function.eval)(cx, &args)
+                    functions::call(function, cx, &args)
                 }
                 (v, None) => cast(v.clone(), array.element, target, typmod, CastKind::InOut, explicit, cx),
             };
-            let values = array.values.iter().map(convert).collect::<Result<Vec<_>>>()?;
+            let values = array.values.iter().counted(16).map(convert).collect::<Result<Vec<_>>>()?;
             Ok(Datum::Array(Arc::new(Array { element: target, dims: array.dims.clone(), values })))
         }
     }
@@ -517,7 +552,8 @@ fn nest(values: Vec<Datum>, element: Oid) -> Result<Datum> {
             Some(_) => {}
             None => dims = Some(inner_dims),
         }
-        all.extend(inner.values.iter().cloned());
+        all.make_room(inner.values.len())?;
+        all.extend(inner.values.iter().counted(4).cloned());
     }
     let mut outer = vec![(count, 1)];
     outer.extend(dims.unwrap_or_default());

@@ -10,6 +10,7 @@ mod slice;
 
 use std::sync::Arc;
 
+use base::work::Count;
 use base::{Error, Result, SqlState};
 use types::oid::*;
 use types::{Array, Datum};
@@ -120,5 +121,9 @@ fn trim_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     for dim in &mut dims[1..] {
         dim.1 = 1;
     }
-    Ok(Datum::Array(Arc::new(Array { element: array.element, dims, values: array.values[..kept].to_vec() })))
+    Ok(Datum::Array(Arc::new(Array {
+        element: array.element,
+        dims,
+        values: array.values[..kept].iter().counted(4).cloned().collect(),
+    })))
 }

@@ -1,6 +1,7 @@
 //! How the tables of functions are written: constructors that name only what differs from the usual.
 //!
-//! Invariant: an entry is strict, takes a fixed number of arguments and has no defaults unless it says otherwise.
+//! Invariant: an entry is strict, takes a fixed number of arguments, has no defaults and may leak its arguments unless it says
+//! otherwise.
 
 use base::{Error, Oid, Result};
 use types::oid::*;
@@ -16,7 +17,7 @@ const fn scalar(
     volatility: Volatility,
     eval: ScalarFn,
 ) -> Function {
-    Function { oid, name, args, variadic: false, defaults: &[], ret, strict: true, volatility, eval }
+    Function { oid, name, args, variadic: false, defaults: &[], ret, strict: true, volatility, leakproof: false, eval }
 }
 
 /// An immutable function.
@@ -44,6 +45,13 @@ impl Function {
     /// The function sees NULL arguments.
     pub(super) const fn lax(mut self) -> Function {
         self.strict = false;
+        self
+    }
+
+    /// The function tells nothing of its arguments but by its result: it has no error that depends on them. Conditions of such
+    /// functions may be tested on rows that a view hides (`plan::leak`).
+    pub(super) const fn leakproof(mut self) -> Function {
+        self.leakproof = true;
         self
     }
 

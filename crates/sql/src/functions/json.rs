@@ -203,7 +203,7 @@ fn type_of(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 fn array_length(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let text = text_of(args, 0)?;
     match scan::kind(text) {
-        Kind::Array => Ok(Datum::Int4(scan::elements(text).len() as i32)),
+        Kind::Array => Ok(Datum::Int4(scan::elements(text)?.len() as i32)),
         Kind::Object => Err(invalid("cannot get array length of a non-array")),
         _ => Err(invalid("cannot get array length of a scalar")),
     }
@@ -222,7 +222,7 @@ fn element(text: &str, index: i32) -> Option<&str> {
     if scan::kind(text) != Kind::Array {
         return None;
     }
-    let elements = scan::elements(text);
+    let elements = scan::elements(text).ok()?;
     let at = if index < 0 { elements.len() as i64 + i64::from(index) } else { i64::from(index) };
     elements.get(usize::try_from(at).ok()?).copied()
 }

@@ -6,6 +6,8 @@
 mod aggregates;
 mod arithmetic;
 mod array;
+#[cfg(test)]
+mod budget;
 mod casts;
 mod comparison;
 mod datetime;
@@ -17,7 +19,10 @@ mod operators;
 mod record;
 mod registry;
 mod session;
+pub(crate) use session::IDENTITY_VALUE;
 mod sets;
+mod size;
+pub(crate) use size::{call, weight};
 mod spread;
 mod text;
 mod user;
@@ -107,6 +112,17 @@ pub trait EvalContext {
     fn set_seed(&self, seed: f64);
     /// `nextval`
     fn next_value(&self, sequence: Oid) -> Result<i64>;
+    /// The next value of an identity column, which is as its table's: whoever may insert gets it.
+    fn next_identity(&self, sequence: Oid) -> Result<i64> {
+        self.next_value(sequence)
+    }
+    /// Whether the current role may know what a sequence has come to.
+    ///
+    /// # Errors
+    /// 42501
+    fn may_see_sequence(&self, _sequence: Oid) -> Result<()> {
+        Ok(())
+    }
     /// `currval`
     fn current_value(&self, sequence: Oid) -> Result<i64>;
     /// `setval`
@@ -114,7 +130,10 @@ pub trait EvalContext {
     /// `lastval`
     fn last_value(&self) -> Result<i64>;
     /// `current_setting(name, missing_ok)`
-    fn setting(&self, name: &str) -> Option<String>;
+    ///
+    /// # Errors
+    /// 42501 for a setting that the current role may not see.
+    fn setting(&self, name: &str) -> Result<Option<String>>;
     /// All settings: name, value, description.
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)>;
     /// All settings with what pg_settings shows of their values.
@@ -215,13 +234,6 @@ pub trait EvalContext {
     fn has_wish(&self) -> bool {
         false
     }
-    /// Looks whether the statement is still wanted, for functions that may take long.
-    ///
-    /// # Errors
-    /// 57014 if it was cancelled or its time is over.
-    fn check_cancelled(&self) -> Result<()> {
-        Ok(())
-    }
     /// What is known of the values in a table.
     fn statistics(&self, _table: Oid) -> Option<std::sync::Arc<crate::statistics::TableStatistics>> {
         None
@@ -241,6 +253,8 @@ pub struct SettingValue {
     pub boot: &'static str,
     /// Where the value comes from.
     pub source: &'static str,
+    /// Who may set it, and when.
+    pub context: &'static str,
     /// What it is for.
     pub about: &'static str,
 }
@@ -343,6 +357,8 @@ pub struct Function {
     pub strict: bool,
     /// Trust.
     pub volatility: Volatility,
+    /// It tells nothing of its arguments but by its result.
+    pub leakproof: bool,
     /// Code.
     pub eval: ScalarFn,
 }

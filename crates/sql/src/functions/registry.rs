@@ -151,6 +151,8 @@ pub fn all_set_functions() -> &'static [&'static SetFunction] {
 
 #[cfg(test)]
 mod tests {
+    use types::Datum;
+
     use super::*;
 
     #[test]
@@ -194,5 +196,67 @@ mod tests {
             let fits = |f: &&Function| f.args.first() == Some(&c.source) && alike(f.ret, c.target);
             assert!(functions_named(name).iter().any(fits), "{c:?}");
         }
+    }
+
+    /// Values of a type that functions are most likely to refuse.
+    fn extremes(ty: Oid) -> Vec<Datum> {
+        use types::oid::*;
+        let texts = ["", " ", "boom", "\u{10ffff}", "\\", "%", "NaN"].map(str::to_string);
+        let texts = texts.into_iter().chain([i64::MIN.to_string(), "ü".repeat(100)]);
+        let micros = [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX - 1, i64::MAX];
+        let doubles = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, -0.0];
+        let interval = |(micros, days, months)| Datum::Interval(types::Interval { micros, days, months });
+        match ty {
+            BOOL => [false, true].map(Datum::Bool).into(),
+            INT2 => [i16::MIN, -1, 0, i16::MAX].map(Datum::Int2).into(),
+            INT4 => [i32::MIN, -1, 0, i32::MAX].map(Datum::Int4).into(),
+            INT8 => micros.map(Datum::Int8).into(),
+            OID | XID | CID => [0, 1, u32::MAX].map(Datum::Oid).into(),
+            FLOAT4 => doubles.map(|value| Datum::Float4(value as f32)).into(),
+            FLOAT8 => doubles.map(Datum::Float8).into(),
+            TEXT | VARCHAR | BPCHAR | NAME => texts.map(|text| Datum::text(&text)).collect(),
+            CHAR => ["", "a", "\u{7f}", "\\377"].map(Datum::text).into(),
+            BYTEA => [&b""[..], b"\0", b"\xff\\"].map(|bytes| Datum::Bytea(bytes.into())).into(),
+            DATE => [i32::MIN, i32::MIN + 1, 0, i32::MAX].map(Datum::Date).into(),
+            TIME => [0, 86_400_000_000].map(Datum::Time).into(),
+            TIMETZ => [(0, 57_599), (86_400_000_000, -57_599)].map(|(time, zone)| Datum::TimeTz(time, zone)).into(),
+            TIMESTAMP => micros.map(Datum::Timestamp).into(),
+            TIMESTAMPTZ => micros.map(Datum::TimestampTz).into(),
+            INTERVAL => {
+                let ends = [(i64::MIN, i32::MIN, i32::MIN), (i64::MAX, i32::MAX, i32::MAX), (i64::MAX, i32::MIN, 1)];
+                ends.map(interval).into()
+            }
+            OIDVECTOR => {
+                let array = |values: &[u32]| {
+                    let dims = vec![(values.len() as i32, 0)];
+                    let values = values.iter().map(|&value| Datum::Oid(value)).collect();
+                    Datum::Array(std::sync::Arc::new(types::Array { element: OID, dims, values }))
+                };
+                [&[][..], &[1], &[1, u32::MAX]].map(array).into()
+            }
+            UUID => [[0; 16], [255; 16]].map(Datum::Uuid).into(),
+            other => panic!("no values of type {other:?}: a leakproof function must be tried out"),
+        }
+    }
+
+    #[test]
+    fn leakproof_functions_have_no_errors() {
+        let (cx, mut tried) = (crate::index_code::nobody(), 0);
+        for function in all_functions().filter(|f| f.leakproof) {
+            let mut calls: Vec<Vec<Datum>> = vec![Vec::new()];
+            for &ty in function.args {
+                let with = |call: &Vec<Datum>| {
+                    let call = call.clone();
+                    extremes(ty).into_iter().map(move |value| [call.clone(), vec![value]].concat())
+                };
+                calls = calls.iter().flat_map(with).collect();
+            }
+            for call in calls {
+                let value = (function.eval)(&cx, &call);
+                assert!(value.is_ok(), "{function:?} of {call:?}: {value:?}");
+                tried += 1;
+            }
+        }
+        assert!(tried > 1000, "only {tried} calls");
     }
 }

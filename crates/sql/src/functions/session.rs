@@ -25,6 +25,10 @@ use types::{Array, Datum, Numeric};
 use super::entry::{argument_types, immutable, int_of, mismatch, stable, text_of, volatile};
 use super::{EvalContext, Function, Wish};
 
+/// What an identity column gets; binding puts it in the place of the `nextval` of the column's default.
+pub(crate) static IDENTITY_VALUE: Function =
+    volatile(9540, "identity value", &[REGCLASS], INT8, sequences::next_identity);
+
 /// The table.
 #[rustfmt::skip]
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -209,18 +213,18 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(2184, "has_sequence_privilege", &[OID, OID, TEXT], BOOL, privileges::sequence),
     stable(2185, "has_sequence_privilege", &[TEXT, TEXT], BOOL, privileges::sequence),
     stable(2186, "has_sequence_privilege", &[OID, TEXT], BOOL, privileges::sequence),
-    stable(2256, "has_function_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::other),
-    stable(2257, "has_function_privilege", &[NAME, OID, TEXT], BOOL, privileges::other),
-    stable(2258, "has_function_privilege", &[OID, TEXT, TEXT], BOOL, privileges::other),
-    stable(2259, "has_function_privilege", &[OID, OID, TEXT], BOOL, privileges::other),
-    stable(2260, "has_function_privilege", &[TEXT, TEXT], BOOL, privileges::other),
-    stable(2261, "has_function_privilege", &[OID, TEXT], BOOL, privileges::other),
-    stable(3138, "has_type_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::other),
-    stable(3139, "has_type_privilege", &[NAME, OID, TEXT], BOOL, privileges::other),
-    stable(3140, "has_type_privilege", &[OID, TEXT, TEXT], BOOL, privileges::other),
-    stable(3141, "has_type_privilege", &[OID, OID, TEXT], BOOL, privileges::other),
-    stable(3142, "has_type_privilege", &[TEXT, TEXT], BOOL, privileges::other),
-    stable(3143, "has_type_privilege", &[OID, TEXT], BOOL, privileges::other),
+    stable(2256, "has_function_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::function),
+    stable(2257, "has_function_privilege", &[NAME, OID, TEXT], BOOL, privileges::function),
+    stable(2258, "has_function_privilege", &[OID, TEXT, TEXT], BOOL, privileges::function),
+    stable(2259, "has_function_privilege", &[OID, OID, TEXT], BOOL, privileges::function),
+    stable(2260, "has_function_privilege", &[TEXT, TEXT], BOOL, privileges::function),
+    stable(2261, "has_function_privilege", &[OID, TEXT], BOOL, privileges::function),
+    stable(3138, "has_type_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::type_),
+    stable(3139, "has_type_privilege", &[NAME, OID, TEXT], BOOL, privileges::type_),
+    stable(3140, "has_type_privilege", &[OID, TEXT, TEXT], BOOL, privileges::type_),
+    stable(3141, "has_type_privilege", &[OID, OID, TEXT], BOOL, privileges::type_),
+    stable(3142, "has_type_privilege", &[TEXT, TEXT], BOOL, privileges::type_),
+    stable(3143, "has_type_privilege", &[OID, TEXT], BOOL, privileges::type_),
     stable(2262, "has_language_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::other),
     stable(2263, "has_language_privilege", &[NAME, OID, TEXT], BOOL, privileges::other),
     stable(2264, "has_language_privilege", &[OID, TEXT, TEXT], BOOL, privileges::other),
@@ -293,13 +297,18 @@ fn backend_pid(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     Ok(Datum::Int4(cx.backend_pid()))
 }
 
+/// A setting that everybody may see.
+fn setting_of(cx: &dyn EvalContext, name: &str) -> Option<String> {
+    cx.setting(name).ok().flatten()
+}
+
 /// The names of the schemas that are searched; `pg_catalog` is left out if nobody named it and it is not wanted.
 fn search_path(cx: &dyn EvalContext, implicit: bool) -> Vec<String> {
     let system = engine_api::oids::SCHEMA_PG_CATALOG;
-    let named = cx.setting("search_path").is_some_and(|path| path.contains("pg_catalog"));
+    let named = setting_of(cx, "search_path").is_some_and(|path| path.contains("pg_catalog"));
     let catalog = cx.catalog();
     let path = cx.identity().search_path;
-    let temporary = cx.setting("search_path").is_some_and(|path| path.contains("pg_temp"));
+    let temporary = setting_of(cx, "search_path").is_some_and(|path| path.contains("pg_temp"));
     let own = |s: Oid| !implicit && !temporary && crate::ddl::temporary::is_temporary(&catalog, s);
     let wanted = path.iter().filter(|&&s| (s != system || implicit || named) && !own(s));
     wanted.filter_map(|&s| catalog_name(&catalog, s)).collect()
@@ -345,12 +354,12 @@ fn database_encoding(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
 }
 
 fn client_encoding(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
-    Ok(cx.setting("client_encoding").map_or_else(|| Datum::text("UTF8"), Datum::from))
+    Ok(setting_of(cx, "client_encoding").map_or_else(|| Datum::text("UTF8"), Datum::from))
 }
 
 fn current_setting(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let name = text_of(args, 0)?;
-    match cx.setting(name) {
+    match cx.setting(name)? {
         Some(value) => Ok(Datum::from(value)),
         None if matches!(args.get(1), Some(Datum::Bool(true))) => Ok(Datum::Null),
         None => Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))),
@@ -366,7 +375,7 @@ fn set_config(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         _ => None,
     };
     cx.set_setting(name, value, matches!(args.get(2), Some(Datum::Bool(true))))?;
-    Ok(cx.setting(name).into())
+    Ok(cx.setting(name)?.into())
 }
 
 /// Bytes of a value as PostgreSQL stores it in a row.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use base::Result;
 use types::oid::*;
+use types::room::Room as _;
 use types::{Array, Datum};
 
 use super::entry::{mismatch, set, text_of};
@@ -149,8 +150,18 @@ fn string_to_table(_: &dyn EvalContext, args: &[Datum]) -> Rows {
     match args.get(1) {
         _ if text.is_empty() => {}
         Some(Datum::Text(delimiter)) if delimiter.is_empty() => parts.push(text.to_string()),
-        Some(Datum::Text(delimiter)) => parts.extend(text.split(&**delimiter).map(str::to_string)),
-        _ => parts.extend(text.chars().map(String::from)),
+        Some(Datum::Text(delimiter)) => {
+            for part in text.split(&**delimiter) {
+                parts.make_room(1)?;
+                parts.push(part.to_string());
+            }
+        }
+        _ => {
+            for c in text.chars() {
+                parts.make_room(1)?;
+                parts.push(String::from(c));
+            }
+        }
     }
     let value = move |part: String| if null.as_ref() == Some(&part) { Datum::Null } else { Datum::from(part) };
     column(parts.into_iter().map(value))

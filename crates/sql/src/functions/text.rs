@@ -8,20 +8,21 @@ pub(super) mod bytes;
 pub(super) mod digest;
 pub(super) mod join;
 pub(super) mod like;
+mod linear;
 pub(super) mod names;
 pub(super) mod pattern;
 pub(super) mod regexp;
 pub(super) mod unicode;
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
+use rustc_hash::FxHashMap;
 use types::Datum;
 use types::oid::*;
+use types::room;
 
 use super::entry::{immutable, mismatched};
 use super::{EvalContext, Function};
-
-/// Bytes of the longest text that is built.
-const LONGEST: usize = 0x3fff_ffff;
 
 #[cold]
 fn negative_length() -> Error {
@@ -35,7 +36,11 @@ fn too_long() -> Error {
 
 /// Number of characters.
 fn characters(text: &str) -> usize {
-    text.as_bytes().iter().filter(|&&b| b & 0xc0 != 0x80).count()
+    let count = |part: &[u8]| {
+        work::beat(work::bytes(part.len()));
+        part.iter().filter(|&&b| b & 0xc0 != 0x80).count()
+    };
+    text.as_bytes().chunks(work::STRETCH).map(count).sum()
 }
 
 /// Byte offset of the character of a number from 0; the end if there are not so many.
@@ -43,7 +48,7 @@ fn byte_at(text: &str, character: usize) -> usize {
     if character >= text.len() {
         return text.len();
     }
-    text.char_indices().nth(character).map_or(text.len(), |(at, _)| at)
+    text.char_indices().counted(1).nth(character).map_or(text.len(), |(at, _)| at)
 }
 
 /// A function of one text.
@@ -80,11 +85,11 @@ macro_rules! counted {
 }
 
 fn lower(text: &str) -> String {
-    if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().map(like::lower).collect() }
+    if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().counted(4).map(like::lower).collect() }
 }
 
 fn upper(text: &str) -> String {
-    if text.is_ascii() { text.to_ascii_uppercase() } else { text.chars().map(like::upper).collect() }
+    if text.is_ascii() { text.to_ascii_uppercase() } else { text.chars().counted(4).map(like::upper).collect() }
 }
 
 fn initcap(text: &str) -> String {
@@ -94,7 +99,7 @@ fn initcap(text: &str) -> String {
         inside = c.is_alphanumeric();
         cased
     };
-    text.chars().map(each).collect()
+    text.chars().counted(4).map(each).collect()
 }
 
 /// The characters from `start` (counted from 1, may be less) that are before `start + length`.
@@ -136,11 +141,12 @@ fn overlay(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let beyond = || Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range");
     let behind = from.checked_add(count).ok_or_else(beyond)?;
     let (before, after) = (part(text, 1, Some(from - 1))?, part(text, behind, None)?);
+    room::for_value(before.len() + new.len() + after.len())?;
     Ok([before, new, after].concat().into())
 }
 
 fn position(text: &str, wanted: &str) -> i32 {
-    match memchr::memmem::find(text.as_bytes(), wanted.as_bytes()) {
+    match bytes::find(text.as_bytes(), wanted.as_bytes()) {
         Some(at) => characters(&text[..at]) as i32 + 1,
         None => 0,
     }
@@ -164,17 +170,34 @@ fn right(text: &str, n: i32) -> &str {
     &text[byte_at(text, characters(text).saturating_sub(n as usize))..]
 }
 
-/// What `lpad` and `rpad` add, and what they keep of the text.
-fn padding<'t>(text: &'t str, length: i32, fill: &str) -> Result<(&'t str, String)> {
+/// Asks for room for a text of so many bytes.
+fn asked(bytes: Option<usize>) -> Result<usize> {
+    let bytes = bytes.filter(|&bytes| bytes <= room::VALUE_MAX).ok_or_else(too_long)?;
+    room::for_value(bytes)?;
+    Ok(bytes)
+}
+
+/// The text with `fill` again and again on one side, so that it has `length` characters, or cut to them.
+fn padded(text: &str, length: i32, fill: &str, left: bool) -> Result<String> {
     let length = length.max(0) as usize;
-    if length > LONGEST {
-        return Err(too_long());
-    }
     let has = characters(text);
     if has >= length || fill.is_empty() {
-        return Ok((&text[..byte_at(text, length)], String::new()));
+        return Ok(text[..byte_at(text, length)].to_string());
     }
-    Ok((text, fill.chars().cycle().take(length - has).collect()))
+    let added = length - has;
+    let (whole, rest) = (added / characters(fill), added % characters(fill));
+    let rest = &fill[..byte_at(fill, rest)];
+    let bytes = fill.len().checked_mul(whole).and_then(|bytes| bytes.checked_add(rest.len() + text.len()));
+    let mut out = String::with_capacity(asked(bytes)?);
+    if !left {
+        out.push_str(text);
+    }
+    out.extend(std::iter::repeat_n(fill, whole).counted(work::bytes(fill.len()) + 1));
+    out.push_str(rest);
+    if left {
+        out.push_str(text);
+    }
+    Ok(out)
 }
 
 fn pad_arguments(args: &[Datum]) -> Option<(&str, i32, &str)> {
@@ -187,42 +210,76 @@ fn pad_arguments(args: &[Datum]) -> Option<(&str, i32, &str)> {
 
 fn lpad(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let Some((text, length, fill)) = pad_arguments(args) else { return mismatched(args) };
-    let (kept, mut added) = padding(text, length, fill)?;
-    added.push_str(kept);
-    Ok(added.into())
+    Ok(padded(text, length, fill, true)?.into())
 }
 
 fn rpad(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let Some((text, length, fill)) = pad_arguments(args) else { return mismatched(args) };
-    let (kept, added) = padding(text, length, fill)?;
-    Ok([kept, &added].concat().into())
+    Ok(padded(text, length, fill, false)?.into())
 }
 
 fn repeat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Int4(n)] = args else { return mismatched(args) };
     let n = (*n).max(0) as usize;
-    if text.len().checked_mul(n).is_none_or(|len| len > LONGEST) {
-        return Err(too_long());
+    asked(text.len().checked_mul(n))?;
+    let mut all = String::with_capacity(text.len() * n);
+    // Short texts are put together before they are counted.
+    let times = (work::STRETCH / text.len().max(1)).clamp(1, n.max(1));
+    let block = text.repeat(times);
+    for _ in 0..n / times {
+        work::step(work::bytes(block.len()))?;
+        all.push_str(&block);
     }
-    Ok(text.repeat(n).into())
+    all.push_str(&block[..text.len() * (n % times)]);
+    Ok(all.into())
 }
 
 fn replace(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [text @ Datum::Text(_), Datum::Text(from), Datum::Text(_)] if from.is_empty() => Ok(text.clone()),
-        [Datum::Text(text), Datum::Text(from), Datum::Text(to)] => Ok(text.replace(&**from, to).into()),
+        [Datum::Text(text), Datum::Text(from), Datum::Text(to)] => {
+            if to.len() > from.len() && text.len().saturating_mul(to.len()) >= room::LARGE {
+                let finder = memchr::memmem::Finder::new(from.as_bytes());
+                let (mut count, mut at) = (0, 0);
+                while let Some(found) = bytes::find_by(&finder, &text.as_bytes()[at..]) {
+                    work::step(8 + work::bytes(found))?;
+                    count += 1;
+                    at += found + from.len();
+                }
+                asked((to.len() - from.len()).checked_mul(count).and_then(|more| more.checked_add(text.len())))?;
+            }
+            replaced(text, from, to)
+        }
         _ => mismatched(args),
     }
+}
+
+fn replaced(text: &str, from: &str, to: &str) -> Result<Datum> {
+    let mut out = String::new();
+    let mut copied = 0;
+    let finder = memchr::memmem::Finder::new(from.as_bytes());
+    while let Some(at) = bytes::find_by(&finder, &text.as_bytes()[copied..]) {
+        work::step(8 + work::bytes(at + to.len()))?;
+        out.push_str(&text[copied..copied + at]);
+        out.push_str(to);
+        if out.len() > room::VALUE_MAX {
+            return Err(too_long());
+        }
+        copied += at + from.len();
+    }
+    out.push_str(&text[copied..]);
+    Ok(out.into())
 }
 
 fn translate(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(from), Datum::Text(to)] = args else { return mismatched(args) };
     let to: Vec<char> = to.chars().collect();
-    let map = |c: char| match from.chars().position(|f| f == c) {
-        None => Some(c),
-        Some(at) => to.get(at).copied(),
-    };
-    Ok(text.chars().filter_map(map).collect::<String>().into())
+    let mut changes: FxHashMap<char, Option<char>> = FxHashMap::default();
+    for (at, c) in from.chars().counted(8).enumerate() {
+        changes.entry(c).or_insert_with(|| to.get(at).copied());
+    }
+    let map = |c: char| changes.get(&c).copied().unwrap_or(Some(c));
+    Ok(text.chars().counted(8).filter_map(map).collect::<String>().into())
 }
 
 fn ascii(text: &str) -> i32 {
@@ -254,10 +311,10 @@ fn split_part(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     } else if delimiter.is_empty() {
         (number == 1).then_some(&**text)
     } else if *field > 0 {
-        text.split(&**delimiter).nth(number - 1)
+        text.split(&**delimiter).counted(8).nth(number - 1)
     } else {
-        let fields = text.split(&**delimiter).count();
-        fields.checked_sub(number).and_then(|at| text.split(&**delimiter).nth(at))
+        let fields = text.split(&**delimiter).counted(8).count();
+        fields.checked_sub(number).and_then(|at| text.split(&**delimiter).counted(8).nth(at))
     };
     Ok(found.unwrap_or_default().into())
 }
@@ -271,12 +328,18 @@ fn to_hex(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn among(set: &str) -> impl Fn(char) -> bool {
-    move |c| set.contains(c)
+    move |c| {
+        work::beat(1 + work::bytes(set.len()) * 8);
+        set.contains(c)
+    }
 }
 
 fn textcat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
-        [Datum::Text(a), Datum::Text(b)] => Ok([&**a, &**b].concat().into()),
+        [Datum::Text(a), Datum::Text(b)] => {
+            room::for_value(a.len() + b.len())?;
+            Ok([&**a, &**b].concat().into())
+        }
         _ => mismatched(args),
     }
 }
@@ -303,8 +366,8 @@ fn unpadded(text: &str) -> i32 {
 /// The table, by OID.
 #[rustfmt::skip]
 pub(super) static FUNCTIONS: &[Function] = &[
-    immutable(458, "text_larger", &[TEXT, TEXT], TEXT, text_larger),
-    immutable(459, "text_smaller", &[TEXT, TEXT], TEXT, text_smaller),
+    immutable(458, "text_larger", &[TEXT, TEXT], TEXT, text_larger).leakproof(),
+    immutable(459, "text_smaller", &[TEXT, TEXT], TEXT, text_smaller).leakproof(),
     immutable(849, "position", &[TEXT, TEXT], INT4, two!(|a, b| position(a, b))),
     immutable(868, "strpos", &[TEXT, TEXT], INT4, two!(|a, b| position(a, b))),
     immutable(870, "lower", &[TEXT], TEXT, one!(|a| lower(a))),
@@ -348,6 +411,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(2090, "to_hex", &[INT8], TEXT, to_hex),
     immutable(3060, "left", &[TEXT, INT4], TEXT, counted!(|a, n| left(a, n))),
     immutable(3061, "right", &[TEXT, INT4], TEXT, counted!(|a, n| right(a, n))),
-    immutable(3062, "reverse", &[TEXT], TEXT, one!(|a| a.chars().rev().collect::<String>())),
-    immutable(3696, "starts_with", &[TEXT, TEXT], BOOL, two!(|a, b| a.starts_with(&**b))),
+    immutable(3062, "reverse", &[TEXT], TEXT, one!(|a| a.chars().rev().counted(2).collect::<String>())),
+    immutable(3696, "starts_with", &[TEXT, TEXT], BOOL, two!(|a, b| a.starts_with(&**b))).leakproof(),
 ];

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 use types::oid::*;
 use types::user::{UserKind, definition};
 use types::{Array, Datum};
@@ -36,8 +36,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
 pub(crate) const ELEMENTS_OID: u32 = 9588;
 
 thread_local! {
-    /// Values that conditions of domains are about, by how deep the domains are in one another.
-    static HELD: RefCell<Vec<Datum>> = const { RefCell::new(Vec::new()) };
+    /// Values that conditions of domains are about, by strand and by how deep the domains are in one another.
+    static HELD: RefCell<Vec<Vec<Datum>>> = const { RefCell::new(Vec::new()) };
 }
 
 fn depth(arg: &Datum) -> Result<usize> {
@@ -56,7 +56,12 @@ fn hold(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 /// Keeps a value for what is evaluated next.
 pub(crate) fn keep(depth: usize, value: &Datum) {
+    let strand = work::strand();
     HELD.with_borrow_mut(|held| {
+        if held.len() <= strand {
+            held.resize(strand + 1, Vec::new());
+        }
+        let held = &mut held[strand];
         held.resize(depth + 1, Datum::Null);
         held[depth] = value.clone();
     });
@@ -64,7 +69,7 @@ pub(crate) fn keep(depth: usize, value: &Datum) {
 
 fn held(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let at = depth(args.first().ok_or_else(|| mismatch("domain"))?)?;
-    HELD.with_borrow(|held| held.get(at).cloned()).ok_or_else(|| mismatch("domain"))
+    HELD.with_borrow(|held| held.get(work::strand())?.get(at).cloned()).ok_or_else(|| mismatch("domain"))
 }
 
 /// The value, the domain's schema and name, the name that is shown, whether NULL is refused, then name and outcome of each

@@ -7,7 +7,7 @@
 //! Invariant: binding the fingerprint with the literals' own types and running it with the literals as parameters gives what
 //! the text itself gives; where that is not certain there is no fingerprint.
 
-use base::{Oid, Result};
+use base::{Oid, Result, work};
 use types::{Datum, InputContext, oid};
 
 /// A statement with its literals replaced by parameters.
@@ -92,7 +92,9 @@ pub fn fingerprint(sql: &str) -> Option<Fingerprint> {
     };
     let mut i = 0;
     while i < bytes.len() {
+        let before = i;
         i = scan.token(i)?;
+        work::beat(8 + (i - before));
     }
     (!scan.literals.is_empty() && scan.parens.is_empty())
         .then_some(Fingerprint { text: scan.text, literals: scan.literals })

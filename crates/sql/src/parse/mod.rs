@@ -8,8 +8,10 @@
 mod depth;
 mod escapes;
 pub mod fingerprint;
+mod room;
 
-use base::{Error, Notice, Result, Severity, SqlState};
+use base::watch::{self, Phase};
+use base::{Error, Notice, Result, Severity, SqlState, work};
 use rupg_sql::nodes::Node;
 
 /// One statement of a text.
@@ -36,7 +38,27 @@ pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_with_notices(sql: &str) -> Result<(Vec<ParsedStatement>, Vec<Notice>)> {
+    watch::does(Phase::Parse);
+    if sql.len() <= LONG {
+        return parse_here(sql);
+    }
+    let text = sql.to_owned();
+    work::elsewhere(move || parse_here(&text))?
+}
+
+/// Bytes of a text beyond which another thread parses it, since the parser cannot be interrupted.
+const LONG: usize = 32 << 10;
+
+/// Drops a tree, which is large if its text is.
+pub(crate) fn discard(parsed: ParsedStatement) {
+    if parsed.len > LONG {
+        work::discard_elsewhere(parsed.node);
+    }
+}
+
+fn parse_here(sql: &str) -> Result<(Vec<ParsedStatement>, Vec<Notice>)> {
     depth::check(sql)?;
+    room::check(sql)?;
     let read = escapes::as_release_15(sql);
     let (list, notices) = rupg_sql::parse(&read).map_err(|e| error(&e, sql))?;
     let mut statements = Vec::with_capacity(list.len());

@@ -9,7 +9,7 @@ use super::methods::{PlanMethod, PlanMethods, sort_cost};
 use super::node::{
     Access, Bound, KeyColumn, KeyPart, KeyReader, ListSource, Node, PlannedTable, RowReader, ScanNode, Stage,
 };
-use super::{explain, selectivity, walk};
+use super::{explain, leak, selectivity, walk};
 use crate::expr::{Code, How, comparison_of};
 use crate::ir::{AnyAllSource, CastKind, CompareOp, Expr, TableInfo};
 
@@ -25,6 +25,10 @@ pub(super) struct Conjunct {
     pub used: bool,
     /// Follows from others, which are tested: it helps to find rows, and between rels it is never tested itself.
     pub derived: bool,
+    /// Hides rows of a table from the conditions behind it ([`leak`]).
+    pub guard: bool,
+    /// How many guards it must wait for: conditions that are tested together are in this order.
+    pub after: usize,
 }
 
 impl Conjunct {
@@ -35,7 +39,7 @@ impl Conjunct {
             Expr::WholeRow { level, rel } if *level == depth => mask |= 1 << rel,
             _ => {}
         });
-        Conjunct { expr, mask, used: false, derived: false }
+        Conjunct { expr, mask, used: false, derived: false, guard: false, after: 0 }
     }
 }
 
@@ -280,7 +284,7 @@ pub(super) fn choose<'e>(
     let sargs: Vec<Sarg<'e>> = conjuncts
         .iter()
         .enumerate()
-        .filter(|(_, c)| !c.used && c.mask & (1 << rel) != 0)
+        .filter(|(_, c)| !c.used && c.mask & (1 << rel) != 0 && leak::may_lead(c, rel, conjuncts))
         .filter_map(|(i, c)| sarg(c, i, &of, available))
         .collect();
     let testable = |c: &&Conjunct| !c.used && c.mask & (1 << rel) != 0 && c.mask & !(available | 1 << rel) == 0;
@@ -533,7 +537,8 @@ pub(super) fn scan(
     let index_condition = explain::conditions(&shown, level.rels);
     let mut filter: Vec<Code> = Vec::new();
     let mut filter_exprs: Vec<&Expr> = Vec::new();
-    for (conjunct, original) in conjuncts.iter_mut().zip(&snapshot) {
+    for number in in_order(conjuncts) {
+        let conjunct = &mut conjuncts[number];
         let testable = conjunct.mask & !(available | 1 << rel) == 0;
         if conjunct.derived && conjunct.mask != 1 << rel {
             continue;
@@ -541,7 +546,7 @@ pub(super) fn scan(
         if !conjunct.used && testable && (conjunct.mask & (1 << rel) != 0 || conjunct.mask == 0) {
             conjunct.used = true;
             filter.push(level.compile(&conjunct.expr)?);
-            filter_exprs.push(&original.expr);
+            filter_exprs.push(&snapshot[number].expr);
         }
     }
     let filter_condition = explain::conditions(&filter_exprs, level.rels);
@@ -558,6 +563,15 @@ pub(super) fn scan(
         shown: (index_condition, filter_condition),
     };
     Ok(Scanned { node: Node::Scan(std::sync::Arc::new(node)), rows, cost, ordered })
+}
+
+/// The numbers of conditions in the order in which they are tested: as they are written, but for those that wait for guards.
+pub(super) fn in_order(conjuncts: &[Conjunct]) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..conjuncts.len()).collect();
+    if conjuncts.iter().any(|c| c.after > 0) {
+        numbers.sort_by_key(|number| conjuncts[*number].after);
+    }
+    numbers
 }
 
 /// The reader of a scan that needs only what the keys of its index say. A row that may be locked or changed is read itself, and so

@@ -258,7 +258,12 @@ impl ReferencedKey {
             return Ok(Statement::Select(Box::new(query)));
         }
         if action == ForeignKeyAction::Cascade && change == ParentChange::Deleted {
-            return Ok(Statement::Delete(Box::new(Delete { table, query, returning: Vec::new() })));
+            return Ok(Statement::Delete(Box::new(Delete {
+                table,
+                query,
+                returning: Vec::new(),
+                through: Default::default(),
+            })));
         }
         let mut cx = BindContext::new(Arc::clone(catalog), eval.identity(), eval, &[]);
         let mut set = Vec::new();
@@ -300,6 +305,7 @@ impl ReferencedKey {
             view_checks: Vec::new(),
             generated,
             returning: Vec::new(),
+            through: Default::default(),
         })))
     }
 }

@@ -21,10 +21,10 @@ use super::node::{
     SubqueryNode, SystemNode, WorkTableNode,
 };
 use super::order::{self, Method, Order};
-use super::{explain, selectivity, walk};
+use super::{explain, leak, selectivity, walk};
 use crate::expr::{Code, How, Slot, comparison_of};
 use crate::functions;
-use crate::ir::{CompareOp, Expr, From, JoinKind, RelKind};
+use crate::ir::{CompareOp, Expr, From, Guard, JoinKind, RelKind};
 
 /// A joined part of FROM.
 #[derive(Debug)]
@@ -82,17 +82,19 @@ fn conditions_of(on: Option<&Expr>) -> Vec<Conjunct> {
     list.into_iter().map(Conjunct::new).collect()
 }
 
-/// Joins a FROM list under a WHERE. All conditions have been tested in the result.
+/// Joins a FROM list under guards and a WHERE. All conditions have been tested in the result.
 pub(super) fn from_where(
     level: &mut Level<'_>,
     from: &[From],
+    guards: &[Guard],
     filter: Option<&Expr>,
     wanted: Option<(&[WantedColumn], bool)>,
 ) -> Result<Joined> {
     if level.rels.len() > MAX_RELS {
         return Err(Error::unsupported(format!("more than {MAX_RELS} relations in one FROM clause")));
     }
-    let mut conjuncts = conditions_of(filter);
+    let mut conjuncts = leak::guards(guards);
+    conjuncts.append(&mut conditions_of(filter));
     let items: Vec<&From> = from.iter().collect();
     list(level, &items, &mut conjuncts, wanted)
 }
@@ -101,14 +103,18 @@ pub(super) fn from_where(
 fn add_filter(level: &mut Level<'_>, joined: &mut Joined, conjuncts: &mut [Conjunct]) -> Result<()> {
     let mut conditions = Vec::new();
     let mut shown = Vec::new();
-    for conjunct in conjuncts.iter_mut().filter(|c| !c.used && !c.derived && c.mask & !joined.mask == 0) {
+    for number in access::in_order(conjuncts) {
+        let conjunct = &mut conjuncts[number];
+        if conjunct.used || conjunct.derived || conjunct.mask & !joined.mask != 0 {
+            continue;
+        }
         conjunct.used = true;
         conditions.push(level.compile(&conjunct.expr)?);
-        shown.push(&conjunct.expr);
+        shown.push(conjunct.expr.clone());
     }
     if !conditions.is_empty() {
         let input = std::mem::replace(&mut joined.node, Node::OneRow);
-        level.tell("Filter", || explain::conditions(&shown, level.rels));
+        level.tell("Filter", || explain::conditions(&shown.iter().collect::<Vec<_>>(), level.rels));
         let node = Node::Filter(Arc::new(FilterNode { input, conditions }));
         joined.node = level.note(node, joined.mask, joined.rows, joined.cost);
     }
@@ -141,6 +147,7 @@ fn list(
     if parts.len() > 1 {
         implied::derive(conjuncts);
     }
+    leak::hold_back(conjuncts);
     if let [Part { join: JoinType::Inner, .. }] = &parts[..] {
         let order = wanted.and_then(|(wanted, limited)| Some((order_of_one(&parts[0], wanted)?, limited)));
         let order = order.as_ref().map(|(order, limited)| (order.as_slice(), *limited));

@@ -4,7 +4,8 @@
 //! where conditions are tested, compiling expressions to the frame, EXPLAIN's text.
 //! Not responsible for: what names and types mean (`bind`), running (`exec`).
 //! Invariants: a plan holds no data and refers to the catalog only through the descriptors it was made from; the whole
-//! qualification of a row that may be locked is kept beside its access path, for the re-check of rule R7.
+//! qualification of a row that may be locked is kept beside its access path, for the re-check of rule R7. A condition that may
+//! leak is not tested on rows that a view hides behind a barrier ([`leak`]).
 //!
 //! Start at [`plan`]; [`query`] plans one level, [`join`] its FROM, [`access`] one table, [`modify`] changes.
 
@@ -17,6 +18,7 @@ mod implied;
 mod imply;
 mod join;
 mod key_reader;
+mod leak;
 mod level;
 mod merge;
 mod methods;

@@ -24,6 +24,8 @@ struct Kinds<'a> {
     removes: bool,
     /// Rows are only changed, and only in these columns: the others stay in their tuples.
     changes: Option<&'a [usize]>,
+    /// Columns that the statement gives values to.
+    given: &'a [usize],
 }
 
 fn target(
@@ -76,6 +78,7 @@ fn target(
         writer: RowWriter::new(info),
         row_slot,
         slots,
+        given: kinds.given.into(),
         not_null: tested.collect(),
         rest: RowReader::new(info, &left, None)?,
         checks,
@@ -140,7 +143,10 @@ fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<Planned> {
     let mut level = Level::new(cx, rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
     level.add_ctes(&insert.ctes)?;
     let updates = insert.on_conflict.as_ref().is_some_and(|c| c.update.is_some());
-    let kinds = Kinds { inserts: true, removes: updates, changes: None };
+    let set = insert.on_conflict.iter().filter_map(|c| c.update.as_ref()).flat_map(|update| &update.set);
+    let from_source = insert.columns.iter().enumerate().filter(|(_, c)| matches!(c, ColumnSource::Source(_)));
+    let given: Vec<usize> = from_source.map(|(column, _)| column).chain(set.map(|(column, _)| *column)).collect();
+    let kinds = Kinds { inserts: true, removes: updates, changes: None, given: &given };
     let (target, output) = target(
         &mut level,
         0,
@@ -228,7 +234,7 @@ fn choice(level: &mut Level<'_>, query: &Query, mode: RowLockMode) -> Result<Row
 /// The rows to change: those of FROM and WHERE, or the one that a cursor is on.
 fn rows(level: &mut Level<'_>, query: &Query, table: &Arc<TableInfo>) -> Result<Node> {
     let Some(cursor) = &query.current_of else {
-        return Ok(join::from_where(level, &query.from, query.filter.as_ref(), None)?.node);
+        return Ok(join::from_where(level, &query.from, &query.guards, query.filter.as_ref(), None)?.node);
     };
     if !matches!(query.from[..], [From::Rel(0)]) {
         return Err(Error::unsupported("WHERE CURRENT OF with other tables is not supported"));
@@ -246,7 +252,8 @@ fn update(update: &Update, cx: &PlanContext<'_>) -> Result<Planned> {
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
     level.add_ctes(&query.ctes)?;
     let changes: Vec<usize> = update.set.iter().chain(&update.generated).map(|(column, _)| *column).collect();
-    let kinds = Kinds { inserts: true, removes: true, changes: Some(&changes) };
+    let given = &changes[..update.set.len()];
+    let kinds = Kinds { inserts: true, removes: true, changes: Some(&changes), given };
     let (target, output) = target(
         &mut level,
         0,
@@ -270,7 +277,7 @@ fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<Planned> {
     let statement = Statement::Delete(Box::new(delete.clone()));
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
     level.add_ctes(&query.ctes)?;
-    let kinds = Kinds { inserts: false, removes: true, changes: None };
+    let kinds = Kinds { inserts: false, removes: true, changes: None, given: &[] };
     let (target, output) = target(&mut level, 0, &delete.table, (&[], &[]), &[], &delete.returning, kinds)?;
     let input = rows(&mut level, query, &delete.table)?;
     let choice = choice(&mut level, query, RowLockMode::Update)?;
@@ -285,13 +292,20 @@ fn merge(merge: &Merge, cx: &PlanContext<'_>) -> Result<Planned> {
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
     level.add_ctes(&query.ctes)?;
     let does = |wanted: fn(&MergeKind) -> bool| merge.actions.iter().any(|action| wanted(&action.kind));
+    let said = |action: &MergeAction| match &action.kind {
+        MergeKind::Update(values) => values.clone(),
+        MergeKind::Insert(values, named) => values[..*named].to_vec(),
+        MergeKind::Delete | MergeKind::Nothing => Vec::new(),
+    };
+    let given: Vec<usize> = merge.actions.iter().flat_map(said).map(|(column, _)| column).collect();
     let kinds = Kinds {
-        inserts: does(|kind| matches!(kind, MergeKind::Insert(_) | MergeKind::Update(_))),
+        inserts: does(|kind| matches!(kind, MergeKind::Insert(..) | MergeKind::Update(_))),
         removes: does(|kind| matches!(kind, MergeKind::Delete | MergeKind::Update(_))),
         changes: None,
+        given: &given,
     };
     let (target, output) = target(&mut level, 0, &merge.table, (&merge.checks, &[]), &merge.generated, &[], kinds)?;
-    let input = join::from_where(&mut level, &query.from, None, None)?.node;
+    let input = join::from_where(&mut level, &query.from, &[], None, None)?.node;
     let mut conditions = Vec::new();
     walk::conjuncts(merge.on.clone(), &mut conditions);
     let recheck = level.compile_all(&conditions)?;
@@ -303,7 +317,7 @@ fn merge_step(level: &mut Level<'_>, info: &TableInfo, action: &MergeAction) -> 
     let kind = match &action.kind {
         MergeKind::Update(set) => MergeWork::Update { set: compile_set(level, set)?, mode: lock_mode(info, set) },
         MergeKind::Delete => MergeWork::Delete,
-        MergeKind::Insert(values) => MergeWork::Insert(compile_set(level, values)?),
+        MergeKind::Insert(values, _) => MergeWork::Insert(compile_set(level, values)?),
         MergeKind::Nothing => MergeWork::Nothing,
     };
     Ok(MergeStep { matched: action.matched, condition: level.compile_all(&action.condition)?, kind })

@@ -845,6 +845,8 @@ pub(crate) struct Target {
     pub row_slot: Slot,
     /// Slots of all columns (attribute number - 1).
     pub slots: Vec<Slot>,
+    /// Columns that the statement gives values to: messages may show them.
+    pub given: Box<[usize]>,
     /// Columns that are tested for NULL: of those that are written.
     pub not_null: Vec<usize>,
     /// Reads the columns that an UPDATE leaves as they are and does not look at: their slots are empty without it.

@@ -161,6 +161,7 @@ impl Search<'_> {
             // Each split of the set, from both sides.
             let mut right = (set - 1) & set;
             while right != 0 {
+                base::work::beat(32);
                 let left = set ^ right;
                 if bushy || right.count_ones() == 1 {
                     self.try_join(left, right, tied);

@@ -227,7 +227,7 @@ fn source(
         Body::Select => match grouped.then(|| minimum(level, query)).transpose()?.flatten() {
             Some(node) => Source { node, rows: 1.0, cost: 4.0, ordered: false },
             None => {
-                let joined = join::from_where(level, &query.from, query.filter.as_ref(), wanted)?;
+                let joined = join::from_where(level, &query.from, &query.guards, query.filter.as_ref(), wanted)?;
                 Source { node: joined.node, rows: joined.rows, cost: joined.cost, ordered: joined.ordered }
             }
         },
@@ -306,7 +306,7 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
     };
     let wanted = [WantedColumn { rel: *rel, column: column.column, descending, nulls_first: descending }];
     let subplans = level.subplans.len();
-    let joined = join::from_where(level, &query.from, Some(&filter), Some((&wanted, true)))?;
+    let joined = join::from_where(level, &query.from, &query.guards, Some(&filter), Some((&wanted, true)))?;
     if !joined.ordered {
         level.subplans.truncate(subplans);
         return Ok(None);
@@ -481,7 +481,7 @@ fn has_outer(from: &From) -> bool {
 
 /// The whole qualification of a query's rows, for rows that have moved (rule R7).
 pub(super) fn qualification(level: &mut Level<'_>, query: &Query) -> Result<Vec<Code>> {
-    let mut conditions: Vec<&Expr> = Vec::new();
+    let mut conditions: Vec<&Expr> = query.guards.iter().map(|guard| &guard.condition).collect();
     for from in &query.from {
         // Below an outer join a condition decides what is joined, not whether there is a row.
         if !has_outer(from) {

@@ -3,13 +3,16 @@
 //! - A simple subquery in FROM is merged into the query around it, so that its tables are joined in the best order.
 //! - `EXISTS`, `NOT EXISTS` and `IN` that WHERE demands become semi- and anti-joins, so that they need not run per row.
 //! - A condition on the grouping columns of a subquery in FROM is tested below its grouping.
+//! - The query of a view with `security_barrier` stays one of its own: only conditions that leak nothing go into it, so that an
+//!   index may answer them.
 //!
 //! Not for queries that lock or change rows: a row that has moved is tested against the whole WHERE as it was written (rule
 //! R7).
 //! Invariant: nothing is merged whose value could change by being evaluated more or less often, or at another place.
 
-use super::walk;
-use crate::bind::visit::{shift_levels, walk_query_mut};
+use super::access::Conjunct;
+use super::{implied, leak, walk};
+use crate::bind::visit::{children_mut, shift_levels, walk_query_mut};
 use crate::expr::{How, comparison_of};
 use crate::functions::Volatility;
 use crate::ir::{Body, Column, CompareOp, Expr, From, JoinKind, Query, Rel, RelColumn, RelKind, SubqueryKind, Ty};
@@ -19,6 +22,12 @@ const RELS_MAX: usize = 60;
 
 /// The query to plan instead; `None` if this one is best as it is.
 pub(super) fn rewrite(query: &Query) -> Option<Query> {
+    better(query, true)
+}
+
+/// As [`rewrite`]; `alone`: the query is not about to become part of another, so that what it has of queries around it can go
+/// into its subqueries.
+fn better(query: &Query, alone: bool) -> Option<Query> {
     if !matches!(query.body, Body::Select) || !query.locking.is_empty() || query.from.is_empty() {
         return None;
     }
@@ -34,8 +43,9 @@ pub(super) fn rewrite(query: &Query) -> Option<Query> {
     let mut query = query.clone();
     let merged = merge_from(&mut query);
     let linked = has_sublink && join_sublinks(&mut query);
-    let pushed = push_conditions(&mut query);
-    (merged || linked || pushed).then_some(query)
+    let implied = push_implied(&mut query, alone);
+    let pushed = push_conditions(&mut query, alone);
+    (merged || linked || implied || pushed).then_some(query)
 }
 
 /// Whether a query is no more than a join with a WHERE and a select list.
@@ -51,6 +61,8 @@ fn is_plain(query: &Query) -> bool {
         && query.offset.is_none()
         && query.locking.is_empty()
         && query.sample.is_none()
+        && query.guards.is_empty()
+        && !query.is_barrier()
         && !query.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)))
         && !walk::is_volatile_query(query)
 }
@@ -188,7 +200,7 @@ fn distinct_columns(query: &Query) -> bool {
 
 /// Puts the tables of `inner` in the place of `rel`. Answers what stands in FROM for it.
 fn merge(query: &mut Query, rel: usize, mut inner: Query) -> From {
-    if let Some(better) = rewrite(&inner) {
+    if let Some(better) = better(&inner, false) {
         inner = better;
     }
     lift(&mut inner, query.rels.len());
@@ -301,7 +313,7 @@ fn correlated(query: &mut Query, inner: &Query, equal: Option<&dyn Fn(Expr) -> E
     if reaches_out_beside_filter(inner) || (equal.is_none() && !reaches_out(inner)) {
         return None;
     }
-    let mut inner = match rewrite(inner) {
+    let mut inner = match better(inner, false) {
         Some(better) => better,
         None => inner.clone(),
     };
@@ -333,8 +345,8 @@ fn uncorrelated(query: &mut Query, inner: &Query, equal: &dyn Fn(Expr) -> Expr) 
     Some((From::Rel(rel), equal(value)))
 }
 
-/// Moves conditions about grouping columns of subqueries in FROM into them.
-fn push_conditions(query: &mut Query) -> bool {
+/// Moves conditions into subqueries in FROM that remain.
+fn push_conditions(query: &mut Query, alone: bool) -> bool {
     let Some(filter) = query.filter.clone() else { return false };
     let mut conditions = Vec::new();
     walk::conjuncts(filter, &mut conditions);
@@ -342,17 +354,11 @@ fn push_conditions(query: &mut Query) -> bool {
     let mut rels = Vec::new();
     query.from.iter().for_each(|item| kept_rels(item, &mut rels));
     conditions.retain(|condition| {
-        let target = rels.iter().copied().find(|rel| may_push(query, *rel, condition));
-        if let Some(rel) = target
+        let below = |rel: &usize| Some((*rel, condition_below(query, *rel, condition, alone)?));
+        let target = rels.iter().find_map(below);
+        if let Some((rel, condition)) = target
             && let RelKind::Subquery { query: inner, .. } = &mut query.rels[rel].kind
         {
-            let mut condition = condition.clone();
-            let replace = &mut |expr: &mut Expr, _: usize| {
-                if let Expr::Column(c) = expr {
-                    *expr = inner.targets[c.column].expr.clone();
-                }
-            };
-            crate::bind::visit::walk_mut(&mut condition, 0, replace);
             inner.filter = conjunction(inner.filter.take(), Some(condition));
             pushed = true;
             return false;
@@ -366,6 +372,47 @@ fn push_conditions(query: &mut Query) -> bool {
         };
     }
     pushed
+}
+
+/// Adds to the query of a barrier's view what follows for it from equalities: `v.a = t.b AND t.b = 1` means `v.a = 1`.
+fn push_implied(query: &mut Query, alone: bool) -> bool {
+    let mut rels = Vec::new();
+    query.from.iter().for_each(|item| kept_rels(item, &mut rels));
+    let is_barrier =
+        |rel: &usize| matches!(&query.rels[*rel].kind, RelKind::Subquery { query, .. } if query.is_barrier());
+    rels.retain(is_barrier);
+    if rels.is_empty() || query.rels.len() > RELS_MAX {
+        return false;
+    }
+    let mut conditions = Vec::new();
+    query.filter.iter().for_each(|filter| walk::conjuncts(filter.clone(), &mut conditions));
+    query.from.iter().for_each(|item| demanded(item, &mut conditions));
+    let mut conjuncts: Vec<Conjunct> = conditions.into_iter().map(Conjunct::new).collect();
+    implied::derive(&mut conjuncts);
+    let mut pushed = false;
+    for conjunct in conjuncts.iter().filter(|conjunct| conjunct.derived) {
+        let Some(&rel) = rels.iter().find(|rel| conjunct.mask == 1 << **rel) else { continue };
+        let Some(condition) = condition_below(query, rel, &conjunct.expr, alone) else { continue };
+        if let RelKind::Subquery { query: inner, .. } = &mut query.rels[rel].kind {
+            inner.filter = conjunction(inner.filter.take(), Some(condition));
+            pushed = true;
+        }
+    }
+    pushed
+}
+
+/// The conditions of joins that every row of FROM meets.
+fn demanded(from: &From, out: &mut Vec<Expr>) {
+    let From::Join { kind, left, right, on } = from else { return };
+    if !matches!(kind, JoinKind::Right | JoinKind::Full) {
+        demanded(left, out);
+    }
+    if matches!(kind, JoinKind::Inner | JoinKind::Right) {
+        demanded(right, out);
+    }
+    if *kind == JoinKind::Inner {
+        on.iter().for_each(|on| walk::conjuncts(on.clone(), out));
+    }
 }
 
 /// Rels of FROM whose rows a WHERE may be tested on before they are joined.
@@ -383,30 +430,57 @@ fn kept_rels(from: &From, out: &mut Vec<usize>) {
     }
 }
 
-/// Whether a condition is about nothing but columns that a grouped subquery groups by.
-fn may_push(query: &Query, rel: usize, condition: &Expr) -> bool {
-    let RelKind::Subquery { query: inner, lateral: false } = &query.rels[rel].kind else { return false };
-    // In a set that a column is not grouped by it is NULL.
-    let grouped = matches!(inner.body, Body::Select) && !inner.group_by.is_empty() && inner.grouping_sets.is_empty();
+/// What a condition is among those of a subquery; `None` if it cannot be tested there.
+///
+/// It can if it is about nothing but columns that a grouped subquery groups by, and of the view of a barrier, grouped or not, if
+/// nothing leaks.
+fn condition_below(query: &Query, rel: usize, condition: &Expr, alone: bool) -> Option<Expr> {
+    let RelKind::Subquery { query: inner, lateral: false } = &query.rels[rel].kind else { return None };
+    let is_barrier = inner.is_barrier();
     let has_window = inner.rels.iter().any(|rel| matches!(rel.kind, RelKind::Window(_)));
-    if !grouped || has_window || inner.limit.is_some() || inner.offset.is_some() || inner.distinct.is_some() {
-        return false;
+    let bounded = has_window || inner.limit.is_some() || inner.offset.is_some() || inner.sample.is_some();
+    if !matches!(inner.body, Body::Select) || bounded {
+        return None;
     }
+    // In a set that a column is not grouped by it is NULL.
+    let grouped = !inner.group_by.is_empty() && inner.grouping_sets.is_empty() && inner.distinct.is_none();
+    let one_by_one = is_barrier && !inner.is_grouped() && !inner.from.is_empty();
+    let one_by_one = one_by_one && inner.distinct.as_ref().is_none_or(|on| on.is_empty());
+    if !grouped && !one_by_one {
+        return None;
+    }
+    let by_group = |target: &Expr| {
+        matches!(target, Expr::Column(t) if t.level == 0)
+            && inner.group_by.iter().any(|key| crate::bind::equal::same(key, target))
+    };
     let (mut fits, mut columns) = (true, false);
     walk::walk(condition, 0, &mut |e, _| match e {
+        Expr::Column(c) if c.level > 0 => fits &= is_barrier && alone,
         Expr::Column(c) => {
             columns = true;
-            let target = inner.targets.get(c.column).map(|target| &target.expr);
             // Junk targets stand behind the visible ones, so a column is the target of its number.
-            let by_group = |target: &Expr| {
-                matches!(target, Expr::Column(t) if t.level == 0)
-                    && inner.group_by.iter().any(|key| crate::bind::equal::same(key, target))
-            };
-            fits &= c.level == 0 && c.rel == rel && target.is_some_and(by_group);
+            let target = inner.targets.get(c.column).map(|target| &target.expr);
+            let may = |target: &Expr| if one_by_one { !walk::is_volatile(target) } else { by_group(target) };
+            fits &= c.rel == rel && target.is_some_and(may);
         }
         Expr::Subquery { .. } | Expr::Agg { .. } | Expr::WholeRow { .. } => fits = false,
         Expr::Call { function, .. } => fits &= function.volatility != Volatility::Volatile,
         _ => {}
     });
-    fits && columns
+    if !fits || !columns {
+        return None;
+    }
+    let mut condition = condition.clone();
+    put_below(&mut condition, inner);
+    // What the view computes may leak as well.
+    (!is_barrier || !leak::is_leaky(&condition)).then_some(condition)
+}
+
+/// Makes an expression around a subquery one inside of it.
+fn put_below(expr: &mut Expr, inner: &Query) {
+    match expr {
+        Expr::Column(c) if c.level == 0 => *expr = inner.targets[c.column].expr.clone(),
+        Expr::Column(c) => c.level += 1,
+        _ => children_mut(expr, &mut |child| put_below(child, inner), &mut |_| {}),
+    }
 }

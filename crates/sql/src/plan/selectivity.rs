@@ -55,6 +55,11 @@ pub(super) fn of_rel<'c>(level: &Level<'_>, rel: usize, conjuncts: impl Iterator
     // Ranges of one column belong together: column, share above the lower end, share below the upper end.
     let mut ranges: Vec<(Column, Option<f64>, Option<f64>)> = Vec::new();
     for conjunct in conjuncts {
+        if conjunct.after > 0 {
+            // It is not tried out on values that it must not see either.
+            share *= guessed(&conjunct.expr);
+            continue;
+        }
         match range(level, rel, &conjunct.expr) {
             Some((column, is_lower, part)) => {
                 let at = ranges.iter().position(|(c, ..)| (c.rel, c.column) == (column.rel, column.column));

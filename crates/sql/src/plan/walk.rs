@@ -95,6 +95,7 @@ pub(super) fn walk_query<'a>(query: &'a Query, depth: usize, f: &mut dyn FnMut(&
         }
     }
     query.from.iter().for_each(|from| walk_from(from, depth, f));
+    query.guards.iter().for_each(|guard| walk(&guard.condition, depth, f));
     let single = [&query.filter, &query.having, &query.limit, &query.offset];
     single.into_iter().flatten().for_each(|e| walk(e, depth, f));
     query.targets.iter().for_each(|t| walk(&t.expr, depth, f));

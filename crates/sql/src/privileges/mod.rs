@@ -8,6 +8,7 @@
 
 pub mod acl;
 pub mod roles;
+pub mod shown;
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{AclItem, Catalog, CatalogObject, Privileges, TableDesc, TableKind, oids};
@@ -79,6 +80,7 @@ pub fn class_of(object: &CatalogObject) -> Option<Class> {
         CatalogObject::Sequence(_) => Some(Class::Sequence),
         CatalogObject::Schema(_) => Some(Class::Schema),
         CatalogObject::Database(_) => Some(Class::Database),
+        CatalogObject::Type(_) => Some(Class::Type),
         _ => None,
     }
 }
@@ -90,6 +92,7 @@ pub fn owner_of(catalog: &Catalog, object: &CatalogObject) -> Option<Oid> {
         CatalogObject::Sequence(o) => Some(o.owner),
         CatalogObject::Schema(o) => Some(o.owner),
         CatalogObject::Database(o) => Some(o.owner),
+        CatalogObject::Type(o) => Some(o.owner),
         CatalogObject::Index(o) => catalog.table(o.table).map(|t| t.owner),
         _ => None,
     }
@@ -103,6 +106,7 @@ pub fn with_owner(object: &CatalogObject, owner: Oid) -> Option<CatalogObject> {
         CatalogObject::Sequence(o) => o.owner = owner,
         CatalogObject::Schema(o) => o.owner = owner,
         CatalogObject::Database(o) => o.owner = owner,
+        CatalogObject::Type(o) => o.owner = owner,
         _ => return None,
     }
     Some(object)
@@ -140,7 +144,14 @@ pub fn held(catalog: &Catalog, who: Who, object: &CatalogObject) -> Privileges {
         Class::Schema if has(oids::ROLE_READ_ALL_DATA) || has(oids::ROLE_WRITE_ALL_DATA) => {
             held = held | Privileges::USAGE;
         }
-        Class::Sequence if has(oids::ROLE_READ_ALL_DATA) => held = held | Privileges::SELECT,
+        Class::Sequence => {
+            if has(oids::ROLE_READ_ALL_DATA) {
+                held = held | Privileges::SELECT;
+            }
+            if has(oids::ROLE_WRITE_ALL_DATA) {
+                held = held | Privileges::UPDATE;
+            }
+        }
         _ => {}
     }
     held
@@ -187,6 +198,19 @@ pub fn require(catalog: &Catalog, who: Who, object: &CatalogObject, wanted: Priv
         return Ok(());
     }
     Err(denied_on(object))
+}
+
+/// Refuses to make something of a type that a role may not use; of arrays, the type of their elements.
+///
+/// # Errors
+/// 42501
+pub fn require_type(catalog: &Catalog, who: Who, ty: Oid) -> Result<()> {
+    let ty = types::oid::element_of(ty).unwrap_or(ty);
+    let made = catalog.get(ty).filter(|object| matches!(&***object, CatalogObject::Type(_)));
+    if made.is_none_or(|object| held(catalog, who, object).contains(Privileges::USAGE)) {
+        return Ok(());
+    }
+    Err(denied(Class::Type, &types::format_type(ty, -1)))
 }
 
 /// Refuses unless a role owns an object.
@@ -249,4 +273,27 @@ pub fn is_secret(relation: &str) -> bool {
         "pg_file_settings",
     ];
     SECRET.contains(&relation)
+}
+
+/// The refusal of a system relation that only superusers may read, and some of them whoever may read all data.
+pub fn hidden(catalog: &Catalog, who: Who, relation: &str) -> Option<Error> {
+    if roles::is_superuser(catalog, who.role) {
+        return None;
+    }
+    // Views over functions that are the superusers' own.
+    let function = match relation {
+        "pg_hba_file_rules" => Some("pg_hba_file_rules"),
+        "pg_file_settings" => Some("pg_show_all_file_settings"),
+        _ => None,
+    };
+    let may_read = roles::has_privileges_of(catalog, who, oids::ROLE_READ_ALL_DATA);
+    match function {
+        Some(function) if may_read => Some(denied(Class::Function, function)),
+        _ if may_read => None,
+        _ => {
+            let noun = if function.is_some() || relation == "pg_shadow" { "view" } else { Class::Table.name() };
+            let message = format!("permission denied for {noun} {relation}");
+            Some(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
+        }
+    }
 }

@@ -132,6 +132,10 @@ impl StatementCache {
         catalog: &Arc<Catalog>,
         changes: &Changes,
     ) -> Option<Arc<Statement>> {
+        // What is too long to be kept is not looked for.
+        if cost(text) > self.limit_bytes / 16 {
+            return None;
+        }
         let entries = self.entries.read();
         let entry = entries.by_key.get(&key_of(text, types, binding_hash))?;
         let same = *entry.text == *text && *entry.types == *types && *entry.binding == *binding;

@@ -3,6 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::{Arc, Weak};
 
+use base::work::Stop;
 use base::{Error, Lsn, Notice, Oid, Result, SqlState};
 use engine_api::{AdvisoryKey, Catalog, Engine, LockRow, PreparedTransaction, Privileges, SequenceDesc, SequenceState};
 use rustc_hash::FxHashMap;
@@ -10,9 +11,10 @@ use types::OutputSettings;
 
 use super::Shared;
 use super::advisory::Advisory;
-use super::cancel::CancelToken;
+use super::cancel::{CancelToken, StatementStop};
 use super::memory::SessionCharge;
 use super::notify::Pending;
+use super::role::Setting;
 use super::settings::Settings;
 use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
 use crate::monitor::{Listed, Monitor};
@@ -29,6 +31,10 @@ pub struct Environment {
     pub settings: RefCell<Settings>,
     /// Who and where.
     pub identity: RefCell<Identity>,
+    /// Whom the client has logged in as.
+    pub login_role: Oid,
+    /// Whom `role` and `session_authorization` meant when they were set.
+    pub named_roles: RefCell<FxHashMap<String, Oid>>,
     /// The clock and randomness of the host.
     pub host: Arc<dyn Host>,
     /// What all sessions are doing.
@@ -79,8 +85,35 @@ pub struct Environment {
     pub statement_start: Cell<i64>,
     /// What cancels a running statement.
     pub cancel: Arc<CancelToken>,
-    /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
-    pub deadline: Cell<u64>,
+    /// What stops a running statement: cancellation and `statement_timeout`.
+    pub(super) stop: Arc<StatementStop>,
+    /// The same, as work is told of it.
+    pub(super) stopped_by: Arc<dyn Stop>,
+}
+
+impl Environment {
+    /// The value of a setting as SHOW prints it; `None` for an unknown name.
+    ///
+    /// # Errors
+    /// 42501 for one that only some may see.
+    pub(super) fn shown(&self, name: &str, catalog: &Catalog) -> Result<Option<String>> {
+        if Settings::is_secret(name) && !self.sees_secrets(catalog) {
+            let message = format!("must be superuser or have privileges of pg_read_all_settings to examine \"{name}\"");
+            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        }
+        Ok(self.settings.borrow().show(name))
+    }
+
+    /// All settings that the current role may see: name, value as SHOW prints it, description.
+    pub(super) fn all_shown(&self, catalog: &Catalog) -> Vec<(&'static str, String, &'static str)> {
+        let sees_all = self.sees_secrets(catalog);
+        self.settings.borrow().all().filter(|(name, ..)| sees_all || !Settings::is_secret(name)).collect()
+    }
+
+    /// Whether the current role sees all settings.
+    pub(super) fn sees_secrets(&self, catalog: &Catalog) -> bool {
+        privileges::roles::has_privileges_of(catalog, self.who(), engine_api::oids::ROLE_READ_ALL_SETTINGS)
+    }
 }
 
 /// What the process lends to sessions. `sql` itself reads no clock.
@@ -187,13 +220,7 @@ impl<'a> StatementContext<'a> {
         let who = Who { role: identity.role, database: identity.database_oid };
         let held = privileges::held(catalog, who, object);
         environment.sequence_rights.set(Some((key, held)));
-        // The sequence of an identity column is part of its table.
-        let is_identity = |(table, column): (Oid, i16)| {
-            let column = catalog.table(table).and_then(|table| table.columns.get(column as usize - 1));
-            column.is_some_and(|column| column.identity.is_some())
-        };
-        let of_identity = catalog.sequence(sequence).and_then(|s| s.owned_by).is_some_and(is_identity);
-        if held.meets(enough) || of_identity {
+        if held.meets(enough) {
             return Ok(());
         }
         Err(privileges::denied(Class::Sequence, object.name()))
@@ -215,10 +242,6 @@ impl<'a> StatementContext<'a> {
 impl EvalContext for StatementContext<'_> {
     fn settings(&self) -> &OutputSettings {
         &self.output
-    }
-
-    fn check_cancelled(&self) -> Result<()> {
-        self.environment.check_stop()
     }
 
     fn transaction_timestamp(&self) -> i64 {
@@ -250,6 +273,10 @@ impl EvalContext for StatementContext<'_> {
 
     fn next_value(&self, sequence: Oid) -> Result<i64> {
         self.check_sequence(sequence, Privileges::USAGE | Privileges::UPDATE)?;
+        self.next_identity(sequence)
+    }
+
+    fn next_identity(&self, sequence: Oid) -> Result<i64> {
         self.check_may_write("nextval()")?;
         let desc = self.sequence(sequence)?;
         let value = self.environment.engine.sequence_next(desc)?;
@@ -257,6 +284,10 @@ impl EvalContext for StatementContext<'_> {
         self.environment.sequence_gate.set(self.environment.sequence_gate.get().max(gate));
         self.remember(sequence, value);
         Ok(value)
+    }
+
+    fn may_see_sequence(&self, sequence: Oid) -> Result<()> {
+        self.check_sequence(sequence, Privileges::USAGE | Privileges::SELECT)
     }
 
     fn current_value(&self, sequence: Oid) -> Result<i64> {
@@ -280,7 +311,8 @@ impl EvalContext for StatementContext<'_> {
         }
         self.environment.engine.sequence_set(desc, SequenceState { last_value: value, is_called })?;
         if is_called {
-            self.remember(sequence, value);
+            // For currval, not for lastval.
+            self.environment.sequences.borrow_mut().0.insert(sequence, value);
         }
         Ok(())
     }
@@ -296,12 +328,19 @@ impl EvalContext for StatementContext<'_> {
         }
     }
 
-    fn setting(&self, name: &str) -> Option<String> {
-        self.environment.settings.borrow().show(name)
+    fn setting(&self, name: &str) -> Result<Option<String>> {
+        if !Settings::is_secret(name) {
+            return Ok(self.environment.settings.borrow().show(name));
+        }
+        self.environment.shown(name, self.definitions())
     }
 
     fn setting_values(&self) -> Vec<crate::functions::SettingValue> {
-        self.environment.settings.borrow().values()
+        let mut values = self.environment.settings.borrow().values();
+        if !self.environment.sees_secrets(self.definitions()) {
+            values.retain(|value| !Settings::is_secret(value.name));
+        }
+        values
     }
 
     fn relation_bytes(&self, relation: Oid) -> Option<u64> {
@@ -309,7 +348,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn all_settings(&self) -> Vec<(&'static str, String, &'static str)> {
-        self.environment.settings.borrow().all().collect()
+        self.environment.all_shown(self.definitions())
     }
 
     fn prepared_statements(&self) -> Vec<PreparedStatement> {
@@ -353,6 +392,9 @@ impl EvalContext for StatementContext<'_> {
             return Err(
                 Error::unsupported(format!("set_config of {name} is not supported")).hint("Use SET TRANSACTION.")
             );
+        }
+        if let Some(setting) = Setting::of(name) {
+            return self.environment.change_identity(self.definitions(), setting, value, local);
         }
         let mut settings = self.environment.settings.borrow_mut();
         let level = settings.depth;

@@ -96,7 +96,7 @@ impl Session {
         if let (Cow::Borrowed(whole), Node::CreateRoleStmt(_) | Node::AlterRoleStmt(_)) = (&text, node) {
             text = without_secrets(whole);
         }
-        let role = self.role;
+        let role = self.who().role;
         let mut known = self.utility_figures.borrow_mut();
         if let Some((_, figures)) = known.iter().find(|(by, figures)| *by == role && *figures.key.text == *text) {
             return figures.count(micros, rows);

@@ -109,7 +109,7 @@ pub(super) async fn declare(
         Scroll::Unasked
     };
     session.end_query(out);
-    session.add_portal(name, portal);
+    session.add_portal(name, portal)?;
     Ok("DECLARE CURSOR")
 }
 

@@ -21,6 +21,7 @@ use super::{Block, Session};
 use crate::exec::foreign_key::{ParentSearch, is_back, lock_parent, needs_parent, not_present, still_referenced};
 use crate::exec::{Execution, Held, MemoryBudget, datum_bytes};
 use crate::plan::{self, EngineRows, PlannedTable, ReferencedKey, ReferencingKey, RowReader};
+use crate::privileges::shown;
 
 /// Something to be looked at before the transaction may commit.
 #[derive(Clone, Debug)]
@@ -111,7 +112,7 @@ impl Deferred {
         self.queue.iter().any(|q| q.done.is_none() && q.check.table() == table)
     }
 
-    fn is_untouched(&self) -> bool {
+    pub(super) fn is_untouched(&self) -> bool {
         self.queue.is_empty() && self.said.is_none()
     }
 
@@ -323,7 +324,12 @@ impl Session {
         }
         let opened = self.transaction().open_table(table)?;
         loop {
-            match self.transaction().prove_unique(&opened, index, row)? {
+            let proven = self.transaction().prove_unique(&opened, index, row);
+            let proven = proven.map_err(|error| {
+                let eval = StatementContext::new(&self.environment, self.catalog());
+                shown::within_rights(error, &eval)
+            });
+            match proven? {
                 Step::Ready(()) => return Ok(()),
                 Step::Wait(wait) => self.wait_for_lock(wait).await?,
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::Result;
+use base::{Result, work};
 use engine_api::Catalog;
 use types::{Datum, OutputSettings};
 
@@ -75,6 +75,12 @@ struct Gathered<'a> {
     budget: &'a Arc<MemoryBudget>,
 }
 
+impl Drop for Gathered<'_> {
+    fn drop(&mut self) {
+        work::discard(&mut self.values);
+    }
+}
+
 impl RowSink for Gathered<'_> {
     fn row(&mut self, row: OutputRow<'_>) -> Result<bool> {
         let from = self.values.len();
@@ -99,8 +105,9 @@ impl Session {
     pub(super) fn step<T>(
         &mut self,
         own: Option<&Arc<Catalog>>,
-        step: impl FnOnce(&mut ExecCx<'_>, &StatementContext<'_>) -> T,
-    ) -> T {
+        step: impl FnOnce(&mut ExecCx<'_>, &StatementContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.environment.is_at_work();
         let eval = match own {
             Some(catalog) => StatementContext::new(&self.environment, Arc::clone(catalog)),
             None => StatementContext::of_committed(&self.environment),
@@ -114,7 +121,7 @@ impl Session {
             deadline: self.deadline.get(),
             memory: &self.shared.memory,
         };
-        step(&mut cx, &eval)
+        work::caught(|| step(&mut cx, &eval))
     }
 
     /// The transaction's catalog if it has definitions of its own.

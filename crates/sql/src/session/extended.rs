@@ -45,6 +45,7 @@ impl Session {
     }
 
     fn parse_inner(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
+        self.start_statement();
         if !name.is_empty() && self.statements.contains_key(name) {
             return Err(Error::new(
                 SqlState::DUPLICATE_PREPARED_STATEMENT,
@@ -123,7 +124,7 @@ impl Session {
         }
         self.remove_portal(portal);
         let level = self.savepoints.len();
-        self.add_portal(portal, Portal::new(statement, params, level));
+        self.add_portal(portal, Portal::new(statement, params, level))?;
         Ok(())
     }
 
@@ -291,6 +292,11 @@ impl Session {
     /// Close of a portal; unknown names are fine.
     pub fn close_portal(&mut self, name: &str) {
         self.remove_portal(name);
+    }
+
+    /// Whether the end of the transaction has checks to make that statements have put off.
+    pub fn has_put_off(&self) -> bool {
+        !self.environment.deferred.borrow().is_untouched()
     }
 
     /// Sync: ends the implicit transaction of the pipeline.

@@ -49,8 +49,27 @@ impl Session {
     /// The value of a SET, checked.
     pub(crate) fn checked_setting(&self, name: &str, args: &rupg_sql::nodes::List) -> Result<String> {
         let value = super::utility::setting_text(self, name, args)?;
-        self.environment.settings.borrow().check_for_others(name, &value)?;
+        match super::role::Setting::of(name) {
+            Some(setting) => self.environment.foretell(&self.catalog(), setting, &value),
+            None => self.environment.settings.borrow().check_for_others(name, &value)?,
+        }
         Ok(value)
+    }
+
+    /// Whether the current role may take away what other sessions begin with.
+    ///
+    /// # Errors
+    /// 42501
+    pub(crate) fn may_change_setting(&self, name: &str) -> Result<()> {
+        self.environment.settings.borrow().may_change(name)
+    }
+
+    /// Whether ALTER SYSTEM may say a setting.
+    ///
+    /// # Errors
+    /// 42704 if there is no such setting, 55P02 if it may not.
+    pub(crate) fn check_for_system(&self, name: &str) -> Result<()> {
+        self.environment.settings.borrow().check_for_system(name)
     }
 
     /// The value that a setting has now.
@@ -166,15 +185,28 @@ impl Session {
         self.environment.host.password_verifier(password)
     }
 
-    /// Runs a query of our own in the open transaction and collects its rows.
+    /// Lets another role be asked for rights, and answers which one it has been and whether that is a superuser.
+    fn act_as(&mut self, role: Oid, superuser: bool) -> (Oid, bool) {
+        let mut identity = self.environment.identity.borrow_mut();
+        (std::mem::replace(&mut identity.role, role), std::mem::replace(&mut identity.superuser, superuser))
+    }
+
+    /// Runs a query of our own in the open transaction and collects its rows. What it reads is nobody's business: who may define
+    /// something over rows need not be one who may read them.
     pub(crate) async fn internal_query(&mut self, sql: &str) -> Result<Vec<Vec<Datum>>> {
         let parsed = parse::parse(sql)?;
         let catalog = self.catalog();
         self.binding = None;
         self.refresh_binding(&catalog);
         let node = &parsed.first().ok_or_else(|| base::Error::internal("an empty query of our own"))?.node;
-        let statement = Arc::new(self.bind_query(node, sql, &[], 0, false)?);
-        let statement = self.begin_query(&statement).await?;
+        let asking = self.act_as(engine_api::oids::ROLE_POSTGRES, true);
+        let bound = match self.bind_query(node, sql, &[], 0, false) {
+            Ok(statement) => self.begin_query(&Arc::new(statement)).await,
+            Err(error) => Err(error),
+        };
+        // What the query computes is computed for whoever asks.
+        self.act_as(asking.0, asking.1);
+        let statement = bound?;
         let Kind::Query(query) = &statement.kind else {
             return Err(base::Error::internal("not a query"));
         };
@@ -185,11 +217,21 @@ impl Session {
     }
 
     /// The result columns of a query.
-    pub(crate) fn query_columns(&mut self, node: &rupg_sql::nodes::Node, sql: &str) -> Result<Vec<bind::ResultColumn>> {
+    pub(crate) fn query_columns(
+        &mut self,
+        node: &rupg_sql::nodes::Node,
+        sql: &str,
+        runs: bool,
+    ) -> Result<Vec<bind::ResultColumn>> {
         self.binding = None;
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
         let statement = self.bind_query(node, sql, &[], 0, false)?;
+        if let Kind::Query(query) = &statement.kind
+            && let Some(refused) = query.refused.as_ref().filter(|_| runs)
+        {
+            return Err(refused.clone());
+        }
         Ok(statement.columns().map(|columns| columns.to_vec()).unwrap_or_default())
     }
 

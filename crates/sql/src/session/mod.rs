@@ -35,6 +35,7 @@ mod role;
 mod settings;
 mod snapshots;
 mod statement;
+mod switches;
 mod two_phase;
 mod utility;
 mod wait;
@@ -58,7 +59,7 @@ pub(crate) use deferred::Check;
 pub use extended::{BoundValue, ExecuteEnd};
 pub(crate) use internal::TextOf;
 use settings::Initial;
-pub use settings::{SERVER_VERSION, Settings, parse_bool};
+pub use settings::{SERVER_VERSION, Settings, check_configured, parse_bool};
 pub use statement::{Kind, Query, Statement, Verb};
 
 use crate::exec::{MemoryBudget, OutputRow};
@@ -244,12 +245,6 @@ pub struct Session {
     binding: Option<Binding>,
     /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
     deadline: Cell<u64>,
-    /// The current role, as plans are checked for it; that of the identity.
-    role: Oid,
-    /// The role that the client logged in as.
-    login_role: Oid,
-    /// The roles that settings have named, by the name each had then: a role keeps its sessions when it is renamed.
-    named_roles: FxHashMap<String, Oid>,
     /// Where the last statements other than queries were counted, by the role that ran them.
     utility_figures: RefCell<Vec<(Oid, Arc<crate::monitor::statements::Figures>)>>,
     /// Names of the snapshots that the transaction has exported.
@@ -354,11 +349,13 @@ impl Session {
                 fatal(SqlState::INSUFFICIENT_PRIVILEGE, message).detail("User does not have CONNECT privilege.")
             );
         }
+        let startup = &*switches::expand(startup)?;
         let mut settings = Settings::new(&initial, startup, user, superuser, shared.max_connections)
             .map_err(|e| e.severity(base::Severity::Fatal))?;
         settings.show_memory_of(&shared.engine);
         let random = shared.host.random();
         let cancel = Arc::new(CancelToken::default());
+        let stop = Arc::new(cancel::StatementStop::new(Arc::clone(&cancel), Arc::clone(&shared.host)));
         let now = shared.host.now();
         let listed = shared.monitor.list(pid, now, database.oid, login_role, client);
         if shared.monitor.is_dropping(listed.activity.database) || shared.engine.catalog().get(database.oid).is_none() {
@@ -368,12 +365,14 @@ impl Session {
             );
         }
         listed.activity.set_application(&settings.show("application_name").unwrap_or_default());
-        Ok(Session {
+        let session = Session {
             environment: Environment {
                 engine: Arc::clone(&shared.engine),
                 statistics: Arc::clone(&shared.statistics),
                 settings: RefCell::new(settings),
                 identity: RefCell::new(identity),
+                login_role,
+                named_roles: RefCell::new(std::iter::once((user.to_string(), login_role)).collect()),
                 host: Arc::clone(&shared.host),
                 monitor: Arc::clone(&shared.monitor),
                 listed,
@@ -399,7 +398,8 @@ impl Session {
                 transaction_start: Cell::new(now),
                 statement_start: Cell::new(now),
                 cancel: Arc::clone(&cancel),
-                deadline: Cell::new(0),
+                stopped_by: Arc::clone(&stop) as Arc<dyn base::work::Stop>,
+                stop,
             },
             shared: Arc::clone(shared),
             cancel,
@@ -417,14 +417,13 @@ impl Session {
             portals: Portals::default(),
             binding: None,
             deadline: Cell::new(0),
-            role: login_role,
-            login_role,
-            named_roles: std::iter::once((user.to_string(), login_role)).collect(),
             utility_figures: RefCell::default(),
             exported: Vec::new(),
             mailbox: None,
             gate: Lsn(0),
-        })
+        };
+        session.environment.begin_identity(&catalog, &initial, startup)?;
+        Ok(session)
     }
 
     /// What cancels a running statement of this session.
@@ -518,7 +517,7 @@ impl Session {
             return;
         }
         self.shared.idle.renew(catalog.version);
-        self.adopt_identity(catalog);
+        self.environment.adopt_identity(catalog);
         let search_path = self.resolve_search_path(catalog);
         let key = {
             let mut identity = self.environment.identity.borrow_mut();

@@ -35,6 +35,9 @@ pub(super) enum Scroll {
     Yes,
 }
 
+/// Cursors of a session.
+const CURSORS_MAX: usize = 1 << 16;
+
 /// A statement with its parameters, run in parts.
 pub(super) struct Portal {
     pub statement: Arc<Statement>,
@@ -212,12 +215,21 @@ impl Portal {
 
 impl Session {
     /// Enters a portal; named ones are cursors to SQL.
-    pub(super) fn add_portal(&mut self, name: &str, portal: Box<Portal>) {
+    ///
+    /// # Errors
+    /// 53200 if there are too many, or there is no memory.
+    pub(super) fn add_portal(&mut self, name: &str, portal: Box<Portal>) -> Result<()> {
         if !name.is_empty() {
+            types::room::ask(types::room::LARGE)?;
+            if self.environment.cursors.borrow().len() >= CURSORS_MAX {
+                return Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory")
+                    .detail(format!("A session can have at most {CURSORS_MAX} cursors at a time.")));
+            }
             let time = self.environment.statement_start.get();
             self.environment.cursors.borrow_mut().push(portal.shown(name, time));
         }
         self.portals.insert(name, portal);
+        Ok(())
     }
 
     /// Puts a portal back that was taken out to be run.

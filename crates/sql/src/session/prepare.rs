@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use base::{Error, Oid, Result, SqlState};
+use base::watch::{self, Phase};
+use base::{Error, Oid, Result, SqlState, work};
 use engine_api::RowLockMode;
 use rupg_sql::nodes::Node;
-use types::{Datum, InputContext};
+use types::{Datum, InputContext, room};
 
 use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
@@ -31,6 +32,8 @@ struct Purpose<'a> {
     values: Option<&'a [Datum]>,
     /// The literals that its parameters are this time.
     literals: Option<&'a parse::fingerprint::Fingerprint>,
+    /// It has been bound before, if for another role: the schemas of its names need not be open to this one.
+    names_known: bool,
 }
 
 impl Session {
@@ -146,14 +149,10 @@ impl Session {
         let notices = self.environment.notices.borrow().len();
         let statement = Arc::new(if is_query(&parsed.node) {
             self.check_not_failed()?;
-            self.bind_for(
-                &parsed.node,
-                sql,
-                types,
-                parsed.start,
-                infer_params,
-                Purpose { literals, ..Purpose::default() },
-            )?
+            let purpose = Purpose { literals, ..Purpose::default() };
+            let bound = self.bind_for(&parsed.node, sql, types, parsed.start, infer_params, purpose);
+            parse::discard(parsed);
+            bound?
         } else {
             let statement = Statement {
                 text: sql.into(),
@@ -222,6 +221,20 @@ impl Session {
         infer_params: bool,
         purpose: Purpose<'_>,
     ) -> Result<Statement> {
+        watch::does(Phase::Plan);
+        work::caught(|| self.bind_stopped(node, sql, types, start, infer_params, purpose))
+    }
+
+    /// As [`Session::bind_for`], which may be unwound when the statement is stopped.
+    fn bind_stopped(
+        &mut self,
+        node: &Node,
+        sql: &str,
+        types: &[Oid],
+        start: usize,
+        infer_params: bool,
+        purpose: Purpose<'_>,
+    ) -> Result<Statement> {
         let catalog = self.catalog();
         if !self.has_own_ddl() {
             self.shared.changes.look(&catalog);
@@ -231,6 +244,7 @@ impl Session {
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
         let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, types);
         cx.infer_params = infer_params;
+        cx.names_known = purpose.names_known;
         let bound = bind::bind(node, sql, &mut cx)?;
         let verb = match &bound.statement {
             ir::Statement::Select(_) => Verb::Select,
@@ -291,7 +305,7 @@ impl Session {
 
     /// The statement bound to the definitions of now.
     pub(super) fn rebound(&mut self, statement: &Statement) -> Result<Arc<Statement>> {
-        let fresh = self.bind_again(statement, Purpose::default())?;
+        let fresh = self.bind_again(statement, Purpose { names_known: true, ..Purpose::default() })?;
         statement.check_result_of(&fresh)?;
         Ok(Arc::new(fresh))
     }
@@ -368,7 +382,7 @@ impl Session {
         let is_bound_so =
             |binding: &super::Binding| binding.generation == generation && binding.hash == statement.binding;
         if !self.binding.as_ref().is_some_and(is_bound_so)
-            || !statement.is_for(self.role)
+            || !statement.is_for(self.who().role)
             || statement.is_outdated(self.shared.statistics())
             || self.has_own_ddl()
         {
@@ -410,6 +424,7 @@ impl Session {
                 ))
                 .hint("Deallocate prepared statements that are not needed."));
         }
+        room::ask(bytes.max(room::LARGE))?;
         self.statement_bytes = self.statement_bytes + bytes - before;
         self.statements.insert(name.to_string(), statement);
         Ok(())

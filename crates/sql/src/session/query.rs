@@ -140,7 +140,7 @@ impl Session {
         let mut statement = Arc::clone(statement);
         loop {
             let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
-            if query.role != self.role {
+            if query.role != self.who().role {
                 statement = self.rebound(&statement)?;
                 continue;
             }

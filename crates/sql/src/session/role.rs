@@ -1,29 +1,242 @@
-//! Who a session acts as: SET ROLE, SET SESSION AUTHORIZATION, and the identity that follows from them.
+//! Who a session acts as: `role` and `session_authorization`, and the identity that follows from them.
 //!
-//! Both are settings, so that a rollback takes them back; the identity is made anew from them whenever one changes, or
-//! the catalog does.
+//! Responsible for: whether the session may take a value of the two settings, whichever way it comes: SET, set_config, RESET,
+//! DISCARD, start-up parameters, settings of roles and databases.
+//! Not responsible for: what the identity may do (`privileges`).
+//! Invariants: settings take a value of the two only as an [`Allowed`], which is made here alone, after memberships have been
+//! looked at; the identity is that of the two settings and of the newest catalog seen. Both are settings, so that a rollback
+//! takes them back, without another look: the session has had what it goes back to.
 
-use base::{Error, Oid, Result, SqlState};
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, Severity, SqlState};
 use engine_api::Catalog;
 use rupg_sql::nodes::VariableSetStmt;
 
 use super::Session;
 use super::block::text_of;
+use super::context::Environment;
+use super::settings::Initial;
 use crate::privileges::{Who, roles};
 
 /// The value of `role` that means: the session's own.
 const NONE: &str = "none";
 
-/// Whether a setting says who the session is.
-pub(super) fn is_identity(name: &str) -> bool {
-    name == "role" || name == "session_authorization"
+/// A setting that says who the session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Setting {
+    Role,
+    SessionAuthorization,
+}
+
+impl Setting {
+    /// The setting of a name.
+    pub fn of(name: &str) -> Option<Setting> {
+        let is = |setting: &Setting| setting.name().eq_ignore_ascii_case(name);
+        [Setting::Role, Setting::SessionAuthorization].into_iter().find(is)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Setting::Role => "role",
+            Setting::SessionAuthorization => "session_authorization",
+        }
+    }
+
+    /// As refusals name it.
+    fn noun(self) -> &'static str {
+        match self {
+            Setting::Role => "role",
+            Setting::SessionAuthorization => "session authorization",
+        }
+    }
+}
+
+/// A value of one of the two settings that the session may take.
+pub(super) struct Allowed {
+    setting: Setting,
+    value: Arc<str>,
+    /// The role of that name; none for `none`.
+    role: Option<Oid>,
+}
+
+impl Allowed {
+    pub fn setting(&self) -> Setting {
+        self.setting
+    }
+
+    pub fn value(&self) -> &Arc<str> {
+        &self.value
+    }
+}
+
+impl Environment {
+    /// Who asks, to privileges.
+    pub(super) fn who(&self) -> Who {
+        let identity = self.identity.borrow();
+        Who { role: identity.role, database: identity.database_oid }
+    }
+
+    /// Gives one of the two settings a value, or the one that the session began with.
+    ///
+    /// # Errors
+    /// 22023 if there is no such role; 42501 if the session may not become it.
+    pub(super) fn change_identity(
+        &self,
+        catalog: &Catalog,
+        setting: Setting,
+        value: Option<&str>,
+        local: bool,
+    ) -> Result<()> {
+        let allowed = match value {
+            Some(value) => self.allowed(catalog, setting, value)?,
+            None => self.allowed_at_first(catalog, setting)?,
+        };
+        self.take(catalog, &allowed, local);
+        if setting == Setting::SessionAuthorization {
+            let role = match value {
+                Some(_) => Ok(none()),
+                None => self.allowed_at_first(catalog, Setting::Role),
+            };
+            // What the session began with it may have lost since.
+            let role = role.unwrap_or_else(|error| {
+                self.notices.borrow_mut().push(error.severity(Severity::Warning));
+                none()
+            });
+            self.take(catalog, &role, local);
+        }
+        Ok(())
+    }
+
+    /// Adopts the role that the configuration and the start-up packet ask for. `session_authorization` stays that of the login.
+    ///
+    /// # Errors
+    /// What the start-up packet asks for and is refused. What the configuration says and is refused is a warning.
+    pub(super) fn begin_identity(
+        &self,
+        catalog: &Catalog,
+        configured: &[Initial],
+        startup: &[(String, String)],
+    ) -> Result<()> {
+        let mut role = None;
+        for (name, value) in startup {
+            if let Some(setting) = Setting::of(name) {
+                let allowed = self.allowed(catalog, setting, value).map_err(|e| e.severity(Severity::Fatal))?;
+                if setting == Setting::Role {
+                    role = Some((allowed, "client"));
+                }
+            }
+        }
+        // The strongest word comes last.
+        for Initial { name, value, source } in configured.iter().rev() {
+            let Some(setting) = Setting::of(name) else { continue };
+            match self.allowed(catalog, setting, value) {
+                Ok(allowed) if setting == Setting::Role => drop(role.get_or_insert((allowed, source))),
+                Ok(_) => {}
+                Err(error) => self.notices.borrow_mut().push(error.severity(Severity::Warning)),
+            }
+        }
+        if let Some((role, source)) = role {
+            self.take(catalog, &role, false);
+            self.settings.borrow_mut().begins_so(role.setting.name(), source);
+        }
+        Ok(())
+    }
+
+    /// Says what will come of a value of one of the two settings that other sessions are to begin with.
+    pub(super) fn foretell(&self, catalog: &Catalog, setting: Setting, value: &str) {
+        let Err(mut error) = self.allowed(catalog, setting, value) else { return };
+        let fields = error.fields_mut();
+        if fields.code == SqlState::INSUFFICIENT_PRIVILEGE {
+            fields.message = format!("permission will be denied to set {} \"{value}\"", setting.noun());
+        } else {
+            fields.code = SqlState::UNDEFINED_OBJECT;
+        }
+        self.notices.borrow_mut().push(error.severity(Severity::Notice));
+    }
+
+    fn allowed(&self, catalog: &Catalog, setting: Setting, value: &str) -> Result<Allowed> {
+        let role = match (setting, value) {
+            (Setting::Role, NONE) => return Ok(none()),
+            _ => catalog.role(value).map(|role| role.oid),
+        };
+        self.allowed_role(catalog, setting, value.into(), role)
+    }
+
+    /// What RESET gives a setting. The role is the one that had the name then.
+    fn allowed_at_first(&self, catalog: &Catalog, setting: Setting) -> Result<Allowed> {
+        let value = self.settings.borrow().first_value(setting.name());
+        if setting == Setting::Role && &*value == NONE {
+            return Ok(none());
+        }
+        let role = self.role_of_setting(catalog, &value);
+        self.allowed_role(catalog, setting, value, role.is_valid().then_some(role))
+    }
+
+    /// The one place that decides whom a session may become.
+    fn allowed_role(&self, catalog: &Catalog, setting: Setting, value: Arc<str>, role: Option<Oid>) -> Result<Allowed> {
+        let Some(oid) = role else {
+            let message = format!("role \"{value}\" does not exist");
+            return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+        };
+        let may = match setting {
+            Setting::Role => {
+                let session = self.settings.borrow().show("session_authorization").unwrap_or_default();
+                let who = Who { role: self.role_of_setting(catalog, &session), ..self.who() };
+                roles::is_member(catalog, who, oid)
+            }
+            // What counts is whom the client logged in as.
+            Setting::SessionAuthorization => oid == self.login_role || roles::is_superuser(catalog, self.login_role),
+        };
+        if may {
+            return Ok(Allowed { setting, value, role });
+        }
+        let message = format!("permission denied to set {} \"{value}\"", setting.noun());
+        Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
+    }
+
+    fn take(&self, catalog: &Catalog, allowed: &Allowed, local: bool) {
+        if let Some(role) = allowed.role {
+            self.named_roles.borrow_mut().insert(allowed.value.to_string(), role);
+        }
+        self.settings.borrow_mut().assume(allowed, local);
+        self.adopt_identity(catalog);
+    }
+
+    /// The role that a setting names: the one that had the name when it was set.
+    fn role_of_setting(&self, catalog: &Catalog, name: &str) -> Oid {
+        let known = self.named_roles.borrow().get(name).copied();
+        known.or_else(|| catalog.role(name).map(|role| role.oid)).unwrap_or(Oid::INVALID)
+    }
+
+    /// Makes the identity anew from the settings and the catalog.
+    pub(super) fn adopt_identity(&self, catalog: &Catalog) {
+        let mut settings = self.settings.borrow_mut();
+        let session = settings.show("session_authorization").unwrap_or_default();
+        let role = settings.show("role").filter(|role| role != NONE);
+        let current = role.unwrap_or_else(|| session.clone());
+        let of_session = self.role_of_setting(catalog, &session);
+        let found = catalog.role_by_oid(self.role_of_setting(catalog, &current));
+        let superuser = found.is_some_and(|role| role.superuser);
+        settings.derive("is_superuser", if superuser { "on" } else { "off" });
+        let mut identity = self.identity.borrow_mut();
+        // A role that has been dropped may do nothing.
+        identity.role = found.map_or(Oid::INVALID, |role| role.oid);
+        identity.superuser = superuser;
+        identity.current_user = found.map_or(current, |role| role.name.clone());
+        identity.session_user = catalog.role_by_oid(of_session).map_or(session, |role| role.name.clone());
+    }
+}
+
+/// `role` is the session's own, which it always may be.
+fn none() -> Allowed {
+    Allowed { setting: Setting::Role, value: NONE.into(), role: None }
 }
 
 impl Session {
     /// Who asks, to privileges.
     pub(crate) fn who(&self) -> Who {
-        let identity = self.environment.identity.borrow();
-        Who { role: identity.role, database: identity.database_oid }
+        self.environment.who()
     }
 
     /// Whether the current role bypasses checks.
@@ -31,37 +244,12 @@ impl Session {
         self.environment.identity.borrow().superuser
     }
 
-    /// `SET ROLE name` and `SET SESSION AUTHORIZATION name`; the other forms are those of all settings.
-    pub(super) fn set_identity(&mut self, stmt: &VariableSetStmt) -> Result<()> {
-        let setting = stmt.name.as_deref().unwrap_or_default();
-        let name = stmt.args.iter().flatten().find_map(text_of).unwrap_or_default();
+    /// `SET ROLE name`, `SET SESSION AUTHORIZATION name`, and their RESET if there is no name.
+    pub(super) fn set_identity(&mut self, setting: Setting, stmt: &VariableSetStmt) -> Result<()> {
+        let name = stmt.args.iter().flatten().find_map(text_of);
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
-        let level = self.savepoint_level();
-        let mut changes = vec![(setting, name.as_str())];
-        if setting == "role" {
-            if name != NONE {
-                let wanted = role_named(&catalog, &name)?;
-                let session = self.environment.settings.borrow().show("session_authorization").unwrap_or_default();
-                let who = Who { role: self.role_of_setting(&catalog, &session), ..self.who() };
-                if !roles::is_member(&catalog, who, wanted) {
-                    return Err(denied(format!("permission denied to set role \"{name}\"")));
-                }
-                self.named_roles.insert(name.clone(), wanted);
-            }
-        } else {
-            let wanted = role_named(&catalog, &name)?;
-            // What counts is whom the client logged in as.
-            let login = self.login_role;
-            if wanted != login && !roles::is_superuser(&catalog, login) {
-                return Err(denied("permission denied to set session authorization".to_string()));
-            }
-            self.named_roles.insert(name.clone(), wanted);
-            changes.push(("role", NONE));
-        }
-        for (setting, value) in changes {
-            self.environment.settings.borrow_mut().set_checked(setting, value, stmt.is_local, level)?;
-        }
+        self.environment.change_identity(&catalog, setting, name.as_deref(), stmt.is_local)?;
         self.refresh_binding(&catalog);
         Ok(())
     }
@@ -74,40 +262,4 @@ impl Session {
             self.refresh_binding(&catalog);
         }
     }
-
-    /// The role that a setting names: the one that had the name when it was set.
-    fn role_of_setting(&self, catalog: &Catalog, name: &str) -> Oid {
-        let known = self.named_roles.get(name).copied();
-        known.or_else(|| catalog.role(name).map(|role| role.oid)).unwrap_or(Oid::INVALID)
-    }
-
-    /// Makes the identity anew from the settings and the catalog.
-    pub(super) fn adopt_identity(&mut self, catalog: &Catalog) {
-        let mut settings = self.environment.settings.borrow_mut();
-        let session = settings.show("session_authorization").unwrap_or_default();
-        let role = settings.show("role").filter(|role| role != NONE);
-        let current = role.unwrap_or_else(|| session.clone());
-        let of_session = self.role_of_setting(catalog, &session);
-        let found = catalog.role_by_oid(self.role_of_setting(catalog, &current));
-        let superuser = found.is_some_and(|role| role.superuser);
-        settings.derive("is_superuser", if superuser { "on" } else { "off" });
-        let mut identity = self.environment.identity.borrow_mut();
-        // A role that has been dropped may do nothing.
-        identity.role = found.map_or(Oid::INVALID, |role| role.oid);
-        identity.superuser = superuser;
-        identity.current_user = found.map_or(current, |role| role.name.clone());
-        identity.session_user = catalog.role_by_oid(of_session).map_or(session, |role| role.name.clone());
-        self.role = identity.role;
-    }
-}
-
-fn role_named(catalog: &Catalog, name: &str) -> Result<Oid> {
-    catalog
-        .role(name)
-        .map(|role| role.oid)
-        .ok_or_else(|| Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("role \"{name}\" does not exist")))
-}
-
-fn denied(message: String) -> Error {
-    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
 }

@@ -11,10 +11,18 @@ use std::sync::Arc;
 use base::{Error, Notice, Result, SqlState};
 use engine_api::{Durability, Engine, Isolation};
 use types::encoding::{Conversion, Encoding};
+use types::room;
 use types::{DateOrder, DateStyle, IntervalStyle, OutputSettings};
 
 pub use table::SERVER_VERSION;
-use table::{Kind, SPECS, Spec};
+use table::{Context, Kind, SPECS, Spec};
+
+use super::role::{Allowed, Setting as Identity};
+
+/// What a session's settings may take together.
+const BYTES_MAX: usize = 16 << 20;
+/// What a setting or a change takes beside its texts.
+const CHANGE_BYTES: usize = 128;
 
 #[derive(Clone)]
 struct Value {
@@ -62,6 +70,8 @@ pub struct Settings {
     pub depth: u32,
     /// Changes of the running transaction, oldest first, for undo.
     changes: Vec<Change>,
+    /// What custom settings and changes have, roughly; counted anew at the end of a transaction.
+    bytes: usize,
     /// Typed copy of what input and output read.
     output: Arc<OutputSettings>,
     /// `client_encoding`, as a conversion; `None` for UTF-8.
@@ -245,6 +255,7 @@ impl Settings {
             custom: Vec::new(),
             depth: 0,
             changes: Vec::new(),
+            bytes: 0,
             output: Arc::default(),
             conversion: None,
             durability: Durability::On,
@@ -263,21 +274,42 @@ impl Settings {
             methods: crate::plan::PlanMethods::default(),
             engine: None,
         };
-        for Initial { name, value, source } in given {
+        for Initial { name, value, source } in given.iter().filter(|given| Identity::of(&given.name).is_none()) {
             settings.adopt(name, value);
             settings.comes_from(name, source);
         }
-        for (name, value) in startup {
+        for (name, value) in startup.iter().filter(|(name, _)| Identity::of(name).is_none()) {
             settings.set(name, value, false, 0)?;
             settings.comes_from(name, "client");
         }
-        settings.commit();
-        for value in &mut settings.values {
+        settings.begin();
+        Ok(settings)
+    }
+
+    /// What is set now is what RESET goes back to, and what the client is told of first.
+    fn begin(&mut self) {
+        self.commit();
+        for value in &mut self.values {
             value.reset = Arc::clone(&value.text);
         }
-        settings.reports.clear();
-        settings.announced = settings.values.iter().map(|value| Arc::clone(&value.text)).collect();
-        Ok(settings)
+        self.reports.clear();
+        self.announced = self.values.iter().map(|value| Arc::clone(&value.text)).collect();
+    }
+
+    /// The session begins with the value that a setting has now.
+    pub(super) fn begins_so(&mut self, name: &str, source: &'static str) {
+        self.comes_from(name, source);
+        self.begin();
+    }
+
+    /// What a setting of the table had when the session began.
+    pub(super) fn first_value(&self, name: &str) -> Arc<str> {
+        find(name).map_or_else(|| "".into(), |spec| Arc::clone(&self.values[spec].reset))
+    }
+
+    /// Whether only some may see the value of a setting.
+    pub(super) fn is_secret(name: &str) -> bool {
+        find(name).is_some_and(|spec| SPECS[spec].is_secret())
     }
 
     /// What input and output functions read.
@@ -318,9 +350,10 @@ impl Settings {
             () if matches!(spec.kind, Kind::Fixed(_)) && *value.reset == *spec.default => "default",
             () => value.source,
         };
-        let both = SPECS.iter().zip(&self.values).enumerate();
+        let both = SPECS.iter().zip(&self.values).enumerate().filter(|(_, (spec, _))| !spec.is_unlisted());
         both.map(|(at, (spec, value))| crate::functions::SettingValue {
             name: spec.name,
+            context: spec.context().name(),
             value: self.value_of(at),
             reset: if spec.name == super::memory::NAME { self.value_of(at) } else { Arc::clone(&value.reset) },
             boot: spec.default,
@@ -332,7 +365,8 @@ impl Settings {
 
     /// All settings: name, value as SHOW prints it, description.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, String, &'static str)> {
-        SPECS.iter().enumerate().map(|(i, s)| (s.name, self.shown(i), s.about))
+        let listed = SPECS.iter().enumerate().filter(|(_, spec)| !spec.is_unlisted());
+        listed.map(|(i, s)| (s.name, self.shown(i), s.about))
     }
 
     /// Settings that steer the planner and are not what they are at first: PostgreSQL's `GUC_EXPLAIN`.
@@ -409,7 +443,7 @@ impl Settings {
         find(name).map_or("", |i| &self.values[i].text)
     }
 
-    /// `SET`. `level` is the savepoint depth of the running transaction.
+    /// `SET`, but for [`Identity`]. `level` is the savepoint depth of the running transaction.
     pub fn set(&mut self, name: &str, value: &str, local: bool, level: u32) -> Result<()> {
         let Some(spec) = find(name) else {
             return self.set_custom(name, Some(value), local, level);
@@ -427,8 +461,25 @@ impl Settings {
                 self.check_right(spec)?;
                 self.check(spec, name, value).map(drop)
             }
-            None if name.contains('.') => Ok(()),
-            None => Err(unrecognized(name)),
+            None => check_custom(name).and_then(|()| self.check_superuser(name)),
+        }
+    }
+
+    /// Whether ALTER SYSTEM may say a setting at all.
+    pub(super) fn check_for_system(&self, name: &str) -> Result<()> {
+        let spec = find(name).ok_or_else(|| unrecognized(name))?;
+        let Spec { name, kind, .. } = SPECS[spec];
+        if matches!(kind, Kind::Identity) || name.starts_with("transaction_") {
+            return Err(cannot_change(name, ""));
+        }
+        Ok(())
+    }
+
+    /// Whether the current role may take away what other sessions begin with.
+    pub(super) fn may_change(&self, name: &str) -> Result<()> {
+        match find(name) {
+            Some(spec) => self.check_right(spec),
+            None => self.check_superuser(name),
         }
     }
 
@@ -453,18 +504,26 @@ impl Settings {
 
     /// What the server logs is no business of those who are watched by it.
     fn check_right(&self, spec: usize) -> Result<()> {
-        let name = SPECS[spec].name;
-        if name.starts_with("log_") && self.text("is_superuser") != "on" {
-            let message = format!("permission denied to set parameter \"{name}\"");
-            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        match SPECS[spec].context() {
+            Context::Superuser => self.check_superuser(SPECS[spec].name),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// Changes a setting to a value that the caller has checked.
-    pub(super) fn set_checked(&mut self, name: &str, value: &str, local: bool, level: u32) -> Result<()> {
-        let spec = find(name).ok_or_else(|| unrecognized(name))?;
-        self.change(spec, value.into(), local, level)
+    fn check_superuser(&self, name: &str) -> Result<()> {
+        if self.text("is_superuser") == "on" {
+            return Ok(());
+        }
+        let message = format!("permission denied to set parameter \"{name}\"");
+        Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message))
+    }
+
+    /// Takes on an identity: the only way to change those two settings.
+    pub(super) fn assume(&mut self, allowed: &Allowed, local: bool) {
+        if let Some(spec) = find(allowed.setting().name()) {
+            // A name has no form that could be wrong.
+            let _ = self.change(spec, Arc::clone(allowed.value()), local, self.depth);
+        }
     }
 
     /// Changes a setting that follows from others; it is made anew whenever they change.
@@ -488,22 +547,21 @@ impl Settings {
             None if name.contains('.') => return self.set_custom(name, None, local, level),
             None => return Err(unrecognized(name)),
         };
-        if let Kind::Fixed(how) = SPECS[spec].kind
-            && SPECS[spec].name != "session_authorization"
-        {
+        if let Kind::Fixed(how) = SPECS[spec].kind {
             return Err(cannot_change(SPECS[spec].name, how));
         }
+        check_is_no_identity(spec)?;
         self.check_right(spec)?;
         check_is_own(spec)?;
         let text = Arc::clone(&self.values[spec].reset);
         self.change(spec, text, local, level)
     }
 
-    /// `RESET ALL`.
+    /// `RESET ALL`; the identity stays.
     pub fn reset_all(&mut self, level: u32) -> Result<()> {
         for (spec, definition) in SPECS.iter().enumerate() {
-            let transactional = definition.name.starts_with("transaction_");
-            if !transactional && self.values[spec].text != self.values[spec].reset {
+            let stays = definition.name.starts_with("transaction_") || definition.is_unlisted();
+            if !stays && self.values[spec].text != self.values[spec].reset {
                 let text = Arc::clone(&self.values[spec].reset);
                 self.change(spec, text, false, level)?;
             }
@@ -513,23 +571,55 @@ impl Settings {
     }
 
     fn set_custom(&mut self, name: &str, value: Option<&str>, local: bool, level: u32) -> Result<()> {
-        if !name.contains('.') {
-            return Err(unrecognized(name));
-        }
-        if !is_custom_name(name) {
-            let message = format!("invalid configuration parameter name \"{name}\"");
-            return Err(Error::new(SqlState::INVALID_NAME, message)
-                .detail("Custom parameter names must be two or more simple identifiers separated by dots."));
-        }
+        check_custom(name)?;
         let old = self.custom.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| Arc::clone(v));
         // RESET leaves a custom setting empty, as PostgreSQL does: it was never defined by an extension.
         let new = match (value, &old) {
             (None, None) => return Ok(()),
             (value, _) => value.unwrap_or_default(),
         };
-        self.changes.push(Change { place: Place::Custom(name.to_ascii_lowercase()), old, local, level });
+        self.grow(2 * name.len() + new.len())?;
+        self.note(Change { place: Place::Custom(name.to_ascii_lowercase()), old, local, level });
         self.assign_custom(name, Some(new.into()));
         Ok(())
+    }
+
+    /// Keeps what a change can be undone by; the last one of a setting does so for one just like it.
+    fn note(&mut self, change: Change) {
+        let last = self.changes.iter().rev().find(|last| last.place == change.place);
+        if last.is_none_or(|last| (last.local, last.level) != (change.local, change.level)) {
+            self.changes.push(change);
+        }
+    }
+
+    /// Counts what a change takes, the old value included, which is kept until the transaction ends.
+    ///
+    /// # Errors
+    /// 53200 if the session's settings take too much, or there is no memory.
+    fn grow(&mut self, bytes: usize) -> Result<()> {
+        let more = bytes + CHANGE_BYTES;
+        if self.bytes + more > BYTES_MAX {
+            // Values that others have taken the place of are gone.
+            self.count_bytes();
+        }
+        if self.bytes + more <= BYTES_MAX {
+            if self.bytes / room::LARGE != (self.bytes + more) / room::LARGE {
+                room::ask(more.max(room::LARGE))?;
+            }
+            self.bytes += more;
+            return Ok(());
+        }
+        Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory").detail(format!(
+            "The settings of a session, and what its transaction has changed of them, can have at most {} MB.",
+            BYTES_MAX >> 20
+        )))
+    }
+
+    /// Counts what is left when changes are forgotten.
+    fn count_bytes(&mut self) {
+        let custom = self.custom.iter().map(|(name, value)| name.len() + value.len());
+        let changed = self.changes.iter().map(|change| change.old.as_ref().map_or(0, |old| old.len()));
+        self.bytes = custom.chain(changed).sum::<usize>() + (self.custom.len() + self.changes.len()) * CHANGE_BYTES;
     }
 
     fn assign_custom(&mut self, name: &str, value: Option<Arc<str>>) {
@@ -552,6 +642,7 @@ impl Settings {
         };
         Ok(match kind {
             Kind::Fixed(how) => return Err(cannot_change(name, how)),
+            Kind::Identity => return Err(cannot_change(name, "")),
             Kind::Bool => match parse_bool(value) {
                 Some(true) => "on".into(),
                 Some(false) => "off".into(),
@@ -656,8 +747,9 @@ impl Settings {
     }
 
     fn change(&mut self, spec: usize, text: Arc<str>, local: bool, level: u32) -> Result<()> {
+        self.grow(text.len())?;
         let old = Arc::clone(&self.values[spec].text);
-        self.changes.push(Change { place: Place::Spec(spec), old: Some(old), local, level });
+        self.note(Change { place: Place::Spec(spec), old: Some(old), local, level });
         self.assign(spec, text)
     }
 
@@ -717,7 +809,7 @@ impl Settings {
             _ => {}
         }
         if matches!(name, "DateStyle" | "TimeZone" | "IntervalStyle" | "search_path" | "extra_float_digits")
-            || super::role::is_identity(name)
+            || Identity::of(name).is_some()
         {
             self.binding_generation += 1;
         }
@@ -756,6 +848,7 @@ impl Settings {
     pub fn commit(&mut self) {
         if !self.changes.is_empty() {
             self.undo(0, true);
+            self.count_bytes();
         }
     }
 
@@ -763,6 +856,7 @@ impl Settings {
     pub fn rollback(&mut self) {
         if !self.changes.is_empty() {
             self.undo(0, false);
+            self.count_bytes();
         }
     }
 
@@ -825,6 +919,14 @@ impl Settings {
     }
 }
 
+/// Who the session is goes through [`Allowed`].
+fn check_is_no_identity(spec: usize) -> Result<()> {
+    match SPECS[spec].kind {
+        Kind::Identity => Err(cannot_change(SPECS[spec].name, "")),
+        _ => Ok(()),
+    }
+}
+
 /// What holds for the whole server is set by ALTER SYSTEM.
 fn check_is_own(spec: usize) -> Result<()> {
     match SPECS[spec].name {
@@ -844,6 +946,36 @@ fn cannot_change(name: &str, how: &str) -> Error {
 
 fn not_among(name: &str, value: &str, words: &[&str]) -> Error {
     invalid(name, value).hint(format!("Available values: {}.", words.join(", ")))
+}
+
+/// Whether a name that is in no table may be an extension's or an application's.
+fn check_custom(name: &str) -> Result<()> {
+    if !name.contains('.') {
+        return Err(unrecognized(name));
+    }
+    if !is_custom_name(name) {
+        let message = format!("invalid configuration parameter name \"{name}\"");
+        return Err(Error::new(SqlState::INVALID_NAME, message)
+            .detail("Custom parameter names must be two or more simple identifiers separated by dots."));
+    }
+    Ok(())
+}
+
+/// Whether the configuration may say that all sessions begin with these settings: as ALTER SYSTEM may, but for what has an option
+/// of its own, and not who they are.
+///
+/// # Errors
+/// The first one that is refused.
+pub fn check_configured(settings: &[(String, String)]) -> Result<()> {
+    let defaults = Settings::new(&[], &[], "postgres", true, 1)?;
+    settings.iter().try_for_each(|(name, value)| match find(name).map(|spec| &SPECS[spec]) {
+        Some(Spec { name, kind, .. })
+            if matches!(kind, Kind::Fixed(_) | Kind::Identity) || *name == super::memory::NAME =>
+        {
+            Err(cannot_change(name, " by the configuration"))
+        }
+        _ => defaults.check_for_others(name, value),
+    })
 }
 
 /// Whether a name with dots is one that anybody may use.

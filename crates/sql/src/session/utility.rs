@@ -9,14 +9,16 @@ use rupg_sql::nodes::*;
 use types::{Datum, OutputSettings, oid};
 
 use super::block::{Modes, modes, text_of};
+use super::context::StatementContext;
 use super::query::read_only_error;
+use super::role::Setting;
 use super::settings::isolation_of;
 use super::statement::{Kind, Statement, is_query};
 use super::{Block, Output, ResultColumn, Session, copy, cursor, explain};
 use crate::ddl;
 use crate::exec::Execution;
 use crate::ir::Ty;
-use crate::privileges::roles;
+use crate::privileges::{roles, shown};
 
 /// Result columns of the utilities that return rows.
 pub(super) fn result_columns(node: &Node) -> Option<Arc<[ResultColumn]>> {
@@ -43,7 +45,7 @@ pub(super) fn check_described(session: &mut Session, node: &Node, sql: &str) -> 
 /// The value that SHOW shows.
 fn shown(session: &Session, stmt: &VariableShowStmt) -> Result<String> {
     let name = stmt.name.as_deref().unwrap_or_default();
-    session.environment.settings.borrow().show(name).ok_or_else(|| {
+    session.environment.shown(name, &session.catalog())?.ok_or_else(|| {
         Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
     })
 }
@@ -145,6 +147,7 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
     }
     session.transaction().begin_command();
     let result = ddl::run(session, node, sql).await;
+    let result = result.map_err(|error| within_rights(session, error));
     if let Some(txn) = &mut session.txn {
         txn.end_command();
         session.gate = session.gate.max(txn.gate());
@@ -154,6 +157,12 @@ async fn define(session: &mut Session, node: &Node, sql: &str) -> Result<String>
         Some(tag) => Ok(tag),
         None => Err(Error::unsupported(format!("{} is not supported", command_name(node)))),
     }
+}
+
+/// The error of a definition as the current role may see it.
+#[cold]
+fn within_rights(session: &Session, error: Error) -> Error {
+    shown::within_rights(error, &StatementContext::new(&session.environment, session.catalog()))
 }
 
 /// CREATE INDEX CONCURRENTLY: two transactions; what fills the index ends with the statement.
@@ -183,7 +192,7 @@ async fn create_index_concurrently(
                 // If it cannot be said, the index is kept up; it is not valid all the same.
                 let _ = Box::pin(session.commit_transaction(out)).await;
             }
-            return Err(error);
+            return Err(within_rights(session, error));
         }
     }
     if let Some(txn) = &mut session.txn {
@@ -275,10 +284,12 @@ fn set(session: &mut Session, stmt: &VariableSetStmt) -> Result<&'static str> {
             "SET LOCAL can only be used in transaction blocks",
         ));
     }
-    if stmt.kind == K::VAR_SET_VALUE && super::role::is_identity(name) {
-        session.set_identity(stmt)?;
+    if let Some(setting) = Setting::of(name)
+        && matches!(stmt.kind, K::VAR_SET_VALUE | K::VAR_SET_DEFAULT | K::VAR_RESET)
+    {
+        session.set_identity(setting, stmt)?;
         session.commit_settings();
-        return Ok("SET");
+        return Ok(if stmt.kind == K::VAR_RESET { "RESET" } else { "SET" });
     }
     match stmt.kind {
         K::VAR_SET_MULTI => return set_transaction(session, stmt, name),
@@ -380,7 +391,7 @@ fn show(session: &mut Session, stmt: &VariableShowStmt, out: &mut dyn Output) ->
     session.ensure_transaction()?;
     if is_all(stmt) {
         out.columns(&columns);
-        for (name, value, about) in session.environment.settings.borrow().all() {
+        for (name, value, about) in session.environment.all_shown(&session.catalog()) {
             out.row(crate::exec::OutputRow::of(&[text(name), text(&value), text(about)]), &columns, &output);
         }
     } else {
@@ -512,6 +523,8 @@ async fn discard(session: &mut Session, stmt: &DiscardStmt) -> Result<&'static s
             session.stop_listening();
             session.environment.sequences.take();
             session.environment.advisory.unlock_all();
+            let catalog = session.catalog();
+            session.environment.change_identity(&catalog, Setting::SessionAuthorization, None, false)?;
             let mut settings = session.environment.settings.borrow_mut();
             settings.reset_all(0)?;
             settings.commit();
@@ -549,14 +562,7 @@ async fn lock(session: &mut Session, stmt: &LockStmt) -> Result<&'static str> {
     session.ensure_transaction()?;
     for node in stmt.relations.iter().flatten() {
         let Node::RangeVar(name) = node else { continue };
-        let table = ddl::find_table(session, name, "")?;
-        ddl::require_lock(session, table, mode)?;
-        loop {
-            match session.transaction().lock_table(table, mode, policy)? {
-                Step::Ready(()) => break,
-                Step::Wait(wait) => session.wait_for_lock(wait).await?,
-            }
-        }
+        ddl::lock_named(session, name, mode, policy).await?;
     }
     Ok("LOCK TABLE")
 }
@@ -573,18 +579,19 @@ async fn vacuum(session: &mut Session, stmt: &VacuumStmt, sql: &str) -> Result<&
     for node in stmt.rels.iter().flatten() {
         let Node::VacuumRelation(rel) = node else { continue };
         let Some(name) = &rel.relation else { continue };
-        let oid = ddl::find_table(session, name, sql)?;
-        ddl::warn_of_maintenance(session, oid, if stmt.is_vacuumcmd { "vacuum" } else { "analyze" });
-        let catalog = session.catalog();
-        let Some(table) = catalog.table(oid) else { continue };
-        let columns = analyzed_columns(table, rel.va_cols.iter().flatten())?;
-        tables.push((table.clone(), columns));
+        let table = ddl::relation_desc(session, name, sql)?;
+        if ddl::may_maintain(session, &table, if stmt.is_vacuumcmd { "vacuum" } else { "analyze" }) {
+            let columns = analyzed_columns(&table, rel.va_cols.iter().flatten())?;
+            tables.push((table, columns));
+        }
     }
     if stmt.rels.is_empty() && analyzes {
         let (catalog, database) = (session.catalog(), session.identity().database_oid);
         let here = |schema: base::Oid| matches!(catalog.get(schema).map(|o| &**o), Some(engine_api::CatalogObject::Schema(s)) if s.database == database);
         let all = catalog.objects().filter_map(|o| catalog.table(o.oid()));
-        tables.extend(all.filter(|t| here(t.schema)).map(|t| (t.clone(), None)));
+        let all: Vec<_> = all.filter(|t| here(t.schema) && t.is_stored()).cloned().collect();
+        let own = all.into_iter().filter(|table| ddl::may_maintain(session, table, "analyze"));
+        tables.extend(own.map(|table| (table, None)));
     }
     for (table, columns) in tables.iter().filter(|(t, _)| analyzes && t.kind == engine_api::TableKind::Table) {
         crate::statistics::analyze(session, table, columns.as_deref()).await?;

@@ -2,13 +2,14 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-use base::{Error, Result, SqlState};
+use base::work::{self, Stop};
+use base::{Error, Result, SqlState, watch};
 use engine_api::Wait;
 
 use super::Session;
+use super::cancel::{canceled, statement_timeout};
 use super::context::Environment;
 use crate::monitor::Waiting;
 
@@ -24,7 +25,8 @@ impl Session {
         let timeout = environment.settings.borrow().statement_timeout_ms;
         let deadline = if timeout == 0 { 0 } else { environment.host.monotonic_nanos() + timeout * 1_000_000 };
         self.deadline.set(deadline);
-        environment.deadline.set(deadline);
+        environment.stop.set_deadline(deadline);
+        environment.is_at_work();
     }
 
     /// Sleeps as long as expressions wish ([`crate::functions::Wish`]), unless the statement is cancelled or times out.
@@ -132,25 +134,17 @@ impl Environment {
     /// # Errors
     /// 57014 if it was cancelled or its time is over.
     pub(super) fn check_stop(&self) -> Result<()> {
-        if self.cancel.flag().load(Ordering::Acquire) {
-            return Err(canceled());
-        }
-        let deadline = self.deadline.get();
-        if deadline != 0 && self.host.monotonic_nanos() >= deadline {
-            return Err(statement_timeout());
-        }
-        Ok(())
+        self.stop.look()
     }
-}
 
-fn canceled() -> Error {
-    Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request")
+    /// What works on this thread from now on works for this session: its statement's stop is its own.
+    #[inline]
+    pub(super) fn is_at_work(&self) {
+        work::stopped_by(&self.stopped_by);
+        watch::session(self.pid);
+    }
 }
 
 fn lock_timeout() -> Error {
     Error::new(SqlState::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
-}
-
-fn statement_timeout() -> Error {
-    Error::new(SqlState::QUERY_CANCELED, "canceling statement due to statement timeout")
 }

@@ -8,6 +8,28 @@ use super::ColumnStatistics;
 /// Values wider than this are counted, not kept.
 const WIDTH_MAX: usize = 1024;
 
+/// Values of a column that are too wide to be kept.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TooWide {
+    count: usize,
+    bytes: usize,
+}
+
+impl TooWide {
+    /// Counts a value if it is one, and leaves NULL in its place: a sample of a table of large values would be as large as a good
+    /// part of the table.
+    pub fn take(&mut self, value: &mut Datum, ty: Oid) {
+        if matches!(value, Datum::Text(_) | Datum::Bytea(_) | Datum::Array(_) | Datum::Record(_)) {
+            let width = width_of(value, ty);
+            if width > WIDTH_MAX {
+                *value = Datum::Null;
+                self.count += 1;
+                self.bytes += width;
+            }
+        }
+    }
+}
+
 /// How much is wanted, and of how many rows the sample is.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
@@ -50,8 +72,10 @@ fn width_of(value: &Datum, ty: Oid) -> usize {
 }
 
 impl<'v> Collected<'v> {
-    pub fn of(values: impl Iterator<Item = &'v Datum>, ty: Oid) -> Collected<'v> {
-        let mut of = Collected { ty, rows: 0, nulls: 0, too_wide: 0, bytes: 0, values: Vec::new() };
+    /// Of these values, and of those that were taken from among them and are NULL there.
+    pub fn of(values: impl Iterator<Item = &'v Datum>, wide: TooWide, ty: Oid) -> Collected<'v> {
+        let (too_wide, bytes) = (wide.count, wide.bytes);
+        let mut of = Collected { ty, rows: 0, nulls: 0, too_wide, bytes, values: Vec::new() };
         for value in values {
             of.rows += 1;
             if value.is_null() {
@@ -67,6 +91,7 @@ impl<'v> Collected<'v> {
                 of.values.push((value, place));
             }
         }
+        of.nulls = of.nulls.saturating_sub(wide.count);
         // Values without an order are only counted.
         if matches!(ty, oid::JSON | oid::UNKNOWN) {
             of.too_wide += of.values.len();
@@ -216,9 +241,27 @@ impl<'v> Collected<'v> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn values_that_were_too_wide_to_keep_count_as_before() {
+        let values: Vec<Datum> = (0..40)
+            .map(|n| match n % 4 {
+                0 => Datum::Null,
+                1 => Datum::text(&"x".repeat(5000 + n)),
+                _ => Datum::text(&format!("{}", n % 3)),
+            })
+            .collect();
+        let target = Target { values: 100, rows: 40.0 };
+        let whole = Collected::of(values.iter(), TooWide::default(), oid::TEXT).statistics(target);
+        let (mut kept, mut wide) = (values, TooWide::default());
+        kept.iter_mut().for_each(|value| wide.take(value, oid::TEXT));
+        assert_eq!((wide.count, kept.iter().filter(|value| value.is_null()).count()), (10, 20));
+        let parts = Collected::of(kept.iter(), wide, oid::TEXT).statistics(target);
+        assert_eq!(format!("{parts:?}"), format!("{whole:?}"));
+    }
+
     fn collected(values: &[i32], rows: f64) -> ColumnStatistics {
         let values: Vec<Datum> = values.iter().map(|v| if *v < 0 { Datum::Null } else { Datum::Int4(*v) }).collect();
-        Collected::of(values.iter(), oid::INT4).statistics(Target { values: 100, rows })
+        Collected::of(values.iter(), TooWide::default(), oid::INT4).statistics(Target { values: 100, rows })
     }
 
     #[test]

@@ -7,7 +7,7 @@ use base::{Oid, Result};
 use engine_api::{KeyRange, RowBatch, RowContent, Scan, ScanSpec, TableDesc, Txn};
 use types::Datum;
 
-use super::column::{Collected, Target};
+use super::column::{Collected, Target, TooWide};
 use super::{ColumnStatistics, TableStatistics};
 use crate::ir::TableInfo;
 use crate::plan::RowReader;
@@ -33,8 +33,10 @@ pub(crate) struct Sampler {
     batch: RowBatch,
     /// The way through a table that is too large to be read whole.
     parts: Option<Parts>,
-    /// The rows taken, in the table's order.
+    /// The rows taken, in the table's order, without the values that are too wide.
     rows: Vec<Vec<Datum>>,
+    /// What those are, of each of `columns`.
+    wide: Vec<TooWide>,
     random: u64,
     /// Of `columns`, how many have been evaluated.
     evaluated: usize,
@@ -79,6 +81,7 @@ impl Sampler {
         let numbers = scan.ahead().unwrap_or(0);
         Ok(Sampler {
             reader,
+            wide: vec![TooWide::default(); columns.len()],
             columns,
             changes,
             scan,
@@ -104,6 +107,9 @@ impl Sampler {
         for at in 0..self.batch.len() {
             let mut row = vec![Datum::Null; self.columns.len()];
             self.reader.read(self.batch.row(at), &mut row);
+            for ((value, wide), (_, ty)) in row.iter_mut().zip(&mut self.wide).zip(&self.columns) {
+                wide.take(value, *ty);
+            }
             self.rows.push(row);
         }
         Ok(more)
@@ -112,6 +118,9 @@ impl Sampler {
     /// A row of each of the next parts: the first at or after a random place in it.
     fn take_from_parts(&mut self, txn: &mut dyn Txn) -> Result<bool> {
         for _ in 0..STEP {
+            if self.batch.is_full() {
+                break;
+            }
             let Some(Parts { numbers, next }) = &mut self.parts else { break };
             let begin = |part: u64| (u128::from(*numbers) * u128::from(part) / u128::from(SAMPLE)) as u64;
             let (from, until) = (begin(*next), begin(*next + 1));
@@ -146,7 +155,8 @@ impl Sampler {
         let Some(&(column, ty)) = self.columns.get(self.evaluated) else { return false };
         let values = self.rows.iter().map(|row| &row[self.evaluated]);
         let target = Target { values: TARGET, rows: self.rows_of(rows) };
-        self.found[column] = (!self.rows.is_empty()).then(|| Collected::of(values, ty).statistics(target));
+        self.found[column] =
+            (!self.rows.is_empty()).then(|| Collected::of(values, self.wide[self.evaluated], ty).statistics(target));
         self.evaluated += 1;
         true
     }

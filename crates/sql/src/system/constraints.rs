@@ -3,7 +3,7 @@
 use engine_api::{ConstraintKind, ForeignKeyAction};
 use types::Datum;
 
-use super::relations::{int2_array, tables_of};
+use super::relations::{in_database, int2_array, tables_of};
 use super::{Rows, SystemRelation, oid, row, text};
 use crate::functions::EvalContext;
 
@@ -71,7 +71,9 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             rows.push(row(rel, values));
         }
     }
-    for (ty, check) in super::descriptions::domain_checks(&catalog) {
+    for (ty, check) in
+        super::descriptions::domain_checks(&catalog).filter(|(ty, _)| in_database(&catalog, ty.schema, cx))
+    {
         let values = vec![
             ("oid", oid(check.oid)),
             ("conname", text(&check.name)),

@@ -1,11 +1,12 @@
 //! Domains in information_schema.
 
-use engine_api::{Catalog, DomainDesc, TypeDesc, TypeKind};
+use engine_api::{Catalog, DomainDesc, Privileges, TypeDesc, TypeKind, oids};
 use types::{Datum, format_type, type_info};
 
 use super::descriptions::domain_checks;
 use super::information::{made_type, type_facts};
 use super::relations::in_database;
+use super::sight::Sight;
 use super::views::name_of;
 use super::{Rows, SystemRelation, row, text};
 use crate::functions::EvalContext;
@@ -68,7 +69,13 @@ pub(super) fn domains(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         ]);
         row(rel, values)
     };
-    Ok(each(&catalog, cx).into_iter().map(one).collect())
+    Ok(each(&catalog, cx).into_iter().filter(|(ty, _)| is_usable(&catalog, ty, cx)).map(one).collect())
+}
+
+/// Whether a domain is the current role's own, or it may use it.
+fn is_usable(catalog: &Catalog, ty: &TypeDesc, cx: &dyn EvalContext) -> bool {
+    let sight = Sight::new(catalog, cx);
+    sight.has_role(ty.owner) || sight.has(ty.oid, Privileges::USAGE)
 }
 
 /// The part of `element_types` that domains over arrays are.
@@ -104,12 +111,17 @@ pub(super) fn domain_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Ro
         values.extend(under(&catalog, domain, cx));
         row(rel, values)
     };
-    Ok(each(&catalog, cx).into_iter().map(one).collect())
+    let sight = Sight::new(&catalog, cx);
+    let owner_of_base =
+        |domain: &DomainDesc| made_type(&catalog, domain.base).map_or(oids::ROLE_POSTGRES, |ty| ty.owner);
+    let seen = each(&catalog, cx).into_iter().filter(|(_, domain)| sight.has_role(owner_of_base(domain)));
+    Ok(seen.map(one).collect())
 }
 
 pub(super) fn domain_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
-    let checks = domain_checks(&catalog).filter(|(ty, _)| in_database(&catalog, ty.schema, cx));
+    let here = |ty: &TypeDesc| in_database(&catalog, ty.schema, cx) && is_usable(&catalog, ty, cx);
+    let checks = domain_checks(&catalog).filter(|(ty, _)| here(ty));
     let one = |(ty, check): (&TypeDesc, &engine_api::DomainCheck)| {
         let mut values = named(&catalog, ty, cx);
         values.extend([
@@ -127,8 +139,9 @@ pub(super) fn domain_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> 
 /// The part of `check_constraints` that domains are.
 pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
-    let all =
-        each(&catalog, cx).into_iter().flat_map(|(ty, domain)| domain.checks.iter().map(move |c| (ty, domain, c)));
+    let sight = Sight::new(&catalog, cx);
+    let own = each(&catalog, cx).into_iter().filter(|(ty, _)| sight.has_role(ty.owner));
+    let all = own.flat_map(|(ty, domain)| domain.checks.iter().map(move |c| (ty, domain, c)));
     let one = |(ty, domain, check): (&TypeDesc, &DomainDesc, &engine_api::DomainCheck)| {
         let clause = super::domain_check_text(&check.expression, domain, false, cx);
         row(

@@ -7,9 +7,11 @@ use engine_api::{
 use types::{Datum, format_type, oid as type_oid, type_info};
 
 use super::relations::{in_database, tables_of};
+use super::sight::Sight;
 use super::views::name_of;
 use super::{Rows, SystemRelation, row, text};
 use crate::functions::EvalContext;
+use crate::privileges::Class;
 
 pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
@@ -27,8 +29,8 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             ],
         )
     };
-    let mut rows = Vec::new();
-    for table in tables_of(&catalog, cx) {
+    let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
+    for table in tables_of(&catalog, cx).into_iter().filter(|table| sight.table(table)) {
         let kind = match table.kind {
             TableKind::Table => "BASE TABLE",
             TableKind::View => "VIEW",
@@ -38,7 +40,8 @@ pub(super) fn tables(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         let writable = kind != "VIEW" || super::view_is_writable(&table, "insert into", cx);
         rows.push(one(&name_of(&catalog, table.schema), &table.name, kind, writable));
     }
-    for system in super::all() {
+    let superuser = cx.identity().superuser;
+    for system in super::all().filter(|system| superuser || !crate::privileges::is_secret(system.name)) {
         let kind = if system.is_view() { "VIEW" } else { "BASE TABLE" };
         rows.push(one(system.schema, system.name, kind, kind != "VIEW"));
     }
@@ -109,13 +112,13 @@ pub(super) fn type_facts(ty: base::Oid, typmod: i32) -> [(&'static str, Datum); 
 pub(super) fn columns(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let database = cx.identity().database;
-    let mut rows = Vec::new();
+    let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for table in tables_of(&catalog, cx) {
-        if table.kind == TableKind::MaterializedView {
+        if table.kind == TableKind::MaterializedView || !sight.table(&table) {
             continue;
         }
         let writable = (table.kind == TableKind::View).then(|| super::view_columns_writable(&table, cx));
-        for column in table.live_columns() {
+        for column in table.live_columns().filter(|column| sight.column(&table, column.number)) {
             // Of a column with a domain this shows what is next under it.
             let (ty, typmod) = shown_type(&catalog, column);
             let domain = catalog.user_type(column.type_oid).filter(|_| types::user::is_domain(column.type_oid));
@@ -204,10 +207,11 @@ fn is_internal(catalog: &Catalog, sequence: &SequenceDesc) -> bool {
 pub(super) fn schemata(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let identity = cx.identity();
-    let mut rows = Vec::new();
+    let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for object in catalog.objects() {
         if let CatalogObject::Schema(s) = &**object
             && (!s.database.is_valid() || s.database == identity.database_oid)
+            && sight.schema(s.oid)
         {
             rows.push(row(
                 rel,
@@ -225,10 +229,11 @@ pub(super) fn schemata(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 /// Calls `make` for every constraint, with the columns that name it and its table.
 fn each_constraint(
     cx: &dyn EvalContext,
-    mut make: impl FnMut(&Catalog, &TableDesc, &engine_api::ConstraintDesc, Vec<(&'static str, Datum)>),
+    mut make: impl FnMut(&Sight<'_>, &TableDesc, &engine_api::ConstraintDesc, Vec<(&'static str, Datum)>),
 ) {
     let catalog = cx.catalog();
     let database = cx.identity().database;
+    let sight = Sight::new(&catalog, cx);
     for table in tables_of(&catalog, cx) {
         let schema = name_of(&catalog, table.schema);
         for c in &table.constraints {
@@ -237,7 +242,7 @@ fn each_constraint(
                 ("constraint_schema", text(&schema)),
                 ("constraint_name", text(&c.name)),
             ];
-            make(&catalog, &table, c, names);
+            make(&sight, &table, c, names);
         }
     }
 }
@@ -245,7 +250,11 @@ fn each_constraint(
 pub(super) fn table_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
     let database = cx.identity().database;
-    each_constraint(cx, |catalog, table, c, mut values| {
+    each_constraint(cx, |sight, table, c, mut values| {
+        if !sight.constraints(table) {
+            return;
+        }
+        let catalog = sight.catalog;
         let kind = match c.kind {
             ConstraintKind::PrimaryKey { .. } => "PRIMARY KEY",
             ConstraintKind::Unique { .. } => "UNIQUE",
@@ -268,7 +277,8 @@ pub(super) fn table_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
         rows.push(row(rel, values));
     });
     let catalog = cx.catalog();
-    for table in tables_of(&catalog, cx) {
+    let sight = Sight::new(&catalog, cx);
+    for table in tables_of(&catalog, cx).into_iter().filter(|table| sight.constraints(table)) {
         for column in table.live_columns().filter(|c| c.not_null) {
             let schema = name_of(&catalog, table.schema);
             rows.push(row(
@@ -299,14 +309,17 @@ fn not_null_name(table: &TableDesc, column: &ColumnDesc) -> String {
 /// CHECK constraints of tables and domains, and NOT NULL as PostgreSQL shows it: as checks with made-up names.
 pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
-    each_constraint(cx, |_, table, c, mut values| {
-        if let ConstraintKind::Check { expression } = &c.kind {
+    each_constraint(cx, |sight, table, c, mut values| {
+        if let ConstraintKind::Check { expression } = &c.kind
+            && sight.has_role(table.owner)
+        {
             values.push(("check_clause", text(format!("({})", super::check_text(expression, table, false, cx)))));
             rows.push(row(rel, values));
         }
     });
     let (catalog, database) = (cx.catalog(), cx.identity().database);
-    for table in tables_of(&catalog, cx) {
+    let sight = Sight::new(&catalog, cx);
+    for table in tables_of(&catalog, cx).into_iter().filter(|table| sight.has_role(table.owner)) {
         for column in table.live_columns().filter(|c| c.not_null) {
             let name = not_null_name(&table, column);
             rows.push(row(
@@ -321,17 +334,21 @@ pub(super) fn check_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> R
         }
     }
     rows.extend(super::domains::check_constraints(rel, cx)?);
+    // The view is a union: what is called and says the same is there once.
+    rows.sort_by_key(|row| format!("{row:?}"));
+    rows.dedup();
     Ok(rows)
 }
 
 pub(super) fn key_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
     let database = cx.identity().database;
-    each_constraint(cx, |catalog, table, c, values| {
+    each_constraint(cx, |sight, table, c, values| {
         if matches!(c.kind, ConstraintKind::Check { .. }) {
             return;
         }
-        for (i, &number) in c.columns.iter().enumerate() {
+        let catalog = sight.catalog;
+        for (i, &number) in c.columns.iter().enumerate().filter(|(_, number)| sight.column(table, **number)) {
             let mut values = values.clone();
             let position = match &c.kind {
                 ConstraintKind::ForeignKey { columns, index, .. } => catalog
@@ -367,8 +384,12 @@ fn rule(action: ForeignKeyAction) -> &'static str {
 pub(super) fn referential_constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
     let database = cx.identity().database;
-    each_constraint(cx, |catalog, _, c, mut values| {
+    each_constraint(cx, |sight, own, c, mut values| {
         let ConstraintKind::ForeignKey { table, index, on_delete, on_update, match_full, .. } = &c.kind else { return };
+        if !sight.constraints(own) {
+            return;
+        }
+        let catalog = sight.catalog;
         let schema = catalog.table(*table).map(|t| name_of(catalog, t.schema)).unwrap_or_default();
         values.extend([
             ("unique_constraint_catalog", text(&database)),
@@ -386,12 +407,13 @@ pub(super) fn referential_constraints(rel: &SystemRelation, cx: &dyn EvalContext
 pub(super) fn constraint_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
     let database = cx.identity().database;
-    each_constraint(cx, |catalog, table, c, values| {
+    each_constraint(cx, |sight, table, c, values| {
+        let catalog = sight.catalog;
         let (target, columns) = match &c.kind {
             ConstraintKind::ForeignKey { table, columns, .. } => (catalog.table(*table).cloned(), columns.clone()),
             _ => (Some(table.clone()), c.columns.clone()),
         };
-        let Some(target) = target else { return };
+        let Some(target) = target.filter(|target| sight.has_role(target.owner)) else { return };
         for number in columns {
             let mut values = values.clone();
             values.extend([
@@ -410,8 +432,10 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let database = cx.identity().database;
     let all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
+    let sight = Sight::new(&catalog, cx);
+    let sees = |s: &SequenceDesc| sight.has_role(s.owner) || sight.has(s.oid, Class::Sequence.all());
     Ok(all
-        .filter(|s| in_database(&catalog, s.schema, cx) && !is_internal(&catalog, s))
+        .filter(|s| in_database(&catalog, s.schema, cx) && !is_internal(&catalog, s) && sees(s))
         .map(|s| {
             let bits = match s.type_oid {
                 type_oid::INT2 => 16,
@@ -441,9 +465,11 @@ pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 
 pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
-    let all = tables_of(&catalog, cx).into_iter().filter(|t| t.kind == TableKind::View);
+    let sight = Sight::new(&catalog, cx);
+    let all = tables_of(&catalog, cx).into_iter().filter(|t| t.kind == TableKind::View && sight.table(t));
     Ok(all
         .map(|view| {
+            let text_of_own = || super::view_text(&view, false, cx).filter(|_| sight.has_role(view.owner));
             let option = match view.view.as_ref().and_then(|v| v.check_option) {
                 None => "NONE",
                 Some(CheckOption::Local) => "LOCAL",
@@ -456,7 +482,7 @@ pub(super) fn views(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("table_catalog", text(cx.identity().database)),
                     ("table_schema", text(name_of(&catalog, view.schema))),
                     ("table_name", text(&view.name)),
-                    ("view_definition", super::view_text(&view, false, cx).map_or(Datum::Null, text)),
+                    ("view_definition", text_of_own().map_or(Datum::Null, text)),
                     ("check_option", text(option)),
                     ("is_updatable", yes_no(writable("update") && writable("delete from"))),
                     ("is_insertable_into", yes_no(writable("insert into"))),

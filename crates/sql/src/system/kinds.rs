@@ -1,10 +1,11 @@
 //! Types, access methods, collations, languages: what every database has.
 
-use engine_api::{CatalogObject, TypeDesc, TypeKind, oids};
+use engine_api::{Catalog, CatalogObject, TypeDesc, TypeKind, oids};
 use types::{Datum, TypeInfo, all_types};
 
+use super::access;
 use super::internal_functions::internal_oid;
-use super::relations::{collation_of, storage_of};
+use super::relations::{collation_of, in_database, storage_of};
 use super::{Rows, SystemRelation, oid, row, text};
 use crate::functions::EvalContext;
 
@@ -52,15 +53,17 @@ pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         .collect();
     let catalog = cx.catalog();
     for object in catalog.objects() {
-        if let CatalogObject::Type(desc) = &**object {
-            rows.extend([desc.oid, desc.array].into_iter().filter_map(|ty| made_type(rel, desc, ty)));
+        if let CatalogObject::Type(desc) = &**object
+            && in_database(&catalog, desc.schema, cx)
+        {
+            rows.extend([desc.oid, desc.array].into_iter().filter_map(|ty| made_type(rel, desc, ty, &catalog)));
         }
     }
     Ok(rows)
 }
 
 /// The row of a type that a statement made, or of the arrays of it.
-fn made_type(rel: &SystemRelation, desc: &TypeDesc, ty: base::Oid) -> Option<Vec<Datum>> {
+fn made_type(rel: &SystemRelation, desc: &TypeDesc, ty: base::Oid, catalog: &Catalog) -> Option<Vec<Datum>> {
     let info = types::type_info(ty)?;
     let domain = match &desc.kind {
         TypeKind::Domain(domain) if ty == desc.oid => Some(domain),
@@ -99,6 +102,7 @@ fn made_type(rel: &SystemRelation, desc: &TypeDesc, ty: base::Oid) -> Option<Vec
         ("typtypmod", Datum::Int4(domain.map_or(-1, |d| d.typmod))),
         ("typndims", Datum::Int4(0)),
         ("typcollation", Datum::Oid(domain.map_or(0, |d| collation_of(d.base)))),
+        ("typacl", if ty == desc.oid { access::of_object(catalog, ty) } else { Datum::Null }),
     ];
     if let Some(default) = default {
         values.extend([("typdefaultbin", text(&default)), ("typdefault", text(default))]);
@@ -109,8 +113,12 @@ fn made_type(rel: &SystemRelation, desc: &TypeDesc, ty: base::Oid) -> Option<Vec
 /// The labels of enums.
 pub(super) fn enums(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
-    for object in cx.catalog().objects() {
+    let catalog = cx.catalog();
+    for object in catalog.objects() {
         let CatalogObject::Type(desc) = &**object else { continue };
+        if !in_database(&catalog, desc.schema, cx) {
+            continue;
+        }
         let TypeKind::Enum(labels) = &desc.kind else { continue };
         rows.extend(labels.iter().map(|label| {
             row(

@@ -29,6 +29,7 @@ mod procedures;
 mod relations;
 mod schema;
 mod settings;
+mod sight;
 mod standard;
 mod statistics;
 mod views;

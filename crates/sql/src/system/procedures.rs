@@ -44,6 +44,7 @@ struct Procedure<'a> {
     strict: bool,
     set: bool,
     volatility: &'a str,
+    leakproof: bool,
     /// Arguments that may be left out.
     defaults: usize,
 }
@@ -87,7 +88,7 @@ fn procedure(rel: &SystemRelation, p: Procedure<'_>) -> Vec<Datum> {
         ("prosupport", Datum::Oid(0)),
         ("prokind", text(p.kind)),
         ("prosecdef", Datum::Bool(false)),
-        ("proleakproof", Datum::Bool(false)),
+        ("proleakproof", Datum::Bool(p.leakproof)),
         ("proisstrict", Datum::Bool(p.strict)),
         ("proretset", Datum::Bool(p.set)),
         ("provolatile", text(p.volatility)),
@@ -138,6 +139,7 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                 strict: f.strict,
                 set: false,
                 volatility,
+                leakproof: f.leakproof,
                 defaults: match f.oid {
                     // Fewer arguments are functions of their own here.
                     4350 | 4351 => 1,
@@ -161,6 +163,7 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                 strict: false,
                 set: false,
                 volatility: if STABLE_AGGREGATES.contains(&a.oid) { "s" } else { "i" },
+                leakproof: false,
                 defaults: 0,
             },
         ));
@@ -183,6 +186,7 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                 strict: s.strict,
                 set: true,
                 volatility: set_volatility(s.oid),
+                leakproof: false,
                 defaults: if SETS_WITH_DEFAULTS.contains(&s.oid) { 2 } else { 0 },
             },
         ));
@@ -205,6 +209,7 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                     's' => "s",
                     _ => "v",
                 },
+                leakproof: false,
                 defaults: 0,
             },
         ));

@@ -337,7 +337,7 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         }
     }
     for object in catalog.objects() {
-        if let Some(sequence) = catalog.sequence(object.oid()) {
+        if let Some(sequence) = catalog.sequence(object.oid()).filter(|s| in_database(&catalog, s.schema, cx)) {
             use types::oid::{BOOL, INT8};
             for (i, (name, ty)) in [("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)].iter().enumerate() {
                 rows.push(plain(rel, sequence.oid, name, *ty, -1, i));

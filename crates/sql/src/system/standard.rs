@@ -1,10 +1,11 @@
 //! Views of information_schema about dependencies, arrays and roles.
 
-use engine_api::{CatalogObject, ColumnDesc, ConstraintKind, TableDesc, TableKind};
+use engine_api::{CatalogObject, ColumnDesc, ConstraintKind, TableDesc, TableKind, oids};
 use types::{Datum, format_type, type_info};
 
 use super::information::{made_type, shown_type};
 use super::relations::tables_of;
+use super::sight::Sight;
 use super::views::name_of;
 use super::{Rows, SystemRelation, row, text};
 use crate::functions::EvalContext;
@@ -13,14 +14,13 @@ pub(super) fn catalog_name(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     Ok(vec![row(rel, vec![("catalog_name", text(&cx.identity().database))])])
 }
 
-/// Roles whose rights the current user has: all of them for a superuser, else itself.
+/// Roles whose rights the current user has.
 pub(super) fn enabled_roles(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let (catalog, identity) = (cx.catalog(), cx.identity());
-    let is_superuser = catalog.role(&identity.current_user).is_some_and(|r| r.superuser);
-    let mut rows = Vec::new();
+    let catalog = cx.catalog();
+    let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for object in catalog.objects() {
         if let CatalogObject::Role(role) = &**object
-            && (is_superuser || role.name == identity.current_user)
+            && sight.has_role(role.oid)
         {
             rows.push(row(rel, vec![("role_name", text(&role.name))]));
         }
@@ -33,14 +33,14 @@ fn each_column(
     rel: &SystemRelation,
     cx: &dyn EvalContext,
     names: [&'static str; 3],
-    mut make: impl FnMut(&str, &ColumnDesc) -> Option<Vec<(&'static str, Datum)>>,
+    mut make: impl FnMut(&Sight<'_>, &TableDesc, &ColumnDesc) -> Option<Vec<(&'static str, Datum)>>,
 ) -> Rows {
     let (catalog, database) = (cx.catalog(), cx.identity().database);
-    let mut rows = Vec::new();
+    let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for table in tables_of(&catalog, cx).iter().filter(|t| t.kind != TableKind::MaterializedView) {
         let schema = name_of(&catalog, table.schema);
         for column in table.live_columns() {
-            if let Some(mut values) = make(&database, column) {
+            if let Some(mut values) = make(&sight, table, column) {
                 values.extend([(names[0], text(&database)), (names[1], text(&schema)), (names[2], text(&table.name))]);
                 rows.push(row(rel, values));
             }
@@ -53,12 +53,16 @@ const OF_TABLE: [&str; 3] = ["table_catalog", "table_schema", "table_name"];
 const OF_OBJECT: [&str; 3] = ["object_catalog", "object_schema", "object_name"];
 
 pub(super) fn column_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let catalog = cx.catalog();
-    each_column(rel, cx, OF_TABLE, |database, column| {
+    let (catalog, database) = (cx.catalog(), cx.identity().database);
+    each_column(rel, cx, OF_TABLE, |sight, _, column| {
         let ty = shown_type(&catalog, column).0;
-        let schema = made_type(&catalog, ty).map_or("pg_catalog".to_string(), |made| name_of(&catalog, made.schema));
+        let made = made_type(&catalog, ty);
+        if !sight.has_role(made.map_or(oids::ROLE_POSTGRES, |made| made.owner)) {
+            return None;
+        }
+        let schema = made.map_or("pg_catalog".to_string(), |made| name_of(&catalog, made.schema));
         Some(vec![
-            ("udt_catalog", text(database)),
+            ("udt_catalog", text(&database)),
             ("udt_schema", text(schema)),
             ("udt_name", text(type_info(ty)?.name)),
             ("column_name", text(&column.name)),
@@ -68,11 +72,14 @@ pub(super) fn column_udt_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Ro
 
 /// The columns whose types are domains.
 pub(super) fn column_domain_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let catalog = cx.catalog();
-    each_column(rel, cx, OF_TABLE, |database, column| {
+    let (catalog, database) = (cx.catalog(), cx.identity().database);
+    each_column(rel, cx, OF_TABLE, |sight, _, column| {
         let domain = catalog.user_type(column.type_oid).filter(|_| types::user::is_domain(column.type_oid))?;
+        if !sight.has_role(domain.owner) {
+            return None;
+        }
         Some(vec![
-            ("domain_catalog", text(database)),
+            ("domain_catalog", text(&database)),
             ("domain_schema", text(name_of(&catalog, domain.schema))),
             ("domain_name", text(&domain.name)),
             ("column_name", text(&column.name)),
@@ -81,14 +88,20 @@ pub(super) fn column_domain_usage(rel: &SystemRelation, cx: &dyn EvalContext) ->
 }
 
 pub(super) fn data_type_privileges(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    each_column(rel, cx, OF_OBJECT, |_, column| {
+    each_column(rel, cx, OF_OBJECT, |sight, table, column| {
+        if !sight.column(table, column.number) {
+            return None;
+        }
         Some(vec![("object_type", text("TABLE")), ("dtd_identifier", text(column.number.to_string()))])
     })
 }
 
 pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let catalog = cx.catalog();
-    let mut rows = each_column(rel, cx, OF_OBJECT, |database, column| {
+    let (catalog, database) = (cx.catalog(), cx.identity().database);
+    let mut rows = each_column(rel, cx, OF_OBJECT, |sight, table, column| {
+        if !sight.column(table, column.number) {
+            return None;
+        }
         let element = type_info(types::element_of(column.type_oid)?)?;
         let made = made_type(&catalog, element.oid);
         type_info(column.type_oid).filter(|t| t.is_array())?;
@@ -96,7 +109,7 @@ pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows 
             ("object_type", text("TABLE")),
             ("collection_type_identifier", text(column.number.to_string())),
             ("data_type", text(made.map_or_else(|| format_type(element.oid, -1), |_| "USER-DEFINED".to_string()))),
-            ("udt_catalog", text(database)),
+            ("udt_catalog", text(&database)),
             ("udt_schema", text(made.map_or_else(|| "pg_catalog".to_string(), |t| name_of(&catalog, t.schema)))),
             ("udt_name", text(element.name)),
             ("dtd_identifier", text(format!("a{}", column.number))),
@@ -109,8 +122,8 @@ pub(super) fn element_types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows 
 /// Generated columns and the columns they are computed from.
 pub(super) fn column_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let (catalog, database) = (cx.catalog(), cx.identity().database);
-    let mut rows = Vec::new();
-    for table in tables_of(&catalog, cx) {
+    let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
+    for table in tables_of(&catalog, cx).into_iter().filter(|table| sight.has_role(table.owner)) {
         for column in table.live_columns() {
             let Some(expression) = &column.generated else { continue };
             let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
@@ -134,7 +147,7 @@ pub(super) fn column_column_usage(rel: &SystemRelation, cx: &dyn EvalContext) ->
 /// The tables that constraints are about: for a foreign key the one that it points at.
 pub(super) fn constraint_table_usage(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let (catalog, database) = (cx.catalog(), cx.identity().database);
-    let mut rows = Vec::new();
+    let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for table in tables_of(&catalog, cx) {
         for constraint in &table.constraints {
             let target = match &constraint.kind {
@@ -142,7 +155,7 @@ pub(super) fn constraint_table_usage(rel: &SystemRelation, cx: &dyn EvalContext)
                 ConstraintKind::PrimaryKey { .. } | ConstraintKind::Unique { .. } => Some(&table),
                 _ => None,
             };
-            let Some(target) = target else { continue };
+            let Some(target) = target.filter(|target| sight.has_role(target.owner)) else { continue };
             rows.push(row(
                 rel,
                 vec![
@@ -162,11 +175,15 @@ pub(super) fn constraint_table_usage(rel: &SystemRelation, cx: &dyn EvalContext)
 /// Calls `make` with each view, each relation it reads and the columns of that it uses.
 fn each_use(cx: &dyn EvalContext, mut make: impl FnMut(Vec<(&'static str, Datum)>, &TableDesc, &[i16])) {
     let (catalog, database) = (cx.catalog(), cx.identity().database);
+    let sight = Sight::new(&catalog, cx);
     for table in tables_of(&catalog, cx).iter().filter(|t| t.kind == TableKind::View) {
         let Some(view) = &table.view else { continue };
         let mut seen = Vec::new();
         for relation in &view.relations {
             let Some(target) = catalog.table(relation.oid) else { continue };
+            if target.kind == TableKind::MaterializedView || !sight.has_role(target.owner) {
+                continue;
+            }
             if seen.contains(&relation.oid) {
                 continue;
             }

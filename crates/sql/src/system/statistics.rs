@@ -6,6 +6,7 @@ use super::relations::tables_of;
 use super::views::name_of;
 use super::{Rows, SystemRelation, oid, row, text};
 use crate::functions::EvalContext;
+use crate::privileges::shown;
 use crate::statistics::ColumnStatistics;
 
 /// Values as the text of an array of their type.
@@ -33,11 +34,14 @@ fn shares(of: &ColumnStatistics) -> Datum {
 }
 
 pub(super) fn stats(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let catalog = cx.catalog();
+    let (catalog, who) = (cx.catalog(), shown::reader(&cx.identity()));
     let mut rows = Vec::new();
     for table in tables_of(&catalog, cx) {
         let Some(known) = cx.statistics(table.oid) else { continue };
-        let live = table.columns.iter().enumerate().filter(|(_, column)| !column.dropped);
+        // Who may not read a column is not told of its values either.
+        let whole = shown::reads_table(&catalog, who, table.oid);
+        let is_readable = |number| whole || shown::reads_column(&catalog, who, table.oid, number);
+        let live = table.columns.iter().enumerate().filter(|(_, column)| !column.dropped && is_readable(column.number));
         for (number, column) in live {
             let Some(of) = known.column(number) else { continue };
             let common: Vec<Datum> = of.common.iter().map(|(value, _)| value.clone()).collect();

@@ -1,9 +1,10 @@
 //! pg_tables, pg_indexes, pg_sequences, pg_views, pg_matviews.
 
-use engine_api::{Catalog, TableKind};
+use engine_api::{Catalog, Privileges, TableKind};
 use types::Datum;
 
 use super::relations::{in_database, tables_of};
+use super::sight::Sight;
 use super::{Rows, SystemRelation, definitions, oid, row, text};
 use crate::functions::EvalContext;
 
@@ -72,11 +73,12 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 
 pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
-    let mut rows = Vec::new();
+    let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     for sequence in catalog.objects().filter_map(|o| catalog.sequence(o.oid())) {
         if in_database(&catalog, sequence.schema, cx) {
-            let last = match cx.sequence_state(sequence.oid)? {
-                (value, true) => Datum::Int8(value),
+            let readable = sight.has(sequence.oid, Privileges::SELECT | Privileges::USAGE);
+            let last = match readable.then(|| cx.sequence_state(sequence.oid)).transpose()? {
+                Some((value, true)) => Datum::Int8(value),
                 _ => Datum::Null,
             };
             rows.push(row(

@@ -22,6 +22,7 @@
 //! - `statement ok`, `statement error [SQLSTATE]` and `query` send the whole record as one message.
 //! - `statements ok`, `statements error [SQLSTATE]` and `queries` send each statement (up to a `;` at a line's end) alone.
 //!   `ok` and `query` demand that PostgreSQL reports no error, `error` that it does: a slip in a script does not go unseen.
+//! - `statement any` and `statements any` leave it to PostgreSQL.
 //! - `values` has expressions with `; ` between them, and sends `SELECT` with one expression at a time.
 //! - `copy` sends the lines before `----` and answers CopyInResponse with the lines after it.
 //! - `bind` sends the lines before `----` by the extended protocol, once for each line after it: parameters separated by

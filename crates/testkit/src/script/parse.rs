@@ -98,8 +98,9 @@ fn template(header: &str, connection: &str) -> Result<Template, String> {
         "copy" | "bind" => Expect::Any,
         "statement" | "statements" => match words.next() {
             Some("ok") => Expect::Ok,
+            Some("any") => Expect::Any,
             Some("error") => Expect::Error(words.next_if(|word| is_code(word)).map(str::to_owned)),
-            _ => return Err("ok or error expected".to_owned()),
+            _ => return Err("ok, error or any expected".to_owned()),
         },
         _ => return Err("no such record".to_owned()),
     };

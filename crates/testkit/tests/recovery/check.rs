@@ -8,7 +8,7 @@ use testkit::{Nyala, Target};
 use super::fixtures::{copy, fixtures};
 
 /// Exit code, stdout, stderr.
-fn check(data: &Path) -> (Option<i32>, String, String) {
+pub fn check(data: &Path) -> (Option<i32>, String, String) {
     let output = Command::new(Nyala::binary()).arg("check").arg(data).output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))

@@ -4,7 +4,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use testkit::{Connection, Reply};
+use testkit::pages::{get, sample};
+use testkit::{Connection, Nyala, Reply};
 
 use super::server::{Server, number, run, start};
 
@@ -13,7 +14,11 @@ const SOME: &str = "INSERT INTO filler SELECT i, repeat('x', 1000) FROM generate
 const LIMIT: i64 = 64 << 20;
 
 fn small() -> Option<Server> {
-    let server = start(&["--memory-limit", "64MB"])?;
+    small_with(&[])
+}
+
+fn small_with(flags: &[&str]) -> Option<Server> {
+    let server = start(&[&["--memory-limit", "64MB"], flags].concat())?;
     run(
         &mut server.connect(),
         "CREATE TABLE filler (a int, b text); CREATE INDEX filler_a ON filler (a); \
@@ -38,39 +43,35 @@ fn names_what_is_full(reply: &Reply) {
 }
 
 /// Several clients insert until each was refused, and one then until nothing fits into what the refused ones gave back;
-/// the times of the statements of the several that went through, in order.
-fn fill(server: &Server) -> Vec<(Instant, Duration)> {
-    let mut times: Vec<(Instant, Duration)> = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..4)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut connection = server.connect();
-                    let mut times = Vec::new();
-                    loop {
-                        let begun = Instant::now();
-                        let reply = connection.query(SOME);
-                        match reply.code() {
-                            "00000" => times.push((begun, begun.elapsed())),
-                            "53200" => {
-                                names_what_is_full(&reply);
-                                return times;
-                            }
-                            _ => panic!("{reply}"),
-                        }
-                        assert!(times.len() < 200, "a limit of 64 MB does not hold");
-                    }
-                })
-            })
-            .collect();
-        clients.into_iter().flat_map(|client| client.join().expect("a client")).collect()
+/// how many statements of the several went through.
+fn fill(server: &Server) -> usize {
+    let insert = || {
+        let mut connection = server.connect();
+        for done in 0..200 {
+            let reply = connection.query(SOME);
+            match reply.code() {
+                "00000" => {}
+                "53200" => {
+                    names_what_is_full(&reply);
+                    return done;
+                }
+                _ => panic!("{reply}"),
+            }
+        }
+        panic!("a limit of 64 MB does not hold");
+    };
+    let done = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..4).map(|_| scope.spawn(insert)).collect();
+        clients.into_iter().map(|client| client.join().expect("a client")).sum()
     });
     let mut connection = server.connect();
     let mut refused = 0;
     while refused < 2 {
         refused = if connection.query(SOME).code() == "53200" { refused + 1 } else { 0 };
+        // What refused statements leave goes in its own time.
+        std::thread::sleep(Duration::from_millis(300));
     }
-    times.sort_by_key(|time| time.0);
-    times
+    done
 }
 
 /// There is room for a statement again, soon.
@@ -84,22 +85,22 @@ fn recovers(connection: &mut Connection, after: &str) {
 
 #[test]
 fn clients_are_slowed_down_then_refused_and_reading_goes_on() {
-    let Some(server) = small() else { return };
-    let times = fill(&server);
-    assert!(times.len() > 30, "{} MB fit only", times.len());
+    let http = Nyala::free_port();
+    let Some(server) = small_with(&["--http", &format!("127.0.0.1:{http}")]) else { return };
+    let waits = |end: &str| {
+        let (_, page) = get(http, "/metrics").expect("figures are told");
+        sample(&page, &format!("nyala_memory_waits_total{{end=\"{end}\"}}"))
+    };
+    assert_eq!((waits("delayed"), waits("refused")), (0.0, 0.0));
+    let done = fill(&server);
+    assert!(done > 30, "{done} MB fit only");
     let mut connection = server.connect();
     let used = kind(&mut connection, "total");
     assert!(used > LIMIT * 9 / 10 && used < LIMIT * 17 / 16, "{used}");
-    // Those at the end took longer than those at the beginning: they waited.
-    let half = times.len() / 2;
-    let mean = |times: &[(Instant, Duration)]| times.iter().map(|t| t.1).sum::<Duration>() / times.len() as u32;
-    let (early, late) = (mean(&times[..half]), mean(&times[times.len() - 5..]));
-    assert!(late > early, "not slowed down: {early:?}, then {late:?}");
-    println!(
-        "{} MB fit, {early:?} each at first, {late:?} at last; {} MiB resident",
-        times.len(),
-        server.resident_mib()
-    );
+    // More waits than refusals: growth waited before it was refused. How long is tested where the clock is simulated (`engine::throttle`).
+    let (delayed, refused) = (waits("delayed"), waits("refused"));
+    assert!(refused >= 5.0 && delayed > refused, "{delayed} delayed, {refused} refused");
+    println!("{done} MB fit; {} MiB resident", server.resident_mib());
 
     // Reading, monitoring, new sessions, savepoints, settings.
     let mut other = server.connect();
@@ -173,6 +174,51 @@ fn hot_rows_change_at_the_limit() {
     assert_eq!(number(&mut connection, "SELECT sum(n) FROM hot"), done as i64);
     run(&mut connection, "DELETE FROM filler");
     recovers(&mut connection, "DELETE");
+    server.assert_sound();
+}
+
+/// A writer that an old view leaves no room for is told so, and by whose view; other garbage goes meanwhile.
+#[test]
+fn a_writer_beside_an_old_view_is_refused_and_told_whose_it_is() {
+    let Some(server) = start(&["--memory-limit", "64MB"]) else { return };
+    let mut connection = server.connect();
+    run(
+        &mut connection,
+        "CREATE TABLE t (a int PRIMARY KEY, n int, b text); \
+         INSERT INTO t SELECT i, 0, repeat('x', 180) FROM generate_series(1, 100000) AS g (i)",
+    );
+    let mut reader = server.connect();
+    run(&mut reader, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    assert_eq!(number(&mut reader, "SELECT sum(n) FROM t"), 0);
+    let pid = number(&mut reader, "SELECT pg_backend_pid()");
+    run(&mut connection, "UPDATE t SET n = n + 1");
+    // Parts of the table change again and again: of their versions two are seen, by the reader and by all others.
+    for _ in 0..5 {
+        run(&mut connection, "UPDATE t SET n = n + 1 WHERE a <= 10000");
+    }
+    let versions = "SELECT version_count FROM nyala_table_memory WHERE relname = 't'";
+    let begun = Instant::now();
+    while number(&mut connection, versions) > 200_000 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{} versions stay", number(&mut connection, versions));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    connection.send("UPDATE t SET n = n + 1");
+    let reply = connection.receive(Duration::from_secs(120)).expect("it does not wait without end");
+    assert_eq!(reply.code(), "53200", "{reply}");
+    let error = reply.error().expect("it is refused");
+    let detail = error.detail.as_deref().unwrap_or_default();
+    assert!(detail.contains(&format!("old versions stay for the view of the process with PID {pid}.")), "{detail}");
+    assert!(
+        error.hint.as_deref().is_some_and(|hint| hint.contains(&format!("End the transaction of {pid}"))),
+        "{reply}"
+    );
+    assert_eq!(number(&mut reader, "SELECT sum(n) FROM t"), 0);
+    run(&mut reader, "COMMIT");
+    let begun = Instant::now();
+    while connection.query("UPDATE t SET n = n + 1").code() == "53200" {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the end of the view makes no room");
+        std::thread::sleep(Duration::from_millis(100));
+    }
     server.assert_sound();
 }
 

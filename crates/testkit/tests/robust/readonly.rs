@@ -31,6 +31,10 @@ fn a_start_on_a_read_only_directory_is_refused() {
     run(&mut server.connect(), "CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1)");
     assert_eq!(server.terminate(), 0);
     assert!(remount(disk.path(), "remount,ro"), "nobody writes there any more");
+    // It can be looked at.
+    let checked = Command::new(Nyala::binary()).arg("check").arg(&data).output().expect("the server's binary runs");
+    let said = String::from_utf8_lossy(&[checked.stdout, checked.stderr].concat()).into_owned();
+    assert!(checked.status.success() && said.contains(" is sound\n") && said.contains("public.t: 1 rows"), "{said}");
     let before = std::fs::read_to_string(data.with_extension("stderr")).unwrap_or_default();
     for fresh in [false, true] {
         let data = if fresh { data.join("below") } else { data.clone() };

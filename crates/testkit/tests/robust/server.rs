@@ -1,6 +1,6 @@
 //! The server of one test, with what is asked of it afterwards.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use testkit::{Connection, Nyala, Reply, Target};
@@ -10,18 +10,28 @@ pub struct Server {
     /// The running process; taken while it is down.
     pub nyala: Nyala,
     directory: TempDir,
-    flags: Vec<&'static str>,
+    flags: Vec<String>,
 }
 
 /// A new server with these flags, or `None` if the tests run against PostgreSQL.
-pub fn start(flags: &[&'static str]) -> Option<Server> {
+pub fn start(flags: &[&str]) -> Option<Server> {
     if Target::is_postgres() {
         println!("not run: there is no server to break");
         return None;
     }
     let directory = tempfile::Builder::new().prefix("nyala-").tempdir().expect("a directory for the server");
     let nyala = Nyala::start_with(&directory.path().join("data"), Nyala::free_port(), flags);
-    Some(Server { nyala, directory, flags: flags.to_vec() })
+    Some(Server { nyala, directory, flags: flags.iter().map(ToString::to_string).collect() })
+}
+
+/// As [`start`], in a control group.
+pub fn start_in(group: &Path, flags: &[&str]) -> Option<Server> {
+    if Target::is_postgres() {
+        return None;
+    }
+    let directory = tempfile::Builder::new().prefix("nyala-").tempdir().expect("a directory for the server");
+    let nyala = Nyala::start_in(Some(group), &directory.path().join("data"), Nyala::free_port(), flags);
+    Some(Server { nyala, directory, flags: flags.iter().map(ToString::to_string).collect() })
 }
 
 impl Server {
@@ -35,7 +45,8 @@ impl Server {
         let Server { nyala, directory, flags } = self;
         let (data, port) = (directory.path().join("data"), nyala.port());
         nyala.kill();
-        Server { nyala: Nyala::start_with(&data, port, &flags), directory, flags }
+        let words: Vec<&str> = flags.iter().map(String::as_str).collect();
+        Server { nyala: Nyala::start_with(&data, port, &words), directory, flags }
     }
 
     /// The directory that the data are in, as `data`, and the running server.
@@ -60,6 +71,11 @@ impl Server {
     /// The most that it has had resident, in MiB.
     pub fn peak_mib(&self) -> u64 {
         status(&self.process(), "VmHWM:") >> 10
+    }
+
+    /// Makes [`Server::peak_mib`] begin anew.
+    pub fn forget_peak(&self) {
+        std::fs::write(self.process().join("clear_refs"), "5").expect("the kernel forgets the peak");
     }
 
     /// The directory of the process in `/proc`.

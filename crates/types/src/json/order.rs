@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use base::work::{self, Count};
+
 use super::{Value, parse};
 
 /// Compares two documents, given as the text that `jsonb` is held as.
@@ -41,13 +43,13 @@ fn compare_values(a: &Value, b: &Value, top: bool) -> Ordering {
         (V::Number(a), V::Number(b)) => a.cmp(b),
         (V::Bool(a), V::Bool(b)) => a.cmp(b),
         (V::Array(a), V::Array(b)) => a.len().cmp(&b.len()).then_with(|| {
-            let unequal = a.iter().zip(b).map(|(x, y)| compare_values(x, y, false)).find(|o| o.is_ne());
+            let unequal = a.iter().zip(b).counted(8).map(|(x, y)| compare_values(x, y, false)).find(|o| o.is_ne());
             unequal.unwrap_or(Ordering::Equal)
         }),
         (V::Object(a), V::Object(b)) => a.len().cmp(&b.len()).then_with(|| {
             let pair =
                 |((k, v), (l, w)): (&(String, V), &(String, V))| bytes(k, l).then_with(|| compare_values(v, w, false));
-            a.iter().zip(b).map(pair).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+            a.iter().zip(b).counted(8).map(pair).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
         }),
         _ => rank(a, top).cmp(&rank(b, top)),
     }
@@ -55,6 +57,11 @@ fn compare_values(a: &Value, b: &Value, top: bool) -> Ordering {
 
 /// Appends the key of a document.
 pub(crate) fn write_key(text: &str, out: &mut Vec<u8>) {
+    // It is written where an index is changed, too.
+    work::closed(|| write_key_of(text, out));
+}
+
+fn write_key_of(text: &str, out: &mut Vec<u8>) {
     match parse(text) {
         Ok(value) => write_value(&value, true, out),
         Err(_) => crate::key::write_bytes(text.as_bytes(), out),

@@ -2,7 +2,7 @@
 
 use base::{Error, Result, SqlState};
 use num_bigint::BigInt;
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::{Signed, Zero};
 
 use super::{Numeric, NumericRef, Repr, SCALE_MAX, Source, pow10};
 use crate::io::Input;
@@ -51,6 +51,7 @@ impl Numeric {
         // What stands behind the scale is cut off, so it need not be computed.
         let wanted = (weight + 1 + i64::from(scale.div_ceil(4))).clamp(0, count as i64) as usize;
         for at in 0..count {
+            base::work::step(1 + at / 16)?;
             let digit = input.short()?;
             if digit >= 10_000 {
                 return Err(invalid("digit"));
@@ -107,13 +108,12 @@ impl Numeric {
         // Pad the fraction to whole base-10000 digits.
         let pad = (4 - s % 4) % 4;
         let fraction_digits = (s + pad) / 4;
-        let mut rest = m.abs() * pow10(pad);
-        let mut digits = Vec::new();
-        let base = BigInt::from(10000u32);
-        while !rest.is_zero() {
-            digits.push((&rest % &base).to_u16().unwrap_or(0));
-            rest /= &base;
-        }
+        let decimal = match m.is_zero() {
+            true => String::new(),
+            false => super::long::digits(&(m.abs() * pow10(pad))),
+        };
+        let of = |four: &[u8]| four.iter().fold(0u16, |n, digit| n * 10 + u16::from(digit - b'0'));
+        let digits: Vec<u16> = decimal.as_bytes().rchunks(4).map(of).collect();
         let weight = digits.len() as i64 - fraction_digits as i64 - 1;
         let trailing = digits.iter().take_while(|d| **d == 0).count();
         let kept = &digits[trailing..];
@@ -152,7 +152,7 @@ impl Numeric {
                 &buffer[at..]
             }
             Repr::Large(b) => {
-                large = b.0.magnitude().to_str_radix(10).into_bytes();
+                large = super::long::digits(&b.0).into_bytes();
                 &large
             }
             _ => return,
@@ -239,6 +239,15 @@ impl<'a> NumericRef<'a> {
             Source::Value(Numeric(Repr::Small(m, s))) => Some((*m, *s)),
             Source::Bytes([scale @ 0..30, rest @ ..]) => Some((mantissa(rest)?, u16::from(*scale))),
             _ => None,
+        }
+    }
+
+    /// Whether writing it takes more than some microseconds.
+    pub fn is_long(&self) -> bool {
+        match self.0 {
+            Source::Value(Numeric(Repr::Large(large))) => large.0.bits() > 8000,
+            Source::Value(_) => false,
+            Source::Bytes(bytes) => bytes.len() > 1000,
         }
     }
 

@@ -9,6 +9,7 @@ use base::{Error, Result, SqlState};
 use num_bigint::BigInt;
 use num_traits::{One, Signed, Zero};
 
+use super::long::{div_rem, will_multiply};
 use super::{Numeric, RESULT_SCALE_MAX, Repr, SIGNIFICANT_DIGITS_MIN, div_round, division_by_zero, overflow, pow10};
 
 /// Limit of the digits that `exp` and `power` reckon with (`NUMERIC_MAX_RESULT_SCALE`).
@@ -49,6 +50,7 @@ fn atanh_of_inverse(n: u32, bits: u64) -> BigInt {
     let mut sum = term.clone();
     let mut divisor = 1u32;
     while !term.is_zero() {
+        will_multiply(&term, &sum);
         term /= n * n;
         divisor += 2;
         sum += &term / divisor;
@@ -74,6 +76,7 @@ fn ln_fixed(m: &BigInt, s: u32, bits: u64) -> BigInt {
     let mut y = if shift >= 0 { (m << shift as u64) / ten } else { m / (ten << (-shift) as u64) };
     // Square roots bring y near 1, where the series is short.
     for _ in 0..roots {
+        will_multiply(&y, &y);
         y = (y << work).sqrt();
     }
     let one = BigInt::one() << work;
@@ -81,6 +84,7 @@ fn ln_fixed(m: &BigInt, s: u32, bits: u64) -> BigInt {
     let square: BigInt = (&z * &z) >> work;
     let (mut term, mut sum, mut divisor) = (z.clone(), z, 1u32);
     while !term.is_zero() && term != BigInt::from(-1) {
+        will_multiply(&term, &square);
         term = (term * &square) >> work;
         divisor += 2;
         sum += &term / divisor;
@@ -123,6 +127,7 @@ impl Numeric {
         let (mut term, mut sum, mut divisor) = (one.clone(), one, 0u32);
         loop {
             divisor += 1;
+            will_multiply(&term, &f);
             term = ((term * &f) >> work) / divisor;
             if term.is_zero() || term == BigInt::from(-1) {
                 break;
@@ -130,6 +135,7 @@ impl Numeric {
             sum += &term;
         }
         for _ in 0..halvings {
+            will_multiply(&sum, &sum);
             sum = (&sum * &sum) >> work;
         }
         from_fixed(sum, (work as i64 - n) as u64, scale)
@@ -157,7 +163,8 @@ impl Numeric {
         let lowest = -(self.min_scale() as i64 + 3).div_euclid(4);
         let last = (weight - count + 1).max(lowest.min(weight));
         let shift = s as i64 + 4 * last;
-        let digits = if shift >= 0 { m.abs() / pow10(shift as u32) } else { m.abs() * pow10((-shift) as u32) };
+        let digits =
+            if shift >= 0 { div_rem(&m.abs(), &pow10(shift as u32)).0 } else { m.abs() * pow10((-shift) as u32) };
         (digits.to_string().parse().unwrap_or(0.0), 4 * last)
     }
 
@@ -375,7 +382,8 @@ impl Numeric {
         let Some((a, b, scale)) = self.big_align(other) else { return Numeric::NAN };
         let (mut a, mut b) = (a.abs(), b.abs());
         while !b.is_zero() {
-            (a, b) = (b.clone(), a % b);
+            let rest = div_rem(&a, &b).1;
+            (a, b) = (b, rest);
         }
         Numeric::from_big(a, scale)
     }
@@ -390,7 +398,7 @@ impl Numeric {
             return Ok(Numeric::from_big(BigInt::zero(), scale));
         }
         let (divisor, _) = self.gcd(other).rescale(scale as i32, true).parts().ok_or_else(overflow)?;
-        Numeric::checked((a / divisor * b).abs(), scale)
+        Numeric::checked((div_rem(&a, &divisor).0 * b).abs(), scale)
     }
 
     /// n!
@@ -406,7 +414,10 @@ impl Numeric {
         if n > 32177 {
             return Err(overflow());
         }
-        let product = (2..=n).fold(BigInt::one(), |product, i| product * i);
+        let product = (2..=n).fold(BigInt::one(), |product, i| {
+            base::work::beat(1 + product.bits() as usize / 256);
+            product * i
+        });
         Numeric::checked(product, 0)
     }
 
@@ -460,6 +471,7 @@ struct Scientific {
 
 impl Scientific {
     fn mul(&self, other: &Scientific, keep: i64) -> Scientific {
+        will_multiply(&self.mantissa, &other.mantissa);
         let product = &self.mantissa * &other.mantissa;
         let exponent = self.exponent + other.exponent;
         let digits = product.bits() as i64 * 30103 / 100_000;
@@ -467,7 +479,7 @@ impl Scientific {
         if excess <= 8 {
             return Scientific { mantissa: product, exponent };
         }
-        Scientific { mantissa: product / pow10(excess as u32), exponent: exponent + excess }
+        Scientific { mantissa: div_rem(&product, &pow10(excess as u32)).0, exponent: exponent + excess }
     }
 
     fn to_scale(&self, scale: u32) -> Result<Numeric> {

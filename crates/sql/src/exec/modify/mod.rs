@@ -16,6 +16,7 @@ use super::lock_rows::row_in;
 use super::{Cx, Next, Operator, operator};
 use crate::expr::all_true;
 use crate::plan::{Node, RowChoice, Target};
+use crate::privileges::shown;
 
 /// What locking a row to change it found.
 enum Locked {
@@ -132,7 +133,6 @@ impl LockedRows {
 enum Violation<'t> {
     NotNull(&'t str),
     Check(&'t str),
-    View(&'t str),
 }
 
 /// Computes the generated columns of the row in the target's slots; then NOT NULL and CHECK. `old` is the row before, of which
@@ -157,16 +157,28 @@ fn check(target: &Target, old: Option<BatchRow<'_>>, cx: &mut Cx<'_, '_>, frame:
             format!("new row for relation \"{table}\" violates check constraint \"{name}\""),
         )
         .constraint(name),
-        Violation::View(view) => Error::new(
-            SqlState::WITH_CHECK_OPTION_VIOLATION,
-            format!("new row violates check option for view \"{view}\""),
-        ),
     };
-    let error = error.detail(format!("Failing row contains ({}).", show_row(target, cx, frame)));
-    Err(match violation {
-        Violation::View(_) => error,
-        Violation::NotNull(_) | Violation::Check(_) => error.table(table).schema(schema_name(cx, target)),
-    })
+    Err(with_row(error, target, cx, frame).table(table).schema(schema_name(cx, target)))
+}
+
+/// WITH CHECK OPTION, of a row that has been stored: a key that is taken is told first, as PostgreSQL does.
+fn check_views(target: &Target, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    for (view, condition) in &target.view_checks {
+        if condition.truth(cx, frame)? != Some(true) {
+            let message = format!("new row violates check option for view \"{view}\"");
+            let error = Error::new(SqlState::WITH_CHECK_OPTION_VIOLATION, message);
+            return Err(with_row(error, target, cx, frame));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn with_row(error: Error, target: &Target, cx: &Cx<'_, '_>, frame: &[Datum]) -> Error {
+    match show_row(target, cx, frame) {
+        Some(row) => error.detail(format!("Failing row contains {row}.")),
+        None => error,
+    }
 }
 
 fn violation<'t>(target: &'t Target, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<Option<Violation<'t>>> {
@@ -180,11 +192,6 @@ fn violation<'t>(target: &'t Target, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Re
             return Ok(Some(Violation::Check(name)));
         }
     }
-    for (view, condition) in &target.view_checks {
-        if condition.truth(cx, frame)? != Some(true) {
-            return Ok(Some(Violation::View(view)));
-        }
-    }
     Ok(None)
 }
 
@@ -193,19 +200,25 @@ pub(super) fn schema_name(cx: &Cx<'_, '_>, target: &Target) -> String {
     catalog.get(target.table.info.desc.schema).map_or_else(String::new, |s| s.name().to_string())
 }
 
-/// The row as PostgreSQL shows it in details: values clipped to 64 bytes.
-fn show_row(target: &Target, cx: &Cx<'_, '_>, frame: &[Datum]) -> String {
-    let mut shown = String::new();
-    for (column, &slot) in target.table.info.desc.columns.iter().zip(&target.slots) {
-        if column.dropped {
-            continue;
+/// The row as PostgreSQL shows it in details: values clipped to 64 bytes, and only those that the current role may read or has
+/// given. `None` if there are none.
+fn show_row(target: &Target, cx: &Cx<'_, '_>, frame: &[Datum]) -> Option<String> {
+    let desc = &target.table.info.desc;
+    let (catalog, who) = (cx.run.eval.catalog(), shown::reader(&cx.run.eval.identity()));
+    let whole = shown::reads_table(&catalog, who, desc.oid);
+    let (mut names, mut values): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
+    for (number, (column, &slot)) in desc.columns.iter().zip(&target.slots).enumerate() {
+        let may = || target.given.contains(&number) || shown::reads_column(&catalog, who, desc.oid, column.number);
+        if !column.dropped && (whole || may()) {
+            names.push(&column.name);
+            values.push(show(&frame[slot as usize], column.type_oid, cx));
         }
-        if !shown.is_empty() {
-            shown.push_str(", ");
-        }
-        shown.push_str(&show(&frame[slot as usize], column.type_oid, cx));
     }
-    shown
+    match (whole, names.is_empty()) {
+        (true, _) => Some(format!("({})", values.join(", "))),
+        (false, true) => None,
+        (false, false) => Some(format!("({}) = ({})", names.join(", "), values.join(", "))),
+    }
 }
 
 fn show(value: &Datum, ty: base::Oid, cx: &Cx<'_, '_>) -> String {
@@ -239,6 +252,7 @@ fn returning(target: &Target, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Resul
 /// Counts one changed row; `Row` if it is to be returned.
 fn changed(target: &Target, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<Option<Next>> {
     cx.run.changed += 1;
+    check_views(target, cx, frame)?;
     if target.returns {
         returning(target, cx, frame)?;
         return Ok(Some(Next::Row));

@@ -56,6 +56,10 @@ impl Update {
             frame[target.slots[*column] as usize] = value;
         }
         check(target, Some(old), cx, frame)?;
+        if !target.view_checks.is_empty() {
+            // They are looked at when the row has been stored, and may have to show all of it.
+            target.rest.read(old, frame);
+        }
         self.constraints.note_updated(target, row, frame);
         self.tuple.clear();
         if target.writer.rewrite(old, &node.places, frame, &mut self.tuple)? {

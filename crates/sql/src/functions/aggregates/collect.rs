@@ -2,22 +2,14 @@
 
 use std::sync::Arc;
 
+use base::work::Count;
 use base::{Error, Oid, Result, SqlState};
+use types::room::{self, Room as _};
 use types::{Array, Datum};
 
 use super::super::entry::mismatch;
 use super::super::json::write_json;
 use super::super::{Accumulator, EvalContext};
-
-/// Bytes of a value at most, as in PostgreSQL.
-const MAX_VALUE: usize = (1 << 30) - 1;
-
-fn check_length(bytes: usize) -> Result<()> {
-    if bytes <= MAX_VALUE {
-        return Ok(());
-    }
-    Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory").detail("A value cannot be longer than 1 GB."))
-}
 
 struct Strings(Option<String>);
 
@@ -26,13 +18,18 @@ impl Accumulator for Strings {
         let Some(Datum::Text(value)) = args.first() else { return Ok(()) };
         match (&mut self.0, args.get(1)) {
             (Some(all), delimiter) => {
-                if let Some(Datum::Text(delimiter)) = delimiter {
-                    all.push_str(delimiter);
-                }
+                let delimiter = match delimiter {
+                    Some(Datum::Text(delimiter)) => &**delimiter,
+                    _ => "",
+                };
+                all.make_room(delimiter.len() + value.len())?;
+                all.push_str(delimiter);
                 all.push_str(value);
-                check_length(all.len())?;
             }
-            (none, _) => *none = Some(value.to_string()),
+            (none, _) => {
+                room::for_value(value.len())?;
+                *none = Some(value.to_string());
+            }
         }
         Ok(())
     }
@@ -57,13 +54,18 @@ impl Accumulator for Bytes {
         let Some(Datum::Bytea(value)) = args.first() else { return Ok(()) };
         match (&mut self.0, args.get(1)) {
             (Some(all), delimiter) => {
-                if let Some(Datum::Bytea(delimiter)) = delimiter {
-                    all.extend_from_slice(delimiter);
-                }
+                let delimiter = match delimiter {
+                    Some(Datum::Bytea(delimiter)) => &**delimiter,
+                    _ => &[],
+                };
+                all.make_room(delimiter.len() + value.len())?;
+                all.extend_from_slice(delimiter);
                 all.extend_from_slice(value);
-                check_length(all.len())?;
             }
-            (none, _) => *none = Some(value.to_vec()),
+            (none, _) => {
+                room::for_value(value.len())?;
+                *none = Some(value.to_vec());
+            }
         }
         Ok(())
     }
@@ -90,9 +92,8 @@ struct Elements {
 impl Accumulator for Elements {
     fn add(&mut self, _: &dyn EvalContext, args: &[Datum]) -> Result<()> {
         let value = args.first().ok_or_else(|| mismatch("array_agg"))?;
-        if let Datum::Text(text) = value {
-            self.held += text.len();
-        }
+        self.held += super::super::weight(value);
+        self.values.make_room(1)?;
         self.values.push(value.clone());
         Ok(())
     }
@@ -101,7 +102,8 @@ impl Accumulator for Elements {
         if self.values.is_empty() {
             return Ok(Datum::Null);
         }
-        let values = self.values.clone();
+        room::for_list(self.values.len(), size_of::<Datum>())?;
+        let values: Vec<Datum> = self.values.iter().counted(4).cloned().collect();
         let dims = vec![(values.len() as i32, 1)];
         Ok(Datum::Array(Arc::new(Array { element: self.element, dims, values })))
     }
@@ -141,6 +143,7 @@ impl Accumulator for Stack {
             return wrong("cannot accumulate arrays of different dimensionality");
         }
         self.count += 1;
+        self.values.make_room(array.values.len())?;
         self.values.extend_from_slice(&array.values);
         Ok(())
     }
@@ -149,9 +152,14 @@ impl Accumulator for Stack {
         if self.count == 0 {
             return Ok(Datum::Null);
         }
+        room::for_list(self.values.len(), size_of::<Datum>())?;
         let mut dims = vec![(self.count, 1)];
         dims.extend_from_slice(&self.dims);
-        Ok(Datum::Array(Arc::new(Array { element: self.element, dims, values: self.values.clone() })))
+        Ok(Datum::Array(Arc::new(Array {
+            element: self.element,
+            dims,
+            values: self.values.iter().counted(4).cloned().collect(),
+        })))
     }
 
     fn memory(&self) -> usize {
@@ -211,13 +219,14 @@ impl Accumulator for Json {
         } else {
             self.add_element(cx, &args[0])?
         }
-        check_length(self.text.len())
+        if self.text.len() > room::VALUE_MAX { Err(room::too_long()) } else { Ok(()) }
     }
 
     fn finish(&mut self, _: &dyn EvalContext) -> Result<Datum> {
         if self.text.is_empty() {
             return Ok(Datum::Null);
         }
+        room::for_value(self.text.len())?;
         let text = String::from_utf8_lossy(&self.text);
         let whole = if self.object { format!("{{ {text} }}") } else { format!("[{text}]") };
         Ok(Datum::from(if self.binary { types::json::normal_form(&whole)? } else { whole }))

@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use base::work::Count;
 use base::{Error, Oid, Result, SqlState};
 use types::{Array, Datum, interval};
 
@@ -58,7 +59,7 @@ impl Sorted {
     fn mode(&self) -> Datum {
         let mut best: (usize, Option<&Datum>) = (0, None);
         let mut run = 0;
-        for (i, value) in self.values.iter().enumerate() {
+        for (i, value) in self.values.iter().counted(8).enumerate() {
             let same = i > 0 && types::compare_as(self.ty, &self.values[i - 1].as_ref(), &value.as_ref()).is_eq();
             run = if same { run + 1 } else { 1 };
             if run > best.0 {
@@ -105,7 +106,7 @@ impl Accumulator for Sorted {
                     })));
                 }
                 let mut values = Vec::with_capacity(wanted.values.len());
-                for p in &wanted.values {
+                for p in wanted.values.iter().counted(16) {
                     values.push(match p {
                         Datum::Float8(p) => self.percentile(*p)?,
                         _ => Datum::Null,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
-use types::{Array, Datum};
+use types::{Array, Datum, room};
 
 use super::super::EvalContext;
 use super::super::entry::mismatch;
@@ -51,6 +51,7 @@ fn extend(array: &mut Array, low: i64, high: i64) -> Result<()> {
     if new_length > ELEMENTS_MAX {
         return Err(too_large());
     }
+    room::for_list(new_length as usize, size_of::<Datum>())?;
     let mut values = Vec::with_capacity(new_length as usize);
     values.resize(before as usize, Datum::Null);
     values.append(&mut array.values);

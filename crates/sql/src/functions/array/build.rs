@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use base::work::Count;
 use base::{Error, Result, SqlState};
-use types::{Array, Datum};
+use types::{Array, Datum, room};
 
 use super::super::EvalContext;
 use super::super::entry::mismatch;
@@ -46,11 +47,12 @@ fn extended(array: &Datum, value: &Datum, at_end: bool) -> Result<Datum> {
         return Err(Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range"));
     }
     let dims = checked(vec![(length + 1, lower)])?;
+    room::for_list(array.values.len() + 1, size_of::<Datum>())?;
     let mut values = Vec::with_capacity(array.values.len() + 1);
     if !at_end {
         values.push(value.clone());
     }
-    values.extend_from_slice(&array.values);
+    values.extend(array.values.iter().counted(4).cloned());
     if at_end {
         values.push(value.clone());
     }
@@ -113,7 +115,9 @@ pub(super) fn array_cat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         return Ok(args[1].clone());
     }
     let dims = joined(a, b)?;
-    let values = [&a.values[..], &b.values[..]].concat();
+    room::for_list(a.values.len() + b.values.len(), size_of::<Datum>())?;
+    let mut values = Vec::with_capacity(a.values.len() + b.values.len());
+    values.extend(a.values.iter().chain(&b.values).counted(4).cloned());
     Ok(Datum::Array(Arc::new(Array { element: a.element, dims, values })))
 }
 
@@ -171,6 +175,7 @@ pub(super) fn array_fill(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         return Ok(list(element_type(value), Vec::new()));
     }
     let dims = checked(lengths.into_iter().zip(lowers).collect())?;
-    let values = vec![value.clone(); total as usize];
+    room::for_list(total as usize, size_of::<Datum>())?;
+    let values = std::iter::repeat_n(value, total as usize).counted(4).cloned().collect();
     Ok(Datum::Array(Arc::new(Array { element: element_type(value), dims, values })))
 }

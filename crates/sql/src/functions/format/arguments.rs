@@ -2,14 +2,13 @@
 
 use base::{Error, Oid, Result, SqlState};
 use types::oid::UNKNOWN;
+use types::room::{self, Room as _};
 use types::{Datum, write_text};
 
 use super::super::EvalContext;
 use super::super::entry::{argument_types, mismatch, natural_type};
 use crate::ddl::quote_name;
 
-/// PostgreSQL's limit of the bytes of a value.
-const SIZE_MAX: usize = 0x3fff_ffff;
 const HINT: &str = "For a single \"%\" use \"%%\".";
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -176,6 +175,8 @@ fn shown(kind: char, value: &Datum, ty: Oid, cx: &dyn EvalContext) -> Result<Str
     let mut out = Vec::new();
     write_text(value.as_ref(), ty, cx.settings(), &mut out)?;
     let text = String::from_utf8_lossy(&out).into_owned();
+    // Quotes double the text twice over at most.
+    room::ask(5 * text.len())?;
     Ok(match kind {
         'I' => quote_name(&text),
         'L' => literal(&text),
@@ -189,10 +190,11 @@ fn shown(kind: char, value: &Datum, ty: Oid, cx: &dyn EvalContext) -> Result<Str
 /// 54000 if the result would be larger than a value can be.
 fn pad(text: &str, width: i32, left: bool, out: &mut String) -> Result<()> {
     let blanks = (width.unsigned_abs() as usize).saturating_sub(text.chars().count());
-    if out.len() + text.len() + blanks > SIZE_MAX {
+    if out.len() + text.len() + blanks > room::VALUE_MAX {
         let detail = format!("Cannot enlarge string buffer containing {} bytes by {blanks} more bytes.", out.len());
         return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory").detail(detail));
     }
+    out.make_room(text.len() + blanks)?;
     let left = left || width < 0;
     if !left {
         out.extend(std::iter::repeat_n(' ', blanks));
@@ -214,8 +216,9 @@ pub(super) fn format(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let types = types.and_then(|t| t.values.get(1..));
     let mut arguments = Arguments { values, types, last: 0 };
     let mut scanner = Scanner { rest: format.chars().peekable() };
-    let mut out = String::with_capacity(format.len());
+    let mut out = String::new();
     while let Some(c) = scanner.rest.next() {
+        out.make_room(4)?;
         if c != '%' {
             out.push(c);
             continue;

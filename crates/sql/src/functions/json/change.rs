@@ -1,8 +1,10 @@
 //! Documents made of other documents.
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 use types::Datum;
-use types::json::{Value, normal_form, parse};
+use types::json::{Value, normal_form, parse, string_len};
+use types::room::Room as _;
 
 use super::super::EvalContext;
 use super::super::entry::{mismatch, text_of};
@@ -12,7 +14,7 @@ use super::{invalid, strings};
 /// A document as `jsonb` is held: keys in order, the last of equal ones.
 pub(super) fn datum(value: &Value) -> Result<Datum> {
     let mut out = Vec::new();
-    value.write(&mut out);
+    value.write(&mut out)?;
     normal_form(&String::from_utf8_lossy(&out)).map(Datum::from)
 }
 
@@ -23,12 +25,15 @@ pub(super) fn concat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     };
     let joined = match (parse(text_of(args, 0)?)?, parse(text_of(args, 1)?)?) {
         (Value::Object(mut a), Value::Object(b)) => {
+            a.make_room(b.len())?;
             a.extend(b);
             Value::Object(a)
         }
         (a, b) => {
             let mut elements = list(a);
-            elements.extend(list(b));
+            let more = list(b);
+            elements.make_room(more.len())?;
+            elements.extend(more);
             Value::Array(elements)
         }
     };
@@ -36,11 +41,14 @@ pub(super) fn concat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn delete_keys(document: Value, keys: &[&str]) -> Result<Value> {
+    let units = 4 + 4 * keys.len();
     Ok(match document {
-        Value::Object(fields) => Value::Object(fields.into_iter().filter(|(k, _)| !keys.contains(&&**k)).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().counted(units).filter(|(k, _)| !keys.contains(&&**k)).collect())
+        }
         Value::Array(elements) => {
             let kept = |v: &Value| !matches!(v, Value::String(s) if keys.contains(&&**s));
-            Value::Array(elements.into_iter().filter(kept).collect())
+            Value::Array(elements.into_iter().counted(units).filter(kept).collect())
         }
         _ => return Err(invalid("cannot delete from scalar")),
     })
@@ -83,7 +91,7 @@ fn change(at: &mut Value, path: &[&str], number: usize, new: Option<&Value>, cre
     let [step, rest @ ..] = path else { return Ok(()) };
     match at {
         Value::Object(fields) => {
-            let found = fields.iter().position(|(key, _)| key == step);
+            let found = fields.iter().counted(2).position(|(key, _)| key == step);
             match (found, new) {
                 (Some(i), _) if !rest.is_empty() => change(&mut fields[i].1, rest, number + 1, new, create)?,
                 (Some(i), Some(new)) => fields[i].1 = new.clone(),
@@ -147,9 +155,14 @@ pub(super) fn delete_path(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> 
 
 fn without_nulls(value: Value) -> Value {
     match value {
-        Value::Array(elements) => Value::Array(elements.into_iter().map(without_nulls).collect()),
+        Value::Array(elements) => Value::Array(elements.into_iter().counted(8).map(without_nulls).collect()),
         Value::Object(fields) => Value::Object(
-            fields.into_iter().filter(|(_, v)| *v != Value::Null).map(|(k, v)| (k, without_nulls(v))).collect(),
+            fields
+                .into_iter()
+                .counted(8)
+                .filter(|(_, v)| *v != Value::Null)
+                .map(|(k, v)| (k, without_nulls(v)))
+                .collect(),
         ),
         scalar => scalar,
     }
@@ -182,7 +195,7 @@ fn strip_text(text: &str, out: &mut String) -> Result<()> {
         }
         Kind::Array => {
             out.push('[');
-            for (i, element) in scan::elements(text).into_iter().enumerate() {
+            for (i, element) in scan::elements(text)?.into_iter().enumerate() {
                 if i > 0 {
                     out.push(',');
                 }
@@ -209,12 +222,16 @@ pub(super) fn json_strip_nulls(_: &dyn EvalContext, args: &[Datum]) -> Result<Da
     Ok(out.into())
 }
 
-fn new_line(depth: usize, out: &mut Vec<u8>) {
+/// Room for more than a line feed, its blanks and a mark.
+fn new_line(depth: usize, out: &mut Vec<u8>) -> Result<()> {
+    work::beat(8 + depth);
+    out.make_room(4 * depth + 8)?;
     out.push(b'\n');
     out.resize(out.len() + 4 * depth, b' ');
+    Ok(())
 }
 
-fn write_pretty(value: &Value, depth: usize, out: &mut Vec<u8>) {
+fn write_pretty(value: &Value, depth: usize, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Value::Array(elements) => {
             out.push(b'[');
@@ -222,10 +239,10 @@ fn write_pretty(value: &Value, depth: usize, out: &mut Vec<u8>) {
                 if i > 0 {
                     out.push(b',');
                 }
-                new_line(depth + 1, out);
-                write_pretty(element, depth + 1, out);
+                new_line(depth + 1, out)?;
+                write_pretty(element, depth + 1, out)?;
             }
-            new_line(depth, out);
+            new_line(depth, out)?;
             out.push(b']');
         }
         Value::Object(fields) => {
@@ -234,20 +251,22 @@ fn write_pretty(value: &Value, depth: usize, out: &mut Vec<u8>) {
                 if i > 0 {
                     out.push(b',');
                 }
-                new_line(depth + 1, out);
+                new_line(depth + 1, out)?;
+                out.make_room(string_len(key) + 8)?;
                 types::json::write_string(key, out);
                 out.extend_from_slice(b": ");
-                write_pretty(value, depth + 1, out);
+                write_pretty(value, depth + 1, out)?;
             }
-            new_line(depth, out);
+            new_line(depth, out)?;
             out.push(b'}');
         }
-        scalar => scalar.write(out),
+        scalar => scalar.write(out)?,
     }
+    Ok(())
 }
 
 pub(super) fn pretty(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let mut out = Vec::new();
-    write_pretty(&parse(text_of(args, 0)?)?, 0, &mut out);
+    write_pretty(&parse(text_of(args, 0)?)?, 0, &mut out)?;
     Ok(Datum::text(&String::from_utf8_lossy(&out)))
 }

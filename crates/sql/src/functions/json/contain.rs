@@ -1,6 +1,7 @@
 //! What is in a `jsonb`: keys (`?`) and other documents (`@>`).
 
 use base::Result;
+use base::work::{self, Count};
 use types::Datum;
 use types::json::{Value, parse};
 
@@ -13,7 +14,7 @@ fn has(document: &Value, key: &str) -> bool {
     let is_key = |v: &Value| matches!(v, Value::String(s) if s == key);
     match document {
         Value::Object(_) => document.field(key).is_some(),
-        Value::Array(elements) => elements.iter().any(is_key),
+        Value::Array(elements) => elements.iter().counted(4).any(is_key),
         scalar => is_key(scalar),
     }
 }
@@ -25,9 +26,12 @@ pub(super) fn exists(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 /// The strings of the second argument; NULLs are no keys.
 fn keys(args: &[Datum]) -> Result<Vec<&str>> {
     match args.get(1) {
-        Some(Datum::Array(array)) => {
-            Ok(array.values.iter().filter_map(|v| if let Datum::Text(s) = v { Some(&**s) } else { None }).collect())
-        }
+        Some(Datum::Array(array)) => Ok(array
+            .values
+            .iter()
+            .counted(4)
+            .filter_map(|v| if let Datum::Text(s) = v { Some(&**s) } else { None })
+            .collect()),
         _ => Ok(strings(&args[1..])?.unwrap_or_default()),
     }
 }
@@ -48,6 +52,7 @@ fn is_scalar(value: &Value) -> bool {
 
 /// Whether `a` holds `b`, both below the top.
 fn holds(a: &Value, b: &Value) -> bool {
+    work::beat(4);
     match (a, b) {
         (Value::Object(_), Value::Object(fields)) => {
             fields.iter().all(|(key, b)| a.field(key).is_some_and(|a| holds(a, b)))
@@ -61,7 +66,7 @@ fn holds(a: &Value, b: &Value) -> bool {
 fn holds_at_top(a: &str, b: &str) -> Result<Datum> {
     let (a, b) = (parse(a)?, parse(b)?);
     Ok(Datum::Bool(match &a {
-        Value::Array(all) if is_scalar(&b) => all.contains(&b),
+        Value::Array(all) if is_scalar(&b) => all.iter().counted(4).any(|a| *a == b),
         _ => holds(&a, &b),
     }))
 }

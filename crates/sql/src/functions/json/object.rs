@@ -1,6 +1,7 @@
 //! `json_object` and `jsonb_object`: documents made of text arrays.
 
 use base::{Error, Result, SqlState};
+use types::room::Room as _;
 use types::{Array, Datum, json};
 
 use super::super::EvalContext;
@@ -15,13 +16,17 @@ fn write_pair(key: &Datum, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     let Datum::Text(key) = key else {
         return Err(Error::new(SqlState::NULL_VALUE_NOT_ALLOWED, "null value not allowed for object key"));
     };
+    out.make_room(json::string_len(key) + 16)?;
     if out.len() > 1 {
         out.extend_from_slice(b", ");
     }
     json::write_string(key, out);
     out.extend_from_slice(b" : ");
     match value {
-        Datum::Text(value) => json::write_string(value, out),
+        Datum::Text(value) => {
+            out.make_room(json::string_len(value))?;
+            json::write_string(value, out);
+        }
         _ => out.extend_from_slice(b"null"),
     }
     Ok(())

@@ -114,7 +114,7 @@ fn populate_array(
         if scan::kind(first) != Kind::Array {
             break;
         }
-        let elements = scan::elements(first);
+        let elements = scan::elements(first)?;
         lengths.push(elements.len() as i32);
         match elements.first() {
             Some(next) if scan::kind(next) == Kind::Array && !matches!(element, oid::JSON | oid::JSONB) => first = next,
@@ -144,7 +144,7 @@ impl Filler<'_> {
         if scan::kind(text) != Kind::Array {
             return Err(place.expected_array());
         }
-        let elements = scan::elements(text);
+        let elements = scan::elements(text)?;
         if elements.len() as i32 != self.lengths[depth] {
             let detail = "Multidimensional arrays must have sub-arrays with matching dimensions.";
             return Err(Error::new(SqlState::INVALID_TEXT_REPRESENTATION, "malformed JSON array").detail(detail));
@@ -191,7 +191,7 @@ pub(in super::super) fn objects<'a>(text: &'a str, name: &str) -> Result<Vec<&'a
         _ if !name.starts_with("jsonb") => return Err(invalid(format!("cannot call {name} on a scalar"))),
         _ => return Err(invalid(format!("cannot call {name} on a non-array"))),
     }
-    let elements = scan::elements(text);
+    let elements = scan::elements(text)?;
     match elements.iter().all(|e| scan::kind(e) == Kind::Object) {
         true => Ok(elements),
         false => Err(invalid(format!("argument of {name} must be an array of objects"))),

@@ -2,9 +2,10 @@
 //!
 //! REQUIRES text that `json` or `jsonb` accepted; anything else gives wrong parts, but nothing worse.
 
-use base::Result;
+use base::{Result, work};
 use types::Datum;
 use types::json::{Value, parse};
+use types::room::Room as _;
 
 /// What a document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,7 @@ pub(in super::super) fn kind(text: &str) -> Kind {
 fn end_of_value(bytes: &[u8], mut at: usize) -> usize {
     let mut depth = 0usize;
     while let Some(&b) = bytes.get(at) {
+        work::beat(1);
         match b {
             b'"' => {
                 at = end_of_string(bytes, at);
@@ -66,6 +68,7 @@ fn end_of_value(bytes: &[u8], mut at: usize) -> usize {
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     at += 1;
     while let Some(&b) = bytes.get(at) {
+        work::beat(1);
         match b {
             b'\\' => at += 2,
             b'"' => return at + 1,
@@ -77,6 +80,7 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
 
 fn skip(bytes: &[u8], mut at: usize, what: impl Fn(u8) -> bool) -> usize {
     while bytes.get(at).is_some_and(|&b| what(b)) {
+        work::beat(1);
         at += 1;
     }
     at
@@ -88,16 +92,21 @@ pub(in super::super) fn trimmed(text: &str) -> &str {
 }
 
 /// The elements of an array, each as its text.
-pub(in super::super) fn elements(text: &str) -> Vec<&str> {
+///
+/// # Errors
+/// 54000, 53200 for too many.
+pub(in super::super) fn elements(text: &str) -> Result<Vec<&str>> {
     let bytes = text.as_bytes();
     let mut parts = Vec::new();
     let mut at = skip(bytes, 0, blank) + 1;
     loop {
         at = skip(bytes, at, |b| blank(b) || b == b',');
         if at >= bytes.len() || bytes[at] == b']' {
-            return parts;
+            return Ok(parts);
         }
         let end = end_of_value(bytes, at);
+        work::beat(8);
+        parts.make_room(1)?;
         parts.push(text.get(at..end).unwrap_or(""));
         at = end.max(at + 1);
     }
@@ -117,6 +126,7 @@ pub(in super::super) fn fields(text: &str) -> Result<Vec<(String, &str)>> {
         let key = unescape(text.get(at..end).unwrap_or(""))?;
         at = skip(bytes, end, |b| blank(b) || b == b':');
         let end = end_of_value(bytes, at);
+        parts.make_room(1)?;
         parts.push((key, text.get(at..end).unwrap_or("")));
         at = end.max(at + 1);
     }

@@ -1,18 +1,30 @@
 //! Values of SQL as JSON.
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 use types::datetime::{write_date, write_timestamp, write_timestamptz};
+use types::json::{string_len, write_string};
 use types::oid::*;
+use types::room::Room as _;
 use types::{Array, Datum, OutputSettings, write_text};
+
+/// Bytes of what has a fixed form, and of marks between values.
+const SMALL: usize = 64;
 
 /// Appends a value of type `ty` as JSON.
 pub(in super::super) fn write_json(value: &Datum, ty: Oid, settings: &OutputSettings, out: &mut Vec<u8>) -> Result<()> {
+    out.make_room(SMALL)?;
     match value {
         Datum::Null => out.extend_from_slice(b"null"),
         Datum::Bool(b) => out.extend_from_slice(if *b { b"true" } else { b"false" }),
         // A row that has become a document keeps its type where the layout of what holds it depends on that.
-        Datum::Text(text) if matches!(ty, JSON | JSONB | RECORD) => out.extend_from_slice(text.as_bytes()),
-        Datum::Text(text) => types::json::write_string(text, out),
+        Datum::Text(text) if matches!(ty, JSON | JSONB | RECORD) => {
+            out.make_room(text.len())?;
+            out.extend_from_slice(text.as_bytes());
+        }
+        Datum::Text(text) => {
+            out.make_room(string_len(text))?;
+            write_string(text, out);
+        }
         Datum::Array(array) => write_array(array, settings, out)?,
         Datum::Record(_) => return Err(Error::unsupported("converting a row value to JSON is not supported")),
         Datum::Date(_) | Datum::Timestamp(_) | Datum::TimestampTz(_) => write_instant(value, settings, out),
@@ -21,7 +33,9 @@ pub(in super::super) fn write_json(value: &Datum, ty: Oid, settings: &OutputSett
         other => {
             let mut text = Vec::new();
             write_text(other.as_ref(), ty, settings, &mut text)?;
-            types::json::write_string(&String::from_utf8_lossy(&text), out);
+            let text = String::from_utf8_lossy(&text);
+            out.make_room(string_len(&text))?;
+            write_string(&text, out);
         }
     }
     Ok(())
@@ -100,6 +114,7 @@ fn write_dimension<'a>(
 ) -> Result<()> {
     out.push(b'[');
     for i in 0..array.dims[dimension].0 {
+        work::step(16)?;
         if i > 0 {
             out.extend_from_slice(separator);
         }
@@ -130,6 +145,7 @@ pub(in super::super) fn write_key(
     let mut json = Vec::new();
     write_json(key, ty, settings, &mut json)?;
     if json.first() == Some(&b'"') {
+        out.make_room(json.len() + SMALL)?;
         out.extend_from_slice(&json);
     } else {
         out.push(b'"');

@@ -21,7 +21,7 @@ fn denied(message: &str) -> Error {
 fn target(cx: &dyn EvalContext, args: &[Datum], of_superuser: &str, of_another: &str) -> Result<Option<i32>> {
     let Some(Datum::Int4(pid)) = args.first() else { return Err(mismatch("pg_cancel_backend")) };
     let Some(session) = environment(cx)?.monitor.session(*pid) else {
-        let message = format!("PID {pid} is not a PostgreSQL server process");
+        let message = format!("PID {pid} is not a PostgreSQL backend process");
         cx.notice(Error::with_severity(Severity::Warning, SqlState::WARNING, message));
         return Ok(None);
     };

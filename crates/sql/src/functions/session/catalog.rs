@@ -206,7 +206,10 @@ fn made_type(cx: &dyn EvalContext, text: &str) -> Result<Option<Oid>> {
     let (schemas, name) = match &parts[..] {
         [name] => (identity.search_path.clone(), name),
         [schema, name] => match catalog.schema(identity.database_oid, schema) {
-            Some(schema) => (vec![schema.oid], name),
+            Some(schema) => {
+                names::require_usage(cx, schema.oid)?;
+                (vec![schema.oid], name)
+            }
             None => return Ok(None),
         },
         _ => return Ok(None),

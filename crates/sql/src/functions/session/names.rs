@@ -1,9 +1,11 @@
 //! Names given as text: taking them apart, finding what they mean.
 
 use base::{Error, Oid, Result, SqlState};
+use engine_api::Privileges;
 
 use super::super::EvalContext;
 use crate::ddl::quote_name;
+use crate::privileges::{self, Who};
 use crate::system;
 
 /// Takes a possibly qualified name apart: words are folded to lower case unless they are quoted.
@@ -62,10 +64,21 @@ fn relation_in(cx: &dyn EvalContext, schema: Oid, name: &str) -> Option<Oid> {
     system::relation(&schema, name).map(|r| r.oid)
 }
 
+/// Refuses to look into a schema that the current role may not use.
+pub(super) fn require_usage(cx: &dyn EvalContext, schema: Oid) -> Result<()> {
+    let identity = cx.identity();
+    if identity.superuser {
+        return Ok(());
+    }
+    let catalog = cx.catalog();
+    let who = Who { role: identity.role, database: identity.database_oid };
+    catalog.get(schema).map_or(Ok(()), |object| privileges::require(&catalog, who, object, Privileges::USAGE))
+}
+
 /// The relation a name means: along the search path unless it names a schema.
 ///
 /// # Errors
-/// 42602 for text that is no name.
+/// 42602 for text that is no name; 42501 for a schema that is not the current role's to look into.
 pub(super) fn find_relation(cx: &dyn EvalContext, text: &str) -> Result<Option<Oid>> {
     let parts = parse(text)?;
     let identity = cx.identity();
@@ -73,11 +86,20 @@ pub(super) fn find_relation(cx: &dyn EvalContext, text: &str) -> Result<Option<O
     Ok(match &parts[..] {
         [name] => identity.search_path.iter().find_map(|&s| relation_in(cx, s, name)),
         [schema, name] => match catalog.schema(identity.database_oid, schema) {
-            Some(s) => relation_in(cx, s.oid, name),
+            Some(s) => {
+                require_usage(cx, s.oid)?;
+                relation_in(cx, s.oid, name)
+            }
             None => system::relation(schema, name).map(|r| r.oid),
         },
         [database, schema, name] if *database == identity.database => {
-            catalog.schema(identity.database_oid, schema).and_then(|s| relation_in(cx, s.oid, name))
+            match catalog.schema(identity.database_oid, schema) {
+                Some(s) => {
+                    require_usage(cx, s.oid)?;
+                    relation_in(cx, s.oid, name)
+                }
+                None => None,
+            }
         }
         _ => None,
     })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, CatalogObject, Privileges};
+use engine_api::{Catalog, CatalogObject, Privileges, oids};
 use types::Datum;
 
 use super::super::EvalContext;
@@ -75,7 +75,9 @@ fn relation(cx: &dyn EvalContext, args: &[Datum], at: usize) -> Result<Option<Oi
 
 /// Everybody may read system relations, but for a few.
 fn on_system_relation(catalog: &Catalog, who: Who, oid: Oid, asked: &Asked) -> bool {
-    let readable = system::relation_by_oid(oid).is_some_and(|relation| !privileges::is_secret(relation.name));
+    let reads_all = roles::has_privileges_of(catalog, who, oids::ROLE_READ_ALL_DATA);
+    let open = |relation: &system::SystemRelation| reads_all || !privileges::is_secret(relation.name);
+    let readable = system::relation_by_oid(oid).is_some_and(open);
     roles::is_superuser(catalog, who.role) || readable && asked.held.contains(Privileges::SELECT)
 }
 
@@ -247,7 +249,51 @@ pub(super) fn role(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bool(any))
 }
 
-/// Functions, types, languages and tablespaces are there for everybody.
+/// Functions are there for everybody, but for those that say themselves that they are not.
+pub(super) fn function(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    const OF_SUPERUSERS: [(&str, u32); 1] = [("pg_reload_conf", 2621)];
+    let who = who(cx, args, 3)?;
+    let closed = match args.get(args.len().wrapping_sub(2)) {
+        Some(Datum::Oid(oid)) => OF_SUPERUSERS.iter().any(|(_, own)| own == oid),
+        Some(Datum::Text(text)) => {
+            let name = text.split('(').next().unwrap_or_default().trim();
+            let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+            OF_SUPERUSERS.iter().any(|(own, _)| *own == name)
+        }
+        _ => false,
+    };
+    let asked = asked(args, &["EXECUTE"])?;
+    let open = !closed && !asked.held.is_empty();
+    Ok(Datum::Bool(open || roles::is_superuser(&cx.catalog(), who.role)))
+}
+
+pub(super) fn type_(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let who = who(cx, args, 3)?;
+    let named = args.get(args.len().wrapping_sub(2));
+    let found = match named {
+        Some(Datum::Oid(oid)) => Oid(*oid),
+        Some(Datum::Text(name)) => {
+            match super::catalog::to_regtype(cx, std::slice::from_ref(&Datum::Text(name.clone())))? {
+                Datum::Oid(oid) => Oid(oid),
+                _ => return Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))),
+            }
+        }
+        _ => return Err(mismatch("has_type_privilege")),
+    };
+    let asked = asked(args, &["USAGE"])?;
+    let catalog = cx.catalog();
+    let ty = types::oid::element_of(found).unwrap_or(found);
+    match catalog.get(ty).filter(|object| matches!(&***object, CatalogObject::Type(_))) {
+        Some(object) => Ok(Datum::Bool(answer(&catalog, who, object, &asked))),
+        None if types::type_info(found).is_none() => Ok(Datum::Null),
+        None => {
+            let may_grant = roles::has_privileges_of(&catalog, who, engine_api::oids::ROLE_POSTGRES);
+            Ok(Datum::Bool(!asked.held.is_empty() || may_grant && !asked.grantable.is_empty()))
+        }
+    }
+}
+
+/// Languages and tablespaces are there for everybody.
 pub(super) fn other(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     asked(args, &["USAGE", "EXECUTE", "CREATE"])?;
     Ok(Datum::Bool(true))

@@ -23,6 +23,10 @@ pub(super) fn nextval(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     cx.next_value(sequence(cx, args)?).map(Datum::Int8)
 }
 
+pub(super) fn next_identity(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    cx.next_identity(sequence(cx, args)?).map(Datum::Int8)
+}
+
 pub(super) fn currval(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     cx.current_value(sequence(cx, args)?).map(Datum::Int8)
 }
@@ -42,6 +46,8 @@ pub(super) fn lastval(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
 }
 
 pub(super) fn sequence_last_value(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let (value, is_called) = cx.sequence_state(sequence(cx, args)?)?;
+    let sequence = sequence(cx, args)?;
+    cx.may_see_sequence(sequence)?;
+    let (value, is_called) = cx.sequence_state(sequence)?;
     Ok(if is_called { Datum::Int8(value) } else { Datum::Null })
 }

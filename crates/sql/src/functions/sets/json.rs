@@ -14,7 +14,7 @@ fn invalid(message: String) -> Error {
 /// The elements of a `json` array, or the error of function `name`.
 fn elements<'a>(text: &'a str, name: &str) -> Result<Vec<&'a str>> {
     match scan::kind(text) {
-        Kind::Array => Ok(scan::elements(text)),
+        Kind::Array => scan::elements(text),
         Kind::Object => Err(invalid(format!("cannot call {name} on a non-array"))),
         _ => Err(invalid(format!("cannot call {name} on a scalar"))),
     }
@@ -23,17 +23,25 @@ fn elements<'a>(text: &'a str, name: &str) -> Result<Vec<&'a str>> {
 /// The elements of a `jsonb` array.
 fn b_elements(text: &str) -> Result<Vec<&str>> {
     match scan::kind(text) {
-        Kind::Array => Ok(scan::elements(text)),
+        Kind::Array => scan::elements(text),
         Kind::Object => Err(invalid("cannot extract elements from an object".into())),
         _ => Err(invalid("cannot extract elements from a scalar".into())),
     }
 }
 
+/// Asks for room for so many values that are parts of one text.
+fn room_for(parts: &[&str]) -> Result<()> {
+    const EACH: usize = size_of::<Datum>() + 24;
+    types::room::ask(parts.len() * EACH + parts.iter().map(|part| part.len()).sum::<usize>())
+}
+
 fn raw(parts: Vec<&str>) -> Rows {
+    room_for(&parts)?;
     column(parts.into_iter().map(Datum::from).collect::<Vec<_>>().into_iter())
 }
 
 fn as_text(parts: Vec<&str>) -> Rows {
+    room_for(&parts)?;
     column(parts.into_iter().map(scan::to_text).collect::<Result<Vec<_>>>()?.into_iter())
 }
 

@@ -1,9 +1,12 @@
 //! Functions of bytea, and its encodings as text.
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
+use memchr::memmem::Finder;
 use types::Datum;
 use types::encoding::{Conversion, Encoding, utf8_text};
 use types::oid::*;
+use types::room;
 
 use super::super::entry::{immutable, mismatched, stable};
 use super::super::{EvalContext, Function};
@@ -67,16 +70,45 @@ fn overlay(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     }
     let beyond = || Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "integer out of range");
     let behind = from.checked_add(count).ok_or_else(beyond)?;
-    let whole = [part(bytes, 1, Some(from - 1))?, new, part(bytes, behind, None)?].concat();
+    let parts = [part(bytes, 1, Some(from - 1))?, new, part(bytes, behind, None)?];
+    room::for_value(parts.iter().map(|part| part.len()).sum())?;
+    let whole = parts.concat();
     Ok(Datum::Bytea(whole.into()))
 }
 
+/// Where bytes occur first.
+pub(super) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    find_by(&Finder::new(wanted), bytes)
+}
+
+/// As [`find`], in steps.
+pub(super) fn find_by(finder: &Finder<'_>, bytes: &[u8]) -> Option<usize> {
+    let overlap = finder.needle().len().saturating_sub(1);
+    let stretch = work::STRETCH.max(2 * overlap);
+    let mut from = 0;
+    loop {
+        let part = &bytes[from..bytes.len().min(from + stretch)];
+        if let Some(at) = finder.find(part) {
+            work::beat(at / 4);
+            return Some(from + at);
+        }
+        if from + part.len() == bytes.len() {
+            return None;
+        }
+        work::beat(part.len() / 4);
+        from += part.len() - overlap;
+    }
+}
+
 fn position(bytes: &[u8], wanted: &[u8]) -> i32 {
-    memchr::memmem::find(bytes, wanted).map_or(0, |at| at as i32 + 1)
+    find(bytes, wanted).map_or(0, |at| at as i32 + 1)
 }
 
 fn trim<'b>(bytes: &'b [u8], set: &[u8], left: bool, right: bool) -> &'b [u8] {
-    let keep = |b: &u8| !set.contains(b);
+    let keep = |b: &u8| {
+        work::beat(1 + work::bytes(set.len()) * 8);
+        !set.contains(b)
+    };
     let from = if left { bytes.iter().position(keep).unwrap_or(bytes.len()) } else { 0 };
     let to = if right { bytes.iter().rposition(keep).map_or(from, |at| at + 1) } else { bytes.len() };
     &bytes[from..to.max(from)]
@@ -84,7 +116,10 @@ fn trim<'b>(bytes: &'b [u8], set: &[u8], left: bool, right: bool) -> &'b [u8] {
 
 fn concat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
-        [Datum::Bytea(a), Datum::Bytea(b)] => Ok(Datum::Bytea([&a[..], &b[..]].concat().into())),
+        [Datum::Bytea(a), Datum::Bytea(b)] => {
+            room::for_value(a.len() + b.len())?;
+            Ok(Datum::Bytea([&a[..], &b[..]].concat().into()))
+        }
         _ => mismatched(args),
     }
 }
@@ -139,7 +174,7 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// Base64 in lines of 76 characters (RFC 2045).
 fn to_base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() * 4 / 3 + 8);
-    for (number, group) in bytes.chunks(3).enumerate() {
+    for (number, group) in bytes.chunks(3).counted(4).enumerate() {
         if number > 0 && number % 19 == 0 {
             out.push('\n');
         }
@@ -155,7 +190,7 @@ fn to_base64(bytes: &[u8]) -> String {
 fn from_base64(text: &str) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() * 3 / 4);
     let (mut bits, mut digits, mut padding) = (0u32, 0, 0);
-    for c in text.chars() {
+    for c in text.chars().counted(8) {
         let digit = match c {
             ' ' | '\t' | '\n' | '\r' => continue,
             '=' => {
@@ -193,7 +228,7 @@ fn from_base64(text: &str) -> Result<Vec<u8>> {
 fn from_hex(text: &str) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 2);
     let mut high = None;
-    for c in text.chars().filter(|c| !matches!(c, ' ' | '\n' | '\t' | '\r')) {
+    for c in text.chars().counted(2).filter(|c| !matches!(c, ' ' | '\n' | '\t' | '\r')) {
         let digit =
             c.to_digit(16).ok_or_else(|| invalid_parameter(format!("invalid hexadecimal digit: \"{c}\"")))? as u8;
         match high.take() {
@@ -205,22 +240,30 @@ fn from_hex(text: &str) -> Result<Vec<u8>> {
 }
 
 /// Zero bytes and those beyond ASCII in octal, backslashes twice.
-fn to_escape(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for &b in bytes {
+fn to_escape(bytes: &[u8]) -> Result<String> {
+    let length = |b: &u8| match b {
+        0 | 0x80.. => 4,
+        b'\\' => 2,
+        _ => 1,
+    };
+    let length = bytes.iter().counted(4).map(length).sum();
+    room::for_value(length)?;
+    let mut out = String::with_capacity(length);
+    for &b in bytes.iter().counted(8) {
         match b {
             0 | 0x80.. => out.push_str(&format!("\\{b:03o}")),
             b'\\' => out.push_str("\\\\"),
             b => out.push(b as char),
         }
     }
-    out
+    Ok(out)
 }
 
 fn from_escape(text: &str) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     loop {
+        work::step(1)?;
         match *rest {
             [] => return Ok(out),
             [b'\\', b'\\', ..] => {
@@ -249,9 +292,16 @@ fn unknown_encoding(name: &str) -> Error {
 fn encode(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Bytea(bytes), Datum::Text(encoding)] = args else { return mismatched(args) };
     match encoding.to_ascii_lowercase().as_str() {
-        "hex" => Ok(hex(bytes).into()),
-        "base64" => Ok(to_base64(bytes).into()),
-        "escape" => Ok(to_escape(bytes).into()),
+        "hex" => {
+            room::for_values(bytes.len(), 2)?;
+            Ok(hex(bytes).into())
+        }
+        "base64" => {
+            // Four digits for three bytes, and line feeds.
+            room::for_value(bytes.len().div_ceil(3) * 4 + bytes.len() / 57)?;
+            Ok(to_base64(bytes).into())
+        }
+        "escape" => Ok(to_escape(bytes)?.into()),
         _ => Err(unknown_encoding(encoding)),
     }
 }

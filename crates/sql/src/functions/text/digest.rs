@@ -1,6 +1,7 @@
 //! Digests and hashes: MD5, SHA-2, and the hash functions that PostgreSQL shows.
 
 use base::Result;
+use base::work::{self, Count};
 use sha2::Digest;
 use types::Datum;
 use types::oid::*;
@@ -26,7 +27,7 @@ fn md5(bytes: &[u8]) -> [u8; 16] {
     message.extend_from_slice(&(bytes.len() as u64).wrapping_mul(8).to_le_bytes());
     let mut state: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
     let (blocks, _) = message.as_chunks::<64>();
-    for block in blocks {
+    for block in blocks.iter().counted(128) {
         let (words, _) = block.as_chunks::<4>();
         let [mut a, mut b, mut c, mut d] = state;
         for i in 0..64 {
@@ -57,7 +58,7 @@ fn md5(bytes: &[u8]) -> [u8; 16] {
 pub(super) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |n: u8| DIGITS[usize::from(n)] as char;
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+    bytes.iter().counted(2).flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }
 
 /// The mixing steps of Jenkins' hash, which PostgreSQL uses.
@@ -107,7 +108,7 @@ fn hash_bytes(bytes: &[u8], seed: u64) -> (u32, u32) {
     }
     let word = |b: &[u8]| b.iter().rev().fold(0u32, |n, &b| n << 8 | u32::from(b));
     let mut blocks = bytes.chunks_exact(12);
-    for block in &mut blocks {
+    for block in (&mut blocks).counted(8) {
         mixer.0 = mixer.0.wrapping_add(word(&block[..4]));
         mixer.1 = mixer.1.wrapping_add(word(&block[4..8]));
         mixer.2 = mixer.2.wrapping_add(word(&block[8..]));
@@ -168,7 +169,14 @@ fn md5_hex(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 macro_rules! sha {
     ($kind:ident) => {
         |_, args| match args {
-            [Datum::Bytea(bytes)] => Ok(Datum::Bytea(sha2::$kind::digest(bytes)[..].into())),
+            [Datum::Bytea(bytes)] => {
+                let mut digest = sha2::$kind::new();
+                for part in bytes.chunks(4096) {
+                    work::step(2 * part.len())?;
+                    digest.update(part);
+                }
+                Ok(Datum::Bytea(digest.finalize()[..].into()))
+            }
             _ => mismatched(args),
         }
     };
@@ -180,10 +188,10 @@ pub(in crate::functions) static FUNCTIONS: &[Function] = &[
     immutable(448, "hashtextextended", &[TEXT, INT8], INT8, hashtextextended),
     immutable(450, "hashint4", &[INT4], INT4, hashint),
     immutable(949, "hashint8", &[INT8], INT4, hashint),
-    immutable(2311, "md5", &[TEXT], TEXT, md5_hex),
-    immutable(2321, "md5", &[BYTEA], TEXT, md5_hex),
-    immutable(3419, "sha224", &[BYTEA], BYTEA, sha!(Sha224)),
-    immutable(3420, "sha256", &[BYTEA], BYTEA, sha!(Sha256)),
-    immutable(3421, "sha384", &[BYTEA], BYTEA, sha!(Sha384)),
-    immutable(3422, "sha512", &[BYTEA], BYTEA, sha!(Sha512)),
+    immutable(2311, "md5", &[TEXT], TEXT, md5_hex).leakproof(),
+    immutable(2321, "md5", &[BYTEA], TEXT, md5_hex).leakproof(),
+    immutable(3419, "sha224", &[BYTEA], BYTEA, sha!(Sha224)).leakproof(),
+    immutable(3420, "sha256", &[BYTEA], BYTEA, sha!(Sha256)).leakproof(),
+    immutable(3421, "sha384", &[BYTEA], BYTEA, sha!(Sha384)).leakproof(),
+    immutable(3422, "sha512", &[BYTEA], BYTEA, sha!(Sha512)).leakproof(),
 ];

@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use base::Result;
+use base::work::Count;
 use types::oid::*;
+use types::room::Room as _;
 use types::{Array, Datum};
 
 use super::super::entry::{immutable, mismatched, stable};
@@ -62,6 +64,7 @@ fn concat_ws(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let mut out = Vec::new();
     for (number, value) in values.iter().filter(|v| !v.is_null()).enumerate() {
         if number > 0 {
+            out.make_room(separator.len())?;
             out.extend_from_slice(separator.as_bytes());
         }
         append(cx, value, &mut out)?;
@@ -106,12 +109,23 @@ fn string_to_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         _ => None,
     };
     let element = |part: &str| if Some(part) == null { Datum::Null } else { Datum::text(part) };
-    let values: Vec<Datum> = match delimiter {
-        _ if text.is_empty() => Vec::new(),
-        Datum::Text(delimiter) if delimiter.is_empty() => vec![element(text)],
-        Datum::Text(delimiter) => text.split(&**delimiter).map(element).collect(),
-        _ => text.chars().map(|c| element(c.encode_utf8(&mut [0; 4]))).collect(),
-    };
+    let mut values: Vec<Datum> = Vec::new();
+    match delimiter {
+        _ if text.is_empty() => {}
+        Datum::Text(delimiter) if delimiter.is_empty() => values.push(element(text)),
+        Datum::Text(delimiter) => {
+            for part in text.split(&**delimiter).counted(32) {
+                values.make_room(1)?;
+                values.push(element(part));
+            }
+        }
+        _ => {
+            for c in text.chars().counted(32) {
+                values.make_room(1)?;
+                values.push(element(c.encode_utf8(&mut [0; 4])));
+            }
+        }
+    }
     let dims = if values.is_empty() { Vec::new() } else { vec![(values.len() as i32, 1)] };
     Ok(Datum::Array(Arc::new(Array { element: TEXT, dims, values })))
 }
@@ -126,15 +140,19 @@ fn array_to_string(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     };
     let mut out = Vec::new();
     let mut first = true;
-    for value in &array.values {
+    for value in array.values.iter().counted(16) {
         if value.is_null() && !matches!(null, Some(Datum::Text(_))) {
             continue;
         }
         if !std::mem::take(&mut first) {
+            out.make_room(delimiter.len())?;
             out.extend_from_slice(delimiter.as_bytes());
         }
         match (value, null) {
-            (Datum::Null, Some(Datum::Text(null))) => out.extend_from_slice(null.as_bytes()),
+            (Datum::Null, Some(Datum::Text(null))) => {
+                out.make_room(null.len())?;
+                out.extend_from_slice(null.as_bytes());
+            }
             _ => types::write_text(value.as_ref(), array.element, cx.settings(), &mut out)?,
         }
     }
@@ -187,5 +205,5 @@ pub(in crate::functions) static FUNCTIONS: &[Function] = &[
     stable(2004, "anytextcat", &[ANYNONARRAY, TEXT], TEXT, any_concatenation),
     stable(3058, "concat", &[ANY], TEXT, concat).lax().repeating(),
     stable(3059, "concat_ws", &[TEXT, ANY], TEXT, concat_ws).lax().repeating(),
-    super::super::entry::volatile(3432, "gen_random_uuid", &[], UUID, gen_random_uuid),
+    super::super::entry::volatile(3432, "gen_random_uuid", &[], UUID, gen_random_uuid).leakproof(),
 ];

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 use types::Datum;
 use types::oid::*;
@@ -35,6 +36,7 @@ fn matches<const FOLD: bool, const CHARS: bool>(text: &[u8], pattern: &[u8]) -> 
     // Where to go on after a mismatched: behind the last `%`, and the text that it has not swallowed yet.
     let mut retry: Option<(usize, usize)> = None;
     loop {
+        work::step(2)?;
         let advanced = match pattern.get(p) {
             Some(b'%') => {
                 p += 1;
@@ -77,7 +79,10 @@ fn matches<const FOLD: bool, const CHARS: bool>(text: &[u8], pattern: &[u8]) -> 
         // Jump to where the literal after `%` can begin.
         if !FOLD && !matches!(pattern[behind], b'_' | b'\\' | b'%') {
             match memchr::memchr(pattern[behind], text.get(next..).unwrap_or(&[])) {
-                Some(skip) => next += skip,
+                Some(skip) => {
+                    work::step(work::bytes(skip))?;
+                    next += skip;
+                }
                 None => return Ok(false),
             }
         }
@@ -95,7 +100,7 @@ pub(super) fn fold(text: &str) -> Cow<'_, str> {
             Cow::Borrowed(text)
         };
     }
-    Cow::Owned(text.chars().map(lower).collect())
+    Cow::Owned(text.chars().counted(4).map(lower).collect())
 }
 
 /// Simple lower case of a character, as C's `towlower` has it.

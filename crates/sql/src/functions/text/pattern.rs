@@ -1,5 +1,7 @@
 //! Compiled regular expressions: a fast path for what the `regex` crate answers as PostgreSQL does, and a cache per thread.
 //!
+//! A call of the crate cannot be interrupted: long texts are searched by `super::linear`, which can.
+//!
 //! Whether and where an expression matches first is the crate's to say, which takes linear time. Which of several matches at
 //! that place is taken, and how it is divided among the groups, is another question in PostgreSQL than in the crate; where
 //! the answers may differ, and where there are back references or look-around, `super::are` finds the match.
@@ -11,8 +13,8 @@ use base::{Error, Result, SqlState};
 use regex::{Regex, RegexBuilder};
 use smallvec::SmallVec;
 
-use super::super::EvalContext;
-use super::are::{self, Matcher, Steps, Subject};
+use super::are::{self, Matcher, Parsed, Subject};
+use super::linear::{Linear, Place};
 
 /// A compiled expression.
 #[derive(Clone)]
@@ -20,9 +22,40 @@ pub(in crate::functions) struct Pattern(Rc<Machines>);
 
 struct Machines {
     /// Says whether and where it matches first; not there for what the crate cannot do.
-    first: Option<Regex>,
-    /// Says what is matched; not there if the crate says the same.
-    exact: Option<Matcher>,
+    first: Option<First>,
+    /// It is the crate's to say what is matched, too.
+    agreed: bool,
+    /// Says what is matched. Made when it is wanted.
+    exact: OnceCell<Matcher>,
+    parsed: Parsed,
+}
+
+/// The crate's machines for an expression.
+struct First {
+    regex: Regex,
+    written: String,
+    /// States, about.
+    size: usize,
+    /// For long texts. Made when it is wanted.
+    linear: OnceCell<Option<Linear>>,
+}
+
+/// States times bytes that a call of the crate may look at, since it cannot be interrupted.
+const AT_ONCE: usize = 1 << 19;
+
+impl First {
+    /// Whether a call of the crate for so many bytes is short.
+    fn is_short(&self, bytes: usize) -> bool {
+        self.size.saturating_mul(bytes) <= AT_ONCE
+    }
+
+    /// The first match in a long text.
+    fn find(&self, text: &str, from: usize, whether: bool) -> Result<Place> {
+        match self.linear.get_or_init(|| Linear::new(&self.written, SIZE_LIMIT)) {
+            Some(linear) => linear.find(text, from, whether),
+            None => Ok(Place::Unknown),
+        }
+    }
 }
 
 /// Where an expression matched: the whole, then its groups.
@@ -53,54 +86,81 @@ impl Pattern {
     ///
     /// # Errors
     /// 57014
-    pub(in crate::functions) fn is_match(&self, cx: &dyn EvalContext, text: &str) -> Result<bool> {
-        match &self.0.first {
-            Some(regex) => Ok(regex.is_match(text)),
-            None => Ok(self.find(cx, text, 0)?.is_some()),
+    pub(in crate::functions) fn is_match(&self, text: &str) -> Result<bool> {
+        if let Some(first) = &self.0.first {
+            if first.is_short(text.len()) {
+                return Ok(first.regex.is_match(text));
+            }
+            match first.find(text, 0, true)? {
+                Place::At { .. } => return Ok(true),
+                Place::Nowhere => return Ok(false),
+                Place::Unknown => {}
+            }
         }
+        Ok(self.exactly(text, &OnceCell::new(), 0, false)?.is_some())
     }
 
     /// The first match from a byte offset on.
     ///
     /// # Errors
     /// 57014
-    pub(in crate::functions) fn find<'t>(
-        &self,
-        cx: &dyn EvalContext,
-        text: &'t str,
-        from: usize,
-    ) -> Result<Option<Found<'t>>> {
-        self.find_in(cx, text, &OnceCell::new(), from)
+    pub(in crate::functions) fn find<'t>(&self, text: &'t str, from: usize) -> Result<Option<Found<'t>>> {
+        self.find_in(text, &OnceCell::new(), from)
     }
 
-    fn find_in<'t>(
+    fn find_in<'t>(&self, text: &'t str, subject: &OnceCell<Subject>, from: usize) -> Result<Option<Found<'t>>> {
+        let Some(first) = &self.0.first else { return self.exactly(text, subject, from, false) };
+        let captures = |from| {
+            let found = first.regex.captures_at(text, from);
+            found.map(|found| Found { text, spans: found.iter().map(|g| g.map(|m| (m.start(), m.end()))).collect() })
+        };
+        if first.is_short(text.len() - from) {
+            if self.0.agreed {
+                return Ok(captures(from));
+            }
+            let Some(found) = first.regex.find_at(text, from) else { return Ok(None) };
+            return self.exactly(text, subject, found.start(), true);
+        }
+        match first.find(text, from, false)? {
+            Place::Nowhere => Ok(None),
+            Place::Unknown => self.exactly(text, subject, from, false),
+            Place::At { start, end, .. } if self.0.agreed && first.regex.captures_len() == 1 => {
+                Ok(Some(Found { text, spans: SmallVec::from_slice(&[Some((start, end))]) }))
+            }
+            Place::At { start, seen, .. } if self.0.agreed && first.is_short(seen - start) => Ok(captures(start)),
+            Place::At { start, .. } => self.exactly(text, subject, start, true),
+        }
+    }
+
+    /// The first match, as PostgreSQL divides it, that begins at a byte offset or later, or only there.
+    fn exactly<'t>(
         &self,
-        cx: &dyn EvalContext,
         text: &'t str,
         subject: &OnceCell<Subject>,
         from: usize,
+        only_there: bool,
     ) -> Result<Option<Found<'t>>> {
-        let Some(exact) = &self.0.exact else {
-            let found = self.0.first.as_ref().and_then(|regex| regex.captures_at(text, from));
-            return Ok(found
-                .map(|found| Found { text, spans: found.iter().map(|g| g.map(|m| (m.start(), m.end()))).collect() }));
-        };
-        let mut start = from;
-        if let Some(regex) = &self.0.first {
-            match regex.find_at(text, from) {
-                Some(found) => start = found.start(),
-                None => return Ok(None),
+        let exact = match self.0.exact.get() {
+            Some(exact) => exact,
+            None => {
+                let made = Matcher::new(&self.0.parsed)?;
+                self.0.exact.get_or_init(|| made)
             }
-        }
-        let subject = subject.get_or_init(|| Subject::new(text));
-        let spans = exact.find(subject, start, self.0.first.is_some(), &Steps::new(cx))?;
+        };
+        let subject = match subject.get() {
+            Some(subject) => subject,
+            None => {
+                let made = Subject::new(text)?;
+                subject.get_or_init(|| made)
+            }
+        };
+        let spans = exact.find(subject, from, only_there)?;
         Ok(spans.map(|spans| Found { text, spans: spans.into() }))
     }
 
     /// The matches from a byte offset on, as PostgreSQL counts them: behind an empty one the next character is skipped.
     pub(in crate::functions) fn matches<'t>(
         &self,
-        cx: &dyn EvalContext,
         text: &'t str,
         from: usize,
     ) -> impl Iterator<Item = Result<Found<'t>>> {
@@ -110,7 +170,7 @@ impl Pattern {
             if at > text.len() {
                 return None;
             }
-            let found = match self.find_in(cx, text, &subject, at).transpose()? {
+            let found = match self.find_in(text, &subject, at).transpose()? {
                 Ok(found) => found,
                 Err(error) => {
                     at = usize::MAX;
@@ -126,6 +186,8 @@ impl Pattern {
 
 /// Compiled expressions that a thread keeps.
 const CACHED: usize = 32;
+/// States, about, beyond which the crate is not asked: it makes them without an interruption.
+const SIZE_MAX: usize = 10_000;
 /// Bytes that a compiled expression may take.
 const SIZE_LIMIT: usize = 16 << 20;
 
@@ -197,37 +259,36 @@ thread_local! {
 /// The compiled expression.
 pub(in crate::functions) fn compiled(pattern: &str, options: Options) -> Result<Pattern> {
     let options = Options { global: false, ..options };
+    let known = CACHE.with_borrow_mut(|cache| {
+        let at = cache.iter().position(|c| c.options == options && *c.pattern == *pattern)?;
+        // What is used often stays in front.
+        let before = at.saturating_sub(1);
+        cache.swap(at, before);
+        Some(cache[before].regex.clone())
+    });
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    // Others of the thread may have their turn meanwhile.
+    let regex = compile(pattern, options)?;
     CACHE.with_borrow_mut(|cache| {
-        if let Some(at) = cache.iter().position(|c| c.options == options && *c.pattern == *pattern) {
-            // What is used often stays in front.
-            if at > 0 {
-                cache.swap(at, at - 1);
-                return Ok(cache[at - 1].regex.clone());
-            }
-            return Ok(cache[0].regex.clone());
-        }
-        let regex = compile(pattern, options)?;
         cache.truncate(CACHED - 1);
         cache.push(Compiled { pattern: pattern.into(), options, regex: regex.clone() });
-        Ok(regex)
-    })
+    });
+    Ok(regex)
 }
 
 /// Whether the expression matches somewhere.
-pub(in crate::functions) fn is_match(
-    cx: &dyn EvalContext,
-    text: &str,
-    pattern: &str,
-    options: Options,
-) -> Result<bool> {
+pub(in crate::functions) fn is_match(text: &str, pattern: &str, options: Options) -> Result<bool> {
     let options = Options { global: false, ..options };
     let hit = CACHE.with_borrow(|cache| {
         let front = cache.first().filter(|c| c.options == options && *c.pattern == *pattern);
-        front.and_then(|c| c.regex.0.first.as_ref()).map(|regex| regex.is_match(text))
+        let first = front.and_then(|c| c.regex.0.first.as_ref()).filter(|first| first.is_short(text.len()));
+        first.map(|first| first.regex.is_match(text))
     });
     match hit {
         Some(matched) => Ok(matched),
-        None => compiled(pattern, options)?.is_match(cx, text),
+        None => compiled(pattern, options)?.is_match(text),
     }
 }
 
@@ -247,16 +308,21 @@ fn compile(pattern: &str, options: Options) -> Result<Pattern> {
         },
     )?;
     let mut first = None;
-    let mut ambiguous = true;
+    let mut agreed = false;
+    let size = are::size(&parsed.node);
     if !parsed.has_back
         && !parsed.has_look
+        && size <= SIZE_MAX
         && let Some((written, may_differ)) = are::write(&parsed.node)
+        && let Ok(regex) = RegexBuilder::new(&written).size_limit(SIZE_LIMIT).build()
     {
-        first = RegexBuilder::new(&written).size_limit(SIZE_LIMIT).build().ok();
         // A group that is repeated no times is counted but not written.
-        let counts = |regex: &Regex| regex.captures_len() == parsed.groups as usize + 1;
-        ambiguous = may_differ || !first.as_ref().is_some_and(counts);
+        agreed = !may_differ && regex.captures_len() == parsed.groups as usize + 1;
+        first = Some(First { regex, written, size, linear: OnceCell::new() });
     }
-    let exact = if ambiguous { Some(Matcher::new(&parsed)?) } else { None };
-    Ok(Pattern(Rc::new(Machines { first, exact })))
+    let exact = OnceCell::new();
+    if !agreed {
+        let _ = exact.set(Matcher::new(&parsed)?);
+    }
+    Ok(Pattern(Rc::new(Machines { first, agreed, exact, parsed })))
 }

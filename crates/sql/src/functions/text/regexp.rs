@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use base::work::Count;
 use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
+use types::room::Room as _;
 use types::{Array, Datum};
 
 use super::super::entry::{immutable, mismatched};
@@ -15,10 +17,10 @@ type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
 
 macro_rules! operator {
     ($holds:literal, $ignore_case:literal) => {
-        |cx, args| match args {
+        |_, args| match args {
             [Datum::Text(text), Datum::Text(pattern)] => {
                 let options = Options { ignore_case: $ignore_case, ..Options::default() };
-                Ok(Datum::Bool(is_match(cx, text, pattern, options)? == $holds))
+                Ok(Datum::Bool(is_match(text, pattern, options)? == $holds))
             }
             _ => mismatched(args),
         }
@@ -47,7 +49,7 @@ fn flags_without_global(flags: &str, function: &str) -> Result<Options> {
 
 /// Byte offset of a character counted from 1; `None` beyond the end, which itself counts.
 fn offset_of(text: &str, character: usize) -> Option<usize> {
-    text.char_indices().map(|(at, _)| at).chain([text.len()]).nth(character - 1)
+    text.char_indices().counted(1).map(|(at, _)| at).chain([text.len()]).nth(character - 1)
 }
 
 /// The texts of the groups of a match, or the whole match of an expression without groups.
@@ -59,19 +61,28 @@ pub(in crate::functions) fn groups(found: &Found<'_>) -> Datum {
     text_array(texts)
 }
 
+/// Room for so many texts that are together as long as one.
+fn room_for_texts(count: usize, bytes: usize) -> Result<()> {
+    /// A value, the counters of its text and what that is rounded up by.
+    const EACH: usize = size_of::<Datum>() + 16 + 8;
+    types::room::for_list(count, size_of::<Datum>())?;
+    types::room::ask(count.saturating_mul(EACH).saturating_add(bytes))
+}
+
 fn text_array(values: Vec<Datum>) -> Datum {
     Datum::Array(Arc::new(Array { element: TEXT, dims: vec![(values.len() as i32, 1)], values }))
 }
 
 /// The parts between the matches; empty matches at the ends and beside other matches do not split.
-pub(in crate::functions) fn split<'t>(cx: &dyn EvalContext, regex: &Pattern, text: &'t str) -> Result<Vec<&'t str>> {
+pub(in crate::functions) fn split<'t>(regex: &Pattern, text: &'t str) -> Result<Vec<&'t str>> {
     let mut parts = Vec::new();
     let mut from = 0;
-    for found in regex.matches(cx, text, 0) {
+    for found in regex.matches(text, 0) {
         let Some((start, end)) = found?.span(0) else { break };
         if start == end && (start == from || start == text.len()) {
             continue;
         }
+        parts.make_room(1)?;
         parts.push(&text[from..start]);
         from = end;
     }
@@ -88,36 +99,44 @@ fn for_rows(args: &[Datum]) -> Result<(&str, &str, &str)> {
 }
 
 /// `regexp_matches(text, pattern [, flags])`: a row for each match with `g`, else for the first.
-fn regexp_matches(cx: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+fn regexp_matches(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
     let (text, pattern, flags) = for_rows(args)?;
     let options = Options::parse(flags)?;
     let limit = if options.global { usize::MAX } else { 1 };
     let regex = compiled(pattern, options)?;
-    let found =
-        regex.matches(cx, text, 0).take(limit).map(|f| f.map(|f| groups(&f))).collect::<Result<Vec<Datum>>>()?;
+    let mut found: Vec<Datum> = Vec::new();
+    for one in regex.matches(text, 0).take(limit) {
+        // Beside the row, an array and its only text at least.
+        found.make_room(1 + found.len() / 2)?;
+        found.push(groups(&one?));
+    }
     Ok(Box::new(found.into_iter().map(|row| Ok(vec![row]))))
 }
 
 /// `regexp_split_to_table(text, pattern [, flags])`
-fn regexp_split_to_table(cx: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
+fn regexp_split_to_table(_: &dyn EvalContext, args: &[Datum]) -> Result<Rows> {
     let (text, pattern, flags) = for_rows(args)?;
     let regex = compiled(pattern, flags_without_global(flags, "regexp_split_to_table")?)?;
-    let parts: Vec<Datum> = split(cx, &regex, text)?.into_iter().map(Datum::text).collect();
+    let parts = split(&regex, text)?;
+    room_for_texts(parts.len(), text.len())?;
+    let parts: Vec<Datum> = parts.into_iter().map(Datum::text).collect();
     Ok(Box::new(parts.into_iter().map(|row| Ok(vec![row]))))
 }
 
 /// `regexp_split_to_array(text, pattern [, flags])`
-fn regexp_split_to_array(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_split_to_array(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let regex = compiled(pattern, flags_without_global(flags(rest, 0), "regexp_split_to_array")?)?;
-    Ok(text_array(split(cx, &regex, text)?.into_iter().map(Datum::text).collect()))
+    let parts = split(&regex, text)?;
+    room_for_texts(parts.len(), text.len())?;
+    Ok(text_array(parts.into_iter().map(Datum::text).collect()))
 }
 
-fn substring(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn substring(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(text), Datum::Text(pattern)] => {
             let regex = compiled(pattern, Options::default())?;
-            let Some(found) = regex.find(cx, text, 0)? else { return Ok(Datum::Null) };
+            let Some(found) = regex.find(text, 0)? else { return Ok(Datum::Null) };
             Ok(found.group(found.groups().min(1)).into())
         }
         _ => mismatched(args),
@@ -133,7 +152,7 @@ fn substring_similar(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     }
 }
 
-fn regexp_match(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_match(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (text, pattern, options) = match args {
         [Datum::Text(text), Datum::Text(pattern)] => (text, pattern, Options::default()),
         [Datum::Text(text), Datum::Text(pattern), Datum::Text(flags)] => {
@@ -145,10 +164,10 @@ fn regexp_match(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         }
         _ => return mismatched(args),
     };
-    Ok(compiled(pattern, options)?.find(cx, text, 0)?.map_or(Datum::Null, |found| groups(&found)))
+    Ok(compiled(pattern, options)?.find(text, 0)?.map_or(Datum::Null, |found| groups(&found)))
 }
 
-fn regexp_like(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_like(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (text, pattern, options) = match args {
         [Datum::Text(text), Datum::Text(pattern)] => (text, pattern, Options::default()),
         [Datum::Text(text), Datum::Text(pattern), Datum::Text(flags)] => {
@@ -156,18 +175,18 @@ fn regexp_like(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         }
         _ => return mismatched(args),
     };
-    Ok(Datum::Bool(is_match(cx, text, pattern, options)?))
+    Ok(Datum::Bool(is_match(text, pattern, options)?))
 }
 
 /// `regexp_count(text, pattern [, start [, flags]])`
-fn regexp_count(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_count(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let start = int(rest, 0, 1)?;
     let start = checked("start", start, 1)?;
     let options = flags_without_global(flags(rest, 1), "regexp_count")?;
     let regex = compiled(pattern, options)?;
     let Some(from) = offset_of(text, start) else { return Ok(Datum::Int4(0)) };
-    let count = regex.matches(cx, text, from).try_fold(0, |count, found| found.map(|_| count + 1))?;
+    let count = regex.matches(text, from).try_fold(0, |count, found| found.map(|_| count + 1))?;
     Ok(Datum::Int4(count))
 }
 
@@ -188,7 +207,7 @@ fn flags(rest: &[Datum], at: usize) -> &str {
 }
 
 /// `regexp_instr(text, pattern [, start [, N [, endoption [, flags [, subexpr]]]]])`
-fn regexp_instr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_instr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let start = checked("start", int(rest, 0, 1)?, 1)?;
     let nth = checked("n", int(rest, 1, 1)?, 1)?;
@@ -198,19 +217,19 @@ fn regexp_instr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     }
     let group = checked("subexpr", int(rest, 4, 0)?, 0)?;
     let regex = compiled(pattern, flags_without_global(flags(rest, 3), "regexp_instr")?)?;
-    let found = offset_of(text, start).and_then(|from| regex.matches(cx, text, from).nth(nth - 1)).transpose()?;
+    let found = offset_of(text, start).and_then(|from| regex.matches(text, from).nth(nth - 1)).transpose()?;
     let part = found.and_then(|f| f.span(group_of(&f, group))).map(|(from, to)| if end == 1 { to } else { from });
     Ok(Datum::Int4(part.map_or(0, |at| text[..at].chars().count() as i32 + 1)))
 }
 
 /// `regexp_substr(text, pattern [, start [, N [, flags [, subexpr]]]])`
-fn regexp_substr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_substr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), rest @ ..] = args else { return mismatched(args) };
     let start = checked("start", int(rest, 0, 1)?, 1)?;
     let nth = checked("n", int(rest, 1, 1)?, 1)?;
     let group = checked("subexpr", int(rest, 3, 0)?, 0)?;
     let regex = compiled(pattern, flags_without_global(flags(rest, 2), "regexp_substr")?)?;
-    let found = offset_of(text, start).and_then(|from| regex.matches(cx, text, from).nth(nth - 1)).transpose()?;
+    let found = offset_of(text, start).and_then(|from| regex.matches(text, from).nth(nth - 1)).transpose()?;
     Ok(found.and_then(|f| f.group(group_of(&f, group))).into())
 }
 
@@ -220,9 +239,13 @@ fn group_of(found: &Found<'_>, group: usize) -> usize {
 }
 
 /// Appends the replacement: `\1` to `\9` are groups, `\&` is the match, `\\` a backslash.
-fn append(replacement: &str, found: &Found<'_>, out: &mut String) {
+///
+/// # Errors
+/// 54000, 53200
+fn append(replacement: &str, found: &Found<'_>, out: &mut String) -> Result<()> {
     let mut rest = replacement;
     while let Some(at) = rest.find('\\') {
+        out.make_room(at + 1)?;
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
         let group = match rest.bytes().next() {
@@ -238,42 +261,41 @@ fn append(replacement: &str, found: &Found<'_>, out: &mut String) {
                 continue;
             }
         };
-        out.push_str(found.group(group).unwrap_or_default());
+        let part = found.group(group).unwrap_or_default();
+        out.make_room(part.len())?;
+        out.push_str(part);
         rest = &rest[1..];
     }
+    out.make_room(rest.len())?;
     out.push_str(rest);
+    Ok(())
 }
 
 /// Replaces the `nth` match, or all if that is 0.
-fn replace(
-    cx: &dyn EvalContext,
-    regex: &Pattern,
-    text: &str,
-    replacement: &str,
-    from: usize,
-    nth: usize,
-) -> Result<Datum> {
+fn replace(regex: &Pattern, text: &str, replacement: &str, from: usize, nth: usize) -> Result<Datum> {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
-    for (number, found) in regex.matches(cx, text, from).enumerate() {
+    for (number, found) in regex.matches(text, from).enumerate() {
         let found = found?;
         if nth != 0 && number + 1 < nth {
             continue;
         }
         let Some((start, end)) = found.span(0) else { break };
+        out.make_room(start - copied)?;
         out.push_str(&text[copied..start]);
-        append(replacement, &found, &mut out);
+        append(replacement, &found, &mut out)?;
         copied = end;
         if nth != 0 {
             break;
         }
     }
+    out.make_room(text.len() - copied)?;
     out.push_str(&text[copied..]);
     Ok(out.into())
 }
 
 /// `regexp_replace(text, pattern, replacement [, flags])`
-fn regexp_replace(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_replace(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), Datum::Text(replacement), rest @ ..] = args else {
         return mismatched(args);
     };
@@ -284,11 +306,11 @@ fn regexp_replace(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         ),
         _ => e,
     })?;
-    replace(cx, &compiled(pattern, options)?, text, replacement, 0, usize::from(!options.global))
+    replace(&compiled(pattern, options)?, text, replacement, 0, usize::from(!options.global))
 }
 
 /// `regexp_replace(text, pattern, replacement, start [, N [, flags]])`
-fn regexp_replace_from(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+fn regexp_replace_from(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(pattern), Datum::Text(replacement), rest @ ..] = args else {
         return mismatched(args);
     };
@@ -296,7 +318,7 @@ fn regexp_replace_from(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let nth = checked("n", int(rest, 1, 1)?, 0)?;
     let regex = compiled(pattern, Options::parse(flags(rest, 2))?)?;
     match offset_of(text, start) {
-        Some(from) => replace(cx, &regex, text, replacement, from, nth),
+        Some(from) => replace(&regex, text, replacement, from, nth),
         None => Ok(args[0].clone()),
     }
 }
@@ -311,7 +333,7 @@ fn similar(pattern: &str, escape: Option<&str>) -> Result<String> {
     }
     let mut out = String::from("^(?:");
     let (mut escaped, mut in_brackets, mut separators) = (false, false, 0);
-    for c in pattern.chars() {
+    for c in pattern.chars().counted(2) {
         if escaped {
             escaped = false;
             if c == '"' && !in_brackets {

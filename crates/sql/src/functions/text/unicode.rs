@@ -1,5 +1,6 @@
 //! Escapes and normal forms of Unicode, and names as SQL writes them.
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 use types::oid::*;
 use types::{Array, Datum};
@@ -31,6 +32,7 @@ fn parse_ident(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let mut rest = name.trim_start_matches(is_blank);
     let mut after_dot = false;
     loop {
+        work::step(32)?;
         if let Some(quoted) = rest.strip_prefix('"') {
             let end = quoted_end(quoted).ok_or_else(|| bad().detail("String has unclosed double quotes."))?;
             let part = quoted[..end].replace("\"\"", "\"");
@@ -101,6 +103,7 @@ fn unistr(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let mut high: Option<u32> = None;
     let mut rest: &str = text;
     while let Some(at) = rest.find('\\') {
+        work::step(8 + work::bytes(at))?;
         let (plain, escape) = rest.split_at(at);
         if high.is_some() && !plain.is_empty() {
             return Err(bad_pair());
@@ -152,10 +155,10 @@ fn in_form(text: &str, form: Option<&Datum>) -> Result<String> {
         _ => "NFC",
     };
     Ok(match form.to_ascii_uppercase().as_str() {
-        "NFC" => text.nfc().collect(),
-        "NFD" => text.nfd().collect(),
-        "NFKC" => text.nfkc().collect(),
-        "NFKD" => text.nfkd().collect(),
+        "NFC" => text.chars().counted(16).nfc().collect(),
+        "NFD" => text.chars().counted(16).nfd().collect(),
+        "NFKC" => text.chars().counted(16).nfkc().collect(),
+        "NFKD" => text.chars().counted(16).nfkd().collect(),
         _ => return Err(invalid(format!("invalid normalization form: {form}"))),
     })
 }

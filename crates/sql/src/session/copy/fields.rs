@@ -3,6 +3,7 @@
 use base::{Error, Result, SqlState};
 use memchr::{memchr2, memchr2_iter};
 use types::encoding::utf8_text as utf8;
+use types::room;
 
 use super::from::Loader;
 
@@ -52,6 +53,15 @@ impl Fields {
 impl Loader {
     /// The next line without its end, and the bytes it takes with it; `None` if it is not complete.
     pub(super) fn next_line<'a>(&self, data: &'a [u8], last: bool) -> Result<Option<(&'a [u8], usize)>> {
+        let line = self.find_line(data, last)?;
+        if let Some((line, _)) = line {
+            // The texts of its fields, and the row of them.
+            room::ask(3 * line.len())?;
+        }
+        Ok(line)
+    }
+
+    fn find_line<'a>(&self, data: &'a [u8], last: bool) -> Result<Option<(&'a [u8], usize)>> {
         let end = match self.format.csv {
             false => memchr::memchr(b'\n', data),
             true => self.csv_line_end(data),

@@ -6,15 +6,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use engine_api::{Step, TableKind, Wait};
+use engine_api::{Privileges, Step, TableKind, Wait};
 use rupg_sql::nodes::CopyStmt;
 use types::Datum;
 use types::encoding::{Conversion, utf8_text as utf8};
+use types::room::{self, Room as _};
 
 use super::condition::Condition;
 use super::fields::Fields;
 use super::format::Format;
-use super::{LINE_BYTES_MAX, ROWS_PER_BATCH, ROWS_PER_TURN, binary, check_forced, columns_of, names, without_position};
+use super::{
+    ROWS_PER_BATCH, ROWS_PER_TURN, binary, check_forced, columns_of, names, require_columns, without_position,
+};
 use crate::ddl;
 use crate::exec::{ExecCx, Execution, Progress};
 use crate::ir::Ty;
@@ -39,6 +42,7 @@ pub(super) async fn copy_from(
         TableKind::View => Some(format!("cannot copy to view \"{}\"", table.name)),
         TableKind::MaterializedView => Some(format!("cannot copy to materialized view \"{}\"", table.name)),
     } {
+        require_columns(session, &table, &columns_of(&table, stmt)?, Privileges::INSERT)?;
         let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message);
         let hint = "To enable copying to a view, provide an INSTEAD OF INSERT trigger.";
         return Err(if table.kind == TableKind::View { error.hint(hint) } else { error });
@@ -101,12 +105,13 @@ pub(super) async fn copy_from(
     };
     let mut stream = Stream::of(conversion);
     loop {
+        stream.make_room()?;
         let more = stream.next(out).await?;
         session.check_stop()?;
         stream.convert(!more).map_err(|e| e.context(loader.place(&stream.data)))?;
         loader.load(session, &stream.data, !more).await?;
         stream.data.drain(..std::mem::take(&mut loader.at));
-        if stream.data.len() > LINE_BYTES_MAX {
+        if stream.data.len() > room::VALUE_MAX {
             return Err(Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a line of COPY data is too long"));
         }
         if !more {
@@ -135,6 +140,14 @@ struct Stream {
 impl Stream {
     fn of(conversion: Option<&'static Conversion>) -> Stream {
         Stream { conversion, raw: Vec::new(), data: Vec::new(), text: String::new() }
+    }
+
+    /// Asks for room for more of a long line.
+    fn make_room(&mut self) -> Result<()> {
+        [&mut self.raw, &mut self.data].into_iter().try_for_each(|bytes| match bytes.len() {
+            0..room::LARGE => Ok(()),
+            _ => bytes.make_room(2 * room::LARGE),
+        })
     }
 
     /// Waits for more; `false` at the end.

@@ -12,22 +12,20 @@ mod from;
 mod to;
 
 use base::{Error, Result, SqlState};
-use engine_api::TableDesc;
+use engine_api::{Privileges, TableDesc};
 use rupg_sql::nodes::CopyStmt;
 
 use self::format::Format;
 use super::block::text_of;
 use super::{Output, Session};
 use crate::ddl::quote_name;
+use crate::privileges;
 
 /// Rows between two turns for other connections of the core.
 const ROWS_PER_TURN: u64 = 200;
 
 /// Rows that are read before they are stored: what a run of the INSERT costs beside its rows is paid once for them.
 const ROWS_PER_BATCH: usize = 50;
-
-/// The longest line that is accepted: PostgreSQL's limit of a string.
-const LINE_BYTES_MAX: usize = 1 << 30;
 
 pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out: &mut dyn Output) -> Result<String> {
     if stmt.filename.is_some() || stmt.is_program {
@@ -41,6 +39,16 @@ pub(super) async fn copy(session: &mut Session, stmt: &CopyStmt, sql: &str, out:
     } else {
         to::copy_to(session, stmt, sql, format, out).await
     }
+}
+
+/// Refuses whom the columns of a relation are not open to, where the statement goes no further than to its kind: for a table the
+/// query that is made asks.
+fn require_columns(session: &Session, table: &TableDesc, columns: &[usize], wanted: Privileges) -> Result<()> {
+    let (catalog, who) = (session.transaction_catalog(), session.who());
+    let Some(object) = catalog.get(table.oid) else { return Ok(()) };
+    let on_column =
+        |&at: &usize| privileges::held_on_column(&catalog, who, table.oid, table.columns[at].number).contains(wanted);
+    if columns.iter().all(on_column) { Ok(()) } else { privileges::require(&catalog, who, object, wanted) }
 }
 
 /// The columns a COPY is about: those named, or all.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use engine_api::TableKind;
+use engine_api::{Privileges, TableKind};
 use rupg_sql::nodes::{CopyStmt, Node};
 use types::encoding::{Conversion, utf8};
-use types::{DatumRef, OutputSettings};
+use types::{DatumRef, OutputSettings, room};
 
 use super::format::Format;
-use super::{binary, check_forced, columns_of, names, without_position};
+use super::{binary, check_forced, columns_of, names, require_columns, without_position};
 use crate::ddl;
 use crate::exec::{Execution, OutputRow, Progress, RowSink};
 use crate::parse;
@@ -36,6 +36,7 @@ pub(super) async fn copy_to(
                 TableKind::View => Some(format!("cannot copy from view \"{}\"", table.name)),
                 TableKind::MaterializedView => Some(format!("cannot copy from materialized view \"{}\"", table.name)),
             } {
+                require_columns(session, &table, &columns_of(&table, stmt)?, Privileges::SELECT)?;
                 let hint = "Try the COPY (SELECT ...) TO variant.";
                 return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message).hint(hint));
             }
@@ -165,6 +166,8 @@ impl RowSink for Lines<'_> {
                 ends.push(Some((start, self.scratch.len())));
             }
         }
+        // Escapes double it, the line is handed over, and both may be as long again.
+        room::ask(6 * self.scratch.len())?;
         let fields = ends.iter().map(|e| e.map(|(start, end)| &self.scratch[start..end]));
         let start = self.out.len();
         write_line(self.format, fields, &self.quoted, &mut self.out);

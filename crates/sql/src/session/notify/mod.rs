@@ -25,6 +25,8 @@ use super::{Block, Output, Session};
 const CHANNEL_MAX: usize = 63;
 /// Longest payload, in bytes.
 const PAYLOAD_MAX: usize = 7999;
+/// Channels that a session can listen to.
+const CHANNELS_MAX: usize = 1 << 16;
 /// What the notifications of one transaction may take.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 /// Notifications from which on duplicates are looked up in a set.
@@ -127,7 +129,12 @@ impl Session {
     pub(super) fn listen(&mut self, stmt: &ListenStmt) -> Result<&'static str> {
         self.ensure_transaction()?;
         let channel = stmt.conditionname.as_deref().unwrap_or_default();
-        self.environment.pending.borrow_mut().listening.push(Change::Listen(channel.into()));
+        let mut pending = self.environment.pending.borrow_mut();
+        if pending.listening.len() + self.environment.channels.borrow().len() >= CHANNELS_MAX {
+            return Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory")
+                .detail(format!("A session can listen to at most {CHANNELS_MAX} channels.")));
+        }
+        pending.listening.push(Change::Listen(channel.into()));
         Ok("LISTEN")
     }
 

@@ -27,6 +27,30 @@ pub(super) enum Kind {
     Only(&'static str, &'static [&'static str]),
     /// Shown, never set; how the refusal ends.
     Fixed(&'static str),
+    /// Says who the session is: set through `session::role` alone, which looks at memberships.
+    Identity,
+}
+
+/// Who may set a setting, and when; as `pg_settings.context` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Context {
+    Internal,
+    Postmaster,
+    Sighup,
+    Superuser,
+    User,
+}
+
+impl Context {
+    pub fn name(self) -> &'static str {
+        match self {
+            Context::Internal => "internal",
+            Context::Postmaster => "postmaster",
+            Context::Sighup => "sighup",
+            Context::Superuser => "superuser",
+            Context::User => "user",
+        }
+    }
 }
 
 pub(super) struct Spec {
@@ -37,6 +61,66 @@ pub(super) struct Spec {
     pub report: bool,
     pub about: &'static str,
 }
+
+impl Spec {
+    pub fn context(&self) -> Context {
+        match self.kind {
+            _ if self.name == crate::session::memory::NAME => Context::Sighup,
+            Kind::Fixed("") => Context::Internal,
+            Kind::Fixed(how) if how == NOW => Context::Sighup,
+            Kind::Fixed(_) => Context::Postmaster,
+            _ if SUPERUSER.contains(&self.name) => Context::Superuser,
+            _ => Context::User,
+        }
+    }
+
+    /// Left out where settings are listed, and by RESET ALL.
+    pub fn is_unlisted(&self) -> bool {
+        matches!(self.kind, Kind::Identity) || self.name == "is_superuser"
+    }
+
+    /// Shown only to superusers and members of `pg_read_all_settings`.
+    pub fn is_secret(&self) -> bool {
+        ["dynamic_library_path", "session_preload_libraries"].contains(&self.name)
+    }
+}
+
+/// How the refusal to set what the configuration alone says ends.
+const NOW: &str = " now";
+
+/// What only superusers may set: what the server logs and measures, and what holds for more than the session.
+const SUPERUSER: &[&str] = &[
+    "commit_delay",
+    "compute_query_id",
+    "deadlock_timeout",
+    "dynamic_library_path",
+    "lc_messages",
+    "lo_compat_privileges",
+    "log_duration",
+    "log_error_verbosity",
+    "log_lock_waits",
+    "log_min_duration_sample",
+    "log_min_duration_statement",
+    "log_min_error_statement",
+    "log_min_messages",
+    "log_parameter_max_length",
+    "log_replication_commands",
+    "log_statement",
+    "log_statement_sample_rate",
+    "log_temp_files",
+    "log_transaction_sample_rate",
+    "max_stack_depth",
+    "session_preload_libraries",
+    "session_replication_role",
+    "temp_file_limit",
+    "track_activities",
+    "track_counts",
+    "track_functions",
+    "track_io_timing",
+    "track_wal_io_timing",
+    "update_process_title",
+    "wal_compression",
+];
 
 const INT_MAX: i64 = i32::MAX as i64;
 const MS: Kind = Kind::Int { min: 0, max: INT_MAX, unit: "ms" };
@@ -65,8 +149,8 @@ pub const SERVER_VERSION: &str = "15.18";
 pub(super) static SPECS: &[Spec] = specs! {
     "application_name", "", Kind::Text, true, "Sets the application name to be reported in statistics and logs.";
     "array_nulls", "on", Kind::Bool, false, "Enable input of NULL elements in arrays.";
-    "authentication_timeout", "1min", Kind::Fixed(" now"), false, "Sets the maximum allowed time to complete client authentication.";
-    "autovacuum", "on", Kind::Fixed(" now"), false, "Starts the autovacuum subprocess.";
+    "authentication_timeout", "1min", Kind::Fixed(NOW), false, "Sets the maximum allowed time to complete client authentication.";
+    "autovacuum", "on", Kind::Fixed(NOW), false, "Starts the autovacuum subprocess.";
     "backend_flush_after", "0", Kind::Int { min: 0, max: 256, unit: "8kB" }, false, "Number of pages after which previously performed writes are flushed to disk.";
     "backslash_quote", "safe_encoding", Kind::Enum(&["safe_encoding", "on", "off"]), false, "Sets whether \"\\'\" is allowed in string literals.";
     "block_size", "8192", Kind::Fixed(""), false, "Shows the size of a disk block.";
@@ -127,8 +211,8 @@ pub(super) static SPECS: &[Spec] = specs! {
     "extra_float_digits", "1", Kind::Int { min: -15, max: 3, unit: "" }, false, "Sets the number of digits displayed for floating-point values.";
     "force_parallel_mode", "off", Kind::Enum(&["off", "on", "regress"]), false, "Forces use of parallel query facilities.";
     "from_collapse_limit", "8", Kind::Int { min: 1, max: INT_MAX, unit: "" }, false, "Sets the FROM-list size beyond which subqueries are not collapsed.";
-    "fsync", "on", Kind::Fixed(" now"), false, "Forces synchronization of updates to disk.";
-    "full_page_writes", "on", Kind::Fixed(" now"), false, "Writes full pages to WAL when first modified after a checkpoint.";
+    "fsync", "on", Kind::Fixed(NOW), false, "Forces synchronization of updates to disk.";
+    "full_page_writes", "on", Kind::Fixed(NOW), false, "Writes full pages to WAL when first modified after a checkpoint.";
     "geqo", "on", Kind::Bool, false, "Enables genetic query optimization.";
     "geqo_effort", "5", Kind::Int { min: 1, max: 10, unit: "" }, false, "GEQO: effort is used to set the default for other GEQO parameters.";
     "geqo_generations", "0", Kind::Int { min: 0, max: INT_MAX, unit: "" }, false, "GEQO: number of iterations of the algorithm.";
@@ -174,7 +258,7 @@ pub(super) static SPECS: &[Spec] = specs! {
     "log_statement", "none", Kind::Enum(&["none", "ddl", "mod", "all"]), false, "Sets the type of statements logged.";
     "log_statement_sample_rate", "1", Kind::Real { min: 0.0, max: 1.0, unit: "" }, false, "Fraction of statements exceeding log_min_duration_sample to be logged.";
     "log_temp_files", "-1", Kind::Int { min: -1, max: INT_MAX, unit: "kB" }, false, "Log the use of temporary files larger than this number of kilobytes.";
-    "log_timezone", "UTC", Kind::Fixed(" now"), false, "Sets the time zone to use in log messages.";
+    "log_timezone", "UTC", Kind::Fixed(NOW), false, "Sets the time zone to use in log messages.";
     "log_transaction_sample_rate", "0", Kind::Real { min: 0.0, max: 1.0, unit: "" }, false, "Sets the fraction of transactions from which to log all statements.";
     "logical_decoding_work_mem", "65536", Kind::Int { min: 64, max: INT_MAX, unit: "kB" }, false, "Sets the maximum memory to be used for logical decoding.";
     "maintenance_io_concurrency", "10", Kind::Int { min: 0, max: 1000, unit: "" }, false, "A variant of effective_io_concurrency that is used for maintenance work.";
@@ -204,7 +288,7 @@ pub(super) static SPECS: &[Spec] = specs! {
     "random_page_cost", "4", Kind::Real { min: 0.0, max: f64::MAX, unit: "" }, false, "Sets the planner's estimate of the cost of a nonsequentially fetched disk page.";
     "recursive_worktable_factor", "10", Kind::Real { min: 0.001, max: 1e6, unit: "" }, false, "Sets the planner's estimate of the average size of a recursive query's working table.";
     "restrict_nonsystem_relation_kind", "", Kind::Text, false, "Prohibits access to non-system relations of specified kinds.";
-    "role", "none", Kind::Text, false, "Sets the current role.";
+    "role", "none", Kind::Identity, false, "Sets the current role.";
     "row_security", "on", Kind::Bool, false, "Enable row security.";
     "search_path", "\"$user\", public", Kind::Text, false, "Sets the schema search order for names that are not schema-qualified.";
     "segment_size", "1GB", Kind::Fixed(""), false, "Shows the number of pages per disk file.";
@@ -212,7 +296,7 @@ pub(super) static SPECS: &[Spec] = specs! {
     "server_encoding", "UTF8", Kind::Fixed(""), true, "Shows the server (database) character set encoding.";
     "server_version", SERVER_VERSION, Kind::Fixed(""), true, "Shows the server version.";
     "server_version_num", "150018", Kind::Fixed(""), false, "Shows the server version as an integer.";
-    "session_authorization", "postgres", Kind::Fixed(""), true, "Shows the session user name.";
+    "session_authorization", "postgres", Kind::Identity, true, "Shows the session user name.";
     "session_preload_libraries", "", Kind::Text, false, "Lists shared libraries to preload into each backend.";
     "session_replication_role", "origin", Kind::Only("origin", &["origin", "replica", "local"]), false, "Sets the session's behavior for triggers and rewrite rules.";
     "standard_conforming_strings", "on", Kind::Only("on", &[]), true, "Causes '...' strings to treat backslashes literally.";
@@ -269,5 +353,11 @@ mod tests {
     fn names_are_in_order() {
         let names: Vec<String> = SPECS.iter().map(|spec| spec.name.to_ascii_lowercase()).collect();
         assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+    }
+
+    #[test]
+    fn restricted_settings_exist() {
+        let unknown: Vec<_> = SUPERUSER.iter().filter(|name| !SPECS.iter().any(|spec| spec.name == **name)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 }

@@ -68,7 +68,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         columns: &[
             ("grantee", NAME), ("role_name", NAME), ("is_grantable", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::administrable_roles,
     },
     SystemRelation {
         oid: Oid(13236),
@@ -410,7 +410,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("grantor", NAME), ("grantee", NAME), ("object_catalog", NAME), ("object_schema", NAME),
             ("object_name", NAME), ("object_type", VARCHAR), ("privilege_type", VARCHAR), ("is_grantable", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::role_usage_grants,
     },
     SystemRelation {
         oid: Oid(13348),
@@ -609,7 +609,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("grantor", NAME), ("grantee", NAME), ("object_catalog", NAME), ("object_schema", NAME),
             ("object_name", NAME), ("object_type", VARCHAR), ("privilege_type", VARCHAR), ("is_grantable", VARCHAR),
         ],
-        rows: empty,
+        rows: grants::usage_privileges,
     },
     SystemRelation {
         oid: Oid(13463),

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 use types::json::{Moment, Value};
 use types::jsonpath::{Expr, JsonPath, Method, Node, Op, RegexFlags};
 use types::{InputContext, Numeric, io};
@@ -131,8 +131,10 @@ impl Run<'_> {
         if self.depth > DEPTH_MAX {
             return Err(Error::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
         }
+        work::step(16)?;
         let flow = match expr {
             [] => {
+                work::step(8 * size(item))?;
                 out.items.push(item.clone());
                 Ok(if out.first { Flow::Enough } else { Flow::On })
             }
@@ -172,6 +174,7 @@ impl Run<'_> {
         out: &mut Found,
         unwrap: bool,
     ) -> Result<Flow> {
+        work::step(16)?;
         // In the lax mode a step that is not about arrays is taken for each element.
         let each = |run: &mut Self, values: &[Value], out: &mut Found| {
             for value in values {
@@ -541,9 +544,8 @@ impl Run<'_> {
             }
             Node::LikeRegex { expr, pattern, flags } => {
                 let options = regex_options(*flags);
-                let cx = self.cx;
                 self.any(expr, None, item, scope, |value, _| match value {
-                    Value::String(s) => pattern::is_match(cx, s, pattern, options).map(Some),
+                    Value::String(s) => pattern::is_match(s, pattern, options).map(Some),
                     _ => Ok(None),
                 })
             }
@@ -594,6 +596,7 @@ impl Run<'_> {
         for left in &left {
             let pairs: Vec<Option<&Value>> = right.as_ref().map_or(vec![None], |r| r.iter().map(Some).collect());
             for right in pairs {
+                work::step(8)?;
                 match test(left, right)? {
                     None if self.strict => return Ok(None),
                     None => failed = true,
@@ -610,6 +613,15 @@ impl Run<'_> {
         } else {
             Some(false)
         })
+    }
+}
+
+/// The parts of a value.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => values.iter().map(size).fold(1, |sum, part| sum + part),
+        Value::Object(fields) => fields.iter().map(|(_, value)| size(value)).fold(1, |sum, part| sum + part),
+        _ => 1,
     }
 }
 

@@ -162,6 +162,13 @@ impl Class {
         Class { negated: true, no_newline, ..Class::default() }
     }
 
+    /// States of a machine that reads bytes, about.
+    pub(super) fn size(&self) -> usize {
+        let ranges: usize = self.ranges.iter().map(|&(_, high)| if high < 0x80 { 1 } else { 12 }).sum();
+        let whole = ranges + 300 * self.named.len() + if self.negated { 12 } else { 0 };
+        whole.max(1) * if self.ignore_case { 2 } else { 1 }
+    }
+
     /// Whether a character is in the set.
     pub(super) fn holds(&self, c: char) -> bool {
         if c == '\n' && self.no_newline {

@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use base::Result;
+use base::{Result, work};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::class::other_cases;
 use super::nfa::{Program, ends, matches_from};
 use super::parse::invalid;
 use super::shape::{How, Part, shape};
-use super::{Node, Parsed, Steps};
+use super::{Node, Parsed, took};
 
 /// A text, character by character.
 pub(in crate::functions::text) struct Subject {
@@ -19,10 +19,18 @@ pub(in crate::functions::text) struct Subject {
 }
 
 impl Subject {
-    pub(in crate::functions::text) fn new(text: &str) -> Subject {
-        let chars = text.chars().collect();
-        let offsets = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        Subject { chars, offsets }
+    /// # Errors
+    /// 57014
+    pub(in crate::functions::text) fn new(text: &str) -> Result<Subject> {
+        let count = text.chars().count();
+        let (mut chars, mut offsets) = (Vec::with_capacity(count), Vec::with_capacity(count + 1));
+        for (at, c) in text.char_indices() {
+            work::step(1)?;
+            chars.push(c);
+            offsets.push(at);
+        }
+        offsets.push(text.len());
+        Ok(Subject { chars, offsets })
     }
 
     /// The character at a byte offset.
@@ -83,17 +91,16 @@ impl Matcher {
         subject: &Subject,
         from: usize,
         only_there: bool,
-        steps: &Steps<'_>,
     ) -> Result<Option<Spans>> {
         let text = &subject.chars;
         let first = subject.place(from);
         let last = if only_there { first } else { text.len() };
         let mut search = Search {
             text,
-            steps,
             ignore_case: self.ignore_case,
             spans: vec![None; self.groups + 1],
             known: FxHashMap::default(),
+            known_ends: 0,
         };
         if !only_there && !search.may_match(&self.root.program, first)? {
             return Ok(None);
@@ -109,6 +116,7 @@ impl Matcher {
                 }
             }
             search.known.clear();
+            search.known_ends = 0;
         }
         Ok(None)
     }
@@ -146,20 +154,23 @@ fn in_order(ends: &Rc<[usize]>, short: bool) -> impl Iterator<Item = usize> + us
 
 /// Ends that are remembered for one start of the whole.
 const KNOWN_MAX: usize = 1 << 16;
+/// All ends that are remembered.
+const KNOWN_ENDS_MAX: usize = 1 << 21;
 
 struct Search<'a> {
     text: &'a [char],
-    steps: &'a Steps<'a>,
     ignore_case: bool,
     spans: Spans,
     /// Where a piece can end that begins at a place, if the text were to end at another.
     known: FxHashMap<(usize, usize, usize), Rc<[usize]>>,
+    /// How many ends those are.
+    known_ends: usize,
 }
 
 impl Search<'_> {
     /// Whether a match may begin at a place or behind it; that takes one run over the text.
     fn may_match(&self, program: &Program, from: usize) -> Result<bool> {
-        matches_from(program, self.text, from, self.steps)
+        matches_from(program, self.text, from)
     }
 
     /// All places where a piece can end, none beyond `limit`.
@@ -168,8 +179,9 @@ impl Search<'_> {
         if let Some(known) = self.known.get(&key) {
             return Ok(Rc::clone(known));
         }
-        let found: Rc<[usize]> = ends(&piece.program, self.text, from, limit, self.steps)?.into();
-        if self.known.len() < KNOWN_MAX {
+        let found: Rc<[usize]> = ends(&piece.program, self.text, from, limit)?.into();
+        self.known_ends += found.len();
+        if self.known.len() < KNOWN_MAX && self.known_ends < KNOWN_ENDS_MAX {
             self.known.insert(key, Rc::clone(&found));
         }
         Ok(found)
@@ -181,7 +193,7 @@ impl Search<'_> {
 
     /// Divides a span, which the piece's machine accepts, among the groups of the piece.
     fn divide(&mut self, piece: &Piece, from: usize, to: usize) -> Result<bool> {
-        self.steps.count(1)?;
+        took(1)?;
         let found = match &piece.how {
             Division::Whole => true,
             Division::Concat(left, right) => self.concat(left, right, from, to)?,
@@ -250,7 +262,7 @@ impl Search<'_> {
         if have % len != 0 || have / len < min || max.is_some_and(|max| have / len > max) {
             return Ok(false);
         }
-        self.steps.count(have as u32)?;
+        took(have)?;
         let same = |a: char, b: char| a == b || self.ignore_case && other_cases(a).0 == other_cases(b).0;
         Ok((from..to).all(|at| same(self.text[at], self.text[start + (at - from) % len])))
     }
@@ -285,7 +297,7 @@ impl Search<'_> {
             let end = level.ends[if piece.short { level.tried } else { count - 1 - level.tried }];
             level.tried += 1;
             let depth = levels.len();
-            self.steps.count(1)?;
+            took(1)?;
             let (missing, empty) = (min.saturating_sub(depth), end == at);
             if end == to && missing == 0 {
                 if self.verify(piece, &levels, end)? {

@@ -4,7 +4,7 @@
 //! finding where parts can match ([`nfa`]), and dividing a match among the groups ([`dissect`]).
 //! Not responsible for: flags of SQL functions, caching, and the fast path of expressions whose answer does not depend on
 //! preferences (`super::pattern`).
-//! Invariants: work is counted in steps and given up when the statement is cancelled; recursion is as deep as the
+//! Invariants: work is counted ([`base::work`]), and given up when the statement is cancelled; recursion is as deep as the
 //! expression is nested, and that is bounded.
 //!
 //! A match is found in two stages. The whole expression has one preference, for the longest or the shortest match, and
@@ -19,14 +19,12 @@ mod parse;
 mod shape;
 mod write;
 
-use base::Result;
+use base::{Result, work};
 
 pub(super) use class::Class;
 pub(super) use dissect::{Matcher, Subject};
 pub(super) use parse::parse;
-pub(super) use write::write;
-
-use super::super::EvalContext;
+pub(super) use write::{size, write};
 
 /// What the reader of an expression makes of it.
 #[derive(Clone, Debug)]
@@ -113,35 +111,14 @@ pub(super) struct Parsed {
     pub(super) has_look: bool,
 }
 
-/// Steps between two looks at whether the statement is still wanted.
-const STEPS_PER_LOOK: u32 = 1 << 16;
+/// Units of work that a step of a machine is.
+const STEP_UNITS: usize = 4;
 
-/// Counts work.
-pub(super) struct Steps<'a> {
-    cx: &'a dyn EvalContext,
-    left: std::cell::Cell<u32>,
-}
-
-impl<'a> Steps<'a> {
-    /// For work on behalf of a statement.
-    pub(super) fn new(cx: &'a dyn EvalContext) -> Steps<'a> {
-        Steps { cx, left: std::cell::Cell::new(STEPS_PER_LOOK) }
-    }
-
-    /// Counts steps.
-    ///
-    /// # Errors
-    /// 57014 if the statement was cancelled or its time is over.
-    fn count(&self, steps: u32) -> Result<()> {
-        match self.left.get().checked_sub(steps) {
-            Some(left) => {
-                self.left.set(left);
-                Ok(())
-            }
-            None => {
-                self.left.set(STEPS_PER_LOOK);
-                self.cx.check_cancelled()
-            }
-        }
-    }
+/// Counts the steps of a machine.
+///
+/// # Errors
+/// 57014 if the statement was cancelled or its time is over.
+#[inline]
+fn took(steps: usize) -> Result<()> {
+    work::step(steps * STEP_UNITS)
 }

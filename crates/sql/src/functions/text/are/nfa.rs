@@ -4,7 +4,7 @@ use base::Result;
 
 use super::class::{Class, is_word};
 use super::parse::invalid;
-use super::{Assert, Node, Steps};
+use super::{Assert, Node, took};
 
 /// States that one part may have.
 const STATES_MAX: usize = 100_000;
@@ -47,6 +47,7 @@ impl Program {
     }
 
     fn push(&mut self, state: State) -> Result<u32> {
+        took(1)?;
         if self.states.len() >= STATES_MAX {
             return Err(invalid("regular expression is too complex"));
         }
@@ -150,7 +151,6 @@ enum Wanted {
 struct Run<'a> {
     program: &'a Program,
     text: &'a [char],
-    steps: &'a Steps<'a>,
     now: States,
     next: States,
     pending: Vec<u32>,
@@ -162,29 +162,23 @@ struct Run<'a> {
 ///
 /// # Errors
 /// 57014
-pub(super) fn ends(
-    program: &Program,
-    text: &[char],
-    from: usize,
-    limit: usize,
-    steps: &Steps<'_>,
-) -> Result<Vec<usize>> {
-    Run::new(program, text, steps).run(from, limit, Wanted::Ends)
+pub(super) fn ends(program: &Program, text: &[char], from: usize, limit: usize) -> Result<Vec<usize>> {
+    Run::new(program, text).run(from, limit, Wanted::Ends)
 }
 
 /// Whether the machine matches anywhere from `from` on.
 ///
 /// # Errors
 /// 57014
-pub(super) fn matches_from(program: &Program, text: &[char], from: usize, steps: &Steps<'_>) -> Result<bool> {
-    Ok(!Run::new(program, text, steps).run(from, text.len(), Wanted::Somewhere)?.is_empty())
+pub(super) fn matches_from(program: &Program, text: &[char], from: usize) -> Result<bool> {
+    Ok(!Run::new(program, text).run(from, text.len(), Wanted::Somewhere)?.is_empty())
 }
 
 impl<'a> Run<'a> {
-    fn new(program: &'a Program, text: &'a [char], steps: &'a Steps<'a>) -> Run<'a> {
+    fn new(program: &'a Program, text: &'a [char]) -> Run<'a> {
         let count = program.states.len();
         let behind = program.looks.iter().map(|_| None).collect();
-        Run { program, text, steps, now: States::new(count), next: States::new(count), pending: Vec::new(), behind }
+        Run { program, text, now: States::new(count), next: States::new(count), pending: Vec::new(), behind }
     }
 
     fn run(&mut self, from: usize, limit: usize, wanted: Wanted) -> Result<Vec<usize>> {
@@ -197,7 +191,7 @@ impl<'a> Run<'a> {
             if everywhere {
                 self.enter(self.program.start, at, &mut now)?;
             }
-            self.steps.count(now.list.len() as u32 + 1)?;
+            took(now.list.len() + 1)?;
             next.clear();
             for &state in &now.list {
                 match self.program.states[state as usize] {
@@ -224,6 +218,7 @@ impl<'a> Run<'a> {
     /// Adds a state with all that can be reached from it at this place.
     fn enter(&mut self, state: u32, at: usize, to: &mut States) -> Result<()> {
         self.pending.push(state);
+        let before = to.list.len();
         while let Some(state) = self.pending.pop() {
             if !to.add(state) {
                 continue;
@@ -245,18 +240,18 @@ impl<'a> Run<'a> {
                 _ => {}
             }
         }
-        Ok(())
+        took(to.list.len() - before)
     }
 
     fn look(&mut self, number: usize, at: usize) -> Result<bool> {
         let look = &self.program.looks[number];
         let len = self.text.len();
         let found = if look.ahead {
-            !Run::new(&look.program, self.text, self.steps).run(at, len, Wanted::Any)?.is_empty()
+            !Run::new(&look.program, self.text).run(at, len, Wanted::Any)?.is_empty()
         } else {
             if self.behind[number].is_none() {
                 let mut places = vec![false; len + 1];
-                for end in Run::new(&look.program, self.text, self.steps).run(0, len, Wanted::Everywhere)? {
+                for end in Run::new(&look.program, self.text).run(0, len, Wanted::Everywhere)? {
                     places[end] = true;
                 }
                 self.behind[number] = Some(places);

@@ -5,6 +5,8 @@
 //! branch. The preference of a branch is that of its first part that has one, alternatives prefer long matches, and a
 //! quantifier with its own preference hides what is within.
 
+use base::work;
+
 use super::{Node, Preference};
 
 /// Preferences found in a part. Both may be set; the one that counts is in [`Flags::preference`].
@@ -217,6 +219,7 @@ impl Builder {
 fn concat(left: Part, right: Part) -> Part {
     let flags = left.flags.then(right.flags);
     let node = Node::Concat(vec![left.node.clone(), right.node.clone()]);
+    work::beat(UNITS_PER_NODE * size(&node));
     Part { how: How::Concat(Box::new(left), Box::new(right)), flags, node, groups: Vec::new() }
 }
 
@@ -227,6 +230,9 @@ fn repeat(node: Node, min: u32, max: Option<u32>) -> Node {
         _ => Node::Repeat { node: Box::new(node), min, max, prefers: Preference::None },
     }
 }
+
+/// Units of work that copying a node is.
+const UNITS_PER_NODE: usize = 16;
 
 fn size(node: &Node) -> usize {
     match node {

@@ -14,6 +14,22 @@ pub(in crate::functions::text) fn write(node: &Node) -> Option<(String, bool)> {
     Some((writer.out, writer.choices > 1))
 }
 
+/// How many states the crate's machine has, about: those of a class depend on its characters.
+pub(in crate::functions::text) fn size(node: &Node) -> usize {
+    match node {
+        Node::Empty | Node::Assert(_) | Node::Back(_) => 1,
+        Node::Class(class) => class.size(),
+        Node::Look { node, .. } | Node::Group(_, node) => 2 + size(node),
+        Node::Repeat { node, min, max, .. } => {
+            let times = max.unwrap_or(*min + 1).max(*min).max(1) as usize;
+            (size(node) + 2).saturating_mul(times)
+        }
+        Node::Concat(nodes) | Node::Alternatives(nodes) => {
+            nodes.iter().map(size).fold(1, |sum, one| sum.saturating_add(one))
+        }
+    }
+}
+
 struct Writer {
     out: String,
     /// Places that match in more than one way; alternatives count as two.

@@ -1,0 +1,390 @@
+//! Work that may be long, and what interrupts it.
+//!
+//! Responsible for: counting units of work on the current thread, and looking, each [`QUANTUM`] units, whether the statement
+//! should stop ([`Stop`]) and whether it is the turn of others ([`Host`]); sending work away that cannot be counted.
+//! Not responsible for: what a turn is, and how one is given away (`env::strand`); when a statement should stop (`sql`).
+//! Invariants: a loop whose length a user chooses passes [`step`] or [`beat`]; a unit is a few nanoseconds of work at most, about
+//! that of looking at a byte. Neither is passed where a latch or a borrow is held that others of the thread may want, except
+//! inside [`closed`].
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Waker;
+
+use crate::{Error, Result, watch};
+
+/// Units between two looks.
+pub const QUANTUM: u32 = 1 << 15;
+
+/// Says when the work of a thread should stop.
+pub trait Stop: Send + Sync {
+    /// Whether it may go on.
+    ///
+    /// # Errors
+    /// Why it should stop.
+    fn look(&self) -> Result<()>;
+}
+
+thread_local! {
+    static LEFT: Cell<u32> = const { Cell::new(QUANTUM) };
+    /// Units counted before the current quantum.
+    static SPENT: Cell<u64> = const { Cell::new(0) };
+    /// The most units that one call has counted.
+    static LARGEST: Cell<u64> = const { Cell::new(0) };
+    /// Sections in which nobody else may have a turn.
+    static CLOSED: Cell<u32> = const { Cell::new(0) };
+    /// Somebody further out takes an unwinding for an error.
+    static CAUGHT: Cell<u32> = const { Cell::new(0) };
+    static STOP: RefCell<Option<Arc<dyn Stop>>> = const { RefCell::new(None) };
+    /// The strand that runs; 0 for the thread itself.
+    static STRAND: Cell<u32> = const { Cell::new(0) };
+}
+
+/// What a thread can do about long work.
+pub struct Host {
+    /// Called after each quantum: may give others of the thread their turn.
+    pub pause: fn(),
+    /// Whether what runs can wait for another thread.
+    pub can_leave: fn() -> bool,
+    /// Runs work on another thread.
+    pub send: fn(Box<dyn FnOnce() + Send>),
+    /// Suspends what runs, after its waker was taken by the argument, until it is woken, or for a while.
+    pub wait: fn(&mut dyn FnMut(Waker)),
+}
+
+static HOST: OnceLock<Host> = OnceLock::new();
+
+/// Says what can be done about long work. The first word counts.
+pub fn host(host: Host) {
+    let _ = HOST.set(host);
+}
+
+/// What another thread has made, and who waits for it.
+struct Away<T> {
+    made: Option<std::thread::Result<T>>,
+    waker: Option<Waker>,
+}
+
+/// Runs work on another thread, if the calling one has others to serve, and waits for it without holding the thread. For code
+/// that cannot count its work. A statement that is stopped no longer waits; the work goes on to its end.
+///
+/// # Errors
+/// Why the statement should stop.
+pub fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let Some(host) = HOST.get().filter(|host| CLOSED.get() == 0 && (host.can_leave)()) else { return Ok(work()) };
+    let away = Arc::new(Mutex::new(Away { made: None, waker: None }));
+    let there = Arc::clone(&away);
+    (host.send)(Box::new(move || {
+        let made = catch_unwind(AssertUnwindSafe(work));
+        let mut there = there.lock().unwrap_or_else(PoisonError::into_inner);
+        there.made = Some(made);
+        if let Some(waker) = there.waker.take() {
+            waker.wake();
+        }
+    }));
+    loop {
+        let lock = || away.lock().unwrap_or_else(PoisonError::into_inner);
+        match lock().made.take() {
+            Some(Ok(made)) => return Ok(made),
+            Some(Err(panic)) => resume_unwind(panic),
+            None => {}
+        }
+        look(0)?;
+        (host.wait)(&mut |waker| {
+            let mut away = lock();
+            match away.made {
+                Some(_) => waker.wake(),
+                None => away.waker = Some(waker),
+            }
+        });
+    }
+}
+
+/// Drops a large value on another thread, if the calling one has others to serve.
+pub fn discard_elsewhere<T: Send + 'static>(value: T) {
+    if let Some(host) = HOST.get().filter(|host| (host.can_leave)()) {
+        (host.send)(Box::new(move || drop(value)));
+    }
+}
+
+/// Counts work, and stops or lets others have their turn if it is time.
+///
+/// # Errors
+/// Why the statement should stop.
+#[inline(always)]
+pub fn step(units: usize) -> Result<()> {
+    let left = LEFT.get();
+    if units < left as usize {
+        LEFT.set(left - units as u32);
+        return Ok(());
+    }
+    look(units)
+}
+
+/// As [`step`], where no error can be answered: a comparison of a sort, say. A statement that should stop is unwound to
+/// [`caught`], if there is one.
+#[inline(always)]
+pub fn beat(units: usize) {
+    let left = LEFT.get();
+    if units < left as usize {
+        LEFT.set(left - units as u32);
+        return;
+    }
+    if let Err(error) = look(units)
+        && CAUGHT.get() > 0
+    {
+        resume_unwind(Box::new(Stopped(error)));
+    }
+}
+
+/// What a stopped statement is unwound with.
+struct Stopped(Error);
+
+#[cold]
+#[inline(never)]
+fn look(units: usize) -> Result<()> {
+    let before = QUANTUM - LEFT.get();
+    SPENT.set(SPENT.get() + u64::from(before) + units as u64);
+    LARGEST.set(LARGEST.get().max(units as u64));
+    LEFT.set(QUANTUM);
+    // What is dropped while a statement is unwound neither waits nor fails.
+    if CLOSED.get() > 0 || std::thread::panicking() {
+        return Ok(());
+    }
+    let may_go_on = || STOP.with_borrow(|stop| stop.as_ref().map_or(Ok(()), |stop| stop.look()));
+    may_go_on()?;
+    if let Some(host) = HOST.get() {
+        (host.pause)();
+        return may_go_on();
+    }
+    Ok(())
+}
+
+/// An iterator whose steps are counted ([`beat`]).
+pub struct Counted<I> {
+    inner: I,
+    units: usize,
+}
+
+impl<I: Iterator> Iterator for Counted<I> {
+    type Item = I::Item;
+
+    #[inline]
+    fn next(&mut self) -> Option<I::Item> {
+        beat(self.units);
+        self.inner.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.inner.size_hint()
+    }
+}
+
+impl<I: DoubleEndedIterator> DoubleEndedIterator for Counted<I> {
+    #[inline]
+    fn next_back(&mut self) -> Option<I::Item> {
+        beat(self.units);
+        self.inner.next_back()
+    }
+}
+
+impl<I: ExactSizeIterator> ExactSizeIterator for Counted<I> {}
+
+/// Counting the steps of iterators over what a user has made.
+pub trait Count: Iterator + Sized {
+    /// The same, each step so many units of work.
+    #[inline]
+    fn counted(self, units: usize) -> Counted<Self> {
+        Counted { inner: self, units }
+    }
+}
+
+impl<I: Iterator> Count for I {}
+
+/// Units that copying or scanning so many bytes is, where the processor takes many at once.
+#[inline]
+pub fn bytes(count: usize) -> usize {
+    count / 16
+}
+
+/// Bytes that are copied or scanned between two counts.
+pub const STRETCH: usize = 1 << 18;
+
+/// Appends bytes that may be many.
+pub fn append(out: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.len() <= STRETCH {
+        return out.extend_from_slice(bytes);
+    }
+    out.reserve(bytes.len());
+    for part in bytes.chunks(STRETCH) {
+        beat(self::bytes(part.len()));
+        out.extend_from_slice(part);
+    }
+}
+
+/// Drops many values, counted. Nothing stops it.
+pub fn discard<T>(values: &mut Vec<T>) {
+    const AT_ONCE: usize = 1024;
+    while values.len() > AT_ONCE {
+        values.truncate(values.len() - AT_ONCE);
+        // It is often what is left of a statement that was stopped.
+        unstopped(|| beat(8 * AT_ONCE));
+    }
+    values.clear();
+}
+
+fn unstopped<T>(work: impl FnOnce() -> T) -> T {
+    let caught = CAUGHT.replace(0);
+    let result = work();
+    CAUGHT.set(caught);
+    result
+}
+
+/// Looks at once, whatever has been counted.
+///
+/// # Errors
+/// Why the statement should stop.
+pub fn look_now() -> Result<()> {
+    look(0)
+}
+
+/// Runs `work`, in which nobody else of the thread gets a turn and nothing is stopped: what it holds others may want.
+pub fn closed<T>(work: impl FnOnce() -> T) -> T {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            CLOSED.set(CLOSED.get() - 1);
+        }
+    }
+    CLOSED.set(CLOSED.get() + 1);
+    let _leave = Leave;
+    work()
+}
+
+/// Runs `work`, and takes a statement that was unwound because it should stop for one that failed.
+///
+/// # Errors
+/// Those of `work`; why it was stopped.
+pub fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            CAUGHT.set(CAUGHT.get() - 1);
+        }
+    }
+    CAUGHT.set(CAUGHT.get() + 1);
+    let leave = Leave;
+    let result = catch_unwind(AssertUnwindSafe(work));
+    drop(leave);
+    result.unwrap_or_else(|payload| match payload.downcast::<Stopped>() {
+        Ok(stopped) => Err(stopped.0),
+        Err(payload) => resume_unwind(payload),
+    })
+}
+
+/// Says what stops the work that follows on this thread, unless it is that already.
+pub fn stopped_by(stop: &Arc<dyn Stop>) {
+    STOP.with_borrow_mut(|current| {
+        if !current.as_ref().is_some_and(|current| Arc::ptr_eq(current, stop)) {
+            *current = Some(Arc::clone(stop));
+        }
+    });
+}
+
+/// The strand that runs: a small number, that of the thread itself is 0. What is kept by thread between two calls of one
+/// statement must be kept by strand.
+#[inline]
+pub fn strand() -> usize {
+    STRAND.get() as usize
+}
+
+/// What belongs to the work that runs rather than to its thread.
+#[derive(Default)]
+pub struct Ambient {
+    stop: Option<Arc<dyn Stop>>,
+    strand: u32,
+    closed: u32,
+    caught: u32,
+    session: i32,
+}
+
+impl Ambient {
+    /// That of a strand with this number, at its beginning.
+    pub fn of_strand(strand: u32) -> Ambient {
+        Ambient { strand, ..Ambient::default() }
+    }
+
+    /// Changes places with that of what runs now.
+    #[inline]
+    pub fn swap(&mut self) {
+        STOP.with_borrow_mut(|stop| std::mem::swap(stop, &mut self.stop));
+        self.strand = STRAND.replace(self.strand);
+        self.closed = CLOSED.replace(self.closed);
+        self.caught = CAUGHT.replace(self.caught);
+        self.session = watch::session(self.session);
+    }
+}
+
+/// Units counted on this thread.
+pub fn total() -> u64 {
+    SPENT.get() + u64::from(QUANTUM - LEFT.get())
+}
+
+/// The most units that one call has counted on this thread since this was last asked: work between two looks.
+pub fn largest() -> u64 {
+    LARGEST.replace(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqlState;
+
+    struct Always;
+
+    impl Stop for Always {
+        fn look(&self) -> Result<()> {
+            Err(Error::new(SqlState::QUERY_CANCELED, "stop"))
+        }
+    }
+
+    fn stop_always() {
+        stopped_by(&(Arc::new(Always) as Arc<dyn Stop>));
+    }
+
+    #[test]
+    fn long_work_is_stopped_and_short_work_is_not() {
+        stop_always();
+        let before = total();
+        assert!((0..100).all(|_| step(1).is_ok()));
+        assert_eq!(total() - before, 100);
+        let steps = (0..).position(|_| step(100).is_err());
+        assert!(steps.unwrap() <= QUANTUM as usize / 100);
+        assert!(step(QUANTUM as usize).is_err() && largest() >= u64::from(QUANTUM));
+    }
+
+    #[test]
+    fn an_unwound_statement_has_failed() {
+        stop_always();
+        let failed = caught(|| -> Result<()> {
+            loop {
+                beat(1000)
+            }
+        });
+        assert_eq!(failed.unwrap_err().code(), SqlState::QUERY_CANCELED);
+        // Nobody would catch it here.
+        (0..100).for_each(|_| beat(10_000));
+        assert!(closed(|| (0..100).all(|_| step(10_000).is_ok())));
+    }
+
+    #[test]
+    fn what_is_ambient_changes_places() {
+        stop_always();
+        let mut other = Ambient::of_strand(7);
+        other.swap();
+        assert!(strand() == 7 && look_now().is_ok());
+        other.swap();
+        assert!(strand() == 0 && look_now().is_err());
+    }
+}

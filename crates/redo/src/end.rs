@@ -1,0 +1,247 @@
+//! What is known of a log's end without reading the log: the file `log.end`.
+//!
+//! Responsible for: which segment is the newest, up to where the log was durable, whether it was closed there, in a form that
+//! survives a crash at any moment and takes no space once it is there.
+//! Not responsible for: what follows from it (`file`).
+//! Invariants: it is never ahead of the log, so a log that is behind it has lost something. What it says synced is as new as the
+//! newest segment; what it says without a sync is as new as the last group, unless the machine has stopped since.
+
+use std::io;
+use std::sync::Arc;
+
+use base::Lsn;
+use env::{Disk, DiskFile, PAGE};
+
+use crate::driver::DriverError;
+use crate::file::failed;
+use crate::frame::{VERSION, u32_at, u64_at};
+
+/// Its name.
+pub(crate) const END_FILE: &str = "log.end";
+const END_NEW: &str = "log.end.new";
+
+const MAGIC: &[u8; 8] = b"NYALAEND";
+/// Bytes of an entry; each has a page of its own.
+const ENTRY: usize = 64;
+/// Two entries that are synced in turn, so that one is always whole, and the one that is not synced.
+const SYNCED: u64 = 2;
+const UNSYNCED: u64 = SYNCED;
+const PAGES: u64 = SYNCED + 1;
+/// The first version of the log that has the file.
+const OLDEST: u32 = 4;
+
+const OPEN: u32 = 0;
+const CLOSED: u32 = 1;
+const NOTED: u32 = 2;
+
+/// What is known of the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// First position of the newest segment, if there is one.
+    pub newest: Option<Lsn>,
+    /// The log was durable up to here at least.
+    pub durable: Lsn,
+    /// It was closed there: nothing follows.
+    pub is_closed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    kind: u32,
+    /// Rises with each that is synced.
+    number: u64,
+    newest: Option<Lsn>,
+    durable: Lsn,
+}
+
+impl Entry {
+    fn encode(&self) -> [u8; ENTRY] {
+        let mut bytes = [0; ENTRY];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.kind.to_le_bytes());
+        let newest = self.newest.map_or(u64::MAX, |newest| newest.0);
+        for (at, word) in [(16, self.number), (24, newest), (32, self.durable.0)] {
+            bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        let crc = crc32c::crc32c(&bytes[..ENTRY - 4]);
+        bytes[ENTRY - 4..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// `Ok(None)` for bytes that are no entry; an error for one of another version.
+    fn decode(bytes: &[u8]) -> Result<Option<Entry>, String> {
+        let Some(bytes) = bytes.get(..ENTRY) else { return Ok(None) };
+        if &bytes[..8] != MAGIC || u32_at(bytes, ENTRY - 4) != crc32c::crc32c(&bytes[..ENTRY - 4]) {
+            return Ok(None);
+        }
+        let version = u32_at(bytes, 8);
+        if !(OLDEST..=VERSION).contains(&version) {
+            return Err(format!("the log's format has version {version}, this server reads {OLDEST} to {VERSION}"));
+        }
+        let newest = Some(u64_at(bytes, 24)).filter(|newest| *newest != u64::MAX).map(Lsn);
+        Ok(Some(Entry { kind: u32_at(bytes, 12), number: u64_at(bytes, 16), newest, durable: Lsn(u64_at(bytes, 32)) }))
+    }
+}
+
+/// The file.
+pub(crate) struct EndFile {
+    file: Arc<dyn DiskFile>,
+    number: u64,
+    end: End,
+}
+
+impl EndFile {
+    /// Opens and reads it; `None` if there is none.
+    ///
+    /// # Errors
+    /// `Corrupt` if nothing in it is whole, `Refused` for another version, `Failed`.
+    pub fn read(disk: &dyn Disk) -> Result<Option<EndFile>, DriverError> {
+        let file = match disk.open(END_FILE) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let (len, full) = (file.len().map_err(failed)?, PAGES * PAGE as u64);
+        if len != full {
+            return Err(DriverError::Corrupt(format!("{END_FILE} has {len} bytes, not {full}")));
+        }
+        let (mut synced, mut noted) = (None::<Entry>, Lsn(0));
+        for page in 0..PAGES {
+            let mut bytes = [0; ENTRY];
+            let read = file.read_at(&mut bytes, page * PAGE as u64).map_err(failed)?;
+            let entry = Entry::decode(&bytes[..read]).map_err(|e| DriverError::Refused(format!("{END_FILE}: {e}")))?;
+            match entry {
+                Some(entry) if page == UNSYNCED && entry.kind == NOTED => noted = entry.durable,
+                Some(entry) if page != UNSYNCED && matches!(entry.kind, OPEN | CLOSED) => {
+                    synced = synced.filter(|other| other.number > entry.number).or(Some(entry));
+                }
+                // Torn by a crash; the other one that is synced is whole then.
+                _ => {}
+            }
+        }
+        let Some(Entry { kind, number, newest, durable }) = synced else {
+            return Err(DriverError::Corrupt(format!("{END_FILE} at byte 0: it says nothing that is whole")));
+        };
+        let end = End { newest, durable: durable.max(noted), is_closed: kind == CLOSED };
+        Ok(Some(EndFile { file, number, end }))
+    }
+
+    /// Makes it.
+    ///
+    /// # Errors
+    /// `Full`, `Failed`
+    pub fn create(disk: &dyn Disk, end: End) -> Result<EndFile, DriverError> {
+        let make = || -> io::Result<EndFile> {
+            if disk.list()?.iter().any(|name| name == END_NEW) {
+                disk.remove(END_NEW)?;
+            }
+            let file = disk.create(END_NEW)?;
+            file.write_at(&[0; PAGES as usize * PAGE], 0)?;
+            let mut made = EndFile { file, number: 0, end };
+            made.put(end)?;
+            disk.rename(END_NEW, END_FILE)?;
+            disk.sync_directory()?;
+            Ok(made)
+        };
+        make().map_err(failed)
+    }
+
+    /// What is known.
+    pub fn end(&self) -> End {
+        self.end
+    }
+
+    /// Says something else from now on, durably.
+    ///
+    /// # Errors
+    /// `Full`, `Failed`. After one, either may be what it says.
+    pub fn write(&mut self, end: End) -> Result<(), DriverError> {
+        self.put(end).map_err(failed)
+    }
+
+    fn put(&mut self, end: End) -> io::Result<()> {
+        self.number += 1;
+        let kind = if end.is_closed { CLOSED } else { OPEN };
+        let entry = Entry { kind, number: self.number, newest: end.newest, durable: end.durable };
+        self.file.write_at(&entry.encode(), self.number % SYNCED * PAGE as u64)?;
+        self.file.sync()?;
+        self.end = end;
+        Ok(())
+    }
+
+    /// Says that the log is durable up to here, which the system makes durable when it likes. It is there when the process is
+    /// killed. What cannot be written leaves the end less known, and nothing else.
+    pub fn note(&mut self, durable: Lsn) {
+        if durable > self.end.durable {
+            self.end.durable = durable;
+            let entry = Entry { kind: NOTED, number: self.number, newest: self.end.newest, durable };
+            let _ = self.file.write_at(&entry.encode(), UNSYNCED * PAGE as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::sim::{Crash, SimDisk, SimRandom};
+
+    fn end(newest: u64, durable: u64, is_closed: bool) -> End {
+        End { newest: Some(Lsn(newest)), durable: Lsn(durable), is_closed }
+    }
+
+    fn read(disk: &SimDisk) -> End {
+        EndFile::read(disk).expect("it is whole").expect("it is there").end()
+    }
+
+    #[test]
+    fn what_was_said_last_counts() {
+        let disk = SimDisk::new();
+        assert!(EndFile::read(&disk).expect("nothing is wrong").is_none());
+        let none = End { newest: None, durable: Lsn(0), is_closed: false };
+        let mut file = EndFile::create(&disk, none).expect("healthy");
+        assert_eq!(read(&disk), none);
+        for n in 1..5 {
+            file.write(end(n, 10 * n, n % 2 == 0)).expect("healthy");
+            assert_eq!(read(&disk), end(n, 10 * n, n % 2 == 0));
+            file.note(Lsn(10 * n + 5));
+            assert_eq!(read(&disk).durable, Lsn(10 * n + 5));
+        }
+    }
+
+    /// At each operation, under each kind of crash: what was said last, or what was to be said.
+    #[test]
+    fn a_crash_leaves_one_or_the_other() {
+        for stop in 0..6 {
+            for crash in [Crash::LoseUnsynced, Crash::KeepAll, Crash::AnySectors, Crash::FlipBits] {
+                for seed in 0..20 {
+                    let disk = SimDisk::new();
+                    let mut file = EndFile::create(&disk, end(1, 10, false)).expect("healthy");
+                    disk.freeze_at(disk.operations() + stop);
+                    file.note(Lsn(15));
+                    let first = file.write(end(2, 20, false)).is_ok();
+                    let second = first && file.write(end(2, 30, true)).is_ok();
+                    let found = read(&disk.after_crash(crash, &mut SimRandom::new(seed)));
+                    let allowed = match (first, second) {
+                        (_, true) => vec![end(2, 30, true)],
+                        (true, false) => vec![end(2, 20, false), end(2, 30, true)],
+                        (false, false) => vec![end(1, 10, false), end(1, 15, false), end(2, 20, false)],
+                    };
+                    assert!(allowed.contains(&found), "{stop}, {crash:?}, {seed}: {found:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_cut_short_or_empty_is_damage() {
+        let disk = SimDisk::new();
+        EndFile::create(&disk, end(1, 10, true)).expect("healthy");
+        for page in 0..2 {
+            disk.flip_bit(END_FILE, page * PAGE as u64 * 8 + 9);
+        }
+        assert!(matches!(EndFile::read(&disk).map(drop), Err(DriverError::Corrupt(_))));
+        disk.open(END_FILE).expect("it is there").truncate(PAGE as u64).expect("healthy");
+        assert!(matches!(EndFile::read(&disk).map(drop), Err(DriverError::Corrupt(_))));
+    }
+}

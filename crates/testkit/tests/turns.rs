@@ -1,0 +1,122 @@
+//! On one core, statements that take long give others their turn and are stopped wherever they are.
+
+use std::time::Duration;
+
+use testkit::{Connection, Event, Nyala, Reply};
+
+/// What ends a test that hangs. Nothing is measured.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn start() -> (Nyala, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let flags = ["--http", "off", "--cores", "1"];
+    (Nyala::start_with(&directory.path().join("data"), Nyala::free_port(), &flags), directory)
+}
+
+fn code(reply: &Reply) -> Option<&str> {
+    reply.error().map(|error| error.code.as_str())
+}
+
+fn one(connection: &mut Connection, sql: &str) -> String {
+    connection.send(sql);
+    let reply = connection.receive(PATIENCE).unwrap_or_else(|| panic!("no answer to {sql}"));
+    assert_eq!(reply.error(), None, "{sql}");
+    let row = |event: &Event| match event {
+        Event::Row(values) => values.first().cloned().flatten(),
+        _ => None,
+    };
+    reply.events.iter().find_map(row).unwrap_or_default()
+}
+
+/// Statements that take minutes in one call, or in the middle of an expression, on any machine.
+fn endless() -> Vec<(&'static str, String)> {
+    let numbers = "SELECT array_agg(i) FROM generate_series(1, 30000) i";
+    // The second run of letters is no repetition of the first one and one more.
+    let unequal = "(repeat('a', 100000) || 'b' || repeat('a', 60000) || 'c')";
+    vec![
+        ("back references", format!(r"SELECT {unequal} ~ '(a+)b\1a\1c'")),
+        ("look-ahead", "SELECT repeat('a', 200000) ~ 'a(?=.*z)'".into()),
+        ("many states", format!("SELECT repeat('ab', 100000) ~ '{}c'", "(a|b|ab|ba){255}".repeat(5))),
+        ("replacing", format!(r"SELECT length(regexp_replace({unequal}, '(a+)b\1a\1c', 'x', 'g'))")),
+        ("LIKE", "SELECT repeat('a', 3000000) LIKE '%' || repeat('a', 100000) || 'b%'".into()),
+        ("containment", format!(
+            "SELECT (SELECT jsonb_agg(jsonb_build_array(i)) FROM generate_series(1, 20000) i)
+                 @> (SELECT jsonb_agg(jsonb_build_array(i)) FROM generate_series(20000, 1, -1) i) FROM ({numbers}) x"
+        )),
+        ("a subquery of an expression",
+         "SELECT (SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b WHERE a + b = i) FROM generate_series(1, 3) i".into()),
+        ("a path", "SELECT jsonb_path_exists((SELECT jsonb_agg(i) FROM generate_series(1, 20000) i), '$[*] ? (@ == $.size() + $[*])')".into()),
+        ("numbers", "SELECT sum(length((repeat('7', 60000)::numeric * i)::text)) FROM generate_series(1, 1000000) i".into()),
+        ("a sort of long texts",
+         "SELECT count(*) FROM (SELECT repeat('a', 100000) || i AS t FROM generate_series(1, 6000) i ORDER BY 1) x".into()),
+        ("joined orders", "SELECT string_agg(i::text, ',' ORDER BY repeat('b', 200) || i % 7, i) FROM generate_series(1, 5000000) i".to_owned()),
+    ]
+}
+
+#[test]
+fn others_have_their_turn_and_cancel_acts() {
+    let (server, _directory) = start();
+    let (mut worker, mut other) = (server.connect(), server.connect());
+    let pid = one(&mut worker, "SELECT pg_backend_pid()");
+    for (name, sql) in endless() {
+        worker.send(&sql);
+        for n in 0..20 {
+            assert_eq!(one(&mut other, &format!("SELECT {n} + 1")), (n + 1).to_string(), "beside {name}");
+        }
+        // A login, too.
+        assert_eq!(one(&mut server.connect(), "SELECT 1"), "1", "beside {name}");
+        let running = one(&mut other, &format!("SELECT state FROM pg_stat_activity WHERE pid = {pid}"));
+        assert_eq!(running, "active", "{name} is over too early to show anything");
+        assert_eq!(one(&mut other, &format!("SELECT pg_cancel_backend({pid})")), "t");
+        let reply = worker.receive(PATIENCE).unwrap_or_else(|| panic!("{name} was not stopped"));
+        assert_eq!(code(&reply), Some("57014"), "{name}");
+        assert_eq!(one(&mut worker, "SELECT 'goes on'"), "goes on", "after {name}");
+    }
+}
+
+#[test]
+fn timeouts_and_the_end_of_a_session_act() {
+    let (server, _directory) = start();
+    let (mut worker, mut other) = (server.connect(), server.connect());
+    assert_eq!(worker.query("SET statement_timeout = '50ms'").error(), None);
+    for (name, sql) in endless() {
+        worker.send(&sql);
+        let reply = worker.receive(PATIENCE).unwrap_or_else(|| panic!("{name} was not stopped"));
+        assert_eq!(code(&reply), Some("57014"), "{name}");
+    }
+    for (name, sql) in endless() {
+        let mut victim = server.connect();
+        let pid = one(&mut victim, "SELECT pg_backend_pid()");
+        assert_eq!(victim.query("BEGIN").error(), None);
+        victim.send(&sql);
+        assert_eq!(one(&mut other, "SELECT 1"), "1");
+        assert_eq!(one(&mut other, &format!("SELECT pg_terminate_backend({pid})")), "t");
+        let reply = victim.receive(PATIENCE).unwrap_or_else(|| panic!("the session with {name} was not ended"));
+        assert_eq!(code(&reply), Some("57P01"), "{name}");
+    }
+    let sessions = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid()";
+    assert_eq!(one(&mut other, sessions), "0");
+}
+
+/// Texts that are parsed by another thread, and what waits for them.
+#[test]
+fn a_long_text_is_parsed_beside() {
+    let (server, _directory) = start();
+    let (mut worker, mut other) = (server.connect(), server.connect());
+    let tests = |count: usize| (0..count).map(|n| format!("i = {n}")).collect::<Vec<_>>().join(" OR ");
+    let text = format!("SELECT count(*) FROM generate_series(1, 10) i WHERE {}", tests(50_000));
+    worker.send(&text);
+    for n in 0..20 {
+        assert_eq!(one(&mut other, &format!("SELECT {n} + 1")), (n + 1).to_string());
+    }
+    let reply = worker.receive(PATIENCE).expect("an answer");
+    assert_eq!(reply.error(), None);
+    assert_eq!(one(&mut worker, &text), "10");
+    assert_eq!(code(&worker.query(&format!("{text} OR )"))), Some("42601"));
+    assert_eq!(worker.query("SET statement_timeout = '1ms'").error(), None);
+    worker.send(&text);
+    let reply = worker.receive(PATIENCE).expect("an answer");
+    assert_eq!(code(&reply), Some("57014"));
+    assert_eq!(worker.query("SET statement_timeout = 0").error(), None);
+    assert_eq!(one(&mut worker, "SELECT 1"), "1");
+}

@@ -1,0 +1,166 @@
+//! How large a value may be, and whether there is memory for it: asked before it is made.
+//!
+//! Responsible for: the limit of one value ([`VALUE_MAX`], 54000), the question to whoever keeps the process's memory
+//! ([`ask`], 53200), texts and lists that ask before they grow ([`Room`]).
+//! Not responsible for: how much memory there is (the server's ledger; without one there is always room).
+//! Invariants: what is smaller than [`LARGE`] asks nobody. Nothing is set aside by asking: what is asked for is to be
+//! allocated at once, and is seen from then on.
+
+use std::sync::OnceLock;
+
+use base::{Error, Result, SqlState};
+
+/// Bytes of the largest value, as in PostgreSQL.
+pub const VALUE_MAX: usize = 0x3fff_ffff;
+/// What is smaller than this is made without asking.
+pub const LARGE: usize = 64 << 10;
+
+/// Whether there is memory for so many bytes more; 53200 if not.
+pub type Ledger = Box<dyn Fn(usize) -> Result<()> + Send + Sync>;
+
+static LEDGER: OnceLock<Ledger> = OnceLock::new();
+
+/// Says who is asked, for the whole process; the first one stays.
+pub fn keep(ledger: Ledger) {
+    // A second server in one process, as tests have it, shares the first one's memory as well.
+    let _ = LEDGER.set(ledger);
+}
+
+/// Whether there is memory for so many bytes more.
+///
+/// # Errors
+/// 53200 if there is not.
+#[inline]
+pub fn ask(bytes: usize) -> Result<()> {
+    if bytes < LARGE { Ok(()) } else { ask_ledger(bytes) }
+}
+
+#[cold]
+#[inline(never)]
+fn ask_ledger(bytes: usize) -> Result<()> {
+    LEDGER.get().map_or(Ok(()), |ledger| ledger(bytes))
+}
+
+/// The error of a value that would be longer than [`VALUE_MAX`].
+#[cold]
+pub fn too_long() -> Error {
+    Error::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "out of memory").detail("A value cannot be longer than 1 GB.")
+}
+
+/// Whether a value of so many bytes may be made. It is asked for twice: a text is built, and is then moved to where it is shared.
+///
+/// # Errors
+/// 54000 for a value that is too long, 53200 without memory for it.
+#[inline]
+pub fn for_value(bytes: usize) -> Result<()> {
+    if bytes < LARGE / 2 {
+        return Ok(());
+    }
+    if bytes > VALUE_MAX { Err(too_long()) } else { ask(2 * bytes) }
+}
+
+/// As [`for_value`], of `count` pieces of `bytes` each.
+///
+/// # Errors
+/// As [`for_value`].
+#[inline]
+pub fn for_values(count: usize, bytes: usize) -> Result<()> {
+    for_value(count.saturating_mul(bytes))
+}
+
+/// Whether a list of `count` entries of `size` bytes may be made.
+///
+/// # Errors
+/// As [`for_value`].
+#[inline]
+pub fn for_list(count: usize, size: usize) -> Result<()> {
+    let bytes = count.saturating_mul(size);
+    if bytes > VALUE_MAX { Err(too_long()) } else { ask(bytes) }
+}
+
+/// A text or list that asks before it grows.
+pub trait Room {
+    /// Makes room for `more` entries.
+    ///
+    /// # Errors
+    /// As [`for_value`], for what it grows to.
+    fn make_room(&mut self, more: usize) -> Result<()>;
+}
+
+/// Bytes beside what was asked for that a large text has room for: what is short is appended without asking, and must not be what
+/// makes it grow.
+const SPARE: usize = 128;
+
+impl<T> Room for Vec<T> {
+    #[inline]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        let spare = const { if size_of::<T>() == 1 { SPARE } else { 0 } };
+        if self.capacity() - self.len() >= more.saturating_add(spare) {
+            return Ok(());
+        }
+        let grows = grown(self.len(), self.capacity(), more, size_of::<T>())?;
+        self.reserve_exact(grows);
+        Ok(())
+    }
+}
+
+impl Room for String {
+    #[inline]
+    fn make_room(&mut self, more: usize) -> Result<()> {
+        if self.capacity() - self.len() >= more.saturating_add(SPARE) {
+            return Ok(());
+        }
+        let grows = grown(self.len(), self.capacity(), more, 1)?;
+        self.reserve_exact(grows);
+        Ok(())
+    }
+}
+
+/// How many entries of `size` bytes more there is to be room for, so that lists double.
+#[cold]
+fn grown(len: usize, capacity: usize, more: usize, size: usize) -> Result<usize> {
+    let size = size.max(1);
+    let most = VALUE_MAX / size;
+    let least = len.saturating_add(more);
+    if least > most {
+        return Err(too_long());
+    }
+    let spare = if size > 1 || least < LARGE - SPARE { 0 } else { SPARE };
+    if capacity >= least + spare {
+        return Ok(0);
+    }
+    let becomes = (least + spare).max(capacity.saturating_mul(2).min(most)).max(16);
+    // While it moves it is there twice, and so it is when it is handed over.
+    ask((2 * becomes - capacity) * size)?;
+    Ok(becomes - len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_end_at_the_limit_and_lists_double() {
+        assert!(for_value(VALUE_MAX).is_ok());
+        assert_eq!(for_value(VALUE_MAX + 1).unwrap_err().code(), SqlState::PROGRAM_LIMIT_EXCEEDED);
+        assert_eq!(for_values(usize::MAX, 3).unwrap_err().code(), SqlState::PROGRAM_LIMIT_EXCEEDED);
+        let mut text = String::from("abc");
+        text.make_room(1).unwrap();
+        assert!((16..=64).contains(&text.capacity()));
+        text.make_room(1000).unwrap();
+        assert_eq!(text.capacity(), 1003);
+        text.push_str(&"x".repeat(1000));
+        text.make_room(1).unwrap();
+        assert_eq!(text.capacity(), 2006);
+        // What fits to the byte would leave it to the next byte to make it twice as large.
+        text.make_room(LARGE).unwrap();
+        assert_eq!(text.capacity(), 1003 + LARGE + SPARE);
+        text.push_str(&"x".repeat(LARGE));
+        text.make_room(SPARE).unwrap();
+        assert_eq!(text.capacity(), 2 * (1003 + LARGE + SPARE));
+        assert_eq!(text.make_room(VALUE_MAX).unwrap_err().code(), SqlState::PROGRAM_LIMIT_EXCEEDED);
+        let mut list: Vec<u64> = Vec::new();
+        assert!(list.make_room(VALUE_MAX / 8 + 1).is_err());
+        list.make_room(1).unwrap();
+    }
+}
