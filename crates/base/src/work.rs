@@ -292,6 +292,12 @@ pub fn stopped_by(stop: &Arc<dyn Stop>) {
     });
 }
 
+/// Whether what runs can be stopped. Beside strands a thread has only what is short, and what stopped one must not stop the next.
+#[inline]
+pub fn is_stoppable() -> bool {
+    STRAND.get() != 0 || HOST.get().is_none()
+}
+
 /// The strand that runs: a small number, that of the thread itself is 0. What is kept by thread between two calls of one
 /// statement must be kept by strand.
 #[inline]

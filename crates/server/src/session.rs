@@ -23,6 +23,9 @@ use crate::replies::{Replies, ResultFormats, describe};
 /// How often a session that waits for another thread looks whether it should stop.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
 
+/// Bytes of values that take microseconds to read.
+const SHORT: usize = 4 << 10;
+
 /// A client's session.
 pub struct ClientSession {
     sql: Session,
@@ -47,14 +50,17 @@ impl ClientSession {
         ClientSession { sql, unnamed: ResultFormats::TEXT, named: FxHashMap::default() }
     }
 
-    fn bind_portal(&mut self, bind: Bind<'_>) -> Result<()> {
+    /// Binds a portal, and answers whether that was done: see [`Session::bind`].
+    fn bind_portal(&mut self, bind: &Bind<'_>, at_once: bool) -> Result<bool> {
         let value = |(i, value): (usize, Option<_>)| match (value, bind.formats.get(i)) {
             (None, _) => BoundValue::Null,
             (Some(bytes), Format::Text) => BoundValue::Text(bytes),
             (Some(bytes), Format::Binary) => BoundValue::Binary(bytes),
         };
         let values: SmallVec<[BoundValue<'_>; 16]> = bind.values.iter().enumerate().map(value).collect();
-        self.sql.bind(bind.portal, bind.statement, &values)?;
+        if !self.sql.bind(bind.portal, bind.statement, &values, at_once)? {
+            return Ok(false);
+        }
         if bind.results.len() > 1 {
             self.check_formats(bind.portal, bind.results.len())?;
         }
@@ -64,7 +70,7 @@ impl ClientSession {
         } else {
             self.named.insert(bind.portal.to_owned(), formats);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Several formats must be one per column, if there are columns at all.
@@ -161,7 +167,13 @@ impl pgwire::Session for ClientSession {
     }
 
     async fn bind(&mut self, bind: Bind<'_>, _out: &Out) -> Result<()> {
-        guarded(pin!(Strand::new(async { self.bind_portal(bind) }))).await
+        if bind.values.bytes() <= SHORT {
+            let bound = catch_unwind(AssertUnwindSafe(|| self.bind_portal(&bind, true)));
+            if bound.unwrap_or_else(|_| Err(broken()))? {
+                return Ok(());
+            }
+        }
+        guarded(pin!(Strand::new(async { self.bind_portal(&bind, false).map(|_| ()) }))).await
     }
 
     async fn describe_statement(&mut self, name: &str, out: &Out) -> Result<()> {

@@ -183,6 +183,11 @@ impl<'a> Values<'a> {
         self.count
     }
 
+    /// Their bytes, with four for the length of each.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The values in order; `None` is NULL.
     pub fn iter(&self) -> impl Iterator<Item = Option<&'a [u8]>> + 'a {
         let mut body = Body::new(self.bytes);

@@ -60,9 +60,13 @@ impl Session {
         Ok(())
     }
 
-    /// Bind: makes a portal.
-    pub fn bind(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>]) -> Result<()> {
-        let result = self.bind_inner(portal, name, values);
+    /// Bind: makes a portal, and answers true. `at_once`: if that would be more than reading the values, nothing is done, and the
+    /// answer is false.
+    ///
+    /// # Errors
+    /// Those of the values, and of a statement that must be bound anew.
+    pub fn bind(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>], at_once: bool) -> Result<bool> {
+        let result = self.bind_inner(portal, name, values, at_once);
         if let Err(error) = &result {
             metrics::count_error(error.code());
             self.fail();
@@ -70,14 +74,21 @@ impl Session {
         result
     }
 
-    fn bind_inner(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>]) -> Result<()> {
+    fn bind_inner(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>], at_once: bool) -> Result<bool> {
+        if at_once && self.portals.get(portal).is_some_and(Portal::holds_values) {
+            return Ok(false);
+        }
         self.start_statement();
         let statement = self.statement(name)?;
         self.begins(&statement.text);
         if self.block == Block::Failed && !utility::ends_block(&statement.kind) {
             self.check_not_failed()?;
         }
-        let statement = if self.block == Block::Failed { statement } else { self.revalidated(name, statement)? };
+        let is_good = self.block == Block::Failed || self.is_good(&statement);
+        if at_once && !is_good {
+            return Ok(false);
+        }
+        let statement = if is_good { statement } else { self.bound_anew(name, statement)? };
         if values.len() != statement.param_types.len() {
             return Err(Error::new(
                 SqlState::PROTOCOL_VIOLATION,
@@ -125,7 +136,7 @@ impl Session {
         self.remove_portal(portal);
         let level = self.savepoints.len();
         self.add_portal(portal, Portal::new(statement, params, level))?;
-        Ok(())
+        Ok(true)
     }
 
     /// Result columns; those of EXECUTE are its statement's.

@@ -124,6 +124,11 @@ fn forward_only() -> Error {
 }
 
 impl Portal {
+    /// Whether it has values that may take long to drop. One that has run to its end has none.
+    pub fn holds_values(&self) -> bool {
+        self.execution.is_some() || !self.params.is_empty() || !self.rows.rows.is_empty()
+    }
+
     /// A portal of the protocol, which goes forward.
     pub fn new(statement: Arc<Statement>, params: Vec<Datum>, level: usize) -> Box<Portal> {
         Box::new(Portal {

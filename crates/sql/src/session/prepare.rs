@@ -398,11 +398,8 @@ impl Session {
             && statement.is_good_for(&catalog, &self.shared.changes)
     }
 
-    /// The statement of that name, bound again if the catalog has moved on.
-    pub(super) fn revalidated(&mut self, name: &str, statement: Arc<Statement>) -> Result<Arc<Statement>> {
-        if self.is_good(&statement) {
-            return Ok(statement);
-        }
+    /// The statement of that name, bound again, for the catalog has moved on.
+    pub(super) fn bound_anew(&mut self, name: &str, statement: Arc<Statement>) -> Result<Arc<Statement>> {
         let fresh = self.prepare(&Arc::clone(&statement.text), &statement.param_types)?;
         statement.check_result_of(&fresh)?;
         self.keep_statement(name, Arc::clone(&fresh))?;

@@ -140,8 +140,10 @@ impl Environment {
     /// What works on this thread from now on works for this session: its statement's stop is its own.
     #[inline]
     pub(super) fn is_at_work(&self) {
-        work::stopped_by(&self.stopped_by);
-        watch::session(self.pid);
+        if work::is_stoppable() {
+            work::stopped_by(&self.stopped_by);
+            watch::session(self.pid);
+        }
     }
 }
 
