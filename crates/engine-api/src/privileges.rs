@@ -185,12 +185,22 @@ pub struct Membership {
 /// What objects that a role creates begin with (ALTER DEFAULT PRIVILEGES).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefaultPrivileges {
-    /// Only in this schema; `Oid::INVALID` is everywhere.
+    /// In this database; `Oid::INVALID` is each, as those say that were written before databases had their own.
+    #[serde(default)]
+    pub database: Oid,
+    /// Only in this schema; `Oid::INVALID` is everywhere in the database.
     pub schema: Oid,
     /// `r` tables, `S` sequences, `f` functions, `T` types, `n` schemas.
     pub kind: char,
     /// Everywhere: the list instead of the usual one. In a schema: what comes on top.
     pub items: Vec<AclItem>,
+}
+
+impl DefaultPrivileges {
+    /// Whether they are a database's.
+    pub fn is_in(&self, database: Oid) -> bool {
+        self.database == database || !self.database.is_valid()
+    }
 }
 
 /// A setting with which sessions of a role begin.

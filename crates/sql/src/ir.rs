@@ -827,6 +827,8 @@ pub enum ColumnSource {
 pub struct OnConflict {
     /// Inferred unique index; `None` only for DO NOTHING without a target.
     pub arbiter: Option<Oid>,
+    /// The condition of the conflict target, over the table. It has chosen the index; its columns are read, to rights.
+    pub condition: Option<Expr>,
     /// DO UPDATE; `None` is DO NOTHING.
     pub update: Option<ConflictUpdate>,
 }

@@ -1,4 +1,5 @@
-//! Whom a session begins as: start-up parameters, `options` among them, and settings of roles and databases, as PostgreSQL answers.
+//! Whom a session begins as: start-up parameters, `options` among them, and settings of roles and databases, as PostgreSQL answers;
+//! default privileges of roles in several databases.
 
 use testkit::{Connection, Oracle, Target};
 
@@ -100,4 +101,38 @@ fn logins_become_whom_they_may() {
     }
     both("DROP ROLE i_me, i_grp, i_top, i_super");
     assert_eq!(tried, SETTINGS.len() * WISHES.len() * 2);
+}
+
+/// What is said in one database of what new tables begin with says nothing in another one.
+#[test]
+fn default_privileges_stay_in_their_database() {
+    let (oracle, subject) = (Target::reference(), Target::start());
+    let ports = [Oracle::shared().port(), subject.port()];
+    let both = |connections: &mut [Connection; 2], sql: &str| {
+        let replies = connections.each_mut().map(|connection| connection.query(sql).to_string());
+        assert_eq!(replies[0], replies[1], "{sql}");
+        replies[1].clone()
+    };
+    let mut first = [oracle.connect(), subject.connect()];
+    both(&mut first, "CREATE ROLE dp_maker; CREATE ROLE dp_reader");
+    both(&mut first, "CREATE DATABASE dp_other");
+    both(&mut first, "ALTER DEFAULT PRIVILEGES FOR ROLE dp_maker GRANT SELECT ON TABLES TO dp_reader");
+    let mut second = ports.map(|port| Connection::open(port, "dp_other").expect("the new database"));
+    let made =
+        "CREATE SCHEMA dp; GRANT ALL ON SCHEMA dp TO PUBLIC; SET ROLE dp_maker; CREATE TABLE dp.t (a int); RESET ROLE";
+    for connections in [&mut first, &mut second] {
+        both(connections, made);
+        both(connections, "SELECT defaclobjtype FROM pg_default_acl WHERE defaclrole = 'dp_maker'::regrole");
+    }
+    let read = "SET ROLE dp_reader; SELECT * FROM dp.t; RESET ROLE";
+    assert!(both(&mut second, read).contains("42501"), "what was granted in one database is granted in the other");
+    both(&mut second, "RESET ROLE");
+    both(&mut first, read);
+    both(&mut second, "ALTER DEFAULT PRIVILEGES FOR ROLE dp_maker GRANT INSERT ON TABLES TO dp_reader");
+    both(&mut second, "SELECT count(*) FROM pg_default_acl");
+    both(&mut first, "DROP SCHEMA dp CASCADE; DROP OWNED BY dp_reader; DROP OWNED BY dp_maker");
+    assert!(both(&mut first, "DROP ROLE dp_reader").contains("2BP01"), "it is named in the other database");
+    // With the database goes what was said in it.
+    both(&mut first, "DROP DATABASE dp_other WITH (FORCE)");
+    both(&mut first, "DROP ROLE dp_reader, dp_maker");
 }

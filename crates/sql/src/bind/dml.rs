@@ -208,8 +208,7 @@ impl<'a> Binder<'a, '_> {
             .map(|(i, rel)| {
                 let own_name = i == 0 && rel.alias == written.name();
                 let mut item = target_item(i, rel, own_name.then_some(schema));
-                // `excluded` is the row to be inserted, not one of the view.
-                item.notes_reads = i == 0;
+                item.notes_reads = true;
                 if let Some(through) = &written.through {
                     // The view's columns stand for expressions over the table.
                     item.rel = None;
@@ -552,12 +551,15 @@ impl<'a> Binder<'a, '_> {
                 .error(SqlState::SYNTAX_ERROR, message, clause.location)
                 .hint("For example, ON CONFLICT (column_name)."));
         }
-        let arbiter = match clause.infer.as_deref() {
-            None => None,
-            Some(infer) => Some(match infer.conname.as_deref() {
-                Some(name) => constraint_index(name, &written.table.desc)?,
-                None => self.inferred_index(infer, rels, written)?,
-            }),
+        let (arbiter, condition) = match clause.infer.as_deref() {
+            None => (None, None),
+            Some(infer) => match infer.conname.as_deref() {
+                Some(name) => (Some(constraint_index(name, &written.table.desc)?), None),
+                None => {
+                    let (index, condition) = self.inferred_index(infer, rels, written)?;
+                    (Some(index), condition)
+                }
+            },
         };
         self.refuse_deferrable_arbiter(arbiter, &written.table);
         let update = match updates {
@@ -569,7 +571,7 @@ impl<'a> Binder<'a, '_> {
                 Some(ConflictUpdate { set, filter })
             }
         };
-        Ok(Some(OnConflict { arbiter, update }))
+        Ok(Some(OnConflict { arbiter, condition, update }))
     }
 
     /// A deferrable unique index does not know a duplicate when it sees one. The statement can be described, but not run.
@@ -586,8 +588,13 @@ impl<'a> Binder<'a, '_> {
         });
     }
 
-    /// The unique index over exactly the columns and expressions of a conflict target.
-    fn inferred_index(&mut self, infer: &'a InferClause, rels: &[Rel], written: &Written) -> Result<base::Oid> {
+    /// The unique index over exactly the columns and expressions of a conflict target, and the target's condition.
+    fn inferred_index(
+        &mut self,
+        infer: &'a InferClause,
+        rels: &[Rel],
+        written: &Written,
+    ) -> Result<(base::Oid, Option<Expr>)> {
         let (table, at) = (Arc::clone(&written.table), infer.location);
         let mut wanted: Vec<i16> = Vec::with_capacity(infer.indexElems.len());
         let mut computed: Vec<Expr> = Vec::new();
@@ -635,12 +642,12 @@ impl<'a> Binder<'a, '_> {
         let mut numbers: Vec<usize> = (0..table.indexes.len()).collect();
         numbers.sort_by_key(|&n| table.indexes[n].predicate.is_some());
         if let Some(number) = numbers.into_iter().find(|&n| matches(n)) {
-            return Ok(table.indexes[number].oid);
+            return Ok((table.indexes[number].oid, condition));
         }
         // PostgreSQL looks for the index when it plans: the statement can be described, but not run.
         let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
         self.refused.get_or_insert_with(|| Error::new(SqlState::INVALID_COLUMN_REFERENCE, message));
-        Ok(base::Oid::INVALID)
+        Ok((base::Oid::INVALID, condition))
     }
 
     /// The assignments of UPDATE and DO UPDATE.

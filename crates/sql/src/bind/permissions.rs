@@ -211,8 +211,9 @@ impl Walk {
         match statement {
             Statement::Select(query) => return self.query(query),
             Statement::Insert(insert) => {
-                // `excluded` is the row to be inserted, not one of the table.
                 self.enter(&insert.rels[..1], |_| Privileges::INSERT);
+                // `excluded` is the row to be inserted; its columns, which may have got defaults, are read as the table's.
+                self.levels.last_mut().into_iter().for_each(|level| level.push(level[0]));
                 if let Some(need) = self.target() {
                     let given = |(_, source): &(usize, &ColumnSource)| matches!(source, ColumnSource::Source(_));
                     need.inserted = insert.columns.iter().enumerate().filter(given).map(|(i, _)| i).collect();
@@ -276,7 +277,9 @@ impl Walk {
 
     /// The columns of the unique index that decides about conflicts are read.
     fn arbiter(&mut self, insert: &Insert) {
-        let Some(arbiter) = insert.on_conflict.as_ref().and_then(|c| c.arbiter) else { return };
+        let Some(conflict) = &insert.on_conflict else { return };
+        conflict.condition.iter().for_each(|condition| self.expr(condition));
+        let Some(arbiter) = conflict.arbiter else { return };
         let Some(number) = insert.table.indexes.iter().position(|index| index.oid == arbiter) else { return };
         let keys = insert.table.indexes[number].keys.iter();
         if let Some(need) = self.target() {

@@ -6,7 +6,7 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::{CatalogObject, DatabaseDesc, PrivilegesDesc, SchemaDesc, oids};
 use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DropdbStmt, Node};
 
-use super::{Cx, drop};
+use super::{Cx, default_privileges, drop};
 
 /// The owner that a statement names, if it does.
 pub(super) fn named_owner(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<Option<Oid>> {
@@ -96,9 +96,11 @@ async fn drop_contents(cx: &mut Cx<'_>, database: &DatabaseDesc) -> Result<()> {
     for schema in schemas {
         let inside: BTreeSet<_> = catalog.objects().filter(|o| is_in(o, schema)).map(|o| o.oid()).collect();
         drop::drop_all(cx, inside, true).await?;
+        default_privileges::forget_place(cx, schema).await?;
         cx.drop_one(schema)?;
     }
     let oid = database.oid;
+    default_privileges::forget_place(cx, oid).await?;
     cx.drop_one(oid)?;
     // What went with the database is not news to anyone.
     cx.session.forget_notices();

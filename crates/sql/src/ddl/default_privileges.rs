@@ -7,7 +7,7 @@ use rupg_sql::nodes::{AlterDefaultPrivilegesStmt, Node, ObjectType};
 use super::Cx;
 use super::grant::{Request, request};
 use super::names::strings;
-use super::role::{require_member, role_list};
+use super::role::{each_role, require_member, role_list};
 use crate::privileges::acl::{self, Change};
 use crate::privileges::{Class, class_of, owner_of};
 
@@ -97,9 +97,12 @@ async fn alter_one(
     request: &Request,
 ) -> Result<()> {
     cx.lock(creator, TableLockMode::ShareRowExclusive).await?;
-    let Some(mut role) = cx.catalog().role_by_oid(creator).cloned() else { return Ok(()) };
+    let database = cx.database();
+    let role = cx.catalog().role_by_oid(creator).cloned();
+    let mut role = role.ok_or_else(|| super::role::unknown_role(&creator.to_string()))?;
     let usual = if schema.is_valid() { Vec::new() } else { acl::initial(class, creator) };
-    let at = role.default_privileges.iter().position(|d| d.schema == schema && d.kind == kind);
+    let is_this = |d: &DefaultPrivileges| d.is_in(database) && d.schema == schema && d.kind == kind;
+    let at = role.default_privileges.iter().position(is_this);
     let mut items = at.map_or_else(|| usual.clone(), |at| role.default_privileges[at].items.clone());
     let given = request.whole.unwrap_or(class.all());
     request.refuse_options_for_public()?;
@@ -117,7 +120,7 @@ async fn alter_one(
     }
     // A list that says what would be anyway is not kept.
     if !same(&items, &usual) {
-        role.default_privileges.push(DefaultPrivileges { schema, kind, items });
+        role.default_privileges.push(DefaultPrivileges { database, schema, kind, items });
     }
     cx.put(CatalogObject::Role(role)).await
 }
@@ -132,13 +135,27 @@ fn same(a: &[AclItem], b: &[AclItem]) -> bool {
     a.len() == b.len() && a.iter().all(|item| b.contains(item))
 }
 
+/// Takes away the default privileges in a schema or a database that goes.
+pub(super) async fn forget_place(cx: &mut Cx<'_>, gone: Oid) -> Result<()> {
+    let catalog = cx.catalog();
+    let is_there = |d: &DefaultPrivileges| d.schema == gone || d.database == gone;
+    for role in each_role(&catalog).filter(|role| role.default_privileges.iter().any(is_there)) {
+        cx.lock(role.oid, TableLockMode::ShareRowExclusive).await?;
+        let Some(mut role) = cx.catalog().role_by_oid(role.oid).cloned() else { continue };
+        role.default_privileges.retain(|d| !is_there(d));
+        cx.put(CatalogObject::Role(role)).await?;
+    }
+    Ok(())
+}
+
 /// The access list that a new object begins with, if its creator has said so.
-pub(super) fn of_new(catalog: &Catalog, object: &CatalogObject) -> Option<PrivilegesDesc> {
+pub(super) fn of_new(catalog: &Catalog, object: &CatalogObject, database: Oid) -> Option<PrivilegesDesc> {
     let class = class_of(object)?;
     let kind = letter(class)?;
     let owner = owner_of(catalog, object)?;
     let role = catalog.role_by_oid(owner).filter(|role| !role.default_privileges.is_empty())?;
-    let find = |schema: Oid| role.default_privileges.iter().find(|d| d.schema == schema && d.kind == kind);
+    let is_for = |d: &&DefaultPrivileges, schema: Oid| d.is_in(database) && d.schema == schema && d.kind == kind;
+    let find = |schema: Oid| role.default_privileges.iter().find(|d| is_for(d, schema));
     let everywhere = find(Oid::INVALID);
     let here = if class == Class::Schema { None } else { find(object.namespace().1) };
     if everywhere.is_none() && here.is_none() {

@@ -1,5 +1,7 @@
 //! What keeps a role from being dropped: what it owns, and what has been granted to it.
 
+use std::collections::BTreeMap;
+
 use base::Oid;
 use engine_api::{AclItem, Catalog, CatalogObject};
 
@@ -37,16 +39,16 @@ pub(super) fn database_of(catalog: &Catalog, object: &CatalogObject) -> Option<O
     }
 }
 
-/// What depends on a role, in PostgreSQL's words; what is in other databases is only counted.
+/// What depends on a role, in PostgreSQL's words; of other databases it is only counted.
 pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut elsewhere = 0;
+    let mut elsewhere: BTreeMap<Oid, usize> = BTreeMap::new();
     for object in catalog.objects() {
         if matches!(&**object, CatalogObject::Index(_)) {
             continue;
         }
         let mut say = |what: &str| match database_of(catalog, object) {
-            Some(other) if other.is_valid() && other != database => elsewhere += 1,
+            Some(other) if other.is_valid() && other != database => *elsewhere.entry(other).or_default() += 1,
             _ => lines.push(format!("{what} {}", described(catalog, path, object))),
         };
         if owner_of(catalog, object) == Some(role) {
@@ -66,6 +68,11 @@ pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid)
     }
     for creator in each_role(catalog) {
         for default in &creator.default_privileges {
+            let is_named = default.items.iter().any(|item| item.grantee == role || item.grantor == role);
+            if !default.is_in(database) {
+                *elsewhere.entry(default.database).or_default() += usize::from(is_named);
+                continue;
+            }
             let about = match default.kind {
                 'r' => "relations",
                 'S' => "sequences",
@@ -73,7 +80,7 @@ pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid)
                 'T' => "types",
                 _ => "schemas",
             };
-            if default.items.iter().any(|item| item.grantee == role || item.grantor == role) {
+            if is_named {
                 let place = match catalog.get(default.schema) {
                     Some(schema) => format!(" in schema {}", schema.name()),
                     None => String::new(),
@@ -84,8 +91,9 @@ pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid)
             }
         }
     }
-    if elsewhere > 0 {
-        lines.push(format!("{elsewhere} objects in other databases"));
+    for (other, count) in elsewhere.into_iter().filter(|(_, count)| *count > 0) {
+        let name = catalog.get(other).map_or("", |database| database.name());
+        lines.push(format!("{count} object{} in database {name}", if count == 1 { "" } else { "s" }));
     }
     lines
 }

@@ -6,8 +6,8 @@ use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode, TypeKind, oids};
 use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
 
-use super::Cx;
 use super::names::{display, quote, shown, strings};
+use super::{Cx, default_privileges};
 
 pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'static str> {
     use ObjectType as T;
@@ -518,6 +518,9 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
         super::alter_table::drop_column_of_type(cx, table, column).await?;
     }
     for oid in order {
+        if matches!(catalog.get(oid).map(|o| &**o), Some(CatalogObject::Schema(_))) {
+            default_privileges::forget_place(cx, oid).await?;
+        }
         cx.drop_one(oid)?;
     }
     Ok(())

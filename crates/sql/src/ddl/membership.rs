@@ -77,8 +77,11 @@ async fn locked_role(cx: &mut Cx<'_>, oid: Oid) -> Result<RoleDesc> {
     cx.catalog().role_by_oid(oid).cloned().ok_or_else(|| unknown_role(&oid.to_string()))
 }
 
-/// Makes a role a member of another.
+/// Makes a role a member of another, if the current role may, whichever statement asks for it.
 pub(super) async fn add(cx: &mut Cx<'_>, role: Oid, member: Oid, admin: bool) -> Result<()> {
+    let granted = cx.catalog().role_by_oid(role).cloned().ok_or_else(|| unknown_role(&role.to_string()))?;
+    let grantor = cx.session.who().role;
+    check_admin(cx, &granted, grantor)?;
     let mut desc = locked_role(cx, member).await?;
     let catalog = cx.catalog();
     let name = |oid: Oid| catalog.role_by_oid(oid).map(|role| role.name.clone()).unwrap_or_default();
@@ -92,7 +95,6 @@ pub(super) async fn add(cx: &mut Cx<'_>, role: Oid, member: Oid, admin: bool) ->
         let message = format!("role \"{}\" is a member of role \"{}\"", name(role), name(member));
         return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
     }
-    let grantor = cx.session.who().role;
     match desc.member_of.iter_mut().find(|m| m.role == role) {
         Some(known) if known.admin || !admin => {
             let message = format!("role \"{}\" is already a member of role \"{}\"", desc.name, name(role));

@@ -136,8 +136,21 @@ impl Cx<'_> {
 
     /// The role that will own what is created.
     pub fn owner(&mut self) -> Oid {
-        let user = self.session.identity().current_user;
-        self.catalog().role(&user).map_or(oids::ROLE_POSTGRES, |r| r.oid)
+        self.session.who().role
+    }
+
+    /// Keeps the role that is to own a new object from being dropped.
+    ///
+    /// # Errors
+    /// 42704 if it has been dropped: its session goes on, and owns nothing any more.
+    async fn keep_owner(&mut self, owner: Oid) -> Result<()> {
+        if owner.is_valid() {
+            self.lock(owner, TableLockMode::AccessShare).await?;
+        }
+        if self.catalog().role_by_oid(owner).is_some() {
+            return Ok(());
+        }
+        Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("role {owner} was concurrently dropped")))
     }
 
     /// The session's database.
@@ -162,7 +175,12 @@ impl Cx<'_> {
         let before = catalog.get(object.oid());
         rights::require_types(&catalog, self.session.who(), before.map(|o| &**o), &object)?;
         let is_new = before.is_none();
-        let initial = if is_new { default_privileges::of_new(&catalog, &object) } else { None };
+        let owner = crate::privileges::owner_of(&catalog, &object);
+        let owner_before = before.and_then(|before| crate::privileges::owner_of(&catalog, before));
+        if let Some(owner) = owner.filter(|_| owner != owner_before) {
+            self.keep_owner(owner).await?;
+        }
+        let initial = if is_new { default_privileges::of_new(&catalog, &object, self.database()) } else { None };
         self.write(object).await?;
         match initial {
             Some(list) => self.write(CatalogObject::Privileges(list)).await,

@@ -38,7 +38,15 @@ pub(super) fn role_name(cx: &Cx<'_>, spec: &RoleSpec) -> String {
 /// 42704
 pub(super) fn role_oid(cx: &mut Cx<'_>, spec: &RoleSpec) -> Result<Oid> {
     let name = role_name(cx, spec);
-    cx.catalog().role(&name).map(|role| role.oid).ok_or_else(|| unknown_role(&name))
+    let catalog = cx.catalog();
+    let role = match spec.roletype {
+        // Not by its name: another role may have it by now.
+        RoleSpecType::ROLESPEC_CURRENT_USER | RoleSpecType::ROLESPEC_CURRENT_ROLE => {
+            catalog.role_by_oid(cx.session.who().role)
+        }
+        _ => catalog.role(&name),
+    };
+    role.map(|role| role.oid).ok_or_else(|| unknown_role(&name))
 }
 
 /// The roles of a list.

@@ -52,9 +52,10 @@ pub(super) fn members(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 
 pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
+    let database = cx.identity().database_oid;
     let mut rows = Vec::new();
     for role in roles(&catalog) {
-        for (n, default) in role.default_privileges.iter().enumerate() {
+        for (n, default) in role.default_privileges.iter().enumerate().filter(|(_, d)| d.is_in(database)) {
             // Made from its place: stable, and apart from those of objects.
             let own = role.oid.0.wrapping_mul(64).wrapping_add(n as u32) | 3 << 30;
             rows.push(row(
