@@ -305,7 +305,9 @@ impl Session {
 
     /// The statement bound to the definitions of now.
     pub(super) fn rebound(&mut self, statement: &Statement) -> Result<Arc<Statement>> {
-        let fresh = self.bind_again(statement, Purpose { names_known: true, ..Purpose::default() })?;
+        // Another role finds the names that were found before. When definitions have changed they are looked up again, by rights of now.
+        let names_known = statement.is_current(&*self.shared.engine, &self.shared.changes);
+        let fresh = self.bind_again(statement, Purpose { names_known, ..Purpose::default() })?;
         statement.check_result_of(&fresh)?;
         Ok(Arc::new(fresh))
     }
