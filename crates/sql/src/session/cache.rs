@@ -201,6 +201,7 @@ mod tests {
             param_types: Vec::new(),
             kind: Kind::Empty,
             catalog_version: 1.into(),
+            own: None,
             binding: 0,
         };
         let (catalog, changes) = nothing();

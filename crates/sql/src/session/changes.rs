@@ -32,7 +32,9 @@ struct Change {
 
 #[derive(Debug)]
 enum What {
-    /// It matters to every statement: a role or view that was there before, a sequence, a type, a schema, a database.
+    /// A schema, or who may use it: it matters to every statement, and to how its names are found.
+    Schema,
+    /// It matters to every statement: a role or view that was there before, a sequence, a type, a database.
     Anything,
     /// It is new; it matters to those that name it.
     New,
@@ -76,6 +78,7 @@ fn change(catalog: &Catalog, before: Option<&CatalogObject>, after: Option<&Cata
     let what = match object {
         CatalogObject::Privileges(list) => match catalog.get(list.object).map(|object| &**object) {
             Some(CatalogObject::Table(table)) if table.view.is_none() => What::Table(table.oid),
+            Some(CatalogObject::Schema(_)) => What::Schema,
             Some(_) => What::Anything,
             // It went with its object, which says enough.
             None => return None,
@@ -93,13 +96,50 @@ fn change(catalog: &Catalog, before: Option<&CatalogObject>, after: Option<&Cata
                 What::New
             }
         }
-        CatalogObject::Schema(_) => What::Anything,
+        CatalogObject::Schema(_) => What::Schema,
         _ if before.is_some() => What::Anything,
         _ => What::New,
     };
     let name = |object: Option<&CatalogObject>| object.map(|object| object.name().to_lowercase().into_boxed_str());
     let (old, new) = (name(before), name(after));
     Some(Change { version: catalog.version, what, names: [old.filter(|old| Some(old) != new.as_ref()), new] })
+}
+
+/// What has changed from one catalog to another.
+fn between(before: &Catalog, after: &Catalog) -> Vec<Change> {
+    let mut found = Vec::new();
+    for object in after.objects() {
+        match before.get(object.oid()) {
+            Some(old) if Arc::ptr_eq(old, object) => {}
+            old => found.extend(change(after, old.map(|old| &**old), Some(object))),
+        }
+    }
+    let gone = before.objects().filter(|old| after.get(old.oid()).is_none());
+    found.extend(gone.filter_map(|old| change(after, Some(old), None)));
+    found
+}
+
+/// Whether one of these changes calls for the names of a query to be looked up again: that of a schema, of one of its tables, or of
+/// something whose name its text has. PostgreSQL looks names up again in these cases only: another role that runs a prepared
+/// statement needs no right on the schemas of its names.
+fn unsettle<'a>(mut changes: impl Iterator<Item = &'a Change>, query: &Query, text: &str) -> bool {
+    let mut text_folded = None;
+    changes.any(|change| {
+        let by_object = match &change.what {
+            What::Schema => true,
+            What::Anything | What::New => false,
+            What::Table(table) | What::Referring(table, _) => query.depends.contains(table),
+        };
+        by_object || {
+            let text = text_folded.get_or_insert_with(|| text.to_lowercase());
+            change.names.iter().flatten().any(|name| names(text, name))
+        }
+    })
+}
+
+/// Whether the names of a query that was bound to one catalog still stand in another one.
+pub(super) fn names_stand(query: &Query, text: &str, before: &Arc<Catalog>, after: &Arc<Catalog>) -> bool {
+    Arc::ptr_eq(before, after) || !unsettle(between(before, after).iter(), query, text)
 }
 
 impl Known {
@@ -110,16 +150,7 @@ impl Known {
         if self.seen.len() > REMEMBERED {
             self.seen.pop_front();
         }
-        let mut found = Vec::new();
-        for object in catalog.objects() {
-            match before.get(object.oid()) {
-                Some(old) if Arc::ptr_eq(old, object) => {}
-                old => found.extend(change(catalog, old.map(|old| &**old), Some(object))),
-            }
-        }
-        let gone = before.objects().filter(|old| catalog.get(old.oid()).is_none());
-        found.extend(gone.filter_map(|old| change(catalog, Some(old), None)));
-        self.changes.extend(found);
+        self.changes.extend(between(&before, catalog));
         while self.changes.len() > REMEMBERED {
             if let Some(oldest) = self.changes.pop_front() {
                 self.forgotten = oldest.version;
@@ -149,22 +180,38 @@ impl Changes {
         if known.catalog.version < catalog.version {
             known.follow(catalog);
         }
-        let is_seen = known.seen.binary_search(&since).is_ok();
-        if since < known.forgotten || since > catalog.version || !is_seen {
-            return false;
+        known.knows(since, catalog) && !known.matter(&query.depends, query.writes, text, since)
+    }
+
+    /// Whether the names of a query that was bound to version `since` still stand in a catalog.
+    pub fn spare_names(&self, query: &Query, text: &str, since: u64, catalog: &Arc<Catalog>) -> bool {
+        let mut known = self.known.lock();
+        if known.catalog.version < catalog.version {
+            known.follow(catalog);
         }
-        !known.matter(&query.depends, query.writes, text, since)
+        known.knows(since, catalog) && !unsettle(known.later(since), query, text)
     }
 }
 
 impl Known {
+    /// Whether all changes from version `since` to a catalog are remembered.
+    fn knows(&self, since: u64, catalog: &Catalog) -> bool {
+        let is_seen = self.seen.binary_search(&since).is_ok();
+        is_seen && since >= self.forgotten && since <= catalog.version
+    }
+
+    /// The changes after version `since`, the newest first.
+    fn later(&self, since: u64) -> impl Iterator<Item = &Change> {
+        self.changes.iter().rev().take_while(move |change| change.version > since)
+    }
+
     /// Whether a change after version `since` matters to a statement.
     fn matter(&self, depends: &[Oid], writes: bool, text: &str, since: u64) -> bool {
         let mut text_folded = None;
         let matters = |change: &Change| {
             let is_of = |table: &Oid| depends.contains(table);
             let by_object = match &change.what {
-                What::Anything => true,
+                What::Schema | What::Anything => true,
                 What::New => false,
                 What::Table(table) => is_of(table),
                 What::Referring(table, others) => is_of(table) || (writes && others.iter().any(is_of)),
@@ -174,7 +221,7 @@ impl Known {
                 change.names.iter().flatten().any(|name| names(text, name))
             }
         };
-        self.changes.iter().rev().take_while(|change| change.version > since).any(matters)
+        self.later(since).any(matters)
     }
 }
 

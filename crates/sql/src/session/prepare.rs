@@ -160,6 +160,7 @@ impl Session {
                 param_types: types.to_vec(),
                 kind: Kind::Utility(Arc::new(parsed.node)),
                 catalog_version: catalog.version.into(),
+                own: None,
                 binding: 0,
             };
             if !utility::ends_block(&statement.kind) {
@@ -299,14 +300,15 @@ impl Session {
             }),
             // What was bound to definitions that may be rolled back is good for one run.
             catalog_version: if self.has_own_ddl() { u64::MAX } else { catalog.version }.into(),
+            own: self.has_own_ddl().then_some(catalog),
             binding: self.binding.as_ref().map_or(0, |binding| binding.hash),
         })
     }
 
     /// The statement bound to the definitions of now.
     pub(super) fn rebound(&mut self, statement: &Statement) -> Result<Arc<Statement>> {
-        // Another role finds the names that were found before. When definitions have changed they are looked up again, by rights of now.
-        let names_known = statement.is_current(&*self.shared.engine, &self.shared.changes);
+        let (catalog, committed) = (self.catalog(), self.shared.engine.catalog());
+        let names_known = statement.names_stand(&catalog, &committed, &self.shared.changes);
         let fresh = self.bind_again(statement, Purpose { names_known, ..Purpose::default() })?;
         statement.check_result_of(&fresh)?;
         Ok(Arc::new(fresh))
@@ -357,6 +359,7 @@ impl Session {
                 param_types: types.to_vec(),
                 kind: Kind::Empty,
                 catalog_version: catalog.version.into(),
+                own: None,
                 binding: 0,
             })),
             1 => self.prepare_parsed(parsed.remove(0), sql, types, true, silent),

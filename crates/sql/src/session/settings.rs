@@ -153,9 +153,18 @@ fn units_of(unit: &str) -> Option<(&'static [(&'static str, f64)], f64)> {
     })
 }
 
+/// A hexadecimal number, as C writes it, without a unit.
+fn parse_hexadecimal(text: &str) -> Option<f64> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    i64::from_str_radix(digits, 16).ok().map(|value| value as f64)
+}
+
 /// A number with or without a unit, in the setting's own.
 fn parse_number(name: &str, text: &str, unit: &str) -> Result<f64> {
     let t = text.trim();
+    if let Some(value) = parse_hexadecimal(t) {
+        return Ok(value);
+    }
     let is_exponent = |at: usize| {
         t[at..].starts_with(['e', 'E'])
             && t[at + 1..].trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit())
@@ -697,6 +706,12 @@ impl Settings {
                     date_style_text(style, order).into()
                 }
                 "TimeZone" => parse_zone(value)?.name().into(),
+                "search_path" | "temp_tablespaces" if parse_names(value).is_none() => {
+                    return Err(invalid(name, value).detail("List syntax is invalid."));
+                }
+                "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" if !is_locale(name, value) => {
+                    return Err(invalid(name, value));
+                }
                 _ => value.into(),
             },
         })
@@ -1015,24 +1030,57 @@ fn parse_zone(value: &str) -> Result<types::TimeZone> {
     types::TimeZone::parse(value).ok_or_else(|| invalid("TimeZone", value))
 }
 
-/// Splits a comma-separated list of identifiers, quoted ones kept as they are.
+/// The names of a comma-separated list of identifiers, quoted ones kept as they are; none if it is no such list.
 pub fn split_names(text: &str) -> Vec<String> {
+    parse_names(text).unwrap_or_default()
+}
+
+/// As [`split_names`]; `None` if the text is no list.
+fn parse_names(text: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
     let mut rest = text.trim_start();
-    while !rest.is_empty() {
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let end = quoted.find('"').unwrap_or(quoted.len());
-            names.push(quoted[..end].to_string());
-            rest = quoted.get(end + 1..).unwrap_or("");
-        } else {
-            let end = rest.find(',').unwrap_or(rest.len());
-            let name = rest[..end].trim().to_ascii_lowercase();
-            if !name.is_empty() {
-                names.push(name);
-            }
-            rest = &rest[end..];
-        }
-        rest = rest.trim_start().strip_prefix(',').unwrap_or("").trim_start();
+    if rest.is_empty() {
+        return Some(names);
     }
-    names
+    loop {
+        let (name, behind) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted_name(quoted)?,
+            None => {
+                let end = rest.find(|c: char| c == ',' || c.is_ascii_whitespace()).unwrap_or(rest.len());
+                if end == 0 {
+                    return None;
+                }
+                (rest[..end].to_ascii_lowercase(), &rest[end..])
+            }
+        };
+        names.push(name);
+        rest = behind.trim_start();
+        if rest.is_empty() {
+            return Some(names);
+        }
+        rest = rest.strip_prefix(',')?.trim_start();
+    }
+}
+
+/// A name behind its first quotation mark, and what follows its last one.
+fn quoted_name(text: &str) -> Option<(String, &str)> {
+    let (mut name, mut rest) = (String::new(), text);
+    loop {
+        let end = rest.find('"')?;
+        name.push_str(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.strip_prefix('"') {
+            Some(behind) => {
+                name.push('"');
+                rest = behind;
+            }
+            None => return Some((name, rest)),
+        }
+    }
+}
+
+/// Whether texts are formatted as in this locale: there is no other than that of C. Messages are English.
+fn is_locale(setting: &str, value: &str) -> bool {
+    let is_plain = ["", "C", "POSIX", "C.UTF-8", "C.utf8"].contains(&value);
+    is_plain || (setting == "lc_messages" && (value.starts_with("en_") || value == "en"))
 }

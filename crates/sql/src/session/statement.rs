@@ -7,7 +7,7 @@ use base::{Error, Oid, Result};
 use engine_api::{Catalog, Engine, TableLockMode};
 use rupg_sql::nodes::Node;
 
-use super::changes::Changes;
+use super::changes::{self, Changes};
 use crate::bind::ResultColumn;
 use crate::monitor::statements::Figures;
 use crate::plan::Plan;
@@ -25,6 +25,8 @@ pub struct Statement {
     pub kind: Kind,
     /// The newest catalog version that it is known to be good for. Relaxed: it only rises, and what was found good stays so.
     pub catalog_version: AtomicU64,
+    /// The catalog it was bound to, if that was its transaction's own.
+    pub own: Option<Arc<Catalog>>,
     /// What else it was bound to ([`super::cache::BindingKey::hash64`]); 0 if nothing.
     pub binding: u64,
 }
@@ -158,6 +160,19 @@ impl Statement {
     /// Whether the definitions it was bound to are those of now.
     pub fn is_current(&self, engine: &dyn Engine, changes: &Changes) -> bool {
         self.version() == engine.catalog_version() || self.outlives(&engine.catalog(), changes)
+    }
+
+    /// Whether its names mean what they meant when it was bound, and need not be looked up again: in the session's catalog, which is
+    /// the newest committed one or its transaction's own.
+    pub fn names_stand(&self, catalog: &Arc<Catalog>, committed: &Arc<Catalog>, changes: &Changes) -> bool {
+        let Kind::Query(query) = &self.kind else { return true };
+        match &self.own {
+            Some(own) => changes::names_stand(query, &self.text, own, catalog),
+            None => {
+                changes.spare_names(query, &self.text, self.version(), committed)
+                    && changes::names_stand(query, &self.text, committed, catalog)
+            }
+        }
     }
 
     /// Whether this statement, bound again, may take its own place.

@@ -430,6 +430,7 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
             param_types: types,
             kind: Kind::Utility(Arc::new(node.clone())),
             catalog_version: catalog.version.into(),
+            own: None,
             binding: 0,
         }
     };
