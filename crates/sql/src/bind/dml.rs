@@ -498,6 +498,15 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// The default of a column, NULL if it has none.
+    /// What DEFAULT gives a column that is SET: through a view, the default of the view's own column and not of the table's.
+    fn default_to_set(&mut self, index: usize, written: &Written) -> Result<Expr> {
+        let column = written.default_column(index);
+        if written.through.is_some() && std::ptr::eq(column, &written.table.desc.columns[index]) {
+            return self.column_default(&engine_api::ColumnDesc { default: None, ..column.clone() });
+        }
+        self.column_default(column)
+    }
+
     pub(super) fn column_default(&mut self, column: &engine_api::ColumnDesc) -> Result<Expr> {
         let ty = value_type(column);
         match &column.default {
@@ -697,7 +706,7 @@ impl<'a> Binder<'a, '_> {
                     self.assign_part(old, (&column.name, column.ty, target.location), &target.indirection, value)?
                 }
                 None if is_part => return Err(self.default_of_part(&target.indirection, target.location)),
-                None => self.column_default(written.default_column(column.index))?,
+                None => self.default_to_set(column.index, written)?,
                 Some(value) => self.assign_whole(value, &column)?.expr,
             };
             set.push((column.index, expr));
@@ -1073,7 +1082,9 @@ pub(super) fn argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut B
 /// Binds a stored expression, which knows nothing of the statement's parameters.
 pub(super) fn detached<T>(cx: &mut BindContext<'_>, bind: impl FnOnce(&mut BindContext<'_>) -> Result<T>) -> Result<T> {
     let params = std::mem::take(&mut cx.param_types);
+    let outer = std::mem::replace(&mut cx.in_stored, true);
     let result = bind(cx);
+    cx.in_stored = outer;
     cx.param_types = params;
     result
 }

@@ -218,13 +218,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     fn type_named(&mut self, name: &rupg_sql::nodes::TypeName) -> Result<Ty> {
-        if let [schema, _] = strings(&name.names).as_slice()
-            && *schema != "pg_catalog"
-            && self.cx.catalog.schema(self.cx.identity.database_oid, schema).is_none()
-        {
-            let message = format!("schema \"{schema}\" does not exist");
-            return Err(self.error(SqlState::INVALID_SCHEMA_NAME, message, name.location));
-        }
+        self.open_schema(name)?;
         let ty = type_names::resolve(name, self.sql, Some((&self.cx.catalog, &self.cx.identity)))?;
         if let Some(message) = type_names::precision_warning(name, ty) {
             let code = SqlState::INVALID_PARAMETER_VALUE;
@@ -232,6 +226,22 @@ impl<'a> Binder<'a, '_> {
             self.cx.eval.notice(self.locate(warning, name.location));
         }
         Ok(ty)
+    }
+
+    /// Refuses a type's name whose schema is not there, or not open to the current role.
+    pub(super) fn open_schema(&self, name: &rupg_sql::nodes::TypeName) -> Result<()> {
+        let names = strings(&name.names);
+        let [schema, _] = names.as_slice() else { return Ok(()) };
+        if *schema == "pg_catalog" {
+            return Ok(());
+        }
+        match self.cx.catalog.schema(self.cx.identity.database_oid, schema) {
+            Some(found) => self.may_use(found.oid).map_err(|error| self.locate(error, name.location)),
+            None => {
+                let message = format!("schema \"{schema}\" does not exist");
+                Err(self.error(SqlState::INVALID_SCHEMA_NAME, message, name.location))
+            }
+        }
     }
 
     pub(super) fn cannot_cast(&self, from: base::Oid, to: base::Oid, at: i32) -> base::Error {

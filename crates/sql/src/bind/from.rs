@@ -185,9 +185,13 @@ impl<'a> Binder<'a, '_> {
     pub(super) fn may_use(&self, schema: Oid) -> Result<()> {
         let identity = &self.cx.identity;
         let who = Who { role: identity.role, database: identity.database_oid };
+        // Names in the text of a view, and of a stored expression, were looked up when it was made.
+        let is_known = self.view.is_some() || self.cx.names_known || self.cx.in_stored;
+        // The session's own is always on its path.
+        let is_temporary = || crate::ddl::temporary::is_temporary(&self.cx.catalog, schema);
+        let is_own = || identity.search_path.contains(&schema) && is_temporary();
         match self.cx.catalog.get(schema) {
-            // The text of a view was looked up when the view was made.
-            Some(object) if !identity.superuser && self.view.is_none() && !self.cx.names_known => {
+            Some(object) if !identity.superuser && !is_known && !is_own() => {
                 privileges::require(&self.cx.catalog, who, object, Privileges::USAGE)
             }
             _ => Ok(()),

@@ -280,6 +280,7 @@ impl<'a> Binder<'a, '_> {
         for node in definitions.iter().flatten() {
             let Node::ColumnDef(def) = node else { continue };
             let Some(type_name) = def.typeName.as_deref() else { continue };
+            self.open_schema(type_name)?;
             let ty = super::types::resolve(type_name, self.sql, Some((&self.cx.catalog, &self.cx.identity)))?;
             let name = def.colname.as_deref().unwrap_or("").to_string();
             if columns.iter().any(|(c, _)| c.name == name) {

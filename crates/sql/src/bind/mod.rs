@@ -102,6 +102,8 @@ pub struct BindContext<'a> {
     pub places: Option<Vec<(RangeVar, Oid)>>,
     /// The names were looked up before, by another role: whether this one may look into the schemas is not asked again.
     pub names_known: bool,
+    /// Within the text of a stored expression, whose names were looked up when it was defined.
+    in_stored: bool,
 }
 
 impl<'a> BindContext<'a> {
@@ -117,6 +119,7 @@ impl<'a> BindContext<'a> {
             infer_params,
             places: None,
             names_known: false,
+            in_stored: false,
         }
     }
 }
@@ -303,6 +306,14 @@ pub struct ColumnType {
 /// Resolves the type of a column definition.
 pub(crate) fn bind_column_type(name: &TypeName, sql: &str, known: types::Known<'_>) -> Result<ColumnType> {
     types::column_type(name, sql, known)
+}
+
+/// Refuses a type's name whose schema is not there, or not open to the current role.
+///
+/// # Errors
+/// 3F000, 42501
+pub(crate) fn bind_type_schema(name: &TypeName, sql: &str, cx: &mut BindContext<'_>) -> Result<()> {
+    Binder::new(cx, sql).open_schema(name)
 }
 
 /// An expression as it leaves the binder.

@@ -142,6 +142,7 @@ impl Binder<'_, '_> {
         let bare = name.strip_prefix('"').and_then(|n| n.strip_suffix('"')).filter(|n| *n != "char");
         let found = types::type_by_name(bare.unwrap_or(name));
         let found = found.and_then(|t| if array { types::type_info(t.array) } else { Some(t) });
+        let mut may = Ok(());
         let made = || {
             let fold = |part: &str| match part.strip_prefix('"').and_then(|p| p.strip_suffix('"')) {
                 Some(quoted) => quoted.to_string(),
@@ -159,12 +160,15 @@ impl Binder<'_, '_> {
             match plain.split_once('.') {
                 Some((schema, name)) => {
                     let schema = catalog.schema(self.cx.identity.database_oid, &fold(schema))?;
+                    may = self.may_use(schema.oid).map_err(|error| self.locate(error, at));
                     named(schema.oid, name)
                 }
                 None => self.cx.identity.search_path.iter().find_map(|&schema| named(schema, plain)),
             }
         };
-        found.map(|t| t.oid).or_else(made).ok_or_else(|| {
+        let found = found.map(|t| t.oid).or_else(made);
+        may?;
+        found.ok_or_else(|| {
             let message = format!("type \"{}\" does not exist", text.trim());
             self.error(SqlState::UNDEFINED_OBJECT, message, at)
         })

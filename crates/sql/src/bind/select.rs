@@ -382,12 +382,15 @@ impl<'a> Binder<'a, '_> {
                 add_locking(query, Locking { rel, mode, policy });
                 None
             }
-            RelKind::Subquery { query, .. } if is_windowed(&query.rels) => {
-                let message = format!("{} is not allowed with window functions", lock_name(mode));
-                return Err(base::Error::unsupported(message));
-            }
             RelKind::Subquery { query, .. } => {
-                lock_query(query, mode, policy, &mut tables);
+                let is_view = query.of_view.is_some();
+                if let Err(error) = lock_query(query, mode, policy, &mut tables) {
+                    // What a view is over is found out when the statement runs.
+                    if !is_view {
+                        return Err(error);
+                    }
+                    self.refused.get_or_insert(error);
+                }
                 None
             }
             RelKind::Function { .. } => Some("a function"),
@@ -427,13 +430,30 @@ fn add_locking(query: &mut Query, new: Locking) {
     }
 }
 
+/// What keeps the rows of a query from being rows of its tables.
+fn obstacle(query: &Query) -> Option<&'static str> {
+    let is_grouped = !query.group_by.is_empty() || !query.grouping_sets.is_empty();
+    let obstacles = [
+        (query.distinct.is_some(), "DISTINCT clause"),
+        (is_grouped, "GROUP BY clause"),
+        (query.having.is_some(), "HAVING clause"),
+        (!query.aggs.is_empty(), "aggregate functions"),
+        (is_windowed(&query.rels), "window functions"),
+    ];
+    obstacles.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)
+}
+
 /// Locks all tables of a subquery in FROM.
-fn lock_query(query: &mut Query, mode: RowLockMode, policy: WaitPolicy, tables: &mut Vec<Oid>) {
+fn lock_query(query: &mut Query, mode: RowLockMode, policy: WaitPolicy, tables: &mut Vec<Oid>) -> Result<()> {
+    if let Some(what) = obstacle(query) {
+        let message = format!("{} is not allowed with {what}", lock_name(mode));
+        return Err(base::Error::unsupported(message));
+    }
     if let Some(of) = &mut query.of_view {
         of.is_locked = true;
     }
     if !matches!(query.body, Body::Select) {
-        return;
+        return Ok(());
     }
     let mut own = Vec::new();
     for (rel, entry) in query.rels.iter_mut().enumerate() {
@@ -442,11 +462,12 @@ fn lock_query(query: &mut Query, mode: RowLockMode, policy: WaitPolicy, tables: 
                 tables.push(info.desc.oid);
                 own.push(Locking { rel, mode, policy });
             }
-            RelKind::Subquery { query, .. } => lock_query(query, mode, policy, tables),
+            RelKind::Subquery { query, .. } => lock_query(query, mode, policy, tables)?,
             _ => {}
         }
     }
     own.into_iter().for_each(|l| add_locking(query, l));
+    Ok(())
 }
 
 /// The rels that an outer join may fill with NULLs.

@@ -220,7 +220,8 @@ impl<'a, 'c> Binder<'a, 'c> {
             name: desc.name.clone(),
             schema: desc.schema,
             columns: Vec::with_capacity(columns.len()),
-            defaults: below.as_ref().map(|b| b.defaults.clone()).unwrap_or_default(),
+            // DEFAULT in UPDATE is that of the view which the statement names; a new row gets those of all.
+            defaults: below.as_ref().filter(|_| verb != "update").map(|b| b.defaults.clone()).unwrap_or_default(),
             guards: below.as_ref().map(|b| b.guards.clone()).unwrap_or_default(),
             filter: below.as_ref().and_then(|b| b.filter.clone()),
             checks: below.map(|b| b.checks).unwrap_or_default(),

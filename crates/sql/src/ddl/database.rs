@@ -1,12 +1,14 @@
 //! CREATE DATABASE, DROP DATABASE, CREATE SCHEMA.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{CatalogObject, DatabaseDesc, PrivilegesDesc, SchemaDesc, oids};
 use rupg_sql::nodes::{CreateSchemaStmt, CreatedbStmt, DropdbStmt, Node};
 
 use super::{Cx, default_privileges, drop};
+use crate::privileges;
 
 /// The owner that a statement names, if it does.
 pub(super) fn named_owner(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<Option<Oid>> {
@@ -25,12 +27,42 @@ fn owner_of_new(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<Oid> {
     Ok(role)
 }
 
+/// Refuses a template that the role may not copy, and one that has something in it: databases begin empty.
+fn check_template(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<()> {
+    let named = stmt.options.iter().flatten().find_map(|node| match node {
+        Node::DefElem(option) if option.defname.as_deref() == Some("template") => option.arg.as_ref(),
+        _ => None,
+    });
+    let Some(name) = named.and_then(crate::session::text_of) else { return Ok(()) };
+    if ["template0", "template1"].contains(&name.as_str()) {
+        return Ok(());
+    }
+    let catalog = cx.catalog();
+    let Some(database) = catalog.database(&name) else {
+        let message = format!("template database \"{name}\" does not exist");
+        return Err(Error::new(SqlState::INVALID_CATALOG_NAME, message));
+    };
+    let is_own = catalog.get(database.oid).is_some_and(|object| privileges::owns(&catalog, cx.session.who(), object));
+    if !is_own {
+        let message = format!("permission denied to copy database \"{name}\"");
+        return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+    }
+    let schema_of = |object: &CatalogObject| catalog.get(object.namespace().1).map(Arc::clone);
+    let is_of = |schema: &CatalogObject| matches!(schema, CatalogObject::Schema(s) if s.database == database.oid);
+    let mut inside = catalog.objects().filter(|object| schema_of(object).is_some_and(|schema| is_of(&schema)));
+    match inside.next() {
+        Some(_) => Err(Error::unsupported("copying a database that has objects is not supported")),
+        None => Ok(()),
+    }
+}
+
 pub(super) async fn create_database(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<&'static str> {
     let name = stmt.dbname.as_deref().unwrap_or_default();
     let owner = owner_of_new(cx, stmt)?;
     if cx.catalog().database(name).is_some() {
         return Err(Error::new(SqlState::DUPLICATE_DATABASE, format!("database \"{name}\" already exists")));
     }
+    check_template(cx, stmt)?;
     let database =
         DatabaseDesc { oid: cx.allocate(), name: name.to_string(), owner, comment: None, settings: Vec::new() };
     let public = SchemaDesc {
@@ -107,6 +139,15 @@ async fn drop_contents(cx: &mut Cx<'_>, database: &DatabaseDesc) -> Result<()> {
     Ok(())
 }
 
+/// Refuses the names of system schemas: temporary ones are found by theirs.
+pub(super) fn check_schema_name(name: &str) -> Result<()> {
+    if !name.starts_with("pg_") {
+        return Ok(());
+    }
+    Err(Error::new(SqlState::RESERVED_NAME, format!("unacceptable schema name \"{name}\""))
+        .detail("The prefix \"pg_\" is reserved for system schemas."))
+}
+
 pub(super) async fn create_schema(cx: &mut Cx<'_>, stmt: &CreateSchemaStmt) -> Result<&'static str> {
     let role = stmt.authrole.as_deref().and_then(|r| r.rolename.as_deref());
     let name = stmt.schemaname.as_deref().or(role).unwrap_or_default();
@@ -120,10 +161,7 @@ pub(super) async fn create_schema(cx: &mut Cx<'_>, stmt: &CreateSchemaStmt) -> R
         }
         return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
     }
-    if name.starts_with("pg_") {
-        return Err(Error::new(SqlState::RESERVED_NAME, format!("unacceptable schema name \"{name}\""))
-            .detail("The prefix \"pg_\" is reserved for system schemas."));
-    }
+    check_schema_name(name)?;
     let owner = match role {
         Some(role) => catalog.role(role).map(|r| r.oid).ok_or_else(|| super::role::unknown_role(role))?,
         None => cx.owner(),

@@ -146,7 +146,11 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, beside: bool) -> Result<u64> {
         run_own(cx, &format!("DELETE FROM {}", quoted(&whole.name))).await?;
         cx.txn().begin_command();
     }
-    let rows = run_own(cx, &insert).await?;
+    // What the query calls has the rights of the view's owner, not of who refreshes it.
+    cx.session.begin_restricted(whole.owner);
+    let rows = run_own(cx, &insert).await;
+    cx.session.end_restricted();
+    let rows = rows?;
     cx.drop_one(source_oid)?;
     let mut desc = cx.catalog().table(oid).cloned().ok_or_else(|| Error::internal("the view went away"))?;
     desc.kind = TableKind::MaterializedView;

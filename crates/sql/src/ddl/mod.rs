@@ -361,10 +361,7 @@ impl Cx<'_> {
             let message = "cannot create relations in temporary schemas of other sessions";
             return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
         }
-        if ![oids::SCHEMA_PG_CATALOG, oids::SCHEMA_INFORMATION_SCHEMA].contains(&schema) {
-            rights::require_schema(self, schema, Privileges::CREATE)?;
-        }
-        if schema == oids::SCHEMA_PG_CATALOG {
+        if schema == oids::SCHEMA_PG_CATALOG && self.session.is_superuser() {
             let relname = name.relname.as_deref().unwrap_or_default();
             return Err(Error::new(
                 SqlState::INSUFFICIENT_PRIVILEGE,
@@ -372,6 +369,7 @@ impl Cx<'_> {
             )
             .detail("System catalog modifications are currently disallowed."));
         }
+        rights::require_schema(self, schema, Privileges::CREATE)?;
         Ok(Some(schema))
     }
 

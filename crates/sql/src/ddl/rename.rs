@@ -220,6 +220,7 @@ async fn rename_schema(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Re
     if catalog.schema(database, new_name).is_some() {
         return Err(Error::new(SqlState::DUPLICATE_SCHEMA, format!("schema \"{new_name}\" already exists")));
     }
+    super::database::check_schema_name(new_name)?;
     schema.name = new_name.to_string();
     cx.put(CatalogObject::Schema(schema)).await?;
     Ok("ALTER SCHEMA")

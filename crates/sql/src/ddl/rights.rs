@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, CatalogObject, ColumnDesc, Privileges, TableDesc, TableKind, TypeDesc, TypeKind};
+use engine_api::{Catalog, CatalogObject, ColumnDesc, Privileges, TableDesc, TableKind, TypeDesc, TypeKind, oids};
 use rupg_sql::nodes::{
     CommentStmt, CreateSchemaStmt, CreateStmt, DropStmt, Node, ObjectType, RangeVar, ReindexObjectType, ReindexStmt,
     TruncateStmt,
@@ -353,12 +353,37 @@ pub(super) fn require_database(cx: &mut Cx<'_>, wanted: Privileges) -> Result<()
     }
 }
 
+/// The name of a schema that all databases share and no catalog has.
+fn system_schema(schema: Oid) -> Option<&'static str> {
+    match schema {
+        oids::SCHEMA_PG_CATALOG => Some("pg_catalog"),
+        oids::SCHEMA_INFORMATION_SCHEMA => Some("information_schema"),
+        _ => None,
+    }
+}
+
+/// Nobody makes anything in a schema that is every database's.
+fn closed_schema(cx: &Cx<'_>, name: &str) -> Error {
+    match cx.session.is_superuser() {
+        true => Error::unsupported(format!("objects of one's own in schema {name} are not supported")),
+        false => Error::new(SqlState::INSUFFICIENT_PRIVILEGE, format!("permission denied for schema {name}")),
+    }
+}
+
 /// Refuses unless the current role has a privilege on a schema.
 pub(super) fn require_schema(cx: &mut Cx<'_>, schema: Oid, wanted: Privileges) -> Result<()> {
+    let creates = wanted.contains(Privileges::CREATE);
+    if let Some(name) = system_schema(schema) {
+        return if creates { Err(closed_schema(cx, name)) } else { Ok(()) };
+    }
     if cx.session.is_superuser() {
         return Ok(());
     }
     let catalog = cx.catalog();
+    let own = cx.session.temporary_schema_name();
+    if catalog.get(schema).is_some_and(|object| object.name() == own) {
+        return if creates { super::temporary::may_create(cx) } else { Ok(()) };
+    }
     let Some(object) = catalog.get(schema).filter(|o| matches!(&***o, CatalogObject::Schema(_))) else { return Ok(()) };
     privileges::require(&catalog, cx.session.who(), object, wanted)
 }

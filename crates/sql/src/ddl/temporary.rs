@@ -45,7 +45,8 @@ pub(super) async fn schema(cx: &mut Cx<'_>) -> Result<Oid> {
         return Ok(oid);
     }
     let oid = cx.allocate();
-    let owner = cx.owner();
+    // It is the session's, whatever role it acts as.
+    let owner = engine_api::oids::ROLE_POSTGRES;
     cx.put(CatalogObject::Schema(SchemaDesc { oid, database, name, owner, comment: None })).await?;
     Ok(oid)
 }

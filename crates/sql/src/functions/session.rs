@@ -144,7 +144,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(3493, "to_regtype", &[TEXT], REGTYPE, catalog::to_regtype),
     stable(4086, "to_regnamespace", &[TEXT], REGNAMESPACE, catalog::to_regnamespace),
     stable(4093, "to_regrole", &[TEXT], REGROLE, catalog::to_regrole),
-    stable(2854, "pg_my_temp_schema", &[], OID, no_oid),
+    stable(2854, "pg_my_temp_schema", &[], OID, temporary_schema),
     stable(2855, "pg_is_other_temp_schema", &[OID], BOOL, no),
     stable(6174, "pg_get_statisticsobjdef_columns", &[OID], TEXT, null),
     stable(3415, "pg_get_statisticsobjdef", &[OID], TEXT, null),
@@ -231,12 +231,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(2265, "has_language_privilege", &[OID, OID, TEXT], BOOL, privileges::other),
     stable(2266, "has_language_privilege", &[TEXT, TEXT], BOOL, privileges::other),
     stable(2267, "has_language_privilege", &[OID, TEXT], BOOL, privileges::other),
-    stable(2390, "has_tablespace_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::other),
-    stable(2391, "has_tablespace_privilege", &[NAME, OID, TEXT], BOOL, privileges::other),
-    stable(2392, "has_tablespace_privilege", &[OID, TEXT, TEXT], BOOL, privileges::other),
-    stable(2393, "has_tablespace_privilege", &[OID, OID, TEXT], BOOL, privileges::other),
-    stable(2394, "has_tablespace_privilege", &[TEXT, TEXT], BOOL, privileges::other),
-    stable(2395, "has_tablespace_privilege", &[OID, TEXT], BOOL, privileges::other),
+    stable(2390, "has_tablespace_privilege", &[NAME, TEXT, TEXT], BOOL, privileges::tablespace),
+    stable(2391, "has_tablespace_privilege", &[NAME, OID, TEXT], BOOL, privileges::tablespace),
+    stable(2392, "has_tablespace_privilege", &[OID, TEXT, TEXT], BOOL, privileges::tablespace),
+    stable(2393, "has_tablespace_privilege", &[OID, OID, TEXT], BOOL, privileges::tablespace),
+    stable(2394, "has_tablespace_privilege", &[TEXT, TEXT], BOOL, privileges::tablespace),
+    stable(2395, "has_tablespace_privilege", &[OID, TEXT], BOOL, privileges::tablespace),
     stable(2705, "pg_has_role", &[NAME, NAME, TEXT], BOOL, privileges::role),
     stable(2706, "pg_has_role", &[NAME, OID, TEXT], BOOL, privileges::role),
     stable(2707, "pg_has_role", &[OID, NAME, TEXT], BOOL, privileges::role),
@@ -263,8 +263,11 @@ fn no(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bool(false))
 }
 
-fn no_oid(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Oid(0))
+/// The schema of the session's temporary relations, which is always on its path; 0 if there is none.
+fn temporary_schema(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
+    let (catalog, path) = (cx.catalog(), cx.identity().search_path);
+    let own = path.into_iter().find(|&schema| crate::ddl::temporary::is_temporary(&catalog, schema));
+    Ok(Datum::Oid(own.map_or(0, |schema| schema.0)))
 }
 
 fn unsupported(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {

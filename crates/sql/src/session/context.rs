@@ -33,6 +33,8 @@ pub struct Environment {
     pub identity: RefCell<Identity>,
     /// Whom the client has logged in as.
     pub login_role: Oid,
+    /// In whose name a security-restricted operation runs, if one does: nothing that it calls changes who the session is.
+    pub acting: Cell<Option<Oid>>,
     /// Whom `role` and `session_authorization` meant when they were set.
     pub named_roles: RefCell<FxHashMap<String, Oid>>,
     /// The clock and randomness of the host.

@@ -60,7 +60,7 @@ pub(super) fn check_declared(session: &mut Session, stmt: &DeclareCursorStmt, sq
     if let Node::SelectStmt(select) = node {
         check_options(stmt, select)?;
     }
-    session.bind_cursor(node, sql, 0).map(drop)
+    session.bind_cursor(node, sql).map(drop)
 }
 
 pub(super) async fn declare(
@@ -87,7 +87,7 @@ pub(super) async fn declare(
     session.ensure_transaction()?;
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
-    let statement = Arc::new(session.bind_cursor(node, sql, 0)?);
+    let statement = Arc::new(session.bind_cursor(node, sql)?);
     if session.portals.contains(name) {
         return Err(Error::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
     }

@@ -276,7 +276,7 @@ impl Session {
         crate::expr::evaluate(&expr, &eval)
     }
 
-    fn with_binder<T>(&mut self, run: impl FnOnce(&mut BindContext<'_>) -> Result<T>) -> Result<T> {
+    pub(super) fn with_binder<T>(&mut self, run: impl FnOnce(&mut BindContext<'_>) -> Result<T>) -> Result<T> {
         let catalog = self.catalog();
         self.binding = None;
         self.refresh_binding(&catalog);

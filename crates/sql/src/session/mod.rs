@@ -238,6 +238,8 @@ pub struct Session {
     /// The message has several statements, which are one block to those that cannot run inside of one.
     implicit_block: bool,
     savepoints: Vec<NamedSavepoint>,
+    /// Where the statement that is no query, and runs, begins in its text.
+    statement_at: usize,
     statements: FxHashMap<String, Arc<Statement>>,
     /// What `statements` are taken to cost.
     statement_bytes: usize,
@@ -372,6 +374,7 @@ impl Session {
                 settings: RefCell::new(settings),
                 identity: RefCell::new(identity),
                 login_role,
+                acting: Cell::new(None),
                 named_roles: RefCell::new(std::iter::once((user.to_string(), login_role)).collect()),
                 host: Arc::clone(&shared.host),
                 monitor: Arc::clone(&shared.monitor),
@@ -412,6 +415,7 @@ impl Session {
             has_deferrable: false,
             implicit_block: false,
             savepoints: Vec::new(),
+            statement_at: 0,
             statements: FxHashMap::default(),
             statement_bytes: 0,
             portals: Portals::default(),

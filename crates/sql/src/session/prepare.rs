@@ -156,7 +156,7 @@ impl Session {
         } else {
             let statement = Statement {
                 text: sql.into(),
-                start: 0,
+                start: parsed.start,
                 param_types: types.to_vec(),
                 kind: Kind::Utility(Arc::new(parsed.node)),
                 catalog_version: catalog.version.into(),
@@ -190,17 +190,38 @@ impl Session {
         start: usize,
         infer_params: bool,
     ) -> Result<Statement> {
-        self.bind_for(node, sql, types, start, infer_params, Purpose::default())
+        // What runs in another's name has had its names looked up.
+        let names_known = self.environment.acting.get().is_some();
+        self.bind_for(node, sql, types, start, infer_params, Purpose { names_known, ..Purpose::default() })
+    }
+
+    /// Binds and plans the query inside of the statement that runs and is none itself: where it begins is known, so that it can be
+    /// bound again.
+    pub(super) fn bind_inside(
+        &mut self,
+        node: &Node,
+        sql: &str,
+        types: &[Oid],
+        infer_params: bool,
+    ) -> Result<Statement> {
+        self.bind_query(node, sql, types, self.statement_at, infer_params)
     }
 
     /// Binds and plans the query of a cursor ([`plan::plan_cursor`]).
-    pub(super) fn bind_cursor(&mut self, node: &Node, sql: &str, start: usize) -> Result<Statement> {
-        self.bind_for(node, sql, &[], start, false, Purpose { cursor: true, ..Purpose::default() })
+    pub(super) fn bind_cursor(&mut self, node: &Node, sql: &str) -> Result<Statement> {
+        self.bind_for(node, sql, &[], self.statement_at, false, Purpose { cursor: true, ..Purpose::default() })
     }
 
     /// Binds and plans a query to be shown.
     pub(super) fn bind_explained(&mut self, node: &Node, sql: &str, verbose: bool) -> Result<Statement> {
-        self.bind_for(node, sql, &[], 0, false, Purpose { explains: true, verbose, ..Purpose::default() })
+        self.bind_for(
+            node,
+            sql,
+            &[],
+            self.statement_at,
+            false,
+            Purpose { explains: true, verbose, ..Purpose::default() },
+        )
     }
 
     /// Binds and plans a prepared statement to be shown.

@@ -119,6 +119,7 @@ impl Session {
                 Some(query.verb.tag(rows))
             }
             Kind::Utility(node) => {
+                self.statement_at = statement.start;
                 let tag = match &**node {
                     Node::TransactionStmt(stmt) => Some(self.transaction_statement(stmt, out).await?.to_string()),
                     // Boxed: the futures of definitions and COPY are large, and this one is moved for every statement.

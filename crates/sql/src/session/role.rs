@@ -88,6 +88,10 @@ impl Environment {
         value: Option<&str>,
         local: bool,
     ) -> Result<()> {
+        if self.acting.get().is_some() {
+            let message = format!("cannot set parameter \"{}\" within security-restricted operation", setting.name());
+            return Err(Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message));
+        }
         let allowed = match value {
             Some(value) => self.allowed(catalog, setting, value)?,
             None => self.allowed_at_first(catalog, setting)?,
@@ -216,7 +220,8 @@ impl Environment {
         let role = settings.show("role").filter(|role| role != NONE);
         let current = role.unwrap_or_else(|| session.clone());
         let of_session = self.role_of_setting(catalog, &session);
-        let found = catalog.role_by_oid(self.role_of_setting(catalog, &current));
+        let found = self.acting.get().unwrap_or_else(|| self.role_of_setting(catalog, &current));
+        let found = catalog.role_by_oid(found);
         let superuser = found.is_some_and(|role| role.superuser);
         settings.derive("is_superuser", if superuser { "on" } else { "off" });
         let mut identity = self.identity.borrow_mut();
@@ -242,6 +247,31 @@ impl Session {
     /// Whether the current role bypasses checks.
     pub(crate) fn is_superuser(&self) -> bool {
         self.environment.identity.borrow().superuser
+    }
+
+    /// Begins a security-restricted operation in a role's name: what runs until [`Session::end_restricted`] has its rights and no
+    /// others, cannot become anybody else, and leaves settings as they were. They do not nest.
+    pub(crate) fn begin_restricted(&mut self, role: Oid) {
+        self.environment.acting.set(Some(role));
+        let catalog = self.catalog();
+        self.binding = None;
+        self.refresh_binding(&catalog);
+        let mut settings = self.environment.settings.borrow_mut();
+        settings.depth += 1;
+    }
+
+    /// The operation is over, whatever came of it.
+    pub(crate) fn end_restricted(&mut self) {
+        {
+            let mut settings = self.environment.settings.borrow_mut();
+            let depth = settings.depth;
+            settings.rollback_to(depth);
+            settings.depth = depth - 1;
+        }
+        self.environment.acting.set(None);
+        let catalog = self.catalog();
+        self.binding = None;
+        self.refresh_binding(&catalog);
     }
 
     /// `SET ROLE name`, `SET SESSION AUTHORIZATION name`, and their RESET if there is no name.

@@ -413,6 +413,7 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
     let mut types = Vec::new();
     for node in stmt.argtypes.iter().flatten() {
         if let Node::TypeName(type_name) = node {
+            session.with_binder(|cx| crate::bind::bind_type_schema(type_name, sql, cx))?;
             types.push(
                 crate::bind::bind_column_type(type_name, sql, Some((&session.catalog(), &session.identity())))?.ty.oid,
             );
@@ -422,11 +423,11 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
     let statement = if is_query(node) {
-        session.bind_query(node, sql, &types, 0, true)?
+        session.bind_inside(node, sql, &types, true)?
     } else {
         Statement {
             text: sql.into(),
-            start: 0,
+            start: session.statement_at,
             param_types: types,
             kind: Kind::Utility(Arc::new(node.clone())),
             catalog_version: catalog.version.into(),

@@ -15,11 +15,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Where something new would be: in a schema, in none, in the temporary one.
+    /// Where something new would be: in a schema, in none, in the temporary one, in one that all databases have.
     fn place(&mut self) -> String {
-        match self.below(8) {
-            0 => String::new(),
-            1 => "pg_temp.".to_owned(),
+        match self.below(16) {
+            0 | 1 => String::new(),
+            2 | 3 => "pg_temp.".to_owned(),
+            4 => self.pick(&["information_schema.", "information_schema.", "pg_catalog."]).to_owned(),
             _ => format!("{}.", self.schema()),
         }
     }
@@ -70,11 +71,17 @@ impl Writer<'_> {
                 }
                 format!("CREATE OR REPLACE VIEW {} AS SELECT {columns} FROM {}", view.full(), table.full())
             }
-            10 => format!(
-                "CREATE MATERIALIZED VIEW {}fresh_{} AS SELECT x.{column} FROM {name} x",
-                place.replace("pg_temp.", ""),
-                self.below(10_000)
-            ),
+            10 => {
+                let role = self.any_role();
+                let what = self.pick(&[
+                    format!("x.{column}").as_str(),
+                    format!("x.{column}, current_user").as_str(),
+                    format!("x.id, set_config('role', '{role}', false)").as_str(),
+                    "set_config('search_path', 'public', false), set_config('log_statement', 'all', false)",
+                ]);
+                let (place, number) = (place.replace("pg_temp.", ""), self.below(10_000));
+                format!("CREATE MATERIALIZED VIEW {place}fresh_{number} AS SELECT {what} FROM {name} x")
+            }
             11 => {
                 let owned = if self.once_in(3) { format!(" OWNED BY {}.id", table.full()) } else { String::new() };
                 format!("CREATE SEQUENCE {place}fresh{owned}")
@@ -191,7 +198,8 @@ impl Writer<'_> {
                 format!("ALTER SEQUENCE {sequence} {action}")
             }
             6 => {
-                let action = if self.once_in(2) { "RENAME TO fresh".to_owned() } else { format!("OWNER TO {role}") };
+                let owner = format!("OWNER TO {role}");
+                let action = self.pick(&["RENAME TO fresh", "RENAME TO pg_fresh", &owner, &owner]);
                 format!("ALTER SCHEMA {schema} {action}")
             }
             7 | 8 => {

@@ -34,8 +34,10 @@ impl Writer<'_> {
             3 => {
                 let relation = self.relation();
                 let (name, column) = (self.name_of(&relation), self.column(&relation));
-                let inner = self.select_one();
+                let (inner, of_type) = (self.select_one(), self.type_name());
                 self.pick(&[
+                    format!("SELECT x.id FROM {name} x WHERE NULL::{of_type} IS NULL").as_str(),
+                    format!("SELECT ARRAY[]::{of_type}[] IS NULL, x.{column} FROM {name} x").as_str(),
                     format!("SELECT (SELECT count(*) FROM {name} x WHERE x.{column} IS NOT NULL), 1").as_str(),
                     format!("SELECT {column} FROM {name} WHERE EXISTS ({inner})").as_str(),
                     format!("SELECT id FROM {name} WHERE id IN ({inner})").as_str(),

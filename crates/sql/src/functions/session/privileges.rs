@@ -294,6 +294,13 @@ pub(super) fn type_(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 /// Languages and tablespaces are there for everybody.
+/// Tables are made in the default tablespace by whoever may make them; only superusers may name one.
+pub(super) fn tablespace(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    let who = who(cx, args, 3)?;
+    asked(args, &["CREATE"])?;
+    Ok(Datum::Bool(roles::is_superuser(&cx.catalog(), who.role)))
+}
+
 pub(super) fn other(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     asked(args, &["USAGE", "EXECUTE", "CREATE"])?;
     Ok(Datum::Bool(true))

@@ -27,7 +27,7 @@ pub(super) async fn copy_to(
         check_query(node)?;
     }
     let statement = match &stmt.query {
-        Some(node) => Arc::new(session.bind_query(node, sql, &[], 0, false)?),
+        Some(node) => Arc::new(session.bind_inside(node, sql, &[], false)?),
         None => {
             let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("COPY TO without a table"))?;
             let table = ddl::relation_desc(session, name, sql).map_err(without_position)?;
