@@ -747,6 +747,8 @@ pub struct Insert {
     pub source: InsertSource,
     /// For every column of the table by attnum - 1: where its value comes from.
     pub columns: Vec<ColumnSource>,
+    /// The columns (attnum - 1) that the statement names or gives values, those included whose values it overrides.
+    pub named: Vec<usize>,
     /// ON CONFLICT.
     pub on_conflict: Option<OnConflict>,
     /// RETURNING, over rels `[table]`.

@@ -356,6 +356,14 @@ fn differ(expected: &Reply, actual: &Reply) -> Option<String> {
 fn comparable(mut reply: Reply, step: &Step) -> Reply {
     reply.drop_columns_of_errors();
     reply.sort_rows();
+    // The order of a table's rows is each server's own.
+    let is_copied = |event: &Event| matches!(event, Event::Copied(_));
+    reply.events.chunk_by_mut(|a, b| is_copied(a) && is_copied(b)).for_each(|lines| {
+        lines.sort_by_key(|line| match line {
+            Event::Copied(line) => line.clone(),
+            _ => String::new(),
+        });
+    });
     // Settings that changed are told of at another moment.
     reply.events.sort_by_key(|event| match event {
         Event::Setting(name, _) => name.clone(),

@@ -104,6 +104,7 @@ impl<'a> Binder<'a, '_> {
         if let Some(through) = &written.through {
             self.through.used.inserted = assigned.iter().filter_map(|a| through.position(&a.name)).collect();
         }
+        let named = assigned.iter().map(|a| a.index).filter(|&index| index < COMPUTED).collect();
         let (source, assigned) = self.generated_values(insert.r#override, &table.desc, source, assigned)?;
         for (n, column) in assigned.iter().enumerate() {
             // Two columns of a view may be the same one of its table.
@@ -138,6 +139,7 @@ impl<'a> Binder<'a, '_> {
             table,
             source,
             columns,
+            named,
             on_conflict,
             returning,
             rels,

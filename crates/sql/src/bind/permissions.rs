@@ -14,8 +14,8 @@ use types::Datum;
 use super::{BindContext, visit};
 use crate::functions::SEQUENCE_STATE;
 use crate::ir::{
-    Body, ColumnSource, Expr, Insert, InsertSource, MergeKind, Query, QueryOfView, Rel, RelKind, SetCall, Statement,
-    ThroughViews, ViewUse,
+    Body, Expr, Insert, InsertSource, MergeKind, Query, QueryOfView, Rel, RelKind, SetCall, Statement, ThroughViews,
+    ViewUse,
 };
 use crate::privileges::{self, Who};
 
@@ -215,8 +215,7 @@ impl Walk {
                 // `excluded` is the row to be inserted; its columns, which may have got defaults, are read as the table's.
                 self.levels.last_mut().into_iter().for_each(|level| level.push(level[0]));
                 if let Some(need) = self.target() {
-                    let given = |(_, source): &(usize, &ColumnSource)| matches!(source, ColumnSource::Source(_));
-                    need.inserted = insert.columns.iter().enumerate().filter(given).map(|(i, _)| i).collect();
+                    need.inserted = insert.named.iter().copied().collect();
                 }
                 insert.ctes.iter().for_each(|cte| self.query(&cte.query));
                 match &insert.source {

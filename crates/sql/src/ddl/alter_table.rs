@@ -25,12 +25,9 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
         _ => return Err(Error::unsupported("this kind of ALTER is not supported")),
     };
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("ALTER TABLE without a name"))?;
-    let found = cx.find_relation(name)?;
+    let found = cx.find_altered(name, stmt.missing_ok)?;
     if found.is_none() && stmt.missing_ok {
-        cx.notice(
-            SqlState::SUCCESSFUL_COMPLETION,
-            format!("relation \"{}\" does not exist, skipping", super::names::display(name)),
-        );
+        cx.skip_missing(name);
         return Ok(tag);
     }
     if let Some(object) = &found {

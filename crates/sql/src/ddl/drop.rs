@@ -81,12 +81,8 @@ fn find(cx: &mut Cx<'_>, stmt: &DropStmt, node: &Node, kind: &str) -> Result<Opt
         location: -1,
         ..Default::default()
     };
-    if let Some(schema) = &range.schemaname {
-        let database = cx.database();
-        if stmt.missing_ok && cx.catalog().schema(database, schema).is_none() {
-            cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("schema \"{schema}\" does not exist, skipping"));
-            return Ok(None);
-        }
+    if skips_schema(cx, stmt, &range) {
+        return Ok(None);
     }
     let found = cx.find_relation(&range)?;
     if let Some(object) = &found {
@@ -110,7 +106,17 @@ fn find(cx: &mut Cx<'_>, stmt: &DropStmt, node: &Node, kind: &str) -> Result<Opt
     }
     let oid = found.map(|o| o.oid());
     let code = if kind == "index" { SqlState::UNDEFINED_OBJECT } else { SqlState::UNDEFINED_TABLE };
-    found_or_skip(cx, stmt, oid, kind, &display(&range), code)
+    found_or_skip(cx, stmt, oid, kind, range.relname.as_deref().unwrap_or_default(), code)
+}
+
+/// Whether the schema of a name is not there, and need not be: says so.
+fn skips_schema(cx: &mut Cx<'_>, stmt: &DropStmt, name: &RangeVar) -> bool {
+    let Some(schema) = name.schemaname.as_ref().filter(|_| stmt.missing_ok) else { return false };
+    let is_missing = cx.catalog().schema(cx.database(), schema).is_none();
+    if is_missing {
+        cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("schema \"{schema}\" does not exist, skipping"));
+    }
+    is_missing
 }
 
 fn find_type(cx: &mut Cx<'_>, stmt: &DropStmt, names: &[Option<Node>], kind: &str) -> Result<Option<Oid>> {
@@ -121,6 +127,9 @@ fn find_type(cx: &mut Cx<'_>, stmt: &DropStmt, names: &[Option<Node>], kind: &st
         location: -1,
         ..Default::default()
     };
+    if skips_schema(cx, stmt, &range) {
+        return Ok(None);
+    }
     let found = cx.find_type(&range)?;
     if kind == "domain" && found.as_ref().is_some_and(|t| !matches!(t.kind, TypeKind::Domain(_))) {
         let message = format!("\"{}\" is not a domain", display(&range));

@@ -255,6 +255,24 @@ impl Cx<'_> {
         Ok(path.iter().find_map(|&schema| catalog.relation(schema, relname)).cloned())
     }
 
+    /// The relation that ALTER … IF EXISTS names: with it a schema need not be there either.
+    ///
+    /// # Errors
+    /// As [`Cx::find_relation`].
+    pub fn find_altered(&mut self, name: &RangeVar, missing_ok: bool) -> Result<Option<Arc<CatalogObject>>> {
+        match &name.schemaname {
+            Some(schema) if missing_ok && self.catalog().schema(self.database(), schema).is_none() => Ok(None),
+            _ => self.find_relation(name),
+        }
+    }
+
+    /// The notice of ALTER … IF EXISTS that there is none.
+    pub fn skip_missing(&mut self, name: &RangeVar) {
+        let relname = name.relname.as_deref().unwrap_or_default();
+        let message = format!("relation \"{relname}\" does not exist, skipping");
+        self.notice(SqlState::SUCCESSFUL_COMPLETION, message);
+    }
+
     /// The table a name means.
     ///
     /// # Errors

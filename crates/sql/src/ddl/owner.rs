@@ -19,7 +19,7 @@ pub(super) async fn change_in(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Result<
     for node in stmt.cmds.iter().flatten() {
         let Node::AlterTableCmd(cmd) = node else { continue };
         let (AlterTableType::AT_ChangeOwner, Some(owner)) = (cmd.subtype, cmd.newowner.as_deref()) else { continue };
-        let Some(object) = cx.find_relation(name)? else { continue };
+        let Some(object) = cx.find_altered(name, stmt.missing_ok)? else { continue };
         let owner = role_oid(cx, owner)?;
         if let CatalogObject::Index(index) = &*object {
             let message = format!("cannot change owner of index \"{}\"", index.name);

@@ -29,10 +29,10 @@ pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'stati
         _ => return Err(Error::unsupported("this kind of RENAME is not supported")),
     }
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
-    let Some(object) = cx.find_relation(name)? else {
+    let Some(object) = cx.find_altered(name, stmt.missing_ok)? else {
         let message = format!("relation \"{}\" does not exist", display(name));
         if stmt.missing_ok {
-            cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+            cx.skip_missing(name);
             return Ok(tag_of(if stmt.renameType == T::OBJECT_COLUMN { stmt.relationType } else { stmt.renameType }));
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));

@@ -45,19 +45,19 @@ pub(super) async fn create_sequence(cx: &mut Cx<'_>, stmt: &CreateSeqStmt) -> Re
 
 pub(super) async fn alter_sequence(cx: &mut Cx<'_>, stmt: &AlterSeqStmt) -> Result<&'static str> {
     let name = stmt.sequence.as_deref().ok_or_else(|| Error::internal("ALTER SEQUENCE without a name"))?;
-    if let Some(found) = cx.find_relation(name)?
+    if let Some(found) = cx.find_altered(name, stmt.missing_ok)?
         && matches!(&*found, CatalogObject::Sequence(_))
     {
         // What is changed below is what is there once nobody else changes it.
         cx.lock(found.oid(), TableLockMode::ShareRowExclusive).await?;
     }
-    let mut desc = match cx.find_relation(name)?.as_deref() {
+    let mut desc = match cx.find_altered(name, stmt.missing_ok)?.as_deref() {
         Some(CatalogObject::Sequence(desc)) => desc.clone(),
         Some(other) => {
             return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is not a sequence", other.name())));
         }
         None if stmt.missing_ok => {
-            cx.notice(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist, skipping", display(name)));
+            cx.skip_missing(name);
             return Ok("ALTER SEQUENCE");
         }
         None => {

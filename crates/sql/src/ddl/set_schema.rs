@@ -17,10 +17,10 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
         _ => return Err(Error::unsupported("SET SCHEMA of this kind of object is not supported")),
     };
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("SET SCHEMA without a name"))?;
-    let Some(object) = cx.find_relation(name)? else {
+    let Some(object) = cx.find_altered(name, stmt.missing_ok)? else {
         let message = format!("relation \"{}\" does not exist", display(name));
         if stmt.missing_ok {
-            cx.notice(SqlState::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+            cx.skip_missing(name);
             return Ok(tag);
         }
         return Err(Error::new(SqlState::UNDEFINED_TABLE, message));

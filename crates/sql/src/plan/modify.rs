@@ -144,8 +144,7 @@ fn insert(insert: &Insert, cx: &PlanContext<'_>) -> Result<Planned> {
     level.add_ctes(&insert.ctes)?;
     let updates = insert.on_conflict.as_ref().is_some_and(|c| c.update.is_some());
     let set = insert.on_conflict.iter().filter_map(|c| c.update.as_ref()).flat_map(|update| &update.set);
-    let from_source = insert.columns.iter().enumerate().filter(|(_, c)| matches!(c, ColumnSource::Source(_)));
-    let given: Vec<usize> = from_source.map(|(column, _)| column).chain(set.map(|(column, _)| *column)).collect();
+    let given: Vec<usize> = insert.named.iter().copied().chain(set.map(|(column, _)| *column)).collect();
     let kinds = Kinds { inserts: true, removes: updates, changes: None, given: &given };
     let (target, output) = target(
         &mut level,

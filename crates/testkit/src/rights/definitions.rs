@@ -73,12 +73,14 @@ impl Writer<'_> {
             }
             10 => {
                 let role = self.any_role();
-                let what = self.pick(&[
-                    format!("x.{column}").as_str(),
-                    format!("x.{column}, current_user").as_str(),
-                    format!("x.id, set_config('role', '{role}', false)").as_str(),
-                    "set_config('search_path', 'public', false), set_config('log_statement', 'all', false)",
-                ]);
+                let what = self
+                    .pick(&[
+                        format!("x.{column}").as_str(),
+                        format!("x.{column}, current_user").as_str(),
+                        format!("x.id, set_config('role', '{role}', false)").as_str(),
+                        "set_config('search_path', 'public', false), set_config('log_statement', 'all', false)",
+                    ])
+                    .to_owned();
                 let (place, number) = (place.replace("pg_temp.", ""), self.below(10_000));
                 format!("CREATE MATERIALIZED VIEW {place}fresh_{number} AS SELECT {what} FROM {name} x")
             }

@@ -72,6 +72,77 @@ fn an_empty_directory_is_no_database_unless_it_is_to_be_one() {
     server.kill();
 }
 
+/// The files of a database, one of which is lost or another's.
+#[test]
+fn files_that_do_not_go_together_are_refused_or_made_again() {
+    if Target::is_postgres() {
+        println!("not run: it is about Nyala's files");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let [data, other, mixed] = ["data", "other", "mixed"].map(|name| directory.path().join(name));
+    let identity = |data: &Path| {
+        let (code, said) = run(&["init"], data);
+        assert_eq!(code, Some(0), "{said}");
+        said.trim().rsplit(' ').next().expect("the last word").to_owned()
+    };
+    let numbers = [identity(&data), identity(&other)];
+    let refused = |file: &str, what: &str| {
+        super::fixtures::copy(&data, &mixed);
+        match std::fs::read(other.join(file)) {
+            Ok(bytes) if what.contains("of database") => std::fs::write(mixed.join(file), bytes),
+            _ => std::fs::remove_file(mixed.join(file)),
+        }
+        .expect("there is room");
+        for arguments in [&["serve", "--data"][..], &["serve", "--init", "--data"], &["check"]] {
+            let (code, said) = run(arguments, &mixed);
+            assert!(code == Some(1) && said.contains(what), "{file}, {arguments:?}: {said}");
+        }
+        std::fs::remove_dir_all(&mixed).expect("it is there");
+    };
+    let segment = "00000000000000000000.log";
+    refused(segment, &format!("{segment} at byte 40: the file is of database {}, not of {}", numbers[1], numbers[0]));
+    refused("log.end", &format!("at byte 40: the file is of database {}, not of {}", numbers[0], numbers[1]));
+    refused("identity", &format!("the file is of database {}, not of {}", numbers[0], numbers[1]));
+    refused("log.end", "log.end is missing");
+    refused(segment, &format!("{segment} is missing"));
+    // An identity that is lost is what the log says.
+    std::fs::remove_file(data.join("identity")).expect("it is there");
+    let (code, said) = run(&["check"], &data);
+    assert!(code == Some(0) && said.contains(&format!("the log says {}, and a start", numbers[0])), "{said}");
+    let server = Nyala::start_with(&data, Nyala::free_port(), &["--http", "off"]);
+    let said = server.stderr();
+    assert!(said.contains("WARN") && said.contains(&format!("database {}, as the log says", numbers[0])), "{said}");
+    server.kill();
+    assert!(check(&data).1.contains(&format!("database {}\nno checkpoint", numbers[0])));
+}
+
+/// What is left of a database that was being made, or of one that is lost, is not made into one unless that is asked for.
+#[test]
+fn beginnings_are_no_database_unless_they_are_to_be_one() {
+    if Target::is_postgres() {
+        println!("not run: it is about Nyala's files");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    for with in [&["init"][..], &["serve", "--init", "--data"]] {
+        let data = directory.path().join(with[0]);
+        std::fs::create_dir(&data).expect("there is room");
+        for name in ["lock", "spare"] {
+            std::fs::write(data.join(name), [1; 100]).expect("there is room");
+        }
+        std::fs::set_permissions(&data, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("it is ours");
+        let (code, said) = run(&["serve", "--data"], &data);
+        assert!(code == Some(1) && said.contains("nyala init ") && said.contains("has no database"), "{said}");
+        assert_eq!(listed(&data).len(), 2, "nothing is made");
+        match with {
+            ["init"] => assert_eq!(run(with, &data).0, Some(0)),
+            _ => Nyala::start_with(&data, Nyala::free_port(), &["--http", "off", "--init"]).kill(),
+        }
+        assert!(check(&data).1.contains("is sound"));
+    }
+}
+
 #[test]
 fn what_is_somebody_elses_is_refused() {
     if Target::is_postgres() {
