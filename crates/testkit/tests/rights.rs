@@ -233,18 +233,32 @@ fn run(case: &Case, pair: &mut Pair, outside: &mut Pair, places: [Place<'_>; 2],
         Start::Login { role, parameters, before } => {
             let wrong = begin(before, outside, &mut history);
             history.push(format!("-- login as {role} {parameters:?}"));
-            wrong.or_else(|| match logged_in(places, role, parameters) {
+            let wrong = wrong.or_else(|| match logged_in(places, role, parameters) {
                 Ok((mut own, [expected, actual])) => {
                     differ(&expected, &actual).or_else(|| steps(case, &mut own, false, &mut history, tally))
                 }
                 Err([expected, actual]) => differ(&expected, &actual),
-            })
+            });
+            settle(outside);
+            wrong
         }
     };
     for sql in &case.undo {
         outside.ask(sql);
     }
     wrong.map(|wrong| format!("{};\n{wrong}", history.join(";\n")))
+}
+
+/// Waits until a session that is over is over on both servers: others see it in `pg_stat_activity` until then.
+fn settle(outside: &mut Pair) {
+    let sessions = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
+    for _ in 0..1000 {
+        let [expected, actual] = outside.ask(sessions);
+        if expected.rows().eq(actual.rows()) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
 }
 
 /// What comes before the steps: it may fail, but alike.

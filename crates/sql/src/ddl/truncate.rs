@@ -13,17 +13,21 @@ use super::sequence::put_altered;
 use crate::privileges;
 
 pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'static str> {
-    let mut tables: BTreeSet<Oid> = BTreeSet::new();
+    let (mut tables, mut named) = (BTreeSet::new(), Vec::new());
     for node in stmt.relations.iter().flatten() {
         let Node::RangeVar(name) = node else { continue };
         let table = cx.locked_table(name, TableLockMode::AccessExclusive).await?;
         tables.insert(table.oid);
+        named.push(table.oid);
     }
     let cascade = stmt.behavior == DropBehavior::DROP_CASCADE;
     loop {
         let catalog = cx.catalog();
         let Some((referencing, referenced)) = outside_reference(&catalog, &tables) else { break };
         if !cascade {
+            // The first of those that the statement names is told of.
+            let of_one = |&table: &Oid| named_reference(&catalog, &tables, table);
+            let (referencing, referenced) = named.iter().find_map(of_one).unwrap_or((referencing, referenced));
             return Err(Error::unsupported("cannot truncate a table referenced in a foreign key constraint")
                 .detail(format!("Table \"{}\" references \"{}\".", referencing.name, referenced))
                 .hint(format!(
@@ -55,9 +59,22 @@ pub(super) async fn truncate(cx: &mut Cx<'_>, stmt: &TruncateStmt) -> Result<&'s
 
 /// A table outside the set with a foreign key into it.
 fn outside_reference(catalog: &Catalog, tables: &BTreeSet<Oid>) -> Option<(TableDesc, String)> {
+    reference(catalog, tables, |table| tables.contains(&table))
+}
+
+/// A table outside the set with a foreign key to one table of it.
+fn named_reference(catalog: &Catalog, tables: &BTreeSet<Oid>, named: Oid) -> Option<(TableDesc, String)> {
+    reference(catalog, tables, |table| table == named)
+}
+
+fn reference(
+    catalog: &Catalog,
+    tables: &BTreeSet<Oid>,
+    is_wanted: impl Fn(Oid) -> bool,
+) -> Option<(TableDesc, String)> {
     catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| !tables.contains(&t.oid)).find_map(|t| {
         t.constraints.iter().find_map(|c| match &c.kind {
-            ConstraintKind::ForeignKey { table, .. } if tables.contains(table) => {
+            ConstraintKind::ForeignKey { table, .. } if is_wanted(*table) => {
                 let name = catalog.table(*table).map(|t| t.name.clone()).unwrap_or_default();
                 Some((t.clone(), name))
             }

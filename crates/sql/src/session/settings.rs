@@ -478,7 +478,7 @@ impl Settings {
     pub(super) fn check_for_system(&self, name: &str) -> Result<()> {
         let spec = find(name).ok_or_else(|| unrecognized(name))?;
         let Spec { name, kind, .. } = SPECS[spec];
-        if matches!(kind, Kind::Identity) || name.starts_with("transaction_") {
+        if matches!(kind, Kind::Identity | Kind::Fixed("")) || name.starts_with("transaction_") {
             return Err(cannot_change(name, ""));
         }
         Ok(())
