@@ -10,6 +10,8 @@
 //! growth slows down as memory fills, and garbage has time to go. At the limit inserts and index builds wait for
 //! [`FULL_WAIT`] in case something is freed, and are refused then. Updates, whose old versions go soon, may use a small
 //! reserve beyond the limit, deletes and definitions a larger one: what frees memory must have some.
+//! Where many make memory grow, each refusal gives the others a little, and none of them would come to an end for long: a
+//! transaction that has waited for [`PATIENCE`] in all is refused while memory is tight.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,6 +29,8 @@ use crate::txn::Transaction;
 const FULL_WAIT: u64 = 250_000_000;
 /// How often in a row a transaction waits so long before it is refused, although its purpose has a reserve.
 const FULL_WAITS: u32 = 8;
+/// How long a transaction waits in all.
+const PATIENCE: u64 = 10_000_000_000;
 /// Growth goes on at this rate at least until the limit is reached, in bytes a second.
 const RATE_MIN: u64 = 1 << 20;
 /// What may be given out at once.
@@ -85,6 +89,17 @@ pub(crate) struct Pace {
     debt: usize,
     /// Waits in a row at whose end memory was at the limit still.
     in_vain: u32,
+    /// When the last wait began, and how long all together were.
+    since: u64,
+    waited_for: u64,
+}
+
+impl Pace {
+    /// A wait is over: whether the transaction has waited for long enough.
+    fn has_waited(&mut self, now: u64) -> bool {
+        self.waited_for += now.saturating_sub(self.since);
+        self.waited_for >= PATIENCE
+    }
 }
 
 struct Waiter {
@@ -208,7 +223,9 @@ impl Transaction {
             false => self.pace.in_vain = 0,
         }
         // The reserve is for what is freed soon. Who goes on to wait for that, a piece at a time, would do so for hours.
-        let gives_up = purpose == Purpose::Change && self.pace.in_vain >= FULL_WAITS;
+        let is_in_vain = purpose == Purpose::Change && self.pace.in_vain >= FULL_WAITS;
+        let is_tired = waited && self.pace.has_waited(inner.world.clock.monotonic_nanos());
+        let gives_up = is_in_vain || (is_tired && purpose != Purpose::Shrink && used >= memory.tight_from());
         if is_full && (waited || purpose == Purpose::Shrink) || gives_up {
             inner.throttle.refusals.fetch_add(1, Ordering::Relaxed);
             return Err(full(&inner));
@@ -231,7 +248,7 @@ impl Transaction {
             // It fits.
             _ => None,
         };
-        (self.pace.begun, self.pace.waited) = (true, wait.is_some());
+        (self.pace.begun, self.pace.waited, self.pace.since) = (true, wait.is_some(), now);
         if wait.is_none() {
             self.pace.debt = 0;
         }
@@ -354,6 +371,16 @@ mod tests {
         }
         // 2 MiB a second.
         assert!((1_900 << 10..2_200 << 10).contains(&given), "{given}");
+    }
+
+    #[test]
+    fn patience_is_that_of_all_waits_together() {
+        let mut pace = Pace::default();
+        let waits = (1..).find(|n| {
+            pace.since = n * 7 * SECOND;
+            pace.has_waited(pace.since + SECOND / 4)
+        });
+        assert_eq!(waits, Some(PATIENCE / (SECOND / 4)));
     }
 
     #[test]
