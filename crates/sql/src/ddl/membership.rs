@@ -32,6 +32,9 @@ pub(super) async fn grant_roles(cx: &mut Cx<'_>, stmt: &GrantRoleStmt) -> Result
         let Node::AccessPriv(granted) = node else { continue };
         let role = granted_role(cx, granted)?;
         check_admin(cx, &role, grantor)?;
+        if stmt.is_grant {
+            check_has_members(&role)?;
+        }
         if stmt.is_grant && grantor != cx.session.who().role && !cx.session.is_superuser() {
             return Err(denied("must be superuser to set grantor"));
         }
@@ -53,6 +56,16 @@ fn granted_role(cx: &mut Cx<'_>, granted: &AccessPriv) -> Result<RoleDesc> {
         return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
     }
     cx.catalog().role(name).cloned().ok_or_else(|| unknown_role(name))
+}
+
+/// Refuses to give members to the role that is each database's owner.
+fn check_has_members(role: &RoleDesc) -> Result<()> {
+    match role.oid {
+        oids::ROLE_DATABASE_OWNER => {
+            Err(Error::internal(format!("role \"{}\" cannot have explicit members", role.name)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the current role may say who is a member of another, in the name of `grantor`.
@@ -85,9 +98,7 @@ pub(super) async fn add(cx: &mut Cx<'_>, role: Oid, member: Oid, admin: bool) ->
     let mut desc = locked_role(cx, member).await?;
     let catalog = cx.catalog();
     let name = |oid: Oid| catalog.role_by_oid(oid).map(|role| role.name.clone()).unwrap_or_default();
-    if role == oids::ROLE_DATABASE_OWNER {
-        return Err(Error::internal(format!("role \"{}\" cannot have explicit members", name(role))));
-    }
+    check_has_members(&granted)?;
     if member == oids::ROLE_DATABASE_OWNER {
         return Err(Error::internal(format!("role \"{}\" cannot be a member of any role", name(member))));
     }

@@ -302,12 +302,9 @@ pub(super) fn may_reference(cx: &mut Cx<'_>, table: &TableDesc, columns: &[i16])
 }
 
 fn create_schema(cx: &mut Cx<'_>, stmt: &CreateSchemaStmt) -> Result<()> {
+    let role = stmt.authrole.as_ref().map(|role| super::role::role_oid(cx, role)).transpose()?;
     require_database(cx, Privileges::CREATE)?;
-    if let Some(role) = &stmt.authrole {
-        let role = super::role::role_oid(cx, role)?;
-        require_member(cx, role)?;
-    }
-    Ok(())
+    role.map_or(Ok(()), |role| require_member(cx, role))
 }
 
 fn create_database(cx: &mut Cx<'_>) -> Result<()> {

@@ -5,7 +5,7 @@
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{
     Catalog, CatalogObject, DomainCheck, DomainDesc, EnumLabel, Privileges, TableDesc, TableKind, TableLockMode,
-    TypeDesc, TypeKind,
+    TypeDesc, TypeKind, oids,
 };
 use rupg_sql::nodes::{
     AlterDomainStmt, AlterDomainType, AlterEnumStmt, ConstrType, Constraint, CreateDomainStmt, CreateEnumStmt, Node,
@@ -77,9 +77,17 @@ fn check_label(label: &str) -> Result<()> {
     Ok(())
 }
 
+/// The schema in which a new type of this name is made. PostgreSQL lets superusers make types in `pg_catalog`.
+async fn type_schema(cx: &mut Cx<'_>, name: &RangeVar) -> Result<Oid> {
+    if name.schemaname.as_deref() == Some("pg_catalog") {
+        rights::require_schema(cx, oids::SCHEMA_PG_CATALOG, Privileges::CREATE)?;
+    }
+    cx.creation_schema(name).await
+}
+
 pub(super) async fn create_enum(cx: &mut Cx<'_>, stmt: &CreateEnumStmt) -> Result<&'static str> {
     let name = range(&stmt.typeName);
-    let schema = cx.creation_schema(&name).await?;
+    let schema = type_schema(cx, &name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     cx.check_type_free(schema, relname)?;
     let (oid, array) = (cx.allocate(), cx.allocate());
@@ -237,7 +245,7 @@ fn new_check(cx: &mut Cx<'_>, domain: &DomainDesc, owner: &str, constraint: &Con
 
 pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> Result<&'static str> {
     let name = range(&stmt.domainname);
-    let schema = cx.creation_schema(&name).await?;
+    let schema = type_schema(cx, &name).await?;
     let relname = name.relname.as_deref().unwrap_or_default().to_string();
     cx.check_type_free(schema, &relname)?;
     let type_name = stmt.typeName.as_deref().ok_or_else(|| Error::internal("a domain without a type"))?;

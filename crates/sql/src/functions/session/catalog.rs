@@ -80,7 +80,7 @@ pub(super) fn system_is_visible(_: &dyn EvalContext, _: &[Datum]) -> Result<Datu
 pub(super) fn get_viewdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let catalog = cx.catalog();
     let oid = match &args[0] {
-        Datum::Text(name) => names::find_relation(cx, name)?.ok_or_else(|| names::no_relation(name))?,
+        Datum::Text(name) => names::find_relation(cx, name)?.ok_or_else(|| names::missing_relation(cx, name))?,
         _ => oid_of(args, 0)?,
     };
     // A width to wrap lines at asks for the pretty form too.
@@ -180,7 +180,7 @@ pub(super) fn get_expr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 
 pub(super) fn get_serial_sequence(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (name, column) = (text_of(args, 0)?, text_of(args, 1)?);
-    let oid = names::find_relation(cx, name)?.ok_or_else(|| names::no_relation(name))?;
+    let oid = names::find_relation(cx, name)?.ok_or_else(|| names::missing_relation(cx, name))?;
     let catalog = cx.catalog();
     let Some(table) = catalog.table(oid) else { return Ok(Datum::Null) };
     let number = table.column(column).ok_or_else(|| names::no_column(column, &table.name))?.number;

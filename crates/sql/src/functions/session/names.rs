@@ -105,6 +105,18 @@ pub(super) fn find_relation(cx: &dyn EvalContext, text: &str) -> Result<Option<O
     })
 }
 
+/// The error of a name that [`find_relation`] has not found.
+pub(super) fn missing_relation(cx: &dyn EvalContext, text: &str) -> Error {
+    let (catalog, database) = (cx.catalog(), cx.identity().database_oid);
+    let is_system = |schema: &str| ["pg_catalog", "information_schema"].contains(&schema);
+    match parse(text).as_deref() {
+        Ok([schema, _]) if catalog.schema(database, schema).is_none() && !is_system(schema) => {
+            Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
+        }
+        _ => Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{text}\" does not exist")),
+    }
+}
+
 /// Whether an OID is one of a relation.
 pub(super) fn relation_exists(cx: &dyn EvalContext, oid: Oid) -> bool {
     relation_place(cx, oid).is_some()
@@ -142,11 +154,6 @@ pub(super) fn qualified(cx: &dyn EvalContext, schema: Oid, name: &str) -> String
         Some(schema) => format!("{}.{}", quote_name(&schema), quote_name(name)),
         None => quote_name(name),
     }
-}
-
-#[cold]
-pub(super) fn no_relation(name: &str) -> Error {
-    Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
 }
 
 #[cold]

@@ -68,7 +68,9 @@ fn answer(catalog: &Catalog, who: Who, object: &CatalogObject, asked: &Asked) ->
 fn relation(cx: &dyn EvalContext, args: &[Datum], at: usize) -> Result<Option<Oid>> {
     match args.get(at) {
         Some(Datum::Oid(oid)) => Ok(Some(Oid(*oid)).filter(|&oid| names::relation_exists(cx, oid))),
-        Some(Datum::Text(name)) => names::find_relation(cx, name)?.map(Some).ok_or_else(|| names::no_relation(name)),
+        Some(Datum::Text(name)) => {
+            names::find_relation(cx, name)?.map(Some).ok_or_else(|| names::missing_relation(cx, name))
+        }
         _ => Err(mismatch("has_table_privilege")),
     }
 }
