@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
@@ -33,6 +34,8 @@ struct Limits {
 const LIMITS: Limits = Limits { connections: 256, lifetime: Duration::from_secs(5) };
 /// Bytes that are held of a request.
 const REQUEST_MAX: usize = 16 << 10;
+/// Connections that the system holds until they are accepted.
+const BACKLOG: u32 = 1024;
 /// Rest after an accept that failed, most likely for want of descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
@@ -52,8 +55,13 @@ impl Server {
     /// # Errors
     /// If it cannot be had.
     pub fn bind(address: SocketAddr) -> io::Result<Server> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
+        // A socket whose backlog can be chosen is had inside of a runtime only; this one goes when it is made.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let _inside = runtime.enter();
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        let listener = socket.listen(BACKLOG)?.into_std()?;
         Ok(Server { listener, limits: LIMITS })
     }
 
@@ -68,7 +76,7 @@ impl Server {
     /// Answers requests for ever. Runs inside a tokio runtime with IO and time.
     ///
     /// A connection is accepted at once, however many there are. What it wants is not known before it has said so, and health must be
-    /// answered: so the one that has been there longest goes when there are too many, and health waits for figures that others asked
+    /// answered: so one that has been there long goes when there are too many, and health waits for figures that others asked
     /// for no longer than it takes to make them once.
     ///
     /// # Errors
@@ -76,7 +84,7 @@ impl Server {
     pub async fn run(self, source: Arc<dyn Source>) -> io::Result<Infallible> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let figures = Arc::new(Semaphore::new(1));
-        let mut open: VecDeque<AbortHandle> = VecDeque::new();
+        let mut open: VecDeque<Open> = VecDeque::new();
         loop {
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
@@ -87,26 +95,46 @@ impl Server {
                 }
             };
             if open.len() >= self.limits.connections {
-                open.retain(|connection| !connection.is_finished());
+                open.retain(|connection| !connection.task.is_finished());
             }
             if open.len() >= self.limits.connections
-                && let Some(oldest) = open.pop_front()
+                && let Some(one) = open.remove(one_to_go(&open))
             {
-                oldest.abort();
+                one.task.abort();
             }
-            let connection = serve(stream, Arc::clone(&source), Arc::clone(&figures));
+            let is_asking = Arc::new(AtomicBool::new(false));
+            let connection = serve(stream, Arc::clone(&source), Arc::clone(&figures), Arc::clone(&is_asking));
             let lifetime = self.limits.lifetime;
             let task = tokio::spawn(async move { _ = tokio::time::timeout(lifetime, connection).await });
-            open.push_back(task.abort_handle());
+            open.push_back(Open { task: task.abort_handle(), is_asking });
         }
     }
 }
 
+/// A connection that is served.
+struct Open {
+    task: AbortHandle,
+    /// A request of it is being answered.
+    is_asking: Arc<AtomicBool>,
+}
+
+/// Which of several connections, the oldest first, goes for another one: the first that has not asked, or has its answer. Of the newer half
+/// none goes so, as it may not have been heard yet: then it is the oldest.
+fn one_to_go(open: &VecDeque<Open>) -> usize {
+    let older = open.iter().take(open.len() / 2);
+    older.map(|one| one.is_asking.load(Ordering::Relaxed)).position(|is_asking| !is_asking).unwrap_or(0)
+}
+
 /// Answers the first request of a connection. A client that vanishes or talks nonsense is no event.
-async fn serve(stream: TcpStream, source: Arc<dyn Source>, figures: Arc<Semaphore>) {
+async fn serve(stream: TcpStream, source: Arc<dyn Source>, figures: Arc<Semaphore>, is_asking: Arc<AtomicBool>) {
     let service = service_fn(|request| {
-        let (source, figures) = (Arc::clone(&source), Arc::clone(&figures));
-        async move { Ok::<_, Infallible>(answer(&request, &*source, &figures).await) }
+        let (source, figures, is_asking) = (Arc::clone(&source), Arc::clone(&figures), Arc::clone(&is_asking));
+        async move {
+            is_asking.store(true, Ordering::Relaxed);
+            let response = answer(&request, &*source, &figures).await;
+            is_asking.store(false, Ordering::Relaxed);
+            Ok::<_, Infallible>(response)
+        }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).keep_alive(false).max_buf_size(REQUEST_MAX);
@@ -244,6 +272,22 @@ mod tests {
         let whole = answer(connect(patient, FIGURES));
         assert!(whole.starts_with("HTTP/1.1 200"), "{whole}");
         assert!(bytes.len() < whole.len(), "{} of {} bytes", bytes.len(), whole.len());
+    }
+
+    #[test]
+    fn who_is_being_answered_goes_last() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let goes = |asking: &[bool]| {
+            let open = asking.iter().map(|is_asking| Open {
+                task: runtime.spawn(std::future::pending::<()>()).abort_handle(),
+                is_asking: Arc::new(AtomicBool::new(*is_asking)),
+            });
+            one_to_go(&open.collect())
+        };
+        assert_eq!(goes(&[false, false, false, false]), 0);
+        assert_eq!(goes(&[true, false, true, false]), 1);
+        assert_eq!(goes(&[true, true, false, false]), 0, "those of the newer half are perhaps not heard yet");
+        assert_eq!(goes(&[true]), 0);
     }
 
     #[test]
