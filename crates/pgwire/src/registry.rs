@@ -198,7 +198,6 @@ impl Registry {
 
     /// How many clients may be connected. One that has not proved who it is takes no place yet.
     pub(crate) fn limit_places(&self, max: usize) {
-        self.guesses.limit(max);
         self.lock().places_max = Some(max);
     }
 

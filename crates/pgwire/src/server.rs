@@ -30,6 +30,7 @@ use tokio::runtime::LocalOptions;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
+use crate::auth::guesses::PLACES;
 use crate::conn::{self, Arrival, Newcomer, Options, Parked};
 use crate::outbox::{MakeSendMany, Outbox, Wire};
 use crate::proto::{self, Initial};
@@ -352,12 +353,18 @@ async fn route<Se>(accepted: Accepted, doors: Arc<Doors<Se>>) {
     }
 }
 
+/// Connections that may be open: of clients, of those whose password waits for its turn, and of those that are on their way there, as many
+/// as of clients and some.
+fn open_max(clients: usize) -> usize {
+    clients.saturating_mul(2).saturating_add(PLACES + 16)
+}
+
 fn hand_over<Se>(incoming: Incoming, doors: &Doors<Se>) {
     let Doors { cores, max_connections, registry, .. } = doors;
     let total: usize = cores.iter().map(|c| c.load.load(Ordering::Relaxed)).sum();
     // Those that log in, and those that say nothing, need no place for clients; there is an end to them, too. Of more, one that has been there
     // longer without logging in makes way.
-    if total >= max_connections.saturating_mul(2).saturating_add(16) && !registry.crowd_out() {
+    if total >= open_max(*max_connections) && !registry.crowd_out() {
         refuse(&incoming);
         return;
     }

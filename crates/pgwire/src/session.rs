@@ -23,6 +23,17 @@ pub enum Peer {
     Unix,
 }
 
+/// For the log.
+impl std::fmt::Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Peer::Tcp(address) => write!(f, "{address}"),
+            Peer::Tls(address, _) => write!(f, "{address} (TLS)"),
+            Peer::Unix => f.write_str("the Unix socket"),
+        }
+    }
+}
+
 /// How a client has to prove who it is.
 #[derive(Clone, Debug)]
 pub enum AuthPlan {

@@ -69,7 +69,8 @@ where
         return Err(Ended::Fatal(too_many()));
     }
     link.out.append(|buf| backend::authentication(buf, OK, b""));
-    let session = link.drive(pin!(backend.start(&startup, peer, ticket.key, link.out)), &[]).await?.map_err(fatal)?;
+    let session = link.drive(pin!(backend.start(&startup, peer, ticket.key, link.out)), &[]).await?;
+    let session = session.map_err(|error| not_let_in(error, &startup.user, peer))?;
     ticket.set_cancel(session.cancel_handle());
     let BackendKey { pid, secret } = ticket.key;
     link.out.append(|buf| {
@@ -82,6 +83,15 @@ where
 /// What a client is told for whom there is no place.
 pub(crate) fn too_many() -> Error {
     Error::fatal(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
+}
+
+/// A client that has proved who it is, or need not, and gets no session all the same: the log says so if it is for who it is.
+#[cold]
+fn not_let_in(error: Error, user: &str, peer: &Peer) -> Ended {
+    if error.code() == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
+        tracing::warn!(user = shown(user), %peer, "login refused: {}", error.fields().message);
+    }
+    fatal(error)
 }
 
 /// Before there is a session, every error is FATAL.
@@ -167,7 +177,7 @@ where
     let Some(last) = last else {
         registry.guesses.failed(peer, user, Instant::now());
         let why = if is_hopeless { "no password lets it in" } else { "the password is wrong" };
-        tracing::warn!(user = shown(user), ?peer, "password authentication failed: {why}");
+        tracing::warn!(user = shown(user), %peer, "password authentication failed: {why}");
         return Err(Ended::Fatal(scram::refused(user)));
     };
     registry.guesses.succeeded(peer, user, Instant::now());
@@ -231,7 +241,7 @@ impl Proof<'_> {
 impl Drop for Proof<'_> {
     fn drop(&mut self) {
         if let Some(why) = self.unheard {
-            tracing::warn!(user = shown(self.user), peer = ?self.peer, "a password was not looked at: {why}");
+            tracing::warn!(user = shown(self.user), peer = %self.peer, "a password was not looked at: {why}");
         }
     }
 }

@@ -29,9 +29,8 @@ use crate::Peer;
 const PATIENCE_TRUSTED: Duration = Duration::from_secs(1);
 /// … and of all others. A login may take twice as long.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Places in the room: one for each client that may be connected, within these bounds.
-const PLACES_MIN: usize = 16;
-const PLACES_MAX: usize = 256;
+/// Places in the room. Who waits costs little, so that a server with few places for clients is no easier to crowd.
+pub(crate) const PLACES: usize = 256;
 
 /// What is known of those who log in.
 #[derive(Debug)]
@@ -88,7 +87,7 @@ impl Drop for Waiting<'_> {
 
 impl Default for Guesses {
     fn default() -> Guesses {
-        let state = State { lines: Lines::default(), trusted: Trusted::default(), room: Room::new(PLACES_MAX) };
+        let state = State { lines: Lines::default(), trusted: Trusted::default(), room: Room::new(PLACES) };
         Guesses { names: RandomState::new(), state: Mutex::new(state) }
     }
 }
@@ -96,11 +95,6 @@ impl Default for Guesses {
 impl Guesses {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many clients may be connected.
-    pub(crate) fn limit(&self, clients: usize) {
-        self.state().room.places = clients.clamp(PLACES_MIN, PLACES_MAX);
     }
 
     /// When the proof that came now may be looked at. The turn is taken.

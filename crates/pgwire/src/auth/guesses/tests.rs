@@ -191,25 +191,25 @@ fn the_rate_of_guesses_is_bounded() {
     let one = guessed(&Guesses::default(), same(here, "app", 1));
     assert!(one <= 3 + 7 + 24, "one connection: {one}");
     // As many as have places, and no more by those who have none.
-    let most = PLACES_MAX * 240 / PATIENCE.as_secs() as usize;
-    for count in [PLACES_MAX, PLACES_MAX + 20] {
+    let most = PLACES * 240 / PATIENCE.as_secs() as usize;
+    for count in [PLACES, PLACES + 20] {
         let many = guessed(&Guesses::default(), same(here, "app", count));
         assert!(many <= most + 100, "{count} connections: {many}");
     }
     // From networks and with roles of their own each.
     let site = |n: usize| Peer::Tcp((Ipv4Addr::from((n as u32) << 8 | 1), 1).into());
-    let wide = (0..PLACES_MAX).map(|n| (site(n), format!("role{n}"))).collect();
+    let wide = (0..PLACES).map(|n| (site(n), format!("role{n}"))).collect();
     let many = guessed(&Guesses::default(), wide);
-    assert!(many <= PLACES_MAX * (240 / 10 + 12), "many networks: {many}");
+    assert!(many <= PLACES * (240 / 10 + 12), "many networks: {many}");
     // Those who have logged in there do not make it faster for the others, and for themselves to a bound.
     let guesses = Guesses::default();
     guesses.succeeded(&here, "other", Instant::now());
-    let many = guessed(&guesses, same(here, "app", PLACES_MAX));
+    let many = guessed(&guesses, same(here, "app", PLACES));
     assert!(many <= most + 100, "trusted with another role: {many}");
     let guesses = Guesses::default();
     guesses.succeeded(&here, "app", Instant::now());
-    let trusted = guessed(&guesses, same(here, "app", PLACES_MAX));
-    assert!(trusted <= PLACES_MAX * 240 + 100, "trusted: {trusted}");
+    let trusted = guessed(&guesses, same(here, "app", PLACES));
+    assert!(trusted <= PLACES * 240 + 100, "trusted: {trusted}");
 }
 
 /// An IPv6 client has as many networks as it likes, and tries as many roles, of which most do not exist.
@@ -298,7 +298,7 @@ fn what_is_kept_is_bounded() {
 #[test]
 fn a_crowd_shuts_out_nobody_else() {
     let (guesses, crowded) = (Guesses::default(), peer("10.0.0.1:1"));
-    guesses.limit(20);
+    guesses.state().room.places = 20;
     let elsewhere = peer("10.9.0.1:1");
     let mut now = fail(&guesses, &crowded, "app", 12, Instant::now());
     now = fail(&guesses, &crowded, "other", 12, now);
@@ -320,7 +320,7 @@ fn a_crowd_shuts_out_nobody_else() {
     // Strangers from as many sites as there are places: another one has no place, one that is trusted has.
     let far = |n: u8| peer(&format!("10.200.{n}.1:1"));
     let (guesses, mut now) = (Guesses::default(), Instant::now());
-    guesses.limit(20);
+    guesses.state().room.places = 20;
     for n in 0..=20 {
         (0..12).for_each(|_| guesses.failed(&far(n), "app", now));
     }
@@ -346,7 +346,7 @@ fn random_crowds_keep_the_bounds() {
         state % below
     };
     let (guesses, mut now) = (Guesses::default(), Instant::now());
-    guesses.limit(40);
+    guesses.state().room.places = 40;
     let mut waiting: BTreeMap<u64, (Peer, String, Instant, Waiting<'_>)> = BTreeMap::new();
     for n in 0..20_000 {
         now += Duration::from_millis(random(200));
