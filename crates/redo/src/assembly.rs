@@ -6,7 +6,7 @@ use base::{Lsn, Timestamp, TxnId};
 use env::Disk;
 use rustc_hash::FxHashMap;
 
-use crate::driver::{Batch, DriverError};
+use crate::driver::{Batch, DriverError, Ending};
 use crate::file::{FileLog, FileOptions};
 use crate::record::{self, Record, RecordKind};
 
@@ -101,4 +101,13 @@ pub fn inspect(
     let mut log = FileLog::new(Arc::clone(disk), FileOptions::default()).durable_up_to(known);
     let scan = log.scan(from, &mut |batch| assembly.take(batch, each))?;
     Ok(Inspected { end: scan.end, records: assembly.records, cut: scan.cut, was_closed: scan.was_closed })
+}
+
+/// Where a log ends whose end is at this position, as an opening would say it. Changes nothing.
+///
+/// # Errors
+/// `Corrupt`, `Refused`, `Failed`.
+pub fn ending(disk: &Arc<dyn Disk>, end: Lsn) -> Result<Ending, DriverError> {
+    let mut log = FileLog::new(Arc::clone(disk), FileOptions::default());
+    log.scan(end, &mut |_| Ok(())).map(|scan| scan.ending)
 }

@@ -23,6 +23,18 @@ pub struct Mark {
     pub cut: Option<String>,
     /// Whether the log was closed there; a log of an earlier version does not say.
     pub was_closed: Option<bool>,
+    /// Where it ends on the disk.
+    pub ending: Ending,
+}
+
+/// Where a log ends on the disk, and whether that is all that there was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// File and byte; `None` if there is no file.
+    pub place: Option<String>,
+    /// It had been noted that the log was durable up to there. The note is not synced: after a power failure it may be missing,
+    /// and transactions that were acknowledged behind it with it.
+    pub is_noted: bool,
 }
 
 /// What a driver can take.

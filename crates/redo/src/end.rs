@@ -1,7 +1,7 @@
 //! What is known of a log's end without reading the log: the file `log.end`.
 //!
-//! Responsible for: which segment is the newest, up to where the log was durable, whether it was closed there, in a form that
-//! survives a crash at any moment and takes no space once it is there.
+//! Responsible for: which segment is the newest, up to where the log was durable, whether it was closed there, which generation
+//! was the last to be handed out and which database the log is of, in a form that survives a crash at any moment and takes no space once it is there.
 //! Not responsible for: what follows from it (`file`).
 //! Invariants: it is never ahead of the log, so a log that is behind it has lost something. What it says synced is as new as the
 //! newest segment; what it says without a sync is as new as the last group, unless the machine has stopped since.
@@ -27,6 +27,8 @@ const ENTRY: usize = 64;
 const SYNCED: u64 = 2;
 const UNSYNCED: u64 = SYNCED;
 const PAGES: u64 = SYNCED + 1;
+/// Where an entry names the database.
+const DATABASE: u64 = 48;
 /// The first version of the log that has the file.
 const OLDEST: u32 = 4;
 
@@ -43,6 +45,22 @@ pub(crate) struct End {
     pub durable: Lsn,
     /// It was closed there: nothing follows.
     pub is_closed: bool,
+    /// The newest generation that was handed out; 0 if that is not known.
+    pub generation: u64,
+    /// Which database the log is of; 0 if that is not known.
+    pub database: u64,
+}
+
+impl End {
+    /// Of a log that nothing was read of or written to yet.
+    pub fn unknown(database: u64) -> End {
+        End { newest: None, durable: Lsn(0), is_closed: false, generation: 0, database }
+    }
+
+    /// Whether a log was opened since the file was made.
+    pub fn is_opened(&self) -> bool {
+        self.newest.is_some()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,17 +70,25 @@ struct Entry {
     number: u64,
     newest: Option<Lsn>,
     durable: Lsn,
+    generation: u64,
+    database: u64,
 }
 
 impl Entry {
+    fn new(kind: u32, number: u64, end: &End) -> Entry {
+        let End { newest, durable, generation, database, .. } = *end;
+        Entry { kind, number, newest, durable, generation, database }
+    }
+
     fn encode(&self) -> [u8; ENTRY] {
         let mut bytes = [0; ENTRY];
         bytes[..8].copy_from_slice(MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.kind.to_le_bytes());
         let newest = self.newest.map_or(u64::MAX, |newest| newest.0);
-        for (at, word) in [(16, self.number), (24, newest), (32, self.durable.0)] {
-            bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        let words = [self.number, newest, self.durable.0, self.generation, self.database];
+        for (word, place) in words.iter().zip(bytes[16..].chunks_exact_mut(8)) {
+            place.copy_from_slice(&word.to_le_bytes());
         }
         let crc = crc32c::crc32c(&bytes[..ENTRY - 4]);
         bytes[ENTRY - 4..].copy_from_slice(&crc.to_le_bytes());
@@ -80,7 +106,14 @@ impl Entry {
             return Err(format!("the log's format has version {version}, this server reads {OLDEST} to {VERSION}"));
         }
         let newest = Some(u64_at(bytes, 24)).filter(|newest| *newest != u64::MAX).map(Lsn);
-        Ok(Some(Entry { kind: u32_at(bytes, 12), number: u64_at(bytes, 16), newest, durable: Lsn(u64_at(bytes, 32)) }))
+        Ok(Some(Entry {
+            kind: u32_at(bytes, 12),
+            number: u64_at(bytes, 16),
+            newest,
+            durable: Lsn(u64_at(bytes, 32)),
+            generation: u64_at(bytes, 40),
+            database: u64_at(bytes, 48),
+        }))
     }
 }
 
@@ -89,6 +122,8 @@ pub(crate) struct EndFile {
     file: Arc<dyn DiskFile>,
     number: u64,
     end: End,
+    /// What was noted without a sync since the entry that counts.
+    noted: Option<Lsn>,
 }
 
 impl EndFile {
@@ -104,15 +139,18 @@ impl EndFile {
         };
         let (len, full) = (file.len().map_err(failed)?, PAGES * PAGE as u64);
         if len != full {
-            return Err(DriverError::Corrupt(format!("{END_FILE} has {len} bytes, not {full}")));
+            return Err(DriverError::Corrupt(format!(
+                "{END_FILE} at byte {}: the file has {len} bytes, not {full}",
+                len.min(full)
+            )));
         }
-        let (mut synced, mut noted) = (None::<Entry>, Lsn(0));
+        let (mut synced, mut noted) = (None::<Entry>, None::<Entry>);
         for page in 0..PAGES {
             let mut bytes = [0; ENTRY];
             let read = file.read_at(&mut bytes, page * PAGE as u64).map_err(failed)?;
             let entry = Entry::decode(&bytes[..read]).map_err(|e| DriverError::Refused(format!("{END_FILE}: {e}")))?;
             match entry {
-                Some(entry) if page == UNSYNCED && entry.kind == NOTED => noted = entry.durable,
+                Some(entry) if page == UNSYNCED && entry.kind == NOTED => noted = Some(entry),
                 Some(entry) if page != UNSYNCED && matches!(entry.kind, OPEN | CLOSED) => {
                     synced = synced.filter(|other| other.number > entry.number).or(Some(entry));
                 }
@@ -120,11 +158,13 @@ impl EndFile {
                 _ => {}
             }
         }
-        let Some(Entry { kind, number, newest, durable }) = synced else {
+        let Some(Entry { kind, number, newest, durable, generation, database }) = synced else {
             return Err(DriverError::Corrupt(format!("{END_FILE} at byte 0: it says nothing that is whole")));
         };
-        let end = End { newest, durable: durable.max(noted), is_closed: kind == CLOSED };
-        Ok(Some(EndFile { file, number, end }))
+        let durable = durable.max(noted.map_or(Lsn(0), |noted| noted.durable));
+        let end = End { newest, durable, is_closed: kind == CLOSED, generation, database };
+        let noted = noted.filter(|noted| noted.number == number).map(|noted| noted.durable);
+        Ok(Some(EndFile { file, number, end, noted }))
     }
 
     /// Makes it.
@@ -138,7 +178,7 @@ impl EndFile {
             }
             let file = disk.create(END_NEW)?;
             file.write_at(&[0; PAGES as usize * PAGE], 0)?;
-            let mut made = EndFile { file, number: 0, end };
+            let mut made = EndFile { file, number: 0, end, noted: None };
             made.put(end)?;
             disk.rename(END_NEW, END_FILE)?;
             disk.sync_directory()?;
@@ -152,6 +192,16 @@ impl EndFile {
         self.end
     }
 
+    /// What was noted without a sync since it was last written durably, if that is whole.
+    pub fn noted(&self) -> Option<Lsn> {
+        self.noted
+    }
+
+    /// Where the number of the database lies that counts.
+    pub fn place_of_database(&self) -> String {
+        format!("{END_FILE} at byte {}", self.number % SYNCED * PAGE as u64 + DATABASE)
+    }
+
     /// Says something else from now on, durably.
     ///
     /// # Errors
@@ -163,10 +213,10 @@ impl EndFile {
     fn put(&mut self, end: End) -> io::Result<()> {
         self.number += 1;
         let kind = if end.is_closed { CLOSED } else { OPEN };
-        let entry = Entry { kind, number: self.number, newest: end.newest, durable: end.durable };
+        let entry = Entry::new(kind, self.number, &end);
         self.file.write_at(&entry.encode(), self.number % SYNCED * PAGE as u64)?;
         self.file.sync()?;
-        self.end = end;
+        (self.end, self.noted) = (end, None);
         Ok(())
     }
 
@@ -174,8 +224,8 @@ impl EndFile {
     /// killed. What cannot be written leaves the end less known, and nothing else.
     pub fn note(&mut self, durable: Lsn) {
         if durable > self.end.durable {
-            self.end.durable = durable;
-            let entry = Entry { kind: NOTED, number: self.number, newest: self.end.newest, durable };
+            (self.end.durable, self.noted) = (durable, Some(durable));
+            let entry = Entry::new(NOTED, self.number, &self.end);
             let _ = self.file.write_at(&entry.encode(), UNSYNCED * PAGE as u64);
         }
     }
@@ -187,7 +237,7 @@ mod tests {
     use env::sim::{Crash, SimDisk, SimRandom};
 
     fn end(newest: u64, durable: u64, is_closed: bool) -> End {
-        End { newest: Some(Lsn(newest)), durable: Lsn(durable), is_closed }
+        End { newest: Some(Lsn(newest)), durable: Lsn(durable), is_closed, generation: newest + 7, database: 5 }
     }
 
     fn read(disk: &SimDisk) -> End {
@@ -198,7 +248,7 @@ mod tests {
     fn what_was_said_last_counts() {
         let disk = SimDisk::new();
         assert!(EndFile::read(&disk).expect("nothing is wrong").is_none());
-        let none = End { newest: None, durable: Lsn(0), is_closed: false };
+        let none = End::unknown(5);
         let mut file = EndFile::create(&disk, none).expect("healthy");
         assert_eq!(read(&disk), none);
         for n in 1..5 {

@@ -6,7 +6,8 @@
 //!
 //! Reading back (rule R5): frames follow each other without a gap. The first that does not – damaged, or of an older
 //! generation than the one before – ends the log, unless a later frame says that it had been durable. The generation rises
-//! with every opening above that of all frames found, so frames left behind a cut never come back. What was read back
+//! with every opening above that of all frames found and of all that `log.end` knows of, so that none is handed out twice and frames
+//! left behind a cut never come back. What was read back
 //! without a word that it had been durable is written and synced once more: it may lie in the system's cache only, and
 //! after a failed sync even that cache may take it for written.
 //!
@@ -21,7 +22,8 @@ use std::sync::{Arc, Mutex};
 use base::{Epoch, Lsn};
 use env::{Aligned, Disk, DiskFile, Spawn};
 
-use crate::driver::{Batch, DriverError, Limits, Mark, ReplicatedLog};
+use crate::database;
+use crate::driver::{Batch, DriverError, Ending, Limits, Mark, ReplicatedLog};
 use crate::end::{END_FILE, End, EndFile};
 use crate::frame::{self, ALIGN, FRAME_HEADER, FrameHeader, SEGMENT_HEADER, SegmentHeader};
 use crate::stream::Stream;
@@ -73,7 +75,9 @@ impl Space {
     fn make(&self, disk: &dyn Disk, bytes: u64) -> Result<(), DriverError> {
         let _making = self.making.lock().unwrap_or_else(|e| e.into_inner());
         if !self.spare.load(Ordering::Acquire) {
-            prepare(disk, bytes)?;
+            if !finds_spare(disk, bytes).map_err(failed)? {
+                prepare(disk, bytes)?;
+            }
             self.spare.store(true, Ordering::Release);
         }
         Ok(())
@@ -104,11 +108,13 @@ pub struct FileLog {
     end_file: Option<EndFile>,
     /// Others know that the log was durable up to here.
     known: Lsn,
+    /// Which database the log is of; 0 if that is not known.
+    database: u64,
     /// Who reads ahead.
     ahead: Option<Arc<dyn Spawn>>,
 }
 
-fn name_of(start: Lsn) -> String {
+pub(crate) fn name_of(start: Lsn) -> String {
     format!("{:020}.log", start.0)
 }
 
@@ -121,6 +127,14 @@ pub(crate) fn failed(error: io::Error) -> DriverError {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DriverError::Full,
         _ => DriverError::Failed(error),
     }
+}
+
+/// Names and first positions of the segments on a disk, in order.
+pub(crate) fn segments(disk: &dyn Disk) -> Result<Vec<(Lsn, String)>, DriverError> {
+    let names = disk.list().map_err(failed)?;
+    let mut found: Vec<_> = names.into_iter().filter_map(|n| start_of(&n).map(|start| (start, n))).collect();
+    found.sort();
+    Ok(found)
 }
 
 /// A segment that was read back: the end of its good frames.
@@ -150,6 +164,8 @@ pub(crate) struct Scan {
     pub cut: Option<String>,
     /// Whether the log was closed there; a log of an earlier version does not say.
     pub was_closed: Option<bool>,
+    /// Where it ends.
+    pub ending: Ending,
     end_file: Option<EndFile>,
 }
 
@@ -199,6 +215,7 @@ impl FileLog {
             submitted: Lsn(0),
             end_file: None,
             known: Lsn(0),
+            database: 0,
             ahead: None,
         }
     }
@@ -245,10 +262,7 @@ impl FileLog {
 
     /// Names and first positions of the segments, in order.
     fn list(&self) -> Result<Vec<(Lsn, String)>, DriverError> {
-        let names = self.disk.list().map_err(failed)?;
-        let mut found: Vec<_> = names.into_iter().filter_map(|n| start_of(&n).map(|start| (start, n))).collect();
-        found.sort();
-        Ok(found)
+        segments(&*self.disk)
     }
 
     /// Reads every batch that ends behind `from`, in order, and looks at what lies behind the last good one. Changes nothing on
@@ -267,10 +281,11 @@ impl FileLog {
             let missing = format!("{} is missing, which {END_FILE} names as the newest segment", name_of(newest));
             return Err(DriverError::Corrupt(missing));
         }
+        self.database = database::of_files(&*self.disk, end_file.as_ref(), &names)?;
         // Segments before the one with `from` are not needed, and may be gone in part.
         let first = names.iter().rposition(|(start, _)| *start <= from);
         if first.is_none() && (!names.is_empty() || from > Lsn(0)) {
-            return Err(DriverError::Corrupt(format!("the segments from position {from} on are missing")));
+            return Err(DriverError::Corrupt(missing(from, names.first())));
         }
         names.drain(..first.unwrap_or(0));
         let segments = names.iter().map(|(_, name)| name.clone()).collect();
@@ -295,6 +310,8 @@ impl FileLog {
                 break;
             };
             self.check_size(name, &header, said.is_some())?;
+            // What is in it of an older generation was there before it was a segment.
+            self.generation = self.generation.max(header.generation);
             let mut offset = SEGMENT_HEADER;
             let mut end = end;
             while let Some((frame_header, records)) = frame_at(&mut stream, offset)? {
@@ -335,18 +352,25 @@ impl FileLog {
         }
         let mut cut = None;
         let mut newest = self.generation;
-        let was_closed = said.map(|end| end.is_closed);
+        let was_closed = said.filter(End::is_opened).map(|end| end.is_closed);
+        let mut place = None;
         if let Some(stop) = stopped {
             self.check_end(&stop, &names, said)?;
             let behind = self.check_cut(&stop, &names, &mut stream)?;
             newest = newest.max(behind.newest);
+            let stop_place = format!("{} at byte {}", names[stop.segment].1, stop.offset);
             // What lies behind a closed log is what an earlier start has cut.
             if was_closed != Some(true) && (!behind.is_zero || stop.segment + 1 < names.len()) {
-                cut = Some(format!("{} at byte {}", names[stop.segment].1, stop.offset));
+                cut = Some(stop_place.clone());
             }
+            place = Some(stop_place);
         }
         let behind = names.drain(consumed.len()..).map(|(_, name)| name).collect();
-        Ok(Scan { consumed, behind, end: expected.unwrap_or(from), durable, newest, cut, was_closed, end_file })
+        let end = expected.unwrap_or(from);
+        let newest = newest.max(said.map_or(0, |end| end.generation));
+        let is_noted = end_file.as_ref().and_then(EndFile::noted).is_some_and(|noted| noted >= end);
+        let ending = Ending { place, is_noted };
+        Ok(Scan { consumed, behind, end, durable, newest, cut, was_closed, ending, end_file })
     }
 
     /// Refuses a segment that is not as large as it says: it was made in its full size. With segments that say it there is the file
@@ -453,20 +477,25 @@ impl FileLog {
         self.space.left.store(left, Ordering::Release);
     }
 
+    /// What is said of an end that is not closed.
+    fn end_at(&self, newest: Option<Lsn>, durable: Lsn) -> End {
+        End { newest, durable, is_closed: false, generation: self.generation, database: self.database }
+    }
+
     /// Puts the spare segment to use for records from `start` on. What comes into it is acknowledged only once `log.end` names it.
     fn rotate(&mut self, start: Lsn, durable: Lsn) -> Result<(), DriverError> {
         self.space.make(&*self.disk, self.options.segment_bytes)?;
         let name = name_of(start);
         let file = self.disk.open_to_append(SPARE).map_err(failed)?;
         let size = Some(self.options.segment_bytes);
-        let header = SegmentHeader { version: frame::VERSION, start, generation: self.generation, size };
+        let (version, generation, database) = (frame::VERSION, self.generation, self.database);
+        let header = SegmentHeader { version, start, generation, size, database };
         file.write_at(&header.encode(), 0).map_err(failed)?;
         file.sync().map_err(failed)?;
         self.disk.rename(SPARE, &name).map_err(failed)?;
         self.disk.sync_directory().map_err(failed)?;
-        if let Some(file) = &mut self.end_file {
-            file.write(End { newest: Some(start), durable, is_closed: false })?;
-        }
+        let end = self.end_at(Some(start), durable);
+        self.end_file.as_mut().map_or(Ok(()), |file| file.write(end))?;
         self.segments.push(Segment { file, start, end: SEGMENT_HEADER as u64, dirty: false });
         self.space.spare.store(false, Ordering::Release);
         self.set_left();
@@ -477,6 +506,44 @@ impl FileLog {
 /// Whether all bytes are zero. Whole pieces are compared, which is many times as fast as byte by byte.
 fn is_zero(bytes: &[u8]) -> bool {
     bytes.chunks(ZEROS_AT_ONCE).all(|piece| *piece == [0; ZEROS_AT_ONCE][..piece.len()])
+}
+
+/// What is missing of a log that has to go back to a position, and begins with another segment or none.
+fn missing(from: Lsn, first: Option<&(Lsn, String)>) -> String {
+    let begins = first.map_or("there is no segment".to_string(), |(_, name)| format!("the log begins with {name}"));
+    match from {
+        Lsn(0) => format!("{} is missing: {begins}", name_of(from)),
+        from => format!("the segment before {} with position {from} is missing: {begins}", name_of(from)),
+    }
+}
+
+/// Whether there is a spare that can be put to use: one of this size, with nothing but zeros. Another one is removed: sizes may have
+/// been configured differently before, and a copy that was made while it was put to use has frames in it, which might follow on
+/// new ones.
+fn finds_spare(disk: &dyn Disk, bytes: u64) -> io::Result<bool> {
+    let file = match disk.open(SPARE) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let is_fresh = file.len()? == bytes && is_all_zero(&*file)?;
+    if !is_fresh {
+        disk.remove(SPARE)?;
+    }
+    Ok(is_fresh)
+}
+
+/// Whether a file has nothing but zeros.
+fn is_all_zero(file: &dyn DiskFile) -> io::Result<bool> {
+    let mut bytes = vec![0; ZEROS];
+    let mut at = 0;
+    loop {
+        let read = file.read_at(&mut bytes, at)?;
+        if read == 0 || !is_zero(&bytes[..read]) {
+            return Ok(read == 0);
+        }
+        at += read as u64;
+    }
 }
 
 /// Makes a segment of zeros named `spare`.
@@ -532,13 +599,15 @@ impl ReplicatedLog for FileLog {
     }
 
     fn read(&mut self, from: Lsn, visit: &mut dyn FnMut(Batch<'_>) -> Result<(), String>) -> Result<Mark, DriverError> {
-        let Scan { consumed, behind, end, durable, newest, cut, was_closed, end_file } = self.scan(from, visit)?;
+        let Scan { consumed, behind, end, durable, newest, cut, was_closed, ending, end_file } =
+            self.scan(from, visit)?;
+        let mark = Mark { end, cut, was_closed, ending };
         self.generation = newest + 1;
         for read in consumed.iter().filter(|read| read.end > durable) {
             self.settle(read)?;
         }
         // Before a segment goes, it must not be said to be the newest any more.
-        let now = End { newest: consumed.last().map(|read| read.start), durable: end, is_closed: false };
+        let now = self.end_at(consumed.last().map(|read| read.start), end);
         self.end_file = Some(match end_file {
             Some(mut file) => file.write(now).map(|()| file)?,
             None => EndFile::create(&*self.disk, now)?,
@@ -548,18 +617,6 @@ impl ReplicatedLog for FileLog {
             self.disk.remove(name).map_err(failed)?;
         }
         self.disk.sync_directory().map_err(DriverError::Failed)?;
-        self.space.spare.store(self.disk.list().map_err(failed)?.iter().any(|n| n == SPARE), Ordering::Release);
-        if self.space.spare.load(Ordering::Acquire) {
-            let spare = self.disk.open(SPARE).map_err(failed)?;
-            let mut begin = [0; SEGMENT_HEADER];
-            spare.read_at(&mut begin, 0).map_err(failed)?;
-            // Sizes may have been configured differently before. One with a header was put to use: a copy that was made meanwhile has
-            // frames in it, too, and they might follow on new ones.
-            if spare.len().map_err(failed)? != self.options.segment_bytes || !is_zero(&begin) {
-                self.disk.remove(SPARE).map_err(failed)?;
-                self.space.spare.store(false, Ordering::Release);
-            }
-        }
         if let Some(last) = consumed.last() {
             let file = self.disk.open_to_append(&last.name).map_err(failed)?;
             // It may have been made with another size, and be full beyond the one of now.
@@ -568,11 +625,11 @@ impl ReplicatedLog for FileLog {
             if has_room && last.version == frame::VERSION {
                 self.segments.push(Segment { file, start: last.start, end: last.offset as u64, dirty: false });
                 self.set_left();
-                return Ok(Mark { end, cut, was_closed });
+                return Ok(mark);
             }
         }
         self.rotate(end, end)?;
-        Ok(Mark { end, cut, was_closed })
+        Ok(mark)
     }
 
     fn submit(&mut self, epoch: Epoch, durable: Lsn, batch: Batch<'_>) -> Result<(), DriverError> {
@@ -624,7 +681,7 @@ impl ReplicatedLog for FileLog {
     fn close(&mut self) -> Result<(), DriverError> {
         base::invariant!(self.segments.iter().all(|segment| !segment.dirty), "a log is closed when all is durable");
         let newest = self.segments.last().map(|segment| segment.start);
-        let end = End { newest, durable: self.submitted, is_closed: true };
+        let end = End { is_closed: true, ..self.end_at(newest, self.submitted) };
         self.end_file.as_mut().map_or(Ok(()), |file| file.write(end))
     }
 

@@ -14,6 +14,8 @@ const SIZED: u32 = 4;
 
 /// Bytes before the first frame.
 pub(crate) const SEGMENT_HEADER: usize = 64;
+/// Where a segment's header names the database.
+pub(crate) const SEGMENT_DATABASE: usize = 40;
 /// Bytes of a frame before its records.
 pub(crate) const FRAME_HEADER: usize = 48;
 /// Frames begin at multiples of this.
@@ -33,6 +35,8 @@ pub(crate) struct SegmentHeader {
     pub generation: u64,
     /// Bytes of the file; `None` before version 4.
     pub size: Option<u64>,
+    /// Which database it is of; 0 if that is not known.
+    pub database: u64,
 }
 
 impl SegmentHeader {
@@ -43,6 +47,7 @@ impl SegmentHeader {
         bytes[16..24].copy_from_slice(&self.start.0.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.generation.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.size.unwrap_or(0).to_le_bytes());
+        bytes[SEGMENT_DATABASE..SEGMENT_DATABASE + 8].copy_from_slice(&self.database.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[..60]);
         bytes[60..].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -59,7 +64,9 @@ impl SegmentHeader {
             return Err(format!("the log's format has version {version}, this server reads {OLDEST} to {VERSION}"));
         }
         let size = (version >= SIZED).then(|| u64_at(bytes, 32));
-        Ok(Some(SegmentHeader { version, start: Lsn(u64_at(bytes, 16)), generation: u64_at(bytes, 24), size }))
+        let (start, generation, database) =
+            (Lsn(u64_at(bytes, 16)), u64_at(bytes, 24), u64_at(bytes, SEGMENT_DATABASE));
+        Ok(Some(SegmentHeader { version, start, generation, size, database }))
     }
 }
 
@@ -161,7 +168,7 @@ mod tests {
         for cut in 0..FRAME_HEADER + 5 {
             assert_eq!(decode(&out[..cut]), None);
         }
-        let header = SegmentHeader { version: VERSION, start: Lsn(5), generation: 2, size: Some(4096) };
+        let header = SegmentHeader { version: VERSION, start: Lsn(5), generation: 2, size: Some(4096), database: 9 };
         let segment = header.encode();
         assert_eq!(SegmentHeader::decode(&segment), Ok(Some(header)));
         let mut bad = segment;

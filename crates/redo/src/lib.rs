@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod assembly;
+mod database;
 mod driver;
 mod durable;
 mod end;
@@ -26,8 +27,9 @@ mod log;
 mod record;
 mod stream;
 
-pub use assembly::{Inspected, inspect};
-pub use driver::{Batch, DriverError, Limits, Mark, ReplicatedLog};
+pub use assembly::{Inspected, ending, inspect};
+pub use database::{belong_to, belongs_to, database_of};
+pub use driver::{Batch, DriverError, Ending, Limits, Mark, ReplicatedLog};
 pub use durable::DurableWatch;
 pub use file::{FileLog, FileOptions};
 pub use log::{GROUP_BUCKETS, Log, LogStats, Replayed, Reservation, Reserve};

@@ -18,7 +18,7 @@ use env::{Clock, Joined, Task, Turn, World};
 use rustc_hash::FxHashMap;
 
 use crate::assembly::Assembly;
-use crate::driver::{Batch, DriverError, ReplicatedLog};
+use crate::driver::{Batch, DriverError, Ending, Mark, ReplicatedLog};
 use crate::durable::DurableWatch;
 use crate::record::{self, PAYLOAD_MAX, Record, RecordKind};
 
@@ -102,6 +102,8 @@ pub struct Replayed {
     pub cut: Option<String>,
     /// Whether the log was closed there; a log of an earlier version does not say.
     pub was_closed: Option<bool>,
+    /// Where it ends on the disk.
+    pub ending: Ending,
 }
 
 /// Records that wait for the flusher.
@@ -256,7 +258,8 @@ impl Log {
             on_failure: Some(on_failure),
         };
         let flusher = world.spawn.start("log-flush", Box::new(flusher));
-        let replayed = Replayed { end: mark.end, last_ts, last_txn, cut: mark.cut, was_closed: mark.was_closed };
+        let Mark { end, cut, was_closed, ending } = mark;
+        let replayed = Replayed { end, last_ts, last_txn, cut, was_closed, ending };
         Ok((Log { inner, flusher: Mutex::new(Some(flusher)), preparer: Mutex::new(preparer) }, replayed))
     }
 

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use base::{Lsn, Timestamp, TxnId};
 use env::sim::{Crash, SimDisk, SimRandom};
 use env::{Disk as _, World, real};
-use redo::{DriverError, FileLog, FileOptions, Log, RecordKind, Replayed, Reserve, inspect};
+use redo::{
+    DriverError, Ending, FileLog, FileOptions, Log, RecordKind, Replayed, Reserve, belong_to, database_of, ending,
+    inspect,
+};
 
 const OPTIONS: FileOptions = FileOptions { segment_bytes: 16 << 10, batch_bytes_max: 4 << 10 };
 /// Of a segment's header and a frame's.
@@ -301,6 +304,146 @@ fn a_spare_that_was_in_use_is_made_anew() {
     }
     log.close().unwrap();
     assert_eq!(open(&before).unwrap().2, (101..140).collect::<Vec<_>>());
+}
+
+/// Nor is one whose frames lie behind zeros, wherever they begin: a copy that was made file by file has it.
+#[test]
+fn a_spare_with_frames_behind_zeros_is_made_anew() {
+    let disk = SimDisk::new();
+    let (log, _, _) = open(&disk).unwrap();
+    log.close().unwrap();
+    let before = copy(&disk);
+    let (log, _, _) = open(&disk).unwrap();
+    (1..60).for_each(|ts| _ = append(&log, ts, 500));
+    log.close().unwrap();
+    let stale = bytes_of(&disk, &segments(&disk)[1]);
+    for border in borders(&stale) {
+        let copied = copy(&before);
+        let mut spare = stale.clone();
+        spare[..border].fill(0);
+        if copied.list().unwrap().iter().any(|name| name == "spare") {
+            copied.remove("spare").unwrap();
+        }
+        copied.create("spare").unwrap();
+        replace(&copied, "spare", &spare);
+        let (log, _, found) = open(&copied).unwrap();
+        assert!(found.is_empty());
+        // The frames before it end where those that are stale begin.
+        for ts in 101..160 {
+            append(&log, ts, 500);
+        }
+        let end = log.end();
+        assert!(log.durable().block(end));
+        copied.freeze_at(0);
+        drop(log);
+        assert_eq!(open(&copy(&copied)).unwrap().2, (101..160).collect::<Vec<_>>(), "from {border} on");
+    }
+}
+
+/// The generation in a frame that a start has written.
+fn generation_of_last_frame(disk: &SimDisk) -> u64 {
+    let bytes = bytes_of(disk, segments(disk).last().unwrap());
+    let borders = borders(&bytes);
+    let at = borders[borders.len() - 2] + 24;
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+/// Each opening has a generation of its own, also beside those that have left no frame.
+#[test]
+fn a_generation_is_handed_out_once() {
+    let disk = SimDisk::new();
+    for _ in 0..3 {
+        drop(open(&disk).unwrap());
+    }
+    let (log, _, _) = open(&disk).unwrap();
+    append(&log, 1, 100);
+    log.close().unwrap();
+    assert_eq!(generation_of_last_frame(&disk), 5);
+    // A directory from before it was written has the generations of its frames only.
+    let mut bytes = bytes_of(&disk, "log.end");
+    for page in [0, 4096, 8192] {
+        bytes[page + 40..page + 48].fill(0);
+        let sum = crc32c::crc32c(&bytes[page..page + 60]);
+        bytes[page + 60..page + 64].copy_from_slice(&sum.to_le_bytes());
+    }
+    replace(&disk, "log.end", &bytes);
+    let (log, _, _) = open(&disk).unwrap();
+    append(&log, 2, 100);
+    log.close().unwrap();
+    assert_eq!(generation_of_last_frame(&disk), 6);
+}
+
+/// A log of a database, with several segments.
+fn log_of(database: u64) -> SimDisk {
+    let disk = SimDisk::new();
+    belong_to(&disk, database).unwrap();
+    let (log, replayed, _) = open(&disk).unwrap();
+    assert_eq!(replayed.was_closed, None, "a new one was not closed, nor was it open");
+    for ts in 1..60 {
+        let end = append(&log, ts, 900);
+        assert!(log.durable().block(end));
+    }
+    log.close().unwrap();
+    assert_eq!(database_of(&disk).unwrap(), database);
+    belong_to(&disk, database).unwrap();
+    copy(&disk)
+}
+
+#[test]
+fn files_of_another_database_are_refused() {
+    let (disk, other) = (log_of(7), log_of(8));
+    assert_eq!(all_or_refused(&copy(&disk), 59, "its own"), None);
+    let names = segments(&disk);
+    assert_eq!(names, segments(&other));
+    for name in &names {
+        let mixed = copy(&disk);
+        replace(&mixed, name, &bytes_of(&other, name));
+        let place = all_or_refused(&mixed, 59, name).unwrap();
+        assert_eq!(place, format!("{name} at byte 40: the file is of database 8, not of 7"));
+    }
+    let mixed = copy(&disk);
+    replace(&mixed, "log.end", &bytes_of(&other, "log.end"));
+    assert!(all_or_refused(&mixed, 59, "log.end").is_some_and(|place| place.contains(&names[0])));
+    let before = bytes_of(&disk, "log.end");
+    let refused = belong_to(&disk, 8).unwrap_err().to_string();
+    assert!(refused.contains("log.end at byte ") && refused.ends_with("is of database 7, not of 8"), "{refused}");
+    assert_eq!(bytes_of(&disk, "log.end"), before);
+}
+
+/// What has no number is of any database, and gets one; it stays closed, and where it was durable.
+#[test]
+fn a_log_without_a_number_takes_one() {
+    for ends in [Ends::InOrder, Ends::Killed] {
+        let (disk, _) = written(9, 100, ends);
+        assert_eq!(database_of(&disk).unwrap(), 0);
+        belong_to(&disk, 7).unwrap();
+        assert_eq!(database_of(&disk).unwrap(), 7);
+        let (_, replayed, found) = open(&disk).unwrap();
+        assert_eq!((replayed.was_closed, found.len()), (Some(ends == Ends::InOrder), 9));
+        assert_eq!(database_of(&disk).unwrap(), 7);
+    }
+}
+
+/// After a kill the note says that nothing is missing behind the end; what may be missing after a power failure is told of.
+#[test]
+fn an_end_that_was_not_noted_is_told() {
+    let (disk, _) = written(9, 100, Ends::Killed);
+    let last = segments(&disk).pop().unwrap();
+    let end = *borders(&bytes_of(&disk, &last)).last().unwrap();
+    let place = Some(format!("{last} at byte {end}"));
+    let looked = |disk: &SimDisk, end: Lsn| ending(&(Arc::new(disk.clone()) as Arc<dyn env::Disk>), end).unwrap();
+    let without_note = copy(&disk);
+    let mut bytes = bytes_of(&disk, "log.end");
+    bytes[8192..].fill(0);
+    replace(&without_note, "log.end", &bytes);
+    for (disk, is_noted) in [(copy(&disk), true), (without_note, false)] {
+        let expected = Ending { place: place.clone(), is_noted };
+        // Nine records with their headers.
+        let position = Lsn(9 * (24 + 100));
+        assert_eq!(looked(&disk, position), expected);
+        let (_, replayed, _) = open(&disk).unwrap();
+        assert_eq!((replayed.end, replayed.was_closed, replayed.ending), (position, Some(false), expected));
+    }
 }
 
 /// A start that is stopped at any of its operations leaves a directory that the next one opens, and nothing is lost.

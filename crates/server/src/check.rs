@@ -7,11 +7,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::Lsn;
 use clap::Args;
 use engine::{CheckError, Progress, Sound};
-use env::DiskLock;
+use env::{Disk, DiskLock};
+use redo::Ending;
 
-use crate::identity::{Identity, Unidentified, is_of_database};
+use crate::directory;
+use crate::identity::{Identity, Origin, Unidentified, is_of_database};
 
 /// Time between two drawings of the bar.
 const DRAW: Duration = Duration::from_millis(100);
@@ -38,9 +41,9 @@ pub struct CheckOptions {
 pub fn main(options: &CheckOptions) -> ExitCode {
     let shown = options.data.display();
     match verify(&options.data) {
-        Ok((identity, sound)) => {
+        Ok(found) => {
             // Whoever does not read it does not want to know.
-            let _ = io::stdout().write_all(report(&options.data, identity, &sound).as_bytes());
+            let _ = io::stdout().write_all(report(&options.data, &found).as_bytes());
             ExitCode::SUCCESS
         }
         Err(CheckError::Damaged(what)) => {
@@ -54,8 +57,38 @@ pub fn main(options: &CheckOptions) -> ExitCode {
     }
 }
 
-fn verify(path: &Path) -> Result<(Option<Identity>, Sound), CheckError> {
+/// What a sound directory has.
+struct Found {
+    /// As its file says, or else its log.
+    identity: Option<Identity>,
+    origin: Origin,
+    sound: Sound,
+    ending: Ending,
+}
+
+impl Found {
+    /// Position of the log's end.
+    fn end(&self) -> Lsn {
+        let from = self.sound.checkpoint.as_ref().map_or(0, |manifest| manifest.log_from);
+        Lsn(from + self.sound.log_bytes)
+    }
+}
+
+/// What is said of a log that was not closed.
+pub fn unclosed(end: Lsn, ending: &Ending) -> String {
+    let place = ending.place.as_deref().unwrap_or("no file");
+    let known = match ending.is_noted {
+        true => "as far as log.end has it",
+        false => "acknowledged transactions behind that, if a power failure took them, could not be told",
+    };
+    format!("not closed, as after a crash: it ends at position {end} ({place}), {known}")
+}
+
+fn verify(path: &Path) -> Result<Found, CheckError> {
     let unreadable = |error: io::Error| CheckError::Unreadable(error.to_string());
+    if directory::is_dangling(path) {
+        return Err(CheckError::Unreadable("it is a link to nothing".to_string()));
+    }
     if !std::fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Err(CheckError::Unreadable("it is not a directory".to_string()));
     }
@@ -65,10 +98,8 @@ fn verify(path: &Path) -> Result<(Option<Identity>, Sound), CheckError> {
     if !names.iter().any(|name| is_of_database(name)) {
         return Err(CheckError::Unreadable("it has neither a checkpoint nor a log".to_string()));
     }
-    let identity = Identity::read(&*world.disk).map_err(|why| match why {
-        Unidentified::Damaged(what) => CheckError::Damaged(what),
-        Unidentified::Unreadable(why) => CheckError::Unreadable(why),
-    })?;
+    let (identity, origin) = identify(&*world.disk)?;
+    let disk = Arc::clone(&world.disk);
     let progress = Arc::new(Progress::default());
     let (checking, told) = (Arc::clone(&progress), Arc::clone(&progress));
     let check = std::thread::spawn(move || engine::check(&world, &checking));
@@ -81,13 +112,36 @@ fn verify(path: &Path) -> Result<(Option<Identity>, Sound), CheckError> {
         eprint!("\r{:BAR$}           \r", "");
     }
     let checked = check.join().unwrap_or_else(|_| Err(CheckError::Unreadable("the check itself failed".to_string())));
-    checked.map(|sound| (identity, sound))
+    let mut found = Found { identity, origin, sound: checked?, ending: Ending::default() };
+    if found.sound.was_closed == Some(false) {
+        found.ending = redo::ending(&disk, found.end())?;
+    }
+    Ok(found)
+}
+
+/// Which database it is, as the file or else the log says.
+fn identify(disk: &dyn Disk) -> Result<(Option<Identity>, Origin), CheckError> {
+    let known = Identity::read(disk).map_err(|why| match why {
+        Unidentified::Damaged(what) => CheckError::Damaged(what),
+        Unidentified::Unreadable(why) => CheckError::Unreadable(why),
+    })?;
+    match known {
+        Some(identity) => redo::belongs_to(disk, identity.0)?,
+        None => {
+            let number = redo::database_of(disk)?;
+            return Ok((Some(Identity(number)).filter(|_| number != 0), Origin::Log));
+        }
+    }
+    Ok((known, Origin::File))
 }
 
 /// Keeps servers away. A directory that no server has been in, a copy perhaps, has no file to lock, and gets none.
 fn lock(path: &Path, world: &env::World) -> Result<Option<Box<dyn DiskLock>>, CheckError> {
     if !path.join(env::real::LOCK_FILE).exists() {
         return Ok(None);
+    }
+    if path.join(env::real::LOCK_FILE).is_dir() {
+        return Err(CheckError::Unreadable(format!("{} is a directory, not the file to lock", env::real::LOCK_FILE)));
     }
     let locked = world.disk.lock().map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => "it is in use by a server".to_string(),
@@ -101,13 +155,17 @@ fn draw(percent: u8) {
     eprint!("\r[{:#<full$}{:-<rest$}] {percent:3} %", "", "", rest = BAR - full);
 }
 
-fn report(path: &Path, identity: Option<Identity>, sound: &Sound) -> String {
+fn report(path: &Path, found: &Found) -> String {
+    let sound = &found.sound;
     let mut out = String::new();
     // Writing to a string does not fail.
     let mut line = |text: String| _ = writeln!(out, "{text}");
     line(format!("{} is sound", path.display()));
-    if let Some(identity) = identity {
+    if let Some(identity) = found.identity {
         line(format!("database {identity}"));
+        if found.origin == Origin::Log {
+            line(format!("identity: the file is missing; the log says {identity}, and a start makes it again"));
+        }
     }
     match &sound.checkpoint {
         Some(manifest) => line(format!(
@@ -124,7 +182,8 @@ fn report(path: &Path, identity: Option<Identity>, sound: &Sound) -> String {
         line(format!("log: a start will cut it off in {place}: {TORN}"));
     }
     if let Some(was_closed) = sound.was_closed {
-        line(format!("log: {}", if was_closed { "closed in order" } else { "not closed, as after a crash" }));
+        let unclosed = || unclosed(found.end(), &found.ending);
+        line(format!("log: {}", if was_closed { "closed in order".to_string() } else { unclosed() }));
     }
     line(format!("catalog: {} objects", sound.objects));
     for name in &sound.prepared {
@@ -153,10 +212,18 @@ mod tests {
             was_closed: Some(false),
             ..Sound::default()
         };
+        let place = Some("1.log at byte 8".to_string());
+        let ending = Ending { place, is_noted: false };
+        let mut found = Found { identity: Some(Identity(7)), origin: Origin::File, sound, ending };
         let expected = "/d is sound\ndatabase 7\nno checkpoint\nlog: 77 bytes in 3 records to read back\n\
             log: a start will cut it off in 1.log at byte 8: its end is torn or damaged: if a crash has torn it, it was never \
-            acknowledged; if it was damaged later, it may have been\nlog: not closed, as after a crash\ncatalog: 9 objects\n\
+            acknowledged; if it was damaged later, it may have been\nlog: not closed, as after a crash: it ends at position 77 (1.log at byte 8), \
+            acknowledged transactions behind that, if a power failure took them, could not be told\ncatalog: 9 objects\n\
             prepared transaction \"p\"\ntable public.t: 5 rows, 2 of them in the checkpoint\n";
-        assert_eq!(report(Path::new("/d"), Some(Identity(7)), &sound), expected);
+        assert_eq!(report(Path::new("/d"), &found), expected);
+        (found.ending.is_noted, found.origin) = (true, Origin::Log);
+        let said = report(Path::new("/d"), &found);
+        assert!(said.contains("at position 77 (1.log at byte 8), as far as log.end has it\n"), "{said}");
+        assert!(said.contains("identity: the file is missing; the log says 7, and a start makes it again\n"), "{said}");
     }
 }

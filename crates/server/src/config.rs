@@ -35,7 +35,7 @@ pub enum Command {
 #[derive(Clone, Debug, Args)]
 #[command(next_line_help = true)]
 pub struct ServeOptions {
-    /// Configuration file in TOML: the options by their long names, and run-time settings in a table `settings`. What is
+    /// Configuration file in TOML: the options by their long names but for `config`, `set` and `init`, and run-time settings in a table `settings`. What is
     /// said on the command line or in the environment goes before.
     #[arg(long, env = "NYALA_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::identity::{is_of_beginning, is_of_database};
@@ -32,6 +32,9 @@ pub fn content(path: &Path) -> Result<Content, String> {
     let shown = path.display();
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_dangling(path) => {
+            return Err(format!("cannot open the data directory {shown}: it is a link to nothing"));
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::Absent),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
             return Err(format!("cannot open the data directory {shown}: it is not a directory"));
@@ -53,6 +56,41 @@ pub fn content(path: &Path) -> Result<Content, String> {
         Some(name) => Err(format!("{shown} is no data directory: there is {} in it, and no database", name.display())),
         None if is_begun => Ok(Content::Beginning),
         None => Ok(Content::Nothing),
+    }
+}
+
+/// Whether a path is a link to what is not there.
+pub fn is_dangling(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) && !path.exists()
+}
+
+/// A directory that is made for a database: it goes again unless there is more in it than its lock.
+pub struct Made(Option<PathBuf>);
+
+impl Made {
+    /// `path` is about to be made, if it is not there.
+    ///
+    /// # Errors
+    /// As [`content`].
+    pub fn unless_there(path: &Path) -> Result<Made, String> {
+        Ok(Made((content(path)? == Content::Absent).then(|| path.to_path_buf())))
+    }
+
+    /// From now on it stays, whatever happens.
+    pub fn stays(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let Some(path) = &self.0 else { return };
+        let names =
+            fs::read_dir(path).map(|entries| entries.flatten().map(|entry| entry.file_name()).collect::<Vec<_>>());
+        if names.is_ok_and(|names| names == [env::real::LOCK_FILE]) {
+            // What cannot be removed is refused by the next start, which says how to go on.
+            let _ = fs::remove_file(path.join(env::real::LOCK_FILE)).and_then(|()| fs::remove_dir(path));
+        }
     }
 }
 
@@ -124,8 +162,12 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let data = place.path().join("data");
         assert_eq!(content(&data), Ok(Content::Absent));
+        let link = place.path().join("link");
+        std::os::unix::fs::symlink(&data, &link).expect("there is room");
+        assert!(content(&link).is_err_and(|wrong| wrong.ends_with("it is a link to nothing")));
         fs::create_dir(&data).expect("there is room");
         assert_eq!(content(&data), Ok(Content::Nothing));
+        assert_eq!(content(&link), Ok(Content::Nothing));
         fs::create_dir(data.join("lost+found")).expect("there is room");
         assert_eq!(content(&data), Ok(Content::Nothing), "a new file system");
         let with = |name: &str| {
@@ -147,6 +189,30 @@ mod tests {
         fs::write(data.join("notes.txt"), "").expect("there is room");
         assert_eq!(with("manifest"), Ok(Content::Database), "whatever else somebody has put there");
         assert!(with("lock").is_err());
+    }
+
+    #[test]
+    fn one_that_was_made_in_vain_goes_again() {
+        let place = tempfile::tempdir().expect("a directory");
+        let data = place.path().join("data");
+        let begin = |more: Option<&str>| {
+            let mut made = Made::unless_there(&data).expect("nothing is wrong");
+            let _ = fs::create_dir(&data);
+            more.into_iter().chain(["lock"]).for_each(|name| fs::write(data.join(name), "").expect("there is room"));
+            if more == Some("spare") {
+                made.stays();
+            }
+        };
+        begin(None);
+        assert_eq!(content(&data), Ok(Content::Absent));
+        begin(Some("log.end"));
+        assert_eq!(content(&data), Ok(Content::Database));
+        fs::remove_file(data.join("log.end")).expect("it is there");
+        begin(None);
+        assert_eq!(content(&data), Ok(Content::Beginning), "it was there before");
+        fs::remove_dir_all(&data).expect("it is there");
+        begin(Some("spare"));
+        assert_eq!(content(&data), Ok(Content::Beginning));
     }
 
     #[test]

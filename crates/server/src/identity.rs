@@ -1,8 +1,9 @@
 //! Which database a data directory is: the file `identity`.
 //!
-//! Responsible for: making it once all else is there, reading it, what it says.
+//! Responsible for: the number, which the log has before anything else is there; writing the file once all else is there, reading it,
+//! what it says; that it says what the log says.
 //! Not responsible for: who asks.
-//! Invariants: an identity stays as it was made; a directory with one has a log, or has lost it.
+//! Invariants: an identity stays as it was made; a directory with one has a log and `log.end`, or has lost them.
 
 use std::io;
 
@@ -12,6 +13,8 @@ use env::{Clock, Disk};
 /// Its name.
 pub const FILE: &str = "identity";
 const FILE_NEW: &str = "identity.new";
+/// The log's file that is there before an identity is.
+const END: &str = "log.end";
 const TITLE: &str = "NYALA DATABASE ";
 const VERSION: u32 = 1;
 /// Larger than any.
@@ -25,6 +28,17 @@ impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
+}
+
+/// Where an identity is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The file.
+    File,
+    /// The log; the file is not there.
+    Log,
+    /// It was made now.
+    New,
 }
 
 /// Why there is no identity.
@@ -89,35 +103,59 @@ impl Identity {
         let mut bytes = vec![0; file.len().map_err(failed)?.min(BYTES_MAX) as usize];
         let read = file.read_at(&mut bytes, 0).map_err(failed)?;
         let identity = Identity::decode(&bytes[..read])?;
-        if !disk.list().map_err(failed)?.iter().any(|name| is_of_database(name) && name != FILE) {
-            let lost = format!("it was database {identity}, and its checkpoint and its log are missing");
-            return Err(Unidentified::Damaged(lost));
+        let names = disk.list().map_err(failed)?;
+        let is_lost = match names.iter().any(|name| is_of_database(name) && name != FILE) {
+            false => Some("its checkpoint and its log are missing"),
+            true if !names.iter().any(|name| name == END) => Some("log.end is missing, which says where its log ends"),
+            true => None,
+        };
+        match is_lost {
+            Some(lost) => Err(Unidentified::Damaged(format!("it was database {identity}, and {lost}"))),
+            None => Ok(Some(identity)),
         }
-        Ok(Some(identity))
     }
 
-    /// Makes one for a directory that has all else.
+    /// Which database a directory is, or will be. The log has the number from now on, which comes before the file: that is written
+    /// once all else is there.
+    ///
+    /// # Errors
+    /// The file and the log are not as they were written, or not of the same database: what, in one line.
+    pub fn settle(disk: &dyn Disk, clock: &dyn Clock) -> Result<(Identity, Origin), String> {
+        let known = Identity::read(disk).map_err(|why| why.to_string())?;
+        let in_log = redo::database_of(disk).map_err(|why| why.to_string())?;
+        let (identity, origin) = match (known, in_log) {
+            (Some(identity), _) => (identity, Origin::File),
+            (None, 0) => (Identity::new(clock), Origin::New),
+            (None, number) => (Identity(number), Origin::Log),
+        };
+        let names = disk.list().map_err(|error| format!("the data directory cannot be read: {error}"))?;
+        // One of a database whose log has no such file gets it when the log was read.
+        if names.iter().any(|name| name == END) || !names.iter().any(|name| is_of_database(name)) {
+            redo::belong_to(disk, identity.0).map_err(|why| why.to_string())?;
+        }
+        Ok((identity, origin))
+    }
+
+    /// Writes the file, for a directory that has all else.
     ///
     /// # Errors
     /// Of the disk.
-    pub fn make(disk: &dyn Disk, clock: &dyn Clock) -> io::Result<Identity> {
-        let identity = Identity::new(clock);
+    pub fn write(self, disk: &dyn Disk) -> io::Result<()> {
         if disk.list()?.iter().any(|name| name == FILE_NEW) {
             disk.remove(FILE_NEW)?;
         }
         let file = disk.create(FILE_NEW)?;
-        file.write_at(&identity.encode(), 0)?;
+        file.write_at(&self.encode(), 0)?;
         file.sync()?;
         disk.rename(FILE_NEW, FILE)?;
-        disk.sync_directory()?;
-        Ok(identity)
+        disk.sync_directory()
     }
 }
 
 /// Whether a file of this name is there only in a directory that has, or had, a database.
 pub fn is_of_database(name: &str) -> bool {
     let is_segment = |name: &str| name.strip_suffix(".log").is_some_and(|n| n.len() == 20 && is_number(n));
-    name == FILE || name == "manifest" || name == "log.end" || is_image_file(name) || is_segment(name)
+    name == FILE || name == "manifest" || name == END || is_image_file(name) || is_segment(name)
 }
 
 /// Whether a file of this name may be of the beginnings of one.
@@ -157,11 +195,13 @@ mod tests {
                 let disk = SimDisk::new();
                 disk.create("log.end").and_then(|_| disk.sync_directory()).expect("healthy");
                 disk.freeze_at(disk.operations() + stop);
-                let made = Identity::make(&disk, &SimClock::new());
+                let new = Identity::new(&SimClock::new());
+                let made = new.write(&disk);
                 let after = disk.after_crash(crash, &mut SimRandom::new(stop + 1));
                 let found = Identity::read(&after).unwrap_or_else(|why| panic!("stopped at {stop}, {crash:?}: {why}"));
-                assert!(made.is_err() || found == made.ok(), "stopped at {stop}, {crash:?}");
-                assert!(found.is_some() || Identity::make(&after, &SimClock::new()).is_ok());
+                assert!(found.is_none_or(|found| found == new), "stopped at {stop}, {crash:?}");
+                assert!(made.is_err() || found.is_some(), "stopped at {stop}, {crash:?}");
+                assert!(found.is_some() || new.write(&after).is_ok());
             }
         }
     }
@@ -169,7 +209,36 @@ mod tests {
     #[test]
     fn a_directory_that_has_lost_all_else_is_told() {
         let disk = SimDisk::new();
-        Identity::make(&disk, &SimClock::new()).expect("healthy");
+        Identity(7).write(&disk).expect("healthy");
         assert!(matches!(Identity::read(&disk), Err(Unidentified::Damaged(why)) if why.contains("are missing")));
+        // Or the file of the log that was there before it, with which the log's newest segments may have gone.
+        disk.create("00000000000000000000.log").expect("healthy");
+        assert!(matches!(Identity::read(&disk), Err(Unidentified::Damaged(why)) if why.contains("log.end is missing")));
+    }
+
+    #[test]
+    fn the_log_has_the_number_first_and_keeps_it() {
+        let (disk, clock) = (SimDisk::new(), SimClock::new());
+        let (identity, origin) = Identity::settle(&disk, &clock).expect("nothing is there");
+        assert_eq!((origin, Identity::read(&disk).expect("nothing is wrong")), (Origin::New, None));
+        // The file was not written, or is lost: it is the same database.
+        assert_eq!(Identity::settle(&disk, &clock), Ok((identity, Origin::Log)));
+        identity.write(&disk).expect("healthy");
+        assert_eq!(Identity::settle(&disk, &clock), Ok((identity, Origin::File)));
+        Identity(identity.0 + 1).write(&disk).expect("healthy");
+        let refused = Identity::settle(&disk, &clock).expect_err("it is another's");
+        let expected = format!("the file is of database {identity}, not of {}", identity.0 + 1);
+        assert!(refused.contains("log.end at byte ") && refused.ends_with(&expected), "{refused}");
+    }
+
+    /// A directory of an earlier version is not touched before its log was read.
+    #[test]
+    fn an_older_directory_gets_a_number_and_stays_as_it_is() {
+        for file in ["manifest", "00000000000000000000.log"] {
+            let disk = SimDisk::new();
+            disk.create(file).expect("healthy");
+            let (_, origin) = Identity::settle(&disk, &SimClock::new()).expect("nothing is wrong");
+            assert_eq!((origin, disk.list().expect("healthy")), (Origin::New, vec![file.to_string()]));
+        }
     }
 }

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
 use engine::{Shard, ShardOptions};
 
 use crate::directory::{self, Content};
-use crate::identity::Identity;
+use crate::identity::{Identity, Origin};
 use crate::{config, serve, starting};
 
 /// Options of `nyala init`.
@@ -45,7 +44,11 @@ fn make(path: &Path, log_segment: u64) -> Result<Identity, String> {
     let (world, _lock) = serve::open_directory(path, true)?;
     let failed = |error: &dyn std::fmt::Display| format!("cannot make a database in {shown}: {error}");
     let options = ShardOptions { log: starting::batches(log_segment), threads: 1, ..ShardOptions::default() };
+    let (identity, origin) = Identity::settle(&*world.disk, &*world.clock).map_err(|error| failed(&error))?;
     let (shard, _) = Shard::open(&world, options, Box::new(|_| {})).map_err(|error| failed(&error))?;
     shard.close().map_err(|error| failed(&error))?;
-    Identity::make(&*world.disk, &*Arc::clone(&world.clock)).map_err(|error| failed(&error))
+    if origin != Origin::File {
+        identity.write(&*world.disk).map_err(|error| failed(&error))?;
+    }
+    Ok(identity)
 }

@@ -188,13 +188,16 @@ fn fits(memory: u64, cores: usize, space: Option<u64>) -> Result<(), String> {
     let needed = needed(memory, cores);
     match space.filter(|space| *space < needed) {
         None => Ok(()),
-        Some(space) => Err(format!(
-            "the system lets the server have too little memory: {} MB of address space (ulimit -v, ulimit -d); with {cores} cores and \
-             a memory limit of {} MB it needs {} MB",
-            space >> 20,
-            memory >> 20,
-            needed >> 20
-        )),
+        Some(space) => {
+            let (space, needed) = (space >> 20, needed >> 20);
+            let need = match memory >> 20 {
+                0 => format!("with {cores} cores it needs more than {needed} MB, which are none of the data's"),
+                limit => format!("with {cores} cores and a memory limit of {limit} MB it needs {needed} MB"),
+            };
+            Err(format!(
+                "the system lets the server have too little memory: {space} MB of address space (ulimit -v, ulimit -d); {need}"
+            ))
+        }
     }
 }
 
@@ -276,7 +279,8 @@ mod tests {
             wrong.contains("8192 MB of address space (ulimit -v") && wrong.contains("memory limit of 8192 MB"),
             "{wrong}"
         );
-        assert!(fits(0, 1, Some(gb(1))).is_err());
+        let wrong = fits(0, 1, Some(gb(1))).expect_err("there is no room for any data");
+        assert!(wrong.ends_with("with 1 cores it needs more than 1888 MB, which are none of the data's"), "{wrong}");
         for space in [gb(1), gb(2), gb(3), gb(30)] {
             for cores in [1, 2, 16, 64] {
                 let memory = usable(space, cores);

@@ -23,7 +23,7 @@ use crate::access::Access;
 use crate::backend::{CoreBackend, SUPERUSER, has_password, is_loopback};
 use crate::checkpointer::{Checkpointer, Plan};
 use crate::config::{HugePages, ServeOptions};
-use crate::directory::Content;
+use crate::directory::{Content, Made};
 use crate::garbage::Collector;
 use crate::health::{self, Health};
 use crate::host::{ProcessHost, random_bytes};
@@ -64,6 +64,7 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
     let access = Arc::new(Access::open(options)?);
     let password = options.password_file.as_deref().map(password::read).transpose()?;
     // Held to the end of the process.
+    let mut made = Made::unless_there(&options.data)?;
     let (world, lock) = open_directory(&options.data, options.init)?;
     let progress = Arc::new(Progress::default());
     let health = health::start(options, &progress)?;
@@ -74,6 +75,7 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
     runtime.block_on(async {
         let mut stop = pin!(stop_signals().map_err(|e| format!("cannot receive signals: {e}"))?);
         let server = listen::bind(server_config(options, &access))?;
+        made.stays();
         let opening = starting::open(&world, lock, options, &progress)?;
         let opened = tokio::select! {
             biased;
@@ -104,10 +106,12 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
     })
 }
 
-/// Opens the data directory and takes it for this process. One that is there and empty is refused unless a database is to be made.
+/// Opens the data directory and takes it for this process. One that is there without a database, empty or with the beginnings of
+/// one, is refused unless a database is to be made.
 pub(crate) fn open_directory(path: &Path, is_made: bool) -> Result<(World, Box<dyn DiskLock>), String> {
     let shown = path.display();
-    if directory::content(path)? == Content::Nothing && !is_made && directory::stays_empty(path)? {
+    let found = directory::content(path)?;
+    if found == Content::Nothing && !is_made && directory::stays_empty(path)? {
         return Err(format!(
             "the data directory {shown} is there and empty: perhaps a file system is not mounted; for a new database in it, run \
              nyala init {shown}, or start the server with --init"
@@ -119,6 +123,13 @@ pub(crate) fn open_directory(path: &Path, is_made: bool) -> Result<(World, Box<d
         io::ErrorKind::WouldBlock => format!("the data directory {shown} is in use by another server"),
         _ => format!("cannot lock the data directory {shown}: {e}"),
     })?;
+    // Whoever has begun one is not at it any more, as the lock is ours.
+    if found != Content::Absent && !is_made && directory::content(path)? != Content::Database {
+        return Err(format!(
+            "the data directory {shown} has no database, only what is left of one that was being made, or of one that is lost; to \
+             make a new one in it, run nyala init {shown}, or start the server with --init"
+        ));
+    }
     Ok((world, lock))
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::config::ServeOptions;
-use crate::identity::Identity;
+use crate::identity::{Identity, Origin};
 use crate::memory::memory_total;
 use crate::serve::cores;
 
@@ -94,12 +94,12 @@ fn open_shard(world: &World, options: &ServeOptions, progress: Arc<Progress>) ->
         progress,
     };
     let began = Instant::now();
-    let known = Identity::read(&*world.disk)
+    let (identity, origin) = Identity::settle(&*world.disk, &*world.clock)
         .map_err(|e| format!("cannot open the data directory {}: {e}", options.data.display()))?;
     let (shard, replayed) = Shard::open(world, shard_options, Box::new(log_failed))
         .map_err(|e| format!("cannot open the data directory {}: {e}", options.data.display()))?;
     if replayed.was_closed == Some(false) {
-        tracing::info!("the log was not closed, as after a crash: it was read up to its last whole group");
+        tracing::info!("the log was {}", crate::check::unclosed(replayed.end, &replayed.ending));
     }
     if let Some(place) = &replayed.cut {
         tracing::warn!("the log was cut off in {place}: {}", crate::check::TORN);
@@ -121,16 +121,23 @@ fn open_shard(world: &World, options: &ServeOptions, progress: Arc<Progress>) ->
         times.log_ms,
         times.indexes_ms
     );
-    identify(world, known);
+    identify(world, identity, origin);
     Ok(shard)
 }
 
-/// Says which database it is; one that has no identity yet gets one.
-fn identify(world: &World, known: Option<Identity>) {
-    match known.map_or_else(|| Identity::make(&*world.disk, &*world.clock), Ok) {
-        Ok(identity) => tracing::info!("database {identity}{}", if known.is_some() { "" } else { ", from now on" }),
-        // The disk may be full, which stops no server; the next start makes one.
-        Err(error) => tracing::warn!("the database has no identity yet, it cannot be written: {error}"),
+/// Says which database it is, and writes the file that says it if it is not there.
+fn identify(world: &World, identity: Identity, origin: Origin) {
+    let written = if origin == Origin::File { Ok(()) } else { identity.write(&*world.disk) };
+    match (written, origin) {
+        // The disk may be full, which stops no server; the next start writes it.
+        (Err(error), _) => {
+            tracing::warn!("database {identity}; the file identity is not there yet, it cannot be written: {error}")
+        }
+        (Ok(()), Origin::File) => tracing::info!("database {identity}"),
+        (Ok(()), Origin::Log) => {
+            tracing::warn!("database {identity}, as the log says; the file identity was missing, and is made again")
+        }
+        (Ok(()), Origin::New) => tracing::info!("database {identity}, from now on"),
     }
 }
 

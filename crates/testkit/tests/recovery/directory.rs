@@ -125,6 +125,7 @@ fn beginnings_are_no_database_unless_they_are_to_be_one() {
         return;
     }
     let directory = tempfile::tempdir().expect("a directory");
+    // The tests' own servers are all started with --init.
     for with in [&["init"][..], &["serve", "--init", "--data"]] {
         let data = directory.path().join(with[0]);
         std::fs::create_dir(&data).expect("there is room");
@@ -137,7 +138,7 @@ fn beginnings_are_no_database_unless_they_are_to_be_one() {
         assert_eq!(listed(&data).len(), 2, "nothing is made");
         match with {
             ["init"] => assert_eq!(run(with, &data).0, Some(0)),
-            _ => Nyala::start_with(&data, Nyala::free_port(), &["--http", "off", "--init"]).kill(),
+            _ => Nyala::start_with(&data, Nyala::free_port(), &["--http", "off"]).kill(),
         }
         assert!(check(&data).1.contains("is sound"));
     }
