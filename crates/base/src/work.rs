@@ -34,6 +34,10 @@ thread_local! {
     static LARGEST: Cell<u64> = const { Cell::new(0) };
     /// Sections in which nobody else may have a turn.
     static CLOSED: Cell<u32> = const { Cell::new(0) };
+    /// A look fell into such a section: the next one is due when it is left.
+    static DUE: Cell<bool> = const { Cell::new(false) };
+    /// Looks after which a section that is to be brief is given up.
+    static PATIENCE: Cell<u32> = const { Cell::new(u32::MAX) };
     /// Somebody further out takes an unwinding for an error.
     static CAUGHT: Cell<u32> = const { Cell::new(0) };
     static STOP: RefCell<Option<Arc<dyn Stop>>> = const { RefCell::new(None) };
@@ -149,8 +153,12 @@ fn look(units: usize) -> Result<()> {
     LARGEST.set(LARGEST.get().max(units as u64));
     LEFT.set(QUANTUM);
     // What is dropped while a statement is unwound neither waits nor fails.
-    if CLOSED.get() > 0 || std::thread::panicking() {
+    if std::thread::panicking() {
         return Ok(());
+    }
+    if CLOSED.get() > 0 {
+        DUE.set(true);
+        return lose_patience();
     }
     let may_go_on = || STOP.with_borrow(|stop| stop.as_ref().map_or(Ok(()), |stop| stop.look()));
     may_go_on()?;
@@ -159,6 +167,16 @@ fn look(units: usize) -> Result<()> {
         return may_go_on();
     }
     Ok(())
+}
+
+/// A look inside of a closed section: fails if the section was to be brief and is not.
+fn lose_patience() -> Result<()> {
+    let patience = PATIENCE.get();
+    if patience == u32::MAX {
+        return Ok(());
+    }
+    PATIENCE.set(patience.saturating_sub(1));
+    if patience > 1 { Ok(()) } else { Err(Error::internal("work that was to be brief is long")) }
 }
 
 /// An iterator whose steps are counted ([`beat`]).
@@ -255,11 +273,39 @@ pub fn closed<T>(work: impl FnOnce() -> T) -> T {
     impl Drop for Leave {
         fn drop(&mut self) {
             CLOSED.set(CLOSED.get() - 1);
+            if CLOSED.get() == 0 && DUE.replace(false) {
+                let early = LEFT.replace(1) - 1;
+                SPENT.set(SPENT.get().saturating_sub(u64::from(early)));
+            }
         }
     }
     CLOSED.set(CLOSED.get() + 1);
     let _leave = Leave;
     work()
+}
+
+/// Looks that a brief section may take: about a millisecond.
+const BRIEF: u32 = 4;
+
+/// Units of work that are no longer brief.
+pub const LONG: u64 = BRIEF as u64 * QUANTUM as u64;
+
+/// Runs `work` as [`closed`] does, but gives it up when it turns out to be long: `None`. It is to be done where nothing is held.
+///
+/// # Errors
+/// Those of `work`.
+pub fn brief<T>(work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+    struct Leave(u32);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            PATIENCE.set(self.0);
+        }
+    }
+    let leave = Leave(PATIENCE.replace(BRIEF));
+    let result = closed(|| caught(work));
+    let is_given_up = PATIENCE.get() == 0;
+    drop(leave);
+    if is_given_up { Ok(None) } else { result.map(Some) }
 }
 
 /// Runs `work`, and takes a statement that was unwound because it should stop for one that failed.
@@ -332,6 +378,22 @@ impl Ambient {
     }
 }
 
+/// What a strand has between two polls, whichever stack it runs on next: what stops it, and whose work it is.
+#[derive(Default)]
+pub struct Own {
+    stop: Option<Arc<dyn Stop>>,
+    session: i32,
+}
+
+impl Own {
+    /// Changes places with that of what runs now.
+    #[inline]
+    pub fn swap(&mut self) {
+        STOP.with_borrow_mut(|stop| std::mem::swap(stop, &mut self.stop));
+        self.session = watch::session(self.session);
+    }
+}
+
 /// Units counted on this thread.
 pub fn total() -> u64 {
     SPENT.get() + u64::from(QUANTUM - LEFT.get())
@@ -382,6 +444,28 @@ mod tests {
         // Nobody would catch it here.
         (0..100).for_each(|_| beat(10_000));
         assert!(closed(|| (0..100).all(|_| step(10_000).is_ok())));
+    }
+
+    #[test]
+    fn what_is_not_brief_is_given_up() {
+        let endless = || -> Result<()> {
+            loop {
+                beat(1000)
+            }
+        };
+        let before = total();
+        assert_eq!(brief(endless), Ok(None));
+        assert!((LONG..2 * LONG).contains(&(total() - before)));
+        let stubborn = || loop {
+            if step(1000).is_err() {
+                return Ok(());
+            }
+        };
+        assert_eq!(brief(stubborn), Ok(None));
+        assert_eq!(brief(|| closed(|| step(1000).map(|()| 7))), Ok(Some(7)));
+        // What was put off inside is due outside.
+        stop_always();
+        assert!(closed(|| step(2 * QUANTUM as usize)).is_ok() && step(1).is_err());
     }
 
     #[test]

@@ -19,8 +19,10 @@ pub trait IndexCode: Debug + Send + Sync {
     /// Computes the expressions of a row, given by attribute number - 1, in their order into `out`; `false` if the index
     /// does not have the row.
     ///
+    /// May be long work, which is counted ([`base::work`]): who holds what others may want does this in a closed section.
+    ///
     /// # Errors
-    /// Those of the expressions: such a row cannot be written.
+    /// Those of the expressions: such a row cannot be written; why the statement should stop.
     fn compute(&self, row: &[Datum], out: &mut Vec<Datum>) -> Result<bool>;
 }
 

@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, RowId, Timestamp, TxnId};
+use base::{Error, LayoutId, Oid, Result, RowId, Timestamp, TxnId, work};
 use engine_api::{Step, Wait};
 use mvcc::index::OrderedIndex as _;
 use mvcc::{Grace, Newest, pin};
@@ -46,6 +46,8 @@ enum Row {
     Entered,
     /// It changed while it was looked at.
     Again,
+    /// The key of a version of it is to be prepared before.
+    Long(LayoutId, Vec<u8>),
     /// `holder` has not decided about `row`.
     Undecided {
         holder: TxnId,
@@ -64,6 +66,10 @@ impl Filling {
     ) -> Result<Row, CannotEnter> {
         let (index, rows) = (&*self.index, &self.store.rows);
         let guard = pin();
+        let versions = rows.versions(row, &guard);
+        if let Some((layout, tuple)) = shape.first_long(index, &versions) {
+            return Ok(Row::Long(layout, tuple.to_vec()));
+        }
         match rows.newest(row, Some(own), &guard) {
             Newest::Undecided { holder, .. } if index.desc.unique => return Ok(Row::Undecided { holder, row }),
             Newest::Live(version) => {
@@ -71,6 +77,8 @@ impl Filling {
                 let has_null = shape
                     .new_key(index, version.layout, version.tuple, &mut key)
                     .map_err(|error| CannotEnter::Refused(Box::new(error)))?;
+                // It came meanwhile.
+                let Some(has_null) = has_null else { return Ok(Row::Again) };
                 let counts = !key.is_empty() && (!has_null || index.desc.nulls_not_distinct);
                 if index.desc.unique && counts {
                     let _latch = stripes.latch(index, &key);
@@ -143,9 +151,11 @@ impl Transaction {
         let mut keys = Keys::new();
         while filling.next.0 < step {
             let row = filling.next;
+            work::step(1)?;
             match filling.enter(&shape, &self.shard.0.stripes, row, own, &mut keys) {
                 Ok(Row::Entered) => filling.next.0 += 1,
                 Ok(Row::Again) => {}
+                Ok(Row::Long(layout, tuple)) => shape.prepare(&filling.index, layout, &tuple, true)?,
                 Ok(Row::Undecided { holder, row }) => {
                     let wait = self.wait_for(holder, &filling.store.rows, row)?;
                     if let Some(wait) = wait {

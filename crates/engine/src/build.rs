@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, LayoutId, Result, RowId, TxnId};
+use base::{Error, LayoutId, Result, RowId, TxnId, work};
 use mvcc::index::{IndexPart, KeyTooLong, MAX_KEY_LEN, OrderedIndex as _, Unfit};
 use mvcc::{LaidOut, Memory, Newest, pin};
 use smallvec::SmallVec;
@@ -92,9 +92,10 @@ impl Build {
         memory: Arc<Memory>,
         kind: usize,
     ) -> Build {
-        store.begin_index(&index);
         let shape = Arc::clone(&store.upkeep.current().shape);
+        // What stops the statement here unwinds it.
         let ranges = fill::ranges(&store, &shape, &index);
+        store.begin_index(&index);
         Build {
             end: store.rows.end(),
             next: RowId(0),
@@ -154,23 +155,30 @@ impl Build {
         let end = self.end.0.min(self.next.0.saturating_add(rows));
         let mut keys = Keys::new();
         while self.next.0 < end {
-            self.row(self.next, &mut keys)?;
+            while let Some((layout, tuple)) = self.row(self.next, &mut keys)? {
+                let prepared = self.shape.prepare(&self.index, layout, &tuple, true);
+                prepared.map_err(|error| CannotEnter::Refused(Box::new(error)))?;
+            }
             self.next.0 += 1;
+            work::step(1).map_err(|error| CannotEnter::Refused(Box::new(error)))?;
         }
         Ok(())
     }
 
-    /// Gathers the entries of one row.
-    fn row(&mut self, row: RowId, keys: &mut Keys) -> Result<(), CannotEnter> {
+    /// Gathers the entries of one row, or answers a version of it whose key is to be prepared before.
+    fn row(&mut self, row: RowId, keys: &mut Keys) -> Result<Option<(LayoutId, Vec<u8>)>, CannotEnter> {
         let store = Arc::clone(&self.store);
         let guard = pin();
+        let versions = store.rows.versions(row, &guard);
+        if let Some((layout, tuple)) = self.shape.first_long(&self.index, &versions) {
+            return Ok(Some((layout, tuple.to_vec())));
+        }
         if self.index.code.is_some()
             && let Newest::Live(version) = store.rows.newest(row, Some(self.own), &guard)
         {
             let key = self.shape.new_key(&self.index, version.layout, version.tuple, &mut Vec::new());
             key.map_err(|error| CannotEnter::Refused(Box::new(error)))?;
         }
-        let versions = store.rows.versions(row, &guard);
         keys_of(&self.index, &self.shape, &versions, keys);
         if keys.len() > 1 {
             store.rows.mark_keys_diverged(row, &guard);
@@ -194,7 +202,7 @@ impl Build {
         if !is_sure && keys.iter().any(|key| !key.is_empty()) {
             self.unsure.push((row, std::mem::take(keys)));
         }
-        Ok(())
+        Ok(None)
     }
 
     /// How full leaves are made.

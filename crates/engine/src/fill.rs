@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Memory};
 
-use base::RowId;
+use base::{RowId, work};
 use checkpoint::Scratch;
 use env::World;
 use mvcc::index::{BTreeIndex, Boundary, IndexPart, Unfit};
@@ -67,6 +67,22 @@ impl Entries {
             false
         });
         first
+    }
+
+    /// The first entry of some rows whose key is no long work.
+    fn sample(&self, from: u64, end: u64) -> Option<Boundary> {
+        let mut key = Vec::new();
+        let mut found = None;
+        let guard = pin();
+        self.store.rows.each_live(RowId(from), RowId(end), &guard, |row, version| {
+            key.clear();
+            let known = self.shape.old_key(&self.index, version.layout, version.tuple, &mut key);
+            if known.is_some() && !key.is_empty() {
+                found = Some(Boundary { key: std::mem::take(&mut key), row });
+            }
+            found.is_none()
+        });
+        found
     }
 
     fn ranges_of_rows(&self) -> Vec<(u64, u64)> {
@@ -415,7 +431,8 @@ fn cuts(entries: &Entries) -> Vec<Boundary> {
     let mut found: Vec<Boundary> = (0..samples)
         .filter_map(|sample| {
             let row = (u128::from(end) * u128::from(sample) / u128::from(samples)) as u64;
-            entries.first(row, end.min(row + 8))
+            work::beat(64);
+            entries.sample(row, end.min(row + 8))
         })
         .collect();
     found.sort();

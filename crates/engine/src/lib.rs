@@ -30,6 +30,7 @@ mod fuzz;
 mod gate;
 #[doc(hidden)]
 pub mod inspect;
+mod known;
 mod load;
 mod locks;
 #[doc(hidden)]

@@ -3,13 +3,18 @@
 //! Responsible for: layouts by id, columns that older tuples lack, index keys of a tuple.
 //! Not responsible for: rows and entries themselves ([`crate::storage`]).
 //! An index that has some rows only gives the others an empty key, which no entry has.
+//! A key may be long work. Who holds latches or a pin asks for it by [`Shape::new_key`], which gives up, lets go of all, and has
+//! it computed by [`Shape::prepare`]; from then on it is known.
 //! Invariant: for a layout of the table, [`Shape::key`] of a tuple is the same bytes that `sql` encodes for the same values.
 
-use base::{LayoutId, Oid, Result};
+use base::{LayoutId, Oid, Result, work};
 use engine_api::{IndexCode, IndexDesc, TableDesc};
+use mvcc::LaidOut;
+use mvcc::index::{KeyTooLong, MAX_KEY_LEN};
 use types::{ColumnType, Datum, DatumRef, InputContext, OutputSettings, RowLayout, RowRef};
 
 use crate::storage::IndexStore;
+use crate::unique;
 
 /// One layout of a table, with the place of each column in it.
 #[derive(Debug)]
@@ -26,7 +31,12 @@ pub struct Shape {
     layouts: Vec<Layout>,
     /// By attribute number - 1: type, and the value of tuples that lack the column.
     columns: Vec<(Oid, Datum)>,
+    /// Such a value is so long that keys may be long work, whatever a tuple's length.
+    misses_long: bool,
 }
+
+/// Bytes of a column's missing value that are many.
+const LONG_MISSING: usize = 1 << 10;
 
 impl Shape {
     /// The shape that a descriptor says.
@@ -54,7 +64,8 @@ impl Shape {
                 (types::user::plain_type(c.type_oid, c.typmod).0, missing.and_then(Result::ok).unwrap_or(Datum::Null))
             })
             .collect();
-        Shape { layouts, columns }
+        let misses_long = table.columns.iter().any(|c| c.missing.as_ref().is_some_and(|m| m.len() > LONG_MISSING));
+        Shape { layouts, columns, misses_long }
     }
 
     /// The id of the newest layout.
@@ -80,16 +91,43 @@ impl Shape {
         }
     }
 
+    /// Whether the key of a tuple in an index may be long work.
+    #[inline]
+    pub fn may_be_long(&self, index: &IndexStore, tuple: &[u8]) -> bool {
+        tuple.len() >= index.long_from || self.misses_long
+    }
+
     /// Appends the key of a tuple in an index: nothing if the index does not have it. Answers whether a key column is NULL.
     ///
     /// REQUIRES that the tuple was accepted once ([`Shape::new_key`]).
     #[inline]
     pub fn key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> bool {
-        if let Some(code) = &index.code {
-            // What cannot be computed was never entered.
-            return self.computed_key(&index.desc, &**code, layout, tuple, out).unwrap_or(false);
+        if self.may_be_long(index, tuple) {
+            return self.accepted_key(index, layout, tuple, out);
         }
         self.plain_key(&index.desc, layout, tuple, out)
+    }
+
+    #[inline(never)]
+    fn accepted_key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> bool {
+        if let Some(has_null) = index.known.find(layout, tuple, out) {
+            return has_null;
+        }
+        let (start, before) = (out.len(), work::total());
+        // Others may want what is held here. What cannot be computed was never entered.
+        let has_null = work::closed(|| self.any_key(index, layout, tuple, out)).unwrap_or(false);
+        if work::total() - before >= work::LONG {
+            index.known.keep(layout, tuple, &out[start..], has_null);
+        }
+        has_null
+    }
+
+    /// The key of a tuple whatever the index, counted.
+    fn any_key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        match &index.code {
+            Some(code) => self.computed_key(&index.desc, &**code, layout, tuple, out),
+            None => Ok(self.plain_key(&index.desc, layout, tuple, out)),
+        }
     }
 
     /// Whether two tuples of one layout have the same bytes in all columns of an index: then they have the same key. `false`
@@ -106,22 +144,73 @@ impl Shape {
 
     /// Whether a key column of a tuple in an index is NULL.
     pub fn has_null_key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8]) -> bool {
-        if index.code.is_some() {
+        if self.may_be_long(index, tuple) {
             return self.key(index, layout, tuple, &mut Vec::new());
         }
         index.desc.keys.iter().any(|key| self.column(layout, tuple, key.column, |value, _| value.is_null()))
     }
 
-    /// [`Shape::key`] of a tuple that is to be written.
+    /// [`Shape::key`] of a tuple that is to be written; `None` if that is long work, and [`Shape::prepare`] must go before.
     ///
     /// # Errors
     /// Those of the index's expressions.
     #[inline]
-    pub fn new_key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        match &index.code {
-            Some(code) => self.computed_key(&index.desc, &**code, layout, tuple, out),
-            None => Ok(self.plain_key(&index.desc, layout, tuple, out)),
+    pub fn new_key(
+        &self,
+        index: &IndexStore,
+        layout: LayoutId,
+        tuple: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<bool>> {
+        if self.may_be_long(index, tuple) {
+            return self.brief_key(index, layout, tuple, out);
         }
+        Ok(Some(self.plain_key(&index.desc, layout, tuple, out)))
+    }
+
+    #[inline(never)]
+    fn brief_key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> Result<Option<bool>> {
+        if let Some(has_null) = index.known.find(layout, tuple, out) {
+            return Ok(Some(has_null));
+        }
+        work::brief(|| self.any_key(index, layout, tuple, out))
+    }
+
+    /// As [`Shape::new_key`], of a tuple that was accepted once, or of which nothing is asked.
+    pub fn old_key(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> Option<bool> {
+        self.new_key(index, layout, tuple, out).unwrap_or(Some(false))
+    }
+
+    /// Computes the key of a tuple that is long work, so that it is known. REQUIRES that nothing is held that others may want.
+    ///
+    /// # Errors
+    /// Why the statement should stop; if the key is `asked` for, those of the index's expressions, and 54000 if it is longer than
+    /// an index takes.
+    #[cold]
+    pub fn prepare(&self, index: &IndexStore, layout: LayoutId, tuple: &[u8], asked: bool) -> Result<()> {
+        let mut key = Vec::new();
+        let computed = work::caught(|| self.any_key(index, layout, tuple, &mut key));
+        work::look_now()?;
+        let has_null = match computed {
+            Err(error) if asked => return Err(error),
+            _ if asked && key.len() > MAX_KEY_LEN => {
+                return Err(unique::too_long(index, KeyTooLong { len: key.len() }));
+            }
+            computed => computed.unwrap_or(false),
+        };
+        // Of one that no index takes, so much that none takes it.
+        key.truncate(MAX_KEY_LEN + 1);
+        index.known.keep(layout, tuple, &key, has_null);
+        Ok(())
+    }
+
+    /// The first of some versions of a row whose key [`Shape::prepare`] must compute. The others are fast.
+    pub fn first_long<'v>(&self, index: &IndexStore, versions: &[LaidOut<'v>]) -> Option<LaidOut<'v>> {
+        let mut key = Vec::new();
+        versions.iter().copied().find(|(layout, tuple)| {
+            key.clear();
+            self.may_be_long(index, tuple) && self.old_key(index, *layout, tuple, &mut key).is_none()
+        })
     }
 
     /// The values that an index computes of a tuple; `None` if it does not have it.
@@ -164,7 +253,8 @@ impl Shape {
         Ok(any_null)
     }
 
-    fn plain_key(&self, index: &IndexDesc, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> bool {
+    /// The key of a tuple in an index that has columns only.
+    pub fn plain_key(&self, index: &IndexDesc, layout: LayoutId, tuple: &[u8], out: &mut Vec<u8>) -> bool {
         let mut any_null = false;
         for key in &index.keys {
             self.column(layout, tuple, key.column, |value, ty| {

@@ -10,6 +10,7 @@ use mvcc::index::{BTreeIndex, OrderedIndex as _};
 use mvcc::{LaidOut, RowGarbage, Store, Table};
 use parking_lot::RwLock;
 
+use crate::known::KnownKeys;
 use crate::record::StorageId;
 use crate::shape::Shape;
 
@@ -21,6 +22,32 @@ pub struct IndexStore {
     pub tree: BTreeIndex,
     /// What its expressions and its condition compute, if it has any.
     pub code: Option<Arc<dyn IndexCode>>,
+    /// Bytes of a tuple from which on its key may be long work.
+    pub long_from: usize,
+    /// Keys that were.
+    pub known: KnownKeys,
+}
+
+/// Bytes of a tuple below which keys of plain columns do not count their work ([`types::encode_key`]).
+const LONG_TUPLE: usize = 64 << 10;
+/// The same for numbers, whose digits are many.
+const LONG_NUMERIC: usize = 1 << 10;
+
+/// [`IndexStore::long_from`]
+fn long_from(table: &TableDesc, index: &IndexDesc) -> usize {
+    if index.needs_code() {
+        return 0;
+    }
+    let of_key = |key: &engine_api::IndexKey| {
+        let column = table.columns.get((key.column as usize).wrapping_sub(1));
+        let ty = column.map_or(Oid::INVALID, |c| types::user::plain_type(c.type_oid, c.typmod).0);
+        match ty {
+            types::oid::NUMERIC => LONG_NUMERIC,
+            ty if types::key_says_all(ty) || ty == types::oid::BPCHAR => LONG_TUPLE,
+            _ => 0,
+        }
+    };
+    index.keys.iter().map(of_key).min().unwrap_or(LONG_TUPLE)
 }
 
 impl std::fmt::Debug for IndexStore {
@@ -196,7 +223,13 @@ impl IndexStore {
                 Some(compiler.compile(catalog, table, &desc)?)
             }
         };
-        Ok(Arc::new(IndexStore { desc, tree: BTreeIndex::charged_to(Arc::clone(store.memory())), code }))
+        Ok(Arc::new(IndexStore {
+            tree: BTreeIndex::charged_to(Arc::clone(store.memory())),
+            long_from: long_from(table, &desc),
+            known: KnownKeys::default(),
+            desc,
+            code,
+        }))
     }
 }
 

@@ -105,6 +105,8 @@ pub(crate) struct Transaction {
     scratch: Vec<u8>,
     /// Keys before and after a change, while it is entered.
     keys: (Vec<u8>, Vec<u8>),
+    /// By index, keys that are computed before a row is written.
+    ahead: Vec<Ahead>,
     rows: Rows,
     /// What [`Txn::take_unproven`] takes.
     unproven: Vec<(Oid, RowId)>,
@@ -129,6 +131,12 @@ impl Drop for Kept {
 fn read_set(shard: &Shard, options: TxnOptions) -> Option<Arc<Mutex<ReadSet>>> {
     let tracks = options.isolation == Isolation::Serializable && !options.read_only;
     tracks.then(|| Arc::new(Mutex::new(ReadSet::new(shard.0.store.memory()))))
+}
+
+/// A key that may be long work, and whether one of its columns is NULL, or why it cannot be computed.
+struct Ahead {
+    key: Vec<u8>,
+    has_null: Result<bool>,
 }
 
 /// Positions in a table's list of indexes.
@@ -158,6 +166,7 @@ impl Transaction {
             marks: Vec::new(),
             scratch: Vec::new(),
             keys: (Vec::new(), Vec::new()),
+            ahead: Vec::new(),
             rows: Rows::new(),
             unproven: Vec::new(),
         }
@@ -314,108 +323,141 @@ impl Transaction {
     /// Inserts a row and enters its keys. After a wait for a key's holder the call keeps its place in the line until it
     /// knows more.
     fn insert_row(&mut self, table: &TableRef, tuple: &[u8], arbiter: ConflictArbiter) -> Result<Step<InsertOutcome>> {
-        let result = self.try_insert(table, tuple, arbiter);
+        let result = loop {
+            if let Some(result) = self.try_insert(table, tuple, arbiter).transpose() {
+                break result;
+            }
+        };
         if !matches!(result, Ok(Step::Wait(_))) {
             self.cancel_wait();
         }
         result
     }
 
-    fn try_insert(&mut self, table: &TableRef, tuple: &[u8], arbiter: ConflictArbiter) -> Result<Step<InsertOutcome>> {
+    /// Computes the keys of a tuple that may be long work into `ahead`; answers the first index whose key is.
+    fn compute_ahead(&mut self, handle: &TableHandle, layout: LayoutId, tuple: &[u8]) -> Option<usize> {
+        self.ahead.resize_with(handle.indexes.len(), || Ahead { key: Vec::new(), has_null: Ok(false) });
+        self.ahead.iter_mut().zip(handle.indexes.iter()).position(|(ahead, index)| {
+            ahead.key.clear();
+            if !handle.shape.may_be_long(index, tuple) {
+                return false;
+            }
+            let has_null = handle.shape.new_key(index, layout, tuple, &mut ahead.key).transpose();
+            let is_long = has_null.is_none();
+            ahead.has_null = has_null.unwrap_or(Ok(false));
+            is_long
+        })
+    }
+
+    /// Inserts a row; `None` if that is to be tried again. What is long work is done while nothing is held.
+    fn try_insert(
+        &mut self,
+        table: &TableRef,
+        tuple: &[u8],
+        arbiter: ConflictArbiter,
+    ) -> Result<Option<Step<InsertOutcome>>> {
         self.start_writing()?;
         if let Some(wait) = self.ask_memory(Purpose::Grow, tuple.len())? {
             self.cancel_wait();
-            return Ok(Step::Wait(wait));
+            return Ok(Some(Step::Wait(wait)));
         }
         if let Some(wait) = commit::send_ahead(self)? {
             self.cancel_wait();
-            return Ok(Step::Wait(wait));
+            return Ok(Some(Step::Wait(wait)));
         }
         // Around the look at the definition too: an index build waits for who goes by the one before (`beside`).
         let guard = pin();
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
+        let any_long = handle.indexes.iter().any(|index| handle.shape.may_be_long(index, tuple));
+        if any_long && let Some(at) = self.compute_ahead(handle, layout, tuple) {
+            let index = &handle.indexes[at];
+            drop(guard);
+            let asked = !Transaction::has_dropped(&self.definitions, index.desc.oid);
+            handle.shape.prepare(index, layout, tuple, asked)?;
+            return Ok(None);
+        }
         // A row that the arbiter finds is the answer, whatever else the new one would violate.
         let arbiter_first = match arbiter {
             ConflictArbiter::Index(oid) => handle.indexes.iter().position(|index| index.desc.oid == oid),
             _ => None,
         };
-        loop {
-            let core = self.core.as_mut().expect("started above");
-            let mark = core.mark();
-            let row = handle.store.rows.insert(core, self.command, layout, tuple, &guard);
-            let own = core.id();
-            let key = &mut self.keys.1;
-            let mut entered = Entries::new();
-            let mut free = Timestamp(0);
-            let mut blocked = None;
-            let mut refused = None;
-            let unproven = self.unproven.len();
-            for at in arbiter_first.into_iter().chain((0..handle.indexes.len()).filter(|at| Some(*at) != arbiter_first))
-            {
-                let index = &handle.indexes[at];
-                key.clear();
-                if Transaction::has_dropped(&self.definitions, index.desc.oid) {
-                    handle.shape.key(index, layout, tuple, key);
-                    unique::enter_unasked(index, key, row);
-                    entered.push(at);
-                    continue;
-                }
-                let has_null = match handle.shape.new_key(index, layout, tuple, key) {
-                    Ok(has_null) => has_null,
-                    Err(error) => {
-                        refused = Some(error);
-                        break;
-                    }
-                };
-                match unique::enter(&self.shard.0.stripes, handle, index, key, has_null, row, own, &mut free) {
-                    Entered::Done(_) => entered.push(at),
-                    Entered::Unproven(_) => {
-                        entered.push(at);
-                        self.unproven.push((index.desc.oid, row));
-                    }
-                    other => {
-                        blocked = Some((index, other));
-                        break;
-                    }
-                }
-            }
-            if blocked.is_some() || refused.is_some() {
-                self.unproven.truncate(unproven);
-            }
-            if let Some(error) = refused {
-                Transaction::remove_entries(handle, &entered, row, layout, tuple);
-                self.shard.0.store.undo_to(core, mark);
-                return Err(error);
-            }
-            let Some((index, why)) = blocked else {
-                self.note_up_to(free);
-                if self.redo.len() >= KEPT_BYTES
-                    && self.redo.capacity() - self.redo.len() < tuple.len() + KEPT_BYTES / 64
-                {
-                    self.lengthen(tuple.len());
-                }
-                record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
-                self.note_size();
-                return Ok(Step::Ready(InsertOutcome::Inserted(row)));
+        let core = self.core.as_mut().expect("started above");
+        let mark = core.mark();
+        let row = handle.store.rows.insert(core, self.command, layout, tuple, &guard);
+        let own = core.id();
+        let key = &mut self.keys.1;
+        let mut entered = Entries::new();
+        let mut free = Timestamp(0);
+        let mut blocked = None;
+        let mut refused = None;
+        let unproven = self.unproven.len();
+        for at in arbiter_first.into_iter().chain((0..handle.indexes.len()).filter(|at| Some(*at) != arbiter_first)) {
+            let index = &handle.indexes[at];
+            key.clear();
+            let computed = if any_long && handle.shape.may_be_long(index, tuple) {
+                let ahead = &mut self.ahead[at];
+                key.extend_from_slice(&ahead.key);
+                std::mem::replace(&mut ahead.has_null, Ok(false))
+            } else {
+                Ok(handle.shape.plain_key(&index.desc, layout, tuple, key))
             };
+            if Transaction::has_dropped(&self.definitions, index.desc.oid) {
+                unique::enter_unasked(index, key, row);
+                entered.push(at);
+                continue;
+            }
+            let has_null = match computed {
+                Ok(has_null) => has_null,
+                Err(error) => {
+                    refused = Some(error);
+                    break;
+                }
+            };
+            match unique::enter(&self.shard.0.stripes, handle, index, key, has_null, row, own, &mut free) {
+                Entered::Done(_) => entered.push(at),
+                Entered::Unproven(_) => {
+                    entered.push(at);
+                    self.unproven.push((index.desc.oid, row));
+                }
+                other => {
+                    blocked = Some((index, other));
+                    break;
+                }
+            }
+        }
+        if blocked.is_some() || refused.is_some() {
+            self.unproven.truncate(unproven);
+        }
+        if let Some(error) = refused {
             Transaction::remove_entries(handle, &entered, row, layout, tuple);
             self.shard.0.store.undo_to(core, mark);
-            let takes = match arbiter {
-                ConflictArbiter::None => false,
-                ConflictArbiter::Any => true,
-                ConflictArbiter::Index(oid) => oid == index.desc.oid,
-            };
-            match why {
-                Entered::Duplicate(other) if takes => {
-                    self.check_in_snapshot(handle, other)?;
-                    return Ok(Step::Ready(InsertOutcome::Conflict(other)));
-                }
-                why => {
-                    if let Some(wait) = self.clear_the_way(handle, index, why, row, layout, tuple)? {
-                        return Ok(Step::Wait(wait));
-                    }
-                }
+            return Err(error);
+        }
+        let Some((index, why)) = blocked else {
+            self.note_up_to(free);
+            if self.redo.len() >= KEPT_BYTES && self.redo.capacity() - self.redo.len() < tuple.len() + KEPT_BYTES / 64 {
+                self.lengthen(tuple.len());
+            }
+            record::insert(&mut self.redo, handle.store.id, row, layout, tuple);
+            self.note_size();
+            return Ok(Some(Step::Ready(InsertOutcome::Inserted(row))));
+        };
+        Transaction::remove_entries(handle, &entered, row, layout, tuple);
+        self.shard.0.store.undo_to(core, mark);
+        let takes = match arbiter {
+            ConflictArbiter::None => false,
+            ConflictArbiter::Any => true,
+            ConflictArbiter::Index(oid) => oid == index.desc.oid,
+        };
+        match why {
+            Entered::Duplicate(other) if takes => {
+                self.check_in_snapshot(handle, other)?;
+                Ok(Some(Step::Ready(InsertOutcome::Conflict(other))))
+            }
+            why => {
+                drop(guard);
+                Ok(self.clear_the_way(handle, index, why, row, layout, tuple)?.map(Step::Wait))
             }
         }
     }
@@ -487,7 +529,10 @@ impl Transaction {
         loop {
             let key = &mut self.keys.1;
             key.clear();
-            let has_null = shape.key(index, layout, &tuple, key);
+            let Some(has_null) = shape.old_key(index, layout, &tuple, key) else {
+                shape.prepare(index, layout, &tuple, true)?;
+                continue;
+            };
             if key.is_empty() || (has_null && !index.desc.nulls_not_distinct) {
                 return Ok(Step::Ready(()));
             }
@@ -519,7 +564,11 @@ impl Transaction {
     /// Replaces the newest version of a row and enters the keys that differ; waits as [`Transaction::insert_row`] does.
     fn update_row(&mut self, table: &TableRef, row: RowId, tuple: &[u8]) -> Result<Step<()>> {
         let mut old = std::mem::take(&mut self.scratch);
-        let result = self.try_update(table, row, tuple, &mut old);
+        let result = loop {
+            if let Some(result) = self.try_update(table, row, tuple, &mut old).transpose() {
+                break result;
+            }
+        };
         self.scratch = old;
         if !matches!(result, Ok(Step::Wait(_))) {
             self.cancel_wait();
@@ -527,17 +576,24 @@ impl Transaction {
         result
     }
 
-    fn try_update(&mut self, table: &TableRef, row: RowId, tuple: &[u8], old: &mut Vec<u8>) -> Result<Step<()>> {
+    /// See [`Transaction::try_insert`].
+    fn try_update(
+        &mut self,
+        table: &TableRef,
+        row: RowId,
+        tuple: &[u8],
+        old: &mut Vec<u8>,
+    ) -> Result<Option<Step<()>>> {
         self.start_writing()?;
         if let Some(wait) = self.ask_memory(Purpose::Change, tuple.len())? {
             self.cancel_wait();
-            return Ok(Step::Wait(wait));
+            return Ok(Some(Step::Wait(wait)));
         }
         if let Some(wait) = commit::send_ahead(self)? {
             self.cancel_wait();
-            return Ok(Step::Wait(wait));
+            return Ok(Some(Step::Wait(wait)));
         }
-        let _whole = pin();
+        let whole = pin();
         let (layout, handle) = self.open_to_write(table)?;
         let handle = &*handle;
         let own = self.core.as_ref().expect("started above").id();
@@ -553,101 +609,115 @@ impl Transaction {
             }
         };
         // Keys that are computed may be refused: that is known before anything is written.
-        let has_code = handle.indexes.iter().any(|index| index.code.is_some());
+        let any_long = handle
+            .indexes
+            .iter()
+            .any(|index| handle.shape.may_be_long(index, tuple) || handle.shape.may_be_long(index, old));
         // Who has waited looks first whether the way is free: to write and undo again would wake others for nothing.
-        let mut look_first = self.core.as_ref().is_some_and(|core| core.is_waiting());
-        loop {
-            let guard = pin();
-            let core = self.core.as_mut().expect("started above");
-            let mark = core.mark();
-            let (before, after) = &mut self.keys;
-            let mut differs = false;
-            let mut free = Timestamp(0);
-            let mut blocked = None;
-            for index in handle.indexes.iter() {
-                if old_layout == layout && handle.shape.keeps_key(index, layout, old, tuple) {
-                    continue;
-                }
+        let look_first = self.core.as_ref().is_some_and(|core| core.is_waiting());
+        let guard = pin();
+        let core = self.core.as_mut().expect("started above");
+        let mark = core.mark();
+        let (before, after) = &mut self.keys;
+        let mut differs = false;
+        let mut free = Timestamp(0);
+        let mut blocked = None;
+        let mut long = None;
+        for index in handle.indexes.iter() {
+            if old_layout == layout && handle.shape.keeps_key(index, layout, old, tuple) {
+                continue;
+            }
+            before.clear();
+            after.clear();
+            let is_dropped = Transaction::has_dropped(&self.definitions, index.desc.oid);
+            if handle.shape.old_key(index, old_layout, old, before).is_none() {
+                long = Some((index, old_layout, &old[..], false));
+                break;
+            }
+            let Some(has_null) = handle
+                .shape
+                .new_key(index, layout, tuple, after)
+                .or_else(|error| if is_dropped { Ok(Some(false)) } else { Err(error) })?
+            else {
+                long = Some((index, layout, tuple, !is_dropped));
+                break;
+            };
+            if is_dropped {
+                differs |= before != after;
+                continue;
+            }
+            if before == after {
+                continue;
+            }
+            differs = true;
+            if !look_first && !any_long {
+                break;
+            }
+            let counts = !has_null || index.desc.nulls_not_distinct;
+            if look_first && index.desc.is_immediate() && counts && !after.is_empty() {
+                let conflict = unique::conflict(&handle.shape, &handle.store.rows, index, after, row, own, &mut free);
+                blocked = conflict.map(|conflict| (index, conflict));
+            }
+            if blocked.is_some() {
+                break;
+            }
+        }
+        if let Some((index, layout, tuple, asked)) = long {
+            drop((guard, whole));
+            handle.shape.prepare(index, layout, tuple, asked)?;
+            return Ok(None);
+        }
+        if blocked.is_none() {
+            // The version comes before its entries: who finds an entry must find out that it is undecided.
+            handle.store.rows.update(core, row, self.command, layout, tuple, differs, &guard);
+            let mut entered = Entries::new();
+            let unproven = self.unproven.len();
+            let changing = if differs { &handle.indexes[..] } else { &[] };
+            for (at, index) in changing.iter().enumerate() {
                 before.clear();
                 after.clear();
                 handle.shape.key(index, old_layout, old, before);
-                if Transaction::has_dropped(&self.definitions, index.desc.oid) {
-                    handle.shape.key(index, layout, tuple, after);
-                    differs |= before != after;
-                    continue;
-                }
-                let has_null = handle.shape.new_key(index, layout, tuple, after)?;
+                let has_null = handle.shape.key(index, layout, tuple, after);
                 if before == after {
                     continue;
                 }
-                differs = true;
-                if !look_first && !has_code {
-                    break;
-                }
-                let counts = !has_null || index.desc.nulls_not_distinct;
-                if look_first && index.desc.is_immediate() && counts && !after.is_empty() {
-                    let conflict =
-                        unique::conflict(&handle.shape, &handle.store.rows, index, after, row, own, &mut free);
-                    blocked = conflict.map(|conflict| (index, conflict));
-                }
-                if blocked.is_some() {
-                    break;
-                }
-            }
-            look_first = false;
-            if blocked.is_none() {
-                // The version comes before its entries: who finds an entry must find out that it is undecided.
-                handle.store.rows.update(core, row, self.command, layout, tuple, differs, &guard);
-                let mut entered = Entries::new();
-                let unproven = self.unproven.len();
-                let changing = if differs { &handle.indexes[..] } else { &[] };
-                for (at, index) in changing.iter().enumerate() {
-                    before.clear();
-                    after.clear();
-                    handle.shape.key(index, old_layout, old, before);
-                    let has_null = handle.shape.key(index, layout, tuple, after);
-                    if before == after {
-                        continue;
+                if Transaction::has_dropped(&self.definitions, index.desc.oid) {
+                    if unique::enter_unasked(index, after, row) {
+                        entered.push(at);
                     }
-                    if Transaction::has_dropped(&self.definitions, index.desc.oid) {
-                        if unique::enter_unasked(index, after, row) {
+                    continue;
+                }
+                match unique::enter(&self.shard.0.stripes, handle, index, after, has_null, row, own, &mut free) {
+                    // An entry of an older version of this row with the same key stays if this fails.
+                    Entered::Done(true) => entered.push(at),
+                    Entered::Done(false) => {}
+                    Entered::Unproven(added) => {
+                        if added {
                             entered.push(at);
                         }
-                        continue;
+                        self.unproven.push((index.desc.oid, row));
                     }
-                    match unique::enter(&self.shard.0.stripes, handle, index, after, has_null, row, own, &mut free) {
-                        // An entry of an older version of this row with the same key stays if this fails.
-                        Entered::Done(true) => entered.push(at),
-                        Entered::Done(false) => {}
-                        Entered::Unproven(added) => {
-                            if added {
-                                entered.push(at);
-                            }
-                            self.unproven.push((index.desc.oid, row));
-                        }
-                        other => {
-                            blocked = Some((index, other));
-                            break;
-                        }
+                    other => {
+                        blocked = Some((index, other));
+                        break;
                     }
-                }
-                if blocked.is_some() {
-                    self.unproven.truncate(unproven);
-                    Transaction::remove_entries(handle, &entered, row, layout, tuple);
-                    self.shard.0.store.undo_to(core, mark);
                 }
             }
-            drop(guard);
-            let Some((index, why)) = blocked else {
-                self.note_up_to(free);
-                record::update(&mut self.redo, handle.store.id, row, layout, old, tuple);
-                self.note_size();
-                return Ok(Step::Ready(()));
-            };
-            if let Some(wait) = self.clear_the_way(handle, index, why, row, layout, tuple)? {
-                return Ok(Step::Wait(wait));
+            if blocked.is_some() {
+                self.unproven.truncate(unproven);
+                Transaction::remove_entries(handle, &entered, row, layout, tuple);
+                self.shard.0.store.undo_to(core, mark);
             }
         }
+        drop(guard);
+        let Some((index, why)) = blocked else {
+            self.note_up_to(free);
+            record::update(&mut self.redo, handle.store.id, row, layout, old, tuple);
+            self.note_size();
+            return Ok(Some(Step::Ready(())));
+        };
+        drop(whole);
+        Ok(self.clear_the_way(handle, index, why, row, layout, tuple)?.map(Step::Wait))
     }
 
     /// Notes that a SERIALIZABLE transaction rests on a row as the commit at `ts` left it (0: its own).

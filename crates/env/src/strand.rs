@@ -20,7 +20,7 @@ use std::sync::{Condvar, LazyLock, Mutex, Once, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use base::work::{self, Ambient};
+use base::work::{self, Ambient, Own};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
@@ -231,13 +231,15 @@ pub struct Strand<F: Future> {
 struct State<F: Future> {
     future: F,
     waker: Option<Waker>,
+    /// Of the strand, not of the worker that it has for this poll.
+    own: Own,
     outcome: Option<std::thread::Result<Poll<F::Output>>>,
 }
 
 impl<F: Future> Strand<F> {
     /// A strand that has not begun.
     pub fn new(future: F) -> Strand<F> {
-        let state = UnsafeCell::new(State { future, waker: None, outcome: None });
+        let state = UnsafeCell::new(State { future, waker: None, own: Own::default(), outcome: None });
         Strand { worker: None, state, _pinned: PhantomPinned }
     }
 
@@ -306,7 +308,9 @@ unsafe fn run<F: Future>(state: *const ()) {
     // SAFETY: it is pinned.
     let future = unsafe { Pin::new_unchecked(&mut state.future) };
     let waker = state.waker.as_ref().unwrap_or(Waker::noop());
+    state.own.swap();
     let outcome = catch_unwind(AssertUnwindSafe(|| future.poll(&mut Context::from_waker(waker))));
+    state.own.swap();
     state.outcome = Some(outcome);
 }
 
@@ -365,6 +369,33 @@ mod tests {
         }
         assert!(turns >= 2 && ends[0] != ends[1], "{turns} {ends:?}");
         assert_eq!(work::strand(), 0);
+    }
+
+    #[test]
+    fn what_stops_one_goes_with_it() {
+        struct Stopped;
+        impl work::Stop for Stopped {
+            fn look(&self) -> base::Result<()> {
+                Err(base::Error::internal("stopped"))
+            }
+        }
+        let stopped = async {
+            work::stopped_by(&(std::sync::Arc::new(Stopped) as std::sync::Arc<dyn work::Stop>));
+            let mut polled = false;
+            std::future::poll_fn(
+                |_| if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending },
+            )
+            .await;
+            work::look_now().is_err()
+        };
+        let mut one = pin!(Strand::new(stopped));
+        assert!(matches!(poll(one.as_mut()), Polled::Pending));
+        // It has the same stack, in the middle of its work; the first one goes on with another.
+        let mut other = pin!(Strand::new(slow()));
+        assert!(matches!(poll(other.as_mut()), Polled::Interrupted));
+        assert!(matches!(poll(one.as_mut()), Polled::Ready(Ok(true))));
+        let mut third = pin!(Strand::new(async { work::look_now().is_ok() }));
+        assert!(matches!(poll(third.as_mut()), Polled::Ready(Ok(true))));
     }
 
     #[test]

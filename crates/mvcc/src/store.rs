@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use base::{Oid, RowId, Timestamp, TxnId};
+use base::{Oid, RowId, Timestamp, TxnId, work};
 use smallvec::SmallVec;
 
 use crate::epoch::{Guard, pin};
@@ -221,13 +221,19 @@ impl Store {
     /// Undoes at most `count` of the newest things done since `mark`; whether no more than that are left. They are for
     /// [`Store::undo_to`] or [`Store::abort`]: a caller that has others to serve does a large transaction in parts.
     pub fn undo_some(&self, txn: &mut Transaction, mark: TxnMark, count: usize) -> bool {
-        match txn.mark_before(count).filter(|before| *before > mark) {
-            Some(before) => {
-                self.undo_to(txn, before);
-                false
+        // Keys whose entries go may be longer work than the rest.
+        const AT_ONCE: usize = 16;
+        let start = work::total();
+        for _ in 0..count.div_ceil(AT_ONCE) {
+            match txn.mark_before(AT_ONCE).filter(|before| *before > mark) {
+                Some(before) => self.undo_to(txn, before),
+                None => return true,
             }
-            None => true,
+            if work::total() - start > work::LONG {
+                break;
+            }
         }
+        false
     }
 
     /// As [`Store::undo_to_with`]; names the rows whose writes it undoes and wakes nobody because of them.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Notice, Oid, Result, work};
+use base::{Error, Notice, Oid, Result};
 use engine_api::{Catalog, IndexCode, IndexCompiler, IndexDesc, TableDesc};
 use types::{Datum, OutputSettings};
 
@@ -30,7 +30,7 @@ impl IndexCompiler for Compiler {
         let mut names = Attributes { columns: Vec::new() };
         let expressions = bound.expressions.iter().map(|e| compile(e, &mut names)).collect::<Result<_>>()?;
         let predicate = bound.predicate.as_ref().map(|e| compile(e, &mut names)).transpose()?;
-        Ok(Arc::new(Compiled { columns: names.columns, expressions, predicate }))
+        Ok(Arc::new(Compiled { columns: names.columns, expressions, predicate, nobody: Nobody::new() }))
     }
 }
 
@@ -65,6 +65,8 @@ struct Compiled {
     columns: Vec<i16>,
     expressions: Vec<Code>,
     predicate: Option<Code>,
+    /// What expressions see that see nothing.
+    nobody: Nobody,
 }
 
 impl std::fmt::Debug for Compiled {
@@ -73,19 +75,13 @@ impl std::fmt::Debug for Compiled {
     }
 }
 
-thread_local! {
-    /// What expressions see that see nothing.
-    static NOBODY: Nobody = Nobody { settings: OutputSettings::default(), catalog: Arc::default() };
-}
-
 impl IndexCode for Compiled {
     fn columns(&self) -> &[i16] {
         &self.columns
     }
 
     fn compute(&self, row: &[Datum], out: &mut Vec<Datum>) -> Result<bool> {
-        // The engine may hold latches.
-        work::closed(|| NOBODY.with(|nobody| self.compute_for(nobody, row, out)))
+        self.compute_for(&self.nobody, row, out)
     }
 }
 
@@ -132,10 +128,16 @@ struct Nobody {
     catalog: Arc<Catalog>,
 }
 
+impl Nobody {
+    fn new() -> Nobody {
+        Nobody { settings: OutputSettings::default(), catalog: Arc::default() }
+    }
+}
+
 /// A context for tests of what depends on nothing but rows.
 #[cfg(test)]
 pub(crate) fn nobody() -> impl EvalContext {
-    Nobody { settings: OutputSettings::default(), catalog: Arc::new(Catalog::default()) }
+    Nobody::new()
 }
 
 fn unavailable<T>() -> Result<T> {

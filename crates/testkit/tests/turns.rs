@@ -10,7 +10,23 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn start() -> (Nyala, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let flags = ["--http", "off", "--cores", "1"];
-    (Nyala::start_with(&directory.path().join("data"), Nyala::free_port(), &flags), directory)
+    let server = Nyala::start_with(&directory.path().join("data"), Nyala::free_port(), &flags);
+    let made = server.connect().query(&format!(
+        "CREATE TABLE keyed (t text); CREATE INDEX ON keyed (({KEY})); INSERT INTO keyed VALUES ('a');
+         CREATE TABLE picked (t text); CREATE INDEX ON picked (length(t)) WHERE t LIKE '%' || repeat('a', 100000) || 'b%';
+         CREATE TABLE unkeyed AS SELECT {} AS t;",
+        unequal()
+    ));
+    assert_eq!(made.error(), None);
+    (server, directory)
+}
+
+/// What takes minutes to compute of the text of [`unequal`].
+const KEY: &str = r"regexp_replace(t, '(a+)b\1a\1c', 'x')";
+
+/// A text whose second run of letters is no repetition of the first one and one more.
+fn unequal() -> &'static str {
+    "(repeat('a', 100000) || 'b' || repeat('a', 60000) || 'c')"
 }
 
 fn code(reply: &Reply) -> Option<&str> {
@@ -31,8 +47,7 @@ fn one(connection: &mut Connection, sql: &str) -> String {
 /// Statements that take minutes in one call, or in the middle of an expression, on any machine.
 fn endless() -> Vec<(&'static str, String)> {
     let numbers = "SELECT array_agg(i) FROM generate_series(1, 30000) i";
-    // The second run of letters is no repetition of the first one and one more.
-    let unequal = "(repeat('a', 100000) || 'b' || repeat('a', 60000) || 'c')";
+    let unequal = unequal();
     vec![
         ("back references", format!(r"SELECT {unequal} ~ '(a+)b\1a\1c'")),
         ("look-ahead", "SELECT repeat('a', 200000) ~ 'a(?=.*z)'".into()),
@@ -49,8 +64,17 @@ fn endless() -> Vec<(&'static str, String)> {
         ("numbers", "SELECT sum(length((repeat('7', 60000)::numeric * i)::text)) FROM generate_series(1, 1000000) i".into()),
         ("a sort of long texts",
          "SELECT count(*) FROM (SELECT repeat('a', 100000) || i AS t FROM generate_series(1, 6000) i ORDER BY 1) x".into()),
+        ("a key", format!("INSERT INTO keyed VALUES ({unequal})")),
+        ("a changed key", format!("UPDATE keyed SET t = {unequal}")),
+        ("the condition of an index", "INSERT INTO picked VALUES (repeat('a', 3000000))".into()),
+        ("an index", format!("CREATE INDEX ON unkeyed (({KEY}))")),
         ("joined orders", "SELECT string_agg(i::text, ',' ORDER BY repeat('b', 200) || i % 7, i) FROM generate_series(1, 5000000) i".to_owned()),
     ]
+}
+
+/// What no transaction block may have.
+fn alone() -> Vec<(&'static str, String)> {
+    vec![("an index beside writers", format!("CREATE INDEX CONCURRENTLY ON unkeyed (({KEY}))"))]
 }
 
 #[test]
@@ -58,7 +82,7 @@ fn others_have_their_turn_and_cancel_acts() {
     let (server, _directory) = start();
     let (mut worker, mut other) = (server.connect(), server.connect());
     let pid = one(&mut worker, "SELECT pg_backend_pid()");
-    for (name, sql) in endless() {
+    for (name, sql) in endless().into_iter().chain(alone()) {
         worker.send(&sql);
         for n in 0..20 {
             assert_eq!(one(&mut other, &format!("SELECT {n} + 1")), (n + 1).to_string(), "beside {name}");
@@ -79,7 +103,7 @@ fn timeouts_and_the_end_of_a_session_act() {
     let (server, _directory) = start();
     let (mut worker, mut other) = (server.connect(), server.connect());
     assert_eq!(worker.query("SET statement_timeout = '50ms'").error(), None);
-    for (name, sql) in endless() {
+    for (name, sql) in endless().into_iter().chain(alone()) {
         worker.send(&sql);
         let reply = worker.receive(PATIENCE).unwrap_or_else(|| panic!("{name} was not stopped"));
         assert_eq!(code(&reply), Some("57014"), "{name}");
@@ -119,4 +143,28 @@ fn a_long_text_is_parsed_beside() {
     assert_eq!(code(&reply), Some("57014"));
     assert_eq!(worker.query("SET statement_timeout = 0").error(), None);
     assert_eq!(one(&mut worker, "SELECT 1"), "1");
+}
+
+/// A key that was computed is not computed again by who undoes, reads or collects, and a statement that was stopped at one
+/// leaves its transaction sound.
+#[test]
+fn long_keys_are_undone_and_found() {
+    let (server, _directory) = start();
+    let (mut worker, mut other) = (server.connect(), server.connect());
+    // A key of a tenth of a second or so.
+    let text = "repeat('a', 120) || 'b' || repeat('a', 80) || 'c'";
+    for sql in ["BEGIN", "SAVEPOINT s", "SET LOCAL statement_timeout = '100ms'"] {
+        assert_eq!(worker.query(sql).error(), None);
+    }
+    assert_eq!(code(&worker.query(&format!("INSERT INTO keyed VALUES ('b'), ({})", unequal()))), Some("57014"));
+    assert_eq!(worker.query("ROLLBACK TO s").error(), None);
+    assert_eq!(worker.query(&format!("INSERT INTO keyed VALUES ('c'), ({text}), ({text})")).error(), None);
+    assert_eq!(worker.query("ROLLBACK TO s").error(), None);
+    assert_eq!(worker.query(&format!("INSERT INTO keyed VALUES ('d'), ({text})")).error(), None);
+    assert_eq!(worker.query(&format!("UPDATE keyed SET t = t || 'e' WHERE {KEY} = 'd'")).error(), None);
+    assert_eq!(worker.query("COMMIT").error(), None);
+    let found =
+        format!("SELECT string_agg(left(t, 2), ' ' ORDER BY t) FROM keyed WHERE {KEY} IN ('a', 'b', 'c', 'd', 'de')");
+    assert_eq!(one(&mut other, &format!("SET enable_seqscan = off; {found}")), "a de");
+    assert_eq!(one(&mut other, "DELETE FROM keyed WHERE length(t) > 9; SELECT count(*) FROM keyed"), "2");
 }

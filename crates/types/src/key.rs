@@ -4,7 +4,7 @@
 //! inverted for DESC. No value's bytes are a proper prefix of another's, so columns can be concatenated and a prefix of the
 //! columns is a prefix of the bytes.
 
-use base::Oid;
+use base::{Oid, work};
 
 use crate::cmp::{interval_key, timetz_key, without_blanks};
 use crate::{Datum, DatumRef, oid};
@@ -14,7 +14,8 @@ const VALUE: u8 = 2;
 const NULL_FIRST: u8 = 1;
 const NULL_LAST: u8 = 3;
 
-/// Appends one column of a key. `ty` is the column's type: `char(n)` ignores trailing blanks.
+/// Appends one column of a key. `ty` is the column's type: `char(n)` ignores trailing blanks. Long work is counted: that of
+/// documents, and of lists, numbers and texts of more than a thousand elements or digits, or [`work::STRETCH`] bytes.
 pub fn encode_key(value: DatumRef<'_>, ty: Oid, descending: bool, nulls_first: bool, out: &mut Vec<u8>) {
     if value.is_null() {
         return out.push(if nulls_first { NULL_FIRST } else { NULL_LAST });
@@ -27,9 +28,18 @@ pub fn encode_key(value: DatumRef<'_>, ty: Oid, descending: bool, nulls_first: b
         value => write_value(value, out),
     }
     if descending {
-        for byte in &mut out[start..] {
-            *byte = !*byte;
+        for part in out[start..].chunks_mut(work::STRETCH) {
+            count_stretch(part);
+            part.iter_mut().for_each(|byte| *byte = !*byte);
         }
+    }
+}
+
+/// Counts what is done to bytes, if they are not few.
+#[inline]
+fn count_stretch(part: &[u8]) {
+    if part.len() == work::STRETCH {
+        work::beat(work::bytes(part.len()));
     }
 }
 
@@ -179,18 +189,35 @@ fn write_i64(v: i64, out: &mut Vec<u8>) {
 /// Bytes of any content: 0 becomes 0 255, the end is 0 1 – below every continuation.
 pub(crate) fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     let mut rest = bytes;
+    while let Some((part, more)) = rest.split_at_checked(work::STRETCH) {
+        count_stretch(part);
+        write_part(part, out);
+        rest = more;
+    }
+    write_part(rest, out);
+    out.extend_from_slice(&[0, 1]);
+}
+
+#[inline]
+fn write_part(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut rest = bytes;
     while let Some(zero) = rest.iter().position(|b| *b == 0) {
         out.extend_from_slice(&rest[..zero]);
         out.extend_from_slice(&[0, 0xff]);
         rest = &rest[zero + 1..];
     }
     out.extend_from_slice(rest);
-    out.extend_from_slice(&[0, 1]);
 }
 
+/// Elements between two counts.
+const LIST_PART: usize = 1024;
+
 fn write_list(values: &[crate::Datum], element: Oid, out: &mut Vec<u8>) {
-    for value in values {
-        encode_key(value.as_ref(), element, false, false, out);
+    for part in values.chunks(LIST_PART) {
+        if part.len() == LIST_PART {
+            work::beat(8 * LIST_PART);
+        }
+        part.iter().for_each(|value| encode_key(value.as_ref(), element, false, false, out));
     }
     // Below every marker: a list sorts before those it begins.
     out.push(0);

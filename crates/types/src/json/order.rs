@@ -55,13 +55,8 @@ fn compare_values(a: &Value, b: &Value, top: bool) -> Ordering {
     }
 }
 
-/// Appends the key of a document.
+/// Appends the key of a document. Counted.
 pub(crate) fn write_key(text: &str, out: &mut Vec<u8>) {
-    // It is written where an index is changed, too.
-    work::closed(|| write_key_of(text, out));
-}
-
-fn write_key_of(text: &str, out: &mut Vec<u8>) {
     match parse(text) {
         Ok(value) => write_value(&value, true, out),
         Err(_) => crate::key::write_bytes(text.as_bytes(), out),
@@ -70,6 +65,7 @@ fn write_key_of(text: &str, out: &mut Vec<u8>) {
 
 fn write_value(value: &Value, top: bool, out: &mut Vec<u8>) {
     out.push(rank(value, top));
+    work::beat(8);
     match value {
         Value::Null | Value::Moment(_) => {}
         Value::Bool(v) => out.push(*v as u8),
