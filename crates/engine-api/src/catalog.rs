@@ -709,6 +709,11 @@ impl Catalog {
         self.objects.get(self.names.get(&(class, parent, name.into()))?)
     }
 
+    /// The object that has a name in a namespace ([`CatalogObject::namespace`]).
+    pub fn holder_of(&self, (class, parent): (u8, Oid), name: &str) -> Option<&Arc<CatalogObject>> {
+        self.named(class, parent, name)
+    }
+
     /// A database by name.
     pub fn database(&self, name: &str) -> Option<&DatabaseDesc> {
         match &**self.named(0, Oid::INVALID, name)? {

@@ -258,11 +258,8 @@ impl Transaction {
     /// Another object with the name may have been committed while this transaction waited for it.
     fn check_name(&mut self, object: &CatalogObject) -> Result<()> {
         let catalog = self.own_catalog();
-        let (class, parent) = object.namespace();
-        let clash = catalog
-            .objects()
-            .any(|o| o.oid() != object.oid() && o.namespace() == (class, parent) && o.name() == object.name());
-        if !clash {
+        let holder = catalog.holder_of(object.namespace(), object.name());
+        if holder.is_none_or(|holder| holder.oid() == object.oid()) {
             return Ok(());
         }
         let (code, what) = match object {

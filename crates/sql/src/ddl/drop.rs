@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode, TypeKind, oids};
 use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
 
 use super::names::{display, quote, shown, strings};
+use super::uses::Uses;
 use super::{Cx, default_privileges};
 
 pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'static str> {
@@ -222,11 +223,12 @@ pub(super) fn views_over(catalog: &Catalog, oid: Oid) -> impl Iterator<Item = &T
 
 /// The views that use a column.
 pub(super) fn views_using(catalog: &Catalog, oid: Oid, column: i16) -> Vec<Oid> {
-    let uses = |t: &&TableDesc| {
-        let relations = t.view.iter().flat_map(|v| &v.relations);
-        relations.filter(|r| r.oid == oid).any(|r| r.used.contains(&column))
-    };
-    views_over(catalog, oid).filter(uses).map(|t| t.oid).collect()
+    views_over(catalog, oid).filter(|view| uses_column(view, oid, column)).map(|t| t.oid).collect()
+}
+
+fn uses_column(view: &TableDesc, oid: Oid, column: i16) -> bool {
+    let relations = view.view.iter().flat_map(|v| &v.relations);
+    relations.filter(|r| r.oid == oid).any(|r| r.used.contains(&column))
 }
 
 /// A constraint as messages name it.
@@ -235,108 +237,91 @@ pub(super) fn describe_constraint(catalog: &Catalog, path: &[Oid], table: &Table
 }
 
 /// What is part of an object and goes with it without asking.
-fn parts(catalog: &Catalog, oid: Oid) -> Vec<Oid> {
-    let mut parts: Vec<Oid> = catalog.indexes(oid).map(|i| i.oid).collect();
-    parts.extend(
-        catalog
-            .objects()
-            .filter_map(|o| catalog.sequence(o.oid()))
-            .filter(|s| s.owned_by.is_some_and(|(table, _)| table == oid))
-            .map(|s| s.oid),
-    );
-    parts
+fn parts(catalog: &Catalog, uses: &Uses<'_>, oid: Oid) -> Vec<Oid> {
+    catalog.indexes(oid).map(|i| i.oid).chain(uses.sequences(oid).iter().copied()).collect()
 }
 
-fn dependents(catalog: &Catalog, path: &[Oid], oid: Oid) -> Vec<(Dependent, String)> {
+fn dependents(catalog: &Catalog, uses: &Uses<'_>, path: &[Oid], oid: Oid) -> Result<Vec<(Dependent, String)>> {
     let mut found = Vec::new();
     let this = describe(catalog, path, oid);
-    for object in catalog.objects() {
-        let Some(table) = catalog.table(object.oid()) else { continue };
-        for constraint in &table.constraints {
-            if let ConstraintKind::ForeignKey { table: referenced, .. } = &constraint.kind
-                && *referenced == oid
-                && table.oid != oid
-            {
-                let dependent = Dependent::ForeignKey { table: table.oid, constraint: constraint.oid };
-                let what = format!("{} depends on {this}", describe_constraint(catalog, path, table, &constraint.name));
-                found.push((dependent, what));
-            }
-        }
-        if let Some(sequence) = catalog.sequence(oid) {
-            for column in table.live_columns() {
-                let calls = column.default.as_deref().is_some_and(|d| calls_sequence(d, &sequence.name));
-                if calls {
-                    let dependent = Dependent::Default { table: table.oid, column: column.number };
-                    let what = format!(
-                        "default value for column {} of table {} depends on {this}",
-                        quote(&column.name),
-                        shown(catalog, path, table.schema, &table.name)
-                    );
-                    found.push((dependent, what));
-                }
-            }
+    for (table, constraint) in uses.foreign_keys(oid).iter().filter(|(table, _)| table.oid != oid) {
+        work::step(256)?;
+        let dependent = Dependent::ForeignKey { table: table.oid, constraint: constraint.oid };
+        let what = format!("{} depends on {this}", describe_constraint(catalog, path, table, &constraint.name));
+        found.push((dependent, what));
+    }
+    if let Some(sequence) = catalog.sequence(oid) {
+        for (table, column) in uses.callers(sequence)? {
+            let name = quote(&table.columns[column as usize - 1].name);
+            let shown = shown(catalog, path, table.schema, &table.name);
+            let what = format!("default value for column {name} of table {shown} depends on {this}");
+            found.push((Dependent::Default { table: table.oid, column }, what));
         }
     }
-    for view in views_over(catalog, oid).filter(|v| v.oid != oid) {
-        let what = format!("{} depends on {this}", describe(catalog, path, view.oid));
-        found.push((Dependent::Object(view.oid), what));
+    for view in uses.views(oid).iter().filter(|v| v.oid != oid) {
+        found.push(dependent_object(catalog, path, view.oid, &this)?);
     }
     if let Some(CatalogObject::Type(_)) = catalog.get(oid).map(|o| &**o) {
-        found.extend(dependents_of_type(catalog, path, oid, &this));
+        found.extend(dependents_of_type(catalog, uses, path, oid, &this)?);
     }
     if let Some(CatalogObject::Schema(_)) = catalog.get(oid).map(|o| &**o) {
-        for object in catalog.objects() {
-            let inside = matches!(&**object,
-                CatalogObject::Table(t) if t.schema == oid)
-                || matches!(&**object, CatalogObject::Sequence(s) if s.schema == oid && s.owned_by.is_none())
-                || matches!(&**object, CatalogObject::Type(t) if t.schema == oid);
-            if inside {
-                let what = format!("{} depends on {this}", describe(catalog, path, object.oid()));
-                found.push((Dependent::Object(object.oid()), what));
-            }
+        for &inside in uses.members(oid) {
+            found.push(dependent_object(catalog, path, inside, &this)?);
         }
     }
-    found
+    Ok(found)
+}
+
+fn dependent_object(catalog: &Catalog, path: &[Oid], oid: Oid, this: &str) -> Result<(Dependent, String)> {
+    work::step(256)?;
+    Ok((Dependent::Object(oid), format!("{} depends on {this}", describe(catalog, path, oid))))
 }
 
 /// What depends on a type, which may be that of the arrays of an object's values.
-fn dependents_of_type(catalog: &Catalog, path: &[Oid], ty: Oid, this: &str) -> Vec<(Dependent, String)> {
+fn dependents_of_type(
+    catalog: &Catalog,
+    uses: &Uses<'_>,
+    path: &[Oid],
+    ty: Oid,
+    this: &str,
+) -> Result<Vec<(Dependent, String)>> {
     let mut found = Vec::new();
-    let columns = super::types::columns_of(catalog, ty);
-    for &(table, column) in &columns {
+    let columns = uses.columns(ty);
+    for &(table, column) in columns {
+        work::step(256)?;
         let of = &table.columns[column as usize - 1];
         let kind = kind_name(table);
         let shown = shown(catalog, path, table.schema, &table.name);
         let what = format!("column {} of {kind} {shown} depends on {this}", quote(&of.name));
         found.push((Dependent::Column { table: table.oid, column }, what));
     }
-    for domain in super::types::domains_over(catalog, ty) {
-        let what = format!("{} depends on {this}", describe(catalog, path, domain.oid));
-        found.push((Dependent::Object(domain.oid), what));
+    for &domain in uses.domains(ty) {
+        found.push(dependent_object(catalog, path, domain, this)?);
     }
     // A view with a column of the type, that has it from no column it reads.
-    for view in catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| t.kind == TableKind::View) {
-        let reads = |table: &TableDesc, column: i16| {
-            let relations = view.view.iter().flat_map(|v| &v.relations);
-            relations.filter(|r| r.oid == table.oid).any(|r| r.used.contains(&column))
-        };
-        let over_view = |oid: Oid| {
-            let relations = view.view.iter().flat_map(|v| &v.relations);
-            relations.filter_map(|r| catalog.table(r.oid)).any(|t| t.kind == TableKind::View && t.oid != oid)
-        };
-        if view.live_columns().any(|c| c.type_oid == ty)
-            && !columns.iter().any(|&(table, column)| reads(table, column))
-            && !over_view(view.oid)
-        {
-            let what = format!("{} depends on {this}", describe(catalog, path, view.oid));
-            found.push((Dependent::Object(view.oid), what));
+    for view in uses.views_of_type(ty) {
+        let relations = || view.view.iter().flat_map(|v| &v.relations);
+        let is_over_view =
+            relations().filter_map(|r| catalog.table(r.oid)).any(|t| t.kind == TableKind::View && t.oid != view.oid);
+        if !is_over_view && !reads_any(view, columns)? {
+            found.push(dependent_object(catalog, path, view.oid, this)?);
         }
     }
-    found
+    Ok(found)
 }
 
-fn calls_sequence(default: &str, sequence: &str) -> bool {
-    default.contains("nextval") && default.contains(&super::names::quote(sequence))
+/// Whether a view reads one of some columns.
+fn reads_any(view: &TableDesc, columns: &[(&TableDesc, i16)]) -> Result<bool> {
+    for relation in view.view.iter().flat_map(|v| &v.relations) {
+        let from = columns.partition_point(|(table, _)| table.oid < relation.oid);
+        for (_, column) in columns[from..].iter().take_while(|(table, _)| table.oid == relation.oid) {
+            work::step(8 + relation.used.len())?;
+            if relation.used.contains(column) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// What goes with a set of objects.
@@ -353,37 +338,50 @@ struct Doomed {
     found: Vec<(String, String, Option<Oid>)>,
 }
 
-impl Doomed {
-    fn of(catalog: &Catalog, path: &[Oid], targets: &BTreeSet<Oid>) -> Doomed {
-        let mut doomed = Doomed { objects: targets.clone(), ..Doomed::default() };
-        for &target in targets {
-            doomed.visit(catalog, path, target);
-        }
-        doomed.settle()
-    }
+/// Where what goes is looked for.
+struct Search<'c> {
+    catalog: &'c Catalog,
+    path: &'c [Oid],
+    uses: Uses<'c>,
+    doomed: Doomed,
+    /// What is in the lists of the doomed.
+    constraints: BTreeSet<Oid>,
+    defaults: BTreeSet<(Oid, i16)>,
+    columns: BTreeSet<(Oid, i16)>,
+}
 
-    /// What goes if these go, of which each depends on something that is no object of its own.
-    fn below(catalog: &Catalog, path: &[Oid], dependents: Vec<(Dependent, String)>) -> Doomed {
-        let mut doomed = Doomed::default();
-        doomed.visit_all(catalog, path, dependents);
-        doomed.settle()
+impl<'c> Search<'c> {
+    fn new(catalog: &'c Catalog, path: &'c [Oid], targets: &BTreeSet<Oid>) -> Result<Search<'c>> {
+        Ok(Search {
+            catalog,
+            path,
+            uses: Uses::of(catalog)?,
+            doomed: Doomed { objects: targets.clone(), ..Doomed::default() },
+            constraints: BTreeSet::new(),
+            defaults: BTreeSet::new(),
+            columns: BTreeSet::new(),
+        })
     }
 
     /// As in PostgreSQL the newest dependents come first, each after what depends on it; they are told in reverse.
-    fn visit(&mut self, catalog: &Catalog, path: &[Oid], oid: Oid) {
-        for part in parts(catalog, oid) {
-            if self.objects.insert(part) {
-                self.visit(catalog, path, part);
+    fn visit(&mut self, oid: Oid) -> Result<()> {
+        let (catalog, path) = (self.catalog, self.path);
+        for part in parts(catalog, &self.uses, oid) {
+            if self.doomed.objects.insert(part) {
+                self.visit(part)?;
             }
         }
-        self.visit_all(catalog, path, dependents(catalog, path, oid));
+        let found = dependents(catalog, &self.uses, path, oid)?;
+        self.visit_all(found)?;
         if let Some(CatalogObject::Type(desc)) = catalog.get(oid).map(|o| &**o) {
             let this = format!("{}[]", describe(catalog, path, oid));
-            self.visit_all(catalog, path, dependents_of_type(catalog, path, desc.array, &this));
+            let found = dependents_of_type(catalog, &self.uses, path, desc.array, &this)?;
+            self.visit_all(found)?;
         }
+        Ok(())
     }
 
-    fn visit_all(&mut self, catalog: &Catalog, path: &[Oid], mut dependents: Vec<(Dependent, String)>) {
+    fn visit_all(&mut self, mut dependents: Vec<(Dependent, String)>) -> Result<()> {
         let rank = |dependent: &Dependent| match dependent {
             Dependent::Object(oid) => *oid,
             Dependent::ForeignKey { constraint, .. } => *constraint,
@@ -391,32 +389,51 @@ impl Doomed {
         };
         dependents.sort_by_key(|(dependent, _)| std::cmp::Reverse(rank(dependent)));
         for (dependent, message) in dependents {
+            work::step(256)?;
             let short = message.split(" depends on ").next().unwrap_or_default().to_string();
             match dependent {
-                Dependent::Object(other) if self.objects.insert(other) => {
-                    self.visit(catalog, path, other);
-                    self.found.push((message, describe(catalog, path, other), None));
+                Dependent::Object(other) if self.doomed.objects.insert(other) => {
+                    self.visit(other)?;
+                    self.doomed.found.push((message, describe(self.catalog, self.path, other), None));
                 }
-                Dependent::ForeignKey { table, constraint } if !self.constraints.contains(&(table, constraint)) => {
-                    self.constraints.push((table, constraint));
-                    self.found.push((message, short, Some(table)));
+                Dependent::ForeignKey { table, constraint } if self.constraints.insert(constraint) => {
+                    self.doomed.constraints.push((table, constraint));
+                    self.doomed.found.push((message, short, Some(table)));
                 }
-                Dependent::Default { table, column } if !self.defaults.contains(&(table, column)) => {
-                    self.defaults.push((table, column));
-                    self.found.push((message, short, Some(table)));
+                Dependent::Default { table, column } if self.defaults.insert((table, column)) => {
+                    self.doomed.defaults.push((table, column));
+                    self.doomed.found.push((message, short, Some(table)));
                 }
-                Dependent::Column { table, column } if !self.columns.contains(&(table, column)) => {
-                    self.columns.push((table, column));
-                    let views = views_using(catalog, table, column).into_iter().map(|view| {
-                        let message = format!("{} depends on {short}", describe(catalog, path, view));
-                        (Dependent::Object(view), message)
+                Dependent::Column { table, column } if self.columns.insert((table, column)) => {
+                    self.doomed.columns.push((table, column));
+                    let views = self.uses.views(table).iter().filter(|view| uses_column(view, table, column));
+                    let views = views.map(|view| {
+                        let message = format!("{} depends on {short}", describe(self.catalog, self.path, view.oid));
+                        (Dependent::Object(view.oid), message)
                     });
-                    self.visit_all(catalog, path, views.collect());
-                    self.found.push((message, short, Some(table)));
+                    let views = views.collect();
+                    self.visit_all(views)?;
+                    self.doomed.found.push((message, short, Some(table)));
                 }
                 _ => {}
             }
         }
+        Ok(())
+    }
+}
+
+impl Doomed {
+    fn of(catalog: &Catalog, path: &[Oid], targets: &BTreeSet<Oid>) -> Result<Doomed> {
+        let mut search = Search::new(catalog, path, targets)?;
+        targets.iter().try_for_each(|&target| search.visit(target))?;
+        Ok(search.doomed.settle())
+    }
+
+    /// What goes if these go, of which each depends on something that is no object of its own.
+    fn below(catalog: &Catalog, path: &[Oid], dependents: Vec<(Dependent, String)>) -> Result<Doomed> {
+        let mut search = Search::new(catalog, path, &BTreeSet::new())?;
+        search.visit_all(dependents)?;
+        Ok(search.doomed.settle())
     }
 
     /// Parts of tables that go themselves are not worth a word.
@@ -456,7 +473,7 @@ pub(super) async fn drop_column_views(cx: &mut Cx<'_>, table: &TableDesc, number
         let message = format!("{} depends on {column}", describe(&catalog, &path, view));
         (Dependent::Object(view), message)
     });
-    let doomed = Doomed::below(&catalog, &path, first.collect());
+    let doomed = Doomed::below(&catalog, &path, first.collect())?;
     report(cx, &column, doomed.messages(), cascade)?;
     for oid in doomed.objects {
         lock_for_drop(cx, oid).await?;
@@ -467,6 +484,9 @@ pub(super) async fn drop_column_views(cx: &mut Cx<'_>, table: &TableDesc, number
     Ok(())
 }
 
+/// Units of work that dropping an object, or locking it, is.
+const DROPPED: usize = 1 << 12;
+
 /// Drops a set of objects with their parts and – CASCADE – what depends on them.
 pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: bool) -> Result<()> {
     let mut locked = BTreeSet::new();
@@ -476,14 +496,16 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
         let catalog = cx.catalog();
         let path = cx.session.search_path(&catalog);
         for &oid in &targets {
+            work::step(64)?;
             refuse_needed(&catalog, &path, oid)?;
         }
-        let doomed = Doomed::of(&catalog, &path, &targets);
+        let doomed = Doomed::of(&catalog, &path, &targets)?;
         let open: Vec<Oid> = doomed.touched().difference(&locked).copied().collect();
         if open.is_empty() {
             break (catalog, path, doomed);
         }
         for oid in open {
+            work::step(DROPPED)?;
             lock_for_drop(cx, oid).await?;
             locked.insert(oid);
         }
@@ -496,6 +518,7 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
     };
     report(cx, &what, messages, cascade)?;
     for (table, constraint) in constraints {
+        work::step(DROPPED)?;
         if let Some(mut desc) = cx.catalog().table(table).cloned() {
             desc.constraints.retain(|c| c.oid != constraint);
             cx.put(CatalogObject::Table(desc)).await?;
@@ -527,6 +550,7 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
         super::alter_table::drop_column_of_type(cx, table, column).await?;
     }
     for oid in order {
+        work::step(DROPPED)?;
         if matches!(catalog.get(oid).map(|o| &**o), Some(CatalogObject::Schema(_))) {
             default_privileges::forget_place(cx, oid).await?;
         }

@@ -39,6 +39,7 @@ mod set_schema;
 pub(crate) mod temporary;
 mod truncate;
 mod types;
+mod uses;
 mod view;
 
 use std::sync::Arc;
