@@ -20,6 +20,11 @@ pub const STATEMENTS_MAX: usize = 5000;
 /// Bytes of a statement's text that are kept.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
+/// What is kept of a statement's text.
+pub fn counted_text(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
+}
+
 static RESETS: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Default)]
@@ -152,11 +157,7 @@ impl Statements {
     pub fn of(&self, database: Oid, role: Oid, text: &Arc<str>) -> Arc<Figures> {
         let mut key = Key { database, role, text: Arc::clone(text) };
         if text.len() > TEXT_BYTES_MAX {
-            let mut end = TEXT_BYTES_MAX;
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
-            key.text = text[..end].into();
+            key.text = counted_text(text).into();
         }
         if let Some(found) = self.all.read().get(&key) {
             return Arc::clone(found);

@@ -12,6 +12,7 @@ use crate::exec::Execution;
 use crate::metrics::{self, StatementKind};
 use crate::monitor::State;
 use crate::monitor::secrets::without_secrets;
+use crate::monitor::statements::counted_text;
 
 /// Statements other than queries that a session remembers the figures of.
 const UTILITIES_REMEMBERED: usize = 8;
@@ -65,7 +66,7 @@ impl Session {
         environment.listed.activity.count_rows(kind, rows);
         let figures = query.figures.get_or_init(|| {
             let text = match statement.text.get(statement.start..) {
-                Some(rest) if statement.start > 0 => rest.trim().into(),
+                Some(rest) if statement.start > 0 => counted_text(rest.trim()).into(),
                 _ => statement.text.clone(),
             };
             environment.monitor.statements.of(environment.identity.borrow().database_oid, query.role, &text)
@@ -103,7 +104,7 @@ impl Session {
         }
         let environment = &self.environment;
         let database = environment.identity.borrow().database_oid;
-        let figures = environment.monitor.statements.of(database, role, &text.as_ref().into());
+        let figures = environment.monitor.statements.of(database, role, &counted_text(&text).into());
         figures.count(micros, rows);
         if known.len() == UTILITIES_REMEMBERED {
             known.remove(0);

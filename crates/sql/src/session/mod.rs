@@ -225,6 +225,8 @@ pub struct Session {
     environment: Environment,
     cancel: Arc<CancelToken>,
     txn: Option<Box<dyn Txn>>,
+    /// The message that is being run, if it has several statements.
+    message: Option<Arc<str>>,
     /// The last transaction, committed: the next one begins in its place.
     ended: Option<Box<dyn Txn>>,
     block: Block,
@@ -407,6 +409,7 @@ impl Session {
             shared: Arc::clone(shared),
             cancel,
             txn: None,
+            message: None,
             ended: None,
             block: Block::None,
             read_only: false,

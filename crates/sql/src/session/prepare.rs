@@ -155,7 +155,7 @@ impl Session {
             bound?
         } else {
             let statement = Statement {
-                text: sql.into(),
+                text: self.text_of(sql),
                 start: parsed.start,
                 param_types: types.to_vec(),
                 kind: Kind::Utility(Arc::new(parsed.node)),
@@ -303,7 +303,7 @@ impl Session {
         };
         let refused = bound.refused;
         Ok(Statement {
-            text: sql.into(),
+            text: self.text_of(sql),
             start,
             param_types: bound.param_types,
             kind: Kind::Query(Query {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 use engine_api::{Step, WaitPolicy};
 use rupg_sql::nodes::Node;
 use types::Datum;
@@ -12,6 +12,9 @@ use super::statement::{Kind, Statement, Verb};
 use super::{Block, Output, Session, utility};
 use crate::exec::Execution;
 use crate::{metrics, parse, plan};
+
+/// Units of work of a statement of a message beside what it counts itself.
+const UNITS_PER_STATEMENT: usize = 1 << 12;
 
 impl Session {
     /// Runs every statement of a simple query. An error has been applied to the transaction block when it is returned.
@@ -57,11 +60,31 @@ impl Session {
             out.empty();
             return Ok(());
         }
+        let several = parsed.len() > 1;
+        self.implicit_block = several;
+        if several {
+            let message: Arc<str> = sql.into();
+            self.message = Some(Arc::clone(&message));
+            let result = self.run_parsed(parsed, &message, silent, out).await;
+            self.message = None;
+            return result;
+        }
+        self.run_parsed(parsed, sql, silent, out).await
+    }
+
+    /// Runs the statements of a message.
+    async fn run_parsed(
+        &mut self,
+        parsed: Vec<parse::ParsedStatement>,
+        sql: &str,
+        silent: bool,
+        out: &mut dyn Output,
+    ) -> Result<()> {
         let count = parsed.len();
         let several = count > 1;
-        self.implicit_block = several;
         for (i, one) in parsed.into_iter().enumerate() {
             if i > 0 {
+                work::step(UNITS_PER_STATEMENT)?;
                 self.start_statement();
             }
             let last_of_block = !several && silent;
@@ -74,6 +97,14 @@ impl Session {
             self.conclude(tag, i + 1 == count, out).await?;
         }
         Ok(())
+    }
+
+    /// The text of a statement to keep: the statements of one message share theirs.
+    pub(super) fn text_of(&self, sql: &str) -> Arc<str> {
+        match &self.message {
+            Some(message) if std::ptr::eq(&**message, sql) => Arc::clone(message),
+            _ => sql.into(),
+        }
     }
 
     /// Queues a statement's tag; behind the last one of a message outside of a block, the commit comes first, so that a
