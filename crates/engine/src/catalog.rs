@@ -380,6 +380,8 @@ impl Transaction {
     /// See [`engine_api::Txn::drop_object`].
     pub(crate) fn drop_definition(&mut self, oid: Oid) -> Result<()> {
         self.start_writing()?;
+        // So that the change is made to what is kept, instead of all changes again at the next look.
+        drop(self.own_catalog());
         record::drop_object(&mut self.redo, oid);
         self.definitions.change(oid, None);
         Ok(())
