@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState, work};
+use base::work::{self, Count};
+use base::{Error, Oid, Result, SqlState};
 
 use crate::room::{self, Room as _};
 use crate::{Array, Datum, InputContext, OutputSettings, io, oid, user};
@@ -75,7 +76,8 @@ fn is_blank(b: u8) -> bool {
 }
 
 fn skip_blanks(text: &str) -> &str {
-    text.trim_start_matches(|c: char| c.is_ascii() && is_blank(c as u8))
+    let blanks = text.bytes().counted(1).take_while(|b| is_blank(*b)).count();
+    &text[blanks..]
 }
 
 /// `atoi` of a run of digits and signs, saturating.
@@ -201,7 +203,7 @@ impl Shape<'_> {
                 _ => shape.element()?,
             }
         }
-        if !bytes[at..].iter().copied().all(is_blank) {
+        if !bytes[at..].iter().copied().counted(1).all(is_blank) {
             return Err(shape.error("Junk after closing right brace."));
         }
         Ok(if shape.is_empty { Vec::new() } else { shape.lengths[..shape.dimensions].to_vec() })

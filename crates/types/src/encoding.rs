@@ -126,6 +126,10 @@ impl Encoding {
         let plain = |name: &str| -> String {
             name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
         };
+        // No name is that long, whatever it is written with.
+        if name.len() > 256 {
+            return None;
+        }
         let wanted = plain(name);
         let wanted = ALIASES.iter().find(|(alias, _)| *alias == wanted).map_or(wanted, |(_, name)| plain(name));
         NAMES.iter().position(|name| plain(name) == wanted).map(|at| Encoding(at as u8))

@@ -7,6 +7,7 @@
 
 mod binary;
 mod float;
+pub(crate) mod long_number;
 
 pub(crate) use binary::{Input, take};
 pub use binary::{LEFT_OVER, read_binary};
@@ -232,12 +233,15 @@ fn clip(text: &str, bytes: usize) -> &str {
 }
 
 fn trim(text: &str) -> &str {
+    if text.len() > long_number::LONG {
+        return long_number::trim(text);
+    }
     text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b')
 }
 
 /// Parses a boolean: unambiguous prefixes of true, false, yes, no, on, off; 1, 0.
 pub fn parse_bool(text: &str) -> Result<bool> {
-    let word = trim(text).to_ascii_lowercase();
+    let word = Some(trim(text)).filter(|word| word.len() <= "false".len()).unwrap_or("").to_ascii_lowercase();
     let prefix = |of: &str| !word.is_empty() && of.starts_with(&word);
     match word.as_str() {
         "on" | "1" => Ok(true),
@@ -264,6 +268,7 @@ fn parse_int<T: TryFrom<i128> + TryFrom<i64>>(text: &str, ty: &str) -> Result<T>
     if digits.is_empty() {
         return Err(invalid_syntax(ty, text));
     }
+    let digits = if digits.len() > long_number::LONG { long_number::without_zeros(digits) } else { digits };
     // A number that is too large is found before what follows its digits.
     let sign = if t.starts_with('-') { -1 } else { 1 };
     let (mut value, mut fitting) = (0i128, None);

@@ -143,7 +143,7 @@ pub fn string_len(text: &str) -> usize {
         0..0x20 => 6,
         _ => 1,
     };
-    text.bytes().map(length).sum::<usize>() + 2
+    text.bytes().counted(1).map(length).sum::<usize>() + 2
 }
 
 /// Appends a string with quotes and the escapes it needs.
@@ -298,6 +298,7 @@ impl<'a> Parser<'a> {
         let bytes = self.text.as_bytes();
         let mut at = self.end;
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
+            work::step(1)?;
             at += 1;
             if bytes[at - 1] == b'\n' {
                 self.line += 1;
@@ -314,7 +315,7 @@ impl<'a> Parser<'a> {
             Some(b'"') => return self.read_string(),
             Some(b'-' | b'0'..=b'9') => return self.read_number(),
             Some(_) => {
-                let len = bytes[at..].iter().take_while(|b| is_word(**b)).count();
+                let len = bytes[at..].iter().counted(1).take_while(|b| is_word(**b)).count();
                 self.end = at + len.max(1);
                 match &self.text[at..self.end] {
                     "true" => Token::True,
@@ -346,7 +347,7 @@ impl<'a> Parser<'a> {
             valid &= exponent > 0;
             at += exponent;
         }
-        let garbage = bytes[at..].iter().take_while(|b| is_word(**b)).count();
+        let garbage = bytes[at..].iter().counted(1).take_while(|b| is_word(**b)).count();
         self.end = at + garbage;
         self.token = Token::Number;
         if valid && garbage == 0 { Ok(()) } else { Err(self.invalid_token()) }

@@ -17,6 +17,7 @@ use std::hash::{Hash, Hasher};
 
 pub use sum::NumericSum;
 
+use crate::io::long_number::{self, LONG, LongNumber};
 use base::{Error, Result, SqlState};
 use num_bigint::{BigInt, Sign};
 use num_traits::{Signed, ToPrimitive};
@@ -210,6 +211,36 @@ impl Numeric {
     /// # Errors
     /// 22P02 for what is no number, 22003 for one too large.
     pub fn parse(text: &str) -> Result<Numeric> {
+        if text.len() > LONG {
+            return Numeric::parse_long(text);
+        }
+        Numeric::parse_short(text)
+    }
+
+    /// Reads a text that may have more digits than count: zeros in front, digits that are too many, blanks.
+    #[cold]
+    fn parse_long(text: &str) -> Result<Numeric> {
+        // Infinities with many blanks, and errors.
+        let Some(number) = LongNumber::read(text) else { return Numeric::parse_short(long_number::trim(text)) };
+        let scale = number.fraction.len() as i64 - number.exponent;
+        if number.exponent.abs() > i32::MAX as i64 / 2 {
+            return Err(overflow());
+        }
+        if number.is_zero() {
+            return match usize::try_from(scale) {
+                Err(_) | Ok(0) => Ok(Numeric::ZERO),
+                Ok(scale) if scale <= SCALE_MAX as usize => Numeric::parse_short(&format!("0.{}", "0".repeat(scale))),
+                Ok(_) => Err(overflow()),
+            };
+        }
+        if number.whole.len() as i64 + number.exponent > INTEGER_DIGITS_MAX || scale > SCALE_MAX as i64 {
+            return Err(overflow());
+        }
+        let sign = if number.negative { "-" } else { "" };
+        Numeric::parse_short(&format!("{sign}0{}.{}e{}", number.whole, number.fraction, number.exponent))
+    }
+
+    fn parse_short(text: &str) -> Result<Numeric> {
         let invalid = || {
             Error::new(
                 SqlState::INVALID_TEXT_REPRESENTATION,

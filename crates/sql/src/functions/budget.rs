@@ -1,8 +1,9 @@
 //! Every entry of the tables of functions on large arguments: none works for long without looking whether it should stop and
 //! whether it is the turn of others.
 //!
-//! By default work is counted in units. With `NYALA_BUDGET_MILLIS` set, arguments are longer and the time between two looks is
-//! measured on the thread's own clock: that finds work that is not counted at all.
+//! By default work is counted in units, and a call that counts next to none for large arguments must be quick on the thread's
+//! own clock: that finds work that is not counted at all. With `NYALA_BUDGET_MILLIS` set, arguments are longer and the time
+//! between two looks is measured.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,13 +14,19 @@ use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
 use types::{Array, Datum, Numeric};
 
-use super::{EvalContext, all_aggregates, all_functions, all_set_functions};
+use super::{EvalContext, all_aggregates, all_functions, all_set_functions, weight};
 use crate::index_code::nobody;
 
 /// Units that one count may be at most.
 const UNITS_MAX: u64 = 1 << 20;
+/// Bytes of arguments and result that a call may look at for each unit it counts.
+const BYTES_PER_UNIT: u64 = 64;
+/// Nanoseconds that a build with debug assertions may need for each of these bytes, and for a call, without counting it: many
+/// times what copying and comparing them takes.
+const NANOS_PER_BYTE: u64 = 25;
+const NANOS_UNCOUNTED: u64 = 1_000_000;
 /// Looks after which a call is stopped.
-const LOOKS: u64 = 24;
+const LOOKS: u64 = 12;
 
 /// Stops a call after some looks, and keeps how long it was between two.
 struct Looks {
@@ -65,30 +72,71 @@ struct Trial {
     looks: Arc<Looks>,
     /// Nanoseconds that are allowed between two looks.
     nanos_max: Option<u64>,
+    /// Whether what calls take is held against what they count.
+    is_timed: bool,
     faults: Vec<String>,
     calls: usize,
 }
 
+/// What one call came to.
+struct Run<T> {
+    /// `None` after a panic.
+    result: Option<Result<T>>,
+    /// Work counted, the most of it between two looks, and the looks.
+    units: u64,
+    largest: u64,
+    looks: u64,
+    /// The most nanoseconds between two looks.
+    longest: u64,
+}
+
+impl<T> Run<T> {
+    /// Whether a call took longer than looking at so many bytes once may take without counting them.
+    fn is_uncounted(&self, bytes: usize) -> bool {
+        let nanos_max = NANOS_UNCOUNTED.max(NANOS_PER_BYTE * bytes as u64);
+        self.looks == 0 && self.units < bytes as u64 / BYTES_PER_UNIT && self.longest > nanos_max
+    }
+}
+
 impl Trial {
-    fn call<T>(&mut self, name: impl Fn() -> String, call: impl FnOnce() -> Result<T>) -> Option<T> {
-        self.calls += 1;
+    fn run<T>(&mut self, call: &mut impl FnMut() -> Result<T>) -> Run<T> {
         work::largest();
+        let before = work::total();
         self.looks.begin();
         // Whether a function refuses what the binder never gives it is not asked here.
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| work::caught(call)));
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| work::caught(call))).ok();
         self.looks.note();
         let (looks, longest) = (self.looks.count.load(Relaxed), self.looks.longest.load(Relaxed));
-        if self.nanos_max.is_some_and(|most| longest > most) {
-            self.faults.push(format!("{}: {} ms between two looks", name(), longest / 1_000_000));
+        Run { result, units: work::total() - before, largest: work::largest(), looks, longest }
+    }
+
+    /// Calls with arguments of so many bytes; `size` is what is made.
+    fn call<T>(
+        &mut self,
+        name: impl Fn() -> String,
+        bytes: usize,
+        size: impl Fn(&T) -> usize,
+        mut call: impl FnMut() -> Result<T>,
+    ) -> Option<T> {
+        self.calls += 1;
+        let run = self.run(&mut call);
+        if self.nanos_max.is_some_and(|most| run.longest > most) {
+            self.faults.push(format!("{}: {} ms between two looks", name(), run.longest / 1_000_000));
         }
-        let largest = work::largest();
-        if largest > UNITS_MAX {
-            self.faults.push(format!("{}: {largest} units at once", name()));
+        if run.largest > UNITS_MAX {
+            self.faults.push(format!("{}: {} units at once", name(), run.largest));
         }
-        if looks > self.looks.most + 2 {
-            self.faults.push(format!("{}: goes on after it was stopped, {looks} looks", name()));
+        if run.looks > self.looks.most + 2 {
+            self.faults.push(format!("{}: goes on after it was stopped, {} looks", name(), run.looks));
         }
-        result.ok()?.ok()
+        let made = run.result.as_ref().and_then(|result| result.as_ref().ok()).map_or(0, size);
+        let bytes = bytes + made;
+        // A clock that was wrong is so once.
+        if self.is_timed && run.is_uncounted(bytes) && (0..3).all(|_| self.run(&mut call).is_uncounted(bytes)) {
+            let (millis, units) = (run.longest as f64 / 1e6, run.units);
+            self.faults.push(format!("{}: {units} units counted in {millis:.1} ms for {bytes} bytes", name()));
+        }
+        run.result?.ok()
     }
 }
 
@@ -96,24 +144,69 @@ impl Trial {
 struct Values {
     text: usize,
     elements: usize,
+    /// A long text of each kind.
+    texts: Vec<Arc<str>>,
 }
 
-const TEXTS: usize = 6;
+/// What long texts repeat, for every kind of thing that a function may look for in one.
+const PARTS: [&str; 24] = [
+    "ab ",
+    "%é_\\\\",
+    "\"",
+    "'",
+    "%1$s",
+    "%s",
+    "YYYY ",
+    "FMMonthTH",
+    "x",
+    "9",
+    "9G0D0",
+    "\\",
+    ",",
+    "{",
+    "é",
+    "0123abcd-",
+    "a.",
+    "(",
+    "1 day ",
+    "2000-01-01 ",
+    "QUJD",
+    "<b>&",
+    "\\u0041",
+    " \n",
+];
+/// Kinds of long texts; the last ones are whole values.
+const TEXTS: usize = PARTS.len() + 6;
 
 impl Values {
-    fn text(&self, kind: usize) -> String {
-        let to_length = |part: &str| part.repeat(self.text / part.len());
-        match kind {
-            0 => to_length("ab "),
-            1 => "7".repeat(self.text.min(130_000)),
-            2 => format!("[{}]", (0..self.elements).map(|n| n.to_string()).collect::<Vec<_>>().join(",")),
-            3 => format!("{{{}}}", (0..self.elements).map(|n| n.to_string()).collect::<Vec<_>>().join(",")),
-            4 => {
+    fn new(text: usize, elements: usize) -> Values {
+        let mut values = Values { text, elements, texts: Vec::new() };
+        values.texts = (0..TEXTS).map(|kind| values.make_text(kind).into()).collect();
+        values
+    }
+
+    fn make_text(&self, kind: usize) -> String {
+        let numbers = |n: usize| (0..n).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        match kind.checked_sub(PARTS.len()) {
+            None => PARTS[kind].repeat(self.text / PARTS[kind].len()),
+            Some(0) => "7".repeat(self.text.min(130_000)),
+            Some(1) => format!("[{}]", numbers(self.elements)),
+            Some(2) => format!("{{{}}}", numbers(self.elements)),
+            Some(3) => {
                 let fields = (0..self.elements / 4).map(|n| format!("\"k{n}\": {{\"é\\n\": [{n}.5, null]}}"));
                 format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
             }
-            _ => to_length("%é_\\\\"),
+            Some(4) => format!("0.{}1", "0".repeat(self.text)),
+            Some(_) => format!("\\x{}", "ab".repeat(self.text / 2)),
         }
+    }
+
+    fn text(&self, kind: usize) -> Arc<str> {
+        self.texts[kind % TEXTS].clone()
+    }
+
+    fn digits(&self) -> Arc<str> {
+        self.text(PARTS.len())
     }
 
     fn array(&self, element: Oid, kind: usize) -> Datum {
@@ -133,10 +226,10 @@ impl Values {
 
     fn long(&self, ty: Oid, kind: usize) -> Datum {
         match ty {
-            TEXT | VARCHAR | BPCHAR | NAME | UNKNOWN | JSON | JSONB | ANY | ANYNONARRAY => Datum::from(self.text(kind)),
-            BYTEA => Datum::Bytea(self.text(kind).into_bytes().into()),
+            ty if is_text(ty) => Datum::Text(self.text(kind)),
+            BYTEA => Datum::Bytea(self.text(kind).as_bytes().into()),
             NUMERIC => {
-                let digits = self.text(1);
+                let digits = self.digits();
                 let (whole, part) = digits.split_at(digits.len().min(100_000));
                 Datum::Numeric(Numeric::parse(&format!("{whole}.{}", &part[..part.len().min(16_000)])).expect("digits"))
             }
@@ -163,11 +256,12 @@ impl Values {
             INTERVAL => Datum::Interval(types::Interval { micros: 5, days: 1, months: 1 }),
             NUMERIC => Datum::Numeric(Numeric::new(25, 1)),
             BYTEA => Datum::Bytea(b"hex"[..].into()),
-            TEXT | VARCHAR | BPCHAR | NAME | UNKNOWN | ANY | ANYNONARRAY => {
-                Datum::text(["a", "(a|b)*c", "hex", "%a%b%c", ",", "base64"][kind % TEXTS])
-            }
             JSON | JSONB => Datum::text(["1", "[1]", "{\"k1\": 1}"][kind % 3]),
             JSONPATH => Datum::text(["$[*]", "$.** ? (@ > 5)", "$.k1"][kind % 3]),
+            ty if is_text(ty) => {
+                const SHORT: [&str; 6] = ["a", "(a|b)*c", "hex", "%a%b%c", ",", "base64"];
+                Datum::text(SHORT[kind % SHORT.len()])
+            }
             ty => match types::element_of(ty) {
                 Some(TEXT) => list(TEXT, ["k1", "é"].map(Datum::text).to_vec()),
                 Some(element) => list(element, vec![self.short(element, kind)]),
@@ -191,19 +285,31 @@ fn list(element: Oid, values: Vec<Datum>) -> Datum {
     Datum::Array(Arc::new(Array { element, dims: vec![(values.len() as i32, 1)], values }))
 }
 
-/// Which of so many arguments are long, by turns.
-fn masks(count: usize) -> std::ops::Range<usize> {
-    1..1 << count.min(2)
+fn is_text(ty: Oid) -> bool {
+    [TEXT, VARCHAR, BPCHAR, NAME, UNKNOWN, JSON, JSONB, ANY, ANYNONARRAY, ANYELEMENT].contains(&ty)
+}
+
+/// Which arguments are long, by turns: each, and all.
+fn masks(args: &[Oid]) -> impl Iterator<Item = usize> {
+    let all = (1 << args.len()) - 1;
+    let each = if args.len() > 1 { args.len() } else { 0 };
+    (0..each).map(|at| 1 << at).chain((!args.is_empty()).then_some(all))
+}
+
+/// How many kinds of arguments a function is called with: every kind of text, if it takes any.
+fn kinds(args: &[Oid]) -> usize {
+    if args.iter().any(|ty| is_text(*ty) || *ty == BYTEA) { TEXTS } else { 3 }
 }
 
 fn functions(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
     // Names with a blank are the binder's own.
     for function in all_functions().filter(|function| !function.name.contains(' ')) {
-        for kind in 0..TEXTS {
-            for mask in masks(function.args.len()) {
+        for kind in 0..kinds(function.args) {
+            for mask in masks(function.args) {
                 let args = values.arguments(function.args, kind, mask);
                 let name = || format!("{} ({}), arguments {kind}/{mask}", function.name, function.oid);
-                trial.call(name, || (function.eval)(cx, &args));
+                let bytes = args.iter().map(weight).sum();
+                trial.call(name, bytes, weight, || (function.eval)(cx, &args));
             }
         }
     }
@@ -211,13 +317,15 @@ fn functions(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
 
 fn sets(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
     for function in all_set_functions() {
-        for kind in 0..TEXTS {
-            for mask in masks(function.args.len()) {
+        for kind in 0..kinds(function.args) {
+            for mask in masks(function.args) {
                 let args = values.arguments(function.args, kind, mask);
                 let name = || format!("{} ({}), arguments {kind}/{mask}", function.name, function.oid);
-                let rows = trial.call(name, || (function.eval)(cx, &args));
-                trial
-                    .call(name, || rows.map_or(Ok(0), |rows| rows.take(1000).try_fold(0, |n, row| row.map(|_| n + 1))));
+                let bytes = args.iter().map(weight).sum();
+                let count = |rows: Box<dyn Iterator<Item = _>>| {
+                    rows.take(1000).try_fold(0, |n, row: Result<_>| row.map(|_| n + 1))
+                };
+                trial.call(name, bytes, |_| 0, || count((function.eval)(cx, &args)?));
             }
         }
     }
@@ -232,32 +340,45 @@ fn aggregates(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
             // The operator that calls it counts rows.
             let _ = state.add(cx, &args);
         }
-        trial.call(name, || state.finish(cx));
-        let args = values.arguments(aggregate.args, 0, 1);
-        trial.call(name, || state.add(cx, &args));
+        trial.call(name, 0, weight, || state.finish(cx));
+        for kind in 0..kinds(aggregate.args) {
+            let args = values.arguments(aggregate.args, kind, usize::MAX);
+            trial.call(name, args.iter().map(weight).sum(), |_| 0, || state.add(cx, &args));
+        }
+        trial.call(name, 0, weight, || state.finish(cx));
     }
 }
 
 /// Text forms of long values. What casts call are functions of the tables.
 fn conversions(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
-    let types = [TEXT, VARCHAR, BPCHAR, BYTEA, NUMERIC, JSON, JSONB, JSONPATH, TEXT_ARRAY, INT4_ARRAY, FLOAT8, INT4];
+    #[rustfmt::skip]
+    let types = [
+        TEXT, VARCHAR, BPCHAR, NAME, BYTEA, NUMERIC, JSON, JSONB, JSONPATH, TEXT_ARRAY, INT4_ARRAY, FLOAT8, FLOAT4, INT2,
+        INT4, INT8, OID, BOOL, UUID, DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL,
+    ];
     let input = types::InputContext { settings: cx.settings(), now_micros: 0 };
     for ty in types {
         for kind in 0..TEXTS {
             let text = values.text(kind);
             trial.call(
                 || format!("reading {}, text {kind}", types::format_type(ty, -1)),
+                text.len(),
+                weight,
                 || types::parse_text(ty, -1, &text, &input),
             );
             let value = values.long(ty, kind);
             let mut out = Vec::new();
             trial.call(
                 || format!("writing {}, value {kind}", types::format_type(ty, -1)),
+                weight(&value),
+                |_| 0,
                 || types::write_text(value.as_ref(), ty, cx.settings(), &mut out),
             );
             let other = values.long(ty, kind + 1);
             trial.call(
                 || format!("comparing {}, value {kind}", types::format_type(ty, -1)),
+                weight(&value).min(weight(&other)),
+                |_| 0,
                 || Ok(types::compare_as(ty, &value.as_ref(), &other.as_ref())),
             );
         }
@@ -268,18 +389,20 @@ fn conversions(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
 fn no_entry_works_for_long_without_a_look() {
     let millis: Option<u64> = std::env::var("NYALA_BUDGET_MILLIS").ok().map(|n| n.parse().expect("milliseconds"));
     let (values, most) = match millis {
-        Some(_) => (Values { text: 8 << 20, elements: 300_000 }, 2000),
-        None => (Values { text: 80_000, elements: 6_000 }, LOOKS),
+        Some(_) => (Values::new(8 << 20, 300_000), 2000),
+        None => (Values::new(40_000, 3_000), LOOKS),
     };
     let looks = Arc::new(Looks { count: AtomicU64::new(0), last: AtomicU64::new(0), longest: AtomicU64::new(0), most });
     let stop: Arc<dyn Stop> = looks.clone();
     work::stopped_by(&stop);
-    let mut trial = Trial { looks, nanos_max: millis.map(|n| n * 1_000_000), faults: Vec::new(), calls: 0 };
+    let is_timed = millis.is_none() && cfg!(debug_assertions);
+    let nanos_max = millis.map(|n| n * 1_000_000);
+    let mut trial = Trial { looks, nanos_max, is_timed, faults: Vec::new(), calls: 0 };
     let cx = nobody();
     functions(&mut trial, &values, &cx);
     sets(&mut trial, &values, &cx);
     aggregates(&mut trial, &values, &cx);
     conversions(&mut trial, &values, &cx);
-    assert!(trial.calls > 3000, "{} calls only", trial.calls);
+    assert!(trial.calls > 30_000, "{} calls only", trial.calls);
     assert!(trial.faults.is_empty(), "{} of {} calls:\n{}", trial.faults.len(), trial.calls, trial.faults.join("\n"));
 }

@@ -117,7 +117,7 @@ fn clock_timestamp(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
 
 fn timeofday(cx: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     let format = "Dy Mon DD HH24:MI:SS.US YYYY TZ";
-    Ok(datetime::to_char_timestamptz(cx.clock_timestamp(), format, &cx.settings().timezone).into())
+    Ok(datetime::to_char_timestamptz(cx.clock_timestamp(), format, &cx.settings().timezone)?.into())
 }
 
 /// The precision written after `CURRENT_TIME` and kin; without one all digits are kept.
@@ -278,8 +278,8 @@ fn to_date(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 fn to_char(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let format = text_of(args, 1)?;
     let text = match args.first() {
-        Some(Datum::Timestamp(v)) => datetime::to_char_timestamp(*v, format),
-        Some(Datum::TimestampTz(v)) => datetime::to_char_timestamptz(*v, format, &cx.settings().timezone),
+        Some(Datum::Timestamp(v)) => datetime::to_char_timestamp(*v, format)?,
+        Some(Datum::TimestampTz(v)) => datetime::to_char_timestamptz(*v, format, &cx.settings().timezone)?,
         Some(Datum::Interval(v)) => datetime::to_char_interval(v, format)?,
         _ => return Err(mismatch("to_char")),
     };

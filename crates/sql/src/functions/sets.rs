@@ -10,6 +10,7 @@ mod series;
 use std::sync::Arc;
 
 use base::Result;
+use base::work::{self, Count};
 use types::oid::*;
 use types::room::Room as _;
 use types::{Array, Datum};
@@ -152,12 +153,13 @@ fn string_to_table(_: &dyn EvalContext, args: &[Datum]) -> Rows {
         Some(Datum::Text(delimiter)) if delimiter.is_empty() => parts.push(text.to_string()),
         Some(Datum::Text(delimiter)) => {
             for part in text.split(&**delimiter) {
+                work::beat(32 + part.len());
                 parts.make_room(1)?;
                 parts.push(part.to_string());
             }
         }
         _ => {
-            for c in text.chars() {
+            for c in text.chars().counted(32) {
                 parts.make_room(1)?;
                 parts.push(String::from(c));
             }

@@ -273,7 +273,7 @@ fn replaced(text: &str, from: &str, to: &str) -> Result<Datum> {
 
 fn translate(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let [Datum::Text(text), Datum::Text(from), Datum::Text(to)] = args else { return mismatched(args) };
-    let to: Vec<char> = to.chars().collect();
+    let to: Vec<char> = to.chars().counted(4).collect();
     let mut changes: FxHashMap<char, Option<char>> = FxHashMap::default();
     for (at, c) in from.chars().counted(8).enumerate() {
         changes.entry(c).or_insert_with(|| to.get(at).copied());

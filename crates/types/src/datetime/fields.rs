@@ -2,6 +2,7 @@
 
 use super::Bad;
 use super::tokens::word;
+use base::work;
 
 /// First guess of a field's meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,7 @@ impl Scanner<'_> {
     fn signed(&mut self) -> Result<Kind, Bad> {
         self.push()?;
         while is_space(self.peek()) {
+            work::beat(1);
             self.at += 1;
         }
         let next = self.peek();
@@ -142,6 +144,7 @@ impl Fields {
         while s.at < s.input.len() {
             let b = s.peek();
             if is_space(b) {
+                work::beat(1);
                 s.at += 1;
                 continue;
             }
@@ -156,6 +159,7 @@ impl Fields {
                 b'+' | b'-' => s.signed()?,
                 _ if b.is_ascii_alphabetic() => s.text(start)?,
                 _ if b.is_ascii_punctuation() => {
+                    work::beat(1);
                     s.at += 1;
                     continue;
                 }

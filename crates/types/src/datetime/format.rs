@@ -5,7 +5,7 @@ use super::zone::with_info;
 use super::{Civil, MICROS_PER_SEC, days_from_civil, is_infinite};
 use crate::interval::Interval;
 use crate::settings::TimeZone;
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 
 /// A part of a format.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,20 +53,28 @@ const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX
 
 /// The pattern at the start of a text, in capitals, in small letters, or (names) capitalised.
 fn pattern_at(text: &str) -> Option<&'static str> {
-    PATTERNS.iter().copied().find(|p| {
+    let first = text.bytes().next()?;
+    let is_small = |(small, p): (u8, u8)| small == p.to_ascii_lowercase();
+    PATTERNS.iter().copied().filter(|p| p.as_bytes()[0] == first.to_ascii_uppercase()).find(|p| {
         let Some(head) = text.get(..p.len()) else { return false };
-        let capital = matches!(*p, "DAY" | "DY" | "MONTH" | "MON")
-            && head.starts_with(&p[..1])
-            && head[1..] == p[1..].to_ascii_lowercase();
-        head == *p || head == p.to_ascii_lowercase() || capital
+        let small_rest = || head.bytes().zip(p.bytes()).skip(1).all(is_small);
+        let may_be_capital = || matches!(*p, "DAY" | "DY" | "MONTH" | "MON");
+        head == *p || (first.is_ascii_lowercase() || may_be_capital()) && small_rest()
     })
 }
 
+/// Units of work that reading or showing a part of a format is.
+const NODE_UNITS: usize = 16;
+
 /// Cuts a format into its parts.
-pub(crate) fn parse_format(format: &str) -> Vec<Node<'_>> {
+///
+/// # Errors
+/// Why the statement should stop.
+pub(crate) fn parse_format(format: &str) -> Result<Vec<Node<'_>>> {
     let mut nodes = Vec::new();
     let mut rest = format;
     while !rest.is_empty() {
+        work::step(NODE_UNITS)?;
         let (mut fill, mut local) = (true, false);
         for (prefix, is_local) in [("FM", false), ("fm", false), ("TM", true), ("tm", true)] {
             if let Some(after) = rest.strip_prefix(prefix) {
@@ -95,6 +103,7 @@ pub(crate) fn parse_format(format: &str) -> Vec<Node<'_>> {
             let mut escaped = false;
             let mut end = rest.len();
             for (at, c) in rest.char_indices() {
+                work::step(2)?;
                 if c == '"' && !escaped {
                     end = at + 1;
                     break;
@@ -112,7 +121,7 @@ pub(crate) fn parse_format(format: &str) -> Vec<Node<'_>> {
             nodes.push(Node::Plain(first));
         }
     }
-    nodes
+    Ok(nodes)
 }
 
 /// How a pattern's letters were written.
@@ -145,21 +154,27 @@ struct Shown<'a> {
 }
 
 /// `to_char(timestamp, format)`; NULL for the infinities and an empty format.
-pub fn to_char_timestamp(t: i64, format: &str) -> Option<String> {
+///
+/// # Errors
+/// Why the statement should stop.
+pub fn to_char_timestamp(t: i64, format: &str) -> Result<Option<String>> {
     if is_infinite(t) || format.is_empty() {
-        return None;
+        return Ok(None);
     }
-    show(&shown(Civil::of(t), None), format).ok()
+    show(&shown(Civil::of(t), None), format).map(Some)
 }
 
 /// `to_char(timestamptz, format)` in the session's zone.
-pub fn to_char_timestamptz(t: i64, format: &str, zone: &TimeZone) -> Option<String> {
+///
+/// # Errors
+/// Why the statement should stop.
+pub fn to_char_timestamptz(t: i64, format: &str, zone: &TimeZone) -> Result<Option<String>> {
     if is_infinite(t) || format.is_empty() {
-        return None;
+        return Ok(None);
     }
     with_info(zone.rules(), t, |west, abbreviation| {
         let c = Civil::of(t - i64::from(west) * MICROS_PER_SEC);
-        show(&shown(c, Some((west, abbreviation))), format).ok()
+        show(&shown(c, Some((west, abbreviation))), format).map(Some)
     })
 }
 
@@ -190,7 +205,8 @@ pub fn to_char_interval(span: &Interval, format: &str) -> Result<Option<String>>
 
 fn show(v: &Shown<'_>, format: &str) -> Result<String> {
     let mut out = String::with_capacity(format.len() * 2);
-    for node in parse_format(format) {
+    for node in parse_format(format)? {
+        work::step(NODE_UNITS)?;
         match node {
             Node::Plain(c) | Node::Quoted(c) => out.push(c),
             Node::Pattern { name, written, fill, ordinal } => {

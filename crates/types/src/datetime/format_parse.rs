@@ -9,7 +9,7 @@ use super::format::{MONTHS, Node, WEEKDAYS, iso_week_start, parse_format};
 use super::parse::to_utc;
 use super::{Bad, Civil, DATE_END, DATE_MIN, overflow, zone};
 use crate::settings::TimeZone;
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 pub use strict::{Strict, read_strictly};
 
 /// `to_date(text, format)`
@@ -113,6 +113,7 @@ fn number_ends_freely(nodes: &[Node<'_>], at: usize) -> bool {
 }
 
 fn is_space(c: char) -> bool {
+    work::beat(1);
     c.is_ascii_whitespace() || c == '\x0b'
 }
 
@@ -256,7 +257,7 @@ struct Reading {
 
 /// Reads a text; strictly, every part of the format must be there as it is written.
 fn read(text: &str, format: &str, strictly: bool) -> Result<Reading> {
-    let nodes = parse_format(format);
+    let nodes = parse_format(format)?;
     if strictly {
         strict::check_separators(&nodes)?;
     }
@@ -267,6 +268,7 @@ fn read(text: &str, format: &str, strictly: bool) -> Result<Reading> {
         if input.rest.is_empty() {
             break;
         }
+        work::step(8)?;
         used = at + 1;
         let is_field = matches!(node, Node::Pattern { name, .. } if *name != "FX");
         let is_switch = matches!(node, Node::Pattern { name: "FX", .. });

@@ -132,8 +132,14 @@ pub(crate) fn zone_of_abbreviation(name: &str) -> Option<(Zone, bool)> {
     }
 }
 
+/// Longest name of a zone, as in PostgreSQL.
+const NAME_MAX: usize = 255;
+
 /// A zone by full name: IANA, or a POSIX rule (`EST5EDT`, `<+02>-02`, `UTC+3`).
 pub(crate) fn named_zone(name: &str) -> Option<Zone> {
+    if name.len() > NAME_MAX {
+        return None;
+    }
     if name.eq_ignore_ascii_case("utc") || name.eq_ignore_ascii_case("gmt") {
         return Some(Zone::West(0));
     }

@@ -1,10 +1,12 @@
 //! Text forms of `real` and `double precision`.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use base::{Error, Result, SqlState};
 use num_bigint::BigUint;
 
+use super::long_number::{LONG, LongNumber};
 use super::{invalid_syntax, trim, write_int};
 
 /// The words for special floats; `None` if it is a number.
@@ -14,6 +16,10 @@ fn special_float(text: &str) -> Option<f64> {
         Some(b'+') => (false, &text[1..]),
         _ => (false, text),
     };
+    // The longest of the words.
+    if word.len() > "infinity".len() {
+        return None;
+    }
     let value = match word.to_ascii_lowercase().as_str() {
         "nan" => f64::NAN,
         "inf" | "infinity" => f64::INFINITY,
@@ -26,6 +32,14 @@ fn is_float_syntax(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) && text.bytes().any(|b| b.is_ascii_digit())
 }
 
+/// The same number in a text that is not long; `None` if it is none.
+fn short(text: &str) -> Option<Cow<'_, str>> {
+    match text.len() > LONG {
+        true => LongNumber::read(text).map(|number| Cow::Owned(number.for_float())),
+        false => is_float_syntax(text).then_some(Cow::Borrowed(text)),
+    }
+}
+
 fn has_nonzero_digit(text: &str) -> bool {
     text.split(['e', 'E']).next().unwrap_or("").bytes().any(|b| (b'1'..=b'9').contains(&b))
 }
@@ -36,11 +50,9 @@ pub fn parse_float8(text: &str) -> Result<f64> {
     if let Some(value) = special_float(t) {
         return Ok(value);
     }
-    if !is_float_syntax(t) {
-        return Err(invalid_syntax("double precision", text));
-    }
-    let value: f64 = t.parse().map_err(|_| invalid_syntax("double precision", text))?;
-    if value.is_infinite() || (value == 0.0 && has_nonzero_digit(t)) {
+    let number = short(t).ok_or_else(|| invalid_syntax("double precision", text))?;
+    let value: f64 = number.parse().map_err(|_| invalid_syntax("double precision", text))?;
+    if value.is_infinite() || (value == 0.0 && has_nonzero_digit(&number)) {
         let message = format!("\"{t}\" is out of range for type double precision");
         return Err(Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
     }
@@ -53,11 +65,9 @@ pub fn parse_float4(text: &str) -> Result<f32> {
     if let Some(value) = special_float(t) {
         return Ok(value as f32);
     }
-    if !is_float_syntax(t) {
-        return Err(invalid_syntax("real", text));
-    }
-    let value: f32 = t.parse().map_err(|_| invalid_syntax("real", text))?;
-    if value.is_infinite() || (value == 0.0 && has_nonzero_digit(t)) {
+    let number = short(t).ok_or_else(|| invalid_syntax("real", text))?;
+    let value: f32 = number.parse().map_err(|_| invalid_syntax("real", text))?;
+    if value.is_infinite() || (value == 0.0 && has_nonzero_digit(&number)) {
         let message = format!("\"{t}\" is out of range for type real");
         return Err(Error::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, message));
     }

@@ -1,5 +1,6 @@
 //! Words of a path.
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 
 /// A word.
@@ -64,7 +65,8 @@ impl<'a> Lexer<'a> {
     fn skip(&mut self) -> Result<()> {
         loop {
             let rest = self.rest();
-            let trimmed = rest.trim_start_matches(is_blank);
+            let blanks = rest.bytes().counted(1).take_while(|b| is_blank(char::from(*b))).count();
+            let trimmed = &rest[blanks..];
             self.end += rest.len() - trimmed.len();
             if !trimmed.starts_with("/*") {
                 return Ok(());
@@ -81,6 +83,7 @@ impl<'a> Lexer<'a> {
 
     /// The next word.
     pub(super) fn next(&mut self) -> Result<Token> {
+        work::step(16)?;
         self.blank = None;
         self.skip()?;
         self.start = self.end;
@@ -125,6 +128,7 @@ impl<'a> Lexer<'a> {
     fn name(&mut self) -> Result<String> {
         let mut name = String::new();
         while let Some(c) = self.rest().chars().next() {
+            work::step(8)?;
             if c == '\\' {
                 self.end += 1;
                 self.escape(&mut name)?;
@@ -145,6 +149,7 @@ impl<'a> Lexer<'a> {
                 self.start = self.text.len();
                 return Err(self.error("unexpected end of quoted string"));
             };
+            work::step(4)?;
             self.end += c.len_utf8();
             match c {
                 '"' => return Ok(string),
@@ -238,7 +243,8 @@ impl<'a> Lexer<'a> {
 
     fn number(&mut self) -> Result<Token> {
         let bytes = self.text.as_bytes();
-        let digits = |at: usize| bytes[at.min(bytes.len())..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let digits =
+            |at: usize| bytes[at.min(bytes.len())..].iter().counted(1).take_while(|b| b.is_ascii_digit()).count();
         let mut at = self.end;
         at += digits(at);
         if bytes.get(at) == Some(&b'.') {

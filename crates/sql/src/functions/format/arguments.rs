@@ -1,13 +1,13 @@
 //! `format()`
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 use types::oid::UNKNOWN;
 use types::room::{self, Room as _};
 use types::{Datum, write_text};
 
 use super::super::EvalContext;
 use super::super::entry::{argument_types, mismatch, natural_type};
-use crate::ddl::quote_name;
+use super::super::text::names::{quote_identifier, quote_literal};
 
 const HINT: &str = "For a single \"%\" use \"%%\".";
 
@@ -155,12 +155,6 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// A string as SQL writes it, with `E` if it has backslashes.
-fn literal(text: &str) -> String {
-    let prefix = if text.contains('\\') { "E" } else { "" };
-    format!("{prefix}'{}'", text.replace('\'', "''").replace('\\', "\\\\"))
-}
-
 fn shown(kind: char, value: &Datum, ty: Oid, cx: &dyn EvalContext) -> Result<String> {
     if value.is_null() {
         return match kind {
@@ -177,9 +171,11 @@ fn shown(kind: char, value: &Datum, ty: Oid, cx: &dyn EvalContext) -> Result<Str
     let text = String::from_utf8_lossy(&out).into_owned();
     // Quotes double the text twice over at most.
     room::ask(5 * text.len())?;
+    // It is made, copied, counted and appended.
+    work::step(16 + text.len() / 4)?;
     Ok(match kind {
-        'I' => quote_name(&text),
-        'L' => literal(&text),
+        'I' => quote_identifier(&text),
+        'L' => quote_literal(&text),
         _ => text,
     })
 }
@@ -218,6 +214,7 @@ pub(super) fn format(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let mut scanner = Scanner { rest: format.chars().peekable() };
     let mut out = String::new();
     while let Some(c) = scanner.rest.next() {
+        work::step(2)?;
         out.make_room(4)?;
         if c != '%' {
             out.push(c);

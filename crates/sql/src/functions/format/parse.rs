@@ -1,6 +1,6 @@
 //! Pictures of numbers: reading them, and `to_number`.
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 use types::{Datum, Numeric};
 
 /// An element of a picture.
@@ -61,6 +61,9 @@ pub(super) struct Picture {
 const WORDS: [&str; 20] =
     [",", ".", "0", "9", "B", "C", "D", "EEEE", "FM", "G", "L", "MI", "PL", "PR", "RN", "SG", "SP", "S", "TH", "V"];
 
+/// Units of work that reading or writing an element of a picture is.
+pub(super) const NODE_UNITS: usize = 16;
+
 fn syntax(message: &str) -> Error {
     Error::new(SqlState::SYNTAX_ERROR, message)
 }
@@ -71,15 +74,18 @@ impl Picture {
         let mut picture = Picture::default();
         let mut rest = format;
         while let Some(c) = rest.chars().next() {
+            work::step(NODE_UNITS)?;
+            let is_small = |(small, p): (u8, u8)| small == p.to_ascii_lowercase();
             let starts = |word: &&&str| {
-                rest.get(..word.len()).is_some_and(|head| head == **word || (head == word.to_ascii_lowercase()))
+                rest.get(..word.len())
+                    .is_some_and(|head| head == **word || head.bytes().zip(word.bytes()).all(is_small))
             };
             if let Some(word) = WORDS.iter().find(starts) {
                 let lower = rest.starts_with(|c: char| c.is_ascii_lowercase());
                 rest = &rest[word.len()..];
                 picture.add(word, lower)?;
             } else if c == '"' {
-                rest = picture.quoted(&rest[1..]);
+                rest = picture.quoted(&rest[1..])?;
             } else {
                 if c == '\\' && rest[1..].starts_with('"') {
                     rest = &rest[1..];
@@ -93,9 +99,10 @@ impl Picture {
     }
 
     /// Text in quotes, in which a backslash protects the next character.
-    fn quoted<'a>(&mut self, text: &'a str) -> &'a str {
+    fn quoted<'a>(&mut self, text: &'a str) -> Result<&'a str> {
         let mut chars = text.chars();
         while let Some(c) = chars.next() {
+            work::step(2)?;
             match c {
                 '"' => break,
                 '\\' => match chars.next() {
@@ -105,7 +112,7 @@ impl Picture {
                 c => self.nodes.push(Node::Literal(c)),
             }
         }
-        chars.as_str()
+        Ok(chars.as_str())
     }
 
     fn add(&mut self, word: &str, lower: bool) -> Result<()> {
@@ -390,6 +397,7 @@ pub(super) fn to_number(text: &str, format: &str) -> Result<Datum> {
         if reader.done() {
             break;
         }
+        work::step(4)?;
         reader.node(node);
     }
     let sign = reader.sign.map_or(' ', char::from);

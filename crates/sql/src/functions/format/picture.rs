@@ -2,10 +2,11 @@
 //!
 //! The order of decisions in [`Writer::digit`] is PostgreSQL's, whose results for odd pictures follow from it.
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 use types::Numeric;
 
-use super::parse::{Anchor, Node, Picture};
+use super::parse::{Anchor, NODE_UNITS, Node, Picture};
 
 /// More digits than any float has.
 const DIGITS_MAX: i32 = 1100;
@@ -221,6 +222,7 @@ fn write(mut picture: Picture, text: &str) -> Result<String> {
         out: String::new(),
     };
     for node in &nodes {
+        work::step(NODE_UNITS)?;
         writer.node(node)?;
     }
     Ok(ended(writer.out))
@@ -257,7 +259,7 @@ fn roman(number: Option<i32>) -> String {
 fn write_roman(picture: &Picture, number: Option<i32>) -> String {
     let text = roman(number);
     let mut out = String::new();
-    for node in &picture.nodes {
+    for node in picture.nodes.iter().counted(NODE_UNITS) {
         let numeral = match node {
             Node::Roman => text.clone(),
             Node::RomanLower => text.to_ascii_lowercase(),
@@ -315,7 +317,7 @@ fn text_of(number: &Numeric) -> String {
 /// A NUMERIC with one digit before the point and an exponent.
 fn decimal_exponent(number: &Numeric, post: i32) -> Result<String> {
     let text = text_of(&number.abs());
-    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    let digits: String = text.chars().counted(2).filter(char::is_ascii_digit).collect();
     let before = text.find('.').unwrap_or(text.len()) as i64;
     let first = digits.find(|c| c != '0').map_or(before - 1, |at| at as i64);
     let exponent = before - 1 - first;
@@ -324,7 +326,7 @@ fn decimal_exponent(number: &Numeric, post: i32) -> Result<String> {
         number.mul(&scale)?
     } else {
         // The digits are the same, so moving the point is exact.
-        let mut moved: String = digits.chars().skip(first as usize).collect();
+        let mut moved: String = digits[first as usize..].to_string();
         moved.insert(1.min(moved.len()), '.');
         let moved = Numeric::parse(&moved)?;
         if number.signum() < 0 { moved.neg() } else { moved }

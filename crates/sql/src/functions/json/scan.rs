@@ -2,7 +2,8 @@
 //!
 //! REQUIRES text that `json` or `jsonb` accepted; anything else gives wrong parts, but nothing worse.
 
-use base::{Result, work};
+use base::Result;
+use base::work::{self, Count};
 use types::Datum;
 use types::json::{Value, parse};
 use types::room::Room as _;
@@ -24,7 +25,7 @@ fn blank(b: u8) -> bool {
 
 /// What a document is, by its first byte.
 pub(in super::super) fn kind(text: &str) -> Kind {
-    match text.bytes().find(|&b| !blank(b)) {
+    match text.bytes().counted(1).find(|&b| !blank(b)) {
         Some(b'{') => Kind::Object,
         Some(b'[') => Kind::Array,
         Some(b'"') => Kind::String,
@@ -88,7 +89,11 @@ fn skip(bytes: &[u8], mut at: usize, what: impl Fn(u8) -> bool) -> usize {
 
 /// The text of a document without the blanks around it.
 pub(in super::super) fn trimmed(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_ascii() && blank(c as u8))
+    let is_blank = |c: char| {
+        work::beat(1);
+        c.is_ascii() && blank(c as u8)
+    };
+    text.trim_matches(is_blank)
 }
 
 /// The elements of an array, each as its text.

@@ -1,5 +1,6 @@
 //! Names given as text: taking them apart, finding what they mean.
 
+use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 use engine_api::Privileges;
 
@@ -17,11 +18,13 @@ pub(super) fn parse(text: &str) -> Result<Vec<String>> {
     let mut parts = Vec::new();
     let mut rest = text.trim();
     loop {
+        work::step(16)?;
         let mut part = String::new();
         if let Some(quoted) = rest.strip_prefix('"') {
             rest = quoted;
             loop {
                 let end = rest.find('"').ok_or_else(invalid)?;
+                work::step(8 + end)?;
                 part.push_str(&rest[..end]);
                 rest = &rest[end + 1..];
                 match rest.strip_prefix('"') {
@@ -34,7 +37,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<String>> {
             }
         } else {
             let word = |c: char| c == '_' || c.is_alphabetic() || !c.is_ascii();
-            let end = rest.find(|c: char| !word(c) && !c.is_ascii_digit() && c != '$').unwrap_or(rest.len());
+            let mut chars = rest.char_indices().counted(2);
+            let end = chars.find(|(_, c)| !word(*c) && !c.is_ascii_digit() && *c != '$');
+            let end = end.map_or(rest.len(), |(at, _)| at);
             if !rest.starts_with(word) {
                 return Err(invalid());
             }

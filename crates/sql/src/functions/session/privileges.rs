@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 use engine_api::{Catalog, CatalogObject, Privileges, oids};
 use types::Datum;
 
@@ -23,6 +23,7 @@ fn asked(args: &[Datum], known: &[&str]) -> Result<Asked> {
     let list = text_of(args, args.len().wrapping_sub(1))?;
     let mut asked = Asked { held: Privileges::NONE, grantable: Privileges::NONE };
     for word in list.split(',') {
+        work::step(64 + word.len())?;
         let word = word.trim();
         let upper = word.to_ascii_uppercase();
         let (name, option) = match upper.strip_suffix(" WITH GRANT OPTION") {
@@ -232,6 +233,7 @@ pub(super) fn role(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let list = text_of(args, args.len().wrapping_sub(1))?;
     let mut any = false;
     for word in list.split(',') {
+        work::step(64 + word.len())?;
         let upper = word.trim().to_ascii_uppercase();
         any |= match upper.as_str() {
             "USAGE" => roles::has_privileges_of(&catalog, who, role),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use base::Result;
-use base::work::Count;
+use base::work::{self, Count};
 use types::oid::*;
 use types::room::Room as _;
 use types::{Array, Datum};
@@ -140,7 +140,8 @@ fn array_to_string(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     };
     let mut out = Vec::new();
     let mut first = true;
-    for value in array.values.iter().counted(16) {
+    let joint = delimiter.len() + null.map_or(0, super::super::weight);
+    for value in array.values.iter().counted(16 + work::bytes(joint)) {
         if value.is_null() && !matches!(null, Some(Datum::Text(_))) {
             continue;
         }

@@ -1,5 +1,6 @@
 //! Identifiers and literals in text: quoting them, taking them apart.
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 
 /// Words that need quotes as identifiers: all of PostgreSQL's keywords that are not "unreserved".
@@ -161,16 +162,39 @@ static KEYWORDS: &[&str] = &[
 pub fn quote_identifier(name: &str) -> String {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     let starts = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b == b'_');
-    if starts && name.bytes().all(plain) && KEYWORDS.binary_search(&name).is_err() {
+    if starts && name.bytes().counted(1).all(plain) && KEYWORDS.binary_search(&name).is_err() {
         return name.to_string();
     }
-    format!("\"{}\"", name.replace('"', "\"\""))
+    let mut out = String::with_capacity(name.len() + 2);
+    out.push('"');
+    push_doubled(name, b"\"", &mut out);
+    out.push('"');
+    out
+}
+
+/// Appends a text with each of these ASCII characters doubled.
+fn push_doubled(text: &str, marks: &[u8], out: &mut String) {
+    let mut copied = 0;
+    for (at, byte) in text.bytes().counted(2).enumerate() {
+        if marks.contains(&byte) {
+            out.push_str(&text[copied..=at]);
+            // Once more with what follows it.
+            copied = at;
+        }
+    }
+    out.push_str(&text[copied..]);
 }
 
 /// A string as SQL must write it: with `E` if it has backslashes.
 pub fn quote_literal(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    if text.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
+    let mut out = String::with_capacity(text.len() + 3);
+    if text.contains('\\') {
+        out.push('E');
+    }
+    out.push('\'');
+    push_doubled(text, b"'\\", &mut out);
+    out.push('\'');
+    out
 }
 
 /// The parts of a possibly qualified name (`Public."My Table"`): unquoted ones in lower case.
@@ -179,7 +203,10 @@ pub fn quote_literal(text: &str) -> String {
 /// 42602
 pub fn split_identifier(text: &str) -> Result<Vec<String>> {
     let invalid = || Error::new(SqlState::INVALID_NAME, "invalid name syntax");
-    let blank = |c: char| c.is_ascii_whitespace() || c == '\x0b';
+    let blank = |c: char| {
+        work::beat(1);
+        c.is_ascii_whitespace() || c == '\x0b'
+    };
     let mut rest = text.trim_matches(blank);
     let mut names = Vec::new();
     loop {
@@ -189,6 +216,7 @@ pub fn split_identifier(text: &str) -> Result<Vec<String>> {
             let mut tail = quoted;
             loop {
                 let end = tail.find('"').ok_or_else(invalid)?;
+                work::step(8 + end)?;
                 value.push_str(&tail[..end]);
                 tail = &tail[end + 1..];
                 match tail.strip_prefix('"') {
@@ -201,7 +229,7 @@ pub fn split_identifier(text: &str) -> Result<Vec<String>> {
             }
             (name, rest) = (value, tail);
         } else {
-            let end = rest.find(|c: char| c == '.' || blank(c)).unwrap_or(rest.len());
+            let end = rest.bytes().counted(1).position(|b| b == b'.' || blank(b.into())).unwrap_or(rest.len());
             (name, rest) = (rest[..end].to_ascii_lowercase(), &rest[end..]);
         }
         if name.is_empty() {

@@ -9,7 +9,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 use regex::{Regex, RegexBuilder};
 use smallvec::SmallVec;
 
@@ -89,6 +89,7 @@ impl Pattern {
     pub(in crate::functions) fn is_match(&self, text: &str) -> Result<bool> {
         if let Some(first) = &self.0.first {
             if first.is_short(text.len()) {
+                work::step(text.len() / 2)?;
                 return Ok(first.regex.is_match(text));
             }
             match first.find(text, 0, true)? {
@@ -115,8 +116,12 @@ impl Pattern {
             found.map(|found| Found { text, spans: found.iter().map(|g| g.map(|m| (m.start(), m.end()))).collect() })
         };
         if first.is_short(text.len() - from) {
+            // Those of all calls for one text are together about its length.
+            work::step(16)?;
             if self.0.agreed {
-                return Ok(captures(from));
+                let found = captures(from);
+                work::step(found.as_ref().and_then(|found| found.span(0)).map_or(text.len(), |span| span.1) - from)?;
+                return Ok(found);
             }
             let Some(found) = first.regex.find_at(text, from) else { return Ok(None) };
             return self.exactly(text, subject, found.start(), true);

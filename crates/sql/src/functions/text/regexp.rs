@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::work::Count;
+use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 use types::oid::*;
 use types::room::Room as _;
@@ -245,6 +245,7 @@ fn group_of(found: &Found<'_>, group: usize) -> usize {
 fn append(replacement: &str, found: &Found<'_>, out: &mut String) -> Result<()> {
     let mut rest = replacement;
     while let Some(at) = rest.find('\\') {
+        work::step(8 + work::bytes(at))?;
         out.make_room(at + 1)?;
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
@@ -262,6 +263,7 @@ fn append(replacement: &str, found: &Found<'_>, out: &mut String) -> Result<()> 
             }
         };
         let part = found.group(group).unwrap_or_default();
+        work::step(work::bytes(part.len()))?;
         out.make_room(part.len())?;
         out.push_str(part);
         rest = &rest[1..];

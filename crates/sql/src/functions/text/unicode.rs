@@ -35,14 +35,15 @@ fn parse_ident(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         work::step(32)?;
         if let Some(quoted) = rest.strip_prefix('"') {
             let end = quoted_end(quoted).ok_or_else(|| bad().detail("String has unclosed double quotes."))?;
-            let part = quoted[..end].replace("\"\"", "\"");
+            let part = undoubled(&quoted[..end]);
             if part.is_empty() {
                 return Err(bad().detail("Quoted identifier must not be empty."));
             }
             parts.push(Datum::text(&part));
             rest = &quoted[end + 1..];
         } else if rest.starts_with(is_start) {
-            let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+            let mut chars = rest.char_indices().counted(2);
+            let end = chars.find(|(_, c)| !is_part(*c)).map_or(rest.len(), |(at, _)| at);
             parts.push(Datum::text(&rest[..end].to_ascii_lowercase()));
             rest = &rest[end..];
         } else {
@@ -68,6 +69,7 @@ fn parse_ident(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
 }
 
 fn is_blank(c: char) -> bool {
+    work::beat(1);
     matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }
 
@@ -79,11 +81,23 @@ fn is_part(c: char) -> bool {
     is_start(c) || c.is_ascii_digit() || c == '$'
 }
 
+/// What stands between quotes, with one quote for two.
+fn undoubled(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('"') {
+        work::beat(8 + at);
+        out.push_str(&rest[..=at]);
+        rest = &rest[at + 2..];
+    }
+    out + rest
+}
+
 /// Where the quote is that ends a quoted name.
 fn quoted_end(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
         let end = at + text[at..].find('"')?;
+        work::beat(8 + end - at);
         if !text[end + 1..].starts_with('"') {
             return Some(end);
         }

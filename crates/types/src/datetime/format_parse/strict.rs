@@ -57,9 +57,9 @@ pub(super) fn check_end(format_goes_on: bool, rest: &str) -> Result<()> {
 }
 
 /// Whether a format has a date, a time, a zone.
-fn parts(format: &str) -> (bool, bool, bool) {
+fn parts(format: &str) -> Result<(bool, bool, bool)> {
     let (mut dated, mut timed, mut zoned) = (false, false, false);
-    for node in parse_format(format) {
+    for node in parse_format(format)? {
         let Node::Pattern { name, .. } = node else { continue };
         match name {
             "FX" => {}
@@ -69,7 +69,7 @@ fn parts(format: &str) -> (bool, bool, bool) {
             _ => dated = true,
         }
     }
-    (dated, timed, zoned)
+    Ok((dated, timed, zoned))
 }
 
 /// Reads a text by a format of SQL/JSON.
@@ -78,7 +78,7 @@ fn parts(format: &str) -> (bool, bool, bool) {
 /// 22007 where the text is not as the format has it or the format makes no type, 22008 for values out of range.
 pub fn read_strictly(text: &str, format: &str) -> Result<Strict> {
     let Reading { civil: c, west, precision } = read(text, format, true)?;
-    let (dated, timed, zoned) = parts(format);
+    let (dated, timed, zoned) = parts(format)?;
     let precision = precision.min(6) as i32;
     if !dated && !timed {
         return Err(invalid("datetime format is not dated and not timed".into()));

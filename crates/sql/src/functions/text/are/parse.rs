@@ -1,5 +1,6 @@
 //! The text of an expression becomes a tree.
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 
 use super::class::{Class, Named};
@@ -10,6 +11,8 @@ use super::{Assert, Node, Parsed, Preference, Syntax};
 const DEPTH_MAX: u32 = 250;
 /// Largest count in braces.
 const COUNT_MAX: u32 = 255;
+/// Units of work that reading a part is.
+const PART_UNITS: usize = 64;
 /// Most parts that an expression may have.
 const PARTS_MAX: u32 = 200_000;
 
@@ -36,12 +39,12 @@ fn brackets_error() -> Error {
 /// # Errors
 /// 2201B
 pub(in crate::functions::text) fn parse(text: &str, syntax: Syntax) -> Result<Parsed> {
-    let mut chars: Vec<char> = text.chars().collect();
+    let mut chars: Vec<char> = text.chars().counted(2).collect();
     let mut syntax = syntax;
     let skipped = director(&chars, &mut syntax)?;
     chars.drain(..skipped);
     if syntax.literal {
-        let classes = chars.iter().map(|&c| Node::Class(Class::one(c.into(), syntax.ignore_case)));
+        let classes = chars.iter().counted(PART_UNITS).map(|&c| Node::Class(Class::one(c.into(), syntax.ignore_case)));
         let node = Node::Concat(classes.collect());
         return Ok(Parsed { node, groups: 0, syntax, has_back: false, has_look: false });
     }
@@ -127,6 +130,7 @@ impl Cursor {
     }
 
     fn next(&mut self) -> Option<char> {
+        work::beat(2);
         let c = self.chars.get(self.at).copied();
         self.at += usize::from(c.is_some());
         c
@@ -224,6 +228,7 @@ impl Reader {
                 Some(')') if depth > 0 => break,
                 Some(_) => {}
             }
+            work::step(PART_UNITS)?;
             self.parts += 1;
             if self.parts > PARTS_MAX {
                 return Err(invalid("regular expression is too complex"));
