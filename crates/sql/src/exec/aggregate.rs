@@ -17,6 +17,9 @@ use crate::plan::{AggregateCall, AggregateNode, AggregateResult, Node, SortSlot,
 /// Rough bytes of the state of one aggregate of one group.
 const STATE_BYTES: usize = 64;
 
+/// Units of work that adding a row to a group is, at least.
+const GROUP_UNITS: usize = 64;
+
 /// Groups its input.
 pub(super) struct Aggregate {
     node: Arc<AggregateNode>,
@@ -130,6 +133,7 @@ impl State {
     /// Whether DISTINCT lets these arguments through.
     fn is_new(&mut self, args: &[Datum], cx: &mut Cx<'_, '_>) -> Result<bool> {
         let Some(seen) = &mut self.seen else { return Ok(true) };
+        work::step(GROUP_UNITS)?;
         let (_, new) = seen.insert(args);
         if new {
             cx.run.charge(seen.entry_bytes())?;
@@ -234,6 +238,8 @@ impl Groups {
         if !node.sets.is_empty() {
             let key = std::mem::take(&mut self.key);
             for set in 0..node.sets.len() {
+                // A row is in up to thousands of groups.
+                work::step(GROUP_UNITS)?;
                 self.key = in_set(node, set, &key);
                 let group = self.group(node, cx, frame)?;
                 self.add_to(group, node, cx, frame)?;

@@ -156,6 +156,8 @@ impl Operator for HashJoin {
                             self.matched_rows[row as usize] = true;
                         }
                         return Ok(Next::Row);
+                    } else if let Some(wait) = cx.run.tick(1)? {
+                        return Ok(Next::Wait(wait));
                     }
                 }
                 State::Rest(row) => {
@@ -169,6 +171,9 @@ impl Operator for HashJoin {
                         }
                         self.rows.restore(row, frame, &node.build_slots);
                         return Ok(Next::Row);
+                    }
+                    if let Some(wait) = cx.run.tick(1)? {
+                        return Ok(Next::Wait(wait));
                     }
                 }
             }

@@ -75,6 +75,9 @@ impl Operator for NestedLoop {
                         JoinType::Anti => return Ok(Next::Row),
                         _ => {}
                     }
+                    if let Some(wait) = cx.run.tick(1)? {
+                        return Ok(Next::Wait(wait));
+                    }
                 }
                 wait => return Ok(wait),
             }

@@ -3,7 +3,8 @@
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use base::{Oid, Result, work};
+use base::work::{self, Count};
+use base::{Oid, Result};
 use rustc_hash::{FxHashMap, FxHasher};
 use types::{Datum, DatumRef};
 
@@ -114,7 +115,7 @@ impl Chains {
     #[cold]
     fn divide(&mut self) {
         self.parts = (0..1 << PART_BITS).map(|_| FxHashMap::default()).collect();
-        for (hash, number) in std::mem::take(&mut self.heads) {
+        for (hash, number) in std::mem::take(&mut self.heads).into_iter().counted(16) {
             self.parts[Chains::part(hash)].insert(hash, number);
         }
     }
@@ -133,6 +134,8 @@ impl Chains {
             if is(at as usize) {
                 return Some(at as usize);
             }
+            // Many keys of one hash are no accident.
+            work::beat(8);
             at = self.next[at as usize];
         }
         None
@@ -146,6 +149,9 @@ impl Chains {
             self.divide();
         }
         let heads = if self.parts.is_empty() { &mut self.heads } else { &mut self.parts[Chains::part(hash)] };
+        if heads.len() == heads.capacity() {
+            work::beat(8 * heads.len());
+        }
         let before = heads.insert(hash, number as u32);
         self.next.push(before.unwrap_or(END));
         number

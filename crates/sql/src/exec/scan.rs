@@ -9,7 +9,7 @@ use engine_api::{BatchRow, KeyRange, RowBatch, RowContent, ScanSpec, TableRef};
 use types::{Datum, oid};
 
 use super::{Cx, Next, Operator};
-use crate::expr::{Code, all_true};
+use crate::expr::{Code, all_true, count_conditions};
 use crate::plan::{Access, Bound, KeyColumn, KeyPart, ListSource, ScanNode, Stage, StoredRow};
 
 /// Rows asked of the engine at first; a scan that goes on asks for more.
@@ -196,6 +196,7 @@ fn passes(
         return all_true(&node.filter, cx, frame);
     }
     let Some(mut reading) = node.reader.begin(row, frame) else { return Ok(false) };
+    count_conditions(&node.filter)?;
     for (at, condition) in node.filter.iter().enumerate() {
         let truth = match (node.stages[at], condition) {
             (Stage::Stored(column), Code::Compare(test, args)) => {

@@ -9,6 +9,7 @@ mod range;
 
 use std::sync::Arc;
 
+use base::work::{self, Count};
 use base::{Error, Result, SqlState};
 use types::Datum;
 
@@ -18,6 +19,9 @@ use super::{Cx, Next, Operator, operator};
 use crate::functions::{Accumulator, Aggregate};
 use crate::ir::{Exclude, WindowCallee, WindowKind};
 use crate::plan::{FrameCall, SortSlot, WindowFrameNode};
+
+/// Units of work that looking at a row of a frame is, at least.
+const ROW_UNITS: usize = 8;
 
 /// Computes window functions.
 pub(super) struct WindowFrames {
@@ -63,7 +67,7 @@ impl Partition {
 
     fn clear(&mut self) {
         self.rows.clear();
-        self.order.clear();
+        work::discard(&mut self.order);
         self.group_of.clear();
         self.groups.clear();
     }
@@ -103,7 +107,7 @@ impl CallState {
     }
 
     fn clear(&mut self) {
-        self.args.clear();
+        work::discard(&mut self.args);
         self.passes.clear();
         self.bounds = Bounds::default();
         self.running = None;
@@ -296,9 +300,13 @@ fn value(
             let (start, end) = bounds_of(node, call, state, partition, row, cx)?;
             let found = match (kind, call.frame.exclude) {
                 (WindowKind::LastValue, Exclude::NoOthers) => (start < end).then(|| end - 1),
-                (WindowKind::LastValue, _) => (start..end).rev().find(|at| !is_excluded(call, partition, row, *at)),
+                (WindowKind::LastValue, _) => {
+                    (start..end).rev().counted(ROW_UNITS).find(|at| !is_excluded(call, partition, row, *at))
+                }
                 (_, Exclude::NoOthers) => Some(start + wanted - 1).filter(|at| *at < end),
-                _ => (start..end).filter(|at| !is_excluded(call, partition, row, *at)).nth(wanted - 1),
+                _ => {
+                    (start..end).counted(ROW_UNITS).filter(|at| !is_excluded(call, partition, row, *at)).nth(wanted - 1)
+                }
             };
             found.map_or(Datum::Null, |at| state.args_of(call, at)[0].clone())
         }
@@ -357,10 +365,9 @@ fn aggregate_value(
     let (start, end) = bounds_of(node, call, state, partition, row, cx)?;
     if call.frame.exclude != Exclude::NoOthers {
         let mut accumulator = (aggregate.create)(&call.arg_types);
-        for at in (start..end).filter(|at| !is_excluded(call, partition, row, *at)) {
+        for at in (start..end).counted(ROW_UNITS).filter(|at| !is_excluded(call, partition, row, *at)) {
             add(accumulator.as_mut(), call, aggregate, state, at, cx)?;
         }
-        cx.run.tick(end - start)?;
         return accumulator.finish(cx.run.eval);
     }
     let mut running = match state.running.take() {
@@ -382,8 +389,6 @@ fn aggregate_value(
     for at in known.end..end {
         add(known.accumulator.as_mut(), call, aggregate, state, at, cx)?;
     }
-    // What must be waited for is waited for at the next row.
-    cx.run.tick(end - known.end)?;
     known.end = end;
     known.value = known.accumulator.finish(cx.run.eval)?;
     let value = known.value.clone();
@@ -406,6 +411,7 @@ fn forward(
         return Ok(None);
     }
     for at in running.start..start {
+        work::step(ROW_UNITS)?;
         if !counts(call, aggregate, state, at) {
             continue;
         }
@@ -434,6 +440,7 @@ fn add(
     row: usize,
     cx: &Cx<'_, '_>,
 ) -> Result<()> {
+    work::step(ROW_UNITS)?;
     if counts(call, aggregate, state, row) {
         accumulator.add(cx.run.eval, state.args_of(call, row))?;
     }

@@ -35,8 +35,21 @@ impl Env for Plain<'_> {
     }
 }
 
+/// Conditions that are tested between two counts: fewer are counted by the row.
+const FEW: usize = 32;
+
+/// Counts the conditions of a row, if they are many.
+///
+/// # Errors
+/// Why the statement should stop.
+#[inline]
+pub(crate) fn count_conditions(conditions: &[Code]) -> Result<()> {
+    if conditions.len() > FEW { work::step(2 * conditions.len()) } else { Ok(()) }
+}
+
 /// Whether all conditions are true (not false and not NULL).
 pub(crate) fn all_true<E: Env>(conditions: &[Code], env: &mut E, frame: &[Datum]) -> Result<bool> {
+    count_conditions(conditions)?;
     for condition in conditions {
         if condition.truth(env, frame)? != Some(true) {
             return Ok(false);

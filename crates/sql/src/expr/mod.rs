@@ -14,7 +14,7 @@ use base::Oid;
 use types::Datum;
 
 pub(crate) use compile::{Resolve, comparison_of, compile};
-pub(crate) use eval::{Env, Plain, Quantifier, all_true};
+pub(crate) use eval::{Env, Plain, Quantifier, all_true, count_conditions};
 
 use crate::functions::Function;
 use crate::ir::{CastKind, CompareOp, Expr};

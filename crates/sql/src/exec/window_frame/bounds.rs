@@ -1,6 +1,6 @@
 //! Where the frame of a row begins and ends.
 
-use base::{Error, Result, SqlState};
+use base::{Error, Result, SqlState, work};
 use types::Datum;
 
 use super::super::Cx;
@@ -133,6 +133,7 @@ impl Place<'_> {
         let reach = self.reach(bound, offset, false)?;
         let mut at = at;
         while at < self.partition.len() {
+            work::step(super::ROW_UNITS)?;
             let stop = match self.nulls(at) {
                 Some((head, current)) => match key.nulls_first {
                     true => !head || current,
@@ -154,6 +155,7 @@ impl Place<'_> {
         let reach = self.reach(bound, offset, true)?;
         let mut at = at;
         while at < self.partition.len() {
+            work::step(super::ROW_UNITS)?;
             let stop = match self.nulls(at) {
                 Some((tail, current)) => match key.nulls_first {
                     true => !tail && current,
