@@ -252,6 +252,15 @@ pub fn discard<T>(values: &mut Vec<T>) {
     values.clear();
 }
 
+/// Drops lists of many values, each in one step, counted. Nothing stops it.
+pub fn discard_lists<T>(lists: &mut Vec<Vec<T>>) {
+    while let Some(list) = lists.pop() {
+        let units = 8 * list.len();
+        drop(list);
+        unstopped(|| beat(units));
+    }
+}
+
 fn unstopped<T>(work: impl FnOnce() -> T) -> T {
     let caught = CAUGHT.replace(0);
     let result = work();

@@ -69,6 +69,21 @@ fn endless() -> Vec<(&'static str, String)> {
         ("the condition of an index", "INSERT INTO picked VALUES (repeat('a', 3000000))".into()),
         ("an index", format!("CREATE INDEX ON unkeyed (({KEY}))")),
         ("joined orders", "SELECT string_agg(i::text, ',' ORDER BY repeat('b', 200) || i % 7, i) FROM generate_series(1, 5000000) i".to_owned()),
+        ("a format", "SELECT sum(length(to_char(now(), repeat('YYYY ', 200000)))) FROM generate_series(1, 100000) i".into()),
+        ("a sliding frame",
+         "SELECT max(t) FROM (SELECT max('text ' || i) OVER (ORDER BY i ROWS BETWEEN 30000 PRECEDING AND CURRENT ROW) t FROM generate_series(1, 60000) i) x".into()),
+        ("a frame without its row",
+         "SELECT max(t) FROM (SELECT sum(i) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW) t FROM generate_series(1, 50000) i) x".into()),
+        ("partners that do not fit",
+         "SELECT count(*) FROM generate_series(1, 50000) a JOIN generate_series(1, 50000) b ON a % 1 = b % 1 AND a + b < 0".into()),
+        ("grouping sets", format!(
+            "SELECT count(*) FROM (SELECT 1 FROM generate_series(1, 1000000) i GROUP BY CUBE ({})) x",
+            (2..14).map(|n| format!("i % {n}")).collect::<Vec<_>>().join(", ")
+        )),
+        ("conditions", format!(
+            "SELECT count(*) FROM generate_series(1, 10000000) i WHERE {}",
+            (1..3000).map(|n| format!("i <> -{n}")).collect::<Vec<_>>().join(" AND ")
+        )),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::work::Count;
 use base::{Oid, Result, SqlState};
 use engine_api::oids;
 use engine_api::{CatalogObject, Privileges, TableDesc, TableLockMode};
@@ -41,7 +42,7 @@ pub(super) fn table_columns(desc: &TableDesc) -> Vec<RelColumn> {
         name: if c.dropped { String::new() } else { c.name.clone() },
         ty: Ty { oid: c.type_oid, typmod: c.typmod },
     };
-    desc.columns.iter().map(column).collect()
+    desc.columns.iter().counted(32).map(column).collect()
 }
 
 impl<'a> Binder<'a, '_> {

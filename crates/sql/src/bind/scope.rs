@@ -4,6 +4,7 @@
 //! names its lexical parent, which is not always the one below it: the body of a CTE stands where it is used and sees
 //! what was visible where it was defined.
 
+use base::work::Count;
 use base::{Error, Result, SqlState};
 
 use rupg_sql::nodes::Node;
@@ -175,7 +176,7 @@ impl Scope<'_> {
 
 /// The columns of a rel as a namespace shows them.
 pub(super) fn columns_of(rel: usize, entry: &Rel) -> Vec<NamedColumn> {
-    let columns = entry.columns.iter().enumerate();
+    let columns = entry.columns.iter().counted(32).enumerate();
     columns
         .map(|(column, c)| NamedColumn {
             name: c.name.clone(),
@@ -408,7 +409,7 @@ impl<'a> Binder<'a, '_> {
     /// All columns of a found relation, for `t.*`.
     pub(super) fn found_columns(&mut self, found: &Found, location: i32) -> Vec<(String, Expr)> {
         let index = self.scopes.len() - 1 - found.level;
-        let columns = self.found_item(found).columns.iter().enumerate().filter(|(_, c)| !c.name.is_empty());
+        let columns = self.found_item(found).columns.iter().counted(64).enumerate().filter(|(_, c)| !c.name.is_empty());
         let columns: Vec<(usize, String)> = columns.map(|(column, c)| (column, c.name.clone())).collect();
         let mut out = Vec::with_capacity(columns.len());
         for (column, name) in columns {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::work::Count;
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{RowLockMode, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::{
@@ -546,7 +547,7 @@ pub(super) fn origin(expr: &Expr, rels: &[Rel]) -> Option<(Oid, i16)> {
         RelKind::System(relation) => Some((relation.oid, c.column as i16 + 1)),
         RelKind::Cte { origins, .. } => origins.get(c.column).copied().flatten(),
         RelKind::Subquery { query, .. } => {
-            let target = query.targets.iter().filter(|t| !t.junk).nth(c.column)?;
+            let target = query.targets.iter().counted(1).filter(|t| !t.junk).nth(c.column)?;
             matches!(query.body, Body::Select).then_some(())?;
             origin(&target.expr, &query.rels)
         }

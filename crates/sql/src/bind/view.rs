@@ -11,6 +11,7 @@ use std::sync::Arc;
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{CatalogObject, CheckOption, ColumnDesc, IndexDesc, TableDesc, TableKind, ViewDesc, ViewRelation};
 use rupg_sql::nodes::{Node, RangeVar, SelectStmt, SetOperation};
+use rustc_hash::FxHashMap;
 
 use super::expr::{QUERY_DEPTH, and};
 use super::from::{Relation, table_columns};
@@ -111,10 +112,11 @@ impl<'a, 'c> Binder<'a, 'c> {
     pub(super) fn named_columns(&self, var: &RangeVar, desc: &TableDesc) -> Vec<RelColumn> {
         let mut columns = table_columns(desc);
         if let Some(known) = self.known_relation(var) {
+            let then: FxHashMap<usize, &String> =
+                known.columns.iter().map(|(number, name)| (*number as usize, name)).collect();
             for (i, column) in columns.iter_mut().enumerate() {
-                let then = known.columns.iter().find(|(number, _)| *number as usize == i + 1);
-                column.name = match then {
-                    Some((_, name)) if !column.name.is_empty() => name.clone(),
+                column.name = match then.get(&(i + 1)) {
+                    Some(name) if !column.name.is_empty() => (*name).clone(),
                     _ => String::new(),
                 };
             }

@@ -7,7 +7,7 @@ use base::{Error, Oid, Result, work};
 use smallvec::SmallVec;
 use types::{Datum, DatumRef};
 
-use super::rows::{KeyTable, RowStore};
+use super::rows::{KeyTable, RowStore, Rows};
 use super::scan::Scan;
 use super::sort::compare_keys;
 use super::{Cx, Next, Operator, operator};
@@ -42,8 +42,8 @@ struct Groups {
     keys: KeyTable,
     /// Columns that are constant in a group, from its first row.
     carried: RowStore,
-    /// `node.calls.len()` states per group.
-    states: Vec<State>,
+    /// One state for each of `node.calls`, group after group.
+    states: Rows<State>,
     count: usize,
     key: Vec<Datum>,
 }
@@ -62,12 +62,6 @@ struct State {
 impl Drop for State {
     fn drop(&mut self) {
         work::discard(&mut self.kept);
-    }
-}
-
-impl Drop for Groups {
-    fn drop(&mut self) {
-        work::discard(&mut self.states);
     }
 }
 
@@ -210,7 +204,7 @@ impl Aggregate {
         let groups = Groups {
             keys: KeyTable::new(&types),
             carried: RowStore::default(),
-            states: Vec::new(),
+            states: Rows::default(),
             count: 0,
             key: Vec::new(),
         };
@@ -226,7 +220,7 @@ impl Groups {
     fn clear(&mut self) {
         self.keys.clear();
         self.carried.clear();
-        work::discard(&mut self.states);
+        self.states.clear();
         self.count = 0;
     }
 
@@ -278,8 +272,7 @@ impl Groups {
             let bytes = self.carried.push_values(columns.carried.iter().map(|&column| row.get_owned(column as usize)));
             self.add_states(node, bytes, cx)?;
         }
-        let first = group * node.calls.len();
-        for (at, state) in self.states[first..first + node.calls.len()].iter_mut().enumerate() {
+        for (at, state) in self.states.row_mut(group).iter_mut().enumerate() {
             state.add_stored(&node.calls[at], columns.args[at], row, cx)?;
         }
         Ok(())
@@ -288,7 +281,7 @@ impl Groups {
     /// Begins the states of a new group, whose carried columns take so many bytes.
     fn add_states(&mut self, node: &AggregateNode, bytes: usize, cx: &mut Cx<'_, '_>) -> Result<()> {
         cx.run.charge(bytes + node.calls.len() * STATE_BYTES)?;
-        self.states.extend(node.calls.iter().map(State::new));
+        self.states.push(node.calls.iter().map(State::new));
         self.count += 1;
         Ok(())
     }
@@ -304,8 +297,7 @@ impl Groups {
     }
 
     fn add_to(&mut self, group: usize, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
-        let first = group * node.calls.len();
-        for (state, call) in self.states[first..].iter_mut().zip(&node.calls) {
+        for (state, call) in self.states.row_mut(group).iter_mut().zip(&node.calls) {
             state.add(call, cx, frame)?;
         }
         Ok(())
@@ -313,9 +305,8 @@ impl Groups {
 
     fn new_group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
         let bytes = self.carried.push(frame, &node.carried);
-        let from = self.states.len();
         self.add_states(node, bytes, cx)?;
-        for (state, call) in self.states[from..].iter_mut().zip(&node.calls) {
+        for (state, call) in self.states.row_mut(self.count - 1).iter_mut().zip(&node.calls) {
             state.begin(call, cx, frame)?;
         }
         Ok(())
@@ -403,8 +394,7 @@ impl Operator for Aggregate {
                 frame[*slot as usize] = value.clone();
             }
         }
-        let first = group * node.calls.len();
-        let states = &mut groups.states[first..first + node.calls.len()];
+        let states = groups.states.row_mut(group);
         for AggregateResult { call, average, slot } in &node.results {
             let state = &mut states[*call];
             frame[*slot as usize] =

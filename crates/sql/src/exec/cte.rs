@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use types::Datum;
 
 use super::foreign_key::Constraints;
-use super::rows::{KeyTable, datum_bytes};
+use super::rows::{KeyTable, Rows, datum_bytes};
 use super::{Cx, Machine, Next, Operator, Run};
 use crate::plan::{CteScanNode, RecursionNode, Target, WorkTableNode};
 
@@ -52,22 +52,16 @@ struct Cell {
 /// Rows one after the other.
 #[derive(Default)]
 struct Kept {
-    values: Vec<Datum>,
-    width: usize,
-    count: usize,
+    rows: Rows<Datum>,
 }
 
 impl Kept {
     fn push(&mut self, row: impl ExactSizeIterator<Item = Datum>) -> usize {
-        self.width = row.len();
-        let from = self.values.len();
-        self.values.extend(row);
-        self.count += 1;
-        self.values[from..].iter().map(datum_bytes).sum::<usize>() + 8
+        self.rows.push(row).iter().map(datum_bytes).sum::<usize>() + 8
     }
 
     fn row(&self, row: usize) -> Option<&[Datum]> {
-        (row < self.count).then(|| &self.values[row * self.width..(row + 1) * self.width])
+        (row < self.rows.len()).then(|| self.rows.row(row))
     }
 }
 
@@ -293,7 +287,7 @@ impl Recursion {
         if let (Phase::Next, Some(next)) = (self.phase, &mut self.next) {
             next.restart();
         }
-        self.phase = if work.current.count == 0 { Phase::Done } else { Phase::Next };
+        self.phase = if work.current.rows.len() == 0 { Phase::Done } else { Phase::Next };
         self.phase == Phase::Next
     }
 }

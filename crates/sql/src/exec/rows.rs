@@ -25,21 +25,85 @@ pub(crate) fn datum_bytes(value: &Datum) -> usize {
         }
 }
 
+/// Rows of as many values each, in lists that stay where they are: one list would be moved as a whole when it grows, which takes
+/// the longer the longer it is.
+#[derive(Debug)]
+pub(super) struct Rows<T> {
+    /// [`Rows::IN_LIST`] rows each, but for the last one.
+    lists: Vec<Vec<T>>,
+    width: usize,
+    count: usize,
+}
+
+impl<T> Default for Rows<T> {
+    fn default() -> Rows<T> {
+        Rows { lists: Vec::new(), width: 0, count: 0 }
+    }
+}
+
+impl<T> Rows<T> {
+    const IN_LIST: usize = 512;
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Forgets all rows, and keeps room for some.
+    pub fn clear(&mut self) {
+        if self.lists.len() > 1 {
+            work::discard_lists(&mut self.lists);
+        } else if let Some(list) = self.lists.first_mut() {
+            work::discard(list);
+        }
+        self.count = 0;
+    }
+
+    /// Appends a row, of as many values as those before. Answers where it is.
+    pub fn push(&mut self, row: impl Iterator<Item = T>) -> &mut [T] {
+        if self.count == self.lists.len() * Self::IN_LIST {
+            let room = if self.count == 0 { 0 } else { Self::IN_LIST * self.width };
+            self.lists.push(Vec::with_capacity(room));
+        }
+        self.count += 1;
+        let list = self.lists.last_mut().expect("a list has just been added if there was none");
+        let from = list.len();
+        list.extend(row);
+        self.width = list.len() - from;
+        &mut list[from..]
+    }
+
+    #[inline]
+    pub fn row(&self, row: usize) -> &[T] {
+        let at = row % Self::IN_LIST * self.width;
+        &self.lists[row / Self::IN_LIST][at..at + self.width]
+    }
+
+    #[inline]
+    pub fn row_mut(&mut self, row: usize) -> &mut [T] {
+        let at = row % Self::IN_LIST * self.width;
+        &mut self.lists[row / Self::IN_LIST][at..at + self.width]
+    }
+}
+
+impl<T> Drop for Rows<T> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 /// Copies of some slots of a frame, row after row.
 #[derive(Debug, Default)]
 pub(super) struct RowStore {
-    values: Vec<Datum>,
-    rows: usize,
+    rows: Rows<Datum>,
 }
 
 impl RowStore {
     pub fn len(&self) -> usize {
-        self.rows
+        self.rows.len()
     }
 
     pub fn clear(&mut self) {
-        work::discard(&mut self.values);
-        self.rows = 0;
+        self.rows.clear();
     }
 
     /// Appends the slots of the frame's row. Answers the bytes it takes.
@@ -49,35 +113,25 @@ impl RowStore {
 
     /// Appends a row of these values. Answers the bytes it takes.
     pub fn push_values(&mut self, values: impl Iterator<Item = Datum>) -> usize {
-        let from = self.values.len();
-        self.values.extend(values);
-        self.rows += 1;
-        self.values[from..].iter().map(datum_bytes).sum::<usize>() + 8
+        self.rows.push(values).iter().map(datum_bytes).sum::<usize>() + 8
     }
 
     /// Appends all rows of another store of the same slots. Answers the bytes they take.
     pub fn push_all(&mut self, other: &RowStore) -> usize {
-        self.values.extend_from_slice(&other.values);
-        self.rows += other.rows;
-        other.values.iter().map(datum_bytes).sum::<usize>() + 8 * other.rows
+        (0..other.len()).map(|row| self.push_values(other.row(row).iter().cloned())).sum()
     }
 
-    /// The values of row `row`, `width` of them.
-    pub fn row(&self, row: usize, width: usize) -> &[Datum] {
-        &self.values[row * width..(row + 1) * width]
+    /// The values of row `row`.
+    #[inline]
+    pub fn row(&self, row: usize) -> &[Datum] {
+        self.rows.row(row)
     }
 
     /// Puts row `row` back into the frame.
     pub fn restore(&self, row: usize, frame: &mut [Datum], slots: &[Slot]) {
-        for (&slot, value) in slots.iter().zip(self.row(row, slots.len())) {
+        for (&slot, value) in slots.iter().zip(self.row(row)) {
             frame[slot as usize] = value.clone();
         }
-    }
-}
-
-impl Drop for RowStore {
-    fn drop(&mut self) {
-        work::discard(&mut self.values);
     }
 }
 
@@ -169,17 +223,17 @@ enum Looked {
 pub(super) struct KeyTable {
     types: Box<[Oid]>,
     chains: Chains,
-    keys: Vec<Datum>,
+    keys: Rows<Datum>,
 }
 
 impl KeyTable {
     pub fn new(types: &[Oid]) -> KeyTable {
-        KeyTable { types: types.into(), chains: Chains::default(), keys: Vec::new() }
+        KeyTable { types: types.into(), chains: Chains::default(), keys: Rows::default() }
     }
 
     pub fn clear(&mut self) {
         self.chains.clear();
-        work::discard(&mut self.keys);
+        self.keys.clear();
     }
 
     #[inline]
@@ -221,7 +275,7 @@ impl KeyTable {
         match self.look(|at| key[at].as_ref()) {
             Looked::Known(number) => (number, false),
             Looked::New { hash } => {
-                self.keys.extend_from_slice(key);
+                self.keys.push(key.iter().cloned());
                 (self.chains.add(hash), true)
             }
         }
@@ -233,7 +287,7 @@ impl KeyTable {
         match self.look(&value) {
             Looked::Known(number) => (number, false),
             Looked::New { hash } => {
-                self.keys.extend((0..self.types.len()).map(|at| value(at).to_owned()));
+                self.keys.push((0..self.types.len()).map(|at| value(at).to_owned()));
                 (self.chains.add(hash), true)
             }
         }
@@ -241,20 +295,13 @@ impl KeyTable {
 
     /// The key of a number.
     pub fn key(&self, number: usize) -> &[Datum] {
-        let width = self.types.len();
-        &self.keys[number * width..(number + 1) * width]
+        self.keys.row(number)
     }
 
     /// Rough bytes that one more key takes.
     pub fn entry_bytes(&self) -> usize {
         let last = self.chains.len().checked_sub(1).map_or(&[][..], |last| self.key(last));
         32 + last.iter().map(datum_bytes).sum::<usize>()
-    }
-}
-
-impl Drop for KeyTable {
-    fn drop(&mut self) {
-        work::discard(&mut self.keys);
     }
 }
 

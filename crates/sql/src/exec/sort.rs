@@ -309,7 +309,7 @@ pub(super) struct Copied {
 
 impl Copied {
     fn row(&self, row: usize) -> &[Datum] {
-        self.rows.row(row, self.node.slots.len())
+        self.rows.row(row)
     }
 }
 

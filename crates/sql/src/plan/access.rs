@@ -1,6 +1,6 @@
 //! The access path of one table: which conditions an index answers, and in which order it does.
 
-use base::{Oid, Result};
+use base::{Oid, Result, work};
 use engine_api::{IndexDesc, IndexKey, RowContent};
 use types::oid;
 
@@ -279,6 +279,7 @@ pub(super) fn choose<'e>(
     available: Mask,
     wanted: Option<(&WantedOrder, bool)>,
 ) -> Path<'e> {
+    work::beat(16 * conjuncts.len());
     let total = level.rows[rel];
     let of = Of::new(rel, info);
     let sargs: Vec<Sarg<'e>> = conjuncts

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use base::work::{self, Count};
 use rustc_hash::FxHashMap;
 
 use super::access::{Conjunct, Mask};
@@ -215,6 +216,7 @@ impl Guess for Graph<'_, '_, '_> {
             }
         }
         for class in &self.classes {
+            work::beat(16 * class.len());
             // All but the column with the fewest values narrow the rows down.
             let mut kinds: Vec<(usize, f64)> =
                 class.iter().filter(|(part, _)| set & (1 << part) != 0).copied().collect();
@@ -228,11 +230,11 @@ impl Guess for Graph<'_, '_, '_> {
 
     fn has_keys(&self, left: Set, right: Set) -> bool {
         let inside = |a: Set, b: Set| a & !left == 0 && b & !right == 0;
-        self.keys.iter().any(|&(a, b)| inside(a, b) || inside(b, a))
+        self.keys.iter().counted(1).any(|&(a, b)| inside(a, b) || inside(b, a))
     }
 
     fn is_tied(&self, left: Set, right: Set) -> bool {
-        self.ties.iter().any(|tie| tie & left != 0 && tie & right != 0)
+        self.ties.iter().counted(1).any(|tie| tie & left != 0 && tie & right != 0)
     }
 
     fn methods(&self) -> PlanMethods {
@@ -253,7 +255,7 @@ impl Guess for Graph<'_, '_, '_> {
                 0
             }
         };
-        let other = other & self.keys.iter().map(tied).fold(0, |all, set| all | set);
+        let other = other & self.keys.iter().counted(1).map(tied).fold(0, |all, set| all | set);
         if other == 0 || info.indexes.is_empty() {
             return None;
         }
@@ -291,7 +293,8 @@ impl Guess for Graph<'_, '_, '_> {
         let conditions = if inner { self.conjuncts } else { &part.on };
         let available = self.parts.iter().enumerate().filter(|(i, _)| left & (1 << i) != 0);
         let available = available.fold(0, |mask, (_, part)| mask | part.mask);
-        let about = conditions.iter().chain(first.iter().flat_map(|f| &f.on)).filter(|c| c.mask & (1 << rel) != 0);
+        let about = conditions.iter().chain(first.iter().flat_map(|f| &f.on)).counted(2);
+        let about = about.filter(|c| c.mask & (1 << rel) != 0);
         let available = available & about.fold(0, |mask, c| mask | c.mask);
         let key = (number, available);
         if first.is_none()

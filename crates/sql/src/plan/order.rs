@@ -286,6 +286,7 @@ impl Search<'_> {
 
     /// The cheapest way to join two sets, if they may be joined.
     fn join(&self, left: Set, right: Set, tied: bool) -> Option<Best> {
+        base::work::beat(32);
         let rows = self.may_join(left, right, tied)?;
         let before = self.best.get(&left)?;
         let single = (right.count_ones() == 1).then(|| right.trailing_zeros() as usize);
