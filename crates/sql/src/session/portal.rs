@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, RowId, SqlState};
+use base::{Error, Oid, Result, RowId, SqlState, work};
 use engine_api::KeptView;
 use types::Datum;
 
@@ -74,6 +74,12 @@ struct KeptRows {
 
 fn row_bytes(row: &[Datum]) -> usize {
     row.iter().map(datum_bytes).sum::<usize>() + size_of::<Vec<Datum>>()
+}
+
+impl Drop for KeptRows {
+    fn drop(&mut self) {
+        work::discard(&mut Vec::from(std::mem::take(&mut self.rows)));
+    }
 }
 
 impl KeptRows {
@@ -327,6 +333,7 @@ impl Session {
             }
             let from = (portal.position - portal.rows.before) as usize;
             let number = there.min(wanted);
+            work::step(8 * number as usize)?;
             if let Passing::Sent(out) = passing {
                 let statement = Arc::clone(&portal.statement);
                 let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
@@ -363,6 +370,7 @@ impl Session {
                     .hint("Declare it with SCROLL option to keep all of them."));
             }
             passed += 1;
+            work::step(8)?;
             if let Passing::Sent(out) = passing {
                 let row = (at - portal.rows.before - 1) as usize;
                 let row = std::slice::from_ref(&portal.rows.rows[row]);
