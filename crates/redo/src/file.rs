@@ -468,6 +468,16 @@ impl FileLog {
         file.sync().map_err(DriverError::Failed)
     }
 
+    /// Puts the spare in reach at once if the segment in use is nearly full: some who need space cannot wait. Otherwise the thread
+    /// that prepares segments looks at it, which takes as long as reading it.
+    fn take_spare(&self) {
+        let is_needed_soon = self.space.left.load(Ordering::Acquire) < self.options.segment_bytes / 4;
+        // What is wrong with it shows when one is made.
+        if is_needed_soon && finds_spare(&*self.disk, self.options.segment_bytes).unwrap_or(false) {
+            self.space.spare.store(true, Ordering::Release);
+        }
+    }
+
     fn set_left(&self) {
         let left = self.segments.last().map_or(0, |s| {
             // What a batch may not fit into any more counts as nothing.
@@ -526,7 +536,8 @@ fn finds_spare(disk: &dyn Disk, bytes: u64) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    let is_fresh = file.len()? == bytes && is_all_zero(&*file)?;
+    // What cannot be read is not used either.
+    let is_fresh = file.len()? == bytes && is_all_zero(&*file).unwrap_or(false);
     if !is_fresh {
         disk.remove(SPARE)?;
     }
@@ -625,6 +636,7 @@ impl ReplicatedLog for FileLog {
             if has_room && last.version == frame::VERSION {
                 self.segments.push(Segment { file, start: last.start, end: last.offset as u64, dirty: false });
                 self.set_left();
+                self.take_spare();
                 return Ok(mark);
             }
         }

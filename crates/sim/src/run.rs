@@ -335,7 +335,8 @@ impl Lives {
         let (model, choices) = (run.model.clone(), run.random.clone());
         let opened = open(&copy, run);
         let went = match opened {
-            Err(DriverError::Corrupt(place)) => {
+            // A beginning of an image without a manifest is missed before the log is looked at.
+            Err(DriverError::Corrupt(place) | DriverError::Refused(place)) => {
                 run.trace.say(format_args!("a start is refused: {place}"));
                 run.faults.count("what was taken away is missed");
                 Ok(())
