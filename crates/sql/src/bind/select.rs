@@ -309,16 +309,15 @@ impl<'a> Binder<'a, '_> {
         for node in select.lockingClause.iter().flatten() {
             let Node::LockingClause(clause) = node else { continue };
             let name = clause_name(clause.strength);
-            let grouped = !query.group_by.is_empty() || !query.grouping_sets.is_empty();
-            let obstacle = [
-                (query.distinct.is_some(), "DISTINCT clause"),
-                (grouped, "GROUP BY clause"),
-                (query.having.is_some(), "HAVING clause"),
-                (!self.scope().aggs.is_empty(), "aggregate functions"),
-                (is_windowed(&self.scope().rels), "window functions"),
+            // What is bound of the query so far is in its scope still.
+            let scope = self.scope();
+            let in_scope = [
+                (!scope.aggs.is_empty(), "aggregate functions"),
+                (is_windowed(&scope.rels), "window functions"),
                 (has_set_call, "set-returning functions in the target list"),
             ];
-            if let Some((_, what)) = obstacle.iter().find(|(there, _)| *there) {
+            let of_scope = || in_scope.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what);
+            if let Some(what) = obstacle(query).or_else(of_scope) {
                 return Err(base::Error::unsupported(format!("{name} is not allowed with {what}")));
             }
             let wanted = (lock_mode(clause.strength), wait_policy(clause.waitPolicy));
