@@ -230,10 +230,13 @@ pub fn bytes(count: usize) -> usize {
 pub const STRETCH: usize = 1 << 18;
 
 /// Appends bytes that may be many.
+#[inline]
 pub fn append(out: &mut Vec<u8>, bytes: &[u8]) {
-    if bytes.len() <= STRETCH {
-        return out.extend_from_slice(bytes);
-    }
+    if bytes.len() <= STRETCH { out.extend_from_slice(bytes) } else { append_many(out, bytes) }
+}
+
+#[cold]
+fn append_many(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len());
     for part in bytes.chunks(STRETCH) {
         beat(self::bytes(part.len()));
@@ -242,14 +245,24 @@ pub fn append(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Drops many values, counted. Nothing stops it.
+#[inline]
 pub fn discard<T>(values: &mut Vec<T>) {
-    const AT_ONCE: usize = 1024;
+    if values.len() > AT_ONCE {
+        discard_many(values);
+    }
+    values.clear();
+}
+
+/// Values dropped between two counts.
+const AT_ONCE: usize = 1024;
+
+#[cold]
+fn discard_many<T>(values: &mut Vec<T>) {
     while values.len() > AT_ONCE {
         values.truncate(values.len() - AT_ONCE);
         // It is often what is left of a statement that was stopped.
         unstopped(|| beat(8 * AT_ONCE));
     }
-    values.clear();
 }
 
 /// Drops lists of many values, each in one step, counted. Nothing stops it.
@@ -360,34 +373,36 @@ pub fn strand() -> usize {
     STRAND.get() as usize
 }
 
-/// What belongs to the work that runs rather than to its thread.
-#[derive(Default)]
-pub struct Ambient {
-    stop: Option<Arc<dyn Stop>>,
+/// What the thread had when a strand began to run on it, or went on.
+#[must_use]
+pub struct Outside {
     strand: u32,
-    closed: u32,
     caught: u32,
-    session: i32,
 }
 
-impl Ambient {
-    /// That of a strand with this number, at its beginning.
-    pub fn of_strand(strand: u32) -> Ambient {
-        Ambient { strand, ..Ambient::default() }
-    }
-
-    /// Changes places with that of what runs now.
-    #[inline]
-    pub fn swap(&mut self) {
-        STOP.with_borrow_mut(|stop| std::mem::swap(stop, &mut self.stop));
-        self.strand = STRAND.replace(self.strand);
-        self.closed = CLOSED.replace(self.closed);
-        self.caught = CAUGHT.replace(self.caught);
-        self.session = watch::session(self.session);
-    }
+/// The strand of this number runs from now on.
+#[inline]
+pub fn enter(strand: u32) -> Outside {
+    debug_assert_eq!(CLOSED.get(), 0, "no other work runs within a closed section");
+    Outside { strand: STRAND.replace(strand), caught: CAUGHT.replace(0) }
 }
 
-/// What a strand has between two polls, whichever stack it runs on next: what stops it, and whose work it is.
+/// It runs no more.
+#[inline]
+pub fn leave(outside: Outside) {
+    STRAND.set(outside.strand);
+    CAUGHT.set(outside.caught);
+}
+
+/// Runs `suspend`, which returns when the strand goes on; it was within as many sections that catch what stops it as before.
+#[inline]
+pub fn while_suspended(suspend: impl FnOnce()) {
+    let caught = CAUGHT.get();
+    suspend();
+    CAUGHT.set(caught);
+}
+
+/// What a strand has, whichever stack it runs on: what stops it, and whose work it is.
 #[derive(Default)]
 pub struct Own {
     stop: Option<Arc<dyn Stop>>,
@@ -478,12 +493,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ambient_changes_places() {
+    fn what_is_of_a_strand_changes_places() {
         stop_always();
-        let mut other = Ambient::of_strand(7);
-        other.swap();
-        assert!(strand() == 7 && look_now().is_ok());
-        other.swap();
-        assert!(strand() == 0 && look_now().is_err());
+        let mut other = Own::default();
+        let stopped = caught(|| {
+            let outside = enter(7);
+            other.swap();
+            assert!(strand() == 7 && look_now().is_ok());
+            stop_always();
+            // The section that catches is not the strand's.
+            (0..100).for_each(|_| beat(10_000));
+            other.swap();
+            leave(outside);
+            assert!(strand() == 0);
+            beat(QUANTUM as usize);
+            Ok(())
+        });
+        assert_eq!(stopped.unwrap_err().code(), SqlState::QUERY_CANCELED);
     }
 }

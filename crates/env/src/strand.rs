@@ -20,12 +20,12 @@ use std::sync::{Condvar, LazyLock, Mutex, Once, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use base::work::{self, Ambient, Own};
+use base::work::{self, Own};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 /// A turn, from the first look at the clock on.
-const TURN: Duration = Duration::from_millis(1);
+const TURN: Duration = Duration::from_micros(500);
 /// Address space of a stack, as much as the thread has. Only what is used takes memory.
 const STACK: usize = 64 << 20;
 /// Stacks that a thread keeps for later.
@@ -49,7 +49,8 @@ enum Answer {
 /// A stack on which jobs are done, one after the other.
 struct Worker {
     stack: Coroutine<Job, Answer, ()>,
-    ambient: Ambient,
+    /// What is kept by strand is kept by this: no two of a thread have the same.
+    number: u32,
 }
 
 thread_local! {
@@ -84,15 +85,14 @@ impl Worker {
                 job = yielder.suspend(Answer::Done);
             }
         });
-        Some(Box::new(Worker { stack, ambient: Ambient::of_strand(number) }))
+        Some(Box::new(Worker { stack, number }))
     }
 
     /// Goes on with what it does, or begins the job.
     fn resume(&mut self, job: Job) -> Answer {
-        let outer = CURRENT.get();
-        self.ambient.swap();
+        let (outer, outside) = (CURRENT.get(), work::enter(self.number));
         let answer = self.stack.resume(job);
-        self.ambient.swap();
+        work::leave(outside);
         CURRENT.set(outer);
         match answer {
             CoroutineResult::Yield(answer) => answer,
@@ -134,8 +134,10 @@ fn pause() {
 /// Gives up the thread until the strand is polled again.
 fn suspend(answer: Answer) {
     let current = CURRENT.get();
-    // SAFETY: the worker whose yielder it is runs on this stack, below this call.
-    unsafe { (*current).suspend(answer) };
+    work::while_suspended(|| {
+        // SAFETY: the worker whose yielder it is runs on this stack, below this call.
+        unsafe { (*current).suspend(answer) };
+    });
     CURRENT.set(current);
     if ABANDONED.replace(false) {
         resume_unwind(Box::new(Abandoned));
@@ -223,6 +225,8 @@ pub enum Polled<T> {
 pub struct Strand<F: Future> {
     /// What it is suspended on.
     worker: Option<Box<Worker>>,
+    /// Changes places with that of the thread whenever the strand begins to run, or ceases to.
+    own: Own,
     state: UnsafeCell<State<F>>,
     _pinned: PhantomPinned,
 }
@@ -231,16 +235,14 @@ pub struct Strand<F: Future> {
 struct State<F: Future> {
     future: F,
     waker: Option<Waker>,
-    /// Of the strand, not of the worker that it has for this poll.
-    own: Own,
     outcome: Option<std::thread::Result<Poll<F::Output>>>,
 }
 
 impl<F: Future> Strand<F> {
     /// A strand that has not begun.
     pub fn new(future: F) -> Strand<F> {
-        let state = UnsafeCell::new(State { future, waker: None, own: Own::default(), outcome: None });
-        Strand { worker: None, state, _pinned: PhantomPinned }
+        let state = UnsafeCell::new(State { future, waker: None, outcome: None });
+        Strand { worker: None, own: Own::default(), state, _pinned: PhantomPinned }
     }
 
     /// Goes on until the future answers or the turn is over. It must not be polled after it was ready.
@@ -272,7 +274,9 @@ impl<F: Future> Strand<F> {
         // SAFETY: nobody writes it while the state has it.
         let waker = unsafe { &(*this.state.get()).waker }.as_ref().map_or(null(), std::ptr::from_ref);
         let outer = WAKER.replace(waker);
+        this.own.swap();
         let answer = worker.resume(job);
+        this.own.swap();
         WAKER.set(outer);
         match answer {
             Answer::Interrupted | Answer::Away => {
@@ -308,9 +312,7 @@ unsafe fn run<F: Future>(state: *const ()) {
     // SAFETY: it is pinned.
     let future = unsafe { Pin::new_unchecked(&mut state.future) };
     let waker = state.waker.as_ref().unwrap_or(Waker::noop());
-    state.own.swap();
     let outcome = catch_unwind(AssertUnwindSafe(|| future.poll(&mut Context::from_waker(waker))));
-    state.own.swap();
     state.outcome = Some(outcome);
 }
 
@@ -320,9 +322,11 @@ impl<F: Future> Drop for Strand<F> {
         SUSPENDED.set(SUSPENDED.get() - 1);
         // Its calls end, and what they hold is dropped, before the future is. What is dropped may still be interrupted once.
         ABANDONED.set(true);
+        self.own.swap();
         while !matches!(worker.resume(None), Answer::Done) {
             ABANDONED.set(true);
         }
+        self.own.swap();
         ABANDONED.set(false);
         rest(worker);
     }

@@ -314,14 +314,14 @@ impl Out {
         self.append(|buf| backend::message(buf, tag, fill))
     }
 
-    /// Queues what `fill` appends as one unit under the gate in force when it is complete.
+    /// Queues what `fill` appends as one unit under the gate in force when it is complete. A session that is suspended in the
+    /// middle of it keeps the queue: until it has gone on, the connection finds nothing to send.
     #[inline]
     pub(crate) fn append<T>(&self, fill: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let queue = &mut *self.queue.borrow_mut();
         let start = queue.buf.len();
         let mut unit = Unit { buf: &mut queue.buf, start, whole: false };
-        // The connection writes the queue while the session is suspended, so it is not suspended in here.
-        let result = work::closed(|| fill(unit.buf));
+        let result = fill(unit.buf);
         unit.whole = true;
         drop(unit);
         queue.seal(start, self.gate.get());
@@ -399,9 +399,9 @@ impl Out {
         .await;
     }
 
-    /// Bytes queued and not written.
+    /// Bytes queued and not written; 0 while a message is being queued.
     pub fn unsent(&self) -> usize {
-        self.queue.borrow().unsent()
+        self.queue.try_borrow().map_or(0, |queue| queue.unsent())
     }
 
     // --- For the connection loop ----------------------------------------------------------------------------------
@@ -569,7 +569,7 @@ impl Row<'_> {
     pub fn bytes(&mut self, value: &[u8]) {
         self.fields += 1;
         self.buf.extend_from_slice(&(value.len() as u32).to_be_bytes());
-        self.buf.extend_from_slice(value);
+        work::append(self.buf, value);
     }
 
     /// A value that `fill` appends.
@@ -624,6 +624,19 @@ mod tests {
 
     fn put(out: &Out, byte: u8) {
         out.append(|buf| buf.push(byte));
+    }
+
+    #[test]
+    fn half_a_message_is_not_sent() {
+        let out = Out::new();
+        put(&out, b'x');
+        assert_eq!(out.unsent(), 1);
+        out.append(|buf| {
+            buf.push(b'y');
+            assert!(out.unsent() == 0 && !out.flush_can_end());
+            buf.push(b'z');
+        });
+        assert_eq!(take(&out, 0, 100).0, b"xyz");
     }
 
     #[test]

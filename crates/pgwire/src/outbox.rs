@@ -102,7 +102,9 @@ impl Outbox {
             Sink::sent(&sink, &bytes[range], result);
         }
         bytes.clear();
-        bytes.shrink_to(KEPT);
+        if bytes.capacity() > KEPT {
+            bytes.shrink_to(KEPT);
+        }
     }
 }
 

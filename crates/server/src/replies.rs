@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use base::{Error, Lsn, Notice, Result};
+use base::{Error, Lsn, Notice, Result, work};
 use pgwire::{Column, CopyIn, Format, Formats, Out};
 use smallvec::SmallVec;
 use sql::exec::OutputRow;
@@ -28,6 +28,7 @@ impl ResultFormats {
     const BINARY: ResultFormats = ResultFormats::Uniform(Format::Binary);
 
     /// As a Bind message asks for.
+    #[inline]
     pub fn asked(formats: Formats<'_>) -> ResultFormats {
         match formats.len() {
             0 | 1 => ResultFormats::Uniform(formats.get(0)),
@@ -128,55 +129,12 @@ impl<'a> Replies<'a> {
         self.keep(queued);
     }
 
-    /// A row with values that take long to write: they are written before the queue is touched, which others may want
-    /// meanwhile.
-    #[cold]
-    fn long_row(&mut self, row: OutputRow<'_>, columns: &[ResultColumn], settings: &OutputSettings) {
-        let written = row.iter().zip(columns).enumerate().map(|(i, (value, column))| {
-            if matches!(value, DatumRef::Null) {
-                return Ok(None);
-            }
-            let mut field = Vec::new();
-            match self.formats.get(i) {
-                Format::Text => types::write_text(value, column.ty.oid, settings, &mut field)?,
-                Format::Binary => types::write_binary(value, column.ty.oid, &mut field)?,
-            }
-            Ok(Some(field))
-        });
-        let queued = written.collect::<Result<Vec<_>>>().and_then(|written| {
-            self.out.data_row(columns.len(), |fields| {
-                for field in written {
-                    match field {
-                        Some(field) => fields.bytes(&field),
-                        None => fields.null(),
-                    }
-                }
-                Ok(())
-            })
-        });
-        self.keep(queued);
-    }
-
     fn keep(&mut self, result: Result<()>) {
         if let Err(error) = result {
             self.failure.get_or_insert(error);
         }
     }
 }
-
-/// Whether writing a value is more than a few microseconds' work.
-fn is_long(value: &DatumRef<'_>) -> bool {
-    match value {
-        DatumRef::Bytea(bytes) => bytes.len() > LONG,
-        DatumRef::Array(array) => array.is_long(),
-        DatumRef::Numeric(number) => number.is_long(),
-        DatumRef::Record(_) => true,
-        _ => false,
-    }
-}
-
-/// Bytes of a value that takes long to write.
-const LONG: usize = 64 << 10;
 
 impl Output for Replies<'_> {
     fn columns(&mut self, columns: &[ResultColumn]) {
@@ -202,9 +160,6 @@ impl Output for Replies<'_> {
             return self.converted_row(conversion, row, columns, settings);
         }
         let formats = self.formats;
-        if columns.iter().any(|column| column.takes_long) && row.iter().any(|value| is_long(&value)) {
-            return self.long_row(row, columns, settings);
-        }
         let queued = self.out.data_row(columns.len(), |fields| {
             for (i, column) in columns.iter().enumerate() {
                 let (ty, format) = (column.ty.oid, formats.get(i));
@@ -286,7 +241,7 @@ impl Output for Replies<'_> {
 
     fn copy_data(&mut self, bytes: &[u8]) {
         let queued = self.out.copy_data(|message| {
-            message.extend_from_slice(bytes);
+            work::append(message, bytes);
             Ok(())
         });
         self.keep(queued);

@@ -57,8 +57,8 @@ impl ClientSession {
             (Some(bytes), Format::Text) => BoundValue::Text(bytes),
             (Some(bytes), Format::Binary) => BoundValue::Binary(bytes),
         };
-        let values: SmallVec<[BoundValue<'_>; 16]> = bind.values.iter().enumerate().map(value).collect();
-        if !self.sql.bind(bind.portal, bind.statement, &values, at_once)? {
+        let values = bind.values.iter().enumerate().map(value);
+        if !self.sql.bind(bind.portal, bind.statement, values, at_once)? {
             return Ok(false);
         }
         if bind.results.len() > 1 {

@@ -120,14 +120,6 @@ impl<'a> ArrayRef<'a> {
             ArrayRef::Bytes(bytes) => Cow::Owned(crate::row::decode_array(bytes)),
         }
     }
-
-    /// Whether writing it takes more than some microseconds.
-    pub fn is_long(&self) -> bool {
-        match self {
-            ArrayRef::Value(array) => array.values.len() > 1000,
-            ArrayRef::Bytes(bytes) => bytes.len() > 8000,
-        }
-    }
 }
 
 /// PostgreSQL's `interval`: three fields that do not convert into each other by themselves.

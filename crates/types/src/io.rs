@@ -116,7 +116,7 @@ pub fn write_text(value: DatumRef<'_>, ty: Oid, settings: &OutputSettings, out: 
         }
         DatumRef::Text(v) => {
             out.make_room(v.len())?;
-            out.extend_from_slice(v.as_bytes());
+            work::append(out, v.as_bytes());
         }
         DatumRef::Bytea(v) => write_bytea(v, settings.bytea_output, out)?,
         DatumRef::Date(v) => dt::write_date(v, settings, out),
@@ -158,18 +158,18 @@ pub fn write_binary(value: DatumRef<'_>, ty: Oid, out: &mut Vec<u8>) -> Result<(
         DatumRef::Numeric(v) => v.get().write_binary(out),
         DatumRef::Text(v) if is_sent_as_text(ty) => {
             out.make_room(v.len())?;
-            out.extend_from_slice(v.as_bytes());
+            work::append(out, v.as_bytes());
         }
         DatumRef::Text(v) if ty == oid::CHAR => out.push(parse_char(v)),
         DatumRef::Text(v) => {
             // A version comes first.
             out.make_room(1 + v.len())?;
             out.push(1);
-            out.extend_from_slice(v.as_bytes());
+            work::append(out, v.as_bytes());
         }
         DatumRef::Bytea(v) => {
             out.make_room(v.len())?;
-            out.extend_from_slice(v);
+            work::append(out, v);
         }
         DatumRef::TimeTz(v, west) => {
             out.extend_from_slice(&v.to_be_bytes());

@@ -80,7 +80,7 @@ pub fn for_list(count: usize, size: usize) -> Result<()> {
 
 /// A text or list that asks before it grows.
 pub trait Room {
-    /// Makes room for `more` entries.
+    /// Makes room for `more` entries; for few in what is small that is left to who appends them.
     ///
     /// # Errors
     /// As [`for_value`], for what it grows to.
@@ -95,7 +95,7 @@ impl<T> Room for Vec<T> {
     #[inline]
     fn make_room(&mut self, more: usize) -> Result<()> {
         let spare = const { if size_of::<T>() == 1 { SPARE } else { 0 } };
-        if self.capacity() - self.len() >= more.saturating_add(spare) {
+        if self.capacity() - self.len() >= more.saturating_add(spare) || is_small(self.len(), more, size_of::<T>()) {
             return Ok(());
         }
         let grows = grown(self.len(), self.capacity(), more, size_of::<T>())?;
@@ -107,13 +107,19 @@ impl<T> Room for Vec<T> {
 impl Room for String {
     #[inline]
     fn make_room(&mut self, more: usize) -> Result<()> {
-        if self.capacity() - self.len() >= more.saturating_add(SPARE) {
+        if self.capacity() - self.len() >= more.saturating_add(SPARE) || is_small(self.len(), more, 1) {
             return Ok(());
         }
         let grows = grown(self.len(), self.capacity(), more, 1)?;
         self.reserve_exact(grows);
         Ok(())
     }
+}
+
+/// Whether `more` entries leave it so small that even as it doubles nobody is to be asked.
+#[inline]
+fn is_small(len: usize, more: usize, size: usize) -> bool {
+    more < LARGE && (len + more) * size < LARGE / 4
 }
 
 /// How many entries of `size` bytes more there is to be room for, so that lists double.
@@ -144,20 +150,22 @@ mod tests {
         assert!(for_value(VALUE_MAX).is_ok());
         assert_eq!(for_value(VALUE_MAX + 1).unwrap_err().code(), SqlState::PROGRAM_LIMIT_EXCEEDED);
         assert_eq!(for_values(usize::MAX, 3).unwrap_err().code(), SqlState::PROGRAM_LIMIT_EXCEEDED);
+        const QUARTER: usize = LARGE / 4;
         let mut text = String::from("abc");
-        text.make_room(1).unwrap();
-        assert!((16..=64).contains(&text.capacity()));
         text.make_room(1000).unwrap();
-        assert_eq!(text.capacity(), 1003);
-        text.push_str(&"x".repeat(1000));
+        assert!(text.capacity() < 1000, "that is left to who appends");
+        text = "x".repeat(QUARTER);
+        text.make_room(1000).unwrap();
+        assert_eq!(text.capacity(), 2 * QUARTER);
+        text.push_str(&"x".repeat(QUARTER));
         text.make_room(1).unwrap();
-        assert_eq!(text.capacity(), 2006);
+        assert_eq!(text.capacity(), 4 * QUARTER);
         // What fits to the byte would leave it to the next byte to make it twice as large.
-        text.make_room(LARGE).unwrap();
-        assert_eq!(text.capacity(), 1003 + LARGE + SPARE);
-        text.push_str(&"x".repeat(LARGE));
-        text.make_room(SPARE).unwrap();
-        assert_eq!(text.capacity(), 2 * (1003 + LARGE + SPARE));
+        text.make_room(2 * LARGE).unwrap();
+        assert_eq!(text.capacity(), 2 * QUARTER + 2 * LARGE + SPARE);
+        text.push_str(&"x".repeat(2 * LARGE));
+        text.make_room(SPARE + 1).unwrap();
+        assert_eq!(text.capacity(), 2 * (2 * QUARTER + 2 * LARGE + SPARE));
         assert_eq!(text.make_room(VALUE_MAX).unwrap_err().code(), SqlState::PROGRAM_LIMIT_EXCEEDED);
         let mut list: Vec<u64> = Vec::new();
         assert!(list.make_room(VALUE_MAX / 8 + 1).is_err());

@@ -57,6 +57,7 @@ impl<'a> Body<'a> {
     }
 
     /// A string ended by a zero byte, as UTF-8.
+    #[inline]
     pub fn text(&mut self) -> Result<&'a str> {
         // Most portals and many statements have no name.
         if let Some((0, rest)) = self.rest.split_first() {

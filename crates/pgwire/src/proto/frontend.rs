@@ -189,7 +189,7 @@ impl<'a> Values<'a> {
     }
 
     /// The values in order; `None` is NULL.
-    pub fn iter(&self) -> impl Iterator<Item = Option<&'a [u8]>> + 'a {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&'a [u8]>> + 'a {
         let mut body = Body::new(self.bytes);
         (0..self.count).map(move |_| value(&mut body).ok().flatten())
     }

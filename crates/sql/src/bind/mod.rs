@@ -70,17 +70,13 @@ pub struct ResultColumn {
     pub table: Oid,
     /// Attribute number.
     pub column: i16,
-    /// Writing a value of it may take long.
-    pub takes_long: bool,
 }
 
 impl ResultColumn {
     /// A column that belongs to no table.
     pub fn new(name: impl Into<String>, ty: Ty) -> ResultColumn {
         let (oid, typmod) = ::types::user::base_type(ty.oid, ty.typmod);
-        let takes_long = matches!(oid, ::types::oid::BYTEA | ::types::oid::NUMERIC | ::types::oid::RECORD)
-            || ::types::element_of(oid).is_some();
-        ResultColumn { name: name.into(), ty: Ty { oid, typmod }, own: ty, table: Oid::INVALID, column: 0, takes_long }
+        ResultColumn { name: name.into(), ty: Ty { oid, typmod }, own: ty, table: Oid::INVALID, column: 0 }
     }
 }
 

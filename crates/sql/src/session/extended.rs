@@ -65,7 +65,13 @@ impl Session {
     ///
     /// # Errors
     /// Those of the values, and of a statement that must be bound anew.
-    pub fn bind(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>], at_once: bool) -> Result<bool> {
+    pub fn bind<'v>(
+        &mut self,
+        portal: &str,
+        name: &str,
+        values: impl ExactSizeIterator<Item = BoundValue<'v>>,
+        at_once: bool,
+    ) -> Result<bool> {
         let result = self.bind_inner(portal, name, values, at_once);
         if let Err(error) = &result {
             metrics::count_error(error.code());
@@ -74,7 +80,13 @@ impl Session {
         result
     }
 
-    fn bind_inner(&mut self, portal: &str, name: &str, values: &[BoundValue<'_>], at_once: bool) -> Result<bool> {
+    fn bind_inner<'v>(
+        &mut self,
+        portal: &str,
+        name: &str,
+        values: impl ExactSizeIterator<Item = BoundValue<'v>>,
+        at_once: bool,
+    ) -> Result<bool> {
         if at_once && self.portals.get(portal).is_some_and(Portal::holds_values) {
             return Ok(false);
         }
@@ -107,14 +119,14 @@ impl Session {
             let settings = self.environment.settings.borrow();
             let input =
                 InputContext { settings: settings.output(), now_micros: self.environment.transaction_start.get() };
-            for (value, &ty) in values.iter().zip(&statement.param_types) {
+            for (value, &ty) in values.zip(&statement.param_types) {
                 if let BoundValue::Text(bytes) = value
                     && let Some(value) = types::plain_int(ty, bytes)
                 {
                     params.push(value);
                     continue;
                 }
-                let read = || match value {
+                let read = || match &value {
                     BoundValue::Null => Ok(Datum::Null),
                     BoundValue::Text(bytes) if functions::is_name_in_catalog(ty) => {
                         let text = utf8(bytes)?;
@@ -130,7 +142,7 @@ impl Session {
                         Some(conversion) => read_binary_in(conversion, ty, bytes),
                     },
                 };
-                params.push(read().map_err(|error| in_parameter(error, portal, params.len(), value))?);
+                params.push(read().map_err(|error| in_parameter(error, portal, params.len(), &value))?);
             }
         }
         self.remove_portal(portal);

@@ -78,7 +78,9 @@ fn row_bytes(row: &[Datum]) -> usize {
 
 impl Drop for KeptRows {
     fn drop(&mut self) {
-        work::discard(&mut Vec::from(std::mem::take(&mut self.rows)));
+        if !self.rows.is_empty() {
+            work::discard(&mut Vec::from(std::mem::take(&mut self.rows)));
+        }
     }
 }
 

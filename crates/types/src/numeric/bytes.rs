@@ -242,15 +242,6 @@ impl<'a> NumericRef<'a> {
         }
     }
 
-    /// Whether writing it takes more than some microseconds.
-    pub fn is_long(&self) -> bool {
-        match self.0 {
-            Source::Value(Numeric(Repr::Large(large))) => large.0.bits() > 8000,
-            Source::Value(_) => false,
-            Source::Bytes(bytes) => bytes.len() > 1000,
-        }
-    }
-
     /// The value. Bytes that are no value read as NaN.
     #[inline]
     pub fn get(&self) -> Numeric {
