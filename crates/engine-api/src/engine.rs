@@ -141,6 +141,8 @@ pub struct MemoryUse {
     /// The rest, by [`MemoryKind`].
     pub others: [u64; MemoryKind::ALL.len()],
     /// All of it.
+    pub held: u64,
+    /// What counts against the budget: all but an eighth of the budget of what is free.
     pub used: u64,
     /// Budget; writes are refused with 53200 beyond it.
     pub limit: u64,
@@ -167,11 +169,13 @@ pub enum MemoryKind {
     Working,
     /// Lists of versions that wait to be freed.
     Garbage,
+    /// What the process holds beside: blocks that are free in pages that are in use, what blocks are larger than was asked for, stacks.
+    Free,
 }
 
 impl MemoryKind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [MemoryKind; 9] = [
+    pub const ALL: [MemoryKind; 10] = [
         MemoryKind::Transactions,
         MemoryKind::LogBuffers,
         MemoryKind::Catalog,
@@ -181,6 +185,7 @@ impl MemoryKind {
         MemoryKind::Connections,
         MemoryKind::Working,
         MemoryKind::Garbage,
+        MemoryKind::Free,
     ];
 
     /// Its name in views and metrics.
@@ -195,6 +200,7 @@ impl MemoryKind {
             MemoryKind::Connections => "connection_buffers",
             MemoryKind::Working => "working",
             MemoryKind::Garbage => "garbage",
+            MemoryKind::Free => "free",
         }
     }
 
@@ -206,6 +212,7 @@ impl MemoryKind {
             MemoryKind::Connections => "connection buffers",
             MemoryKind::Working => "working memory",
             MemoryKind::Garbage => "lists of garbage",
+            MemoryKind::Free => "free memory between rows",
             other => other.name(),
         }
     }

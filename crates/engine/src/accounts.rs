@@ -39,12 +39,14 @@ impl Inner {
         MemoryKind::ALL.iter().for_each(|kind| others[*kind as usize] = memory.other(*kind as usize));
         let indexes = tables.iter().map(|t| t.indexes).sum();
         let used = memory.used();
+        let held = used + memory.other(MemoryKind::Free as usize).saturating_sub(memory.beyond());
         MemoryUse {
-            rows: used.saturating_sub(indexes + others.iter().sum::<u64>()),
+            rows: held.saturating_sub(indexes + others.iter().sum::<u64>()),
             headers: tables.iter().map(|t| t.headers).sum(),
             versions: tables.iter().map(|t| t.versions).sum(),
             indexes,
             others,
+            held,
             used,
             limit: memory.limit(),
         }
@@ -109,7 +111,9 @@ impl Shard {
                 total += bytes as u64;
             }
         }
-        differs("all memory".to_string(), inner.store.memory().used(), total);
+        let memory = inner.store.memory();
+        total -= memory.other(MemoryKind::Free as usize).saturating_sub(memory.beyond());
+        differs("all memory".to_string(), memory.used(), total);
         wrong
     }
 }

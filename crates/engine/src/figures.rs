@@ -18,8 +18,8 @@ pub struct Figures {
     pub version_bytes: u64,
     /// Bytes of index nodes.
     pub index_bytes: u64,
-    /// Bytes of all that is counted, and how many there may be.
-    pub used_bytes: u64,
+    /// Bytes of all that is held, and how many there may be.
+    pub held_bytes: u64,
     /// The budget.
     pub limit_bytes: u64,
     /// Rows with versions that wait to be freed.
@@ -55,7 +55,7 @@ impl Shard {
             other_bytes: memory.others,
             memory_delays: inner.throttle.delays.load(Ordering::Relaxed),
             memory_refusals: inner.throttle.refusals.load(Ordering::Relaxed),
-            used_bytes: memory.used,
+            held_bytes: memory.held,
             limit_bytes: memory.limit,
             garbage_rows: inner.store.garbage_len() as u64,
             views: inner.store.active_views().len() as u64,

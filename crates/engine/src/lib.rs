@@ -24,6 +24,7 @@ mod catalog;
 mod check;
 mod checkpoint;
 mod commit;
+mod compaction;
 mod figures;
 mod fill;
 mod fuzz;
@@ -53,6 +54,7 @@ mod working;
 
 pub use check::{CheckError, CheckedTable, Sound, check};
 pub use checkpoint::{Checkpoint, CheckpointFigures, CheckpointWriter};
+pub use compaction::Compaction;
 pub use figures::Figures;
 pub use fuzz::fuzz_operations;
 pub use progress::{Progress, Stage};

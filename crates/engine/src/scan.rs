@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use base::{Result, RowId, Timestamp};
+use base::{LayoutId, Result, RowId, Timestamp};
 use engine_api::{KeyRange, RowBatch, RowContent, Scan, ScanSpec, TableRef, Txn};
 use mvcc::index::{self, Direction, EntryBatch, OrderedIndex as _};
 use mvcc::{Read, View, ViewToken, pin};
@@ -195,20 +195,18 @@ impl IndexScan {
         let mut scratch = Vec::new();
         let mut key_is_missing = false;
         let rows = self.entries.rows();
-        let mut until = rows.len();
         let tuples = self.content == RowContent::Tuple;
-        handle.store.rows.read_each(rows, tuples, &self.seeing.view, &guard, |at, read| match read {
-            // Entries come in order: it was full at an earlier one, or is now.
-            _ if out.is_full() && out.len() > first => until = until.min(at),
+        let read = handle.store.rows.read_each(rows, tuples, &self.seeing.view, &guard, |at, read| match read {
             Read::Visible(version) => {
                 newest = newest.max(version.ts);
                 if version.keys_diverged {
-                    scratch.clear();
-                    handle.shape.key(&self.index, version.layout, version.tuple, &mut scratch);
-                    match self.entries.get_key(at) {
-                        Some(key) if key == scratch => {}
-                        Some(_) => return,
-                        None => return key_is_missing = true,
+                    match self.is_of(handle, at, version.layout, version.tuple, &mut scratch) {
+                        Some(true) => {}
+                        Some(false) => return true,
+                        None => {
+                            key_is_missing = true;
+                            return false;
+                        }
                     }
                 }
                 // The key of an entry is that of the version seen: one that has another was left out above.
@@ -218,17 +216,37 @@ impl IndexScan {
                     RowContent::Nothing => &[],
                 };
                 out.push(rows[at], version.layout, content);
+                !out.is_full()
             }
-            Read::Gone(ts) => newest = newest.max(ts),
-            Read::Absent => {}
+            Read::Gone(ts) => {
+                newest = newest.max(ts);
+                true
+            }
+            Read::Absent => true,
         });
         // It goes on behind the last one that was read, which has a key only if all have.
-        key_is_missing |= until < rows.len() && self.entries.get_key(until - 1).is_none();
+        key_is_missing |= read < rows.len() && self.entries.get_key(read - 1).is_none();
         if key_is_missing {
             out.truncate(first);
             return Ok(None);
         }
-        Ok(Some((newest, until)))
+        Ok(Some((newest, read)))
+    }
+
+    /// Whether the key of entry `at` is that of this version; `None` if the entries were taken without keys.
+    #[inline(never)]
+    fn is_of(
+        &self,
+        handle: &TableHandle,
+        at: usize,
+        layout: LayoutId,
+        tuple: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Option<bool> {
+        let key = self.entries.get_key(at)?;
+        scratch.clear();
+        handle.shape.key(&self.index, layout, tuple, scratch);
+        Some(scratch == key)
     }
 }
 

@@ -226,15 +226,18 @@ impl Transaction {
         let is_in_vain = purpose == Purpose::Change && self.pace.in_vain >= FULL_WAITS;
         let is_tired = waited && self.pace.has_waited(inner.world.clock.monotonic_nanos());
         let gives_up = is_in_vain || (is_tired && purpose != Purpose::Shrink && used >= memory.tight_from());
-        if is_full && (waited || purpose == Purpose::Shrink) || gives_up {
+        // What frees rows waits only for those that lie among free memory to be put together.
+        let waits_for_pages = is_full && purpose == Purpose::Shrink && memory.beyond() > 0;
+        let is_over = if waits_for_pages { is_tired } else { is_full && (waited || purpose == Purpose::Shrink) };
+        if is_over || gives_up {
             inner.throttle.refusals.fetch_add(1, Ordering::Relaxed);
             return Err(full(&inner));
         }
-        if waited {
+        if waited && !waits_for_pages {
             self.pace.debt = 0;
             return Ok(None);
         }
-        if purpose == Purpose::Shrink || (used < memory.tight_from() && !is_full) {
+        if !waits_for_pages && (purpose == Purpose::Shrink || (used < memory.tight_from() && !is_full)) {
             return Ok(None);
         }
         self.pace.debt += bytes + PER_ROW;
@@ -243,6 +246,7 @@ impl Transaction {
         }
         let now = inner.world.clock.monotonic_nanos();
         let wait = match alone {
+            _ if waits_for_pages => Some(inner.throttle.wait(self.pace.debt, now)),
             0 => inner.throttle.take(self.pace.debt, memory, now),
             _ if is_full => Some(inner.throttle.wait(self.pace.debt, now)),
             // It fits.

@@ -101,6 +101,8 @@ pub(crate) struct Transaction {
     pub finishing: Option<Box<(mvcc::Transaction, Timestamp)>>,
     /// The record says that the transaction is prepared.
     pub is_sealed: bool,
+    /// Nothing of it is left, and nothing has begun since: a second end has nothing to do.
+    is_over: bool,
     marks: Vec<Mark>,
     scratch: Vec<u8>,
     /// Keys before and after a change, while it is entered.
@@ -124,6 +126,15 @@ impl Drop for Kept {
         if let Some(token) = self.token.take() {
             self.shard.0.store.end_view(token);
         }
+    }
+}
+
+/// Empties a list of a transaction that ends, and gives back what the next one should not have to hold.
+#[inline]
+fn empty<T>(list: &mut Vec<T>) {
+    list.clear();
+    if list.capacity() > KEPT_BYTES / size_of::<T>() {
+        list.shrink_to(KEPT_BYTES / size_of::<T>());
     }
 }
 
@@ -154,6 +165,7 @@ impl Transaction {
             charged: 0,
             finishing: None,
             is_sealed: false,
+            is_over: false,
             core: None,
             token: None,
             held: None,
@@ -207,6 +219,7 @@ impl Transaction {
                     Error::new(SqlState::CONFIGURATION_LIMIT_EXCEEDED, "too many transactions are active")
                 })?;
             self.core = Some(core);
+            self.is_over = false;
         }
         if self.command.0 > mvcc::COMMANDS_MAX {
             let message = "cannot have more than 2^31-1 commands in a transaction";
@@ -811,6 +824,12 @@ impl Transaction {
 
     /// Ends everything without a commit.
     pub fn undo_all(&mut self) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.undo_what_is_left();
+        }
+    }
+
+    fn undo_what_is_left(&mut self) {
         if self.redo_ahead > 0
             && let Some(core) = &self.core
         {
@@ -820,19 +839,18 @@ impl Transaction {
             self.shard.0.store.finish_commit(finishing.0, finishing.1);
         }
         self.reads = None;
-        self.redo.clear();
         // What is not charged any more must not be held: the session keeps this for its next transaction.
-        self.redo.shrink_to(KEPT_BYTES);
-        self.scratch.shrink_to(KEPT_BYTES);
+        empty(&mut self.redo);
+        empty(&mut self.scratch);
+        empty(&mut self.unproven);
         self.charge(0);
         self.redo_ahead = 0;
         self.marks.clear();
-        self.unproven.clear();
-        self.unproven.shrink_to(KEPT_BYTES / size_of::<(Oid, RowId)>());
         let inner = &self.shard.0;
-        if let Some(core) = self.core.take() {
+        if let Some(core) = &mut self.core {
             // Rows and entries go by the definitions that they were made by; these go before the locks that guard them.
             inner.store.abort_with(core, || self.definitions.undo_to(inner, 0, 0));
+            self.core = None;
         }
         self.end_view();
     }
@@ -893,6 +911,7 @@ impl Txn for Transaction {
     }
 
     fn begin_newest_command(&mut self) {
+        self.is_over = false;
         self.leave_resumed();
         self.command.0 += 1;
         self.note_catalog();
@@ -905,6 +924,7 @@ impl Txn for Transaction {
     }
 
     fn begin_command(&mut self) {
+        self.is_over = false;
         self.leave_resumed();
         self.command.0 += 1;
         self.note_catalog();
@@ -935,6 +955,7 @@ impl Txn for Transaction {
 
     fn adopt_view(&mut self, view: &KeptView) {
         let Some(kept) = view.0.downcast_ref::<Kept>() else { return };
+        self.is_over = false;
         self.end_view();
         self.token = kept.token.as_ref().map(|token| self.shard.0.store.share_view(token));
         if let (Some(reads), Some(token)) = (&self.reads, &self.token) {
@@ -944,6 +965,7 @@ impl Txn for Transaction {
 
     fn resume_command(&mut self, view: &KeptView) {
         let Some(kept) = view.0.downcast_ref::<Kept>() else { return self.begin_command() };
+        self.is_over = false;
         self.latest = self.latest.max(self.command);
         self.command = kept.command;
         self.note_catalog();

@@ -1,6 +1,6 @@
 //! Working memory: what the process has allocated beside rows, indexes and what else has an account of its own.
 //!
-//! Responsible for: how much of it there is, how much there may be, the refusal (53200) that says so.
+//! Responsible for: how much of it there is, how much there may be, the refusal (53200) that says so; what the process holds beside.
 //! Not responsible for: counting what is allocated (`env`), budgets of single statements (`sql`), rows (`throttle`).
 //! Invariants: working memory is what is left of the process's heap when everything that is counted as it changes is taken
 //! off: values under evaluation, parse trees, plans being made, settings, prepared statements, messages. So nothing that a
@@ -19,6 +19,8 @@ use crate::throttle::size;
 const SHARE_MIN: u64 = 8 << 20;
 /// Beyond the limit, the process may hold so much that is free but has not gone back to the system, or is its program.
 const SLACK: u64 = 64 << 20;
+/// The part of the limit that may be free without counting against it, if it is more than [`SLACK`].
+const FREE_SHARE: u64 = 8;
 /// What is larger looks at what the process holds, too.
 const LOOK: u64 = 1 << 20;
 
@@ -36,9 +38,10 @@ impl Inner {
         kinds.iter().map(|kind| self.store.memory().other(*kind as usize)).sum()
     }
 
-    /// What is counted beside working memory.
+    /// What is allocated and counted beside working memory.
     fn stored(&self) -> u64 {
-        self.store.memory().used().saturating_sub(self.kinds(&WORKING))
+        let memory = self.store.memory();
+        memory.used().saturating_sub(self.kinds(&WORKING) + memory.beyond())
     }
 }
 
@@ -59,6 +62,16 @@ impl Shard {
         let others = inner.kinds(&[MemoryKind::Statements, MemoryKind::Connections]);
         let working = heap.saturating_sub(inner.stored() + others);
         inner.store.memory().set_other(MemoryKind::Working as usize, working);
+    }
+
+    /// Takes note of what the process holds of the system beyond what is counted; whether it is more than may be free. What may be, an
+    /// eighth of the limit, does not count: rows that come find room there, and who deletes a part of a full table must be able to
+    /// fill it again.
+    pub fn measure_resident(&self, resident: u64) -> bool {
+        let memory = self.0.store.memory();
+        let free = resident.saturating_sub(memory.used().saturating_sub(memory.beyond()));
+        memory.set_other_beyond(MemoryKind::Free as usize, free, (memory.limit() / FREE_SHARE).max(SLACK));
+        memory.beyond() > 0
     }
 
     /// Whether working memory may grow by so many bytes; `idle` bytes of the heap are not counted: what the process had when it

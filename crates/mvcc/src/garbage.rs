@@ -181,6 +181,8 @@ struct Rows {
 }
 
 const STRIPES: usize = 8;
+/// A list as long as this is never shortened.
+const SHORT: usize = 4096;
 
 /// What threads of one stripe have queued.
 #[derive(Default)]
@@ -264,6 +266,10 @@ impl Rows {
         let count = budget.min(self.ready.len());
         self.len -= count;
         taken.extend(self.ready.drain(..count));
+        // After a large transaction the list is not to stay as long as it was.
+        if self.ready.capacity() > SHORT && self.ready.len() < self.ready.capacity() / 4 {
+            self.ready.shrink_to(self.ready.capacity() / 2);
+        }
     }
 
     fn put(&mut self, row: Waiting, why: Left) {

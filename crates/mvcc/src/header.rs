@@ -10,6 +10,7 @@
 //!   had different index keys, an index scan must compare the key of the version it sees with the entry's (rule R6).
 //!   Clearing it when the old versions go would race with a scan that found the old entry before it was removed.
 
+use crate::density::Density;
 use crate::epoch::Guard;
 use crate::memory::Account;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
@@ -112,6 +113,23 @@ impl RowHeader {
         self.replace(older, 0, 0);
         // SAFETY: just unlinked, by the only one who may (H1), so once.
         unsafe { newest.retire(account, guard) }
+    }
+
+    /// Puts a copy of the newest version, if that is committed, in its place: the same in another block. Answers whether it did.
+    ///
+    /// # Safety
+    /// The caller has the row exclusively (H1).
+    pub unsafe fn relocate(&self, density: &mut Density, guard: &Guard) -> bool {
+        let Some(newest) = self.head(guard).newest else { return false };
+        let Some(copy) = newest.copy() else { return false };
+        let bytes = copy.size();
+        density.remove(newest.as_ptr().cast_const().cast(), bytes);
+        density.add(copy.as_ptr().cast_const().cast(), bytes);
+        self.replace(copy.as_ptr(), 0, 0);
+        copy.leak();
+        // SAFETY: just unlinked, by the only one who may (H1), so once. It keeps its own `older`, as in `unlink_below`.
+        unsafe { newest.retire_uncounted(guard) }
+        true
     }
 
     /// Unlinks and retires the version below `above`; returns the one that takes its place.

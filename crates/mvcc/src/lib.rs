@@ -24,6 +24,7 @@
 pub mod epoch;
 pub mod index;
 
+mod density;
 mod directory;
 mod garbage;
 mod header;
@@ -40,6 +41,7 @@ mod version;
 mod views;
 mod visible;
 
+pub use density::Density;
 pub use epoch::{Grace, Guard, pin, reclaim};
 pub use garbage::{Collected, LaidOut, NoIndexes, RowGarbage};
 pub use load::Loader;

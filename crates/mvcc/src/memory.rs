@@ -18,7 +18,7 @@ const STRIPES: usize = 8;
 /// A stripe hands its sum over when it reaches this many bytes, so the settled total is off by at most `STRIPES` times.
 const SETTLE_BYTES: i64 = 64 << 10;
 /// Kinds of memory beside rows and indexes; what they are is their owners' business.
-pub const OTHER_KINDS: usize = 9;
+pub const OTHER_KINDS: usize = 10;
 
 /// Its own cache line, so that two cores do not write to the same one.
 #[repr(align(128))]
@@ -53,6 +53,8 @@ pub struct Memory {
     settled: AtomicI64,
     stripes: [Padded<AtomicI64>; STRIPES],
     others: [AtomicI64; OTHER_KINDS],
+    /// What counts of the kind that counts in part: see [`Memory::set_other_beyond`].
+    beyond: AtomicI64,
 }
 
 impl Memory {
@@ -65,6 +67,7 @@ impl Memory {
             settled: AtomicI64::new(0),
             stripes: Default::default(),
             others: Default::default(),
+            beyond: AtomicI64::new(0),
         };
         memory.set_limit(limit);
         memory
@@ -89,6 +92,18 @@ impl Memory {
     pub fn set_other(&self, kind: usize, bytes: u64) {
         let before = self.others[kind].swap(bytes as i64, Ordering::Relaxed);
         self.charge(bytes as i64 - before);
+    }
+
+    /// As [`Memory::set_other`], for the one kind of which the first `spared` bytes do not count against the budget.
+    pub fn set_other_beyond(&self, kind: usize, bytes: u64, spared: u64) {
+        self.others[kind].store(bytes as i64, Ordering::Relaxed);
+        let beyond = bytes.saturating_sub(spared) as i64;
+        self.charge(beyond - self.beyond.swap(beyond, Ordering::Relaxed));
+    }
+
+    /// What counts of that kind.
+    pub fn beyond(&self) -> u64 {
+        self.beyond.load(Ordering::Relaxed).max(0) as u64
     }
 
     /// What one of the other kinds holds.
@@ -282,6 +297,10 @@ mod tests {
         assert_eq!((memory.other(1), memory.other(2), memory.used()), (300, 400, 700));
         memory.charge_other(1, -300);
         assert_eq!(memory.used(), 400);
+        memory.set_other_beyond(3, 70, 50);
+        assert_eq!((memory.other(3), memory.beyond(), memory.used()), (70, 20, 420));
+        memory.set_other_beyond(3, 30, 50);
+        assert_eq!((memory.other(3), memory.beyond(), memory.used()), (30, 0, 400));
         memory.set_limit(100 << 20);
         memory.charge(91 << 20);
         assert!(memory.is_tight() && memory.used() < memory.limit());

@@ -112,6 +112,7 @@ impl Store {
     ///
     /// # Errors
     /// If all slots are taken.
+    #[inline]
     pub fn begin_txn_for(&self, session: u32) -> Result<Transaction, TooManyTransactions> {
         Ok(Transaction::new(self.shared.txns.begin(session)?, &self.shared))
     }
@@ -135,11 +136,16 @@ impl Store {
 
     /// Stamps the versions of a published transaction, prunes the rows it wrote, releases its locks and ends it.
     pub fn finish_commit(&self, mut txn: Transaction, ts: Timestamp) {
+        self.finish(&mut txn, ts);
+    }
+
+    /// As [`Store::finish_commit`]. `txn` is to be dropped then.
+    pub fn finish(&self, txn: &mut Transaction, ts: Timestamp) {
         txn.check(&self.shared);
         base::invariant!(!txn.is_waiting(), "{:?} commits while a call of it waits", txn.id());
         if txn.finished > 0 {
-            while !self.finish_some(&mut txn, ts, usize::MAX) {}
-            return self.end_id(&txn, Wakes::new());
+            while !self.finish_some(txn, ts, usize::MAX) {}
+            return self.end_id(txn, Wakes::new());
         }
         let guard = pin();
         // They may have left the caches since they were made.
@@ -150,7 +156,7 @@ impl Store {
         if txn.log.iter().any(|entry| matches!(entry, Entry::Wrote { .. })) {
             let bounds = self.bounds();
             for (table, row, _) in txn.writes().filter(|(_, _, inserted)| !inserted) {
-                table.prune_written(&txn, row, ts, &bounds, &guard);
+                table.prune_written(txn, row, ts, &bounds, &guard);
             }
         }
         self.end(txn, &guard);
@@ -185,16 +191,17 @@ impl Store {
     }
 
     /// Undoes everything and ends the transaction. Gives up a wait first.
-    pub fn abort(&self, txn: Transaction) {
-        self.abort_with(txn, || {});
+    pub fn abort(&self, mut txn: Transaction) {
+        self.abort_with(&mut txn, || {});
     }
 
-    /// As [`Store::abort`]; calls `undone` when no version is left and every lock is still held.
-    pub fn abort_with(&self, mut txn: Transaction, undone: impl FnOnce()) {
-        self.cancel_wait(&mut txn);
-        // Around both: to pin again inside is cheap.
+    /// As [`Store::abort`]; calls `undone` when no version is left and every lock is still held. `txn` is to be dropped then.
+    pub fn abort_with(&self, txn: &mut Transaction, undone: impl FnOnce()) {
+        txn.check(&self.shared);
+        self.cancel_wait(txn);
         let guard = pin();
-        self.undo_entries(&mut txn, Transaction::START, undone, &mut |_| {});
+        self.undo_writes(txn, Transaction::START, &guard, &mut |_| {});
+        undone();
         self.end(txn, &guard);
     }
 
@@ -246,13 +253,7 @@ impl Store {
     ) {
         txn.check(&self.shared);
         let guard = pin();
-        for at in txn.since(mark).rev() {
-            if let Entry::Wrote { table, row } | Entry::Inserted { table, row } = txn.log[at] {
-                let table = txn.table(table);
-                table.undo(txn, row, &guard);
-                each_row(table.key_of(row));
-            }
-        }
+        self.undo_writes(txn, mark, &guard, each_row);
         undone();
         let mut wakes = Wakes::new();
         while let Some(entry) = txn.pop_to(mark) {
@@ -275,12 +276,23 @@ impl Store {
         wake_all(wakes);
     }
 
-    fn end(&self, txn: Transaction, guard: &Guard) {
+    /// Undoes the versions written since `mark`, newest first; their locks stay.
+    fn undo_writes(&self, txn: &mut Transaction, mark: TxnMark, guard: &Guard, each_row: &mut dyn FnMut(LockKey)) {
+        for at in txn.since(mark).rev() {
+            if let Entry::Wrote { table, row } | Entry::Inserted { table, row } = txn.log[at] {
+                let table = txn.table(table);
+                table.undo(txn, row, guard);
+                each_row(table.key_of(row));
+            }
+        }
+    }
+
+    fn end(&self, txn: &Transaction, guard: &Guard) {
         let mut wakes = Wakes::new();
         for entry in &txn.log {
-            self.release_entry(&txn, *entry, &mut wakes, guard);
+            self.release_entry(txn, *entry, &mut wakes, guard);
         }
-        self.end_id(&txn, wakes);
+        self.end_id(txn, wakes);
     }
 
     /// Releases the lock that an entry stands for, if it is the first of its lock.

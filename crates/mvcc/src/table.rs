@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use base::{CommandId, LayoutId, Oid, RowId, Timestamp, TxnId};
 
+use crate::density::Density;
 use crate::directory::{CHUNK_ROWS, Directory};
 use crate::epoch::{Guard, pin};
 use crate::garbage::{self, Asked, Bounds, Left, RowGarbage};
@@ -101,17 +102,17 @@ impl Table {
         }
     }
 
-    /// As [`Table::read`] of one row after the other; `each` is told the place in `rows`. Their memory is asked for before, some rows
-    /// at a time, so that rows that lie apart do not cost a miss of the caches for the header, another for the version and more for
-    /// the tuple each. `tuples`: the tuples are going to be read.
+    /// As [`Table::read`] of one row after the other, while `each` answers `true`; it is told the place in `rows`. Their memory is
+    /// asked for before, some rows at a time, so that rows that lie apart do not cost a miss of the caches for the header, another
+    /// for the version and more for the tuple each. `tuples`: the tuples are going to be read. Answers how many rows were read.
     pub fn read_each<'g>(
         &'g self,
         rows: &[RowId],
         tuples: bool,
         view: &View,
         guard: &'g Guard,
-        mut each: impl FnMut(usize, Read<'g>),
-    ) {
+        mut each: impl FnMut(usize, Read<'g>) -> bool,
+    ) -> usize {
         let mut headers = [None; PREFETCHED];
         for (group, rows) in rows.chunks(PREFETCHED).enumerate() {
             let headers = &mut headers[..rows.len()];
@@ -122,9 +123,13 @@ impl Table {
             visible::prefetch(headers.iter().flatten().copied(), tuples, guard);
             for (at, header) in headers.iter().enumerate() {
                 let read = header.map_or(Read::Absent, |header| visible::read(header, view, &self.shared.txns, guard));
-                each(group * PREFETCHED + at, read);
+                let at = group * PREFETCHED + at;
+                if !each(at, read) {
+                    return at + 1;
+                }
             }
         }
+        rows.len()
     }
 
     /// Asks for the memory of a row's header, which is at depth 0, or of the version at `depth` of its chain, the newest at 1. Reads
@@ -353,6 +358,53 @@ impl Table {
                 self.shared.garbage.add(self, row, begin, left);
             }
         }
+    }
+
+    /// Counts where the versions of `count` rows from `from` on lie. Answers where to go on, `end` when done.
+    pub fn count_density(&self, from: RowId, end: RowId, count: usize, density: &mut Density) -> RowId {
+        let guard = pin();
+        let mut row = self.directory.skip_missing(from, end);
+        for _ in 0..count {
+            if row >= end {
+                break;
+            }
+            let mut version = self.directory.get(row, &guard).and_then(|header| header.head(&guard).newest);
+            while let Some(this) = version {
+                density.add(this.as_ptr().cast_const().cast(), this.counted() as usize);
+                version = this.older(&guard);
+            }
+            row = self.directory.skip_missing(RowId(row.0 + 1), end);
+        }
+        row
+    }
+
+    /// Looks at `count` rows from `from` on, and puts the newest version of each into another block if its own lies sparse: among blocks
+    /// that are mostly free, which hold memory back that nobody uses. Rows that are locked are passed over. Answers where to go on,
+    /// `end` when done, and how many were moved. Never waits; may run on any thread.
+    pub fn compact(&self, from: RowId, end: RowId, count: usize, density: &mut Density) -> (RowId, usize) {
+        let guard = pin();
+        let (mut row, mut moved) = (self.directory.skip_missing(from, end), 0);
+        for _ in 0..count {
+            if row >= end {
+                break;
+            }
+            let header = self.directory.get(row, &guard);
+            let lies_sparse = |header: &&RowHeader| {
+                let newest = header.head(&guard).newest;
+                newest.is_some_and(|version| density.is_sparse(version.as_ptr().cast_const().cast()))
+            };
+            // A row without versions is passed over: its lock word is not ours to take.
+            if let Some(header) = header.filter(lies_sparse) {
+                let lock = self.lock_of(row, header);
+                if lock.try_collect() {
+                    // SAFETY: the collector's mark is exclusive (H1).
+                    moved += usize::from(unsafe { header.relocate(density, &guard) });
+                    lock.end_collect(false);
+                }
+            }
+            row = self.directory.skip_missing(RowId(row.0 + 1), end);
+        }
+        (row, moved)
     }
 
     /// Prunes the row of a version from the queue, that of the commit at `begin`. `true`: the version is gone.

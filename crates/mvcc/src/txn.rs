@@ -64,6 +64,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
+    #[inline]
     pub(crate) fn new(id: TxnId, shared: &Arc<Shared>) -> Transaction {
         Transaction {
             id,

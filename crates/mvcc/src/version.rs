@@ -292,6 +292,17 @@ impl<'g> VersionRef<'g> {
         self.get().older.store(older, Ordering::Release);
     }
 
+    /// A copy of a committed version, its `older` included; `None` of another. Nothing is counted.
+    pub fn copy(self) -> Option<PrivateVersion> {
+        let Begin::Committed(ts) = self.begin() else { return None };
+        let tuple = if self.is_tombstone() { None } else { Some(self.bytes()) };
+        let copy = PrivateVersion::committed(ts, self.layout(), tuple);
+        // SAFETY: private, so alive.
+        // Relaxed: whoever links the copy publishes it.
+        unsafe { copy.0.as_ref() }.older.store(self.get().older.load(Ordering::Acquire), Ordering::Relaxed);
+        Some(copy)
+    }
+
     /// Bytes that it is counted as.
     pub fn counted(self) -> u64 {
         self.get().block() as u64
@@ -303,6 +314,15 @@ impl<'g> VersionRef<'g> {
     /// Unlinked by the caller, retired once.
     pub unsafe fn retire(self, account: &Account, guard: &Guard) {
         account.gone_version(self.get().block());
+        // SAFETY: the caller's promise.
+        unsafe { self.retire_uncounted(guard) }
+    }
+
+    /// As [`VersionRef::retire`], for one whose copy stays counted.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn retire_uncounted(self, guard: &Guard) {
         let at = self.at;
         // SAFETY: unlinked, so guards pinned from now on cannot find it, and the allocator works from any thread.
         unsafe { guard.defer_unchecked(move || free(at)) }

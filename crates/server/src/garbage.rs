@@ -1,9 +1,10 @@
-//! The thread that frees versions which transactions could not free when they made them, and gives memory back to the system.
+//! The thread that frees versions which transactions could not free when they made them, puts rows together that lie among free
+//! memory, and gives memory back to the system.
 
 use std::sync::mpsc::{self, TryRecvError};
 use std::time::{Duration, Instant};
 
-use engine::Shard;
+use engine::{Compaction, Shard};
 use env::{Joined, Spawn, Task, Turn};
 
 use crate::memory;
@@ -24,6 +25,15 @@ const PAUSE_MAX: Duration = Duration::from_millis(100);
 /// server, and what is dropped is often loaded again.
 const FREE_FOR: Duration = Duration::from_secs(10);
 
+/// Pause before a walk over the rows while free memory is missing elsewhere: cores learn meanwhile what others have freed in their pages.
+const WALK_AFTER: Duration = Duration::from_millis(500);
+/// A walk that moves fewer rows than this has found little, …
+const LITTLE: usize = 1000;
+/// … and the next one comes after so many times as long.
+const WALK_SELDOM: u32 = 10;
+/// Time for a walk in one round.
+const STRIDE: Duration = Duration::from_millis(2);
+
 /// The running thread; stopped when dropped.
 pub struct Collector {
     stop: Option<mpsc::Sender<()>>,
@@ -35,7 +45,8 @@ impl Collector {
     pub fn start(spawn: &dyn Spawn, shard: Shard) -> Collector {
         env::keep_free_memory(FREE_FOR);
         let (stop, stopped) = mpsc::channel();
-        let thread = spawn.start("garbage", Box::new(Rounds { shard, stopped, pause: PAUSE_MIN }));
+        let thread =
+            spawn.start("garbage", Box::new(Rounds { shard, stopped, pause: PAUSE_MIN, walks: Walks::default() }));
         Collector { stop: Some(stop), thread: Some(thread) }
     }
 }
@@ -54,6 +65,48 @@ struct Rounds {
     shard: Shard,
     stopped: mpsc::Receiver<()>,
     pause: Duration,
+    walks: Walks,
+}
+
+/// Walks over the rows that put together those among free memory.
+#[derive(Default)]
+struct Walks {
+    now: Option<(Compaction, Instant)>,
+    /// When the next one may begin, if memory has been short.
+    next: Option<Instant>,
+}
+
+impl Walks {
+    /// Goes on with the walk, or begins one if it is time and memory is short.
+    fn step(&mut self, shard: &Shard) {
+        let now = Instant::now();
+        let Some((walk, began)) = &mut self.now else {
+            match self.next {
+                _ if !memory::is_short() => self.next = None,
+                None => self.begin_after(WALK_AFTER),
+                Some(next) if now >= next => self.now = Some((shard.begin_compaction(), now)),
+                Some(_) => {}
+            }
+            return;
+        };
+        let is_done = loop {
+            let is_done = walk.step(ROUND);
+            if is_done || now.elapsed() > STRIDE {
+                break is_done;
+            }
+        };
+        if is_done {
+            tracing::debug!("moved {} rows from among free memory in {:?}", walk.moved(), began.elapsed());
+            let after = if walk.moved() < LITTLE { began.elapsed() * WALK_SELDOM } else { Duration::ZERO };
+            self.now = None;
+            self.begin_after(after.max(WALK_AFTER));
+        }
+    }
+
+    fn begin_after(&mut self, pause: Duration) {
+        memory::ask_to_give_back();
+        self.next = Some(Instant::now() + pause);
+    }
 }
 
 impl Task for Rounds {
@@ -63,6 +116,7 @@ impl Task for Rounds {
         }
         let began = Instant::now();
         self.shard.collect_garbage(ROUND);
+        self.walks.step(&self.shard);
         let worked = began.elapsed() > WORKED;
         self.pause = next_pause(self.pause, began.elapsed(), worked);
         if self.shard.relieve() {

@@ -129,7 +129,7 @@ impl Source for Figures {
 fn shard(out: &mut Exposition, shard: &Shard) {
     let figures = shard.figures();
     out.single("nyala_commits_total", Kind::Counter, "Commits that changed something.", figures.commits);
-    out.family("nyala_memory_bytes", Kind::Gauge, "Memory counted against the limit, by kind.");
+    out.family("nyala_memory_bytes", Kind::Gauge, "Memory held, by kind.");
     let mut kinds = vec![
         ("row_headers", figures.header_bytes),
         ("row_versions", figures.version_bytes),
@@ -137,7 +137,7 @@ fn shard(out: &mut Exposition, shard: &Shard) {
     ];
     kinds.extend(MemoryKind::ALL.iter().map(|kind| (kind.name(), figures.other_bytes[*kind as usize])));
     let known: u64 = kinds.iter().map(|kind| kind.1).sum();
-    kinds.push(("other", figures.used_bytes.saturating_sub(known)));
+    kinds.push(("other", figures.held_bytes.saturating_sub(known)));
     for (kind, bytes) in kinds {
         out.sample("nyala_memory_bytes", &[("kind", kind)], bytes);
     }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -41,6 +41,19 @@ pub fn give_back_round() -> u32 {
     ROUND.load(Ordering::Relaxed)
 }
 
+/// More is free in the process than may be. Relaxed: nothing rests on it.
+static SHORT: AtomicBool = AtomicBool::new(false);
+
+/// Whether what is free in the process is missing elsewhere.
+pub fn is_short() -> bool {
+    SHORT.load(Ordering::Relaxed)
+}
+
+/// Asks cores to give back what they have freed.
+pub fn ask_to_give_back() {
+    ROUND.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Bytes of a page of memory.
 const PAGE: u64 = 4 << 10;
 
@@ -63,18 +76,21 @@ impl Meter {
                 if stopped.recv_timeout(PAUSE) != Err(RecvTimeoutError::Timeout) {
                     break;
                 }
+                shard.measure_heap(env::heap_bytes());
                 if round.is_multiple_of(REST) {
                     shard.measure_memory();
                     shared.measure_memory();
                     shard.set_memory(MemoryKind::Connections, pgwire::buffered_bytes());
-                    if surplus.is_over(This.resident(), This.heap()) {
+                    shard.measure_heap(env::heap_bytes());
+                    let is_short = shard.measure_resident(This.resident());
+                    SHORT.store(is_short, Ordering::Relaxed);
+                    if surplus.is_over(This.resident(), This.heap(), is_short) {
                         This.give_back();
                         if This.heap() < CORES_BELOW {
-                            ROUND.fetch_add(1, Ordering::Relaxed);
+                            ask_to_give_back();
                         }
                     }
                 }
-                shard.measure_heap(env::heap_bytes());
             }
         };
         Meter { stop: Some(stop), thread: Some(spawn.spawn("memory", Box::new(measure))) }
@@ -100,14 +116,15 @@ struct Surplus {
 }
 
 impl Surplus {
-    /// Whether memory is to be given back now.
-    fn is_over(&mut self, resident: u64, heap: u64) -> bool {
+    /// Whether memory is to be given back now; `is_short`: what is free is missing elsewhere.
+    fn is_over(&mut self, resident: u64, heap: u64, is_short: bool) -> bool {
         if resident.saturating_sub(heap) <= SURPLUS.max(heap / 10) {
             *self = Surplus::default();
             return false;
         }
         self.seen += 1;
-        if self.seen <= self.patience.max(SURPLUS_FOR) {
+        let at_least = if is_short { 0 } else { SURPLUS_FOR };
+        if self.seen <= self.patience.max(at_least) {
             return false;
         }
         self.seen = 0;
@@ -259,14 +276,17 @@ mod tests {
     fn a_surplus_that_stays_is_given_back_less_and_less_often() {
         const MB: u64 = 1 << 20;
         let mut surplus = Surplus::default();
-        assert!(!surplus.is_over(140 * MB, 100 * MB));
-        assert!(!surplus.is_over(1090 * MB, 1000 * MB), "a tenth of what is in use");
-        let mut given_back = |rounds: u32| (0..rounds).filter(|_| surplus.is_over(200 * MB, 100 * MB)).count();
+        assert!(!surplus.is_over(140 * MB, 100 * MB, false));
+        assert!(!surplus.is_over(1090 * MB, 1000 * MB, false), "a tenth of what is in use");
+        let mut given_back = |rounds: u32| (0..rounds).filter(|_| surplus.is_over(200 * MB, 100 * MB, false)).count();
         assert_eq!(given_back(SURPLUS_FOR), 0, "it is loaded again, perhaps");
         assert_eq!(given_back(1), 1);
         assert!((1..10).contains(&given_back(200)));
-        assert!(!surplus.is_over(100 * MB, 100 * MB));
-        assert_eq!((0..=SURPLUS_FOR).filter(|_| surplus.is_over(200 * MB, 100 * MB)).count(), 1);
+        assert!(!surplus.is_over(100 * MB, 100 * MB, false));
+        assert_eq!((0..=SURPLUS_FOR).filter(|_| surplus.is_over(200 * MB, 100 * MB, false)).count(), 1);
+        assert!(!surplus.is_over(100 * MB, 100 * MB, true));
+        assert!(surplus.is_over(200 * MB, 100 * MB, true), "it is missing elsewhere");
+        assert!(!surplus.is_over(200 * MB, 100 * MB, true), "that did not help");
     }
 
     #[test]

@@ -24,10 +24,15 @@ pub(crate) fn publish(txn: &mut Transaction, ts: Timestamp) {
     // Before the table locks go: who gets one next must find that what it has open was replaced.
     let unused = if txn.definitions.changes.is_empty() { Vec::new() } else { drop_unused(txn) };
     let inner = &txn.shard.0;
-    match txn.core.take() {
+    match &mut txn.core {
         // Others of this core go on between its parts ([`engine_api::Txn::finish_some`]).
-        Some(core) if core.size() > FINISH_AT_ONCE => txn.finishing = Some(Box::new((core, ts))),
-        Some(core) => inner.store.finish_commit(core, ts),
+        Some(core) if core.size() > FINISH_AT_ONCE => {
+            txn.finishing = txn.core.take().map(|core| Box::new((core, ts)));
+        }
+        Some(core) => {
+            inner.store.finish(core, ts);
+            txn.core = None;
+        }
         None => {}
     }
     // A large table takes its time to free: nobody waits for that.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use base::{CommandId, RowId};
-use mvcc::{LaidOut, RowGarbage, RowLockMode, pin};
+use mvcc::{LaidOut, RowGarbage, RowLockMode, View, ViewToken, pin};
 
 use crate::support::{GRANTED, LAYOUT, World};
 
@@ -212,6 +212,37 @@ fn a_locked_row_is_collected_later() {
     assert_eq!(w.store.collect(10).cleaned, 0);
     w.store.abort(txn);
     assert_eq!(w.store.collect(10).cleaned, 1);
+}
+
+#[test]
+fn rows_that_lie_sparse_are_moved_as_they_are() {
+    let w = World::new();
+    let old = w.store.begin_view();
+    let rows = ["a", "b", "c", "d"].map(|tuple| w.row(tuple));
+    let [changed, gone, locked, _] = rows;
+    let middle = w.store.begin_view();
+    w.set(changed, "A");
+    w.remove(gone);
+    let mut txn = w.begin();
+    assert_eq!(w.try_lock(&mut txn, locked, RowLockMode::KeyShare), GRANTED);
+    let before = (w.table.memory(), w.table.recount());
+    let view = |token: &ViewToken| View { read_ts: token.read_ts(), own: None, command: CommandId(0) };
+    assert_eq!(w.compact(), 3, "all but the one that is locked");
+    assert_eq!((w.table.memory(), w.table.recount()), before);
+    for (token, seen) in [(&old, ["", "", "", ""]), (&middle, ["a", "b", "c", "d"])] {
+        assert_eq!(rows.map(|row| w.see(row, view(token))), seen);
+    }
+    w.store.abort(txn);
+    let now = w.store.begin_view();
+    assert_eq!(rows.map(|row| w.see(row, view(&now))), ["A", "-", "c", "d"]);
+    assert_eq!(w.compact(), 4);
+    for token in [old, middle, now] {
+        w.store.end_view(token);
+    }
+    w.durable();
+    w.store.collect(usize::MAX);
+    assert_eq!(w.table.memory(), w.table.recount());
+    assert_eq!(w.table.row_count(), 3);
 }
 
 #[test]

@@ -142,6 +142,7 @@ fn transfers_keep_the_sum() {
         scope.spawn(|| {
             while !bank.stop.load(Ordering::Relaxed) {
                 bank.w.store.collect(16);
+                bank.w.compact();
             }
         });
         let results: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
@@ -179,6 +180,7 @@ fn rows_come_and_go_under_scans() {
         scope.spawn(|| {
             while !bank.stop.load(Ordering::Relaxed) {
                 bank.w.store.collect(64);
+                bank.w.compact();
             }
         });
         let writers: Vec<_> = (0..2).map(|_| scope.spawn(|| come_and_go(&bank, pairs))).collect();

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use base::{CommandId, LayoutId, Oid, RowId, Timestamp};
 use mvcc::{
-    LockResult, NoIndexes, Read, RowGarbage, RowLockMode, Store, StoreOptions, Table, Transaction, View, ViewToken,
-    WaitPolicy, Wakeup, pin,
+    Density, LockResult, NoIndexes, Read, RowGarbage, RowLockMode, Store, StoreOptions, Table, Transaction, View,
+    ViewToken, WaitPolicy, Wakeup, pin,
 };
 
 pub const LAYOUT: LayoutId = LayoutId(1);
@@ -111,6 +111,16 @@ impl World {
         assert_eq!(self.try_lock(&mut txn, row, RowLockMode::Update), GRANTED);
         self.delete(&mut txn, row, 0);
         self.commit(txn)
+    }
+
+    /// Moves the rows that lie sparse; in a test that is all of them. Answers how many were moved.
+    pub fn compact(&self) -> usize {
+        let mut density = Density::default();
+        let end = self.table.end();
+        assert_eq!(self.table.count_density(RowId(0), end, usize::MAX, &mut density), end);
+        let (next, moved) = self.table.compact(RowId(0), end, usize::MAX, &mut density);
+        assert_eq!(next, end);
+        moved
     }
 
     /// What a view sees: the tuple, `-` for a deleted row, nothing for an absent one.

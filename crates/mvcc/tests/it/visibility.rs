@@ -127,7 +127,10 @@ fn rows_read_together_are_what_each_is_alone() {
         {
             let guard = pin();
             let mut together = Vec::new();
-            w.table.read_each(some, tuples, &view, &guard, |at, read| together.push((at, read)));
+            w.table.read_each(some, tuples, &view, &guard, |at, read| {
+                together.push((at, read));
+                true
+            });
             let alone = some.iter().map(|row| w.table.read(*row, &view, &guard));
             assert_eq!(together, alone.enumerate().collect::<Vec<_>>());
         }

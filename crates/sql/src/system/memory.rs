@@ -13,7 +13,7 @@ fn bytes(bytes: u64) -> Datum {
     Datum::Int8(i64::try_from(bytes).unwrap_or(i64::MAX))
 }
 
-/// One row per kind, then the sum of what is counted against the limit, then what the process holds as the system sees it.
+/// One row per kind, then their sum, then what the process holds as the system sees it.
 pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let Some(session) = cx.session() else { return Ok(Vec::new()) };
     let held = session.engine.memory();
@@ -33,8 +33,8 @@ pub(super) fn memory(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     }
     // Rows of tables that are gone while somebody still has them open, or that are being made.
     let known: u64 = kinds.iter().map(|kind| kind.1).sum();
-    kinds.push(("other", held.used.saturating_sub(known), None));
-    kinds.push(("total", held.used, Some(held.limit)));
+    kinds.push(("other", held.held.saturating_sub(known), None));
+    kinds.push(("total", held.held, Some(held.limit)));
     let mut rows: Vec<_> = kinds
         .into_iter()
         .map(|(kind, held, limit)| {

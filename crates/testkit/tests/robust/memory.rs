@@ -45,6 +45,45 @@ fn recovers(connection: &mut Connection, after: &str) {
     }
 }
 
+/// What the server says that it holds, and what it holds, in MiB: a tenth or 64 MiB apart at most.
+fn assert_told(server: &Server, connection: &mut Connection, when: &str) {
+    let told = number(connection, "SELECT bytes FROM nyala_memory WHERE kind = 'total'") as u64 >> 20;
+    let held = server.resident_mib();
+    println!("{when}: {told} MiB told, {held} MiB resident");
+    assert!(told.abs_diff(held) <= 64.max(held / 10), "{when}: {told} MiB told, {held} MiB resident");
+}
+
+#[test]
+fn free_memory_between_rows_is_told_and_used_again() {
+    let Some(server) = start(&["--memory-limit", "320MB"]) else { return };
+    let mut connection = server.connect();
+    run(&mut connection, "CREATE TABLE t (a int PRIMARY KEY, b text)");
+    // In rows of many sizes.
+    let rows = |from: u32| {
+        format!(
+            "INSERT INTO t SELECT i, repeat('x', 20 + i % 300) FROM generate_series({from}, {}) AS g (i)",
+            from + 49_999
+        )
+    };
+    for part in 0..7 {
+        run(&mut connection, &rows(part * 50_000));
+    }
+    assert_told(&server, &mut connection, "loaded");
+    let loaded = server.resident_mib();
+    for part in 0..4 {
+        run(&mut connection, &format!("DELETE FROM t WHERE a % 7 = {part}"));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    assert_told(&server, &mut connection, "four of seven deleted");
+    assert!(number(&mut connection, "SELECT bytes >> 20 FROM nyala_memory WHERE kind = 'free'") > 16);
+    for part in 20..24 {
+        run(&mut connection, &rows(part * 50_000));
+    }
+    assert_told(&server, &mut connection, "as many inserted");
+    assert!(server.resident_mib() < loaded + loaded / 4, "{} MiB, {loaded} before", server.resident_mib());
+    server.assert_sound();
+}
+
 #[test]
 fn a_full_memory_refuses_and_recovers() {
     let Some(server) = small() else { return };
