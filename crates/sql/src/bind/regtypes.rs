@@ -5,6 +5,7 @@ use engine_api::oids;
 use types::{Datum, oid};
 
 use super::Binder;
+use crate::functions::split_name;
 use crate::system;
 
 /// Types whose text form is looked up in the catalog.
@@ -21,44 +22,6 @@ pub(super) fn is_catalog_type(ty: Oid) -> bool {
             | oid::REGOPERATOR
             | oid::REGCOLLATION
     )
-}
-
-/// Splits a possibly quoted, dotted name; `None` if it is none.
-fn split_name(text: &str) -> Option<Vec<String>> {
-    let mut parts = Vec::new();
-    let mut rest = text.trim();
-    loop {
-        let part;
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let mut name = String::new();
-            let mut at = 0;
-            loop {
-                let end = at + quoted[at..].find('"')?;
-                name.push_str(&quoted[at..end]);
-                if quoted[end + 1..].starts_with('"') {
-                    name.push('"');
-                    at = end + 2;
-                } else {
-                    rest = &quoted[end + 1..];
-                    break;
-                }
-            }
-            part = name;
-        } else {
-            let end = rest.find(['.', '"', ' ', '\t', '\n']).unwrap_or(rest.len());
-            part = rest[..end].to_ascii_lowercase();
-            rest = &rest[end..];
-        }
-        if part.is_empty() {
-            return None;
-        }
-        parts.push(part);
-        rest = rest.trim_start();
-        if rest.is_empty() {
-            return Some(parts);
-        }
-        rest = rest.strip_prefix('.')?.trim_start();
-    }
 }
 
 impl Binder<'_, '_> {
@@ -91,7 +54,7 @@ impl Binder<'_, '_> {
     }
 
     fn parts(&self, text: &str, at: i32) -> Result<Vec<String>> {
-        split_name(text).ok_or_else(|| self.error(SqlState::INVALID_NAME, "invalid name syntax", at))
+        split_name(text).map_err(|error| self.locate(error, at))
     }
 
     fn class_oid(&self, text: &str, at: i32) -> Result<Oid> {

@@ -16,6 +16,7 @@ use types::{Array, Datum, Numeric};
 
 use super::{EvalContext, all_aggregates, all_functions, all_set_functions, weight};
 use crate::index_code::nobody;
+use crate::session::Settings;
 
 /// Units that one count may be at most.
 const UNITS_MAX: u64 = 1 << 20;
@@ -385,6 +386,24 @@ fn conversions(trial: &mut Trial, values: &Values, cx: &dyn EvalContext) {
     }
 }
 
+/// Long values of every setting, and a long name.
+fn settings(trial: &mut Trial, values: &Values) {
+    let mut settings = Settings::of_nobody().expect("settings");
+    let names: Vec<&str> = settings.all().map(|(name, ..)| name).collect();
+    for kind in 0..TEXTS {
+        let text = values.text(kind);
+        for name in &names {
+            let call = || settings.check_value(name, &text);
+            trial.call(|| format!("checking {name}, text {kind}"), text.len(), |()| 0, call);
+        }
+        for (name, value) in [("a.b".to_string(), &*text), (format!("a.{text}"), "")] {
+            let call = || settings.set(&name, value, true, 0);
+            trial.call(|| format!("a setting of nobody's, text {kind}"), text.len(), |()| 0, call);
+        }
+        settings.rollback();
+    }
+}
+
 #[test]
 fn no_entry_works_for_long_without_a_look() {
     let millis: Option<u64> = std::env::var("NYALA_BUDGET_MILLIS").ok().map(|n| n.parse().expect("milliseconds"));
@@ -403,6 +422,7 @@ fn no_entry_works_for_long_without_a_look() {
     sets(&mut trial, &values, &cx);
     aggregates(&mut trial, &values, &cx);
     conversions(&mut trial, &values, &cx);
+    settings(&mut trial, &values);
     assert!(trial.calls > 30_000, "{} calls only", trial.calls);
     assert!(trial.faults.is_empty(), "{} of {} calls:\n{}", trial.faults.len(), trial.calls, trial.faults.join("\n"));
 }

@@ -220,7 +220,7 @@ fn text_to_regclass(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     if **text == *"-" || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())) {
         return types::parse_text(REGCLASS, -1, text, &input(cx));
     }
-    let names = super::text::names::split_identifier(text)?;
+    let names = super::text::names::split_name(text)?;
     let (catalog, identity) = (cx.catalog(), cx.identity());
     let system = |schema: &str, name: &str| crate::system::relation(schema, name).map(|r| r.oid);
     let found = match names.as_slice() {

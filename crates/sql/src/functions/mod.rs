@@ -25,6 +25,7 @@ mod size;
 pub(crate) use size::{call, weight};
 mod spread;
 mod text;
+pub(crate) use text::names::{split_identifiers, split_name};
 mod user;
 pub(crate) use user::{ELEMENTS_OID, keep};
 mod windows;

@@ -497,6 +497,8 @@ impl Session {
                 path.extend(own.filter(|schema| !path.contains(schema)));
                 continue;
             }
+            // Looking a schema up, and looking for it in the path.
+            base::work::beat(64 + path.len() / 4);
             if let Some(schema) = catalog.schema(identity.database_oid, &name)
                 && !path.contains(&schema.oid)
                 && (identity.superuser || may_use(catalog, &identity, schema.oid))

@@ -8,9 +8,12 @@ mod table;
 
 use std::sync::Arc;
 
+use base::work::{self, Count};
 use base::{Error, Notice, Result, SqlState};
 use engine_api::{Durability, Engine, Isolation};
+use rustc_hash::{FxHashMap, FxHashSet};
 use types::encoding::{Conversion, Encoding};
+use types::io::parse_float8;
 use types::room;
 use types::{DateOrder, DateStyle, IntervalStyle, OutputSettings};
 
@@ -18,6 +21,7 @@ pub use table::SERVER_VERSION;
 use table::{Context, Kind, SPECS, Spec};
 
 use super::role::{Allowed, Setting as Identity};
+use crate::functions::split_identifiers;
 
 /// What a session's settings may take together.
 const BYTES_MAX: usize = 16 << 20;
@@ -43,7 +47,7 @@ pub(super) struct Initial {
 }
 
 /// A setting of the table, or one of an extension's or application's.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Place {
     Spec(usize),
     Custom(String),
@@ -64,8 +68,8 @@ pub struct Settings {
     values: Vec<Value>,
     /// Where `memory_limit` is looked up.
     engine: Option<Arc<dyn Engine>>,
-    /// Dotted names of extensions and applications.
-    custom: Vec<(String, Arc<str>)>,
+    /// Those of extensions and applications, by their dotted names in lower case.
+    custom: FxHashMap<String, Arc<str>>,
     /// Savepoints there are, for changes by `set_config`.
     pub depth: u32,
     /// Changes of the running transaction, oldest first, for undo.
@@ -114,6 +118,13 @@ fn find(name: &str) -> Option<usize> {
     SPECS.iter().position(|s| s.name.eq_ignore_ascii_case(name))
 }
 
+fn out_of_memory() -> Error {
+    Error::new(SqlState::OUT_OF_MEMORY, "out of memory").detail(format!(
+        "The settings of a session, and what its transaction has changed of them, can have at most {} MB.",
+        BYTES_MAX >> 20
+    ))
+}
+
 fn unrecognized(name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
 }
@@ -124,7 +135,8 @@ fn invalid(name: &str, value: &str) -> Error {
 
 /// PostgreSQL's boolean spellings, unambiguous prefixes included.
 pub fn parse_bool(text: &str) -> Option<bool> {
-    let t = text.to_ascii_lowercase();
+    // No spelling is longer.
+    let t = Some(text).filter(|text| text.len() <= "false".len())?.to_ascii_lowercase();
     match t.as_str() {
         "on" | "1" => Some(true),
         "of" | "off" | "0" => Some(false),
@@ -156,12 +168,18 @@ fn units_of(unit: &str) -> Option<(&'static [(&'static str, f64)], f64)> {
 /// A hexadecimal number, as C writes it, without a unit.
 fn parse_hexadecimal(text: &str) -> Option<f64> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    let zeros = digits.bytes().counted(1).take_while(|b| *b == b'0').count();
+    // The last digit stays.
+    let digits = &digits[zeros.min(digits.len().saturating_sub(1))..];
     i64::from_str_radix(digits, 16).ok().map(|value| value as f64)
 }
 
 /// A number with or without a unit, in the setting's own.
 fn parse_number(name: &str, text: &str, unit: &str) -> Result<f64> {
-    let t = text.trim();
+    let t = text.trim_matches(|c: char| {
+        work::beat(1);
+        c.is_whitespace()
+    });
     if let Some(value) = parse_hexadecimal(t) {
         return Ok(value);
     }
@@ -171,13 +189,18 @@ fn parse_number(name: &str, text: &str, unit: &str) -> Result<f64> {
     };
     let digits = t
         .char_indices()
+        .counted(4)
         .find(|&(at, c)| {
             let sign = "+-".contains(c) && (at == 0 || t[..at].ends_with(['e', 'E']));
             !(c.is_ascii_digit() || c == '.' || sign || is_exponent(at))
         })
         .map_or(t.len(), |(at, _)| at);
     let (number, suffix) = (&t[..digits], t[digits..].trim());
-    let value: f64 = number.parse().map_err(|_| invalid(name, text))?;
+    let value: f64 = match number.len() {
+        // Not read as a value of the type, which may not be too large.
+        0..100 => number.parse().map_err(|_| invalid(name, text))?,
+        _ => parse_float8(number).map_err(|_| invalid(name, text))?,
+    };
     if suffix.is_empty() {
         return Ok(value);
     }
@@ -261,7 +284,7 @@ impl Settings {
             .collect();
         let mut settings = Settings {
             values,
-            custom: Vec::new(),
+            custom: FxHashMap::default(),
             depth: 0,
             changes: Vec::new(),
             bytes: 0,
@@ -293,6 +316,12 @@ impl Settings {
         }
         settings.begin();
         Ok(settings)
+    }
+
+    /// Those of a session for tests.
+    #[cfg(test)]
+    pub(crate) fn of_nobody() -> Result<Settings> {
+        Settings::new(&[], &[], "postgres", true, 1)
     }
 
     /// What is set now is what RESET goes back to, and what the client is told of first.
@@ -436,7 +465,7 @@ impl Settings {
     pub fn show(&self, name: &str) -> Option<String> {
         match find(name) {
             Some(spec) => Some(self.shown(spec)),
-            None => self.custom.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.to_string()),
+            None => self.custom.get(&name.to_ascii_lowercase()).map(|value| value.to_string()),
         }
     }
 
@@ -459,6 +488,9 @@ impl Settings {
         };
         self.check_right(spec)?;
         check_is_own(spec)?;
+        if value.len() > BYTES_MAX {
+            return Err(out_of_memory());
+        }
         let text = self.check(spec, name, value)?;
         self.change(spec, text, local, level)
     }
@@ -575,27 +607,28 @@ impl Settings {
                 self.change(spec, text, false, level)?;
             }
         }
-        let names: Vec<String> = self.custom.iter().map(|(name, _)| name.clone()).collect();
+        let names: Vec<String> = self.custom.keys().cloned().collect();
         names.iter().try_for_each(|name| self.set_custom(name, None, false, level))
     }
 
     fn set_custom(&mut self, name: &str, value: Option<&str>, local: bool, level: u32) -> Result<()> {
         check_custom(name)?;
-        let old = self.custom.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| Arc::clone(v));
+        let name = name.to_ascii_lowercase();
+        let old = self.custom.get(&name).map(Arc::clone);
         // RESET leaves a custom setting empty, as PostgreSQL does: it was never defined by an extension.
         let new = match (value, &old) {
             (None, None) => return Ok(()),
             (value, _) => value.unwrap_or_default(),
         };
         self.grow(2 * name.len() + new.len())?;
-        self.note(Change { place: Place::Custom(name.to_ascii_lowercase()), old, local, level });
+        self.note(Change { place: Place::Custom(name.clone()), old, local, level });
         self.assign_custom(name, Some(new.into()));
         Ok(())
     }
 
     /// Keeps what a change can be undone by; the last one of a setting does so for one just like it.
     fn note(&mut self, change: Change) {
-        let last = self.changes.iter().rev().find(|last| last.place == change.place);
+        let last = self.changes.iter().rev().counted(4).find(|last| last.place == change.place);
         if last.is_none_or(|last| (last.local, last.level) != (change.local, change.level)) {
             self.changes.push(change);
         }
@@ -618,10 +651,7 @@ impl Settings {
             self.bytes += more;
             return Ok(());
         }
-        Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory").detail(format!(
-            "The settings of a session, and what its transaction has changed of them, can have at most {} MB.",
-            BYTES_MAX >> 20
-        )))
+        Err(out_of_memory())
     }
 
     /// Counts what is left when changes are forgotten.
@@ -631,15 +661,9 @@ impl Settings {
         self.bytes = custom.chain(changed).sum::<usize>() + (self.custom.len() + self.changes.len()) * CHANGE_BYTES;
     }
 
-    fn assign_custom(&mut self, name: &str, value: Option<Arc<str>>) {
-        let at = self.custom.iter().position(|(n, _)| n.eq_ignore_ascii_case(name));
-        match (at, value) {
-            (Some(at), Some(value)) => self.custom[at].1 = value,
-            // Once set in a session, it is known; rolled back, it is empty.
-            (Some(at), None) => self.custom[at].1 = "".into(),
-            (None, Some(value)) => self.custom.push((name.to_string(), value)),
-            (None, None) => {}
-        }
+    /// Once set in a session, a setting is known; rolled back, it is empty.
+    fn assign_custom(&mut self, name: String, value: Option<Arc<str>>) {
+        self.custom.insert(name, value.unwrap_or_default());
     }
 
     /// The value as it is kept. `written` is the name as the statement has it, which most errors repeat.
@@ -706,8 +730,8 @@ impl Settings {
                     date_style_text(style, order).into()
                 }
                 "TimeZone" => parse_zone(value)?.name().into(),
-                "search_path" | "temp_tablespaces" if parse_names(value).is_none() => {
-                    return Err(invalid(name, value).detail("List syntax is invalid."));
+                "search_path" | "temp_tablespaces" if split_identifiers(value, ',').is_none() => {
+                    return Err(no_list(name, value));
                 }
                 "lc_messages" | "lc_monetary" | "lc_numeric" | "lc_time" if !is_locale(name, value) => {
                     return Err(invalid(name, value));
@@ -724,7 +748,9 @@ impl Settings {
         let mut say_style = |new| conflict |= style.replace(new).is_some_and(|old| old != new);
         let mut said_order = Vec::new();
         let mut says_default = false;
-        for word in value.split(',').map(str::trim).filter(|w| !w.is_empty()) {
+        let words = split_identifiers(value, ',').ok_or_else(|| no_list("DateStyle", value))?;
+        for word in words {
+            work::beat(32);
             match word.to_ascii_lowercase().as_str() {
                 "iso" => say_style(DateStyle::Iso),
                 "sql" => say_style(DateStyle::Sql),
@@ -844,16 +870,17 @@ impl Settings {
 
     fn undo(&mut self, from: usize, only_local: bool) {
         let changes = self.changes.split_off(from);
-        for (i, change) in changes.iter().enumerate().rev() {
-            // At commit a LOCAL change ends; a later plain SET of the same name in the transaction outlives it.
-            let overridden =
-                only_local && changes[i + 1..].iter().any(|later| later.place == change.place && !later.local);
-            if (change.local || !only_local) && !overridden {
+        // At commit a LOCAL change ends; a later plain SET of the same name in the transaction outlives it.
+        let mut overridden = FxHashSet::default();
+        for change in changes.iter().rev().counted(64) {
+            if only_local && !change.local {
+                overridden.insert(&change.place);
+            } else if !overridden.contains(&change.place) {
                 match (&change.place, &change.old) {
                     // The old value was accepted once, so it is again.
                     (Place::Spec(spec), Some(old)) => drop(self.assign(*spec, Arc::clone(old))),
                     (Place::Spec(_), None) => {}
-                    (Place::Custom(name), old) => self.assign_custom(name, old.clone()),
+                    (Place::Custom(name), old) => self.assign_custom(name.clone(), old.clone()),
                 }
             }
         }
@@ -890,7 +917,7 @@ impl Settings {
 
     /// The schemas of `search_path`, unresolved.
     pub fn search_path(&self) -> Vec<String> {
-        split_names(self.text("search_path"))
+        split_identifiers(self.text("search_path"), ',').unwrap_or_default()
     }
 
     /// `default_transaction_isolation`.
@@ -959,6 +986,10 @@ fn cannot_change(name: &str, how: &str) -> Error {
     Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, format!("parameter \"{name}\" cannot be changed{how}"))
 }
 
+fn no_list(name: &str, value: &str) -> Error {
+    invalid(name, value).detail("List syntax is invalid.")
+}
+
 fn not_among(name: &str, value: &str, words: &[&str]) -> Error {
     invalid(name, value).hint(format!("Available values: {}.", words.join(", ")))
 }
@@ -996,7 +1027,7 @@ pub fn check_configured(settings: &[(String, String)]) -> Result<()> {
 /// Whether a name with dots is one that anybody may use.
 fn is_custom_name(name: &str) -> bool {
     name.split('.').all(|part| {
-        let mut bytes = part.bytes();
+        let mut bytes = part.bytes().counted(1);
         bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_' || b >= 0x80)
             && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80)
     })
@@ -1030,57 +1061,61 @@ fn parse_zone(value: &str) -> Result<types::TimeZone> {
     types::TimeZone::parse(value).ok_or_else(|| invalid("TimeZone", value))
 }
 
-/// The names of a comma-separated list of identifiers, quoted ones kept as they are; none if it is no such list.
-pub fn split_names(text: &str) -> Vec<String> {
-    parse_names(text).unwrap_or_default()
-}
-
-/// As [`split_names`]; `None` if the text is no list.
-fn parse_names(text: &str) -> Option<Vec<String>> {
-    let mut names = Vec::new();
-    let mut rest = text.trim_start();
-    if rest.is_empty() {
-        return Some(names);
-    }
-    loop {
-        let (name, behind) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted_name(quoted)?,
-            None => {
-                let end = rest.find(|c: char| c == ',' || c.is_ascii_whitespace()).unwrap_or(rest.len());
-                if end == 0 {
-                    return None;
-                }
-                (rest[..end].to_ascii_lowercase(), &rest[end..])
-            }
-        };
-        names.push(name);
-        rest = behind.trim_start();
-        if rest.is_empty() {
-            return Some(names);
-        }
-        rest = rest.strip_prefix(',')?.trim_start();
-    }
-}
-
-/// A name behind its first quotation mark, and what follows its last one.
-fn quoted_name(text: &str) -> Option<(String, &str)> {
-    let (mut name, mut rest) = (String::new(), text);
-    loop {
-        let end = rest.find('"')?;
-        name.push_str(&rest[..end]);
-        rest = &rest[end + 1..];
-        match rest.strip_prefix('"') {
-            Some(behind) => {
-                name.push('"');
-                rest = behind;
-            }
-            None => return Some((name, rest)),
-        }
-    }
-}
-
 /// Whether texts are formatted as in this locale: there is no other than that of C. Messages are English.
 fn is_locale(setting: &str, value: &str) -> bool {
     let is_plain = ["", "C", "POSIX", "C.UTF-8", "C.utf8"].contains(&value);
     is_plain || (setting == "lc_messages" && (value.starts_with("en_") || value == "en"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_custom(count: usize) -> Settings {
+        let mut settings = Settings::of_nobody().unwrap();
+        for n in 0..count {
+            settings.set(&format!("A.b{n}"), "new", n % 2 == 0, 0).unwrap();
+        }
+        settings
+    }
+
+    #[test]
+    fn local_changes_end_with_the_transaction() {
+        let mut settings = with_custom(2);
+        settings.set("a.b0", "newer", false, 0).unwrap();
+        settings.set("a.b0", "newest", true, 0).unwrap();
+        settings.set("work_mem", "64", true, 0).unwrap();
+        settings.commit();
+        let shown = ["a.B0", "a.b1", "work_mem"].map(|name| settings.show(name).unwrap());
+        assert_eq!(shown, ["newer", "new", "4MB"]);
+        settings.set("a.b1", "other", true, 0).unwrap();
+        settings.rollback();
+        assert_eq!(settings.show("a.b1").as_deref(), Some("new"));
+    }
+
+    #[test]
+    fn the_end_of_many_changes_takes_a_step_for_each() {
+        let units = |count: usize| {
+            let mut settings = with_custom(count);
+            let before = work::total();
+            settings.commit();
+            work::total() - before
+        };
+        let (few, many) = (units(100), units(2000));
+        assert!(few > 0 && many <= 20 * few, "{few} and {many} units");
+    }
+
+    #[test]
+    fn numbers_may_have_zeros_in_front() {
+        let zeros = "0".repeat(100_000);
+        for (text, expect) in
+            [(format!("{zeros}64"), "64kB"), (format!(" 0x{zeros}40 "), "64kB"), (format!("{zeros}1MB"), "1MB")]
+        {
+            let mut settings = Settings::of_nobody().unwrap();
+            let before = work::total();
+            settings.set("work_mem", &text, false, 0).unwrap();
+            assert_eq!(settings.show("work_mem").as_deref(), Some(expect));
+            assert!(work::total() - before >= 100_000);
+        }
+    }
 }

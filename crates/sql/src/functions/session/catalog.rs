@@ -5,7 +5,7 @@ use engine_api::{CatalogObject, TypeKind};
 use types::{Datum, type_by_name, type_info};
 
 use super::super::entry::{mismatch, oid_of, text_of};
-use super::super::{EvalContext, all_aggregates, all_set_functions, function_by_oid};
+use super::super::{EvalContext, all_aggregates, all_set_functions, function_by_oid, split_name};
 use super::names;
 use crate::system;
 
@@ -201,7 +201,7 @@ pub(super) fn to_regclass(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum>
 /// A type that a statement made, by its name.
 fn made_type(cx: &dyn EvalContext, text: &str) -> Result<Option<Oid>> {
     let plain = text.trim_end_matches("[]").trim_end();
-    let parts = names::parse(plain)?;
+    let parts = split_name(plain)?;
     let (catalog, identity) = (cx.catalog(), cx.identity());
     let (schemas, name) = match &parts[..] {
         [name] => (identity.search_path.clone(), name),
@@ -236,14 +236,14 @@ pub(super) fn to_regtype(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> 
 }
 
 pub(super) fn to_regnamespace(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let parts = names::parse(text_of(args, 0)?)?;
+    let parts = split_name(text_of(args, 0)?)?;
     let [name] = &parts[..] else { return Ok(Datum::Null) };
     let catalog = cx.catalog();
     Ok(catalog.schema(cx.identity().database_oid, name).map_or(Datum::Null, |s| Datum::Oid(s.oid.0)))
 }
 
 pub(super) fn to_regrole(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let parts = names::parse(text_of(args, 0)?)?;
+    let parts = split_name(text_of(args, 0)?)?;
     let [name] = &parts[..] else { return Ok(Datum::Null) };
     Ok(cx.catalog().role(name).map_or(Datum::Null, |r| Datum::Oid(r.oid.0)))
 }

@@ -1,63 +1,12 @@
 //! Names given as text: taking them apart, finding what they mean.
 
-use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 use engine_api::Privileges;
 
-use super::super::EvalContext;
+use super::super::{EvalContext, split_name};
 use crate::ddl::quote_name;
 use crate::privileges::{self, Who};
 use crate::system;
-
-/// Takes a possibly qualified name apart: words are folded to lower case unless they are quoted.
-///
-/// # Errors
-/// 42602
-pub(super) fn parse(text: &str) -> Result<Vec<String>> {
-    let invalid = || Error::new(SqlState::INVALID_NAME, "invalid name syntax");
-    let mut parts = Vec::new();
-    let mut rest = text.trim();
-    loop {
-        work::step(16)?;
-        let mut part = String::new();
-        if let Some(quoted) = rest.strip_prefix('"') {
-            rest = quoted;
-            loop {
-                let end = rest.find('"').ok_or_else(invalid)?;
-                work::step(8 + end)?;
-                part.push_str(&rest[..end]);
-                rest = &rest[end + 1..];
-                match rest.strip_prefix('"') {
-                    Some(more) => {
-                        part.push('"');
-                        rest = more;
-                    }
-                    None => break,
-                }
-            }
-        } else {
-            let word = |c: char| c == '_' || c.is_alphabetic() || !c.is_ascii();
-            let mut chars = rest.char_indices().counted(2);
-            let end = chars.find(|(_, c)| !word(*c) && !c.is_ascii_digit() && *c != '$');
-            let end = end.map_or(rest.len(), |(at, _)| at);
-            if !rest.starts_with(word) {
-                return Err(invalid());
-            }
-            part = rest[..end].to_ascii_lowercase();
-            rest = &rest[end..];
-        }
-        if part.is_empty() {
-            return Err(invalid());
-        }
-        parts.push(part);
-        rest = rest.trim_start();
-        match rest.strip_prefix('.') {
-            Some(more) => rest = more.trim_start(),
-            None if rest.is_empty() => return Ok(parts),
-            None => return Err(invalid()),
-        }
-    }
-}
 
 /// The relation of a schema.
 fn relation_in(cx: &dyn EvalContext, schema: Oid, name: &str) -> Option<Oid> {
@@ -85,7 +34,7 @@ pub(super) fn require_usage(cx: &dyn EvalContext, schema: Oid) -> Result<()> {
 /// # Errors
 /// 42602 for text that is no name; 42501 for a schema that is not the current role's to look into.
 pub(super) fn find_relation(cx: &dyn EvalContext, text: &str) -> Result<Option<Oid>> {
-    let parts = parse(text)?;
+    let parts = split_name(text)?;
     let identity = cx.identity();
     let catalog = cx.catalog();
     Ok(match &parts[..] {
@@ -114,7 +63,7 @@ pub(super) fn find_relation(cx: &dyn EvalContext, text: &str) -> Result<Option<O
 pub(super) fn missing_relation(cx: &dyn EvalContext, text: &str) -> Error {
     let (catalog, database) = (cx.catalog(), cx.identity().database_oid);
     let is_system = |schema: &str| ["pg_catalog", "information_schema"].contains(&schema);
-    match parse(text).as_deref() {
+    match split_name(text).as_deref() {
         Ok([schema, _]) if catalog.schema(database, schema).is_none() && !is_system(schema) => {
             Error::new(SqlState::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
         }
