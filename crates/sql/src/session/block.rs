@@ -176,13 +176,13 @@ impl Session {
         let shared = Arc::clone(&self.shared);
         let durability = self.environment.settings.borrow().durability();
         let said = self.has_notifications();
-        let listening = if said { self.listen_ahead() } else { Vec::new() };
+        let mut listening = if said { self.listen_ahead() } else { None };
         let outcome = loop {
             let entry = if said { self.enter_hub(&shared.hub) } else { None };
             match txn.commit(durability) {
                 Ok(Step::Ready(outcome)) => {
                     if said {
-                        self.publish(entry, &outcome);
+                        self.publish(entry, listening.take(), &outcome);
                     }
                     break Ok(outcome);
                 }
@@ -214,7 +214,7 @@ impl Session {
                 Ok(())
             }
             Err(error) => {
-                self.take_listening_back(&listening);
+                self.take_listening_back(listening);
                 self.forget_said();
                 txn.rollback();
                 self.gate = self.gate.max(txn.gate());
@@ -246,7 +246,7 @@ impl Session {
     /// Nothing that the transaction said is heard.
     fn forget_said(&self) {
         if self.has_notifications() {
-            self.environment.pending.take();
+            self.environment.pending.take().discard();
         }
     }
 

@@ -13,7 +13,7 @@ use super::Shared;
 use super::advisory::Advisory;
 use super::cancel::{CancelToken, StatementStop};
 use super::memory::SessionCharge;
-use super::notify::Pending;
+use super::notify::{Channels, Pending};
 use super::role::Setting;
 use super::settings::Settings;
 use crate::functions::{AdvisoryWish, EvalContext, Identity, OpenCursor, PreparedStatement, Wish};
@@ -64,7 +64,7 @@ pub struct Environment {
     /// Checks of constraints that the transaction has put off to its end.
     pub(crate) deferred: RefCell<super::deferred::Deferred>,
     /// The channels that the session listens to.
-    pub channels: RefCell<Vec<Arc<str>>>,
+    pub channels: RefCell<Channels>,
     /// What it is charged with.
     pub charge: SessionCharge,
     /// What it shares with others.
@@ -374,7 +374,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn listening_channels(&self) -> Vec<Arc<str>> {
-        self.environment.channels.borrow().clone()
+        self.environment.channels.borrow().iter().map(Arc::clone).collect()
     }
 
     fn notification_usage(&self) -> f64 {

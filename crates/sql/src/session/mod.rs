@@ -595,10 +595,10 @@ impl Session {
 
     /// The client is gone or says goodbye: everything open is rolled back.
     pub fn terminate(&mut self) {
+        self.stop_listening();
         self.abort_transaction();
         self.drop_temporary();
         self.temporary.set((false, false));
-        self.stop_listening();
     }
 }
 

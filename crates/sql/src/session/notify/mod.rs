@@ -6,16 +6,19 @@
 //! - Nothing of a transaction is heard before it commits, or if it rolls back; a savepoint undoes what was said since.
 //! - Notifications are sent between transactions only, and those of one commit together.
 
+mod channels;
 mod hub;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use base::work::{self, Count};
 use base::{Error, Lsn, Result, SqlState};
 use engine_api::CommitOutcome;
 use rupg_sql::nodes::{ListenStmt, NotifyStmt, UnlistenStmt};
 use rustc_hash::FxHashSet;
 
+pub use channels::Channels;
 pub(crate) use hub::{Hub, Mailbox};
 
 use self::hub::{Entry, MAILBOX_BYTES, Mail, Notification};
@@ -49,6 +52,18 @@ enum Change {
     UnlistenAll,
 }
 
+/// What a session listens to once its transaction has committed.
+pub(super) struct Listening {
+    channels: Channels,
+    /// What the hub has been told ahead.
+    added: Vec<Arc<str>>,
+    /// What it no longer listens to then.
+    gone: Channels,
+}
+
+/// What a call of the hub is worth in units of work.
+const CALL: usize = 64;
+
 /// A place in a transaction to go back to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
@@ -60,7 +75,54 @@ fn invalid(message: &str) -> Error {
     Error::new(SqlState::INVALID_PARAMETER_VALUE, message)
 }
 
+impl Change {
+    /// The channel that the session is to listen to.
+    fn listens(&self) -> Option<&Arc<str>> {
+        match self {
+            Change::Listen(channel) => Some(channel),
+            _ => None,
+        }
+    }
+}
+
+impl Channels {
+    /// What becomes of them by these changes. `listen` is told of new ones.
+    fn after(&self, changes: &[Change], mut listen: impl FnMut(&Arc<str>)) -> Listening {
+        let mut channels = self.copy();
+        let (mut added, mut gone) = (Vec::new(), Channels::default());
+        for change in changes.iter().counted(CALL) {
+            match change {
+                Change::Listen(channel) => {
+                    let is_new = channels.push(channel);
+                    // What was there before is still listened to.
+                    if is_new && !gone.remove(channel) {
+                        listen(channel);
+                        added.push(Arc::clone(channel));
+                    }
+                }
+                Change::Unlisten(channel) => {
+                    if channels.remove(channel) {
+                        gone.push(channel);
+                    }
+                }
+                Change::UnlistenAll => {
+                    channels.iter().counted(CALL).for_each(|channel| _ = gone.push(channel));
+                    std::mem::take(&mut channels).discard();
+                }
+            }
+        }
+        Listening { channels, added, gone }
+    }
+}
+
 impl Pending {
+    /// Drops it, step by step: there may be hundreds of thousands.
+    pub(super) fn discard(mut self) {
+        work::discard(&mut self.notifications);
+        self.known.drain().counted(16).for_each(drop);
+        work::discard(&mut self.listening);
+    }
+
     /// Adds a notification, unless the transaction has said the same already.
     ///
     /// # Errors
@@ -155,39 +217,42 @@ impl Session {
         !self.environment.pending.borrow().is_empty()
     }
 
-    /// Stops listening to everything, at once.
+    /// Stops listening to everything, at once; to what a commit has begun to listen to as well.
     pub(super) fn stop_listening(&mut self) {
-        let Some(mailbox) = &self.mailbox else { return };
-        let database = self.environment.identity.borrow().database_oid;
-        for channel in self.environment.channels.take() {
-            self.shared.hub.unlisten(database, &channel, mailbox);
+        if self.mailbox.is_some() {
+            let pending = self.environment.pending.borrow();
+            self.unlisten_all(pending.listening.iter().filter_map(Change::listens));
+            let channels = self.environment.channels.take();
+            self.unlisten_all(channels.iter());
+            channels.discard();
         }
     }
 
-    /// Before a commit: the session listens, so that it hears itself and all that commits later. Answers what was added, to
-    /// be taken back if the commit fails.
-    pub(super) fn listen_ahead(&mut self) -> Vec<Arc<str>> {
-        let pending = self.environment.pending.borrow();
+    /// Tells the hub that the session no longer listens to these.
+    fn unlisten_all<'a>(&self, channels: impl Iterator<Item = &'a Arc<str>>) {
+        let Some(mailbox) = &self.mailbox else { return };
         let database = self.environment.identity.borrow().database_oid;
-        let channels = self.environment.channels.borrow();
-        let mut added = Vec::new();
-        for change in &pending.listening {
-            if let Change::Listen(channel) = change
-                && !channels.contains(channel)
-            {
-                let mailbox = self.mailbox.get_or_insert_default();
-                self.shared.hub.listen(database, channel, mailbox);
-                added.push(Arc::clone(channel));
-            }
+        channels.counted(CALL).for_each(|channel| self.shared.hub.unlisten(database, channel, mailbox));
+    }
+
+    /// Before a commit: the session listens, so that it hears itself and all that commits later. Answers what it listens to
+    /// then; `None` if nothing changes.
+    pub(super) fn listen_ahead(&mut self) -> Option<Listening> {
+        let pending = self.environment.pending.borrow();
+        if pending.listening.is_empty() {
+            return None;
         }
-        added
+        let database = self.environment.identity.borrow().database_oid;
+        let mailbox = &mut self.mailbox;
+        let listen = |channel: &Arc<str>| {
+            self.shared.hub.listen(database, channel, mailbox.get_or_insert_default());
+        };
+        Some(self.environment.channels.borrow().after(&pending.listening, listen))
     }
 
     /// After a commit that failed.
-    pub(super) fn take_listening_back(&mut self, added: &[Arc<str>]) {
-        let Some(mailbox) = &self.mailbox else { return };
-        let database = self.environment.identity.borrow().database_oid;
-        added.iter().for_each(|channel| self.shared.hub.unlisten(database, channel, mailbox));
+    pub(super) fn take_listening_back(&mut self, listening: Option<Listening>) {
+        self.unlisten_all(listening.iter().flat_map(|listening| &listening.added));
     }
 
     /// The commit's way into the order of notifications, if it has any.
@@ -196,35 +261,28 @@ impl Session {
     }
 
     /// After a commit: what the transaction said is heard.
-    pub(super) fn publish(&mut self, entry: Option<Entry<'_>>, outcome: &CommitOutcome) {
-        let pending = self.environment.pending.take();
+    pub(super) fn publish(&mut self, entry: Option<Entry<'_>>, listening: Option<Listening>, outcome: &CommitOutcome) {
         let (database, pid) = (self.environment.identity.borrow().database_oid, self.environment.pid);
-        if !pending.listening.is_empty() {
-            let mut channels = self.environment.channels.borrow_mut();
-            let mut left = Vec::new();
-            for change in pending.listening {
-                match change {
-                    Change::Listen(channel) if channels.contains(&channel) => {}
-                    Change::Listen(channel) => {
-                        left.retain(|c| *c != channel);
-                        channels.push(channel);
-                    }
-                    Change::Unlisten(channel) => {
-                        channels.retain(|c| *c != channel);
-                        left.push(channel);
-                    }
-                    Change::UnlistenAll => left.append(&mut channels),
-                }
+        let before = listening.map(|Listening { channels, gone, .. }| {
+            let leave = || self.unlisten_all(gone.iter());
+            match &entry {
+                // What it has left it does not hear, and nobody has a turn before the commit's notifications are in order.
+                Some(_) => work::closed(leave),
+                None => leave(),
             }
-            if let Some(mailbox) = &self.mailbox {
-                left.iter().for_each(|channel| self.shared.hub.unlisten(database, channel, mailbox));
-            }
+            self.environment.channels.replace(channels)
+        });
+        let mut pending = self.environment.pending.take();
+        if let Some(entry) = entry {
+            let said = std::mem::take(&mut pending.notifications).into_iter();
+            let notifications =
+                said.map(|(channel, payload)| Notification { channel, payload, pid, gate: Lsn(0) }).collect();
+            entry.publish(outcome.position, outcome.gate, database, notifications);
         }
-        let Some(entry) = entry else { return };
-        let said = pending.notifications.into_iter();
-        let notifications =
-            said.map(|(channel, payload)| Notification { channel, payload, pid, gate: Lsn(0) }).collect();
-        entry.publish(outcome.position, outcome.gate, database, notifications);
+        pending.discard();
+        if let Some(before) = before {
+            before.discard();
+        }
     }
 
     /// Sends the notifications that have come, if it is between two transactions.
@@ -293,5 +351,43 @@ mod tests {
         assert!(pending.notify("c", &"x".repeat(7999)).is_ok());
         assert!(pending.notify("c", &"x".repeat(8000)).is_err());
         assert!(pending.notify(&"x".repeat(64), "").is_err());
+    }
+    fn shown(channels: &Channels) -> Vec<&str> {
+        channels.iter().map(|channel| &**channel).collect()
+    }
+
+    #[test]
+    fn the_last_change_of_a_channel_counts() {
+        let [a, b, c] = ["a", "b", "c"].map(Arc::<str>::from);
+        let (on, off) =
+            (|name: &Arc<str>| Change::Listen(name.clone()), |name: &Arc<str>| Change::Unlisten(name.clone()));
+        let before = Channels::default().after(&[on(&a), on(&b)], |_| {}).channels;
+        let changes = [off(&a), on(&c), on(&a), off(&c), off(&b), on(&c), on(&a)];
+        let mut told = Vec::new();
+        let after = before.after(&changes, |channel| told.push(channel.to_string()));
+        assert_eq!((shown(&after.channels), shown(&after.gone)), (vec!["a", "c"], vec!["b"]));
+        assert_eq!((told, after.added), (vec!["c".to_string()], vec![c]));
+        let none = after.channels.after(&[on(&b), Change::UnlistenAll], |_| {});
+        assert_eq!((none.channels.len(), shown(&none.gone)), (0, vec!["a", "c", "b"]));
+    }
+
+    /// Nanoseconds that the thread has used a processor.
+    fn used() -> i64 {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+
+    #[test]
+    fn a_change_among_many_is_a_step() {
+        let names: Vec<Arc<str>> = (0..CHANNELS_MAX / 2).map(|n| n.to_string().into()).collect();
+        let listens = names.iter().map(|name| Change::Listen(name.clone()));
+        let changes: Vec<Change> = listens.chain(names.iter().map(|name| Change::Unlisten(name.clone()))).collect();
+        let (began, before) = (used(), work::total());
+        let after = Channels::default().after(&changes, |_| {});
+        assert_eq!((after.channels.len(), after.gone.len()), (0, names.len()));
+        let (nanos, units) = (used() - began, work::total() - before);
+        assert!(units as usize >= CALL * changes.len(), "{units} units");
+        // Looking each of them up among the others takes seconds.
+        assert!(nanos / (changes.len() as i64) < 20_000, "{nanos} ns");
     }
 }
