@@ -1,4 +1,5 @@
-//! Random joins of small tables with NULLs: trees of inner and outer joins, subqueries and LATERAL, any conditions.
+//! Random joins of small tables with NULLs: trees of inner and outer joins, subqueries and LATERAL, any conditions, subqueries in
+//! subqueries that look at every level around them, changes.
 //!
 //! The tables are small and the values few, so that every kind of match, of non-match and of NULL occurs in most queries.
 //! Every query orders its rows by all columns, so that two servers must agree on every byte.
@@ -40,7 +41,7 @@ fn row(random: &mut Random) -> String {
 /// A query over the tables of [`tables`].
 pub fn query(random: &mut Random) -> String {
     let mut writer = Writer { random, names: 0 };
-    writer.query()
+    writer.statement()
 }
 
 struct Writer<'a> {
@@ -64,6 +65,42 @@ impl Writer<'_> {
         of[self.below(of.len() as u64) as usize]
     }
 
+    fn statement(&mut self) -> String {
+        if self.below(5) == 0 { self.change() } else { self.query() }
+    }
+
+    /// A change of rows that a condition on subqueries chooses, and the rows there are then; nothing stays.
+    fn change(&mut self) -> String {
+        let (table, alias) = (self.pick(&TABLES), self.alias());
+        let mut scope = vec![alias.clone()];
+        let other = Tree { text: self.table().to_owned(), aliases: vec![self.alias()] };
+        let using = self.below(2) == 0;
+        if using {
+            scope.extend(other.aliases.clone());
+        }
+        let condition = self.linked(&scope, 2);
+        let (name, source) = (&other.aliases[0], &other.text);
+        let change = match (self.below(3), using) {
+            (0, false) => format!("DELETE FROM {table} AS {alias} WHERE {condition}"),
+            (0, true) => format!("DELETE FROM {table} AS {alias} USING {source} AS {name} WHERE {condition}"),
+            (1, false) => format!("UPDATE {table} AS {alias} SET w = w + 10 WHERE {condition}"),
+            (1, true) => format!("UPDATE {table} AS {alias} SET w = w + 10 FROM {source} AS {name} WHERE {condition}"),
+            (_, false) => format!(
+                "MERGE INTO {table} AS {alias} USING (SELECT 1) AS one ON {condition} \
+                 WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (7, 7, 7)"
+            ),
+            (_, true) => {
+                let key = self.pick(&COLUMNS);
+                format!(
+                    "MERGE INTO {table} AS {alias} USING (SELECT DISTINCT ON ({key}) * FROM {source} ORDER BY {key}, k, v, w) AS {name} \
+                     ON {alias}.{key} = {name}.{key} WHEN MATCHED AND {condition} THEN UPDATE SET w = {alias}.w + 10 \
+                     WHEN NOT MATCHED THEN INSERT VALUES ({name}.k, {name}.v, {name}.w)"
+                )
+            }
+        };
+        format!("BEGIN; {change}; SELECT k, v, w FROM {table} ORDER BY 1, 2, 3; ROLLBACK")
+    }
+
     fn query(&mut self) -> String {
         let rels = 2 + self.below(3) as usize;
         let (from, scope) = match self.below(4) {
@@ -81,7 +118,7 @@ impl Writer<'_> {
         };
         let filter = match self.below(3) {
             0 => String::new(),
-            _ => format!(" WHERE {}", self.condition(&scope, 2)),
+            _ => format!(" WHERE {}", self.condition(&scope, 3)),
         };
         if self.below(6) == 0 {
             let alias = &scope[self.below(scope.len() as u64) as usize];
@@ -205,34 +242,43 @@ impl Writer<'_> {
             0 => format!("({} OR {})", self.condition(aliases, depth - 1), self.condition(aliases, depth - 1)),
             1 | 2 => format!("({} AND {})", self.condition(aliases, depth - 1), self.condition(aliases, depth - 1)),
             3 => format!("NOT ({})", self.condition(aliases, depth - 1)),
-            4 => {
-                let (alias, table) = (self.alias(), self.table());
-                let scope = [aliases, std::slice::from_ref(&alias)].concat();
-                let not = self.pick(&["", "NOT "]);
-                let filter = format!("{alias}.{} = {}", self.pick(&COLUMNS), self.column_of(&scope));
-                let more = self.simple(&scope);
-                format!("{not}EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {filter} AND {more})")
+            4..=6 => self.linked(aliases, depth),
+            _ => self.simple(aliases),
+        }
+    }
+
+    /// A condition on a subquery; what is in it may look at every level around it, and be such a condition again.
+    fn linked(&mut self, aliases: &[String], depth: u32) -> String {
+        let (alias, table) = (self.alias(), self.table());
+        let scope = [aliases, std::slice::from_ref(&alias)].concat();
+        let inside = |writer: &mut Self| match writer.below(3) {
+            0 if depth > 0 => writer.linked(&scope, depth - 1),
+            1 if depth > 0 => writer.condition(&scope, depth - 1),
+            _ => writer.simple(&scope),
+        };
+        let (column, not) = (self.pick(&COLUMNS), self.pick(&["", "NOT "]));
+        let outer = self.column_of(aliases);
+        match self.below(5) {
+            0 | 1 => {
+                let (other, more) = (self.column_of(&scope), inside(self));
+                let tied = if self.below(3) == 0 { String::new() } else { format!("{alias}.{column} = {other} AND ") };
+                format!("{not}EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {tied}{more})")
             }
-            5 => {
-                let (alias, table) = (self.alias(), self.table());
-                let scope = [aliases, std::slice::from_ref(&alias)].concat();
-                let (column, not, inner) = (self.column_of(aliases), self.pick(&["", "NOT "]), self.pick(&COLUMNS));
-                let filter = match self.below(2) {
-                    0 => String::new(),
-                    _ => format!(" WHERE {}", self.simple(&scope)),
+            2 => format!("{outer} {not}IN (SELECT {alias}.{column} FROM {table} AS {alias})"),
+            3 => {
+                // What is looked for may come from two levels.
+                let value = match self.below(3) {
+                    0 => format!("coalesce({outer}, {})", self.column_of(aliases)),
+                    _ => outer,
                 };
-                format!("{column} {not}IN (SELECT {alias}.{inner} FROM {table} AS {alias}{filter})")
+                format!("{value} {not}IN (SELECT {alias}.{column} FROM {table} AS {alias} WHERE {})", inside(self))
             }
-            6 => {
-                let (alias, table) = (self.alias(), self.table());
-                let outer = self.column_of(aliases);
+            _ => {
+                let (tied, more) = (self.column_of(aliases), inside(self));
                 format!(
-                    "{} >= (SELECT count(*) FROM {table} AS {alias} WHERE {alias}.{} = {outer})",
-                    self.column_of(aliases),
-                    self.pick(&COLUMNS)
+                    "{outer} >= (SELECT count(*) FROM {table} AS {alias} WHERE {alias}.{column} = {tied} AND {more})"
                 )
             }
-            _ => self.simple(aliases),
         }
     }
 }

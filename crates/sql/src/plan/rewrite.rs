@@ -42,7 +42,7 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
     }
     let mut query = query.clone();
     let merged = merge_from(&mut query);
-    let linked = has_sublink && join_sublinks(&mut query);
+    let linked = has_sublink && join_sublinks(&mut query, alone);
     let implied = push_implied(&mut query, alone);
     let pushed = push_conditions(&mut query, alone);
     (merged || linked || implied || pushed).then_some(query)
@@ -109,6 +109,12 @@ fn reaches_out_beside_filter(query: &Query) -> bool {
 fn reaches_out(query: &Query) -> bool {
     let mut found = false;
     walk::walk_query(query, 0, &mut |e, depth| found |= level_of(e).is_some_and(|level| level > depth));
+    found
+}
+
+fn expr_reaches_out(expr: &Expr) -> bool {
+    let mut found = false;
+    walk::walk(expr, 0, &mut |e, depth| found |= level_of(e).is_some_and(|level| level > depth));
     found
 }
 
@@ -233,7 +239,10 @@ fn conjunction(a: Option<Expr>, b: Option<Expr>) -> Option<Expr> {
 }
 
 /// Makes joins of the subqueries that WHERE demands.
-fn join_sublinks(query: &mut Query) -> bool {
+///
+/// In a query that is about to become part of another one, what looks at the queries around it stays a condition: an ON may name
+/// only rels of its own join, and these would be beside that join.
+fn join_sublinks(query: &mut Query, alone: bool) -> bool {
     let mut conditions = Vec::new();
     if let Some(filter) = query.filter.take() {
         walk::conjuncts(filter, &mut conditions);
@@ -241,7 +250,8 @@ fn join_sublinks(query: &mut Query) -> bool {
     let mut joined_any = false;
     let mut left = Vec::with_capacity(conditions.len());
     for condition in conditions {
-        match sublink(query, &condition) {
+        let link = if alone || !expr_reaches_out(&condition) { sublink(query, &condition) } else { None };
+        match link {
             Some((kind, right, on)) => {
                 let all = joined(std::mem::take(&mut query.from)).expect("looked at by the caller");
                 query.from = vec![From::Join { kind, left: Box::new(all), right: Box::new(right), on: Some(on) }];
