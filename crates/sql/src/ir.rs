@@ -570,6 +570,8 @@ pub enum Expr {
         arg: Box<Expr>,
         /// NOT
         negated: bool,
+        /// Of a row: whether each of its fields is, not whether it is there itself. A field that is a row is looked at itself.
+        fields: bool,
     },
     /// IS \[NOT\] TRUE / FALSE / UNKNOWN: `want` None is UNKNOWN.
     BooleanTest {

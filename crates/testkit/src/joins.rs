@@ -1,5 +1,5 @@
 //! Random joins of small tables with NULLs: trees of inner and outer joins, subqueries and LATERAL, any conditions, subqueries in
-//! subqueries that look at every level around them, changes.
+//! subqueries that look at every level around them, rows as values, changes.
 //!
 //! The tables are small and the values few, so that every kind of match, of non-match and of NULL occurs in most queries.
 //! Every query orders its rows by all columns, so that two servers must agree on every byte.
@@ -123,15 +123,61 @@ impl Writer<'_> {
         if self.below(6) == 0 {
             let alias = &scope[self.below(scope.len() as u64) as usize];
             let column = self.pick(&COLUMNS);
+            let other = &scope[self.below(scope.len() as u64) as usize];
             return format!(
-                "SELECT {alias}.{column}, count(*), sum({0}.v), count({0}.k) FROM {from}{filter} GROUP BY 1 ORDER BY 1, 2, 3, 4",
-                scope[0]
+                "SELECT {alias}.{column}, count(*), sum({0}.v), count({0}.k), {1} FROM {from}{filter} GROUP BY 1 ORDER BY 1, 2, 3, 4",
+                scope[0],
+                self.whole_rows(other)
             );
         }
-        let columns: Vec<String> =
+        let mut columns: Vec<String> =
             scope.iter().flat_map(|alias| COLUMNS.map(|column| format!("{alias}.{column}"))).collect();
         let order: Vec<String> = (1..=columns.len()).map(|n| n.to_string()).collect();
+        if self.below(3) == 0 {
+            let alias = &scope[self.below(scope.len() as u64) as usize];
+            columns.push(self.whole_row(alias));
+        }
         format!("SELECT {} FROM {from}{filter} ORDER BY {}", columns.join(", "), order.join(", "))
+    }
+
+    /// A value made of a row as a whole: on the null side of an outer join there is none.
+    fn whole_row(&mut self, alias: &str) -> String {
+        let value = self.pick(&[
+            "#::text",
+            "# IS NULL",
+            "# IS NOT NULL",
+            "# IS DISTINCT FROM NULL",
+            "ROW(#) IS NOT DISTINCT FROM NULL",
+            "to_jsonb(#)",
+            "row_to_json(#)",
+            "coalesce(#::text, 'none')",
+            "num_nulls(#)",
+            "ROW(#, 1)::text",
+            "ROW(#) IS NULL",
+            "ROW(#.k, #) IS NOT NULL",
+            "ROW(#.k, ROW(#.v)) IS NULL",
+            "(#).k",
+            "# = #",
+            "(SELECT #)::text",
+            "(SELECT count(#) FROM e)",
+            "(SELECT s.r IS NULL FROM (SELECT # AS r) AS s)",
+            "to_json(ARRAY[#])",
+            "(CASE WHEN # IS NULL THEN NULL ELSE # END)::text",
+            "jsonb_build_object('r', #)",
+            "nullif(#, #)::text",
+        ]);
+        value.replace('#', alias)
+    }
+
+    /// An aggregate over rows as a whole.
+    fn whole_rows(&mut self, alias: &str) -> String {
+        let value = self.pick(&[
+            "count(#)",
+            "count(DISTINCT #)",
+            "json_agg(# ORDER BY #)",
+            "(array_agg(# ORDER BY #.k, #.v, #.w))[1]::text",
+        ]);
+        value.replace('#', alias)
     }
 
     fn alias(&mut self) -> String {

@@ -222,7 +222,7 @@ impl<'a> Binder<'a, '_> {
         };
         if let Some(value) = tested {
             let arg = Box::new(value.expr);
-            return Ok(Located { expr: Expr::IsNull { arg, negated: !negated }, at });
+            return Ok(Located { expr: Expr::IsNull { arg, negated: !negated, fields: false }, at });
         }
         Ok(Located { expr: self.distinct_from(left, right, negated, e.location)?, at })
     }

@@ -248,7 +248,7 @@ pub(super) fn row_checks(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<V
         if let Some(tested) = all_tested(value, column.type_oid, cx)? {
             // What fails says so itself; the row passes whatever the value is.
             let passes = Expr::Or(vec![
-                Expr::IsNull { arg: Box::new(tested), negated: false },
+                Expr::IsNull { arg: Box::new(tested), negated: false, fields: false },
                 Expr::Const(Datum::Bool(true), Ty::of(oid::BOOL)),
             ]);
             out.push((column.name.clone(), passes));

@@ -399,7 +399,7 @@ impl<'a> Binder<'a, '_> {
         let value = self.operand(t.arg.as_ref())?;
         let negated = t.nulltesttype == NullTestType::IS_NOT_NULL;
         let at = value.at;
-        let test = |arg: Expr| Expr::IsNull { arg: Box::new(arg), negated };
+        let test = |arg: Expr| Expr::IsNull { arg: Box::new(arg), negated, fields: false };
         let expr = match value.expr {
             // A row is null if all its fields are, and not null if none is.
             Expr::Row(fields, _) => match fields.is_empty() {
@@ -416,7 +416,10 @@ impl<'a> Binder<'a, '_> {
                     .map(|(column, c)| test(Expr::Column(crate::ir::Column { level, rel, column, ty: c.ty })));
                 and(fields.collect())
             }
-            arg => test(arg),
+            arg => {
+                let fields = arg.ty().oid == oid::RECORD;
+                Expr::IsNull { arg: Box::new(arg), negated, fields }
+            }
         };
         Ok(Located { expr, at })
     }

@@ -179,7 +179,11 @@ impl<'a> Binder<'a, '_> {
             row,
             Expr::Const(Datum::Bool(false), Ty::of(oid::BOOL)),
         ];
-        Ok(Expr::Call { function: internal("record json")?, args, ty: Ty::of(oid::JSON), location: -1 })
+        let ty = Ty::of(oid::JSON);
+        let document = Expr::Call { function: internal("record json")?, args, ty, location: -1 };
+        // On the null side of an outer join there may be no row.
+        let there = Expr::IsNull { arg: Box::new(Expr::WholeRow { level, rel }), negated: true, fields: false };
+        Ok(Expr::Case { branches: vec![(there, document)], otherwise: None, ty })
     }
 
     /// A row as a `json` value; other expressions as they are.

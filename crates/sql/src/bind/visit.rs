@@ -459,7 +459,7 @@ pub(super) fn same_head(a: &Expr, b: &Expr) -> bool {
             t == u && k == l && e == x
         }
         (Expr::And(_), Expr::And(_)) | (Expr::Or(_), Expr::Or(_)) | (Expr::Not(_), Expr::Not(_)) => true,
-        (Expr::IsNull { negated: m, .. }, Expr::IsNull { negated: n, .. }) => m == n,
+        (Expr::IsNull { negated: m, fields: f, .. }, Expr::IsNull { negated: n, fields: g, .. }) => m == n && f == g,
         (Expr::BooleanTest { want: v, negated: m, .. }, Expr::BooleanTest { want: w, negated: n, .. }) => {
             v == w && m == n
         }

@@ -76,7 +76,13 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
         Expr::And(args) => Code::And(boxed(args, names)?),
         Expr::Or(args) => Code::Or(boxed(args, names)?),
         Expr::Not(arg) => Code::Not(Box::new(compile(arg, names)?)),
-        Expr::IsNull { arg, negated } => Code::IsNull(Box::new(compile(arg, names)?), *negated),
+        Expr::IsNull { arg, negated, fields: false } if arg.ty().oid == oid::RECORD => {
+            // What is distinct from NULL is there; no two rows are ever compared.
+            let equal = Comparison { op: CompareOp::Eq, how: How::Order(oid::RECORD) };
+            let args = Box::new([compile(arg, names)?, Code::Const(Datum::Null)]);
+            Code::Distinct { equal, args, negated: !*negated }
+        }
+        Expr::IsNull { arg, negated, .. } => Code::IsNull(Box::new(compile(arg, names)?), *negated),
         Expr::BooleanTest { arg, want, negated } => {
             Code::BooleanTest { arg: Box::new(compile(arg, names)?), want: *want, negated: *negated }
         }

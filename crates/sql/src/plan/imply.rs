@@ -38,7 +38,7 @@ fn implies_one(given: &Expr, wanted: &Expr) -> bool {
     }
     match wanted {
         // What is compared is not NULL.
-        Expr::IsNull { arg, negated: true } => is_strict_in(given, arg),
+        Expr::IsNull { arg, negated: true, .. } => is_strict_in(given, arg),
         Expr::Call { .. } => compared_implies(given, wanted),
         Expr::AnyAll { all: false, function, left, right: AnyAllSource::List(items) } => {
             let test = comparison_of(function);

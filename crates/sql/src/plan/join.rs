@@ -18,7 +18,7 @@ use super::merge::{self, WantedColumn};
 use super::methods::{PlanMethod, sort_cost};
 use super::node::{
     CteScanNode, DistinctNode, FilterNode, FunctionNode, HashJoinNode, JoinType, MaterializeNode, NestedLoopNode, Node,
-    SubqueryNode, SystemNode, WorkTableNode,
+    ProjectNode, SubqueryNode, SystemNode, WorkTableNode,
 };
 use super::order::{self, Method, Order};
 use super::{explain, leak, selectivity, walk};
@@ -356,6 +356,13 @@ fn read(
         RelKind::Values | RelKind::Window(_) | RelKind::Join => {
             return Err(Error::internal("a relation that cannot be read stands in FROM"));
         }
+    };
+    let node = match level.present_slot(rel) {
+        Some(slot) => {
+            let targets = vec![(slot, Code::Const(types::Datum::Bool(true)))];
+            Node::Project(Arc::new(ProjectNode { input: node, targets }))
+        }
+        None => node,
     };
     let (rows, cost) = estimated;
     let node = level.note(node, mask, rows, cost);

@@ -14,7 +14,7 @@ use super::{PlanContext, query, walk};
 use crate::bind::equal::same;
 use crate::expr::{Code, Resolve, Slot, SubqueryUse, comparison_of, compile};
 use crate::expr::{Comparison, How};
-use crate::ir::{Column, CompareOp, Expr, Query, Rel, RelKind, SubqueryKind, TableInfo};
+use crate::ir::{Column, CompareOp, Expr, From, JoinKind, Query, Rel, RelKind, SubqueryKind, TableInfo};
 use crate::statistics::TableStatistics;
 
 /// What a query takes from the one around it, as that one names it.
@@ -35,6 +35,10 @@ pub(super) struct Level<'a> {
     columns: Vec<Vec<(usize, Slot)>>,
     /// Slots of row identities, where they are wanted.
     row_slots: Vec<Option<Slot>>,
+    /// Whether the rows of a rel are used as values, by rel.
+    whole: Vec<bool>,
+    /// Slots that say, for rels on the null side of an outer join whose rows are used as values, that there is a row: NULL if not.
+    present: Vec<Option<Slot>>,
     /// Slots of aggregates.
     pub aggregates: Vec<Slot>,
     /// What is taken from around.
@@ -63,11 +67,15 @@ impl<'a> Level<'a> {
     /// A level over these rels whose used columns are those that `uses` calls its argument with.
     pub fn new(cx: &'a PlanContext<'a>, rels: &'a [Rel], uses: impl FnOnce(&mut dyn FnMut(&Expr, usize))) -> Level<'a> {
         let mut used: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); rels.len()];
+        let mut whole = vec![false; rels.len()];
         uses(&mut |expr, depth| match expr {
             Expr::Column(c) if c.level == depth => {
                 used[c.rel].insert(c.column);
             }
-            Expr::WholeRow { level, rel } if *level == depth => used[*rel].extend(live_columns(&rels[*rel])),
+            Expr::WholeRow { level, rel } if *level == depth => {
+                used[*rel].extend(live_columns(&rels[*rel]));
+                whole[*rel] = true;
+            }
             _ => {}
         });
         let mut level = Level {
@@ -76,6 +84,8 @@ impl<'a> Level<'a> {
             slots: cx.params,
             columns: Vec::new(),
             row_slots: vec![None; rels.len()],
+            whole,
+            present: vec![None; rels.len()],
             aggregates: Vec::new(),
             outer: Vec::new(),
             subplans: Vec::new(),
@@ -155,7 +165,28 @@ impl<'a> Level<'a> {
 
     /// All slots of a rel.
     pub fn rel_slots(&self, rel: usize) -> Vec<Slot> {
-        self.columns[rel].iter().map(|(_, slot)| *slot).chain(self.row_slots[rel]).collect()
+        let present = self.present[rel].filter(|slot| self.row_slots[rel] != Some(*slot));
+        self.columns[rel].iter().map(|(_, slot)| *slot).chain(self.row_slots[rel]).chain(present).collect()
+    }
+
+    /// Gives the rels on the null sides of outer joins a slot that says whether there is a row, if their rows are used as values:
+    /// where there is none, its value is NULL and not a row of NULLs.
+    pub fn null_extended(&mut self, from: &[From]) {
+        let mut rels = Vec::new();
+        from.iter().for_each(|item| null_sides(item, false, &mut rels));
+        for rel in rels.into_iter().filter(|rel| self.whole[*rel]).collect::<Vec<_>>() {
+            let slot = match self.rels[rel].kind {
+                // A row of a table has an identity.
+                RelKind::Table(_) => self.row_slot(rel),
+                _ => self.slot(),
+            };
+            self.present[rel] = Some(slot);
+        }
+    }
+
+    /// The slot in which whoever reads a rel says that there is a row, if somebody asks.
+    pub fn present_slot(&self, rel: usize) -> Option<Slot> {
+        self.present[rel].filter(|slot| self.row_slots[rel] != Some(*slot))
     }
 
     /// A reader of the used columns of a table.
@@ -270,6 +301,17 @@ impl<'a> Level<'a> {
     }
 }
 
+/// The rels that an outer join may have no row of.
+fn null_sides(from: &From, null: bool, out: &mut Vec<usize>) {
+    match from {
+        From::Rel(rel) => out.extend(null.then_some(*rel)),
+        From::Join { kind, left, right, .. } => {
+            null_sides(left, null || matches!(kind, JoinKind::Right | JoinKind::Full), out);
+            null_sides(right, null || matches!(kind, JoinKind::Left | JoinKind::Full), out);
+        }
+    }
+}
+
 /// Rows of a table of which nothing is known, at least: it may be about to be filled.
 const ROWS_MIN: f64 = 1000.0;
 
@@ -314,7 +356,10 @@ impl Resolve for Level<'_> {
             return Ok(Code::Slot(self.outer_slot(Outer::WholeRow { level: level - 1, rel })));
         }
         let columns = live_columns(&self.rels[rel]);
-        Ok(Code::Row(columns.into_iter().map(|c| Code::Slot(self.column_slot(rel, c))).collect()))
+        let row = Code::Row(columns.into_iter().map(|c| Code::Slot(self.column_slot(rel, c))).collect());
+        let Some(present) = self.present[rel] else { return Ok(row) };
+        let there = Code::IsNull(Box::new(Code::Slot(present)), true);
+        Ok(Code::Case { branches: Box::new([(there, row)]), otherwise: None })
     }
 
     fn aggregate(&mut self, level: usize, index: usize) -> Result<Slot> {

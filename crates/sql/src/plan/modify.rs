@@ -249,6 +249,7 @@ fn update(update: &Update, cx: &PlanContext<'_>) -> Result<Planned> {
     let query: &Query = &update.query;
     let statement = Statement::Update(Box::new(update.clone()));
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let changes: Vec<usize> = update.set.iter().chain(&update.generated).map(|(column, _)| *column).collect();
     let given = &changes[..update.set.len()];
@@ -275,6 +276,7 @@ fn delete(delete: &Delete, cx: &PlanContext<'_>) -> Result<Planned> {
     let query: &Query = &delete.query;
     let statement = Statement::Delete(Box::new(delete.clone()));
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let kinds = Kinds { inserts: false, removes: true, changes: None, given: &[] };
     let (target, output) = target(&mut level, 0, &delete.table, (&[], &[]), &[], &delete.returning, kinds)?;
@@ -289,6 +291,7 @@ fn merge(merge: &Merge, cx: &PlanContext<'_>) -> Result<Planned> {
     let query: &Query = &merge.query;
     let statement = Statement::Merge(Box::new(merge.clone()));
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_statement(&statement, 0, &mut |e, depth| f(e, depth)));
+    level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let does = |wanted: fn(&MergeKind) -> bool| merge.actions.iter().any(|action| wanted(&action.kind));
     let said = |action: &MergeAction| match &action.kind {

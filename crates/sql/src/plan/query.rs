@@ -22,6 +22,7 @@ use crate::ir::{AggCall, Body, Expr, From, Query, RelKind, Sample};
 /// Plans a cursor's query. Answers also which tables' row identities follow the result's columns.
 pub(super) fn plan_cursor(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPlan, Vec<RowOf>)> {
     let mut level = Level::new(cx, &query.rels, |f| walk::walk_query(query, 0, &mut |e, depth| f(e, depth)));
+    level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let locked: Vec<usize> = query.locking.iter().map(|lock| lock.rel).collect();
     let alone = match query.from[..] {
@@ -62,6 +63,7 @@ pub(super) fn plan_query(query: &Query, cx: &PlanContext<'_>) -> Result<(QueryPl
     if query.sample.is_some() {
         level.row_slot(0);
     }
+    level.null_extended(&query.from);
     level.add_ctes(&query.ctes)?;
     let (node, output) = build(&mut level, query)?;
     Ok(level.finish(node, output))
@@ -299,7 +301,7 @@ fn minimum(level: &mut Level<'_>, query: &Query) -> Result<Option<Node>> {
     if column.level != 0 || !is_table || call.filter.is_some() || !call.order_by.is_empty() {
         return Ok(None);
     }
-    let not_null = Expr::IsNull { arg: Box::new(call.args[0].clone()), negated: true };
+    let not_null = Expr::IsNull { arg: Box::new(call.args[0].clone()), negated: true, fields: false };
     let filter = match &query.filter {
         Some(filter) => Expr::And(vec![filter.clone(), not_null]),
         None => not_null,
@@ -388,7 +390,7 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
                 carried.insert(slot);
             }
         }
-        walk::whole_rows_of(expr, &mut |rel| carried.extend(level.columns(rel).iter().map(|(_, slot)| *slot)));
+        walk::whole_rows_of(expr, &mut |rel| carried.extend(level.rel_slots(rel)));
     }
     for (_, slot, _) in &keys {
         carried.remove(slot);

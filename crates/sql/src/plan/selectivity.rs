@@ -138,7 +138,7 @@ pub(super) fn of(level: &Level<'_>, rel: usize, expr: &Expr) -> f64 {
         Expr::And(args) => args.iter().map(|arg| of(level, rel, arg)).product(),
         Expr::Or(args) => 1.0 - args.iter().map(|arg| 1.0 - of(level, rel, arg)).product::<f64>(),
         Expr::Not(arg) => 1.0 - of(level, rel, arg),
-        Expr::IsNull { arg, negated } => {
+        Expr::IsNull { arg, negated, .. } => {
             let nulls = column_of(arg).and_then(|c| known(level, c)).map_or(EQUAL, |(of, _)| of.null_fraction);
             if *negated { 1.0 - nulls } else { nulls }
         }

@@ -299,7 +299,10 @@ impl<'a> Writer<'a> {
                 w.out.push_str("NOT ");
                 w.part(arg, Around::Not)
             }),
-            Expr::IsNull { arg, negated } => self.test(arg, if *negated { "IS NOT NULL" } else { "IS NULL" }),
+            Expr::IsNull { arg, negated, fields: false } if arg.ty().oid == oid::RECORD => {
+                self.test(arg, if *negated { "IS DISTINCT FROM NULL" } else { "IS NOT DISTINCT FROM NULL" })
+            }
+            Expr::IsNull { arg, negated, .. } => self.test(arg, if *negated { "IS NOT NULL" } else { "IS NULL" }),
             Expr::BooleanTest { arg, want, negated } => {
                 let word = match want {
                     Some(true) => "TRUE",

@@ -191,7 +191,8 @@ impl Json {
         let ty = self.types.first().copied().unwrap_or_default();
         if !self.text.is_empty() {
             self.text.extend_from_slice(b", ");
-            if matches!(value, Datum::Array(_) | Datum::Record(_)) || ty == types::oid::RECORD {
+            let structured = matches!(value, Datum::Array(_) | Datum::Record(_)) || ty == types::oid::RECORD;
+            if structured && !value.is_null() {
                 self.text.extend_from_slice(b"\n ");
             }
         }

@@ -50,7 +50,7 @@ pub(in crate::plan) fn show(expr: &Expr, rels: &[Rel]) -> String {
         Expr::And(args) => format!("({})", list(args, rels, " AND ")),
         Expr::Or(args) => format!("({})", list(args, rels, " OR ")),
         Expr::Not(arg) => format!("(NOT {})", show(arg, rels)),
-        Expr::IsNull { arg, negated } => {
+        Expr::IsNull { arg, negated, .. } => {
             format!("({} IS {}NULL)", show(arg, rels), if *negated { "NOT " } else { "" })
         }
         Expr::AnyAll { all, left, right, .. } => {
