@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod alterations;
 pub mod barriers;
 pub mod changes;
 mod client;

@@ -992,6 +992,20 @@ pub(super) fn default_expression(text: &str, ty: Ty, column: &str, cx: &mut Bind
     })
 }
 
+/// The type that a default has by itself: that of the column for a literal.
+pub(super) fn default_type(text: &str, ty: Ty, cx: &mut BindContext<'_>) -> Result<base::Oid> {
+    let node = parse_expression(text).map_err(without_position)?;
+    detached(cx, |cx| {
+        let wrapped = format!("SELECT {text}");
+        let mut binder = Binder::new(cx, &wrapped);
+        binder.params_forbidden = true;
+        binder.push_scope();
+        let value = binder.at_place(Place::Default, |b| b.expr(&node))?;
+        let from = value.expr.ty().oid;
+        Ok(if from == types::oid::UNKNOWN { ty.oid } else { from })
+    })
+}
+
 /// Binds the text of a CHECK condition over a table. Errors point into the text behind `SELECT `.
 pub(super) fn check_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     over_table(text, table, cx, |binder, value| binder.coerce_to_boolean(value, "CHECK"))

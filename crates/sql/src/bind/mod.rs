@@ -348,6 +348,11 @@ pub fn bind_default(text: &str, ty: Ty, column: &str, cx: &mut BindContext<'_>) 
     Ok(finished(expr, cx))
 }
 
+/// The type that a default has by itself: that of the column for a literal.
+pub(crate) fn default_type(text: &str, ty: Ty, cx: &mut BindContext<'_>) -> Result<base::Oid> {
+    dml::default_type(text, ty, cx)
+}
+
 /// Whether the text of an expression is a cast at its outermost: `x::t`, `CAST(x AS t)`.
 pub fn is_cast(text: &str) -> bool {
     dml::is_cast(text)
@@ -411,6 +416,11 @@ pub fn generated_columns(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<
 pub fn bind_generated(text: &str, ty: Ty, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     let expr = dml::generated_expression(text, ty, table, cx)?;
     Ok(finished(expr, cx))
+}
+
+/// The default that a column has from its type.
+pub(crate) fn domain_default(ty: base::Oid, cx: &BindContext<'_>) -> Option<String> {
+    domain::default_of(ty, cx)
 }
 
 /// Binds an expression without columns, coerced (assignment) to the type of parameter `number`.

@@ -51,9 +51,20 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
     let table = cx.locked_table(name, super::lock_level::of(stmt)).await?;
     cx.session.check_not_in_use(table.oid, &table.name, "ALTER TABLE")?;
     let mut constraints = Vec::new();
-    for cmd in commands(stmt) {
+    let changes = type_changes(cx, &table, stmt)?;
+    let mut ordered: Vec<&AlterTableCmd> = commands(stmt).collect();
+    ordered.sort_by_key(|cmd| pass(cmd, &table, &changes));
+    refuse_dropped(&table, stmt, &changes)?;
+    let mut changed = false;
+    for cmd in ordered {
         // Every command starts from what the one before it left.
         let table = cx.catalog().table(table.oid).cloned().ok_or_else(|| Error::internal("the table went away"))?;
+        if cmd.subtype == AlterTableType::AT_AlterColumnType {
+            if !std::mem::replace(&mut changed, true) {
+                change_types(cx, table, &changes).await?;
+            }
+            continue;
+        }
         if let Some(pending) = alter(cx, table, cmd).await? {
             constraints.extend(pending)
         }
@@ -156,12 +167,12 @@ fn is_ignored(kind: AlterTableType) -> bool {
 }
 
 fn column_number(table: &TableDesc, name: &str) -> Result<i16> {
-    table.column(name).map(|c| c.number).ok_or_else(|| {
-        Error::new(
-            SqlState::UNDEFINED_COLUMN,
-            format!("column \"{name}\" of relation \"{}\" does not exist", table.name),
-        )
-    })
+    table.column(name).map(|c| c.number).ok_or_else(|| no_column(table, name))
+}
+
+fn no_column(table: &TableDesc, name: &str) -> Error {
+    let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+    Error::new(SqlState::UNDEFINED_COLUMN, message)
 }
 
 /// One command. Constraints to add are returned and added after all other commands.
@@ -177,7 +188,9 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
                 Some(node) => Some(default_text(cx.sql, node)?),
                 None => None,
             };
-            table.columns[number as usize - 1].default = text;
+            let column = &mut table.columns[number as usize - 1];
+            let ty = Ty { oid: column.type_oid, typmod: column.typmod };
+            column.default = text.filter(|text| !super::create_table::is_no_default(text, ty));
             check_defaults(cx, &table)?;
             cx.put(CatalogObject::Table(table)).await?;
         }
@@ -215,7 +228,6 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
         T::AT_DropConstraint => drop_constraint(cx, table, cmd, name).await?,
         T::AT_AlterConstraint => alter_constraint(cx, table, cmd).await?,
         T::AT_ValidateConstraint => super::constraint::validate(cx, &table, name).await?,
-        T::AT_AlterColumnType => alter_type(cx, table, cmd, name).await?,
         T::AT_SetRelOptions => {
             if let Some(Node::List(list)) = &cmd.def {
                 for (key, value) in storage_options(list) {
@@ -367,7 +379,14 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
     table.columns[at].not_null |= primary;
     check_defaults(cx, &table)?;
     check_generated(cx, &table, &[])?;
-    let default = table.columns[at].generated.clone().or_else(|| table.columns[at].default.clone());
+    let own = table.columns[at].generated.clone().or_else(|| table.columns[at].default.clone());
+    // What the type says of values counts for the rows that are there, too.
+    let default = match own {
+        None if types::user::is_domain(ty.oid) => {
+            Some(cx.session.domain_default(ty.oid)?.unwrap_or_else(|| "NULL".to_string()))
+        }
+        own => own,
+    };
     // A default that is the same for every row is kept in the catalog; another one is computed row by row now.
     let same_for_all = match &default {
         None => Some(None),
@@ -466,9 +485,9 @@ fn refuse_generated_from(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Res
         let Some(text) = &column.generated else { continue };
         let ty = Ty { oid: column.type_oid, typmod: column.typmod };
         if column.number != number && cx.session.generated_columns_used(text, ty, table)?.contains(&number) {
-            return Err(Error::unsupported(
-                "changing a column that a generated column is computed from is not supported",
-            ));
+            let changed = &table.columns[number as usize - 1].name;
+            return Err(Error::unsupported("cannot alter type of a column used by a generated column")
+                .detail(format!("Column \"{changed}\" is used by generated column \"{}\".", column.name)));
         }
     }
     Ok(())
@@ -535,13 +554,43 @@ async fn drop_constraint(cx: &mut Cx<'_>, table: TableDesc, cmd: &AlterTableCmd,
     }
 }
 
-async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
+/// A column that gets another type, and the expression over the row as it was that gives its value.
+struct TypeChange {
+    number: i16,
+    name: String,
+    ty: Ty,
+    expression: String,
+    /// Columns that the expression looks at.
+    uses: Vec<i16>,
+}
+
+/// The types that a statement changes. Every USING is about the table as it was before the statement.
+fn type_changes(cx: &mut Cx<'_>, table: &TableDesc, stmt: &AlterTableStmt) -> Result<Vec<TypeChange>> {
+    let mut changes: Vec<TypeChange> = Vec::new();
+    for cmd in commands(stmt).filter(|cmd| cmd.subtype == AlterTableType::AT_AlterColumnType) {
+        let change = type_change(cx, table, cmd)?;
+        if changes.iter().any(|other| other.number == change.number) {
+            let name = &table.columns[change.number as usize - 1].name;
+            return Err(Error::unsupported(format!("cannot alter type of column \"{name}\" twice")));
+        }
+        changes.push(change);
+    }
+    Ok(changes)
+}
+
+fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Result<TypeChange> {
+    let name = cmd.name.as_deref().unwrap_or_default();
     let Some(Node::ColumnDef(def)) = &cmd.def else {
         return Err(Error::internal("ALTER TYPE without a type"));
     };
-    let number = column_number(&table, name)?;
-    refuse_used_by_view(cx, &table, number)?;
-    refuse_generated_from(cx, &table, number)?;
+    let number = column_number(table, name)?;
+    refuse_used_by_view(cx, table, number)?;
+    if def.raw_default.is_some() && table.columns[number as usize - 1].generated.is_some() {
+        let message = "cannot specify USING when altering type of generated column";
+        return Err(Error::new(SqlState::INVALID_COLUMN_DEFINITION, message)
+            .detail(format!("Column \"{name}\" is a generated column.")));
+    }
+    refuse_generated_from(cx, table, number)?;
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.
     let ty = cx.column_type(type_name).map_err(without_position)?.ty;
@@ -572,7 +621,7 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
         }
     };
     let plain = Ty::of(ty.oid);
-    cx.session.generated_columns_used(&using, plain, &table).map_err(|e| match e.code() {
+    let uses = cx.session.generated_columns_used(&using, plain, table).map_err(|e| match e.code() {
         SqlState::DATATYPE_MISMATCH => Error::new(
             SqlState::DATATYPE_MISMATCH,
             format!(
@@ -585,15 +634,73 @@ async fn alter_type(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, 
     })?;
     // The length is applied as an assignment does, which refuses what it would have to cut.
     let expression = as_type(&cx.catalog(), &using, ty.oid);
-    let column = &mut table.columns[number as usize - 1];
-    column.type_oid = ty.oid;
-    column.typmod = ty.typmod;
-    column.missing = None;
+    Ok(TypeChange { number, name: name.to_string(), ty, expression, uses })
+}
+
+/// Gives columns other types, all in one pass over the rows, and looks at what the table promises of these columns.
+async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChange]) -> Result<()> {
+    for change in changes {
+        let column = &table.columns[change.number as usize - 1];
+        if column.dropped {
+            return Err(no_column(&table, &change.name));
+        }
+        if let Some(text) = &column.default {
+            let from = cx.session.default_type(text, Ty { oid: column.type_oid, typmod: column.typmod })?;
+            if !cx.session.assignable(from, change.ty.oid) {
+                let shown = types::format_type(change.ty.oid, -1);
+                let message =
+                    format!("default for column \"{}\" cannot be cast automatically to type {shown}", change.name);
+                return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));
+            }
+        }
+        let column = &mut table.columns[change.number as usize - 1];
+        column.type_oid = change.ty.oid;
+        column.typmod = change.ty.typmod;
+        column.missing = None;
+    }
     check_defaults(cx, &table)?;
     for index in super::index::rebound(cx, &table)? {
         cx.put(CatalogObject::Index(index)).await?;
     }
     let next = LayoutId(table.newest_layout().id.0 + 1);
-    let layout = layout_of(&table, next);
-    rewrite_table(cx, table, layout, &[(number, expression)]).await
+    let (oid, layout) = (table.oid, layout_of(&table, next));
+    let computed: Vec<(i16, String)> = changes.iter().map(|c| (c.number, c.expression.clone())).collect();
+    rewrite_table(cx, table, layout, &computed).await?;
+    let changed: Vec<i16> = changes.iter().map(|c| c.number).collect();
+    super::constraint::look_again(cx, oid, &changed).await
+}
+
+/// Refuses what is written about a column behind its end, where that end waits for a USING that looks at the column.
+fn refuse_dropped(table: &TableDesc, stmt: &AlterTableStmt, changes: &[TypeChange]) -> Result<()> {
+    let mut gone: Vec<&str> = Vec::new();
+    for cmd in commands(stmt) {
+        let name = cmd.name.as_deref().unwrap_or_default();
+        match pass(cmd, table, changes) {
+            0 | 2 if gone.contains(&name) && !cmd.missing_ok => return Err(no_column(table, name)),
+            2 => gone.push(name),
+            _ => {}
+        }
+    }
+    let dropped = changes.iter().find(|change| gone.contains(&change.name.as_str()));
+    dropped.map_or(Ok(()), |change| Err(no_column(table, &change.name)))
+}
+
+/// When PostgreSQL runs a command of ALTER TABLE, whichever place it is written at: what is dropped first, then types, then what is
+/// added. A column that a USING looks at goes once the types are changed.
+fn pass(cmd: &AlterTableCmd, table: &TableDesc, changes: &[TypeChange]) -> u8 {
+    use AlterTableType as T;
+    match cmd.subtype {
+        T::AT_DropColumn => {
+            let dropped = table.column(cmd.name.as_deref().unwrap_or_default()).map(|c| c.number);
+            let used = dropped.is_some_and(|number| changes.iter().any(|c| c.uses.contains(&number)));
+            if used { 2 } else { 0 }
+        }
+        T::AT_DropConstraint | T::AT_DropNotNull | T::AT_DropIdentity | T::AT_DropExpression => 0,
+        T::AT_ColumnDefault if cmd.def.is_none() => 0,
+        T::AT_AlterColumnType => 1,
+        T::AT_AddColumn => 3,
+        T::AT_SetNotNull | T::AT_SetIdentity => 4,
+        T::AT_ColumnDefault | T::AT_AddIdentity | T::AT_AddConstraint => 5,
+        _ => 6,
+    }
 }

@@ -351,22 +351,7 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
         }
         None => free_constraint_name(&taken_names(&table), &table.name, &names.join("_"), "fkey"),
     };
-    for (&from, &to) in columns.iter().zip(&target_columns) {
-        let (from, to) = (&table.columns[from as usize - 1], &referenced.columns[to as usize - 1]);
-        if !cx.session.comparable(from.type_oid, to.type_oid) {
-            return Err(Error::new(
-                SqlState::DATATYPE_MISMATCH,
-                format!("foreign key constraint \"{name}\" cannot be implemented"),
-            )
-            .detail(format!(
-                "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
-                from.name,
-                to.name,
-                types::format_type(from.type_oid, -1),
-                types::format_type(to.type_oid, -1)
-            )));
-        }
-    }
+    require_comparable(cx, (&table, &columns), (&referenced, &target_columns), &name)?;
     if !fresh && !definition.skip_validation {
         validate_foreign_key(cx, &table, &referenced, &columns, &target_columns, &name).await?;
     }
@@ -389,6 +374,71 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
     // The referenced table's plans must learn that they are referenced now: its version rises with it.
     if let Some(referenced) = cx.catalog().table(referenced.oid).cloned() {
         cx.put(CatalogObject::Table(referenced)).await?;
+    }
+    Ok(())
+}
+
+/// Refuses a foreign key whose columns cannot be compared with those that it points at.
+fn require_comparable(
+    cx: &Cx<'_>,
+    (table, columns): (&TableDesc, &[i16]),
+    (referenced, targets): (&TableDesc, &[i16]),
+    name: &str,
+) -> Result<()> {
+    for (&from, &to) in columns.iter().zip(targets) {
+        let (from, to) = (&table.columns[from as usize - 1], &referenced.columns[to as usize - 1]);
+        if !cx.session.comparable(from.type_oid, to.type_oid) {
+            return Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!("foreign key constraint \"{name}\" cannot be implemented"),
+            )
+            .detail(format!(
+                "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                from.name,
+                to.name,
+                types::format_type(from.type_oid, -1),
+                types::format_type(to.type_oid, -1)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Looks at all rows for the constraints that are about columns which have got other values, those of tables that point at them
+/// among them.
+pub(super) async fn look_again(cx: &mut Cx<'_>, oid: Oid, changed: &[i16]) -> Result<()> {
+    let catalog = cx.catalog();
+    let touches = |columns: &[i16]| columns.iter().any(|c| changed.contains(c));
+    let mut all: Vec<(Oid, ConstraintDesc)> = Vec::new();
+    for table in catalog.objects().filter_map(|o| catalog.table(o.oid())) {
+        let concerned = |c: &&ConstraintDesc| match &c.kind {
+            ConstraintKind::Check { .. } => table.oid == oid && touches(&c.columns),
+            ConstraintKind::ForeignKey { table: referenced, columns, .. } => {
+                (table.oid == oid && touches(&c.columns)) || (*referenced == oid && touches(columns))
+            }
+            _ => false,
+        };
+        all.extend(table.constraints.iter().filter(concerned).map(|c| (table.oid, c.clone())));
+    }
+    // Checks before keys, each in the order in which they were made.
+    all.sort_by_key(|(_, c)| (matches!(c.kind, ConstraintKind::ForeignKey { .. }), c.oid));
+    for (owner, constraint) in all {
+        if owner != oid {
+            cx.lock(owner, TableLockMode::AccessExclusive).await?;
+        }
+        let Some(table) = cx.catalog().table(owner).cloned() else { continue };
+        if let ConstraintKind::ForeignKey { table: referenced, columns, .. } = &constraint.kind
+            && let Some(referenced) = cx.catalog().table(*referenced)
+        {
+            require_comparable(cx, (&table, &constraint.columns), (referenced, columns), &constraint.name)?;
+        }
+        if !constraint.not_valid {
+            look_at_all(cx, &table, &constraint, &constraint.name).await?;
+        }
+        if owner != oid {
+            // Its plans compare with the new type from now on.
+            cx.put(CatalogObject::Table(table)).await?;
+        }
     }
     Ok(())
 }

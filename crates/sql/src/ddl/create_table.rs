@@ -200,7 +200,15 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
         }
         column_constraint(cx, table, &mut column, constraint, fresh)?;
     }
+    let ty = crate::ir::Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
+    column.desc.default = column.desc.default.take().filter(|text| !is_no_default(text, ty));
     Ok(column)
+}
+
+/// Whether a default says no more than that there is none. For a domain NULL says that its own default does not count, and
+/// PostgreSQL keeps one whose length is looked at.
+pub(super) fn is_no_default(text: &str, ty: crate::ir::Ty) -> bool {
+    text.trim().eq_ignore_ascii_case("null") && ty.typmod < 0 && !types::user::is_domain(ty.oid)
 }
 
 fn column_constraint(

@@ -1,6 +1,6 @@
 //! Giving every row of a table a new stored form.
 
-use base::{Error, Oid, Result};
+use base::{Error, Oid, Result, SqlState};
 use engine_api::{Catalog, CatalogObject, ConflictArbiter, InsertOutcome, LayoutDesc, Step, TableDesc};
 use types::{ColumnType, Datum, RowLayout, oid};
 
@@ -67,7 +67,7 @@ pub(super) async fn rewrite_table(
     let codec = RowLayout::new(
         &layout.fields.iter().map(|f| ColumnType { oid: f.type_oid, typmod: f.typmod }).collect::<Vec<_>>(),
     );
-    check_not_null(&table, &layout, &rows)?;
+    check_not_null(&cx.catalog(), &table, &layout, &rows)?;
     for column in &mut table.columns {
         column.missing = None;
     }
@@ -87,7 +87,7 @@ pub(super) async fn rewrite_table(
         tuple.clear();
         codec.encode(row, &mut tuple)?;
         loop {
-            match cx.txn().insert(&target, &tuple, ConflictArbiter::None)? {
+            match cx.txn().insert(&target, &tuple, ConflictArbiter::None).map_err(not_built)? {
                 Step::Ready(InsertOutcome::Inserted(_)) => break,
                 Step::Ready(InsertOutcome::Conflict(_)) => return Err(Error::internal("a conflict without arbiter")),
                 Step::Wait(wait) => cx.session.wait_in_transaction(wait).await?,
@@ -100,21 +100,35 @@ pub(super) async fn rewrite_table(
     let mut unproven = Vec::new();
     cx.txn().take_unproven(&mut unproven);
     for (index, row) in unproven {
-        while let Step::Wait(wait) = cx.txn().prove_unique(&target, index, row)? {
+        while let Step::Wait(wait) = cx.txn().prove_unique(&target, index, row).map_err(not_built)? {
             cx.session.wait_in_transaction(wait).await?;
         }
     }
     Ok(())
 }
 
-fn check_not_null(table: &TableDesc, layout: &LayoutDesc, rows: &[Vec<Datum>]) -> Result<()> {
+/// A key that rows have twice, as the statement that builds an index anew says it.
+fn not_built(mut error: Error) -> Error {
+    if error.code() == SqlState::UNIQUE_VIOLATION {
+        let fields = error.fields_mut();
+        let name = fields.message.split_once('"').map_or(String::new(), |(_, name)| format!("\"{name}"));
+        fields.message = format!("could not create unique index {name}");
+        fields.detail = fields.detail.take().map(|d| d.replace(") already exists.", ") is duplicated."));
+    }
+    error
+}
+
+fn check_not_null(catalog: &Catalog, table: &TableDesc, layout: &LayoutDesc, rows: &[Vec<Datum>]) -> Result<()> {
     for (i, field) in layout.fields.iter().enumerate() {
         let column = &table.columns[field.column as usize - 1];
         if column.not_null && rows.iter().any(|row| matches!(row[i], Datum::Null)) {
             return Err(Error::new(
-                base::SqlState::NOT_NULL_VIOLATION,
+                SqlState::NOT_NULL_VIOLATION,
                 format!("column \"{}\" of relation \"{}\" contains null values", column.name, table.name),
-            ));
+            )
+            .schema(super::constraint::schema_of(catalog, table))
+            .table(&table.name)
+            .column(&column.name));
         }
     }
     Ok(())

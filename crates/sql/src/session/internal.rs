@@ -380,6 +380,11 @@ impl Session {
         self.with_binder(|cx| bind::bind_domain_condition(text, domain, cx))
     }
 
+    /// The default that a column has from its type.
+    pub(crate) fn domain_default(&mut self, ty: Oid) -> Result<Option<String>> {
+        self.with_binder(|cx| Ok(bind::domain_default(ty, cx)))
+    }
+
     /// Binds a CHECK condition over a table. Answers the columns it is about.
     pub(crate) fn check_condition(&mut self, text: &str, table: &TableDesc) -> Result<Vec<i16>> {
         let expr = self.with_binder(|cx| bind::bind_check(text, table, cx))?;
@@ -423,9 +428,26 @@ impl Session {
         Ok(Some(Some(text)))
     }
 
-    /// Whether values of two types can be compared for equality, as a foreign key needs.
-    pub(crate) fn comparable(&self, left: Oid, right: Oid) -> bool {
-        bind::equality_operator(left, right).is_some()
+    /// Whether a foreign key of one type can point at a key of another: the key's index compares values of the two, or the one
+    /// becomes the other by itself.
+    pub(crate) fn comparable(&self, foreign: Oid, key: Oid) -> bool {
+        /// Types whose values one operator family compares with each other.
+        const FAMILIES: [&[Oid]; 4] = [
+            &[types::oid::INT2, types::oid::INT4, types::oid::INT8],
+            &[types::oid::FLOAT4, types::oid::FLOAT8],
+            &[types::oid::DATE, types::oid::TIMESTAMP, types::oid::TIMESTAMPTZ],
+            &[types::oid::TEXT, types::oid::VARCHAR, types::oid::NAME],
+        ];
+        let [foreign, key] = [foreign, key].map(|ty| types::user::base_type(ty, -1).0);
+        if foreign == key || FAMILIES.iter().any(|family| family.contains(&foreign) && family.contains(&key)) {
+            return bind::equality_operator(foreign, key).is_some();
+        }
+        bind::can_cast(foreign, key, CastContext::Implicit) && bind::equality_operator(foreign, key).is_some()
+    }
+
+    /// The type that a default has by itself: that of the column for a literal.
+    pub(crate) fn default_type(&mut self, text: &str, ty: Ty) -> Result<Oid> {
+        self.with_binder(|cx| bind::default_type(text, ty, cx))
     }
 
     /// Whether a value of one type can be assigned to a column of another.
