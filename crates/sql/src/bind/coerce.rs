@@ -309,7 +309,10 @@ impl Binder<'_, '_> {
         let to = entry.target;
         // text → regclass is a cast function in the catalog; the catalog is looked at here.
         if super::regtypes::is_catalog_type(to) && category(entry.source) == 'S' {
-            if let Expr::Const(Datum::Text(text), _) = &expr {
+            // A stored expression says by its type whether it means a relation or whatever has a name when it is evaluated.
+            if let Expr::Const(Datum::Text(text), _) = &expr
+                && !(self.cx.in_stored && to == oid::REGCLASS)
+            {
                 let text = text.clone();
                 return self.literal(&text, Ty::of(to), at);
             }

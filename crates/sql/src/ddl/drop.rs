@@ -7,7 +7,7 @@ use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableKind, T
 use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
 
 use super::names::{display, quote, shown, strings};
-use super::uses::Uses;
+use super::uses::{Spoken, Uses, spoken};
 use super::{Cx, default_privileges};
 
 pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'static str> {
@@ -181,7 +181,7 @@ enum Dependent {
     Object(Oid),
     /// A foreign key of another table.
     ForeignKey { table: Oid, constraint: Oid },
-    /// A default that calls a sequence.
+    /// A default that speaks of a sequence or of another relation.
     Default { table: Oid, column: i16 },
     /// A column of a type.
     Column { table: Oid, column: i16 },
@@ -250,13 +250,13 @@ fn dependents(catalog: &Catalog, uses: &Uses<'_>, path: &[Oid], oid: Oid) -> Res
         let what = format!("{} depends on {this}", describe_constraint(catalog, path, table, &constraint.name));
         found.push((dependent, what));
     }
-    if let Some(sequence) = catalog.sequence(oid) {
-        for (table, column) in uses.callers(sequence)? {
-            let name = quote(&table.columns[column as usize - 1].name);
-            let shown = shown(catalog, path, table.schema, &table.name);
-            let what = format!("default value for column {name} of table {shown} depends on {this}");
-            found.push((Dependent::Default { table: table.oid, column }, what));
-        }
+    for &(table, column) in uses.callers(oid) {
+        work::step(256)?;
+        let name = quote(&table.columns[column as usize - 1].name);
+        let kind = kind_name(table);
+        let shown = shown(catalog, path, table.schema, &table.name);
+        let what = format!("default value for column {name} of {kind} {shown} depends on {this}");
+        found.push((Dependent::Default { table: table.oid, column }, what));
     }
     for view in uses.views(oid).iter().filter(|v| v.oid != oid) {
         found.push(dependent_object(catalog, path, view.oid, &this)?);
@@ -351,11 +351,16 @@ struct Search<'c> {
 }
 
 impl<'c> Search<'c> {
-    fn new(catalog: &'c Catalog, path: &'c [Oid], targets: &BTreeSet<Oid>) -> Result<Search<'c>> {
+    fn new(
+        catalog: &'c Catalog,
+        path: &'c [Oid],
+        (database, spoken): (Oid, &Spoken),
+        targets: &BTreeSet<Oid>,
+    ) -> Result<Search<'c>> {
         Ok(Search {
             catalog,
             path,
-            uses: Uses::of(catalog)?,
+            uses: Uses::of(catalog, database, spoken)?,
             doomed: Doomed { objects: targets.clone(), ..Doomed::default() },
             constraints: BTreeSet::new(),
             defaults: BTreeSet::new(),
@@ -382,10 +387,12 @@ impl<'c> Search<'c> {
     }
 
     fn visit_all(&mut self, mut dependents: Vec<(Dependent, String)>) -> Result<()> {
+        // Defaults are objects of their own, made in the order of the columns.
         let rank = |dependent: &Dependent| match dependent {
-            Dependent::Object(oid) => *oid,
-            Dependent::ForeignKey { constraint, .. } => *constraint,
-            Dependent::Default { table, .. } | Dependent::Column { table, .. } => *table,
+            Dependent::Object(oid) => (*oid, 0),
+            Dependent::ForeignKey { constraint, .. } => (*constraint, 0),
+            Dependent::Default { table, column } => (*table, *column),
+            Dependent::Column { table, .. } => (*table, 0),
         };
         dependents.sort_by_key(|(dependent, _)| std::cmp::Reverse(rank(dependent)));
         for (dependent, message) in dependents {
@@ -423,15 +430,20 @@ impl<'c> Search<'c> {
 }
 
 impl Doomed {
-    fn of(catalog: &Catalog, path: &[Oid], targets: &BTreeSet<Oid>) -> Result<Doomed> {
-        let mut search = Search::new(catalog, path, targets)?;
+    fn of(catalog: &Catalog, path: &[Oid], inside: (Oid, &Spoken), targets: &BTreeSet<Oid>) -> Result<Doomed> {
+        let mut search = Search::new(catalog, path, inside, targets)?;
         targets.iter().try_for_each(|&target| search.visit(target))?;
         Ok(search.doomed.settle())
     }
 
     /// What goes if these go, of which each depends on something that is no object of its own.
-    fn below(catalog: &Catalog, path: &[Oid], dependents: Vec<(Dependent, String)>) -> Result<Doomed> {
-        let mut search = Search::new(catalog, path, &BTreeSet::new())?;
+    fn below(
+        catalog: &Catalog,
+        path: &[Oid],
+        inside: (Oid, &Spoken),
+        dependents: Vec<(Dependent, String)>,
+    ) -> Result<Doomed> {
+        let mut search = Search::new(catalog, path, inside, &BTreeSet::new())?;
         search.visit_all(dependents)?;
         Ok(search.doomed.settle())
     }
@@ -473,7 +485,9 @@ pub(super) async fn drop_column_views(cx: &mut Cx<'_>, table: &TableDesc, number
         let message = format!("{} depends on {column}", describe(&catalog, &path, view));
         (Dependent::Object(view), message)
     });
-    let doomed = Doomed::below(&catalog, &path, first.collect())?;
+    let first = first.collect();
+    let spoken = spoken(cx)?;
+    let doomed = Doomed::below(&catalog, &path, (cx.database(), &spoken), first)?;
     report(cx, &column, doomed.messages(), cascade)?;
     for oid in doomed.objects {
         lock_for_drop(cx, oid).await?;
@@ -499,7 +513,8 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
             work::step(64)?;
             refuse_needed(&catalog, &path, oid)?;
         }
-        let doomed = Doomed::of(&catalog, &path, &targets)?;
+        let spoken = spoken(cx)?;
+        let doomed = Doomed::of(&catalog, &path, (cx.database(), &spoken), &targets)?;
         let open: Vec<Oid> = doomed.touched().difference(&locked).copied().collect();
         if open.is_empty() {
             break (catalog, path, doomed);

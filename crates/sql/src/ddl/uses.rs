@@ -1,14 +1,16 @@
 //! What uses what: the catalog read backwards, once for a statement.
 //!
-//! Responsible for: from an object to those that refer to it, in the order of their OIDs.
+//! Responsible for: from an object to those of its database that refer to it, in the order of their OIDs.
 //! Not responsible for: what becomes of them ([`super::drop`]).
 
 use std::collections::BTreeMap;
 
 use base::{Oid, Result, work};
-use engine_api::{
-    Catalog, CatalogObject, ConstraintDesc, ConstraintKind, SequenceDesc, TableDesc, TableKind, TypeKind,
-};
+use engine_api::{Catalog, CatalogObject, ConstraintDesc, ConstraintKind, TableDesc, TableKind, TypeKind};
+
+use super::Cx;
+use super::dependents::database_of;
+use crate::ir::Ty;
 
 /// From an object to what refers to it.
 type From<T> = BTreeMap<Oid, Vec<T>>;
@@ -25,8 +27,37 @@ pub(super) struct Uses<'c> {
     domains: From<Oid>,
     /// By schema.
     members: From<Oid>,
-    /// Columns whose default calls a sequence, whichever.
-    calls: Vec<(&'c TableDesc, i16, &'c str)>,
+    /// By sequence: columns whose default speaks of it.
+    callers: From<(&'c TableDesc, i16)>,
+}
+
+/// The relations that the defaults of a database speak of, by table and column.
+pub(super) type Spoken = BTreeMap<(Oid, i16), Vec<Oid>>;
+
+/// What the defaults of the session's database speak of. Each is bound: a name in a string is a relation's only where it is
+/// taken as one.
+///
+/// # Errors
+/// Why the statement should stop.
+pub(super) fn spoken(cx: &mut Cx<'_>) -> Result<Spoken> {
+    let (catalog, database) = (cx.catalog(), cx.database());
+    let mut all = Spoken::new();
+    for object in catalog.objects() {
+        work::step(64)?;
+        let Some(table) = catalog.table(object.oid()) else { continue };
+        if table.columns.iter().all(|c| c.default.is_none()) || database_of(&catalog, object) != Some(database) {
+            continue;
+        }
+        for column in table.live_columns() {
+            let Some(text) = &column.default else { continue };
+            work::step(64 * text.len())?;
+            let found = cx.session.relations_spoken_of(text, Ty { oid: column.type_oid, typmod: column.typmod });
+            if !found.is_empty() {
+                all.insert((table.oid, column.number), found);
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn listed<T>(from: &From<T>, oid: Oid) -> &[T] {
@@ -34,16 +65,19 @@ fn listed<T>(from: &From<T>, oid: Oid) -> &[T] {
 }
 
 impl<'c> Uses<'c> {
-    /// Those of a catalog.
+    /// Those of a database: what is in others is nobody's business here.
     ///
     /// # Errors
     /// Why the statement should stop.
-    pub fn of(catalog: &'c Catalog) -> Result<Uses<'c>> {
+    pub fn of(catalog: &'c Catalog, database: Oid, spoken: &Spoken) -> Result<Uses<'c>> {
         let mut uses = Uses::default();
         for object in catalog.objects() {
             work::step(64)?;
+            if database_of(catalog, object) != Some(database) {
+                continue;
+            }
             match &**object {
-                CatalogObject::Table(table) => uses.add_table(table)?,
+                CatalogObject::Table(table) => uses.add_table(table, spoken)?,
                 CatalogObject::Sequence(sequence) => match sequence.owned_by {
                     Some((table, _)) => uses.sequences.entry(table).or_default().push(sequence.oid),
                     None => uses.members.entry(sequence.schema).or_default().push(sequence.oid),
@@ -60,7 +94,7 @@ impl<'c> Uses<'c> {
         Ok(uses)
     }
 
-    fn add_table(&mut self, table: &'c TableDesc) -> Result<()> {
+    fn add_table(&mut self, table: &'c TableDesc, spoken: &Spoken) -> Result<()> {
         self.members.entry(table.schema).or_default().push(table.oid);
         for constraint in &table.constraints {
             if let ConstraintKind::ForeignKey { table: referenced, .. } = &constraint.kind {
@@ -72,8 +106,8 @@ impl<'c> Uses<'c> {
         }
         for column in table.live_columns() {
             work::step(64)?;
-            if let Some(default) = column.default.as_deref().filter(|default| default.contains("nextval")) {
-                self.calls.push((table, column.number, default));
+            for &relation in spoken.get(&(table.oid, column.number)).into_iter().flatten() {
+                self.callers.entry(relation).or_default().push((table, column.number));
             }
             match table.kind {
                 TableKind::View => add_once(self.view_columns.entry(column.type_oid).or_default(), table),
@@ -118,20 +152,9 @@ impl<'c> Uses<'c> {
         listed(&self.members, schema)
     }
 
-    /// Columns whose default calls a sequence.
-    ///
-    /// # Errors
-    /// Why the statement should stop.
-    pub fn callers(&self, sequence: &SequenceDesc) -> Result<Vec<(&'c TableDesc, i16)>> {
-        let name = super::names::quote(&sequence.name);
-        let mut callers = Vec::new();
-        for (table, column, default) in &self.calls {
-            work::step(default.len())?;
-            if default.contains(&*name) {
-                callers.push((*table, *column));
-            }
-        }
-        Ok(callers)
+    /// Columns whose default speaks of a sequence or of another relation.
+    pub fn callers(&self, relation: Oid) -> &[(&'c TableDesc, i16)] {
+        listed(&self.callers, relation)
     }
 }
 

@@ -375,6 +375,26 @@ impl Session {
         self.with_binder(|cx| bind::bind_default(text, ty, column, cx)).map(|_| ())
     }
 
+    /// The relations that are constants in a default, such as the sequence that it takes the next value of.
+    pub(crate) fn relations_spoken_of(&mut self, text: &str, ty: Ty) -> Vec<Oid> {
+        let bound = self.with_binder(|cx| {
+            cx.keeps_calls = true;
+            bind::bind_default(text, ty, "", cx)
+        });
+        let mut found = Vec::new();
+        // What cannot be bound speaks of nothing that is there.
+        if let Ok(expr) = bound {
+            bind::visit::walk(&expr, 0, &mut |part, _| {
+                if let Expr::Const(Datum::Oid(oid), Ty { oid: types::oid::REGCLASS, .. }) = part {
+                    found.push(Oid(*oid));
+                }
+            });
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Binds the condition of a domain.
     pub(crate) fn check_domain_condition(&mut self, text: &str, domain: &engine_api::DomainDesc) -> Result<()> {
         self.with_binder(|cx| bind::bind_domain_condition(text, domain, cx))
