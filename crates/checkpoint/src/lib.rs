@@ -34,7 +34,7 @@ use std::fmt;
 use std::io;
 
 /// Version of the form of all files. Older ones that are listed in docs/formats/checkpoint.md are read, newer ones refused.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// The oldest that is read.
 const OLDEST: u32 = 1;
 

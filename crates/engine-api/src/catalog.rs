@@ -1,7 +1,7 @@
 //! The catalog: descriptors of everything that has a name, and the immutable snapshot of all of them.
 //!
 //! Descriptors are serialised as JSON into catalog rows, so a field added later needs a `#[serde(default)]`.
-//! Expressions (defaults, checks) are SQL text: the binder compiles them, storage never reads them.
+//! Expressions (defaults, checks) are kept as [`Expression`]s: the binder compiles them, storage never reads them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use base::{LayoutId, Oid};
 use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
 
+use crate::expression::Expression;
 use crate::privileges::{PrivilegesDesc, RoleDesc, RoleSetting};
 
 /// OIDs that exist from the start, as in PostgreSQL.
@@ -212,8 +213,8 @@ pub struct ColumnDesc {
     pub typmod: i32,
     /// NOT NULL.
     pub not_null: bool,
-    /// Default expression as SQL text.
-    pub default: Option<String>,
+    /// Default expression.
+    pub default: Option<Expression>,
     /// Dropped: keeps its number, answers no name.
     pub dropped: bool,
     /// Value of rows written before the column existed: PostgreSQL text form; `None` is NULL.
@@ -222,9 +223,9 @@ pub struct ColumnDesc {
     /// GENERATED AS IDENTITY; its default is the sequence's next value.
     #[serde(default)]
     pub identity: Option<Identity>,
-    /// GENERATED ALWAYS AS (…) STORED: the expression as SQL text.
+    /// GENERATED ALWAYS AS (…) STORED: the expression.
     #[serde(default)]
-    pub generated: Option<String>,
+    pub generated: Option<Expression>,
 }
 
 /// Whether an identity column takes values that were not generated.
@@ -299,10 +300,10 @@ pub struct ConstraintDesc {
 /// What a constraint demands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ConstraintKind {
-    /// CHECK with its expression as SQL text.
+    /// CHECK
     Check {
         /// The expression.
-        expression: String,
+        expression: Expression,
     },
     /// PRIMARY KEY, enforced by an index.
     PrimaryKey {
@@ -354,9 +355,9 @@ pub struct IndexDesc {
     /// The expressions among its keys, in order: those of the keys whose column is 0.
     #[serde(default)]
     pub expressions: Vec<IndexExpression>,
-    /// WHERE: the condition of the rows it has, as SQL text.
+    /// WHERE: the condition of the rows it has.
     #[serde(default)]
-    pub predicate: Option<String>,
+    pub predicate: Option<Expression>,
     /// INCLUDE: columns that are not part of the key.
     #[serde(default)]
     pub include: Vec<i16>,
@@ -383,8 +384,8 @@ pub struct IndexDesc {
 /// An expression that an index is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexExpression {
-    /// The expression as SQL text.
-    pub text: String,
+    /// The expression.
+    pub text: Expression,
     /// Its type.
     pub type_oid: Oid,
     /// What the key column is called.
@@ -525,8 +526,8 @@ pub struct DomainDesc {
     pub typmod: i32,
     /// NOT NULL
     pub not_null: bool,
-    /// DEFAULT as SQL text.
-    pub default: Option<String>,
+    /// DEFAULT
+    pub default: Option<Expression>,
     /// CHECK constraints.
     pub checks: Vec<DomainCheck>,
 }
@@ -538,8 +539,8 @@ pub struct DomainCheck {
     pub oid: Oid,
     /// Name.
     pub name: String,
-    /// The condition about VALUE, as SQL text.
-    pub expression: String,
+    /// The condition about VALUE.
+    pub expression: Expression,
     /// COMMENT ON CONSTRAINT … ON DOMAIN.
     #[serde(default)]
     pub comment: Option<String>,

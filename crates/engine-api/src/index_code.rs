@@ -24,6 +24,9 @@ pub trait IndexCode: Debug + Send + Sync {
     /// # Errors
     /// Those of the expressions: such a row cannot be written; why the statement should stop.
     fn compute(&self, row: &[Datum], out: &mut Vec<Datum>) -> Result<bool>;
+
+    /// The expressions as errors show them, with the names of a version of the table.
+    fn shown(&self, table: &TableDesc) -> Vec<String>;
 }
 
 /// Makes the code of indexes from their descriptors.

@@ -14,6 +14,7 @@
 mod batch;
 mod catalog;
 mod engine;
+mod expression;
 mod index_code;
 mod locks;
 mod privileges;
@@ -31,6 +32,7 @@ pub use engine::{
     MemoryUse, PREPARED_MAX, PreparedTransaction, RowContent, RowLockMode, RowLockOutcome, Savepoint, Scan, ScanSpec,
     SequenceState, TableLockMode, TableMemoryUse, TableRef, Txn, TxnOptions, WaitPolicy,
 };
+pub use expression::{Expression, Part, Place, Reference};
 pub use index_code::{IndexCode, IndexCompiler};
 pub use locks::{AdvisoryKey, AdvisoryLocks, LockRow, Locked};
 pub use privileges::{AclItem, DefaultPrivileges, Membership, Privileges, PrivilegesDesc, RoleDesc, RoleSetting};

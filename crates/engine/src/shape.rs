@@ -272,19 +272,17 @@ impl Shape {
         let mut values = Vec::new();
         let code = index.code.as_deref();
         let computed = code.and_then(|code| self.compute(code, layout, tuple).ok().flatten()).unwrap_or_default();
-        let mut computed = computed.iter().zip(&index.desc.expressions);
+        let shown = code.map(|code| code.shown(table)).unwrap_or_default();
+        let mut computed = computed.iter().zip(&index.desc.expressions).zip(shown);
         for key in &index.desc.keys {
             if key.column == 0 {
-                let Some((value, expression)) = computed.next() else { continue };
+                let Some(((value, expression), shown)) = computed.next() else { continue };
                 let mut text = Vec::new();
                 if value.is_null() {
                     text.extend_from_slice(b"null");
                 } else {
                     let _ = types::write_text(value.as_ref(), expression.type_oid, &settings, &mut text);
                 }
-                // A call is shown as it is, anything else in parentheses.
-                let call = expression.text.ends_with(')') && !expression.text.starts_with('(');
-                let shown = if call { expression.text.clone() } else { format!("({})", expression.text) };
                 names.push(shown.into());
                 values.push(String::from_utf8_lossy(&text).into_owned());
                 continue;

@@ -6,7 +6,7 @@ const SEGMENT_MAGIC: &[u8; 8] = b"NYALALOG";
 const FRAME_MAGIC: u32 = 0x4c41_594e;
 
 /// Version of the format. Older ones that are listed in docs/formats/log.md are read, newer ones refused.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// The oldest that is read.
 const OLDEST: u32 = 1;
 /// From this one on a segment says how large its file is.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use base::{Error, Notice, Oid, Result};
-use engine_api::{Catalog, IndexCode, IndexCompiler, IndexDesc, TableDesc};
+use engine_api::{Catalog, Expression, IndexCode, IndexCompiler, IndexDesc, Reference, TableDesc};
 use types::{Datum, OutputSettings};
 
 use crate::bind::{self, BindContext};
@@ -30,7 +30,10 @@ impl IndexCompiler for Compiler {
         let mut names = Attributes { columns: Vec::new() };
         let expressions = bound.expressions.iter().map(|e| compile(e, &mut names)).collect::<Result<_>>()?;
         let predicate = bound.predicate.as_ref().map(|e| compile(e, &mut names)).transpose()?;
-        Ok(Arc::new(Compiled { columns: names.columns, expressions, predicate, nobody: Nobody::new() }))
+        let texts: Vec<Expression> = index.expressions.iter().map(|e| e.text.clone()).collect();
+        let nobody =
+            Nobody { settings: OutputSettings::default(), catalog: Arc::new(spoken_of(catalog, table, &texts)) };
+        Ok(Arc::new(Compiled { columns: names.columns, expressions, predicate, texts, nobody }))
     }
 }
 
@@ -65,8 +68,24 @@ struct Compiled {
     columns: Vec<i16>,
     expressions: Vec<Code>,
     predicate: Option<Code>,
-    /// What expressions see that see nothing.
+    texts: Vec<Expression>,
+    /// What expressions see that see nothing; in its catalog is what their texts speak of.
     nobody: Nobody,
+}
+
+/// The part of a catalog that the texts of expressions speak of.
+fn spoken_of(catalog: &Catalog, table: &TableDesc, texts: &[Expression]) -> Catalog {
+    let mut part = Catalog::default();
+    let objects = texts.iter().flat_map(Expression::references).filter_map(Reference::object);
+    for oid in objects.chain([table.schema]) {
+        // The number of a type of arrays is its element's other name.
+        let oid = types::element_of(oid).unwrap_or(oid);
+        if let Some(object) = catalog.get(oid) {
+            part.put(Arc::clone(object));
+            catalog.get(object.namespace().1).into_iter().for_each(|schema| part.put(Arc::clone(schema)));
+        }
+    }
+    part
 }
 
 impl std::fmt::Debug for Compiled {
@@ -82,6 +101,13 @@ impl IndexCode for Compiled {
 
     fn compute(&self, row: &[Datum], out: &mut Vec<Datum>) -> Result<bool> {
         self.compute_for(&self.nobody, row, out)
+    }
+
+    fn shown(&self, table: &TableDesc) -> Vec<String> {
+        let text = |expression| crate::system::index_text(expression, false, table, true, &self.nobody);
+        // A call is shown as it is, anything else in parentheses.
+        let all = self.texts.iter().map(text);
+        all.map(|(text, parentheses)| if parentheses { format!("({text})") } else { text }).collect()
     }
 }
 
@@ -128,16 +154,10 @@ struct Nobody {
     catalog: Arc<Catalog>,
 }
 
-impl Nobody {
-    fn new() -> Nobody {
-        Nobody { settings: OutputSettings::default(), catalog: Arc::default() }
-    }
-}
-
 /// A context for tests of what depends on nothing but rows.
 #[cfg(test)]
 pub(crate) fn nobody() -> impl EvalContext {
-    Nobody::new()
+    Nobody { settings: OutputSettings::default(), catalog: Arc::default() }
 }
 
 fn unavailable<T>() -> Result<T> {

@@ -21,5 +21,6 @@ pub mod plan;
 pub mod privileges;
 pub mod session;
 pub mod statistics;
+mod stored;
 pub mod system;
 mod thread;

@@ -95,7 +95,7 @@ type Column<'a> = (&'a str, Oid, i32, Option<&'a str>);
 
 fn table(number: u32, schema: Oid, name: &str, columns: &[Column<'_>], constraints: Vec<ConstraintDesc>) -> TableDesc {
     let columns = columns.iter().enumerate().map(|(i, &(name, type_oid, typmod, default))| ColumnDesc {
-        default: default.map(str::to_string),
+        default: default.map(engine_api::Expression::from),
         dropped: name.is_empty(),
         ..ColumnDesc::new(i as i16 + 1, name, type_oid, typmod)
     });
@@ -170,7 +170,7 @@ fn catalog() -> Catalog {
         ("", oid::INT4, -1, None),
         ("z", oid::VARCHAR, 9, Some("'abc'::character varying")),
     ];
-    let check = ConstraintKind::Check { expression: "m > 0".to_string() };
+    let check = ConstraintKind::Check { expression: "m > 0".into() };
     let check = ConstraintDesc::new(Oid(20105), "w_m_check", vec![2], check);
     put(CatalogObject::Table(table(20005, public, "w", &w, vec![check])));
     put(CatalogObject::Sequence(SequenceDesc::new(Oid(20006), public, "seq", owner, oid::INT8, i64::MAX)));

@@ -202,12 +202,21 @@ fn depends_on_clock(ty: Oid, text: &str) -> bool {
 impl Binder<'_, '_> {
     /// The value of an untyped literal as one of type `ty`.
     pub(super) fn literal(&mut self, text: &str, ty: Ty, at: i32) -> Result<Expr> {
+        let value = self.literal_value(text, ty, at)?;
+        self.note_literal(at, &value);
+        Ok(value)
+    }
+
+    fn literal_value(&mut self, text: &str, ty: Ty, at: i32) -> Result<Expr> {
         if depends_on_clock(ty.oid, text) {
             let arg = Box::new(Expr::Const(Datum::text(text), Ty::of(oid::TEXT)));
             return Ok(Expr::Cast { arg, ty, kind: CastKind::InOut, explicit: false, location: at });
         }
         if let Some(value) = self.catalog_literal(ty.oid, text, at)? {
             return Ok(Expr::Const(value, ty));
+        }
+        if let Some(label) = self.renamed_label(ty.oid, text).or_else(|| self.renamed_labels(ty.oid, text)) {
+            return Ok(Expr::Const(label, ty));
         }
         if ty.oid == oid::JSONPATH {
             functions::check_jsonpath(text).map_err(|e| self.locate(e, at))?;

@@ -122,6 +122,7 @@ impl<'a> Binder<'a, '_> {
             return Ok(None);
         }
         let Some(desc) = self.table_of_type(&strings(&name.names)) else { return Ok(None) };
+        self.note_row_type(name, desc.oid);
         let at = cast.location;
         let columns = super::from::table_columns(&desc).into_iter().filter(|c| !c.name.is_empty());
         let columns: Vec<RelColumn> = columns.collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Result, SqlState};
-use engine_api::{ConstraintKind, TableDesc, TableLockMode};
+use engine_api::{CatalogObject, ConstraintKind, Expression, TableDesc, TableLockMode};
 use rupg_sql::nodes::{
     DeleteStmt, InferClause, InsertStmt, Node, OnConflictAction, OnConflictClause, OverridingKind, RangeVar, ResTarget,
     RowExpr, SelectStmt, SetOperation, SubLink, UpdateStmt,
@@ -967,18 +967,26 @@ pub(super) fn without_position(mut error: Error) -> Error {
     error
 }
 
-/// Binds the text of a default. Errors point into the text behind `SELECT `.
-pub(super) fn default_expression(text: &str, ty: Ty, column: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
-    let node = parse_expression(text).map_err(without_position)?;
-    detached(cx, |cx| {
+/// Binds a default. Errors point into the text behind `SELECT `.
+pub(super) fn default_expression(
+    expression: &Expression,
+    ty: Ty,
+    column: &str,
+    cx: &mut BindContext<'_>,
+) -> Result<Expr> {
+    detached(expression, None, cx, |text, cx| {
+        let node = parse_expression(text).map_err(without_position)?;
         let wrapped = format!("SELECT {text}");
-        let mut binder = Binder::new(cx, &wrapped);
+        let mut binder = Binder::noting(cx, &wrapped);
         binder.params_forbidden = true;
         binder.push_scope();
         let value = binder.at_place(Place::Default, |b| b.expr(&node))?;
         let from = value.expr.ty().oid;
         match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
-            Some(value) => Ok(value.expr),
+            Some(value) => {
+                binder.hand_over_notes();
+                Ok(value.expr)
+            }
             None => {
                 let message = format!(
                     "column \"{column}\" is of type {} but default expression is of type {}",
@@ -993,9 +1001,9 @@ pub(super) fn default_expression(text: &str, ty: Ty, column: &str, cx: &mut Bind
 }
 
 /// The type that a default has by itself: that of the column for a literal.
-pub(super) fn default_type(text: &str, ty: Ty, cx: &mut BindContext<'_>) -> Result<base::Oid> {
-    let node = parse_expression(text).map_err(without_position)?;
-    detached(cx, |cx| {
+pub(super) fn default_type(expression: &Expression, ty: Ty, cx: &mut BindContext<'_>) -> Result<base::Oid> {
+    detached(expression, None, cx, |text, cx| {
+        let node = parse_expression(text).map_err(without_position)?;
         let wrapped = format!("SELECT {text}");
         let mut binder = Binder::new(cx, &wrapped);
         binder.params_forbidden = true;
@@ -1007,12 +1015,17 @@ pub(super) fn default_type(text: &str, ty: Ty, cx: &mut BindContext<'_>) -> Resu
 }
 
 /// Binds the text of a CHECK condition over a table. Errors point into the text behind `SELECT `.
-pub(super) fn check_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub(super) fn check_expression(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     over_table(text, table, cx, |binder, value| binder.coerce_to_boolean(value, "CHECK"))
 }
 
 /// Binds the text of a generated column's expression. Errors point into the text behind `SELECT `.
-pub(super) fn generated_expression(text: &str, ty: Ty, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub(super) fn generated_expression(
+    text: &Expression,
+    ty: Ty,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Expr> {
     over_table(text, table, cx, |binder, value| {
         let from = value.expr.ty().oid;
         match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
@@ -1030,18 +1043,18 @@ pub(super) fn generated_expression(text: &str, ty: Ty, table: &TableDesc, cx: &m
 }
 
 /// Binds the text of an index expression. Errors point into the text behind `SELECT `.
-pub(super) fn index_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub(super) fn index_expression(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     over_table_at(Place::IndexExpression, text, table, cx, |binder, value| Ok(binder.resolve_unknown(value)?.expr))
 }
 
 /// Binds the text of an index's condition. Errors point into the text behind `SELECT `.
-pub(super) fn index_predicate(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub(super) fn index_predicate(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     over_table_at(Place::IndexPredicate, text, table, cx, |binder, value| binder.coerce_to_boolean(value, "WHERE"))
 }
 
 /// Binds a stored expression over the columns of a table.
 fn over_table(
-    text: &str,
+    text: &Expression,
     table: &TableDesc,
     cx: &mut BindContext<'_>,
     finish: impl FnOnce(&mut Binder<'_, '_>, Located) -> Result<Expr>,
@@ -1051,15 +1064,15 @@ fn over_table(
 
 fn over_table_at(
     place: Place,
-    text: &str,
+    expression: &Expression,
     table: &TableDesc,
     cx: &mut BindContext<'_>,
     finish: impl FnOnce(&mut Binder<'_, '_>, Located) -> Result<Expr>,
 ) -> Result<Expr> {
-    let node = parse_expression(text).map_err(without_position)?;
-    detached(cx, |cx| {
+    detached(expression, Some(table), cx, |text, cx| {
+        let node = parse_expression(text).map_err(without_position)?;
         let wrapped = format!("SELECT {text}");
-        let mut binder = Binder::new(cx, &wrapped);
+        let mut binder = Binder::noting(cx, &wrapped);
         binder.params_forbidden = true;
         let mut scope = Scope::new(None);
         let info = TableInfo { desc: table.clone(), indexes: Vec::new(), codes: Vec::new() };
@@ -1070,7 +1083,9 @@ fn over_table_at(
         scope.real_names.push(Some(table.name.clone()));
         binder.scopes.push(scope);
         let value = binder.at_place(place, |b| b.expr(&node))?;
-        finish(&mut binder, value)
+        let expr = finish(&mut binder, value)?;
+        binder.hand_over_notes();
+        Ok(expr)
     })
 }
 
@@ -1095,11 +1110,35 @@ pub(super) fn argument(node: &Node, ty: Ty, number: usize, sql: &str, cx: &mut B
     }
 }
 
-/// Binds a stored expression, which knows nothing of the statement's parameters.
-pub(super) fn detached<T>(cx: &mut BindContext<'_>, bind: impl FnOnce(&mut BindContext<'_>) -> Result<T>) -> Result<T> {
+/// Binds a stored expression, which knows nothing of the statement's parameters. One that is kept has every name with its schema:
+/// nothing else is looked for in the search path but what is built in.
+pub(super) fn detached<T>(
+    expression: &Expression,
+    table: Option<&TableDesc>,
+    cx: &mut BindContext<'_>,
+    bind: impl FnOnce(&str, &mut BindContext<'_>) -> Result<T>,
+) -> Result<T> {
+    let catalog = Arc::clone(&cx.catalog);
+    let text = crate::stored::text(expression, &catalog, table);
     let params = std::mem::take(&mut cx.param_types);
     let outer = std::mem::replace(&mut cx.in_stored, true);
-    let result = bind(cx);
+    let result = match expression {
+        Expression::Written(_) => bind(&text, cx),
+        Expression::Kept(_) => {
+            let (path, database) = (cx.identity.search_path.clone(), cx.identity.database_oid);
+            cx.identity.search_path = vec![engine_api::oids::SCHEMA_PG_CATALOG];
+            // An index is computed for nobody, who is in no database.
+            if let Some(CatalogObject::Schema(schema)) = table.and_then(|t| catalog.get(t.schema)).map(|o| &**o) {
+                cx.identity.database_oid = schema.database;
+            }
+            let outside = cx.path_outside.take();
+            cx.path_outside = Some(outside.clone().unwrap_or_else(|| path.clone()));
+            let result = bind(&text, cx);
+            cx.path_outside = outside;
+            (cx.identity.search_path, cx.identity.database_oid) = (path, database);
+            result
+        }
+    };
     cx.in_stored = outer;
     cx.param_types = params;
     result

@@ -4,9 +4,11 @@
 //! domain is a type of its own, whose elements are tested one by one; its values are held as arrays of what is under the
 //! domain (`types::user::plain_type`). The binder keeps these types, and takes them off at its end (`erase`).
 
+use std::sync::Arc;
+
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{DomainDesc, TableDesc, TypeDesc, TypeKind};
-use types::{Datum, oid, user};
+use engine_api::{DomainDesc, Expression, TableDesc, TypeDesc, TypeKind};
+use types::{Datum, InputContext, oid, user};
 
 use super::dml::{detached, parse_expression, without_position};
 use super::scope::{Item, NamedColumn, Place, Scope};
@@ -34,11 +36,11 @@ fn chain(cx: &BindContext<'_>, ty: Oid) -> Vec<TypeDesc> {
 }
 
 /// Binds a condition about VALUE.
-fn condition(text: &str, value: &Expr, cx: &mut BindContext<'_>) -> Result<Expr> {
-    let node = parse_expression(text).map_err(without_position)?;
-    detached(cx, |cx| {
+fn condition(expression: &Expression, value: &Expr, cx: &mut BindContext<'_>) -> Result<Expr> {
+    detached(expression, None, cx, |text, cx| {
+        let node = parse_expression(text).map_err(without_position)?;
         let wrapped = format!("SELECT {text}");
-        let mut binder = Binder::new(cx, &wrapped);
+        let mut binder = Binder::noting(cx, &wrapped);
         binder.params_forbidden = true;
         let mut scope = Scope::new(None);
         scope.items.push(Item {
@@ -54,18 +56,20 @@ fn condition(text: &str, value: &Expr, cx: &mut BindContext<'_>) -> Result<Expr>
         });
         binder.scopes.push(scope);
         let found = binder.at_place(Place::Check, |b| b.expr(&node))?;
-        binder.coerce_to_boolean(found, "CHECK")
+        let expr = binder.coerce_to_boolean(found, "CHECK")?;
+        binder.hand_over_notes();
+        Ok(expr)
     })
 }
 
 /// Binds the condition of a domain that is being defined, to see whether it can be.
-pub(super) fn check_condition(text: &str, domain: &DomainDesc, cx: &mut BindContext<'_>) -> Result<()> {
+pub(super) fn check_condition(text: &Expression, domain: &DomainDesc, cx: &mut BindContext<'_>) -> Result<()> {
     let (base, typmod) = user::base_type(domain.base, domain.typmod);
     condition(text, &Expr::Const(Datum::Null, Ty { oid: base, typmod }), cx).map(drop)
 }
 
 /// The condition of a domain as it is to be shown: the value is parameter 0.
-pub(super) fn shown_condition(text: &str, domain: &DomainDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub(super) fn shown_condition(text: &Expression, domain: &DomainDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     condition(text, &Expr::Param(0, Ty { oid: domain.base, typmod: domain.typmod }), cx)
 }
 
@@ -190,7 +194,8 @@ fn once(value: Expr) -> Result<(Expr, Expr)> {
 
 /// A type's name: with its schema unless the search path finds it without.
 fn shown_name(cx: &BindContext<'_>, desc: &TypeDesc) -> String {
-    let found = cx.identity.search_path.iter().find_map(|&schema| cx.catalog.type_named(schema, &desc.name));
+    let path = cx.path_outside.as_ref().unwrap_or(&cx.identity.search_path);
+    let found = path.iter().find_map(|&schema| cx.catalog.type_named(schema, &desc.name));
     let name = types::format_type(desc.oid, -1);
     match cx.catalog.get(desc.schema) {
         Some(schema) if found.is_none_or(|f| f.oid != desc.oid) => {
@@ -258,7 +263,7 @@ pub(super) fn row_checks(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<V
 }
 
 /// The default that a column has from its type.
-pub(super) fn default_of(ty: Oid, cx: &BindContext<'_>) -> Option<String> {
+pub(super) fn default_of(ty: Oid, cx: &BindContext<'_>) -> Option<Expression> {
     chain(cx, ty).iter().filter_map(domain_of).find_map(|d| d.default.clone())
 }
 
@@ -299,6 +304,26 @@ impl Binder<'_, '_> {
             }
         };
         Ok(Located { expr: made(expr, own, explicit, self.cx)?, at })
+    }
+
+    /// The value of a label by the name that this statement knows it by: the transaction may have given it another.
+    pub(super) fn renamed_label(&self, ty: Oid, text: &str) -> Option<Datum> {
+        let TypeKind::Enum(labels) = &self.cx.catalog.user_type(ty).filter(|d| d.oid == ty)?.kind else { return None };
+        let label = labels.iter().find(|label| label.name == text)?;
+        user::label(ty, label.order).map(|_| Datum::Enum(ty, label.order))
+    }
+
+    /// The same for an array of labels.
+    pub(super) fn renamed_labels(&self, ty: Oid, text: &str) -> Option<Datum> {
+        let element = types::element_of(ty).filter(|&element| user::is_enum(element))?;
+        let input = InputContext { settings: self.cx.eval.settings(), now_micros: 0 };
+        let Datum::Array(names) = types::parse_text(oid::TEXT_ARRAY, -1, text, &input).ok()? else { return None };
+        let label = |value: &Datum| match value {
+            Datum::Text(name) => self.renamed_label(element, name),
+            _ => Some(Datum::Null),
+        };
+        let values = names.values.iter().map(label).collect::<Option<_>>()?;
+        Some(Datum::Array(Arc::new(types::Array { element, dims: names.dims.clone(), values })))
     }
 
     /// The error of a label that no enum has for this statement.

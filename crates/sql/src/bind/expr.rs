@@ -152,6 +152,7 @@ impl<'a> Binder<'a, '_> {
                 return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
             }
         };
+        self.note_column(at, names.len(), &expr);
         Ok(Located { expr, at })
     }
 
@@ -163,6 +164,7 @@ impl<'a> Binder<'a, '_> {
             [schema, relation] => (Some(*schema), *relation),
             _ => return Err(self.unsupported("row expansion via \"*\" is not supported here", at)),
         };
+        self.note_star(at, if schema.is_some() { 2 } else { 1 });
         match self.find_item(schema, relation, at)? {
             Some(found) => Ok(Located { expr: self.whole_row(&found, at)?, at }),
             None => Err(self.missing_relation(schema, relation, at)),
@@ -225,6 +227,7 @@ impl<'a> Binder<'a, '_> {
             let warning = base::Error::with_severity(base::Severity::Warning, code, message);
             self.cx.eval.notice(self.locate(warning, name.location));
         }
+        self.note_type(name);
         Ok(ty)
     }
 
@@ -809,6 +812,7 @@ impl<'a> Binder<'a, '_> {
                 return Err(self.error(SqlState::SYNTAX_ERROR, message, at));
             }
         };
+        self.note_star(at, names.len());
         match self.find_item(found.0, found.1, at)? {
             Some(item) => Ok(self.found_columns(&item, at)),
             None => Err(self.missing_relation(found.0, found.1, at)),

@@ -286,6 +286,7 @@ impl<'a> Binder<'a, '_> {
             let Some(type_name) = def.typeName.as_deref() else { continue };
             self.open_schema(type_name)?;
             let ty = super::types::resolve(type_name, self.sql, Some((&self.cx.catalog, &self.cx.identity)))?;
+            self.note_type(type_name);
             let name = def.colname.as_deref().unwrap_or("").to_string();
             if columns.iter().any(|(c, _)| c.name == name) {
                 let message = format!("column name \"{name}\" specified more than once");
@@ -315,6 +316,7 @@ impl<'a> Binder<'a, '_> {
                 let Some(name) = cast.typeName.as_deref() else { return Ok(None) };
                 let names: Vec<&str> = name.names.iter().flatten().filter_map(string).collect();
                 let Some(desc) = self.table_of_type(&names) else { return Ok(None) };
+                self.note_row_type(name, desc.oid);
                 columns.extend(super::from::table_columns(&desc).into_iter().map(|column| (column, None)));
             }
             Some(Some(node)) => {

@@ -21,6 +21,7 @@ mod grouping;
 mod json_rows;
 mod merge;
 mod node;
+mod notes;
 mod order;
 mod ordered_set;
 mod params;
@@ -44,6 +45,7 @@ mod window;
 
 pub(crate) use select::clause_name;
 
+pub(crate) use equal::same;
 pub(crate) use group::window_parts;
 pub(crate) use json_rows::field_name;
 pub(crate) use view::{is_barrier, runs_as_invoker};
@@ -51,7 +53,7 @@ pub(crate) use view::{is_barrier, runs_as_invoker};
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, TableDesc, TableLockMode};
+use engine_api::{Catalog, Expression, TableDesc, TableLockMode};
 use rupg_sql::nodes::{Node, RangeVar, TypeName};
 
 use crate::functions::{CastContext, EvalContext, Identity, Operator};
@@ -100,6 +102,10 @@ pub struct BindContext<'a> {
     pub names_known: bool,
     /// Within the text of a stored expression, whose names were looked up when it was defined.
     in_stored: bool,
+    /// The references of the stored expression that is bound next, if they are asked for.
+    pub(crate) notes: Option<Vec<crate::stored::Note>>,
+    /// Within an expression that is kept: the search path outside of it.
+    path_outside: Option<Vec<Oid>>,
 }
 
 impl<'a> BindContext<'a> {
@@ -116,6 +122,8 @@ impl<'a> BindContext<'a> {
             places: None,
             names_known: false,
             in_stored: false,
+            notes: None,
+            path_outside: None,
         }
     }
 }
@@ -181,6 +189,8 @@ struct Binder<'a, 'c> {
     named_rows: Vec<(Vec<Expr>, Vec<String>)>,
     /// Relations named so far, while a view is being defined.
     seen: Option<Vec<engine_api::ViewRelation>>,
+    /// References met so far, if they are asked for.
+    notes: Option<Vec<crate::stored::Note>>,
 }
 
 impl<'a, 'c> Binder<'a, 'c> {
@@ -207,6 +217,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             shows: false,
             named_rows: Vec::new(),
             seen: None,
+            notes: None,
         }
     }
 
@@ -319,7 +330,7 @@ fn finished(expr: Expr, cx: &BindContext<'_>) -> Expr {
 
 /// Binds the condition of a domain, to see whether it can be.
 pub(crate) fn bind_domain_condition(
-    text: &str,
+    text: &Expression,
     domain: &engine_api::DomainDesc,
     cx: &mut BindContext<'_>,
 ) -> Result<()> {
@@ -330,7 +341,7 @@ pub(crate) use domain::under_domain;
 
 /// The condition of a domain as it is to be shown: the value is parameter 0.
 pub(crate) fn bind_shown_condition(
-    text: &str,
+    text: &Expression,
     domain: &engine_api::DomainDesc,
     cx: &mut BindContext<'_>,
 ) -> Result<Expr> {
@@ -343,14 +354,14 @@ pub(crate) fn leftmost_location(node: &Node) -> i32 {
 }
 
 /// Binds a column default, coerced to the column's type.
-pub fn bind_default(text: &str, ty: Ty, column: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub fn bind_default(text: &Expression, ty: Ty, column: &str, cx: &mut BindContext<'_>) -> Result<Expr> {
     let expr = dml::default_expression(text, ty, column, cx)?;
     Ok(finished(expr, cx))
 }
 
 /// The type that a default has by itself: that of the column for a literal.
-pub(crate) fn default_type(text: &str, ty: Ty, cx: &mut BindContext<'_>) -> Result<base::Oid> {
-    dml::default_type(text, ty, cx)
+pub(crate) fn default_type(default: &Expression, ty: Ty, cx: &mut BindContext<'_>) -> Result<base::Oid> {
+    dml::default_type(default, ty, cx)
 }
 
 /// Whether the text of an expression is a cast at its outermost: `x::t`, `CAST(x AS t)`.
@@ -364,7 +375,7 @@ pub(crate) fn figure_name(node: &Node) -> String {
 }
 
 /// Binds a CHECK condition over the columns of a table (rel 0).
-pub fn bind_check(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub fn bind_check(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     let expr = dml::check_expression(text, table, cx)?;
     Ok(finished(expr, cx))
 }
@@ -395,13 +406,13 @@ pub fn bind_index(index: &engine_api::IndexDesc, table: &TableDesc, cx: &mut Bin
 }
 
 /// Binds an expression that an index is to be over.
-pub fn bind_index_expression(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub fn bind_index_expression(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     let expr = dml::index_expression(text, table, cx)?;
     Ok(finished(expr, cx))
 }
 
 /// Binds the condition of the rows that an index is to have.
-pub fn bind_index_predicate(text: &str, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub fn bind_index_predicate(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     let expr = dml::index_predicate(text, table, cx)?;
     Ok(finished(expr, cx))
 }
@@ -413,13 +424,13 @@ pub fn generated_columns(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<
 }
 
 /// Binds the expression of a generated column over the columns of its table (rel 0), coerced to the column's type.
-pub fn bind_generated(text: &str, ty: Ty, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
+pub fn bind_generated(text: &Expression, ty: Ty, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     let expr = dml::generated_expression(text, ty, table, cx)?;
     Ok(finished(expr, cx))
 }
 
 /// The default that a column has from its type.
-pub(crate) fn domain_default(ty: base::Oid, cx: &BindContext<'_>) -> Option<String> {
+pub(crate) fn domain_default(ty: base::Oid, cx: &BindContext<'_>) -> Option<Expression> {
     domain::default_of(ty, cx)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::{Error, LayoutId, Result, SqlState};
-use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode};
+use engine_api::{CatalogObject, ConstraintKind, Expression, TableDesc, TableKind, TableLockMode};
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType, RangeVar};
 
 use super::constraint::{Pending, add_constraints, require_no_nulls};
@@ -83,7 +83,7 @@ async fn alter_view(cx: &mut Cx<'_>, name: &RangeVar, stmt: &AlterTableStmt) -> 
             T::AT_ColumnDefault if view.kind == TableKind::View => {
                 let number = column_number(&view, cmd.name.as_deref().unwrap_or_default())?;
                 let text = cmd.def.as_ref().map(|node| default_text(cx.sql, node)).transpose()?;
-                view.columns[number as usize - 1].default = text;
+                view.columns[number as usize - 1].default = text.map(Expression::from);
                 check_defaults(cx, &view)?;
             }
             T::AT_SetRelOptions | T::AT_ResetRelOptions => {
@@ -190,7 +190,8 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
             };
             let column = &mut table.columns[number as usize - 1];
             let ty = Ty { oid: column.type_oid, typmod: column.typmod };
-            column.default = text.filter(|text| !super::create_table::is_no_default(text, ty));
+            let default = text.map(Expression::from);
+            column.default = default.filter(|default| !super::create_table::is_no_default(default, ty));
             check_defaults(cx, &table)?;
             cx.put(CatalogObject::Table(table)).await?;
         }
@@ -299,7 +300,7 @@ fn has_no_nulls(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> bool {
     });
     cx.session
         .bind_stored(|binder| {
-            let wanted = crate::bind::bind_check(&wanted, table, binder)?;
+            let wanted = crate::bind::bind_check(&wanted.into(), table, binder)?;
             for text in given {
                 let given = crate::bind::bind_check(text, table, binder)?;
                 // A check holds for NULL as well, so only one that is itself about NULLs says anything.
@@ -383,7 +384,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
     // What the type says of values counts for the rows that are there, too.
     let default = match own {
         None if types::user::is_domain(ty.oid) => {
-            Some(cx.session.domain_default(ty.oid)?.unwrap_or_else(|| "NULL".to_string()))
+            Some(cx.session.domain_default(ty.oid)?.unwrap_or_else(|| Expression::from("NULL")))
         }
         own => own,
     };
@@ -404,7 +405,8 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
             cx.put(CatalogObject::Table(table)).await?;
         }
         None => {
-            let text = as_type(&cx.catalog(), &default.unwrap_or_default(), ty.oid);
+            let text = default.map(|e| cx.session.text_of_expression(&e, Some(&table))).unwrap_or_default();
+            let text = as_type(&cx.catalog(), &text, ty.oid);
             let next = LayoutId(table.newest_layout().id.0 + 1);
             let layout = layout_of(&table, next);
             rewrite_table(cx, table, layout, &[(number, text)]).await?;
@@ -621,7 +623,7 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
         }
     };
     let plain = Ty::of(ty.oid);
-    let uses = cx.session.generated_columns_used(&using, plain, table).map_err(|e| match e.code() {
+    let uses = cx.session.generated_columns_used(&using.as_str().into(), plain, table).map_err(|e| match e.code() {
         SqlState::DATATYPE_MISMATCH => Error::new(
             SqlState::DATATYPE_MISMATCH,
             format!(

@@ -2,8 +2,8 @@
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{
-    Catalog, CatalogObject, ConstraintDesc, ConstraintKind, ForeignKeyAction, IndexDesc, IndexKey, Persistence,
-    TableDesc, TableLockMode,
+    Catalog, CatalogObject, ConstraintDesc, ConstraintKind, Expression, ForeignKeyAction, IndexDesc, IndexKey,
+    Persistence, TableDesc, TableLockMode,
 };
 use rupg_sql::nodes::{ConstrType, Constraint};
 
@@ -248,8 +248,9 @@ async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bo
     let definition = &p.definition;
     let expression = parenthesised_after(cx.sql, definition.location, "check")
         .ok_or_else(|| Error::internal("a check without its text"))?;
-    let columns = cx.session.check_condition(expression, &table).map_err(|e| cx.place(e, expression, fresh))?;
-    let expression = expression.to_string();
+    let text = expression;
+    let expression = Expression::from(text);
+    let columns = cx.session.check_condition(&expression, &table).map_err(|e| cx.place(e, text, fresh))?;
     let name = match &definition.conname {
         Some(name) => {
             let is_check = |c: &ConstraintDesc| c.name == **name && matches!(c.kind, ConstraintKind::Check { .. });
@@ -518,7 +519,8 @@ async fn look_at_all(cx: &mut Cx<'_>, table: &TableDesc, constraint: &Constraint
     }
 }
 
-async fn validate_check(cx: &mut Cx<'_>, table: &TableDesc, expression: &str, name: &str) -> Result<()> {
+async fn validate_check(cx: &mut Cx<'_>, table: &TableDesc, expression: &Expression, name: &str) -> Result<()> {
+    let expression = cx.session.text_of_expression(expression, Some(table));
     let query = format!("SELECT 1 FROM {} WHERE NOT ({expression}) LIMIT 1", qualified(&cx.catalog(), table));
     if cx.session.internal_query(&query).await?.is_empty() {
         return Ok(());

@@ -1,11 +1,13 @@
 //! CREATE TABLE.
 
 use base::{Error, LayoutId, Result, SqlState};
-use engine_api::{CatalogObject, ColumnDesc, Identity, LayoutDesc, LayoutField, OnCommit, Persistence, TableDesc};
+use engine_api::{
+    CatalogObject, ColumnDesc, Expression, Identity, LayoutDesc, LayoutField, OnCommit, Persistence, TableDesc,
+};
 use rupg_sql::nodes::{ColumnDef, ConstrType, Constraint, CreateStmt, Node, OnCommitAction};
 
 use super::constraint::{Pending, add_constraints};
-use super::names::{expression_after, free_relation_name, parenthesised_after, quote};
+use super::names::{expression_after, free_relation_name, parenthesised_after};
 use super::{Cx, like, sequence, temporary};
 use crate::bind::ColumnType;
 use crate::session::text_of;
@@ -82,9 +84,9 @@ pub(super) async fn create_table(cx: &mut Cx<'_>, stmt: &CreateStmt) -> Result<&
     for sequence in sequences {
         cx.put(CatalogObject::Sequence(sequence)).await?;
     }
+    check_generated(cx, &table, &generated)?;
     cx.put(CatalogObject::Table(table.clone())).await?;
     check_defaults(cx, &table)?;
-    check_generated(cx, &table, &generated)?;
     like::finish(cx, &table, &likes).await?;
     add_constraints(cx, table.oid, pending, true).await?;
     Ok("CREATE TABLE")
@@ -201,14 +203,14 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
         column_constraint(cx, table, &mut column, constraint, fresh)?;
     }
     let ty = crate::ir::Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
-    column.desc.default = column.desc.default.take().filter(|text| !is_no_default(text, ty));
+    column.desc.default = column.desc.default.take().filter(|default| !is_no_default(default, ty));
     Ok(column)
 }
 
 /// Whether a default says no more than that there is none. For a domain NULL says that its own default does not count, and
 /// PostgreSQL keeps one whose length is looked at.
-pub(super) fn is_no_default(text: &str, ty: crate::ir::Ty) -> bool {
-    text.trim().eq_ignore_ascii_case("null") && ty.typmod < 0 && !types::user::is_domain(ty.oid)
+pub(super) fn is_no_default(default: &Expression, ty: crate::ir::Ty) -> bool {
+    default.is_null() && ty.typmod < 0 && !types::user::is_domain(ty.oid)
 }
 
 fn column_constraint(
@@ -243,8 +245,9 @@ fn column_constraint(
             let text = expression_after(cx.sql, constraint.location, "default", true)
                 .ok_or_else(|| Error::internal("a default without its text"))?;
             let ty = crate::ir::Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
-            cx.session.check_default(text, ty, &column.desc.name).map_err(|e| cx.place(e, text, fresh))?;
-            column.desc.default = Some(text.to_string());
+            let expression = Expression::from(text);
+            cx.session.check_default(&expression, ty, &column.desc.name).map_err(|e| cx.place(e, text, fresh))?;
+            column.desc.default = Some(expression);
         }
         K::CONSTR_IDENTITY => identity(cx, table, column, constraint)?,
         K::CONSTR_GENERATED => {
@@ -254,7 +257,7 @@ fn column_constraint(
                 return Err(both(cx, table, column, constraint, "default and generation expression"));
             }
             column.generated_at = Some(text.as_ptr() as usize - cx.sql.as_ptr() as usize);
-            column.desc.generated = Some(text.to_string());
+            column.desc.generated = Some(text.into());
         }
         K::CONSTR_PRIMARY | K::CONSTR_UNIQUE | K::CONSTR_CHECK | K::CONSTR_FOREIGN => {
             column.constraints.push(constraint.clone());
@@ -304,7 +307,7 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
         let used = cx.session.generated_columns_used(text, ty, table);
         let place = places.iter().find(|(number, _)| *number == column.number);
         let part = place.and_then(|(_, at)| cx.sql.get(*at..));
-        let used = used.map_err(|e| cx.place(e, part.unwrap_or(text), part.is_some()))?;
+        let used = used.map_err(|e| cx.place(e, part.unwrap_or_default(), part.is_some()))?;
         for number in used {
             if table.columns[number as usize - 1].generated.is_some() {
                 return Err(Error::new(
@@ -355,10 +358,7 @@ pub(super) fn serial_sequence(
     let mut desc = sequence::default_sequence(cx.allocate(), table.schema, &name, table.owner, ty);
     sequence::apply_options(cx, &mut desc, options, true)?;
     desc.owned_by = Some((table.oid, number));
-    let schema = catalog.get(table.schema).map(|s| s.name().to_string()).unwrap_or_default();
-    let visible = cx.session.search_path(&catalog).contains(&table.schema);
-    let path = if visible { quote(&name) } else { format!("{}.{}", quote(&schema), quote(&name)) };
-    table.columns[at].default = Some(format!("nextval('{}'::regclass)", path.replace('\'', "''")));
+    table.columns[at].default = Some(Expression::next_value(desc.oid));
     Ok(desc)
 }
 
@@ -367,7 +367,7 @@ pub(super) fn check_defaults(cx: &mut Cx<'_>, table: &TableDesc) -> Result<()> {
     for column in table.live_columns() {
         if let Some(text) = &column.default {
             let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
-            cx.session.check_default(text, ty, &column.name).map_err(|e| cx.place(e, text, false))?;
+            cx.session.check_default(text, ty, &column.name).map_err(|e| cx.place(e, "", false))?;
         }
     }
     Ok(())

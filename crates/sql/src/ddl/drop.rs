@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use base::{Error, Oid, Result, SqlState, work};
-use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode, TypeKind, oids};
+use engine_api::{
+    Catalog, CatalogObject, ConstraintKind, Place, Reference, TableDesc, TableKind, TableLockMode, TypeKind, oids,
+};
 use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
 
 use super::names::{display, quote, shown, strings};
-use super::uses::{Spoken, Uses, spoken};
+use super::uses::Uses;
 use super::{Cx, default_privileges};
 
 pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'static str> {
@@ -176,15 +178,16 @@ async fn lock_for_drop(cx: &mut Cx<'_>, oid: Oid) -> Result<()> {
 }
 
 /// Something that depends on what is to go.
+#[derive(Clone, Copy, Debug)]
 enum Dependent {
     /// An object that goes too.
     Object(Oid),
-    /// A foreign key of another table.
-    ForeignKey { table: Oid, constraint: Oid },
-    /// A default that speaks of a sequence or of another relation.
+    /// A constraint of a table or domain.
+    Constraint { of: Oid, constraint: Oid },
+    /// A default.
     Default { table: Oid, column: i16 },
-    /// A column of a type.
-    Column { table: Oid, column: i16 },
+    /// A column of a type, or one that is generated with something.
+    Column { table: Oid, column: i16, generated: bool },
 }
 
 /// An object as messages name it.
@@ -246,18 +249,11 @@ fn dependents(catalog: &Catalog, uses: &Uses<'_>, path: &[Oid], oid: Oid) -> Res
     let this = describe(catalog, path, oid);
     for (table, constraint) in uses.foreign_keys(oid).iter().filter(|(table, _)| table.oid != oid) {
         work::step(256)?;
-        let dependent = Dependent::ForeignKey { table: table.oid, constraint: constraint.oid };
+        let dependent = Dependent::Constraint { of: table.oid, constraint: constraint.oid };
         let what = format!("{} depends on {this}", describe_constraint(catalog, path, table, &constraint.name));
         found.push((dependent, what));
     }
-    for &(table, column) in uses.callers(oid) {
-        work::step(256)?;
-        let name = quote(&table.columns[column as usize - 1].name);
-        let kind = kind_name(table);
-        let shown = shown(catalog, path, table.schema, &table.name);
-        let what = format!("default value for column {name} of {kind} {shown} depends on {this}");
-        found.push((Dependent::Default { table: table.oid, column }, what));
-    }
+    found.extend(mentions(catalog, uses, path, oid, &this)?);
     for view in uses.views(oid).iter().filter(|v| v.oid != oid) {
         found.push(dependent_object(catalog, path, view.oid, &this)?);
     }
@@ -267,6 +263,52 @@ fn dependents(catalog: &Catalog, uses: &Uses<'_>, path: &[Oid], oid: Oid) -> Res
     if let Some(CatalogObject::Schema(_)) = catalog.get(oid).map(|o| &**o) {
         for &inside in uses.members(oid) {
             found.push(dependent_object(catalog, path, inside, &this)?);
+        }
+    }
+    Ok(found)
+}
+
+/// What goes with the expressions that speak of an object.
+fn mentions(
+    catalog: &Catalog,
+    uses: &Uses<'_>,
+    path: &[Oid],
+    oid: Oid,
+    this: &str,
+) -> Result<Vec<(Dependent, String)>> {
+    let mut found = Vec::new();
+    for &(object, place) in uses.mentions(oid) {
+        work::step(256)?;
+        let (dependent, what) = match (object, place) {
+            (CatalogObject::Table(table), Place::Default(column) | Place::Generated(column)) => {
+                let name = quote(&table.columns[column as usize - 1].name);
+                let of = format!("{} {}", kind_name(table), shown(catalog, path, table.schema, &table.name));
+                match place {
+                    Place::Default(_) => {
+                        let what = format!("default value for column {name} of {of}");
+                        (Dependent::Default { table: table.oid, column }, what)
+                    }
+                    // Without what it is computed from a column is nothing.
+                    _ => (
+                        Dependent::Column { table: table.oid, column, generated: true },
+                        format!("column {name} of {of}"),
+                    ),
+                }
+            }
+            (CatalogObject::Table(table), Place::Check(constraint)) => {
+                let Some(named) = table.constraints.iter().find(|c| c.oid == constraint) else { continue };
+                let what = describe_constraint(catalog, path, table, &named.name);
+                (Dependent::Constraint { of: table.oid, constraint }, what)
+            }
+            (CatalogObject::Type(ty), Place::Check(constraint)) => {
+                let TypeKind::Domain(domain) = &ty.kind else { continue };
+                let Some(named) = domain.checks.iter().find(|c| c.oid == constraint) else { continue };
+                (Dependent::Constraint { of: ty.oid, constraint }, format!("constraint {}", quote(&named.name)))
+            }
+            (object, _) => (Dependent::Object(object.oid()), describe(catalog, path, object.oid())),
+        };
+        if !matches!(dependent, Dependent::Object(other) if other == oid) {
+            found.push((dependent, format!("{what} depends on {this}")));
         }
     }
     Ok(found)
@@ -293,10 +335,14 @@ fn dependents_of_type(
         let kind = kind_name(table);
         let shown = shown(catalog, path, table.schema, &table.name);
         let what = format!("column {} of {kind} {shown} depends on {this}", quote(&of.name));
-        found.push((Dependent::Column { table: table.oid, column }, what));
+        found.push((Dependent::Column { table: table.oid, column, generated: false }, what));
     }
     for &domain in uses.domains(ty) {
         found.push(dependent_object(catalog, path, domain, this)?);
+    }
+    if catalog.get(ty).is_none() {
+        // What speaks of the type of arrays.
+        found.extend(mentions(catalog, uses, path, ty, this)?);
     }
     // A view with a column of the type, that has it from no column it reads.
     for view in uses.views_of_type(ty) {
@@ -328,14 +374,14 @@ fn reads_any(view: &TableDesc, columns: &[(&TableDesc, i16)]) -> Result<bool> {
 #[derive(Default)]
 struct Doomed {
     objects: BTreeSet<Oid>,
-    /// (table, constraint)
+    /// (table or domain, constraint)
     constraints: Vec<(Oid, Oid)>,
     /// (table, column)
     defaults: Vec<(Oid, i16)>,
     /// (table, column) of a type
     columns: Vec<(Oid, i16)>,
-    /// For CASCADE's notice or the refusal: in full, and in short; with the table if it is about a part of one.
-    found: Vec<(String, String, Option<Oid>)>,
+    /// For CASCADE's notice or the refusal: in full, and in short.
+    found: Vec<(String, String, Dependent)>,
 }
 
 /// Where what goes is looked for.
@@ -351,16 +397,11 @@ struct Search<'c> {
 }
 
 impl<'c> Search<'c> {
-    fn new(
-        catalog: &'c Catalog,
-        path: &'c [Oid],
-        (database, spoken): (Oid, &Spoken),
-        targets: &BTreeSet<Oid>,
-    ) -> Result<Search<'c>> {
+    fn new(catalog: &'c Catalog, path: &'c [Oid], database: Oid, targets: &BTreeSet<Oid>) -> Result<Search<'c>> {
         Ok(Search {
             catalog,
             path,
-            uses: Uses::of(catalog, database, spoken)?,
+            uses: Uses::of(catalog, database)?,
             doomed: Doomed { objects: targets.clone(), ..Doomed::default() },
             constraints: BTreeSet::new(),
             defaults: BTreeSet::new(),
@@ -390,8 +431,10 @@ impl<'c> Search<'c> {
         // Defaults are objects of their own, made in the order of the columns.
         let rank = |dependent: &Dependent| match dependent {
             Dependent::Object(oid) => (*oid, 0),
-            Dependent::ForeignKey { constraint, .. } => (*constraint, 0),
-            Dependent::Default { table, column } => (*table, *column),
+            Dependent::Constraint { constraint, .. } => (*constraint, 0),
+            Dependent::Default { table, column } | Dependent::Column { table, column, generated: true } => {
+                (*table, *column)
+            }
             Dependent::Column { table, .. } => (*table, 0),
         };
         dependents.sort_by_key(|(dependent, _)| std::cmp::Reverse(rank(dependent)));
@@ -401,17 +444,17 @@ impl<'c> Search<'c> {
             match dependent {
                 Dependent::Object(other) if self.doomed.objects.insert(other) => {
                     self.visit(other)?;
-                    self.doomed.found.push((message, describe(self.catalog, self.path, other), None));
+                    self.doomed.found.push((message, describe(self.catalog, self.path, other), dependent));
                 }
-                Dependent::ForeignKey { table, constraint } if self.constraints.insert(constraint) => {
-                    self.doomed.constraints.push((table, constraint));
-                    self.doomed.found.push((message, short, Some(table)));
+                Dependent::Constraint { of, constraint } if self.constraints.insert(constraint) => {
+                    self.doomed.constraints.push((of, constraint));
+                    self.doomed.found.push((message, short, dependent));
                 }
                 Dependent::Default { table, column } if self.defaults.insert((table, column)) => {
                     self.doomed.defaults.push((table, column));
-                    self.doomed.found.push((message, short, Some(table)));
+                    self.doomed.found.push((message, short, dependent));
                 }
-                Dependent::Column { table, column } if self.columns.insert((table, column)) => {
+                Dependent::Column { table, column, .. } if self.columns.insert((table, column)) => {
                     self.doomed.columns.push((table, column));
                     let views = self.uses.views(table).iter().filter(|view| uses_column(view, table, column));
                     let views = views.map(|view| {
@@ -420,7 +463,7 @@ impl<'c> Search<'c> {
                     });
                     let views = views.collect();
                     self.visit_all(views)?;
-                    self.doomed.found.push((message, short, Some(table)));
+                    self.doomed.found.push((message, short, dependent));
                 }
                 _ => {}
             }
@@ -430,31 +473,44 @@ impl<'c> Search<'c> {
 }
 
 impl Doomed {
-    fn of(catalog: &Catalog, path: &[Oid], inside: (Oid, &Spoken), targets: &BTreeSet<Oid>) -> Result<Doomed> {
-        let mut search = Search::new(catalog, path, inside, targets)?;
+    fn of(catalog: &Catalog, path: &[Oid], database: Oid, targets: &BTreeSet<Oid>) -> Result<Doomed> {
+        let mut search = Search::new(catalog, path, database, targets)?;
         targets.iter().try_for_each(|&target| search.visit(target))?;
-        Ok(search.doomed.settle())
+        Ok(search.doomed.settle(catalog))
     }
 
     /// What goes if these go, of which each depends on something that is no object of its own.
-    fn below(
-        catalog: &Catalog,
-        path: &[Oid],
-        inside: (Oid, &Spoken),
-        dependents: Vec<(Dependent, String)>,
-    ) -> Result<Doomed> {
-        let mut search = Search::new(catalog, path, inside, &BTreeSet::new())?;
+    fn below(catalog: &Catalog, path: &[Oid], database: Oid, dependents: Vec<(Dependent, String)>) -> Result<Doomed> {
+        let mut search = Search::new(catalog, path, database, &BTreeSet::new())?;
         search.visit_all(dependents)?;
-        Ok(search.doomed.settle())
+        Ok(search.doomed.settle(catalog))
     }
 
-    /// Parts of tables that go themselves are not worth a word.
-    fn settle(mut self) -> Doomed {
+    /// Parts of tables and of columns that go themselves are not worth a word.
+    fn settle(mut self, catalog: &Catalog) -> Doomed {
         let gone = &self.objects;
-        self.constraints.retain(|(table, _)| !gone.contains(table));
-        self.defaults.retain(|(table, _)| !gone.contains(table));
         self.columns.retain(|(table, _)| !gone.contains(table));
-        self.found.retain(|(_, _, table)| table.is_none_or(|t| !gone.contains(&t)));
+        let columns: BTreeSet<(Oid, i16)> = self.columns.iter().copied().collect();
+        let has_gone = |dependent: &Dependent| match *dependent {
+            Dependent::Object(oid) => catalog.index(oid).is_some_and(|index| {
+                let uses = |number: i16| columns.contains(&(index.table, number));
+                let texts = index.expressions.iter().map(|e| &e.text).chain(&index.predicate);
+                let mut spoken = texts.flat_map(|text| text.references());
+                gone.contains(&index.table)
+                    || index.keys.iter().any(|key| uses(key.column))
+                    || spoken.any(|r| matches!(r, Reference::Column(number) if uses(*number)))
+            }),
+            Dependent::Constraint { of, constraint } => {
+                let table = catalog.table(of).into_iter().flat_map(|table| &table.constraints);
+                let of_column = |number: &i16| columns.contains(&(of, *number));
+                gone.contains(&of) || table.filter(|c| c.oid == constraint).any(|c| c.columns.iter().any(of_column))
+            }
+            Dependent::Default { table, column } => gone.contains(&table) || columns.contains(&(table, column)),
+            Dependent::Column { table, .. } => gone.contains(&table),
+        };
+        self.constraints.retain(|&(of, constraint)| !has_gone(&Dependent::Constraint { of, constraint }));
+        self.defaults.retain(|&(table, column)| !has_gone(&Dependent::Default { table, column }));
+        self.found.retain(|(_, _, dependent)| !has_gone(dependent));
         self.found.reverse();
         self
     }
@@ -485,9 +541,7 @@ pub(super) async fn drop_column_views(cx: &mut Cx<'_>, table: &TableDesc, number
         let message = format!("{} depends on {column}", describe(&catalog, &path, view));
         (Dependent::Object(view), message)
     });
-    let first = first.collect();
-    let spoken = spoken(cx)?;
-    let doomed = Doomed::below(&catalog, &path, (cx.database(), &spoken), first)?;
+    let doomed = Doomed::below(&catalog, &path, cx.database(), first.collect())?;
     report(cx, &column, doomed.messages(), cascade)?;
     for oid in doomed.objects {
         lock_for_drop(cx, oid).await?;
@@ -513,8 +567,7 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
             work::step(64)?;
             refuse_needed(&catalog, &path, oid)?;
         }
-        let spoken = spoken(cx)?;
-        let doomed = Doomed::of(&catalog, &path, (cx.database(), &spoken), &targets)?;
+        let doomed = Doomed::of(&catalog, &path, cx.database(), &targets)?;
         let open: Vec<Oid> = doomed.touched().difference(&locked).copied().collect();
         if open.is_empty() {
             break (catalog, path, doomed);
@@ -532,11 +585,17 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
         _ => "desired object(s)".to_string(),
     };
     report(cx, &what, messages, cascade)?;
-    for (table, constraint) in constraints {
+    for (of, constraint) in constraints {
         work::step(DROPPED)?;
-        if let Some(mut desc) = cx.catalog().table(table).cloned() {
+        let catalog = cx.catalog();
+        if let Some(mut desc) = catalog.table(of).cloned() {
             desc.constraints.retain(|c| c.oid != constraint);
             cx.put(CatalogObject::Table(desc)).await?;
+        } else if let Some(mut desc) = catalog.user_type(of).cloned() {
+            if let TypeKind::Domain(domain) = &mut desc.kind {
+                domain.checks.retain(|c| c.oid != constraint);
+            }
+            cx.put(CatalogObject::Type(desc)).await?;
         }
     }
     for (table, column) in defaults {

@@ -6,7 +6,7 @@ use rupg_sql::nodes::{AlterTableCmd, Node};
 
 use super::Cx;
 use super::create_table::serial_sequence;
-use super::names::{quote, strings};
+use super::names::strings;
 use super::sequence::{apply_options, put_altered};
 
 fn not_ready(message: String) -> Error {
@@ -56,20 +56,11 @@ pub(super) async fn add(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableC
     let mut sequence = serial_sequence(cx, &mut table, number, ty, &options, &[])?;
     if let Some(wanted) = wanted {
         cx.check_free(table.schema, &wanted, false)?;
-        rename_default(cx, &mut table, at, &sequence, &wanted);
         sequence.name = wanted;
     }
     table.columns[at].identity = Some(kind_of(constraint.generated_when));
     cx.put(CatalogObject::Sequence(sequence)).await?;
     cx.put(CatalogObject::Table(table)).await
-}
-
-/// Gives the sequence in a column's default another name.
-fn rename_default(cx: &mut Cx<'_>, table: &mut TableDesc, at: usize, sequence: &SequenceDesc, wanted: &str) {
-    let catalog = cx.catalog();
-    let schema = catalog.get(sequence.schema).map(|s| quote(s.name())).unwrap_or_default();
-    let path = format!("{schema}.{}", quote(wanted)).replace('\'', "''");
-    table.columns[at].default = Some(format!("nextval('{path}'::regclass)"));
 }
 
 pub(super) async fn set(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, number: i16) -> Result<()> {

@@ -1,7 +1,9 @@
 //! CREATE INDEX, REINDEX.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{CatalogObject, IndexDesc, IndexExpression, IndexKey, Persistence, TableDesc, TableLockMode};
+use engine_api::{
+    CatalogObject, Expression, IndexDesc, IndexExpression, IndexKey, Persistence, TableDesc, TableLockMode,
+};
 use rupg_sql::nodes::{DefElem, IndexElem, IndexStmt, Node, ReindexObjectType, ReindexStmt, SortByDir, SortByNulls};
 
 use super::Cx;
@@ -107,10 +109,10 @@ pub(super) fn rebound(cx: &mut Cx<'_>, table: &TableDesc) -> Result<Vec<IndexDes
         }
         for part in &mut index.expressions {
             let text = part.text.clone();
-            *part = expression(cx, table, &text, part.name.clone())?;
+            *part = expression_of(cx, table, text, part.name.clone())?;
         }
-        if let Some(text) = index.predicate.clone() {
-            predicate(cx, table, &text)?;
+        if let Some(predicate) = &index.predicate {
+            check_predicate(cx, table, predicate)?;
         }
         changed.push(index);
     }
@@ -134,23 +136,31 @@ fn function_name(node: &Node) -> String {
 }
 
 fn expression(cx: &mut Cx<'_>, table: &TableDesc, text: &str, name: String) -> Result<IndexExpression> {
-    let bound = cx.session.bind_stored(|binder| bind_index_expression(text, table, binder));
-    let bound = bound.map_err(|e| cx.place(e, text, true))?;
+    expression_of(cx, table, text.into(), name).map_err(|e| cx.place(e, text, true))
+}
+
+fn expression_of(cx: &mut Cx<'_>, table: &TableDesc, text: Expression, name: String) -> Result<IndexExpression> {
+    let bound = cx.session.bind_stored(|binder| bind_index_expression(&text, table, binder))?;
     if !is_immutable(&bound) {
         let message = "functions in index expression must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }
-    Ok(IndexExpression { text: text.to_string(), type_oid: bound.ty().oid, name })
+    Ok(IndexExpression { text, type_oid: bound.ty().oid, name })
 }
 
-fn predicate(cx: &mut Cx<'_>, table: &TableDesc, text: &str) -> Result<String> {
-    let bound = cx.session.bind_stored(|binder| bind_index_predicate(text, table, binder));
-    let bound = bound.map_err(|e| cx.place(e, text, true))?;
+fn predicate(cx: &mut Cx<'_>, table: &TableDesc, text: &str) -> Result<Expression> {
+    let expression = Expression::from(text);
+    check_predicate(cx, table, &expression).map_err(|e| cx.place(e, text, true))?;
+    Ok(expression)
+}
+
+fn check_predicate(cx: &mut Cx<'_>, table: &TableDesc, expression: &Expression) -> Result<()> {
+    let bound = cx.session.bind_stored(|binder| bind_index_predicate(expression, table, binder))?;
     if !is_immutable(&bound) {
         let message = "functions in index predicate must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }
-    Ok(text.to_string())
+    Ok(())
 }
 
 /// The columns of INCLUDE.

@@ -48,7 +48,20 @@ pub(super) fn add_columns(
         let generated = column.generated.clone().filter(|_| copies(GENERATED));
         table.columns.push(ColumnDesc { number, default, identity, generated, missing: None, ..column.clone() });
     }
+    let first = table.columns.len() - source.live_columns().count();
+    for at in first..table.columns.len() {
+        let Some(generated) = &table.columns[at].generated else { continue };
+        let over = generated.over(|number| counterpart(&source, table, number));
+        let what = || format!("Generation expression for column \"{}\"", table.columns[at].name);
+        table.columns[at].generated = Some(over.ok_or_else(|| whole_row(what(), &source))?);
+    }
     Ok(source)
+}
+
+/// 0A000: what would speak of another table's row.
+fn whole_row(what: String, source: &TableDesc) -> base::Error {
+    base::Error::unsupported("cannot convert whole-row table reference")
+        .detail(format!("{what} contains a whole-row reference to table \"{}\".", source.name))
 }
 
 /// The column of the new table that stands for one of the source.
@@ -63,11 +76,11 @@ pub(super) async fn finish(cx: &mut Cx<'_>, table: &TableDesc, likes: &[(TableDe
         let place = |number: i16| counterpart(source, table, number);
         if options & CONSTRAINTS != 0 {
             for constraint in &source.constraints {
-                if !matches!(constraint.kind, ConstraintKind::Check { .. }) {
-                    continue;
-                }
+                let ConstraintKind::Check { expression } = &constraint.kind else { continue };
+                let what = || format!("Constraint \"{}\"", constraint.name);
+                let expression = expression.over(place).ok_or_else(|| whole_row(what(), source))?;
                 let columns = constraint.columns.iter().filter_map(|&n| place(n)).collect();
-                let (oid, name, kind) = (cx.allocate(), constraint.name.clone(), constraint.kind.clone());
+                let (oid, name, kind) = (cx.allocate(), constraint.name.clone(), ConstraintKind::Check { expression });
                 desc.constraints.push(ConstraintDesc::new(oid, name, columns, kind));
             }
             cx.put(CatalogObject::Table(desc.clone())).await?;
@@ -92,6 +105,11 @@ async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) 
             .collect();
         let include: Vec<i16> = index.include.iter().filter_map(|&n| place(n)).collect();
         let mut own = index.expressions.iter();
+        let (mut expressions, mut predicate) = (index.expressions.clone(), index.predicate.clone());
+        for expression in expressions.iter_mut().map(|e| &mut e.text).chain(&mut predicate) {
+            let what = || format!("Index \"{}\"", index.name);
+            *expression = expression.over(place).ok_or_else(|| whole_row(what(), source))?;
+        }
         let constraint = source.constraints.iter().find(|c| {
             matches!(c.kind, ConstraintKind::PrimaryKey { index: own } | ConstraintKind::Unique { index: own }
                 if own == index.oid)
@@ -118,6 +136,8 @@ async fn copy_indexes(cx: &mut Cx<'_>, mut desc: TableDesc, source: &TableDesc) 
             table: desc.oid,
             keys,
             include,
+            expressions,
+            predicate,
             comment: None,
             ..index.clone()
         };

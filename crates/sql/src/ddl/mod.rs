@@ -170,8 +170,9 @@ impl Cx<'_> {
     }
 
     /// Writes an object, waiting for index builds. A new one gets the privileges that its owner's objects begin with.
-    pub async fn put(&mut self, object: CatalogObject) -> Result<()> {
+    pub async fn put(&mut self, mut object: CatalogObject) -> Result<()> {
         self.keep_schema(object.namespace().1).await?;
+        self.session.keep_references(&mut object)?;
         let catalog = self.catalog();
         let before = catalog.get(object.oid());
         rights::require_types(&catalog, self.session.who(), before.map(|o| &**o), &object)?;
@@ -408,6 +409,8 @@ impl Cx<'_> {
         Err(Error::new(SqlState::DUPLICATE_TABLE, message))
     }
 }
+
+pub(crate) use uses::needed;
 
 /// An identifier, quoted if it must be.
 pub(crate) fn quote_name(name: &str) -> String {

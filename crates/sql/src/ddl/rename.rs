@@ -1,13 +1,11 @@
 //! ALTER … RENAME.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode};
+use engine_api::{CatalogObject, ConstraintKind, TableKind, TableLockMode};
 use rupg_sql::nodes::{ObjectType, RenameStmt};
 
 use super::Cx;
 use super::names::display;
-use crate::ir::Ty;
-
 pub(super) async fn rename(cx: &mut Cx<'_>, stmt: &RenameStmt) -> Result<&'static str> {
     use ObjectType as T;
     let new_name = stmt.newname.as_deref().unwrap_or_default();
@@ -135,49 +133,18 @@ async fn rename_column(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Re
             format!("column \"{new_name}\" of relation \"{}\" already exists", table.name),
         ));
     }
-    let before = table.clone();
     table.columns[number as usize - 1].name = new_name.to_string();
-    restate(cx, &before, &mut table)?;
-    let indexes = restated_indexes(cx, &before, &table)?;
-    cx.put(CatalogObject::Table(table)).await?;
-    for index in indexes {
-        cx.put(CatalogObject::Index(index)).await?;
+    let object = CatalogObject::Table(table);
+    cx.put(object.clone()).await?;
+    // The name of a field of the whole row is none of a column.
+    let catalog = cx.catalog();
+    let indexes = catalog.indexes(object.oid()).map(|index| CatalogObject::Index(index.clone()));
+    for object in std::iter::once(object).chain(indexes) {
+        cx.session
+            .check_row_fields(&object)
+            .map_err(|_| Error::unsupported("renaming a column that this expression uses is not supported"))?;
     }
     Ok(tag_of(stmt.relationType))
-}
-
-/// Writes checks and generation expressions with the new names of columns.
-fn restate(cx: &mut Cx<'_>, before: &TableDesc, table: &mut TableDesc) -> Result<()> {
-    let names = table.clone();
-    let mut again = |text: &str, ty: Option<Ty>| {
-        let restated = cx.session.restated(text, ty, before, &names);
-        restated.ok_or_else(|| Error::unsupported("renaming a column that this expression uses is not supported"))
-    };
-    for constraint in &mut table.constraints {
-        if let ConstraintKind::Check { expression } = &mut constraint.kind {
-            *expression = again(expression, None)?;
-        }
-    }
-    for column in table.columns.iter_mut().filter(|c| !c.dropped) {
-        if let Some(text) = &mut column.generated {
-            *text = again(text, Some(Ty { oid: column.type_oid, typmod: column.typmod }))?;
-        }
-    }
-    Ok(())
-}
-
-/// The indexes that compute something, with the new names of columns.
-fn restated_indexes(cx: &mut Cx<'_>, before: &TableDesc, table: &TableDesc) -> Result<Vec<engine_api::IndexDesc>> {
-    let catalog = cx.catalog();
-    let mut indexes: Vec<_> = catalog.indexes(table.oid).filter(|i| i.needs_code()).cloned().collect();
-    for index in &mut indexes {
-        let refused = || Error::unsupported("renaming a column that this index uses is not supported");
-        let texts = index.expressions.iter_mut().map(|e| (&mut e.text, false));
-        for (text, condition) in texts.chain(index.predicate.iter_mut().map(|p| (p, true))) {
-            *text = cx.session.restated_index(text, condition, before, table).ok_or_else(refused)?;
-        }
-    }
-    Ok(indexes)
 }
 
 async fn rename_constraint(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -> Result<&'static str> {

@@ -1,7 +1,7 @@
 //! Giving every row of a table a new stored form.
 
 use base::{Error, Oid, Result, SqlState};
-use engine_api::{Catalog, CatalogObject, ConflictArbiter, InsertOutcome, LayoutDesc, Step, TableDesc};
+use engine_api::{Catalog, CatalogObject, ConflictArbiter, Expression, InsertOutcome, LayoutDesc, Step, TableDesc};
 use types::{ColumnType, Datum, RowLayout, oid};
 
 use super::Cx;
@@ -13,7 +13,7 @@ use crate::ir::Ty;
 const ROWS_PER_TURN: usize = 256;
 
 /// The value of a default that is the same for every row, in text form; `None` if it has to be computed per row.
-pub(super) fn constant_default(cx: &mut Cx<'_>, text: &str, ty: Ty) -> Result<Option<Option<String>>> {
+pub(super) fn constant_default(cx: &mut Cx<'_>, text: &Expression, ty: Ty) -> Result<Option<Option<String>>> {
     cx.session.constant_text(text, ty)
 }
 

@@ -4,8 +4,8 @@
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{
-    Catalog, CatalogObject, DomainCheck, DomainDesc, EnumLabel, Privileges, TableDesc, TableKind, TableLockMode,
-    TypeDesc, TypeKind, oids,
+    Catalog, CatalogObject, DomainCheck, DomainDesc, EnumLabel, Expression, Privileges, TableDesc, TableKind,
+    TableLockMode, TypeDesc, TypeKind, oids,
 };
 use rupg_sql::nodes::{
     AlterDomainStmt, AlterDomainType, AlterEnumStmt, ConstrType, Constraint, CreateDomainStmt, CreateEnumStmt, Node,
@@ -230,7 +230,7 @@ fn check_text<'a>(cx: &Cx<'a>, constraint: &Constraint) -> Result<&'a str> {
 
 fn new_check(cx: &mut Cx<'_>, domain: &DomainDesc, owner: &str, constraint: &Constraint) -> Result<DomainCheck> {
     let text = check_text(cx, constraint)?;
-    cx.session.check_domain_condition(text, domain)?;
+    cx.session.check_domain_condition(&text.into(), domain)?;
     let taken: Vec<String> = domain.checks.iter().map(|c| c.name.clone()).collect();
     let name = match constraint.conname.as_deref() {
         Some(name) if taken.iter().any(|t| t == name) => {
@@ -240,7 +240,7 @@ fn new_check(cx: &mut Cx<'_>, domain: &DomainDesc, owner: &str, constraint: &Con
         Some(name) => name.to_string(),
         None => free_constraint_name(&taken, owner, "", "check"),
     };
-    Ok(DomainCheck { oid: cx.allocate(), name, expression: text.to_string(), comment: None })
+    Ok(DomainCheck { oid: cx.allocate(), name, expression: text.into(), comment: None })
 }
 
 pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> Result<&'static str> {
@@ -295,11 +295,12 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
     Ok("CREATE DOMAIN")
 }
 
-fn default_text(cx: &mut Cx<'_>, location: i32, ty: Ty, name: &str) -> Result<String> {
+fn default_text(cx: &mut Cx<'_>, location: i32, ty: Ty, name: &str) -> Result<Expression> {
     let text = expression_after(cx.sql, location, "default", true)
         .ok_or_else(|| Error::internal("a default without its text"))?;
-    cx.session.check_default(text, ty, name)?;
-    Ok(text.to_string())
+    let expression = Expression::from(text);
+    cx.session.check_default(&expression, ty, name)?;
+    Ok(expression)
 }
 
 /// The stored columns of a type.
@@ -369,6 +370,11 @@ async fn check_rows(cx: &mut Cx<'_>, desc: &TypeDesc, condition: &str, error: fn
     Ok(())
 }
 
+/// What a value is that a condition does not hold for.
+fn refuted(cx: &mut Cx<'_>, condition: &Expression) -> String {
+    format!("NOT ({})", cx.session.text_of_expression(condition, None))
+}
+
 fn violates(column: &str, table: &str) -> Error {
     let message = format!("column \"{column}\" of table \"{table}\" contains values that violate the new constraint");
     Error::new(SqlState::CHECK_VIOLATION, message)
@@ -415,7 +421,8 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
                 ConstrType::CONSTR_CHECK => {
                     let check = new_check(cx, domain, &name, constraint)?;
                     if !constraint.skip_validation {
-                        check_rows(cx, &whole, &format!("NOT ({})", check.expression), violates).await?;
+                        let refuted = refuted(cx, &check.expression);
+                        check_rows(cx, &whole, &refuted, violates).await?;
                     }
                     domain.checks.push(check);
                 }
@@ -440,7 +447,8 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
                 let message = format!("constraint \"{wanted}\" of domain \"{name}\" does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
             };
-            check_rows(cx, &whole, &format!("NOT ({})", check.expression), violates).await?;
+            let refuted = refuted(cx, &check.expression);
+            check_rows(cx, &whole, &refuted, violates).await?;
         }
         _ => return Err(Error::unsupported("this kind of ALTER DOMAIN is not supported")),
     }

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use base::{Oid, Result, work};
-use engine_api::{Catalog, CatalogObject, ConstraintDesc, ConstraintKind, TableDesc, TableKind, TypeKind};
+use engine_api::{
+    Catalog, CatalogObject, ConstraintDesc, ConstraintKind, Place, Reference, TableDesc, TableKind, TypeKind,
+};
 
-use super::Cx;
 use super::dependents::database_of;
-use crate::ir::Ty;
 
 /// From an object to what refers to it.
 type From<T> = BTreeMap<Oid, Vec<T>>;
@@ -27,37 +27,8 @@ pub(super) struct Uses<'c> {
     domains: From<Oid>,
     /// By schema.
     members: From<Oid>,
-    /// By sequence: columns whose default speaks of it.
-    callers: From<(&'c TableDesc, i16)>,
-}
-
-/// The relations that the defaults of a database speak of, by table and column.
-pub(super) type Spoken = BTreeMap<(Oid, i16), Vec<Oid>>;
-
-/// What the defaults of the session's database speak of. Each is bound: a name in a string is a relation's only where it is
-/// taken as one.
-///
-/// # Errors
-/// Why the statement should stop.
-pub(super) fn spoken(cx: &mut Cx<'_>) -> Result<Spoken> {
-    let (catalog, database) = (cx.catalog(), cx.database());
-    let mut all = Spoken::new();
-    for object in catalog.objects() {
-        work::step(64)?;
-        let Some(table) = catalog.table(object.oid()) else { continue };
-        if table.columns.iter().all(|c| c.default.is_none()) || database_of(&catalog, object) != Some(database) {
-            continue;
-        }
-        for column in table.live_columns() {
-            let Some(text) = &column.default else { continue };
-            work::step(64 * text.len())?;
-            let found = cx.session.relations_spoken_of(text, Ty { oid: column.type_oid, typmod: column.typmod });
-            if !found.is_empty() {
-                all.insert((table.oid, column.number), found);
-            }
-        }
-    }
-    Ok(all)
+    /// By relation, type or schema: the expressions that speak of it, by the objects that they are of.
+    mentions: From<(&'c CatalogObject, Place)>,
 }
 
 fn listed<T>(from: &From<T>, oid: Oid) -> &[T] {
@@ -69,15 +40,16 @@ impl<'c> Uses<'c> {
     ///
     /// # Errors
     /// Why the statement should stop.
-    pub fn of(catalog: &'c Catalog, database: Oid, spoken: &Spoken) -> Result<Uses<'c>> {
+    pub fn of(catalog: &'c Catalog, database: Oid) -> Result<Uses<'c>> {
         let mut uses = Uses::default();
         for object in catalog.objects() {
             work::step(64)?;
             if database_of(catalog, object) != Some(database) {
                 continue;
             }
+            uses.add_expressions(catalog, object)?;
             match &**object {
-                CatalogObject::Table(table) => uses.add_table(table, spoken)?,
+                CatalogObject::Table(table) => uses.add_table(table)?,
                 CatalogObject::Sequence(sequence) => match sequence.owned_by {
                     Some((table, _)) => uses.sequences.entry(table).or_default().push(sequence.oid),
                     None => uses.members.entry(sequence.schema).or_default().push(sequence.oid),
@@ -94,7 +66,21 @@ impl<'c> Uses<'c> {
         Ok(uses)
     }
 
-    fn add_table(&mut self, table: &'c TableDesc, spoken: &Spoken) -> Result<()> {
+    fn add_expressions(&mut self, catalog: &Catalog, object: &'c CatalogObject) -> Result<()> {
+        for (place, expression) in object.expressions() {
+            for reference in expression.references() {
+                work::step(64)?;
+                let Some(of) = needed(catalog, reference) else { continue };
+                let all = self.mentions.entry(of).or_default();
+                if all.last().is_none_or(|(o, p)| (o.oid(), *p) != (object.oid(), place)) {
+                    all.push((object, place));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_table(&mut self, table: &'c TableDesc) -> Result<()> {
         self.members.entry(table.schema).or_default().push(table.oid);
         for constraint in &table.constraints {
             if let ConstraintKind::ForeignKey { table: referenced, .. } = &constraint.kind {
@@ -106,9 +92,6 @@ impl<'c> Uses<'c> {
         }
         for column in table.live_columns() {
             work::step(64)?;
-            for &relation in spoken.get(&(table.oid, column.number)).into_iter().flatten() {
-                self.callers.entry(relation).or_default().push((table, column.number));
-            }
             match table.kind {
                 TableKind::View => add_once(self.view_columns.entry(column.type_oid).or_default(), table),
                 _ => self.columns.entry(column.type_oid).or_default().push((table, column.number)),
@@ -152,9 +135,17 @@ impl<'c> Uses<'c> {
         listed(&self.members, schema)
     }
 
-    /// Columns whose default speaks of a sequence or of another relation.
-    pub fn callers(&self, relation: Oid) -> &[(&'c TableDesc, i16)] {
-        listed(&self.callers, relation)
+    /// The expressions that speak of a relation, type or schema.
+    pub fn mentions(&self, oid: Oid) -> &[(&'c CatalogObject, Place)] {
+        listed(&self.mentions, oid)
+    }
+}
+
+/// What has to be there for a reference. An array of labels needs the type of arrays.
+pub(crate) fn needed(catalog: &Catalog, reference: &Reference) -> Option<Oid> {
+    match reference {
+        Reference::Labels { of, .. } => catalog.user_type(*of).map(|ty| ty.array),
+        reference => reference.object(),
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> O
     (out.eval)(cx, std::slice::from_ref(value)).ok()
 }
 
-pub(crate) use session::{relation_named, shown_type};
+pub(crate) use session::shown_type;
 pub(crate) use sets::{SEQUENCE_STATE, SINGLE_VALUE};
 
 /// How far a function's value can be trusted to repeat.

@@ -250,11 +250,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(9512, "current_catalog", &[], NAME, current_database),
 ];
 
-/// The relation that a text names, if there is one.
-pub(crate) fn relation_named(cx: &dyn EvalContext, text: &str) -> Option<Oid> {
-    names::find_relation(cx, text).ok().flatten()
-}
-
 fn null(_: &dyn EvalContext, _: &[Datum]) -> Result<Datum> {
     Ok(Datum::Null)
 }

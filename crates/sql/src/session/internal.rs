@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use base::{Notice, Oid, Result};
-use engine_api::{Catalog, Engine, TableDesc, Txn, Wait};
+use engine_api::{Catalog, CatalogObject, Engine, Expression, TableDesc, Txn, Wait};
 use types::{Datum, InputContext, OutputSettings};
 
 use super::Session;
@@ -315,21 +315,6 @@ impl Session {
         used
     }
 
-    /// An index's expression or condition with the column names of another version of its table.
-    pub(crate) fn restated_index(
-        &mut self,
-        text: &str,
-        condition: bool,
-        old: &TableDesc,
-        new: &TableDesc,
-    ) -> Option<String> {
-        let catalog = self.catalog();
-        self.binding = None;
-        self.refresh_binding(&catalog);
-        let eval = StatementContext::new(&self.environment, catalog);
-        crate::system::restated_index(text, condition, old, new, &eval)
-    }
-
     /// Closes a database that is to be dropped to new sessions; those in it have five seconds to end, as on PostgreSQL, or are
     /// ended if it is forced.
     ///
@@ -370,43 +355,44 @@ impl Session {
         self.check_no_block(what)
     }
 
+    /// Puts references in the place of names in all that an object says.
+    ///
+    /// # Errors
+    /// Those of binding an expression; 0A000 for one that cannot be kept.
+    pub(crate) fn keep_references(&mut self, object: &mut CatalogObject) -> Result<()> {
+        self.with_binder(|cx| crate::stored::keep(object, cx))
+    }
+
+    /// Binds those expressions of an object that speak of whole rows, whose fields have the names of columns.
+    ///
+    /// # Errors
+    /// Those of binding.
+    pub(crate) fn check_row_fields(&mut self, object: &CatalogObject) -> Result<()> {
+        self.with_binder(|cx| crate::stored::check_row_fields(object, cx))
+    }
+
+    /// The text of a stored expression with the names of today.
+    pub(crate) fn text_of_expression(&mut self, expression: &Expression, table: Option<&TableDesc>) -> String {
+        crate::stored::text(expression, &self.catalog(), table).into_owned()
+    }
+
     /// Binds a column default, to see that it is one.
-    pub(crate) fn check_default(&mut self, text: &str, ty: Ty, column: &str) -> Result<()> {
+    pub(crate) fn check_default(&mut self, text: &Expression, ty: Ty, column: &str) -> Result<()> {
         self.with_binder(|cx| bind::bind_default(text, ty, column, cx)).map(|_| ())
     }
 
-    /// The relations that are constants in a default, such as the sequence that it takes the next value of.
-    pub(crate) fn relations_spoken_of(&mut self, text: &str, ty: Ty) -> Vec<Oid> {
-        let bound = self.with_binder(|cx| {
-            cx.keeps_calls = true;
-            bind::bind_default(text, ty, "", cx)
-        });
-        let mut found = Vec::new();
-        // What cannot be bound speaks of nothing that is there.
-        if let Ok(expr) = bound {
-            bind::visit::walk(&expr, 0, &mut |part, _| {
-                if let Expr::Const(Datum::Oid(oid), Ty { oid: types::oid::REGCLASS, .. }) = part {
-                    found.push(Oid(*oid));
-                }
-            });
-        }
-        found.sort_unstable();
-        found.dedup();
-        found
-    }
-
     /// Binds the condition of a domain.
-    pub(crate) fn check_domain_condition(&mut self, text: &str, domain: &engine_api::DomainDesc) -> Result<()> {
+    pub(crate) fn check_domain_condition(&mut self, text: &Expression, domain: &engine_api::DomainDesc) -> Result<()> {
         self.with_binder(|cx| bind::bind_domain_condition(text, domain, cx))
     }
 
     /// The default that a column has from its type.
-    pub(crate) fn domain_default(&mut self, ty: Oid) -> Result<Option<String>> {
+    pub(crate) fn domain_default(&mut self, ty: Oid) -> Result<Option<Expression>> {
         self.with_binder(|cx| Ok(bind::domain_default(ty, cx)))
     }
 
     /// Binds a CHECK condition over a table. Answers the columns it is about.
-    pub(crate) fn check_condition(&mut self, text: &str, table: &TableDesc) -> Result<Vec<i16>> {
+    pub(crate) fn check_condition(&mut self, text: &Expression, table: &TableDesc) -> Result<Vec<i16>> {
         let expr = self.with_binder(|cx| bind::bind_check(text, table, cx))?;
         let mut columns = Vec::new();
         bind::visit_columns(&expr, &mut |column| {
@@ -419,24 +405,15 @@ impl Session {
     }
 
     /// Binds the expression of a generated column. Answers the columns it is computed from.
-    pub(crate) fn generated_columns_used(&mut self, text: &str, ty: Ty, table: &TableDesc) -> Result<Vec<i16>> {
+    pub(crate) fn generated_columns_used(&mut self, text: &Expression, ty: Ty, table: &TableDesc) -> Result<Vec<i16>> {
         let expr = self.with_binder(|cx| bind::bind_generated(text, ty, table, cx))?;
         let mut columns = Vec::new();
         bind::visit_columns(&expr, &mut |column| columns.push(column.column as i16 + 1));
         Ok(columns)
     }
 
-    /// A check, or what a generated column is computed from, with the column names of another version of its table.
-    pub(crate) fn restated(&mut self, text: &str, ty: Option<Ty>, old: &TableDesc, new: &TableDesc) -> Option<String> {
-        let catalog = self.catalog();
-        self.binding = None;
-        self.refresh_binding(&catalog);
-        let eval = StatementContext::new(&self.environment, catalog);
-        crate::system::restated(text, ty, old, new, &eval)
-    }
-
     /// The text form of a default that folds to a constant (`Some(None)` for NULL); `None` if it does not fold.
-    pub(crate) fn constant_text(&mut self, text: &str, ty: Ty) -> Result<Option<Option<String>>> {
+    pub(crate) fn constant_text(&mut self, text: &Expression, ty: Ty) -> Result<Option<Option<String>>> {
         let expr = self.with_binder(|cx| bind::bind_default(text, ty, "", cx))?;
         let Expr::Const(value, ty) = expr else { return Ok(None) };
         if matches!(value, Datum::Null) {
@@ -466,8 +443,8 @@ impl Session {
     }
 
     /// The type that a default has by itself: that of the column for a literal.
-    pub(crate) fn default_type(&mut self, text: &str, ty: Ty) -> Result<Oid> {
-        self.with_binder(|cx| bind::default_type(text, ty, cx))
+    pub(crate) fn default_type(&mut self, default: &Expression, ty: Ty) -> Result<Oid> {
+        self.with_binder(|cx| bind::default_type(default, ty, cx))
     }
 
     /// Whether a value of one type can be assigned to a column of another.

@@ -104,12 +104,11 @@ impl Session {
             return false;
         }
         let catalog = self.catalog();
-        let about_constants = |text: &String| text.contains(|c: char| c == '\'' || c.is_ascii_digit());
         query
             .locks
             .iter()
             .flat_map(|(table, _)| catalog.indexes(*table))
-            .any(|index| index.predicate.as_ref().is_some_and(about_constants))
+            .any(|index| index.predicate.as_ref().is_some_and(engine_api::Expression::may_have_constants))
     }
 
     /// Gives a statement to the cache.

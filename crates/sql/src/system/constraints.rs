@@ -43,7 +43,7 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                         ("contype", text("c")),
                         ("conindid", Datum::Oid(0)),
                         ("confrelid", Datum::Oid(0)),
-                        ("conbin", text(expression)),
+                        ("conbin", text(crate::stored::text(expression, &catalog, Some(&table)))),
                     ]);
                 }
                 ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
@@ -90,7 +90,7 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             ("conislocal", Datum::Bool(true)),
             ("coninhcount", Datum::Int4(0)),
             ("connoinherit", Datum::Bool(false)),
-            ("conbin", text(&check.expression)),
+            ("conbin", text(crate::stored::text(&check.expression, &catalog, None))),
         ];
         rows.push(row(rel, values));
     }

@@ -5,9 +5,10 @@
 //! Not responsible for: queries.
 //! Invariant: what cannot be bound or written so is shown as it is kept, never left out.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use engine_api::{DomainDesc, TableDesc};
+use engine_api::{DomainDesc, Expression, TableDesc};
 use types::{Datum, oid};
 
 use crate::bind::{self, BindContext};
@@ -16,27 +17,35 @@ use crate::functions::{self, EvalContext, Function};
 use crate::ir::{AnyAllSource, CastKind, Expr, Query, Ty};
 
 /// A column's default as it is shown.
-pub fn default_text(text: &str, ty: Ty, pretty: bool, cx: &dyn EvalContext) -> String {
+pub fn default_text(expression: &Expression, ty: Ty, pretty: bool, cx: &dyn EvalContext) -> String {
+    let text = &*plain_text(expression, None, cx);
     // Fitting to the column's length is not shown; a length that is written as a cast is.
     let ty = if bind::is_cast(text) { Ty::of(ty.oid) } else { ty };
-    let bound = with_binder(cx, |binder| bind::bind_default(text, ty, "", binder));
+    let bound = with_binder(cx, |binder| bind::bind_default(expression, ty, "", binder));
     let Ok(expr) = bound else { return text.to_string() };
     let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };
     write(shown, None, pretty, cx).unwrap_or_else(|| text.to_string())
 }
 
 /// What a generated column is computed from, as it is shown.
-pub fn generated_text(text: &str, ty: Ty, table: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> String {
-    let bound = with_binder(cx, |binder| bind::bind_generated(text, ty, table, binder));
+pub fn generated_text(
+    expression: &Expression,
+    ty: Ty,
+    table: &TableDesc,
+    pretty: bool,
+    cx: &dyn EvalContext,
+) -> String {
+    let text = &*plain_text(expression, Some(table), cx);
+    let bound = with_binder(cx, |binder| bind::bind_generated(expression, ty, table, binder));
     let Ok(expr) = bound else { return text.to_string() };
     let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };
     write(shown, Some(table), pretty, cx).unwrap_or_else(|| text.to_string())
 }
 
 /// The columns, by index, that the expression of a generated column reads.
-pub fn columns_used(text: &str, ty: Ty, table: &TableDesc, cx: &dyn EvalContext) -> Vec<usize> {
+pub fn columns_used(expression: &Expression, ty: Ty, table: &TableDesc, cx: &dyn EvalContext) -> Vec<usize> {
     let mut used = Vec::new();
-    if let Ok(expr) = with_binder(cx, |binder| bind::bind_generated(text, ty, table, binder)) {
+    if let Ok(expr) = with_binder(cx, |binder| bind::bind_generated(expression, ty, table, binder)) {
         bind::visit_columns(&expr, &mut |column| used.push(column.column));
     }
     used.sort_unstable();
@@ -50,35 +59,16 @@ pub fn view_columns_writable(view: &TableDesc, cx: &dyn EvalContext) -> Vec<bool
     mapped.map(|columns| columns.iter().map(Option::is_some).collect()).unwrap_or_default()
 }
 
-/// A check (no type) or the expression of a generated column with the column names of another version of its table.
-pub fn restated(text: &str, ty: Option<Ty>, old: &TableDesc, new: &TableDesc, cx: &dyn EvalContext) -> Option<String> {
-    let bound = with_binder(cx, |binder| match ty {
-        Some(ty) => bind::bind_generated(text, ty, old, binder),
-        None => bind::bind_check(text, old, binder),
-    });
-    write(&bound.ok()?, Some(new), false, cx)
-}
-
-/// An index's expression or condition with the column names of another version of its table.
-pub fn restated_index(
-    text: &str,
-    condition: bool,
-    old: &TableDesc,
-    new: &TableDesc,
-    cx: &dyn EvalContext,
-) -> Option<String> {
-    write(&index_part(text, condition, old, cx)?, Some(new), false, cx)
-}
-
 /// An index's expression or condition as it is shown, and whether it needs parentheses among the keys.
 pub fn index_text(
-    text: &str,
+    expression: &Expression,
     condition: bool,
     table: &TableDesc,
     pretty: bool,
     cx: &dyn EvalContext,
 ) -> (String, bool) {
-    let Some(expr) = index_part(text, condition, table, cx) else { return (text.to_string(), true) };
+    let text = plain_text(expression, Some(table), cx);
+    let Some(expr) = index_part(expression, condition, table, cx) else { return (text.into_owned(), true) };
     let is_call = match &expr {
         Expr::Call { function, args, ty, .. } => {
             operator_of(function, args.len()).is_none() && cast_argument(function, args, *ty).is_none()
@@ -86,10 +76,10 @@ pub fn index_text(
         Expr::Coalesce(..) | Expr::NullIf { .. } | Expr::MinMax { .. } => true,
         _ => false,
     };
-    (write(&expr, Some(table), pretty, cx).unwrap_or_else(|| text.to_string()), !is_call)
+    (write(&expr, Some(table), pretty, cx).unwrap_or_else(|| text.into_owned()), !is_call)
 }
 
-fn index_part(text: &str, condition: bool, table: &TableDesc, cx: &dyn EvalContext) -> Option<Expr> {
+fn index_part(text: &Expression, condition: bool, table: &TableDesc, cx: &dyn EvalContext) -> Option<Expr> {
     let bound = with_binder(cx, |binder| match condition {
         true => bind::bind_index_predicate(text, table, binder),
         false => bind::bind_index_expression(text, table, binder),
@@ -98,17 +88,24 @@ fn index_part(text: &str, condition: bool, table: &TableDesc, cx: &dyn EvalConte
 }
 
 /// A CHECK condition as it is shown.
-pub fn check_text(text: &str, table: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> String {
-    let bound = with_binder(cx, |binder| bind::bind_check(text, table, binder));
+pub fn check_text(expression: &Expression, table: &TableDesc, pretty: bool, cx: &dyn EvalContext) -> String {
+    let bound = with_binder(cx, |binder| bind::bind_check(expression, table, binder));
     let shown = bound.ok().and_then(|expr| write(&expr, Some(table), pretty, cx));
-    shown.unwrap_or_else(|| if pretty { text.to_string() } else { format!("({text})") })
+    let text = || plain_text(expression, Some(table), cx).into_owned();
+    shown.unwrap_or_else(|| if pretty { text() } else { format!("({})", text()) })
 }
 
 /// A domain's condition as it is shown.
-pub fn domain_check_text(text: &str, domain: &DomainDesc, pretty: bool, cx: &dyn EvalContext) -> String {
-    let bound = with_binder(cx, |binder| bind::bind_shown_condition(text, domain, binder));
+pub fn domain_check_text(expression: &Expression, domain: &DomainDesc, pretty: bool, cx: &dyn EvalContext) -> String {
+    let bound = with_binder(cx, |binder| bind::bind_shown_condition(expression, domain, binder));
     let shown = bound.ok().and_then(|expr| write(&expr, None, pretty, cx));
-    shown.unwrap_or_else(|| if pretty { text.to_string() } else { format!("({text})") })
+    let text = || plain_text(expression, None, cx).into_owned();
+    shown.unwrap_or_else(|| if pretty { text() } else { format!("({})", text()) })
+}
+
+/// An expression with the names of today, each with its schema.
+fn plain_text<'e>(expression: &'e Expression, table: Option<&TableDesc>, cx: &dyn EvalContext) -> Cow<'e, str> {
+    crate::stored::text(expression, &cx.catalog(), table)
 }
 
 fn with_binder<T>(cx: &dyn EvalContext, run: impl FnOnce(&mut BindContext<'_>) -> T) -> T {
@@ -588,6 +585,17 @@ impl<'a> Writer<'a> {
         if let (oid::REGCLASS, Datum::Oid(number)) = (ty.oid, value) {
             let (catalog, identity) = (self.cx.catalog(), self.cx.identity());
             return Some(super::relation_text(&catalog, &identity.search_path, base::Oid(*number)));
+        }
+        match (ty.oid, value) {
+            (oid::REGTYPE, Datum::Oid(number)) if types::type_info(base::Oid(*number)).is_some() => {
+                return Some(functions::shown_type(self.cx, base::Oid(*number), -1));
+            }
+            (oid::REGNAMESPACE, Datum::Oid(number)) => {
+                if let Some(schema) = self.cx.catalog().get(base::Oid(*number)) {
+                    return Some(quote_name(schema.name()));
+                }
+            }
+            _ => {}
         }
         let mut text = Vec::new();
         types::write_text(value.as_ref(), ty.oid, self.cx.settings(), &mut text).ok()?;

@@ -1,15 +1,15 @@
 //! pg_depend and pg_rewrite: which definitions need which, as pg_dump and tools that draw or order schemas ask.
 //!
 //! Responsible for: sequences and the columns that own or use them, defaults, constraints, indexes, views.
-//! Not responsible for: what DROP does (`ddl::drop` looks at definitions themselves).
+//! Not responsible for: what DROP does (`ddl::drop` reads the same references).
 
 use base::Oid;
-use engine_api::{Catalog, ConstraintKind, TableDesc, TableKind, TypeKind};
+use engine_api::{Catalog, CatalogObject, ConstraintKind, Expression, Reference, TableDesc, TableKind, TypeKind};
 use types::Datum;
 
 use super::relations::{in_database, shown_default, tables_of};
 use super::{Rows, SystemRelation, oid, row, text};
-use crate::functions::{self, EvalContext};
+use crate::functions::EvalContext;
 
 /// OID of `pg_class`.
 const CLASS: u32 = 1259;
@@ -81,8 +81,8 @@ pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     }
     for table in tables_of(&catalog, cx) {
         edges.add((CLASS, table.oid, 0), (NAMESPACE, table.schema, 0), "n");
-        defaults(&mut edges, &table, cx);
-        constraints(&mut edges, &table);
+        defaults(&mut edges, &catalog, &table);
+        constraints(&mut edges, &catalog, &table);
         indexes(&mut edges, &catalog, &table);
         view(&mut edges, &table);
     }
@@ -98,10 +98,16 @@ fn types(edges: &mut Edges<'_>, catalog: &Catalog, cx: &dyn EvalContext) {
         }
         edges.add((TYPE, desc.oid, 0), (NAMESPACE, desc.schema, 0), "n");
         edges.add((TYPE, desc.array, 0), (TYPE, desc.oid, 0), "i");
-        if let TypeKind::Domain(domain) = &desc.kind
-            && domain.base.0 >= types::user::FIRST_OID
-        {
+        let TypeKind::Domain(domain) = &desc.kind else { continue };
+        if domain.base.0 >= types::user::FIRST_OID {
             edges.add((TYPE, desc.oid, 0), (TYPE, domain.base, 0), "n");
+        }
+        if let Some(default) = &domain.default {
+            mentioned(edges, catalog, (TYPE, desc.oid, 0), default, desc.oid, "n");
+        }
+        for check in &domain.checks {
+            edges.add((CONSTRAINT, check.oid, 0), (TYPE, desc.oid, 0), "a");
+            mentioned(edges, catalog, (CONSTRAINT, check.oid, 0), &check.expression, desc.oid, "n");
         }
     }
     for table in tables_of(catalog, cx) {
@@ -110,38 +116,49 @@ fn types(edges: &mut Edges<'_>, catalog: &Catalog, cx: &dyn EvalContext) {
     }
 }
 
-fn defaults(edges: &mut Edges<'_>, table: &TableDesc, cx: &dyn EvalContext) {
+/// What an expression refers to; `own` is how columns of its table are needed.
+fn mentioned(edges: &mut Edges<'_>, catalog: &Catalog, from: End, expression: &Expression, table: Oid, own: &str) {
+    let mut ends: Vec<(End, &str)> = Vec::new();
+    for reference in expression.references() {
+        let end = match reference {
+            Reference::Column(number) => ((CLASS, table, *number), own),
+            Reference::Row {} => ((CLASS, table, 0), own),
+            other => {
+                let Some(oid) = crate::ddl::needed(catalog, other) else { continue };
+                let class = match catalog.get(oid).map(|o| &**o) {
+                    Some(CatalogObject::Schema(_)) => NAMESPACE,
+                    Some(CatalogObject::Type(_)) => TYPE,
+                    Some(_) => CLASS,
+                    None if types::element_of(oid).is_some() => TYPE,
+                    None => continue,
+                };
+                ((class, oid, 0), "n")
+            }
+        };
+        if !ends.contains(&end) {
+            ends.push(end);
+        }
+    }
+    for (end, kind) in ends {
+        edges.add(from, end, kind);
+    }
+}
+
+fn defaults(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
     for column in table.live_columns() {
         let Some(expression) = shown_default(column) else { continue };
         let own = (DEFAULT, default_oid(table.oid, column.number), 0);
-        edges.add(own, (CLASS, table.oid, column.number), "a");
-        if let Some(sequence) = sequence_of(expression, cx) {
-            edges.add(own, (CLASS, sequence, 0), "n");
+        edges.add(own, (CLASS, table.oid, column.number), if column.generated.is_some() { "i" } else { "a" });
+        mentioned(edges, catalog, own, expression, table.oid, "n");
+        // The value becomes one of the column's domain.
+        let is_said = expression.references().any(|r| *r == Reference::Type(column.type_oid));
+        if types::user::is_domain(column.type_oid) && !is_said {
+            edges.add(own, (TYPE, column.type_oid, 0), "n");
         }
     }
 }
 
-/// The sequence whose next value a default is.
-fn sequence_of(expression: &str, cx: &dyn EvalContext) -> Option<Oid> {
-    let (_, rest) = expression.split_once("nextval(")?;
-    let literal = rest.trim_start().strip_prefix('\'')?;
-    let mut name = String::new();
-    let mut parts = literal.split('\'').peekable();
-    while let Some(part) = parts.next() {
-        name.push_str(part);
-        // A quote that is doubled is part of the name.
-        match parts.peek() {
-            Some(&"") => {
-                parts.next();
-                name.push('\'');
-            }
-            _ => break,
-        }
-    }
-    functions::relation_named(cx, &name)
-}
-
-fn constraints(edges: &mut Edges<'_>, table: &TableDesc) {
+fn constraints(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
     for constraint in &table.constraints {
         let own = (CONSTRAINT, constraint.oid, 0);
         for &column in &constraint.columns {
@@ -149,6 +166,9 @@ fn constraints(edges: &mut Edges<'_>, table: &TableDesc) {
         }
         if constraint.columns.is_empty() {
             edges.add(own, (CLASS, table.oid, 0), "a");
+        }
+        if let ConstraintKind::Check { expression } = &constraint.kind {
+            mentioned(edges, catalog, own, expression, table.oid, "n");
         }
         if let ConstraintKind::ForeignKey { table: other, columns, index, .. } = &constraint.kind {
             for &column in columns {
@@ -169,8 +189,12 @@ fn indexes(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
         match constraint {
             Some(constraint) => edges.add(own, (CONSTRAINT, constraint.oid, 0), "i"),
             None => {
-                for key in &index.keys {
-                    edges.add(own, (CLASS, table.oid, key.column), "a");
+                let columns = index.keys.iter().map(|key| key.column).chain(index.include.iter().copied());
+                for column in columns.filter(|&column| column > 0) {
+                    edges.add(own, (CLASS, table.oid, column), "a");
+                }
+                for expression in index.expressions.iter().map(|e| &e.text).chain(&index.predicate) {
+                    mentioned(edges, catalog, own, expression, table.oid, "a");
                 }
             }
         }

@@ -42,7 +42,8 @@ fn under(catalog: &Catalog, domain: &DomainDesc, cx: &dyn EvalContext) -> Vec<(&
 fn default(catalog: &Catalog, domain: &DomainDesc, cx: &dyn EvalContext) -> Option<String> {
     match (&domain.default, catalog.user_type(domain.base).map(|ty| &ty.kind)) {
         (Some(text), _) => {
-            let shown = crate::ir::Ty { oid: domain.base, typmod: domain.typmod };
+            let (oid, typmod) = types::user::base_type(domain.base, domain.typmod);
+            let shown = crate::ir::Ty { oid, typmod };
             Some(super::default_text(text, shown, false, cx))
         }
         (None, Some(TypeKind::Domain(under))) => default(catalog, under, cx),

@@ -56,14 +56,20 @@ pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         if let CatalogObject::Type(desc) = &**object
             && in_database(&catalog, desc.schema, cx)
         {
-            rows.extend([desc.oid, desc.array].into_iter().filter_map(|ty| made_type(rel, desc, ty, &catalog)));
+            rows.extend([desc.oid, desc.array].into_iter().filter_map(|ty| made_type(rel, desc, ty, &catalog, cx)));
         }
     }
     Ok(rows)
 }
 
 /// The row of a type that a statement made, or of the arrays of it.
-fn made_type(rel: &SystemRelation, desc: &TypeDesc, ty: base::Oid, catalog: &Catalog) -> Option<Vec<Datum>> {
+fn made_type(
+    rel: &SystemRelation,
+    desc: &TypeDesc,
+    ty: base::Oid,
+    catalog: &Catalog,
+    cx: &dyn EvalContext,
+) -> Option<Vec<Datum>> {
     let info = types::type_info(ty)?;
     let domain = match &desc.kind {
         TypeKind::Domain(domain) if ty == desc.oid => Some(domain),
@@ -74,7 +80,11 @@ fn made_type(rel: &SystemRelation, desc: &TypeDesc, ty: base::Oid, catalog: &Cat
         TypeKind::Enum(_) => "e",
         TypeKind::Domain(_) => "d",
     };
-    let default = domain.and_then(|d| d.default.clone());
+    let default = domain.and_then(|d| {
+        let (oid, typmod) = types::user::base_type(d.base, d.typmod);
+        let ty = crate::ir::Ty { oid, typmod };
+        Some(super::default_text(d.default.as_ref()?, ty, false, cx))
+    });
     let mut values = vec![
         ("oid", oid(ty)),
         ("typname", text(if ty == desc.array { format!("_{}", desc.name) } else { desc.name.clone() })),

@@ -44,8 +44,8 @@ use schema::all;
 pub(crate) use definitions::relation_text;
 pub use definitions::{constraint_definition, index_definition};
 pub use deparse::{
-    check_text, columns_used, default_text, domain_check_text, generated_text, index_text, restated, restated_index,
-    view_columns_writable, view_is_writable, view_text,
+    check_text, columns_used, default_text, domain_check_text, generated_text, index_text, view_columns_writable,
+    view_is_writable, view_text,
 };
 pub(crate) use descriptions::{comment, domain_checks};
 pub(crate) use procedures::{function_name, functions_named};

@@ -1,7 +1,7 @@
 //! pg_class, pg_attribute, pg_index, pg_attrdef, pg_sequence.
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, ColumnDesc, Identity, Persistence, TableDesc, TableKind, oids};
+use engine_api::{Catalog, CatalogObject, ColumnDesc, Expression, Identity, Persistence, TableDesc, TableKind, oids};
 use types::{Array, Datum, type_info};
 
 use super::{Rows, SystemRelation, access, oid, row, text};
@@ -437,7 +437,7 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 }
 
 /// What is shown as a column's default: its default, or the expression that it is generated from.
-pub(super) fn shown_default(column: &ColumnDesc) -> Option<&String> {
+pub(super) fn shown_default(column: &ColumnDesc) -> Option<&Expression> {
     let default = column.default.as_ref().filter(|_| column.identity.is_none());
     default.or(column.generated.as_ref())
 }
@@ -454,7 +454,7 @@ pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                         ("oid", oid(super::depend::default_oid(table.oid, column.number))),
                         ("adrelid", oid(table.oid)),
                         ("adnum", Datum::Int2(column.number)),
-                        ("adbin", text(default)),
+                        ("adbin", text(crate::stored::text(default, &catalog, Some(&table)))),
                     ],
                 ));
             }

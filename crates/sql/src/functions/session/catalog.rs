@@ -1,7 +1,7 @@
 //! Names and definitions of what is in the catalog.
 
 use base::{Oid, Result};
-use engine_api::{CatalogObject, TypeKind};
+use engine_api::{CatalogObject, Expression, TypeKind};
 use types::{Datum, type_by_name, type_info};
 
 use super::super::entry::{mismatch, oid_of, text_of};
@@ -163,17 +163,24 @@ pub(super) fn get_expr(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (text, catalog) = (text_of(args, 0)?, cx.catalog());
     let pretty = matches!(args.get(2), Some(Datum::Bool(true)));
     let Some(table) = catalog.table(oid_of(args, 1)?) else { return Ok(args[0].clone()) };
-    if let Some(column) = table.live_columns().find(|c| c.default.as_deref() == Some(text)) {
+    let is_it = |expression: &Expression| crate::stored::text(expression, &catalog, Some(table)) == text;
+    if let Some((column, text)) = table.live_columns().find_map(|c| Some((c, c.default.as_ref().filter(|e| is_it(e))?)))
+    {
         let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
         return Ok(Datum::from(system::default_text(text, ty, pretty, cx)));
     }
-    if let Some(column) = table.live_columns().find(|c| c.generated.as_deref() == Some(text)) {
+    if let Some((column, text)) =
+        table.live_columns().find_map(|c| Some((c, c.generated.as_ref().filter(|e| is_it(e))?)))
+    {
         let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
         return Ok(Datum::from(system::generated_text(text, ty, table, pretty, cx)));
     }
-    let is_check = |c: &engine_api::ConstraintDesc| matches!(&c.kind, engine_api::ConstraintKind::Check { expression } if expression == text);
-    if table.constraints.iter().any(is_check) {
-        return Ok(Datum::from(system::check_text(text, table, pretty, cx)));
+    let check = table.constraints.iter().find_map(|c| match &c.kind {
+        engine_api::ConstraintKind::Check { expression } if is_it(expression) => Some(expression),
+        _ => None,
+    });
+    if let Some(check) = check {
+        return Ok(Datum::from(system::check_text(check, table, pretty, cx)));
     }
     Ok(args[0].clone())
 }
