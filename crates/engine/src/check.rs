@@ -44,7 +44,7 @@ pub struct CheckedTable {
 }
 
 /// A directory in which nothing is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Sound {
     /// The image that counts.
     pub checkpoint: Option<Manifest>,
@@ -52,6 +52,8 @@ pub struct Sound {
     pub tables: Vec<CheckedTable>,
     /// Objects of the catalog.
     pub objects: usize,
+    /// The catalog.
+    pub catalog: Arc<Catalog>,
     /// Names of transactions that are prepared.
     pub prepared: Vec<String>,
     /// Bytes of log that a start reads back.
@@ -106,6 +108,7 @@ pub fn check(world: &World, progress: &Progress) -> Result<Sound, CheckError> {
     Ok(Sound {
         tables: checking.named(),
         objects: checking.catalog.objects().count(),
+        catalog: Arc::new(checking.catalog),
         checkpoint: manifest,
         prepared,
         log_bytes: found.end.0 - log_from.0,

@@ -20,6 +20,7 @@ mod check;
 mod checkpointer;
 mod config;
 mod config_file;
+mod definitions;
 mod directory;
 mod garbage;
 mod hba;

@@ -30,7 +30,7 @@ use crate::host::{ProcessHost, random_bytes};
 use crate::memory::{self, Meter, memory_total};
 use crate::statistics::Watcher;
 use crate::watchdog::Watchdog;
-use crate::{directory, listen, password, starting, stderr};
+use crate::{definitions, directory, listen, password, starting, stderr};
 
 /// How long connections may take to end before the server ends without them.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(15);
@@ -91,6 +91,8 @@ fn serve(options: &ServeOptions) -> Result<(), String> {
         if !access.has_rules() {
             refuse_open_doors(options, &shard)?;
         }
+        let result = definitions::convert_all(&shard).await;
+        result.map_err(|e| format!("cannot convert definitions of an earlier version: {}", e.fields().message))?;
         let collector = Collector::start(&*world.spawn, shard.clone());
         let plan = Plan {
             log_bytes: options.checkpoint_log.bytes(memory_total(cores(options))),

@@ -154,6 +154,11 @@ struct Nobody {
     catalog: Arc<Catalog>,
 }
 
+/// The context of what is bound outside of any session.
+pub(crate) fn nobody_with(catalog: Arc<Catalog>) -> impl EvalContext {
+    Nobody { settings: OutputSettings::default(), catalog }
+}
+
 /// A context for tests of what depends on nothing but rows.
 #[cfg(test)]
 pub(crate) fn nobody() -> impl EvalContext {

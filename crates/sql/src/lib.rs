@@ -9,6 +9,7 @@
 
 pub mod bind;
 mod ddl;
+pub mod definitions;
 pub mod exec;
 pub mod expr;
 pub mod functions;

@@ -199,7 +199,7 @@ fn parts(text: &str, mut notes: Vec<Note>) -> Vec<Part> {
 }
 
 /// Binds the expression that stands at a place of an object; `table` is that of an index.
-fn bound(
+pub(crate) fn bound(
     object: &CatalogObject,
     place: Place,
     expression: &Expression,
@@ -235,7 +235,7 @@ fn bound(
 }
 
 /// What is kept of an expression that is written at a place of an object.
-fn kept(
+pub(crate) fn kept(
     object: &CatalogObject,
     place: Place,
     written: &Expression,

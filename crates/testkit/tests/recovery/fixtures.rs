@@ -58,6 +58,30 @@ fn ask(connection: &mut Connection, sql: &str) -> String {
     values.collect::<Vec<_>>().join("|")
 }
 
+/// After everything that expressions speak of has another name, by whatever version they were kept.
+const RENAMED: [(&str, &str); 12] = [
+    ("ALTER SEQUENCE called RENAME TO asked", ""),
+    ("ALTER TYPE mood RENAME TO temper", ""),
+    ("ALTER TYPE temper RENAME VALUE 'busy' TO 'hasty'", ""),
+    ("ALTER TYPE temper RENAME VALUE 'calm' TO 'still'", ""),
+    ("ALTER TABLE named RENAME id TO number", ""),
+    ("ALTER SEQUENCE elsewhere.there SET SCHEMA public", ""),
+    ("ALTER SEQUENCE moods_id_seq RENAME TO mood_numbers", ""),
+    ("INSERT INTO named DEFAULT VALUES RETURNING *", "1|still|2"),
+    ("INSERT INTO feelings VALUES (1) RETURNING *", "1|still"),
+    ("INSERT INTO elsewhere.t DEFAULT VALUES RETURNING *", "1"),
+    ("INSERT INTO moods (mood) VALUES ('hasty') RETURNING mood", "hasty"),
+    (
+        "SELECT string_agg(pg_get_constraintdef(oid), ' ' ORDER BY conname) FROM pg_constraint WHERE conname LIKE 'named%' OR conname LIKE 'good%'",
+        "CHECK ((VALUE = 'still'::temper)) CHECK ((mood <> 'hasty'::temper))",
+    ),
+];
+
+/// Whether the fixture has definitions with expressions.
+fn has_expressions(connection: &mut Connection) -> bool {
+    ask(connection, "SELECT count(*) FROM pg_class WHERE relname = 'named'") == "1"
+}
+
 fn defines(connection: &mut Connection) -> bool {
     ask(connection, "SELECT count(*) FROM pg_prepared_xacts WHERE gid LIKE 'definitions%'") == "2"
 }
@@ -118,5 +142,29 @@ fn every_version_is_served() {
         for (sql, expected) in DEFINED.iter().filter(|_| defines) {
             assert_eq!(ask(&mut connection, sql), *expected, "{name}: {sql}");
         }
+        if has_expressions(&mut connection) {
+            for (sql, expected) in RENAMED {
+                assert_eq!(ask(&mut connection, sql), expected, "{name}: {sql}");
+            }
+        }
     }
+}
+
+/// A default that means nothing any more is told of: by a server of before its sequence got another name.
+#[test]
+fn what_means_nothing_is_reported() {
+    let mut found = 0;
+    for fixture in fixtures() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().join("data");
+        copy(&fixture, &data);
+        let checked = std::process::Command::new(Nyala::binary()).arg("check").arg(&data).output().expect("it runs");
+        let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+        let reported =
+            said.contains("definition: default of public.lost.id has no meaning: relation \"gone\" does not exist\n");
+        assert_eq!(reported, fixture.ends_with("v5-names"), "{}: {said}", fixture.display());
+        assert_eq!(said.matches("definition: ").count(), usize::from(reported), "{}: {said}", fixture.display());
+        found += usize::from(reported);
+    }
+    assert_eq!(found, 1, "a fixture has one");
 }

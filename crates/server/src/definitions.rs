@@ -1,0 +1,41 @@
+//! Definitions of earlier servers: at a start their expressions get references in the place of names (decision 0022).
+
+use std::sync::Arc;
+
+use base::Result;
+use engine::Shard;
+use engine_api::{Durability, Engine as _, Step, TxnOptions};
+use sql::definitions::convert;
+
+/// Converts what is still text, durably, and says what cannot be. What is converted already costs a look at the catalog.
+///
+/// # Errors
+/// Those of a commit.
+pub async fn convert_all(shard: &Shard) -> Result<()> {
+    let (converted, unclear) = convert(&Arc::clone(&shard.catalog()));
+    for unclear in unclear {
+        tracing::warn!("{} stays a text: {}", unclear.what, unclear.why);
+    }
+    if converted.is_empty() {
+        return Ok(());
+    }
+    let count = converted.len();
+    let mut txn = shard.begin(TxnOptions::default());
+    txn.begin_command();
+    for object in converted {
+        // What a prepared transaction is at is left to a later start: it may stay prepared for ever.
+        if let Step::Wait(_) = txn.put_object(object)? {
+            txn.cancel_wait();
+        }
+    }
+    txn.end_command();
+    let outcome = loop {
+        match txn.commit(Durability::On)? {
+            Step::Ready(outcome) => break outcome,
+            Step::Wait(wait) => wait.await,
+        }
+    };
+    shard.durable().wait(outcome.gate).await;
+    tracing::info!("definitions of an earlier version: {count} have got references in the place of names");
+    Ok(())
+}
