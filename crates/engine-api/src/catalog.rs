@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base::work::Count;
 use base::{LayoutId, Oid};
 use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
@@ -631,6 +632,18 @@ impl CatalogObject {
         }
     }
 
+    /// Its constraints, if it is a table or a domain.
+    fn constraints(&self) -> Vec<Oid> {
+        match self {
+            CatalogObject::Table(table) => table.constraints.iter().map(|constraint| constraint.oid).collect(),
+            CatalogObject::Type(ty) => match &ty.kind {
+                TypeKind::Domain(domain) => domain.checks.iter().map(|check| check.oid).collect(),
+                TypeKind::Enum(_) => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         match self {
@@ -670,6 +683,8 @@ pub struct Catalog {
     objects: RedBlackTreeMapSync<Oid, Arc<CatalogObject>>,
     names: RedBlackTreeMapSync<(u8, Oid, Arc<str>), Oid>,
     indexes_of: RedBlackTreeMapSync<Oid, Vec<Oid>>,
+    /// Tables and domains by their constraints.
+    constrained: RedBlackTreeMapSync<Oid, Oid>,
 }
 
 impl Catalog {
@@ -680,7 +695,12 @@ impl Catalog {
 
     /// Adds or replaces an object.
     pub fn put(&mut self, object: Arc<CatalogObject>) {
-        self.remove(object.oid());
+        let old = self.take(object.oid());
+        let (before, after) = (old.as_ref().map_or(Vec::new(), |old| old.constraints()), object.constraints());
+        // Most changes leave constraints alone, or add the last one.
+        let same = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
+        before[same..].iter().for_each(|constraint| _ = self.constrained.remove_mut(constraint));
+        after[same..].iter().for_each(|constraint| self.constrained.insert_mut(*constraint, object.oid()));
         let (class, parent) = object.namespace();
         self.names.insert_mut((class, parent, object.name().into()), object.oid());
         if let CatalogObject::Index(index) = &*object {
@@ -692,7 +712,14 @@ impl Catalog {
 
     /// Removes an object; nothing happens if it is not there.
     pub fn remove(&mut self, oid: Oid) {
-        let Some(object) = self.objects.get(&oid).cloned() else { return };
+        if let Some(object) = self.take(oid) {
+            object.constraints().iter().for_each(|constraint| _ = self.constrained.remove_mut(constraint));
+        }
+    }
+
+    /// Removes an object, but not what is known of its constraints.
+    fn take(&mut self, oid: Oid) -> Option<Arc<CatalogObject>> {
+        let object = self.objects.get(&oid).cloned()?;
         self.objects.remove_mut(&oid);
         let (class, parent) = object.namespace();
         self.names.remove_mut(&(class, parent, object.name().into()));
@@ -704,6 +731,7 @@ impl Catalog {
                 others => self.indexes_of.insert_mut(index.table, others),
             }
         }
+        Some(object)
     }
 
     fn named(&self, class: u8, parent: Oid, name: &str) -> Option<&Arc<CatalogObject>> {
@@ -790,9 +818,19 @@ impl Catalog {
         self.indexes_of.get(&table).into_iter().flatten().filter_map(|&oid| self.index(oid))
     }
 
+    /// The table or domain that has a constraint.
+    pub fn constrained_by(&self, constraint: Oid) -> Option<&Arc<CatalogObject>> {
+        self.get(*self.constrained.get(&constraint)?)
+    }
+
     /// All objects in order of OID.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<CatalogObject>> {
         self.objects.values()
+    }
+
+    /// As [`Catalog::objects`], each a step that is counted ([`base::work`]): for what a session does.
+    pub fn walk(&self) -> impl Iterator<Item = &Arc<CatalogObject>> {
+        self.objects.values().counted(16)
     }
 }
 
@@ -924,5 +962,35 @@ impl TableDesc {
     /// The layout new rows are written with.
     pub fn newest_layout(&self) -> &LayoutDesc {
         self.layouts.last().expect("a table has at least one layout")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constraints_lead_to_what_has_them() {
+        let check =
+            |oid| ConstraintDesc::new(Oid(oid), "c", vec![], ConstraintKind::Check { expression: "true".into() });
+        let table = |oid, checks: &[u32]| {
+            let mut table = TableDesc::new(Oid(oid), Oid(1), format!("t{oid}"), Oid(10), vec![]);
+            table.constraints = checks.iter().map(|oid| check(*oid)).collect();
+            Arc::new(CatalogObject::Table(table))
+        };
+        let mut catalog = Catalog::default();
+        let owners = |catalog: &Catalog| {
+            [100, 101, 102].map(|oid| catalog.constrained_by(Oid(oid)).map(|object| object.oid().0))
+        };
+        catalog.put(table(20, &[100, 101]));
+        catalog.put(table(21, &[102]));
+        assert_eq!(owners(&catalog), [Some(20), Some(20), Some(21)]);
+        let before = catalog.clone();
+        catalog.put(table(20, &[101]));
+        catalog.remove(Oid(21));
+        assert_eq!((owners(&catalog), owners(&before)), ([None, Some(20), None], [Some(20), Some(20), Some(21)]));
+        let counted = base::work::total();
+        assert_eq!((before.walk().count(), before.objects().count()), (2, 2));
+        assert!(base::work::total() - counted >= 32);
     }
 }

@@ -465,7 +465,7 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
         cx.drop_one(index)?;
     }
     let owned: BTreeSet<_> = catalog
-        .objects()
+        .walk()
         .filter_map(|o| catalog.sequence(o.oid()))
         .filter(|s| s.owned_by == Some((table.oid, number)))
         .map(|s| s.oid)
@@ -510,7 +510,7 @@ async fn drop_references(cx: &mut Cx<'_>, index: base::Oid, what: &str, cascade:
     let catalog = cx.catalog();
     let path = cx.session.search_path(&catalog);
     let needs = |c: &engine_api::ConstraintDesc| matches!(c.kind, ConstraintKind::ForeignKey { index: used, .. } if used == index);
-    let tables: Vec<&TableDesc> = catalog.objects().filter_map(|o| catalog.table(o.oid())).collect();
+    let tables: Vec<&TableDesc> = catalog.walk().filter_map(|o| catalog.table(o.oid())).collect();
     let mut found: Vec<(base::Oid, String)> = Vec::new();
     for table in &tables {
         for constraint in table.constraints.iter().filter(|c| needs(c)) {

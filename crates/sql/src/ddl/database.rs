@@ -49,7 +49,7 @@ fn check_template(cx: &mut Cx<'_>, stmt: &CreatedbStmt) -> Result<()> {
     }
     let schema_of = |object: &CatalogObject| catalog.get(object.namespace().1).map(Arc::clone);
     let is_of = |schema: &CatalogObject| matches!(schema, CatalogObject::Schema(s) if s.database == database.oid);
-    let mut inside = catalog.objects().filter(|object| schema_of(object).is_some_and(|schema| is_of(&schema)));
+    let mut inside = catalog.walk().filter(|object| schema_of(object).is_some_and(|schema| is_of(&schema)));
     match inside.next() {
         Some(_) => Err(Error::unsupported("copying a database that has objects is not supported")),
         None => Ok(()),
@@ -121,12 +121,12 @@ fn is_in(object: &CatalogObject, schema: Oid) -> bool {
 async fn drop_contents(cx: &mut Cx<'_>, database: &DatabaseDesc) -> Result<()> {
     let catalog = cx.catalog();
     let schemas: BTreeSet<_> = catalog
-        .objects()
+        .walk()
         .filter(|o| matches!(&***o, CatalogObject::Schema(s) if s.database == database.oid))
         .map(|o| o.oid())
         .collect();
     for schema in schemas {
-        let inside: BTreeSet<_> = catalog.objects().filter(|o| is_in(o, schema)).map(|o| o.oid()).collect();
+        let inside: BTreeSet<_> = catalog.walk().filter(|o| is_in(o, schema)).map(|o| o.oid()).collect();
         drop::drop_all(cx, inside, true).await?;
         default_privileges::forget_place(cx, schema).await?;
         cx.drop_one(schema)?;

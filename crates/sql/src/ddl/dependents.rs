@@ -43,7 +43,7 @@ pub(super) fn database_of(catalog: &Catalog, object: &CatalogObject) -> Option<O
 pub(super) fn of_role(catalog: &Catalog, path: &[Oid], role: Oid, database: Oid) -> Vec<String> {
     let mut lines = Vec::new();
     let mut elsewhere: BTreeMap<Oid, usize> = BTreeMap::new();
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if matches!(&**object, CatalogObject::Index(_)) {
             continue;
         }

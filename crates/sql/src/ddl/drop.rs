@@ -221,7 +221,7 @@ pub(super) fn kind_name(table: &TableDesc) -> &'static str {
 /// The views that name a relation.
 pub(super) fn views_over(catalog: &Catalog, oid: Oid) -> impl Iterator<Item = &TableDesc> {
     let names = move |t: &&TableDesc| t.view.as_ref().is_some_and(|v| v.relations.iter().any(|r| r.oid == oid));
-    catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(names)
+    catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(names)
 }
 
 /// The views that use a column.

@@ -193,7 +193,7 @@ fn all_in_schemas(cx: &mut Cx<'_>, stmt: &GrantStmt, class: Class) -> Result<Vec
         };
         super::rights::require_schema(cx, schema.oid, Privileges::USAGE)?;
         let inside = |o: &&std::sync::Arc<CatalogObject>| o.namespace().1 == schema.oid && class_of(o) == Some(class);
-        found.extend(catalog.objects().filter(inside).map(|o| o.oid()));
+        found.extend(catalog.walk().filter(inside).map(|o| o.oid()));
     }
     Ok(found)
 }

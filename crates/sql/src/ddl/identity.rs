@@ -110,6 +110,6 @@ pub(super) async fn drop(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTable
 /// The sequence behind an identity column.
 fn owned_sequence(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Option<SequenceDesc> {
     let catalog = cx.catalog();
-    let mut all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
+    let mut all = catalog.walk().filter_map(|o| catalog.sequence(o.oid()));
     all.find(|s| s.owned_by == Some((table.oid, number))).cloned()
 }

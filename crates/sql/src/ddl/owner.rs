@@ -86,7 +86,7 @@ async fn change(cx: &mut Cx<'_>, oid: Oid, owner: Oid, check: bool) -> Result<()
     }
     change_grantor(cx, oid, old, owner).await?;
     // Sequences of a table's columns are its owner's.
-    for sequence in catalog.objects().filter_map(|o| catalog.sequence(o.oid())) {
+    for sequence in catalog.walk().filter_map(|o| catalog.sequence(o.oid())) {
         if sequence.owned_by.is_some_and(|(table, _)| table == oid) {
             Box::pin(change(cx, sequence.oid, owner, false)).await?;
         }
@@ -135,7 +135,7 @@ fn owned(cx: &mut Cx<'_>, role: Oid) -> Vec<Oid> {
             && owner_of(&catalog, o) == Some(role)
             && database_of(&catalog, o) == Some(database)
     };
-    catalog.objects().filter(is_own).map(|o| o.oid()).collect()
+    catalog.walk().filter(is_own).map(|o| o.oid()).collect()
 }
 
 pub(super) async fn reassign_owned(cx: &mut Cx<'_>, stmt: &ReassignOwnedStmt) -> Result<&'static str> {
@@ -153,7 +153,7 @@ pub(super) async fn reassign_owned(cx: &mut Cx<'_>, stmt: &ReassignOwnedStmt) ->
         check_not_first(cx, role)?;
         let mut all = owned(cx, role);
         let catalog = cx.catalog();
-        let databases = catalog.objects().filter(|o| matches!(&***o, CatalogObject::Database(d) if d.owner == role));
+        let databases = catalog.walk().filter(|o| matches!(&***o, CatalogObject::Database(d) if d.owner == role));
         all.extend(databases.map(|o| o.oid()));
         for oid in all {
             // A schema changes hands as by ALTER SCHEMA.
@@ -203,7 +203,7 @@ pub(super) async fn drop_owned(cx: &mut Cx<'_>, stmt: &DropOwnedStmt) -> Result<
 /// Takes back all that was granted to a role or by it, in the session's database and on databases.
 async fn forget_grants(cx: &mut Cx<'_>, role: Oid) -> Result<()> {
     let (catalog, database) = (cx.catalog(), cx.database());
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if database_of(&catalog, object).is_some_and(|d| d != database) || !mentions(&catalog, object, role) {
             continue;
         }

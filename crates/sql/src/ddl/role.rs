@@ -289,7 +289,7 @@ async fn forget_member(cx: &mut Cx<'_>, gone: Oid) -> Result<()> {
 
 /// All roles.
 pub(super) fn each_role(catalog: &Catalog) -> impl Iterator<Item = &RoleDesc> {
-    catalog.objects().filter_map(|o| catalog.role_by_oid(o.oid()))
+    catalog.walk().filter_map(|o| catalog.role_by_oid(o.oid()))
 }
 
 fn apply_options(cx: &mut Cx<'_>, role: &mut RoleDesc, options: &[Option<Node>]) -> Result<()> {

@@ -44,7 +44,7 @@ pub(super) async fn set_schema(cx: &mut Cx<'_>, stmt: &AlterObjectSchemaStmt) ->
             move_to(cx, table.oid, schema).await?;
             let catalog = cx.catalog();
             let indexes = catalog.indexes(table.oid).map(|i| i.oid);
-            let owned = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
+            let owned = catalog.walk().filter_map(|o| catalog.sequence(o.oid()));
             let sequences = owned.filter(|s| s.owned_by.is_some_and(|(t, _)| t == table.oid)).map(|s| s.oid);
             for part in indexes.chain(sequences).collect::<Vec<_>>() {
                 move_to(cx, part, schema).await?;

@@ -27,7 +27,7 @@ fn relations_of(catalog: &Catalog, schema: Oid) -> BTreeSet<Oid> {
         CatalogObject::Sequence(s) => s.schema == schema && s.owned_by.is_none(),
         _ => false,
     };
-    catalog.objects().filter(|o| inside(o)).map(|o| o.oid()).collect()
+    catalog.walk().filter(|o| inside(o)).map(|o| o.oid()).collect()
 }
 
 /// The schema in which the session's temporary relations are made; it is made when it is first needed.
@@ -94,7 +94,7 @@ pub(crate) async fn on_commit(session: &mut Session) -> Result<()> {
     let (database, name) = (cx.database(), cx.session.temporary_schema_name());
     let catalog = cx.catalog();
     let Some(schema) = catalog.schema(database, &name).map(|s| s.oid) else { return Ok(()) };
-    let tables = catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| t.schema == schema);
+    let tables = catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| t.schema == schema);
     let (mut emptied, mut dropped) = (Vec::new(), BTreeSet::new());
     for table in tables {
         match table.on_commit {
@@ -124,7 +124,7 @@ pub(crate) fn doomed(catalog: &Catalog, database: Oid, name: &str) -> Vec<Oid> {
     let Some(schema) = catalog.schema(database, name).map(|s| s.oid) else { return Vec::new() };
     let inside = |o: &CatalogObject| o.namespace().1 == schema && !matches!(o, CatalogObject::Schema(_));
     let mut oids: Vec<(u8, Oid)> = Vec::new();
-    for object in catalog.objects().filter(|o| inside(o)) {
+    for object in catalog.walk().filter(|o| inside(o)) {
         let rank = match &**object {
             CatalogObject::Index(_) => 0,
             CatalogObject::Sequence(_) => 1,

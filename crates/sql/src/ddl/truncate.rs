@@ -72,7 +72,7 @@ fn reference(
     tables: &BTreeSet<Oid>,
     is_wanted: impl Fn(Oid) -> bool,
 ) -> Option<(TableDesc, String)> {
-    catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| !tables.contains(&t.oid)).find_map(|t| {
+    catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| !tables.contains(&t.oid)).find_map(|t| {
         t.constraints.iter().find_map(|c| match &c.kind {
             ConstraintKind::ForeignKey { table, .. } if is_wanted(*table) => {
                 let name = catalog.table(*table).map(|t| t.name.clone()).unwrap_or_default();
@@ -86,7 +86,7 @@ fn reference(
 /// The sequences of the tables' columns.
 fn sequences_of(catalog: &Catalog, tables: &BTreeSet<Oid>) -> Vec<Oid> {
     let owned = |s: &&SequenceDesc| s.owned_by.is_some_and(|(table, _)| tables.contains(&table));
-    catalog.objects().filter_map(|o| catalog.sequence(o.oid())).filter(owned).map(|s| s.oid).collect()
+    catalog.walk().filter_map(|o| catalog.sequence(o.oid())).filter(owned).map(|s| s.oid).collect()
 }
 
 /// Refuses to start sequences anew that are another role's.

@@ -305,14 +305,14 @@ fn default_text(cx: &mut Cx<'_>, location: i32, ty: Ty, name: &str) -> Result<Ex
 
 /// The stored columns of a type.
 pub(super) fn columns_of(catalog: &Catalog, ty: Oid) -> Vec<(&TableDesc, i16)> {
-    let tables = catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| t.kind != TableKind::View);
+    let tables = catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| t.kind != TableKind::View);
     tables.flat_map(|t| t.live_columns().filter(|c| c.type_oid == ty).map(move |c| (t, c.number))).collect()
 }
 
 /// The domains directly over a type.
 pub(super) fn domains_over(catalog: &Catalog, ty: Oid) -> impl Iterator<Item = &TypeDesc> {
     catalog
-        .objects()
+        .walk()
         .filter_map(|o| catalog.user_type(o.oid()))
         .filter(move |t| matches!(&t.kind, TypeKind::Domain(d) if d.base == ty))
 }

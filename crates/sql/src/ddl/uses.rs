@@ -42,7 +42,7 @@ impl<'c> Uses<'c> {
     /// Why the statement should stop.
     pub fn of(catalog: &'c Catalog, database: Oid) -> Result<Uses<'c>> {
         let mut uses = Uses::default();
-        for object in catalog.objects() {
+        for object in catalog.walk() {
             work::step(64)?;
             if database_of(catalog, object) != Some(database) {
                 continue;

@@ -132,7 +132,7 @@ pub(crate) fn referenced(info: &TableInfo, catalog: &Catalog) -> Result<Vec<Arc<
     if info.desc.triggers_off {
         return Ok(keys);
     }
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         let engine_api::CatalogObject::Table(child) = &**object else { continue };
         for constraint in &child.constraints {
             let ConstraintKind::ForeignKey { table, columns, index, on_delete, on_update, .. } = &constraint.kind

@@ -383,7 +383,7 @@ impl Session {
             None => self.search_path(&catalog),
         };
         for schema in path {
-            let tables = catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| t.schema == schema);
+            let tables = catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| t.schema == schema);
             let named: Vec<_> = tables.flat_map(|t| &t.constraints).filter(|c| c.name == constraint).collect();
             if named.is_empty() {
                 continue;

@@ -590,7 +590,7 @@ async fn vacuum(session: &mut Session, stmt: &VacuumStmt, sql: &str) -> Result<&
     if stmt.rels.is_empty() && analyzes {
         let (catalog, database) = (session.catalog(), session.identity().database_oid);
         let here = |schema: base::Oid| matches!(catalog.get(schema).map(|o| &**o), Some(engine_api::CatalogObject::Schema(s)) if s.database == database);
-        let all = catalog.objects().filter_map(|o| catalog.table(o.oid()));
+        let all = catalog.walk().filter_map(|o| catalog.table(o.oid()));
         let all: Vec<_> = all.filter(|t| here(t.schema) && t.is_stored()).cloned().collect();
         let own = all.into_iter().filter(|table| ddl::may_maintain(session, table, "analyze"));
         tables.extend(own.map(|table| (table, None)));

@@ -110,7 +110,7 @@ impl Refresher {
 
     fn changed(&self, catalog: &Catalog) -> Option<Oid> {
         let engine = &self.shared.engine;
-        let tables = catalog.objects().filter_map(|object| catalog.table(object.oid()));
+        let tables = catalog.walk().filter_map(|object| catalog.table(object.oid()));
         let mut tables = tables.filter(|t| t.kind == TableKind::Table && !self.rests.contains_key(&t.oid));
         let is_stale = |table: Oid| {
             let changes = engine.changes(table);

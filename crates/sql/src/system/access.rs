@@ -25,7 +25,7 @@ pub(super) fn of_column(catalog: &Catalog, table: base::Oid, number: i16) -> Dat
 }
 
 fn roles(catalog: &Catalog) -> impl Iterator<Item = &RoleDesc> {
-    catalog.objects().filter_map(|object| match &**object {
+    catalog.walk().filter_map(|object| match &**object {
         CatalogObject::Role(role) => Some(role),
         _ => None,
     })
@@ -98,7 +98,7 @@ pub(super) fn settings(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             vec![("setdatabase", Datum::Oid(0)), ("setrole", Datum::Oid(0)), ("setconfig", text_array(values))];
         rows.push(row(rel, columns));
     }
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if let CatalogObject::Database(database) = &**object
             && !database.settings.is_empty()
         {

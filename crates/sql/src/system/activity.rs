@@ -108,7 +108,7 @@ pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let Some(session) = cx.session() else { return Ok(Vec::new()) };
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         let CatalogObject::Database(database) = &**object else { continue };
         let counts = session.monitor.counts_of(database.oid);
         rows.push(row(

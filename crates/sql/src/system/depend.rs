@@ -68,7 +68,7 @@ impl Edges<'_> {
 pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let mut edges = Edges { rel, rows: Vec::new() };
-    for sequence in catalog.objects().filter_map(|o| catalog.sequence(o.oid())) {
+    for sequence in catalog.walk().filter_map(|o| catalog.sequence(o.oid())) {
         if !in_database(&catalog, sequence.schema, cx) {
             continue;
         }
@@ -92,7 +92,7 @@ pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 
 /// Types that statements made: what is under domains, arrays and their elements, and the columns of such types.
 fn types(edges: &mut Edges<'_>, catalog: &Catalog, cx: &dyn EvalContext) {
-    for desc in catalog.objects().filter_map(|o| catalog.user_type(o.oid())) {
+    for desc in catalog.walk().filter_map(|o| catalog.user_type(o.oid())) {
         if !in_database(catalog, desc.schema, cx) {
             continue;
         }

@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 
 use base::Oid;
+use base::work::Count;
 use engine_api::{Catalog, CatalogObject, DomainCheck, TypeDesc, TypeKind};
 use types::Datum;
 
@@ -89,19 +90,21 @@ fn own_comment(catalog: &Catalog, object: Oid) -> Option<(String, &'static str)>
         Some(CatalogObject::Role(role)) => role.comment.clone().map(|text| (text, "pg_authid")),
         Some(_) => None,
         None => {
-            if let Some((_, check)) = domain_checks(catalog).find(|(_, check)| check.oid == object) {
-                return check.comment.clone().map(|text| (text, "pg_constraint"));
-            }
-            let tables = catalog.objects().filter_map(|o| catalog.table(o.oid()));
-            let found = tables.flat_map(|t| &t.constraints).find(|c| c.oid == object)?;
-            found.comment.clone().map(|text| (text, "pg_constraint"))
+            let comment = match &**catalog.constrained_by(object)? {
+                CatalogObject::Table(table) => &table.constraints.iter().counted(1).find(|c| c.oid == object)?.comment,
+                CatalogObject::Type(TypeDesc { kind: TypeKind::Domain(domain), .. }) => {
+                    &domain.checks.iter().counted(1).find(|check| check.oid == object)?.comment
+                }
+                _ => return None,
+            };
+            comment.clone().map(|text| (text, "pg_constraint"))
         }
     }
 }
 
 /// The constraints of all domains.
-pub(crate) fn domain_checks(catalog: &Catalog) -> impl Iterator<Item = (&TypeDesc, &DomainCheck)> {
-    let types = catalog.objects().filter_map(|o| catalog.user_type(o.oid()));
+pub(super) fn domain_checks(catalog: &Catalog) -> impl Iterator<Item = (&TypeDesc, &DomainCheck)> {
+    let types = catalog.walk().filter_map(|o| catalog.user_type(o.oid()));
     types.flat_map(|ty| {
         let checks = match &ty.kind {
             TypeKind::Domain(domain) => domain.checks.as_slice(),
@@ -115,7 +118,7 @@ pub(crate) fn domain_checks(catalog: &Catalog) -> impl Iterator<Item = (&TypeDes
 pub(super) fn shared_descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         let (class, comment) = match &**object {
             CatalogObject::Database(database) => (DATABASE, &database.comment),
             CatalogObject::Role(role) => (ROLE, &role.comment),
@@ -149,7 +152,7 @@ pub(super) fn descriptions(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     for table in tables_of(&catalog, cx) {
         rows.extend(table.comments.iter().map(|(number, comment)| one(table.oid, CLASS, *number, comment)));
     }
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         let here = match &**object {
             CatalogObject::Schema(schema) => schema.database == cx.identity().database_oid,
             CatalogObject::Index(_) | CatalogObject::Sequence(_) | CatalogObject::Type(_) => {

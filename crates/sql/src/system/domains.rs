@@ -13,7 +13,7 @@ use crate::functions::EvalContext;
 
 /// Every domain of the database.
 fn each<'c>(catalog: &'c Catalog, cx: &dyn EvalContext) -> Vec<(&'c TypeDesc, &'c DomainDesc)> {
-    let types = catalog.objects().filter_map(|object| catalog.user_type(object.oid()));
+    let types = catalog.walk().filter_map(|object| catalog.user_type(object.oid()));
     let domain = |ty: &'c TypeDesc| match &ty.kind {
         TypeKind::Domain(domain) if in_database(catalog, ty.schema, cx) => Some((ty, domain)),
         _ => None,

@@ -149,7 +149,7 @@ pub(super) fn role_column_grants(rel: &SystemRelation, cx: &dyn EvalContext) -> 
 fn of_usage(rel: &SystemRelation, cx: &dyn EvalContext, public: bool) -> Rows {
     let (catalog, identity) = (cx.catalog(), cx.identity());
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         let kind = match &**object {
             // PostgreSQL takes a sequence without a list of its own for a table, which has no USAGE.
             CatalogObject::Sequence(_) if catalog.privileges(object.oid()).is_none_or(|list| list.items.is_none()) => {
@@ -205,7 +205,7 @@ fn memberships(rel: &SystemRelation, cx: &dyn EvalContext, only_admin: bool) -> 
     let (catalog, identity) = (cx.catalog(), cx.identity());
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
     let owner = catalog.database(&identity.database).map(|database| database.owner);
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         let CatalogObject::Role(member) = &**object else { continue };
         if !sight.has_role(member.oid) {
             continue;

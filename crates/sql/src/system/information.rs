@@ -193,7 +193,7 @@ fn yes_no(yes: bool) -> Datum {
 
 /// The sequence that a column owns.
 fn owned_sequence(catalog: &Catalog, table: base::Oid, column: i16) -> Option<&SequenceDesc> {
-    let mut all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
+    let mut all = catalog.walk().filter_map(|o| catalog.sequence(o.oid()));
     all.find(|s| s.owned_by == Some((table, column)))
 }
 
@@ -208,7 +208,7 @@ pub(super) fn schemata(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let identity = cx.identity();
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if let CatalogObject::Schema(s) = &**object
             && (!s.database.is_valid() || s.database == identity.database_oid)
             && sight.schema(s.oid)
@@ -431,7 +431,7 @@ pub(super) fn constraint_column_usage(rel: &SystemRelation, cx: &dyn EvalContext
 pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let database = cx.identity().database;
-    let all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
+    let all = catalog.walk().filter_map(|o| catalog.sequence(o.oid()));
     let sight = Sight::new(&catalog, cx);
     let sees = |s: &SequenceDesc| sight.has_role(s.owner) || sight.has(s.oid, Class::Sequence.all());
     Ok(all

@@ -52,7 +52,7 @@ pub(super) fn types(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         })
         .collect();
     let catalog = cx.catalog();
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if let CatalogObject::Type(desc) = &**object
             && in_database(&catalog, desc.schema, cx)
         {
@@ -124,7 +124,7 @@ fn made_type(
 pub(super) fn enums(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let mut rows = Vec::new();
     let catalog = cx.catalog();
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         let CatalogObject::Type(desc) = &**object else { continue };
         if !in_database(&catalog, desc.schema, cx) {
             continue;

@@ -47,7 +47,7 @@ pub use deparse::{
     check_text, columns_used, default_text, domain_check_text, generated_text, index_text, view_columns_writable,
     view_is_writable, view_text,
 };
-pub(crate) use descriptions::{comment, domain_checks};
+pub(crate) use descriptions::comment;
 pub(crate) use procedures::{function_name, functions_named};
 
 /// A relation computed from the catalog.

@@ -10,7 +10,7 @@ pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let database = cx.identity().database_oid;
     let mut rows = Vec::new();
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if let CatalogObject::Schema(s) = &**object
             && (!s.database.is_valid() || s.database == database)
         {
@@ -26,7 +26,7 @@ pub(super) fn namespaces(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if let CatalogObject::Database(d) = &**object {
             rows.push(row(
                 rel,
@@ -55,7 +55,7 @@ pub(super) fn databases(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 fn each_role(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if let CatalogObject::Role(role) = &**object {
             rows.push(make(role));
         }
@@ -66,7 +66,7 @@ fn each_role(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>
 /// Roles that may log in.
 fn each_user(cx: &dyn EvalContext, mut make: impl FnMut(&RoleDesc) -> Vec<Datum>) -> Rows {
     let catalog = cx.catalog();
-    let users = catalog.objects().filter_map(|o| catalog.role_by_oid(o.oid())).filter(|role| role.login);
+    let users = catalog.walk().filter_map(|o| catalog.role_by_oid(o.oid())).filter(|role| role.login);
     Ok(users.map(&mut make).collect())
 }
 

@@ -22,7 +22,7 @@ pub(super) fn tables_of(catalog: &Catalog, cx: &dyn EvalContext) -> Vec<TableDes
         Some(CatalogObject::Schema(s)) => s.database == database,
         _ => false,
     };
-    catalog.objects().filter_map(|o| catalog.table(o.oid())).filter(|t| here(t.schema)).cloned().collect()
+    catalog.walk().filter_map(|o| catalog.table(o.oid())).filter(|t| here(t.schema)).cloned().collect()
 }
 
 struct Class<'a> {
@@ -116,7 +116,7 @@ pub(super) fn oid_array(values: &[u32], lower: i32) -> Datum {
 pub(super) fn classes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let mut rows = Vec::new();
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         let entry = match &**object {
             CatalogObject::Table(t) => Class {
                 oid: t.oid,
@@ -225,7 +225,7 @@ fn is_foreign_key(c: &engine_api::ConstraintDesc) -> bool {
 
 fn is_referenced(catalog: &Catalog, table: Oid) -> bool {
     let points = |c: &engine_api::ConstraintDesc| matches!(c.kind, engine_api::ConstraintKind::ForeignKey { table: t, .. } if t == table);
-    catalog.objects().filter_map(|o| catalog.table(o.oid())).any(|t| t.constraints.iter().any(points))
+    catalog.walk().filter_map(|o| catalog.table(o.oid())).any(|t| t.constraints.iter().any(points))
 }
 
 struct Attribute<'a> {
@@ -336,7 +336,7 @@ pub(super) fn attributes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             }
         }
     }
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if let Some(sequence) = catalog.sequence(object.oid()).filter(|s| in_database(&catalog, s.schema, cx)) {
             use types::oid::{BOOL, INT8};
             for (i, (name, ty)) in [("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)].iter().enumerate() {
@@ -465,7 +465,7 @@ pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 
 pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
-    let all = catalog.objects().filter_map(|o| catalog.sequence(o.oid()));
+    let all = catalog.walk().filter_map(|o| catalog.sequence(o.oid()));
     Ok(all
         .filter(|s| in_database(&catalog, s.schema, cx))
         .map(|s| {

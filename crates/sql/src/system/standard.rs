@@ -18,7 +18,7 @@ pub(super) fn catalog_name(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 pub(super) fn enabled_roles(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if let CatalogObject::Role(role) = &**object
             && sight.has_role(role.oid)
         {

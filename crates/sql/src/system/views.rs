@@ -74,7 +74,7 @@ pub(super) fn indexes(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
 pub(super) fn sequences(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
     let catalog = cx.catalog();
     let (sight, mut rows) = (Sight::new(&catalog, cx), Vec::new());
-    for sequence in catalog.objects().filter_map(|o| catalog.sequence(o.oid())) {
+    for sequence in catalog.walk().filter_map(|o| catalog.sequence(o.oid())) {
         if in_database(&catalog, sequence.schema, cx) {
             let readable = sight.has(sequence.oid, Privileges::SELECT | Privileges::USAGE);
             let last = match readable.then(|| cx.sequence_state(sequence.oid)).transpose()? {

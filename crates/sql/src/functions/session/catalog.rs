@@ -1,7 +1,8 @@
 //! Names and definitions of what is in the catalog.
 
+use base::work::Count;
 use base::{Oid, Result};
-use engine_api::{CatalogObject, Expression, TypeKind};
+use engine_api::{CatalogObject, Expression, TypeDesc, TypeKind};
 use types::{Datum, type_by_name, type_info};
 
 use super::super::entry::{mismatch, oid_of, text_of};
@@ -102,20 +103,19 @@ pub(super) fn get_indexdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum
 pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let (catalog, oid) = (cx.catalog(), oid_of(args, 0)?);
     let pretty = matches!(args.get(1), Some(Datum::Bool(true)));
-    for object in catalog.objects() {
-        if let CatalogObject::Table(table) = &**object
-            && let Some(constraint) = table.constraints.iter().find(|c| c.oid == oid)
-        {
-            return Ok(Datum::from(system::constraint_definition(&catalog, table, constraint, pretty, cx)));
+    match catalog.constrained_by(oid).map(|object| &**object) {
+        Some(CatalogObject::Table(table)) => {
+            let constraint = table.constraints.iter().counted(1).find(|c| c.oid == oid);
+            let text = constraint.map(|c| system::constraint_definition(&catalog, table, c, pretty, cx));
+            Ok(text.into())
         }
+        Some(CatalogObject::Type(TypeDesc { kind: TypeKind::Domain(domain), .. })) => {
+            let check = domain.checks.iter().counted(1).find(|check| check.oid == oid);
+            let text = check.map(|check| system::domain_check_text(&check.expression, domain, pretty, cx));
+            Ok(text.map(|text| format!("CHECK ({text})")).into())
+        }
+        _ => Ok(Datum::Null),
     }
-    if let Some((ty, check)) = system::domain_checks(&catalog).find(|(_, check)| check.oid == oid)
-        && let TypeKind::Domain(domain) = &ty.kind
-    {
-        let text = system::domain_check_text(&check.expression, domain, pretty, cx);
-        return Ok(Datum::from(format!("CHECK ({text})")));
-    }
-    Ok(Datum::Null)
 }
 
 /// The text form of a `reg…` value, or its number if nothing has it; 0 is `-`.
@@ -191,7 +191,7 @@ pub(super) fn get_serial_sequence(cx: &dyn EvalContext, args: &[Datum]) -> Resul
     let catalog = cx.catalog();
     let Some(table) = catalog.table(oid) else { return Ok(Datum::Null) };
     let number = table.column(column).ok_or_else(|| names::no_column(column, &table.name))?.number;
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if let CatalogObject::Sequence(sequence) = &**object
             && sequence.owned_by == Some((oid, number))
         {

@@ -60,6 +60,6 @@ pub(super) fn database(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         _ => return Err(mismatch("pg_database_size")),
     };
     let is_here = |schema: Oid| matches!(catalog.get(schema).map(|o| &**o), Some(CatalogObject::Schema(s)) if s.database == database);
-    let relations = catalog.objects().filter(|o| o.namespace().0 == 3 && is_here(o.namespace().1));
+    let relations = catalog.walk().filter(|o| o.namespace().0 == 3 && is_here(o.namespace().1));
     Ok(bytes(relations.filter_map(|o| cx.relation_bytes(o.oid())).sum()))
 }
