@@ -74,6 +74,8 @@ pub struct Settings {
     pub depth: u32,
     /// Changes of the running transaction, oldest first, for undo.
     changes: Vec<Change>,
+    /// The last of them by what it changed.
+    last_changes: FxHashMap<Place, usize>,
     /// What custom settings and changes have, roughly; counted anew at the end of a transaction.
     bytes: usize,
     /// Typed copy of what input and output read.
@@ -287,6 +289,7 @@ impl Settings {
             custom: FxHashMap::default(),
             depth: 0,
             changes: Vec::new(),
+            last_changes: FxHashMap::default(),
             bytes: 0,
             output: Arc::default(),
             conversion: None,
@@ -620,7 +623,7 @@ impl Settings {
             (None, None) => return Ok(()),
             (value, _) => value.unwrap_or_default(),
         };
-        self.grow(2 * name.len() + new.len())?;
+        self.grow(3 * name.len() + new.len())?;
         self.note(Change { place: Place::Custom(name.clone()), old, local, level });
         self.assign_custom(name, Some(new.into()));
         Ok(())
@@ -628,8 +631,9 @@ impl Settings {
 
     /// Keeps what a change can be undone by; the last one of a setting does so for one just like it.
     fn note(&mut self, change: Change) {
-        let last = self.changes.iter().rev().counted(4).find(|last| last.place == change.place);
+        let last = self.last_changes.get(&change.place).map(|last| &self.changes[*last]);
         if last.is_none_or(|last| (last.local, last.level) != (change.local, change.level)) {
+            self.last_changes.insert(change.place.clone(), self.changes.len());
             self.changes.push(change);
         }
     }
@@ -870,6 +874,8 @@ impl Settings {
 
     fn undo(&mut self, from: usize, only_local: bool) {
         let changes = self.changes.split_off(from);
+        let left = self.changes.iter().enumerate().counted(64);
+        self.last_changes = left.map(|(at, change)| (change.place.clone(), at)).collect();
         // At commit a LOCAL change ends; a later plain SET of the same name in the transaction outlives it.
         let mut overridden = FxHashSet::default();
         for change in changes.iter().rev().counted(64) {
