@@ -10,7 +10,7 @@ use super::constraint::{Pending, add_constraints, require_no_nulls};
 use super::create_table::{
     COLUMNS_MAX, check_defaults, check_generated, layout_of, new_column, serial_sequence, storage_options,
 };
-use super::names::{expression_after, leftmost, quote};
+use super::names::{expression_after, last_position, leftmost, quote};
 use super::rewrite::{as_type, constant_default, rewrite_table};
 use super::{Cx, drop, identity};
 use crate::ir::Ty;
@@ -343,8 +343,8 @@ async fn alter_constraint(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTabl
 /// The text of a SET DEFAULT expression: what stands after the word DEFAULT before its first position.
 fn default_text(sql: &str, node: &Node) -> Result<String> {
     let at = leftmost(node);
-    let before = sql.get(..at.max(0) as usize).unwrap_or_default().to_ascii_lowercase();
-    let from = before.rfind("default").ok_or_else(|| Error::internal("a default without its text"))?;
+    let before = sql.get(..at.max(0) as usize).unwrap_or_default();
+    let from = last_position(before, "default").ok_or_else(|| Error::internal("a default without its text"))?;
     let text = expression_after(sql, from as i32, "default", false);
     text.map(str::to_string).ok_or_else(|| Error::internal("a default without its text"))
 }
@@ -599,8 +599,8 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
     let using = match &def.raw_default {
         Some(node) => {
             let at = leftmost(node);
-            let before = cx.sql.get(..at.max(0) as usize).unwrap_or_default().to_ascii_lowercase();
-            let from = before.rfind("using").ok_or_else(|| Error::internal("USING without its text"))?;
+            let before = cx.sql.get(..at.max(0) as usize).unwrap_or_default();
+            let from = last_position(before, "using").ok_or_else(|| Error::internal("USING without its text"))?;
             expression_after(cx.sql, from as i32, "using", false).unwrap_or_default().to_string()
         }
         None => {

@@ -1,9 +1,12 @@
 //! Names that definitions leave out, and the text of expressions that the catalog keeps as text.
 
 use base::Oid;
+use base::work::{self, Count};
 use engine_api::Catalog;
 use rupg_sql::nodes::{Node, RangeVar};
 use rupg_sql::{Lexer, Value};
+
+use crate::functions::quote_identifier;
 
 /// PostgreSQL's limit on identifiers, in bytes.
 pub(super) const IDENTIFIER_BYTES_MAX: usize = 63;
@@ -55,7 +58,8 @@ pub(super) fn object_name(name1: &str, name2: &str, label: &str) -> String {
         overhead += 1 + label.len();
     }
     let room = IDENTIFIER_BYTES_MAX - overhead;
-    let (mut len1, mut len2) = (name1.len(), name2.len());
+    // On its way down from any length the loop would pass here.
+    let (mut len1, mut len2) = (name1.len().min(room), name2.len().min(room));
     while len1 + len2 > room {
         if len1 > len2 { len1 -= 1 } else { len2 -= 1 }
     }
@@ -102,10 +106,7 @@ pub(super) fn free_constraint_name(taken: &[String], name1: &str, name2: &str, l
 
 /// An identifier, quoted if it must be.
 pub(crate) fn quote(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-        && rupg_sql::keyword(name).is_none_or(|k| k.category == rupg_sql::Category::Unreserved);
-    if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    quote_identifier(name)
 }
 
 /// Words after which a column's DEFAULT expression cannot go on.
@@ -133,6 +134,7 @@ pub(crate) fn source_expression(sql: &str, from: usize, in_column: bool) -> &str
     let mut i = from;
     let mut seen_token = false;
     while i < bytes.len() {
+        work::beat(2);
         match bytes[i] {
             b'\'' | b'"' => i = skip_quoted(bytes, i),
             b'-' if bytes.get(i + 1) == Some(&b'-') => i = skip_line(bytes, i),
@@ -146,10 +148,11 @@ pub(crate) fn source_expression(sql: &str, from: usize, in_column: bool) -> &str
             b if b.is_ascii_alphabetic() || b == b'_' => {
                 let start = i;
                 while i + 1 < bytes.len() && (bytes[i + 1].is_ascii_alphanumeric() || bytes[i + 1] == b'_') {
+                    work::beat(1);
                     i += 1;
                 }
-                let word = sql[start..=i].to_ascii_lowercase();
-                if in_column && depth == 0 && seen_token && AFTER_DEFAULT.contains(&word.as_str()) {
+                let ends = |word: &&str| word.eq_ignore_ascii_case(&sql[start..=i]);
+                if in_column && depth == 0 && seen_token && AFTER_DEFAULT.iter().any(ends) {
                     return sql[from..start].trim();
                 }
             }
@@ -166,6 +169,7 @@ fn skip_quoted(bytes: &[u8], start: usize) -> usize {
     let escapes = start > 0 && matches!(bytes[start - 1], b'e' | b'E') && quote == b'\'';
     let mut i = start + 1;
     while i < bytes.len() {
+        work::beat(1);
         match bytes[i] {
             b'\\' if escapes => i += 1,
             b if b == quote && bytes.get(i + 1) == Some(&quote) => i += 1,
@@ -178,32 +182,52 @@ fn skip_quoted(bytes: &[u8], start: usize) -> usize {
 }
 
 fn skip_line(bytes: &[u8], start: usize) -> usize {
-    bytes[start..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |n| start + n)
+    bytes[start..].iter().counted(1).position(|&b| b == b'\n').map_or(bytes.len(), |n| start + n)
 }
 
 fn skip_dollar(sql: &str, start: usize) -> usize {
-    let Some(len) = sql[start + 1..].find('$') else { return start };
+    let Some(len) = position(&sql[start + 1..], "$") else { return start };
     let tag = &sql[start..start + len + 2];
-    match sql[start + tag.len()..].find(tag) {
+    match position(&sql[start + tag.len()..], tag) {
         Some(end) => start + tag.len() + end + tag.len() - 1,
         None => start,
     }
 }
 
+/// Where a word stands in a text, in whichever case; the first place.
+pub(super) fn position(text: &str, word: &str) -> Option<usize> {
+    let mut windows = text.as_bytes().windows(word.len()).counted(2);
+    windows.position(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// As [`position`], the last place.
+pub(super) fn last_position(text: &str, word: &str) -> Option<usize> {
+    let mut windows = text.as_bytes().windows(word.len()).counted(2);
+    windows.rposition(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// What stands in front of a text's last word, if that is `word` in whichever case.
+pub(super) fn before_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let text = text.trim_end_matches(|c: char| {
+        work::beat(1);
+        c.is_whitespace()
+    });
+    let (before, last) = text.split_at_checked(text.len().checked_sub(word.len())?)?;
+    last.eq_ignore_ascii_case(word).then_some(before)
+}
+
 /// The expression after the first word `keyword` at or after byte `from`.
 pub(super) fn expression_after<'a>(sql: &'a str, from: i32, keyword: &str, in_column: bool) -> Option<&'a str> {
     let from = usize::try_from(from).ok()?;
-    let lower = sql.get(from..)?.to_ascii_lowercase();
-    let at = from + lower.find(keyword)? + keyword.len();
+    let at = from + position(sql.get(from..)?, keyword)? + keyword.len();
     Some(source_expression(sql, at, in_column))
 }
 
 /// The text between the parentheses that follow the first word `keyword` at or after byte `from`.
 pub(super) fn parenthesised_after<'a>(sql: &'a str, from: i32, keyword: &str) -> Option<&'a str> {
     let from = usize::try_from(from).ok()?;
-    let lower = sql.get(from..)?.to_ascii_lowercase();
-    let at = from + lower.find(keyword)? + keyword.len();
-    let open = at + sql.get(at..)?.find('(')?;
+    let at = from + position(sql.get(from..)?, keyword)? + keyword.len();
+    let open = at + position(sql.get(at..)?, "(")?;
     Some(source_expression(sql, open + 1, false))
 }
 
@@ -222,6 +246,7 @@ pub(super) fn tokens(sql: &str, from: usize) -> Vec<Token> {
     let mut all = Vec::new();
     let mut depth = 0usize;
     while let Ok(token) = lexer.next_token() {
+        work::beat(64 + (token.end - token.start));
         let word = match &token.value {
             Value::Keyword(keyword) => keyword.name.to_string(),
             _ => rest[token.start..token.end].to_string(),
@@ -241,6 +266,7 @@ pub(super) fn tokens(sql: &str, from: usize) -> Vec<Token> {
 /// The leftmost position in a parse tree, in bytes.
 pub(super) fn leftmost(node: &Node) -> i32 {
     let text = node.to_text();
+    work::beat(text.len());
     let mut least = i32::MAX;
     for part in text.split(":location ").skip(1) {
         let end = part.find(|c: char| !(c.is_ascii_digit() || c == '-')).unwrap_or(part.len());
@@ -263,6 +289,48 @@ mod tests {
         assert_eq!(object_name("t", "", "pkey"), "t_pkey");
         let long = "x".repeat(60);
         assert_eq!(object_name(&long, &long, "fkey").len(), 63);
+        // Byte by byte, as PostgreSQL does it.
+        let by_bytes = |mut len1: usize, mut len2: usize| {
+            while len1 + len2 > 63 - 1 - 5 {
+                if len1 > len2 { len1 -= 1 } else { len2 -= 1 }
+            }
+            (len1, len2)
+        };
+        for (len1, len2) in [(1, 70), (70, 1), (30, 200), (200, 30), (28, 29), (57, 58), (1000, 1000), (999, 1000)] {
+            let name = object_name(&"x".repeat(len1), &"y".repeat(len2), "fkey");
+            let shown = |letter: char| name.chars().filter(|c| *c == letter).count();
+            assert_eq!((shown('x'), shown('y') - 1), by_bytes(len1, len2), "{len1} {len2}");
+        }
+        let (long, before) = ("x".repeat(1 << 26), base::work::total());
+        assert_eq!(object_name(&long, "", "fkey").len(), 63);
+        assert!(base::work::total() - before < 1000);
+    }
+
+    #[test]
+    fn long_texts_are_counted() {
+        let long = "x".repeat(100_000);
+        for (text, keyword) in [
+            (format!("default '{long}'"), "default"),
+            (format!("default \"{long}\""), "default"),
+            (format!("default {long}"), "default"),
+            (format!("default 1 --{long}\n"), "default"),
+            (format!("default $a$ {long} $a$"), "default"),
+            (format!("{long} DEFAULT 1"), "default"),
+        ] {
+            let units = |work: &dyn Fn()| {
+                let before = base::work::total();
+                work();
+                base::work::total() - before
+            };
+            let found = units(&|| assert!(expression_after(&text, 0, keyword, true).is_some()));
+            assert!(found >= long.len() as u64, "{}: {found}", &text[..12]);
+            assert!(units(&|| _ = last_position(&long, "using")) >= long.len() as u64);
+            assert!(units(&|| _ = quote(&text)) >= 1000);
+            assert!(units(&|| _ = tokens(&text, 0)) >= long.len() as u64 / 2 || text.contains("--"));
+        }
+        assert_eq!(before_word("CREATE Recursive VIEW \n", "view"), Some("CREATE Recursive "));
+        assert_eq!((before_word("é", "view"), before_word("", "view")), (None, None));
+        assert_eq!((last_position("Using a USING b", "using"), position("a", "using")), (Some(8), None));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rupg_sql::nodes::{
     RangeVar, RenameStmt,
 };
 
-use super::names::{display, expression_after, free_constraint_name, parenthesised_after, quote, strings};
+use super::names::{display, expression_after, free_constraint_name, parenthesised_after, position, quote, strings};
 use super::{Cx, rights};
 use crate::ir::Ty;
 use crate::privileges;
@@ -402,7 +402,7 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
                 None => None,
                 Some(node) => {
                     Some(default_text(cx, crate::bind::leftmost_location(node), base, &name).or_else(|_| {
-                        let at = cx.sql.to_ascii_lowercase().find("default").map_or(0, |at| at as i32);
+                        let at = position(cx.sql, "default").map_or(0, |at| at as i32);
                         default_text(cx, at, base, &name)
                     })?)
                 }

@@ -6,7 +6,7 @@ use rupg_sql::nodes::{Node, RangeVar, ViewCheckOption, ViewStmt};
 
 use super::Cx;
 use super::create_table::{layout_of, storage_options};
-use super::names::{Token, quote, strings, tokens};
+use super::names::{Token, before_word, quote, strings, tokens};
 use crate::bind::BoundView;
 use crate::privileges;
 
@@ -233,9 +233,8 @@ pub(super) fn query_text(sql: &str, name: &RangeVar, aliases: &[Option<Node>]) -
     }
     let (start, end) = (query.first().map_or(0, |t| t.start), query.last().map_or(0, |t| t.end));
     let query = sql.get(start..end).unwrap_or_default();
-    let before = sql.get(..from).unwrap_or_default().trim_end().to_ascii_lowercase();
-    let recursive = before.strip_suffix("view").map(str::trim_end).is_some_and(|b| b.ends_with("recursive"));
-    if !recursive {
+    let before = before_word(sql.get(..from).unwrap_or_default(), "view");
+    if before.and_then(|before| before_word(before, "recursive")).is_none() {
         return query.to_string();
     }
     let columns: Vec<String> = strings(aliases).iter().map(|c| quote(c)).collect();

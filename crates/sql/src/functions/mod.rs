@@ -25,7 +25,7 @@ mod size;
 pub(crate) use size::{call, weight};
 mod spread;
 mod text;
-pub(crate) use text::names::{split_identifiers, split_name};
+pub(crate) use text::names::{quote_identifier, split_identifiers, split_name};
 mod user;
 pub(crate) use user::{ELEMENTS_OID, keep};
 mod windows;
