@@ -124,6 +124,11 @@ pub struct Sample {
 }
 
 impl Query {
+    /// An output column by its place: none needs to be passed to find it.
+    pub fn output(&self, column: usize) -> Option<&Target> {
+        self.targets.get(column).filter(|target| !target.junk)
+    }
+
     /// Whether it is that of a view with `security_barrier`: what is around it may not be tested on rows that it hides.
     pub fn is_barrier(&self) -> bool {
         self.of_view.as_ref().is_some_and(|of| of.is_whole && crate::bind::is_barrier(&of.view))

@@ -92,7 +92,7 @@ impl<'a> Binder<'a, '_> {
 
     /// The same for a column of a query's result.
     fn target_shape(&self, query: &Query, column: usize) -> Option<Vec<(String, Ty)>> {
-        let target = query.targets.iter().filter(|t| !t.junk).nth(column)?;
+        let target = query.output(column)?;
         match &target.expr {
             Expr::Row(values, _) => {
                 let named = |value: &Expr| Some((field_name(value, &query.rels)?, value.ty()));

@@ -163,7 +163,7 @@ impl<'a> Binder<'a, '_> {
         for (column, c) in entry.columns.iter().enumerate().filter(|(_, c)| !c.name.is_empty()) {
             let mut field = Expr::Column(Column { level, rel, column, ty: c.ty });
             if let (oid::RECORD, RelKind::Subquery { query, .. }) = (c.ty.oid, &entry.kind)
-                && let Some(target) = query.targets.iter().filter(|t| !t.junk).nth(column)
+                && let Some(target) = query.output(column)
                 && let Some(shape) = shape_in(query, &target.expr)
             {
                 field = document_of(shape, field, None)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::work::Count;
+use base::work::{self, Count};
 use base::{Error, Oid, Result, SqlState};
 use engine_api::{RowLockMode, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::{
@@ -525,6 +525,7 @@ pub(crate) fn clause_name(strength: Strength) -> &'static str {
 pub(super) fn result_columns(query: &Query) -> Vec<ResultColumn> {
     let visible = query.targets.iter().filter(|t| !t.junk);
     visible
+        .counted(64)
         .map(|t| {
             let mut column = ResultColumn::new(t.name.clone(), t.expr.ty());
             if let Some((table, number)) = origin(&t.expr, &query.rels) {
@@ -546,7 +547,8 @@ pub(super) fn origin(expr: &Expr, rels: &[Rel]) -> Option<(Oid, i16)> {
         RelKind::System(relation) => Some((relation.oid, c.column as i16 + 1)),
         RelKind::Cte { origins, .. } => origins.get(c.column).copied().flatten(),
         RelKind::Subquery { query, .. } => {
-            let target = query.targets.iter().counted(1).filter(|t| !t.junk).nth(c.column)?;
+            let target = query.output(c.column)?;
+            work::beat(16);
             matches!(query.body, Body::Select).then_some(())?;
             origin(&target.expr, &query.rels)
         }

@@ -83,8 +83,8 @@ impl<'a> Binder<'a, '_> {
     /// The type of one output column.
     fn unify_column(&self, left: &BoundQuery, right: &BoundQuery, i: usize, name: &str) -> Result<Ty> {
         let side = |b: &BoundQuery| {
-            let target = b.query.targets.iter().enumerate().filter(|(_, t)| !t.junk).nth(i);
-            target.map(|(n, t)| (t.expr.ty(), b.at.get(n).copied().unwrap_or(-1)))
+            let target = b.query.output(i);
+            target.map(|t| (t.expr.ty(), b.at.get(i).copied().unwrap_or(-1)))
         };
         let (Some((l, l_at)), Some((r, r_at))) = (side(left), side(right)) else {
             return Err(base::Error::internal("a set operation of different widths"));
@@ -201,8 +201,8 @@ impl<'a> Binder<'a, '_> {
 /// Where the column is whose type both have got.
 fn chosen_at(left: &BoundQuery, right: &BoundQuery, column: usize, ty: Ty) -> i32 {
     let side = |b: &BoundQuery| {
-        let target = b.query.targets.iter().enumerate().filter(|(_, t)| !t.junk).nth(column);
-        target.map(|(n, t)| (t.expr.ty().oid, b.at.get(n).copied().unwrap_or(-1)))
+        let target = b.query.output(column);
+        target.map(|t| (t.expr.ty().oid, b.at.get(column).copied().unwrap_or(-1)))
     };
     match (side(left), side(right)) {
         (Some((l, _)), Some((r, at))) if l != ty.oid && r == ty.oid => at,
