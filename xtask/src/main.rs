@@ -3,11 +3,13 @@
 //! - **edges**: crates depend on each other only as docs/ARCHITECTURE.md allows.
 //! - **licences**: every third-party dependency has a licence that fits Apache-2.0.
 //! - **unsafe**: only `mvcc` and `env` (io_uring) may contain unsafe code; every other crate forbids it.
+//! - **texts**: few files read the text of a stored expression, none of them to decide what depends on what.
 //! - **headers**: every crate says what it is responsible for, what not, and its invariants.
 
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use serde_json::Value;
@@ -57,6 +59,27 @@ const LICENCES: &[&str] = &[
     "NCSA",
 ];
 
+/// Files of `sql` that may read the text of a stored expression: to bind it, to show it, to run it over rows. What depends on what, and
+/// what a rename or a drop does, is decided by references (decision 0022).
+const READERS_OF_TEXTS: &[&str] = &[
+    "stored.rs",
+    "definitions.rs",
+    "bind/dml.rs",
+    "bind/view.rs",
+    "ddl/alter_table.rs",
+    "ddl/constraint.rs",
+    "ddl/types.rs",
+    "functions/session/catalog.rs",
+    "session/internal.rs",
+    "system/constraints.rs",
+    "system/deparse.rs",
+    "system/deparse_stored.rs",
+    "system/relations.rs",
+];
+
+/// The ways to the text of a stored expression.
+const WAYS_TO_TEXTS: &[&str] = &["stored::text", "text_of_expression", "Expression::Written(", "Part::Text("];
+
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() != Some("check") {
         eprintln!("usage: cargo run -p xtask -- check");
@@ -101,7 +124,35 @@ fn check(metadata: &Value) -> Vec<String> {
     for package in &own {
         faults.extend(source(package));
     }
+    faults.extend(texts(&Path::new(text(metadata, "workspace_root")).join("crates/sql/src"), Path::new("")));
     faults
+}
+
+/// Files below a folder that read the texts of stored expressions and should not.
+fn texts(root: &Path, folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(root.join(folder)) else {
+        return vec![format!("{} cannot be read", root.join(folder).display())];
+    };
+    let mut faults = Vec::new();
+    for entry in entries.flatten() {
+        let name = folder.join(entry.file_name());
+        if entry.path().is_dir() {
+            faults.extend(texts(root, &name));
+            continue;
+        }
+        let code = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        faults.extend(reading(&name.to_string_lossy(), &code));
+    }
+    faults
+}
+
+/// How a file reads the text of a stored expression although it should not.
+fn reading(name: &str, code: &str) -> Vec<String> {
+    if READERS_OF_TEXTS.contains(&name) {
+        return Vec::new();
+    }
+    let found = WAYS_TO_TEXTS.iter().filter(|way| code.contains(**way));
+    found.map(|way| format!("crates/sql/src/{name} reads the text of a stored expression (`{way}`)")).collect()
 }
 
 fn edges(own: &[&Value], names: &BTreeSet<&str>) -> Vec<String> {
@@ -185,6 +236,14 @@ mod tests {
         assert!(!fits("GPL-3.0"));
         assert!(!fits("MIT AND GPL-3.0"));
         assert!(!fits(""));
+    }
+
+    #[test]
+    fn who_decides_what_depends_on_what_reads_no_text() {
+        assert_eq!(reading("ddl/uses.rs", "for reference in expression.references() {").len(), 0);
+        assert_eq!(reading("ddl/uses.rs", "crate::stored::text(expression, catalog, None).contains(name)").len(), 1);
+        assert_eq!(reading("ddl/drop.rs", "if let Expression::Written(text) = default {").len(), 1);
+        assert_eq!(reading("stored.rs", "Part::Text(text)").len(), 0);
     }
 
     #[test]

@@ -119,8 +119,8 @@ pub enum OnCommit {
 /// change what the view is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ViewDesc {
-    /// The query as SQL text.
-    pub query: String,
+    /// The query. Names of relations and columns in it mean what `relations` says.
+    pub query: Expression,
     /// The search path it is bound under.
     pub search_path: Vec<Oid>,
     /// The relations that its text names.
@@ -227,6 +227,9 @@ pub struct ColumnDesc {
     /// GENERATED ALWAYS AS (…) STORED: the expression.
     #[serde(default)]
     pub generated: Option<Expression>,
+    /// Identity of its default, or of what it is generated from; those of before have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_oid: Option<Oid>,
 }
 
 /// Whether an identity column takes values that were not generated.
@@ -848,6 +851,7 @@ impl ColumnDesc {
             missing: None,
             identity: None,
             generated: None,
+            default_oid: None,
         }
     }
 }

@@ -81,6 +81,8 @@ pub enum Place {
     Predicate,
     /// The default of a domain.
     OfDomain,
+    /// The query of a view.
+    Query,
 }
 
 impl Expression {
@@ -170,11 +172,12 @@ impl Reference {
 }
 
 impl CatalogObject {
-    /// The expressions that it keeps, but for the queries of views.
+    /// The expressions that it keeps, the query of a view among them.
     pub fn expressions(&self) -> Vec<(Place, &Expression)> {
         let mut found = Vec::new();
         match self {
             CatalogObject::Table(table) => {
+                found.extend(table.view.iter().map(|view| (Place::Query, &view.query)));
                 for column in table.live_columns() {
                     found.extend(column.default.iter().map(|e| (Place::Default(column.number), e)));
                     found.extend(column.generated.iter().map(|e| (Place::Generated(column.number), e)));
@@ -205,6 +208,7 @@ impl CatalogObject {
         let mut found = Vec::new();
         match self {
             CatalogObject::Table(table) => {
+                found.extend(table.view.iter_mut().map(|view| (Place::Query, &mut view.query)));
                 for column in table.columns.iter_mut().filter(|c| !c.dropped) {
                     found.extend(column.default.iter_mut().map(|e| (Place::Default(column.number), e)));
                     found.extend(column.generated.iter_mut().map(|e| (Place::Generated(column.number), e)));

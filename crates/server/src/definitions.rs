@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::Result;
 use engine::Shard;
-use engine_api::{Durability, Engine as _, Step, TxnOptions};
+use engine_api::{CatalogObject, Durability, Engine as _, Step, TableLockMode, TxnOptions, WaitPolicy};
 use sql::definitions::convert;
 
 /// Converts what is still text, durably, and says what cannot be. What is converted already costs a look at the catalog.
@@ -19,13 +19,22 @@ pub async fn convert_all(shard: &Shard) -> Result<()> {
     if converted.is_empty() {
         return Ok(());
     }
-    let count = converted.len();
+    let mut count = 0;
     let mut txn = shard.begin(TxnOptions::default());
     txn.begin_command();
     for object in converted {
         // What a prepared transaction is at is left to a later start: it may stay prepared for ever.
-        if let Step::Wait(_) = txn.put_object(object)? {
+        let locked = match &object {
+            CatalogObject::Index(index) => index.table,
+            object => object.oid(),
+        };
+        if let Step::Wait(_) = txn.lock_table(locked, TableLockMode::AccessExclusive, WaitPolicy::Block)? {
             txn.cancel_wait();
+            continue;
+        }
+        count += 1;
+        while let Step::Wait(wait) = txn.put_object(object.clone())? {
+            wait.await;
         }
     }
     txn.end_command();
@@ -36,6 +45,8 @@ pub async fn convert_all(shard: &Shard) -> Result<()> {
         }
     };
     shard.durable().wait(outcome.gate).await;
-    tracing::info!("definitions of an earlier version: {count} have got references in the place of names");
+    if count > 0 {
+        tracing::info!("definitions of an earlier version: {count} have got references in the place of names");
+    }
     Ok(())
 }

@@ -27,7 +27,7 @@ pub struct Unclear {
 pub fn convert(catalog: &Arc<Catalog>) -> (Vec<CatalogObject>, Vec<Unclear>) {
     make_types_known(catalog);
     let (mut converted, mut unclear) = (Vec::new(), Vec::new());
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         let mut new = (**object).clone();
         for (place, expression) in new.expressions_mut() {
             if matches!(expression, Expression::Kept(_)) {
@@ -48,7 +48,7 @@ pub fn convert(catalog: &Arc<Catalog>) -> (Vec<CatalogObject>, Vec<Unclear>) {
 /// The expressions of a catalog that refer to what is not there, or cannot be bound.
 pub fn unclear(catalog: &Arc<Catalog>) -> Vec<Unclear> {
     let (_, mut found) = convert(catalog);
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         for (place, expression) in object.expressions() {
             if matches!(expression, Expression::Written(_)) {
                 continue;
@@ -60,7 +60,7 @@ pub fn unclear(catalog: &Arc<Catalog>) -> Vec<Unclear> {
                 None => {
                     let path = vec![oids::SCHEMA_PG_CATALOG];
                     under(catalog, object, path, |cx| {
-                        stored::bound(object, place, expression, table_of(catalog, object), cx)
+                        stored::check(object, place, expression, table_of(catalog, object), cx)
                     })
                     .err()
                     .map(|e| e.fields().message.to_string())
@@ -79,7 +79,7 @@ fn is_there(catalog: &Catalog, oid: Oid) -> bool {
 
 /// Expressions are bound before anybody has asked for a type.
 fn make_types_known(catalog: &Catalog) {
-    for object in catalog.objects() {
+    for object in catalog.walk() {
         if let CatalogObject::Type(ty) = &**object {
             types::user::define(ty.known());
         }
@@ -140,7 +140,7 @@ fn meaning(
     if let Ok(found) = kept(&[own]) {
         return Ok(found);
     }
-    let schemas = catalog.objects().filter_map(|o| match &**o {
+    let schemas = catalog.walk().filter_map(|o| match &**o {
         CatalogObject::Schema(schema) if schema.database == database => Some(schema.oid),
         _ => None,
     });
@@ -182,5 +182,6 @@ fn described(catalog: &Catalog, object: &CatalogObject, place: Place) -> String 
         Place::Key(_) => format!("expression of index {name}"),
         Place::Predicate => format!("condition of index {name}"),
         Place::OfDomain => format!("default of domain {name}"),
+        Place::Query => format!("query of view {name}"),
     }
 }

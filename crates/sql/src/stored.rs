@@ -177,11 +177,11 @@ fn end_of(text: &str, from: usize, span: Span) -> Option<usize> {
 }
 
 /// A text, cut where its references are.
-fn parts(text: &str, mut notes: Vec<Note>) -> Vec<Part> {
+fn parts(text: &str, wrapper: usize, mut notes: Vec<Note>) -> Vec<Part> {
     notes.sort_by_key(|note| note.at);
     let (mut parts, mut done) = (Vec::new(), 0);
     for note in notes {
-        let Some(at) = usize::try_from(note.at).ok().and_then(|at| at.checked_sub(WRAPPER.len())) else { continue };
+        let Some(at) = usize::try_from(note.at).ok().and_then(|at| at.checked_sub(wrapper)) else { continue };
         if at < done {
             continue;
         }
@@ -199,7 +199,7 @@ fn parts(text: &str, mut notes: Vec<Note>) -> Vec<Part> {
 }
 
 /// Binds the expression that stands at a place of an object; `table` is that of an index.
-pub(crate) fn bound(
+fn bound(
     object: &CatalogObject,
     place: Place,
     expression: &Expression,
@@ -243,16 +243,55 @@ pub(crate) fn kept(
     cx: &mut BindContext<'_>,
 ) -> Result<Expression> {
     let Expression::Written(text) = written else { return Ok(written.clone()) };
+    if let (CatalogObject::Table(view), Place::Query) = (object, place) {
+        return kept_query(view, text, cx);
+    }
     let calls = std::mem::replace(&mut cx.keeps_calls, true);
     cx.notes = Some(Vec::new());
     let before = bound(object, place, written, table, cx);
     let notes = cx.notes.take().unwrap_or_default();
-    let kept = Expression::Kept(parts(text, notes));
+    let kept = Expression::Kept(parts(text, WRAPPER.len(), notes));
     let after = before.as_ref().ok().map(|_| bound(object, place, &kept, table, cx));
     cx.keeps_calls = calls;
     match (before?, after) {
         (before, Some(Ok(after))) if bind::same(&before, &after) => Ok(kept),
         _ => Err(Error::unsupported(format!("this expression cannot be kept in a definition: {text}"))),
+    }
+}
+
+/// What is kept of the query of a view: relations and their columns have a list of their own there.
+fn kept_query(view: &TableDesc, text: &str, cx: &mut BindContext<'_>) -> Result<Expression> {
+    let calls = std::mem::replace(&mut cx.keeps_calls, true);
+    cx.notes = Some(Vec::new());
+    let before = bind::bind_stored_view(view, cx);
+    let notes = cx.notes.take().unwrap_or_default();
+    let kept = Expression::Kept(parts(text, 0, notes));
+    let after = before.as_ref().ok().map(|_| {
+        let mut view = view.clone();
+        view.view.iter_mut().for_each(|view| view.query = kept.clone());
+        bind::bind_stored_view(&view, cx)
+    });
+    cx.keeps_calls = calls;
+    match (before?, after) {
+        (before, Some(Ok(after))) if bind::same_result(&before, &after) => Ok(kept),
+        _ => Err(Error::unsupported(format!("this query cannot be kept in a definition: {text}"))),
+    }
+}
+
+/// Binds an expression of an object, to see whether it has a meaning.
+///
+/// # Errors
+/// Why it has none.
+pub(crate) fn check(
+    object: &CatalogObject,
+    place: Place,
+    expression: &Expression,
+    table: Option<&TableDesc>,
+    cx: &mut BindContext<'_>,
+) -> Result<()> {
+    match (object, place) {
+        (CatalogObject::Table(view), Place::Query) => bind::bind_stored_view(view, cx).map(drop),
+        _ => bound(object, place, expression, table, cx).map(drop),
     }
 }
 
@@ -293,7 +332,7 @@ pub(crate) fn check_row_fields(object: &CatalogObject, cx: &mut BindContext<'_>)
         _ => None,
     };
     for (place, expression) in object.expressions() {
-        if expression.references().any(|r| matches!(r, Reference::Row {})) {
+        if place != Place::Query && expression.references().any(|r| matches!(r, Reference::Row {})) {
             bound(object, place, expression, table, cx)?;
         }
     }

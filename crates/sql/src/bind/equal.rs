@@ -17,6 +17,25 @@ pub(crate) fn same(a: &Expr, b: &Expr) -> bool {
         && left_queries.iter().zip(&right_queries).all(|(a, b)| same_query(a, b))
 }
 
+/// Whether two bindings of a view's query are the same. Of those that are not even the same as themselves, as they lock rows or have
+/// window functions, the result's types and all constants are.
+pub(crate) fn same_result(a: &Query, b: &Query) -> bool {
+    if same_query(a, a) {
+        return same_query(a, b);
+    }
+    let types = |q: &Query| q.targets.iter().map(|t| t.expr.ty()).collect::<Vec<_>>();
+    let constants = |q: &Query| {
+        let mut found = Vec::new();
+        super::visit::walk_query(q, 0, &mut |expr, _| {
+            if let Expr::Const(value, ty) = expr {
+                found.push(format!("{value:?} {ty:?}"));
+            }
+        });
+        found
+    };
+    types(a) == types(b) && constants(a) == constants(b)
+}
+
 /// Whether two subqueries are used in the same way.
 pub(super) fn same_use(a: &SubqueryKind, b: &SubqueryKind) -> bool {
     use SubqueryKind as K;

@@ -45,7 +45,7 @@ mod window;
 
 pub(crate) use select::clause_name;
 
-pub(crate) use equal::same;
+pub(crate) use equal::{same, same_result};
 pub(crate) use group::window_parts;
 pub(crate) use json_rows::field_name;
 pub(crate) use view::{is_barrier, runs_as_invoker};
@@ -281,7 +281,7 @@ pub fn bind_view(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<Bou
         return Err(Error::unsupported("views of this statement are not supported"));
     };
     let (query, relations) = view::define(select, sql, cx)?;
-    let desc = view::view_of(String::new(), cx.identity.search_path.clone(), relations);
+    let desc = view::view_of(cx.identity.search_path.clone(), relations);
     Ok(BoundView { columns: view::shown_columns(&query), desc })
 }
 

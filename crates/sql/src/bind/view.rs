@@ -142,7 +142,9 @@ impl<'a, 'c> Binder<'a, 'c> {
             let message = format!("infinite recursion detected in rules for relation \"{}\"", desc.name);
             return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
         }
-        let mut parsed = parse::parse(&view.query)?;
+        let catalog = Arc::clone(&self.cx.catalog);
+        let text = crate::stored::text(&view.query, &catalog, None);
+        let mut parsed = parse::parse(&text)?;
         let Some(Node::SelectStmt(select)) = parsed.pop().map(|p| p.node) else {
             return Err(Error::internal("a view of what is no query"));
         };
@@ -150,8 +152,11 @@ impl<'a, 'c> Binder<'a, 'c> {
         views.push(desc.oid);
         let path = std::mem::replace(&mut self.cx.identity.search_path, view.search_path.clone());
         let params = std::mem::take(&mut self.cx.param_types);
-        let (result, tables, queries, refused, next_cte, below) = {
-            let mut inner = Binder::new(&mut *self.cx, &view.query);
+        // What is noted is in the text of the one view that is to be kept, not in those that it reads.
+        let notes = self.notes.take().filter(|_| self.inside.is_none());
+        let (result, tables, queries, refused, next_cte, below, notes) = {
+            let mut inner = Binder::new(&mut *self.cx, &text);
+            inner.notes = notes;
             inner.view = Some(Arc::new(view.clone()));
             inner.views = views;
             inner.inside = Some(Arc::new(desc.clone()));
@@ -162,8 +167,10 @@ impl<'a, 'c> Binder<'a, 'c> {
             inner.next_cte = self.next_cte;
             let result = bind(&mut inner, &select);
             self.through.views.append(&mut inner.through.views);
-            (result, inner.tables, inner.queries, inner.refused, inner.next_cte, inner.through.used.read)
+            let notes = inner.notes.take();
+            (result, inner.tables, inner.queries, inner.refused, inner.next_cte, inner.through.used.read, notes)
         };
+        self.notes = notes;
         if let Some(written) = self.through.views.iter_mut().find(|written| written.desc.oid == desc.oid) {
             written.below = below;
         }
@@ -420,12 +427,14 @@ pub(super) fn shown_columns(query: &Query) -> Vec<(String, Ty)> {
 
 /// A view's text bound again, for showing it: its query, or nothing if it cannot be bound.
 pub(super) fn stored_query(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Query> {
-    let mut binder = Binder::new(cx, "");
+    let mut binder = Binder::noting(cx, "");
     binder.shows = true;
-    binder.view_query(desc)
+    let query = binder.view_query(desc)?;
+    binder.hand_over_notes();
+    Ok(query)
 }
 
 /// The view's own part of a descriptor.
-pub(super) fn view_of(query: String, search_path: Vec<Oid>, relations: Vec<ViewRelation>) -> ViewDesc {
-    ViewDesc { query, search_path, relations, check_option: None, populated: false }
+pub(super) fn view_of(search_path: Vec<Oid>, relations: Vec<ViewRelation>) -> ViewDesc {
+    ViewDesc { query: "".into(), search_path, relations, check_option: None, populated: false }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::{Error, LayoutId, Result, SqlState};
-use engine_api::{CatalogObject, ConstraintKind, Expression, TableDesc, TableKind, TableLockMode};
+use engine_api::{CatalogObject, ColumnDesc, ConstraintKind, Expression, TableDesc, TableKind, TableLockMode};
 use rupg_sql::nodes::{AlterTableCmd, AlterTableStmt, AlterTableType, DropBehavior, Node, ObjectType, RangeVar};
 
 use super::constraint::{Pending, add_constraints, require_no_nulls};
@@ -83,7 +83,8 @@ async fn alter_view(cx: &mut Cx<'_>, name: &RangeVar, stmt: &AlterTableStmt) -> 
             T::AT_ColumnDefault if view.kind == TableKind::View => {
                 let number = column_number(&view, cmd.name.as_deref().unwrap_or_default())?;
                 let text = cmd.def.as_ref().map(|node| default_text(cx.sql, node)).transpose()?;
-                view.columns[number as usize - 1].default = text.map(Expression::from);
+                let column = &mut view.columns[number as usize - 1];
+                (column.default, column.default_oid) = (text.map(Expression::from), None);
                 check_defaults(cx, &view)?;
             }
             T::AT_SetRelOptions | T::AT_ResetRelOptions => {
@@ -192,6 +193,7 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
             let ty = Ty { oid: column.type_oid, typmod: column.typmod };
             let default = text.map(Expression::from);
             column.default = default.filter(|default| !super::create_table::is_no_default(default, ty));
+            column.default_oid = None;
             check_defaults(cx, &table)?;
             cx.put(CatalogObject::Table(table)).await?;
         }
@@ -447,10 +449,10 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
         return Ok(());
     }
     let number = column_number(&table, name)?;
-    refuse_generated_from(cx, &table, number)?;
-    let catalog = cx.catalog();
+    refuse_unknown_generated(cx, &table, number)?;
     let cascade = cmd.behavior == DropBehavior::DROP_CASCADE;
-    drop::drop_column_views(cx, &table, number, cascade).await?;
+    drop::drop_column_users(cx, &table, number, cascade).await?;
+    let catalog = cx.catalog();
     let doomed: Vec<_> = table.constraints.iter().filter(|c| c.columns.contains(&number)).cloned().collect();
     for constraint in &doomed {
         if let ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } = constraint.kind {
@@ -481,18 +483,36 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     drop::drop_all(cx, owned, cascade).await
 }
 
-/// Columns that others are generated from stay as they are.
-fn refuse_generated_from(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
-    for column in table.live_columns() {
-        let Some(text) = &column.generated else { continue };
+/// The column that is generated from another one, if there is one.
+fn generated_from<'t>(cx: &mut Cx<'_>, table: &'t TableDesc, number: i16) -> Result<Option<&'t ColumnDesc>> {
+    for column in table.live_columns().filter(|column| column.number != number) {
+        let Some(expression) = &column.generated else { continue };
         let ty = Ty { oid: column.type_oid, typmod: column.typmod };
-        if column.number != number && cx.session.generated_columns_used(text, ty, table)?.contains(&number) {
-            let changed = &table.columns[number as usize - 1].name;
-            return Err(Error::unsupported("cannot alter type of a column used by a generated column")
-                .detail(format!("Column \"{changed}\" is used by generated column \"{}\".", column.name)));
+        if cx.session.generated_columns_used(expression, ty, table)?.contains(&number) {
+            return Ok(Some(column));
         }
     }
-    Ok(())
+    Ok(None)
+}
+
+/// Columns that others are generated from keep their type.
+fn refuse_generated_from(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
+    let Some(column) = generated_from(cx, table, number)? else { return Ok(()) };
+    let name = &table.columns[number as usize - 1].name;
+    Err(Error::unsupported("cannot alter type of a column used by a generated column")
+        .detail(format!("Column \"{name}\" is used by generated column \"{}\".", column.name)))
+}
+
+/// A generated column of before whose expression has no references yet does not go with what it is computed from.
+fn refuse_unknown_generated(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
+    match generated_from(cx, table, number)? {
+        Some(column) if column.generated.as_ref().is_some_and(|e| !e.speaks_of_column(number)) => {
+            Err(Error::unsupported(
+                "dropping a column that a generated column is computed from whose expression was not converted is not supported",
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The type of a column is part of the views that use it.
@@ -586,13 +606,13 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
         return Err(Error::internal("ALTER TYPE without a type"));
     };
     let number = column_number(table, name)?;
-    refuse_used_by_view(cx, table, number)?;
     if def.raw_default.is_some() && table.columns[number as usize - 1].generated.is_some() {
         let message = "cannot specify USING when altering type of generated column";
         return Err(Error::new(SqlState::INVALID_COLUMN_DEFINITION, message)
             .detail(format!("Column \"{name}\" is a generated column.")));
     }
     refuse_generated_from(cx, table, number)?;
+    refuse_used_by_view(cx, table, number)?;
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.
     let ty = cx.column_type(type_name).map_err(without_position)?.ty;
@@ -659,8 +679,14 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
         column.type_oid = change.ty.oid;
         column.typmod = change.ty.typmod;
         column.missing = None;
+        column.default_oid = None;
     }
     check_defaults(cx, &table)?;
+    for constraint in &table.constraints {
+        if let ConstraintKind::Check { expression } = &constraint.kind {
+            cx.session.check_condition(expression, &table).map_err(without_position)?;
+        }
+    }
     for index in super::index::rebound(cx, &table)? {
         cx.put(CatalogObject::Index(index)).await?;
     }

@@ -411,7 +411,7 @@ pub(super) async fn look_again(cx: &mut Cx<'_>, oid: Oid, changed: &[i16]) -> Re
     let catalog = cx.catalog();
     let touches = |columns: &[i16]| columns.iter().any(|c| changed.contains(c));
     let mut all: Vec<(Oid, ConstraintDesc)> = Vec::new();
-    for table in catalog.objects().filter_map(|o| catalog.table(o.oid())) {
+    for table in catalog.walk().filter_map(|o| catalog.table(o.oid())) {
         let concerned = |c: &&ConstraintDesc| match &c.kind {
             ConstraintKind::Check { .. } => table.oid == oid && touches(&c.columns),
             ConstraintKind::ForeignKey { table: referenced, columns, .. } => {

@@ -234,6 +234,12 @@ fn uses_column(view: &TableDesc, oid: Oid, column: i16) -> bool {
     relations.filter(|r| r.oid == oid).any(|r| r.used.contains(&column))
 }
 
+/// A column as messages name it.
+fn describe_column(catalog: &Catalog, path: &[Oid], table: &TableDesc, number: i16) -> String {
+    let name = quote(&table.columns[number as usize - 1].name);
+    format!("column {name} of {} {}", kind_name(table), shown(catalog, path, table.schema, &table.name))
+}
+
 /// A constraint as messages name it.
 pub(super) fn describe_constraint(catalog: &Catalog, path: &[Oid], table: &TableDesc, name: &str) -> String {
     format!("constraint {} on table {}", quote(name), shown(catalog, path, table.schema, &table.name))
@@ -427,13 +433,36 @@ impl<'c> Search<'c> {
         Ok(())
     }
 
+    /// What uses a column: views, and columns that are generated from it.
+    fn visit_column(&mut self, table: Oid, column: i16, this: &str) -> Result<()> {
+        let views = self.uses.views(table).iter().filter(|view| uses_column(view, table, column));
+        let views = views.map(|view| {
+            let message = format!("{} depends on {this}", describe(self.catalog, self.path, view.oid));
+            (Dependent::Object(view.oid), message)
+        });
+        let mut found: Vec<_> = views.collect();
+        let generated = self.catalog.table(table).into_iter().flat_map(|desc| {
+            let columns = desc.live_columns().filter(move |c| c.number != column);
+            columns
+                .filter(move |c| c.generated.as_ref().is_some_and(|e| e.speaks_of_column(column)))
+                .map(move |c| (desc, c))
+        });
+        found.extend(generated.map(|(desc, other)| {
+            let what = describe_column(self.catalog, self.path, desc, other.number);
+            let dependent = Dependent::Column { table, column: other.number, generated: true };
+            (dependent, format!("{what} depends on {this}"))
+        }));
+        self.visit_all(found)
+    }
+
     fn visit_all(&mut self, mut dependents: Vec<(Dependent, String)>) -> Result<()> {
         // Defaults are objects of their own, made in the order of the columns.
         let rank = |dependent: &Dependent| match dependent {
             Dependent::Object(oid) => (*oid, 0),
             Dependent::Constraint { constraint, .. } => (*constraint, 0),
             Dependent::Default { table, column } | Dependent::Column { table, column, generated: true } => {
-                (*table, *column)
+                let of = self.catalog.table(*table).and_then(|t| t.columns.get(*column as usize - 1));
+                of.and_then(|column| column.default_oid).map_or((*table, *column), |oid| (oid, 0))
             }
             Dependent::Column { table, .. } => (*table, 0),
         };
@@ -456,13 +485,7 @@ impl<'c> Search<'c> {
                 }
                 Dependent::Column { table, column, .. } if self.columns.insert((table, column)) => {
                     self.doomed.columns.push((table, column));
-                    let views = self.uses.views(table).iter().filter(|view| uses_column(view, table, column));
-                    let views = views.map(|view| {
-                        let message = format!("{} depends on {short}", describe(self.catalog, self.path, view.oid));
-                        (Dependent::Object(view.oid), message)
-                    });
-                    let views = views.collect();
-                    self.visit_all(views)?;
+                    self.visit_column(table, column, &short)?;
                     self.doomed.found.push((message, short, dependent));
                 }
                 _ => {}
@@ -479,10 +502,17 @@ impl Doomed {
         Ok(search.doomed.settle(catalog))
     }
 
-    /// What goes if these go, of which each depends on something that is no object of its own.
-    fn below(catalog: &Catalog, path: &[Oid], database: Oid, dependents: Vec<(Dependent, String)>) -> Result<Doomed> {
+    /// What goes with a column.
+    fn with_column(
+        catalog: &Catalog,
+        path: &[Oid],
+        database: Oid,
+        (table, column): (Oid, i16),
+        this: &str,
+    ) -> Result<Doomed> {
         let mut search = Search::new(catalog, path, database, &BTreeSet::new())?;
-        search.visit_all(dependents)?;
+        search.columns.insert((table, column));
+        search.visit_column(table, column, this)?;
         Ok(search.doomed.settle(catalog))
     }
 
@@ -527,27 +557,21 @@ impl Doomed {
     }
 }
 
-/// Drops the views that use a column, which is about to go.
-pub(super) async fn drop_column_views(cx: &mut Cx<'_>, table: &TableDesc, number: i16, cascade: bool) -> Result<()> {
+/// Drops what uses a column, which is about to go: views, and columns that are generated from it.
+pub(super) async fn drop_column_users(cx: &mut Cx<'_>, table: &TableDesc, number: i16, cascade: bool) -> Result<()> {
     let catalog = cx.catalog();
-    let views: BTreeSet<Oid> = views_using(&catalog, table.oid, number).into_iter().collect();
-    if views.is_empty() {
-        return Ok(());
-    }
     let path = cx.session.search_path(&catalog);
-    let own = describe(&catalog, &path, table.oid);
-    let column = format!("column {} of {own}", quote(&table.columns[number as usize - 1].name));
-    let first = views.iter().map(|&view| {
-        let message = format!("{} depends on {column}", describe(&catalog, &path, view));
-        (Dependent::Object(view), message)
-    });
-    let doomed = Doomed::below(&catalog, &path, cx.database(), first.collect())?;
+    let column = describe_column(&catalog, &path, table, number);
+    let doomed = Doomed::with_column(&catalog, &path, cx.database(), (table.oid, number), &column)?;
     report(cx, &column, doomed.messages(), cascade)?;
     for oid in doomed.objects {
         lock_for_drop(cx, oid).await?;
         if cx.catalog().get(oid).is_some() {
             cx.drop_one(oid)?;
         }
+    }
+    for (table, column) in doomed.columns {
+        super::alter_table::drop_column_of_type(cx, table, column).await?;
     }
     Ok(())
 }
@@ -565,7 +589,7 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
         let path = cx.session.search_path(&catalog);
         for &oid in &targets {
             work::step(64)?;
-            refuse_needed(&catalog, &path, oid)?;
+            refuse_needed(&catalog, &path, oid, &targets)?;
         }
         let doomed = Doomed::of(&catalog, &path, cx.database(), &targets)?;
         let open: Vec<Oid> = doomed.touched().difference(&locked).copied().collect();
@@ -620,7 +644,12 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
     for oid in views {
         cx.drop_one(oid)?;
     }
-    for (table, column) in columns {
+    // Generated columns go before those that they are computed from, which would tell of them once more.
+    let is_generated = |&(table, number): &(Oid, i16)| {
+        catalog.table(table).is_some_and(|t| t.columns[number as usize - 1].generated.is_some())
+    };
+    let (generated, others): (Vec<_>, Vec<_>) = columns.into_iter().partition(is_generated);
+    for (table, column) in generated.into_iter().chain(others) {
         super::alter_table::drop_column_of_type(cx, table, column).await?;
     }
     for oid in order {
@@ -634,12 +663,21 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
 }
 
 /// Objects that go only with what they belong to.
-fn refuse_needed(catalog: &Catalog, path: &[Oid], oid: Oid) -> Result<()> {
+fn refuse_needed(catalog: &Catalog, path: &[Oid], oid: Oid, targets: &BTreeSet<Oid>) -> Result<()> {
     if [oids::SCHEMA_PG_CATALOG, oids::SCHEMA_INFORMATION_SCHEMA].contains(&oid) {
         return Err(Error::new(
             SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
             format!("cannot drop {} because it is required by the database system", describe(catalog, path, oid)),
         ));
+    }
+    if let Some((table, number)) = catalog.sequence(oid).and_then(|sequence| sequence.owned_by)
+        && let Some(table) = catalog.table(table).filter(|table| !targets.contains(&table.oid))
+        && table.live_columns().any(|column| column.number == number && column.identity.is_some())
+    {
+        let column = describe_column(catalog, path, table, number);
+        let message = format!("cannot drop {} because {column} requires it", describe(catalog, path, oid));
+        return Err(Error::new(SqlState::DEPENDENT_OBJECTS_STILL_EXIST, message)
+            .hint(format!("You can drop {column} instead.")));
     }
     let Some(index) = catalog.index(oid) else { return Ok(()) };
     let Some(table) = catalog.table(index.table) else { return Ok(()) };

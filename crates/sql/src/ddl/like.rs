@@ -46,7 +46,15 @@ pub(super) fn add_columns(
             _ => None,
         };
         let generated = column.generated.clone().filter(|_| copies(GENERATED));
-        table.columns.push(ColumnDesc { number, default, identity, generated, missing: None, ..column.clone() });
+        table.columns.push(ColumnDesc {
+            number,
+            default,
+            identity,
+            generated,
+            missing: None,
+            default_oid: None,
+            ..column.clone()
+        });
     }
     let first = table.columns.len() - source.live_columns().count();
     for at in first..table.columns.len() {

@@ -30,7 +30,7 @@ pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<
     let mut desc = TableDesc {
         kind: TableKind::MaterializedView,
         options: storage_options(&into.options),
-        view: Some(ViewDesc { query: text, populated: false, ..bound.desc }),
+        view: Some(ViewDesc { query: text.into(), populated: false, ..bound.desc }),
         ..TableDesc::new(cx.allocate(), schema, relname, cx.owner(), columns)
     };
     desc.layouts.push(layout_of(&desc, LayoutId(1)));

@@ -173,6 +173,7 @@ impl Cx<'_> {
     pub async fn put(&mut self, mut object: CatalogObject) -> Result<()> {
         self.keep_schema(object.namespace().1).await?;
         self.session.keep_references(&mut object)?;
+        self.number_defaults(&mut object);
         let catalog = self.catalog();
         let before = catalog.get(object.oid());
         rights::require_types(&catalog, self.session.who(), before.map(|o| &**o), &object)?;
@@ -187,6 +188,19 @@ impl Cx<'_> {
         match initial {
             Some(list) => self.write(CatalogObject::Privileges(list)).await,
             None => Ok(()),
+        }
+    }
+
+    /// Gives new defaults an identity: what depends on something is told in the order in which it was made.
+    fn number_defaults(&mut self, object: &mut CatalogObject) {
+        let CatalogObject::Table(table) = object else { return };
+        for column in &mut table.columns {
+            let has_default = column.default.is_some() && column.identity.is_none() || column.generated.is_some();
+            match (has_default && !column.dropped, column.default_oid) {
+                (true, None) => column.default_oid = Some(self.allocate()),
+                (false, Some(_)) => column.default_oid = None,
+                _ => {}
+            }
         }
     }
 

@@ -41,7 +41,7 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
     let columns =
         named_columns(&bound, &strings(&stmt.aliases), "CREATE VIEW specifies more column names than columns")?;
     let mut options = storage_options(&stmt.options);
-    let mut view = ViewDesc { query: text, ..bound.desc };
+    let mut view = ViewDesc { query: text.into(), ..bound.desc };
     view.check_option = check_option(stmt, &mut options)?;
     let oid = replaced.as_ref().map_or_else(|| cx.allocate(), |old| old.oid);
     let owner = replaced.as_ref().map_or_else(|| cx.owner(), |old| old.owner);

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use engine_api::{DomainDesc, Expression, TableDesc};
+use engine_api::{DomainDesc, Expression, TableDesc, TypeKind};
 use types::{Datum, oid};
 
 use crate::bind::{self, BindContext};
@@ -479,6 +479,8 @@ impl<'a> Writer<'a> {
                     && self.expr(without_implicit(text))
                     && self.word("))")
             }
+            // The text form of what has a name in the catalog is a cast.
+            ("regout", [arg]) => self.cast(arg, ty),
             _ => self.listed(&format!("{}(", quote_name(function.name)), args, ")"),
         }
     }
@@ -595,8 +597,31 @@ impl<'a> Writer<'a> {
                     return Some(quote_name(schema.name()));
                 }
             }
+            (_, Datum::Enum(of, mark)) => return self.label_text(*of, *mark),
+            (_, Datum::Array(array)) if types::user::is_enum(array.element) => return self.labels_text(array),
             _ => {}
         }
+        self.plain_value_text(value, ty)
+    }
+
+    /// A label by the name that the catalog has for it.
+    fn label_text(&self, of: base::Oid, mark: f32) -> Option<String> {
+        let catalog = self.cx.catalog();
+        let TypeKind::Enum(labels) = &catalog.user_type(of)?.kind else { return None };
+        labels.iter().find(|label| label.order == mark).map(|label| label.name.clone())
+    }
+
+    fn labels_text(&self, array: &types::Array) -> Option<String> {
+        let name = |value: &Datum| match value {
+            Datum::Enum(of, mark) => self.label_text(*of, *mark).map(Datum::from),
+            other => Some(other.clone()),
+        };
+        let values = array.values.iter().map(name).collect::<Option<_>>()?;
+        let names = types::Array { element: oid::TEXT, dims: array.dims.clone(), values };
+        self.plain_value_text(&Datum::Array(std::sync::Arc::new(names)), Ty::of(oid::TEXT_ARRAY))
+    }
+
+    fn plain_value_text(&self, value: &Datum, ty: Ty) -> Option<String> {
         let mut text = Vec::new();
         types::write_text(value.as_ref(), ty.oid, self.cx.settings(), &mut text).ok()?;
         String::from_utf8(text).ok()

@@ -65,8 +65,8 @@ fn by_names_of_then(name: String, table: &TableDesc, var: &RangeVar, view: &View
 
 /// The text of a view whose relations stand at these places.
 pub(super) fn stored_text(view: &ViewDesc, places: &[(RangeVar, Oid)], cx: &dyn EvalContext) -> String {
-    let mut text = view.query.clone();
     let (catalog, identity) = (cx.catalog(), cx.identity());
+    let mut text = crate::stored::text(&view.query, &catalog, None).into_owned();
     let mut places: Vec<_> = places.iter().collect();
     places.sort_by_key(|(var, _)| std::cmp::Reverse(var.location));
     places.dedup_by_key(|(var, _)| var.location);

@@ -4,7 +4,9 @@
 //! Not responsible for: what DROP does (`ddl::drop` reads the same references).
 
 use base::Oid;
-use engine_api::{Catalog, CatalogObject, ConstraintKind, Expression, Reference, TableDesc, TableKind, TypeKind};
+use engine_api::{
+    Catalog, CatalogObject, ColumnDesc, ConstraintKind, Expression, Reference, TableDesc, TableKind, TypeKind,
+};
 use types::Datum;
 
 use super::relations::{in_database, shown_default, tables_of};
@@ -31,8 +33,8 @@ fn derived(relation: Oid, number: u32) -> Oid {
 }
 
 /// The number of a column's default.
-pub(super) fn default_oid(table: Oid, column: i16) -> Oid {
-    derived(table, column as u32)
+pub(super) fn default_oid(table: Oid, column: &ColumnDesc) -> Oid {
+    column.default_oid.unwrap_or_else(|| derived(table, column.number as u32))
 }
 
 /// The number of a view's rule.
@@ -84,7 +86,7 @@ pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         defaults(&mut edges, &catalog, &table);
         constraints(&mut edges, &catalog, &table);
         indexes(&mut edges, &catalog, &table);
-        view(&mut edges, &table);
+        view(&mut edges, &catalog, &table);
     }
     types(&mut edges, &catalog, cx);
     Ok(edges.rows)
@@ -147,7 +149,7 @@ fn mentioned(edges: &mut Edges<'_>, catalog: &Catalog, from: End, expression: &E
 fn defaults(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
     for column in table.live_columns() {
         let Some(expression) = shown_default(column) else { continue };
-        let own = (DEFAULT, default_oid(table.oid, column.number), 0);
+        let own = (DEFAULT, default_oid(table.oid, column), 0);
         edges.add(own, (CLASS, table.oid, column.number), if column.generated.is_some() { "i" } else { "a" });
         mentioned(edges, catalog, own, expression, table.oid, "n");
         // The value becomes one of the column's domain.
@@ -193,6 +195,9 @@ fn indexes(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
                 for column in columns.filter(|&column| column > 0) {
                     edges.add(own, (CLASS, table.oid, column), "a");
                 }
+                if index.keys.iter().all(|key| key.column == 0) && index.include.is_empty() {
+                    edges.add(own, (CLASS, table.oid, 0), "a");
+                }
                 for expression in index.expressions.iter().map(|e| &e.text).chain(&index.predicate) {
                     mentioned(edges, catalog, own, expression, table.oid, "a");
                 }
@@ -201,11 +206,12 @@ fn indexes(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
     }
 }
 
-fn view(edges: &mut Edges<'_>, table: &TableDesc) {
+fn view(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
     let Some(view) = &table.view else { return };
     let rule = (REWRITE, rule_oid(table.oid), 0);
     edges.add(rule, (CLASS, table.oid, 0), "i");
     edges.add(rule, (CLASS, table.oid, 0), "n");
+    mentioned(edges, catalog, rule, &view.query, table.oid, "n");
     for relation in &view.relations {
         for &column in &relation.used {
             edges.add(rule, (CLASS, relation.oid, column), "n");

@@ -451,7 +451,7 @@ pub(super) fn defaults(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 rows.push(row(
                     rel,
                     vec![
-                        ("oid", oid(super::depend::default_oid(table.oid, column.number))),
+                        ("oid", oid(super::depend::default_oid(table.oid, column))),
                         ("adrelid", oid(table.oid)),
                         ("adnum", Datum::Int2(column.number)),
                         ("adbin", text(crate::stored::text(default, &catalog, Some(&table)))),

@@ -12,13 +12,16 @@ use crate::system;
 
 /// A type's name with its modifier, and with its schema if it is not found without.
 pub(crate) fn shown_type(cx: &dyn EvalContext, oid: Oid, typmod: i32) -> String {
-    let shown = types::format_type(oid, typmod);
-    let made = match type_info(oid) {
-        Some(info) if info.is_array() => info.element,
-        _ => oid,
+    let (made, suffix) = match type_info(oid) {
+        Some(info) if info.is_array() => (info.element, "[]"),
+        _ => (oid, ""),
     };
     let catalog = cx.catalog();
-    let Some(CatalogObject::Type(desc)) = catalog.get(made).map(|o| &**o) else { return shown };
+    let Some(CatalogObject::Type(desc)) = catalog.get(made).map(|o| &**o) else {
+        return types::format_type(oid, typmod);
+    };
+    // The process knows a type by its committed name, the transaction by that of the catalog.
+    let shown = format!("{}{suffix}", crate::ddl::quote_name(&desc.name));
     let named = |&schema: &Oid| catalog.type_named(schema, &desc.name);
     let found = cx.identity().search_path.iter().find_map(named).map(|t| t.oid);
     match names::schema_name(cx, desc.schema).filter(|_| found != Some(made)) {
