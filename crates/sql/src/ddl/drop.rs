@@ -236,13 +236,13 @@ fn uses_column(view: &TableDesc, oid: Oid, column: i16) -> bool {
 
 /// A column as messages name it.
 fn describe_column(catalog: &Catalog, path: &[Oid], table: &TableDesc, number: i16) -> String {
-    let name = quote(&table.columns[number as usize - 1].name);
+    let name = &table.columns[number as usize - 1].name;
     format!("column {name} of {} {}", kind_name(table), shown(catalog, path, table.schema, &table.name))
 }
 
 /// A constraint as messages name it.
 pub(super) fn describe_constraint(catalog: &Catalog, path: &[Oid], table: &TableDesc, name: &str) -> String {
-    format!("constraint {} on table {}", quote(name), shown(catalog, path, table.schema, &table.name))
+    format!("constraint {name} on table {}", shown(catalog, path, table.schema, &table.name))
 }
 
 /// What is part of an object and goes with it without asking.
@@ -287,7 +287,7 @@ fn mentions(
         work::step(256)?;
         let (dependent, what) = match (object, place) {
             (CatalogObject::Table(table), Place::Default(column) | Place::Generated(column)) => {
-                let name = quote(&table.columns[column as usize - 1].name);
+                let name = &table.columns[column as usize - 1].name;
                 let of = format!("{} {}", kind_name(table), shown(catalog, path, table.schema, &table.name));
                 match place {
                     Place::Default(_) => {
@@ -309,7 +309,7 @@ fn mentions(
             (CatalogObject::Type(ty), Place::Check(constraint)) => {
                 let TypeKind::Domain(domain) = &ty.kind else { continue };
                 let Some(named) = domain.checks.iter().find(|c| c.oid == constraint) else { continue };
-                (Dependent::Constraint { of: ty.oid, constraint }, format!("constraint {}", quote(&named.name)))
+                (Dependent::Constraint { of: ty.oid, constraint }, format!("constraint {}", named.name))
             }
             (object, _) => (Dependent::Object(object.oid()), describe(catalog, path, object.oid())),
         };
@@ -340,7 +340,7 @@ fn dependents_of_type(
         let of = &table.columns[column as usize - 1];
         let kind = kind_name(table);
         let shown = shown(catalog, path, table.schema, &table.name);
-        let what = format!("column {} of {kind} {shown} depends on {this}", quote(&of.name));
+        let what = format!("column {} of {kind} {shown} depends on {this}", of.name);
         found.push((Dependent::Column { table: table.oid, column, generated: false }, what));
     }
     for &domain in uses.domains(ty) {
