@@ -66,6 +66,9 @@ pub struct Query {
     pub group_by: Vec<Expr>,
     /// GROUPING SETS: each the numbers of its `group_by` expressions. Empty: one set of them all.
     pub grouping_sets: Vec<Vec<usize>>,
+    /// Targets that are constant grouping expressions, with the numbers of these: nothing but being that target tells a `1` that
+    /// is grouped by from another `1`.
+    pub grouped_constants: Vec<(usize, usize)>,
     /// Aggregate calls of this level; [`Expr::Agg`] indexes it.
     pub aggs: Vec<AggCall>,
     /// HAVING

@@ -1,7 +1,7 @@
 //! Structural equality of expressions and queries, wherever they stand in the text.
 
 use super::visit::{collect, same_aggregate, same_head};
-use crate::ir::{Body, Expr, From, Query, Rel, RelKind, SetCall, SubqueryKind};
+use crate::ir::{Body, Expr, FrameBound, From, Query, Rel, RelKind, SetCall, SubqueryKind, WindowCall, WindowCallee};
 
 /// Whether two expressions are the same but for where they stand in the text.
 pub(crate) fn same(a: &Expr, b: &Expr) -> bool {
@@ -76,6 +76,7 @@ fn same_query(a: &Query, b: &Query) -> bool {
         && a.targets.iter().zip(&b.targets).all(|(a, b)| a.junk == b.junk && same(&a.expr, &b.expr))
         && all_same(a.group_by.iter(), b.group_by.iter())
         && a.grouping_sets == b.grouping_sets
+        && a.grouped_constants == b.grouped_constants
         && a.aggs.len() == b.aggs.len()
         && a.aggs.iter().zip(&b.aggs).all(|(a, b)| same_aggregate(a, b))
         && same_option(&a.having, &b.having)
@@ -99,9 +100,37 @@ fn same_rel(a: &Rel, b: &Rel) -> bool {
         }
         (RelKind::Cte { id: a, .. }, RelKind::Cte { id: b, .. }) => a == b,
         (RelKind::WorkTable(a), RelKind::WorkTable(b)) => a == b,
+        (RelKind::Window(a), RelKind::Window(b)) => same_window(a, b),
         (RelKind::Values, RelKind::Values) | (RelKind::Join, RelKind::Join) => true,
         _ => false,
     }
+}
+
+fn same_window(a: &WindowCall, b: &WindowCall) -> bool {
+    let same_callee = match (&a.callee, &b.callee) {
+        (WindowCallee::Function(a), WindowCallee::Function(b)) => a == b,
+        (WindowCallee::Aggregate(a), WindowCallee::Aggregate(b)) => std::ptr::eq(*a, *b),
+        _ => false,
+    };
+    let same_bound = |a: &FrameBound, b: &FrameBound| {
+        std::mem::discriminant(a) == std::mem::discriminant(b)
+            && match (a.offset(), b.offset()) {
+                (Some(a), Some(b)) => same(a, b),
+                (a, b) => a.is_none() && b.is_none(),
+            }
+    };
+    let same_order = |(a, d, n): &(Expr, bool, bool), (b, e, o): &(Expr, bool, bool)| d == e && n == o && same(a, b);
+    same_callee
+        && a.ty == b.ty
+        && all_same(a.args.iter(), b.args.iter())
+        && same_option(&a.filter, &b.filter)
+        && all_same(a.partition.iter(), b.partition.iter())
+        && a.order.len() == b.order.len()
+        && a.order.iter().zip(&b.order).all(|(a, b)| same_order(a, b))
+        && a.frame.mode == b.frame.mode
+        && a.frame.exclude == b.frame.exclude
+        && same_bound(&a.frame.start, &b.frame.start)
+        && same_bound(&a.frame.end, &b.frame.end)
 }
 
 /// Whether two calls of set-returning functions are the same.

@@ -5,9 +5,10 @@ use rupg_sql::nodes::{CoercionForm, GroupingFunc, GroupingSet, GroupingSetKind a
 
 use super::equal::same;
 use super::scope::Place;
+use super::visit::{shift_levels, walk};
 use super::{Binder, Located};
 use crate::functions;
-use crate::ir::{AggCall, Expr, Query, Ty};
+use crate::ir::{AggCall, Column, Expr, Query, Ty};
 
 /// Grouping sets of one query, as in PostgreSQL.
 const MAX_SETS: usize = 4096;
@@ -134,10 +135,14 @@ impl<'a> Binder<'a, '_> {
         // Grouping needs no target of its own.
         query.targets.truncate(before);
         at.truncate(before);
-        let known = query.group_by.iter().position(|g| same(g, &expr));
+        let visible = target < before && super::visit::is_constant(&expr);
+        let own = |number: usize| query.grouped_constants.contains(&(target, number));
+        let known = (0..query.group_by.len()).find(|&n| same(&query.group_by[n], &expr) && (!visible || own(n)));
         Ok(known.unwrap_or_else(|| {
             query.group_by.push(expr);
-            query.group_by.len() - 1
+            let number = query.group_by.len() - 1;
+            query.grouped_constants.extend(visible.then_some((target, number)));
+            number
         }))
     }
 
@@ -147,18 +152,24 @@ impl<'a> Binder<'a, '_> {
             let message = "GROUPING must have fewer than 32 arguments";
             return Err(self.error(SqlState::TOO_MANY_ARGUMENTS, message, call.location));
         }
-        let place = self.place();
+        let marks: Vec<usize> = self.scopes.iter().map(|scope| scope.mentions.len()).collect();
+        let args = self.exprs(&call.args)?;
+        let level = args.iter().filter_map(|arg| least_level(&arg.expr)).min().unwrap_or(0);
+        if let Some(arg) = args.iter().find(|arg| has_aggregate_of(&arg.expr, level)) {
+            return Err(self.error(SqlState::GROUPING_ERROR, "aggregate function calls cannot be nested", arg.at));
+        }
+        let index = self.scopes.len() - 1 - level;
+        let place = self.scopes[index].place;
         if !matches!(place, Place::Targets | Place::Having | Place::OrderBy | Place::DistinctOn | Place::Window) {
             let message = format!("grouping operations are not allowed in {}", place.name());
             return Err(self.error(SqlState::GROUPING_ERROR, message, call.location));
         }
-        let mentions = self.scope().mentions.len();
-        let args = self.exprs(&call.args)?;
+        self.scopes.iter_mut().zip(marks).for_each(|(scope, mark)| scope.mentions.truncate(mark));
         let places: Vec<i32> = args.iter().map(|a| a.at).collect();
-        let scope = self.scope();
-        scope.mentions.truncate(mentions);
-        let args: Vec<Expr> = args.into_iter().map(|a| a.expr).collect();
+        let mut args: Vec<Expr> = args.into_iter().map(|a| a.expr).collect();
+        args.iter_mut().for_each(|arg| shift_levels(arg, -(level as isize)));
         let ty = Ty::of(types::oid::INT4);
+        let scope = &mut self.scopes[index];
         scope.aggs.push(AggCall {
             aggregate: &functions::GROUPING,
             args,
@@ -168,9 +179,9 @@ impl<'a> Binder<'a, '_> {
             filter: None,
             ty,
         });
-        let index = scope.aggs.len() - 1;
-        scope.groupings.push((index, places));
-        Ok(Located { expr: Expr::Agg { level: 0, index, ty }, at: call.location })
+        let number = scope.aggs.len() - 1;
+        scope.groupings.push((number, places));
+        Ok(Located { expr: Expr::Agg { level, index: number, ty }, at: call.location })
     }
 
     /// Whether the arguments of GROUPING are grouped.
@@ -186,6 +197,27 @@ impl<'a> Binder<'a, '_> {
         }
         Ok(())
     }
+}
+
+/// The query level that an expression is about: that of the nearest column or aggregate.
+fn least_level(expr: &Expr) -> Option<usize> {
+    let mut least: Option<usize> = None;
+    walk(expr, 0, &mut |e, depth| {
+        let level = match e {
+            Expr::Column(Column { level, .. }) | Expr::WholeRow { level, .. } | Expr::Agg { level, .. } => *level,
+            _ => return,
+        };
+        if let Some(level) = level.checked_sub(depth) {
+            least = Some(least.map_or(level, |least| least.min(level)));
+        }
+    });
+    least
+}
+
+fn has_aggregate_of(expr: &Expr, wanted: usize) -> bool {
+    let mut found = false;
+    walk(expr, 0, &mut |e, depth| found |= matches!(e, Expr::Agg { level, .. } if *level == depth + wanted));
+    found
 }
 
 fn union(left: &[usize], right: &[usize]) -> Vec<usize> {

@@ -444,6 +444,20 @@ pub(super) fn has_columns(expr: &Expr) -> bool {
     found
 }
 
+/// Whether an expression has one value in all rows, which PostgreSQL finds before it looks at any: by folding, or by running a
+/// subquery that stands by itself.
+pub(crate) fn is_constant(expr: &Expr) -> bool {
+    let mut constant = true;
+    walk(expr, 0, &mut |e, depth| match e {
+        Expr::Column(Column { level, .. }) | Expr::WholeRow { level, .. } | Expr::Agg { level, .. } => {
+            constant &= *level < depth;
+        }
+        Expr::Call { function, .. } if depth == 0 => constant &= function.volatility == Volatility::Immutable,
+        _ => {}
+    });
+    constant
+}
+
 /// Whether two nodes are the same, their children apart.
 pub(super) fn same_head(a: &Expr, b: &Expr) -> bool {
     match (a, b) {

@@ -224,7 +224,7 @@ impl Groups {
         self.count = 0;
     }
 
-    fn add(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn add(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
         self.key.clear();
         for (code, ..) in &node.keys {
             self.key.push(code.eval(cx, frame)?);
@@ -287,7 +287,7 @@ impl Groups {
     }
 
     /// The group of the key.
-    fn group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<usize> {
+    fn group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<usize> {
         let (number, new) = self.keys.insert(&self.key);
         if new {
             cx.run.charge(self.keys.entry_bytes())?;
@@ -303,13 +303,22 @@ impl Groups {
         Ok(())
     }
 
-    fn new_group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &[Datum]) -> Result<()> {
+    fn new_group(&mut self, node: &AggregateNode, cx: &mut Cx<'_, '_>, frame: &mut [Datum]) -> Result<()> {
         let bytes = self.carried.push(frame, &node.carried);
         self.add_states(node, bytes, cx)?;
-        for (state, call) in self.states.row_mut(self.count - 1).iter_mut().zip(&node.calls) {
-            state.begin(call, cx, frame)?;
-        }
-        Ok(())
+        let any_direct = node.calls.iter().any(|call| !call.direct.is_empty());
+        let first = self.key.len().saturating_sub(node.keys.len());
+        let mut swap_keys = |frame: &mut [Datum]| {
+            for ((_, slot, _), value) in node.keys.iter().zip(&mut self.key[first..]).filter(|_| any_direct) {
+                std::mem::swap(&mut frame[*slot as usize], value);
+            }
+        };
+        // Direct arguments are about the group: its keys stand in the frame while they are evaluated.
+        swap_keys(frame);
+        let mut states = self.states.row_mut(self.count - 1).iter_mut().zip(&node.calls);
+        let begun = states.try_for_each(|(state, call)| state.begin(call, cx, frame));
+        swap_keys(frame);
+        begun
     }
 }
 

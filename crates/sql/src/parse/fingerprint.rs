@@ -174,6 +174,10 @@ impl Scan<'_> {
             return None;
         }
         let is = |w: &str| word.eq_ignore_ascii_case(w.as_bytes());
+        if is("rollup") || is("cube") || is("grouping") {
+            // In a set without it a grouping expression is NULL, wherever it is written again: literals tell it from others.
+            return None;
+        }
         let before = match word.len() {
             2 if is("in") => Before::In,
             6 if is("values") => {

@@ -61,6 +61,8 @@ pub(super) struct Level<'a> {
     pub ctes: Vec<CtePlan>,
     /// Grouping expressions and the slots that hold their values, once they do.
     pub grouped: Vec<(Expr, Slot)>,
+    /// The slots of all grouping expressions, by number.
+    pub group_slots: Vec<Slot>,
 }
 
 impl<'a> Level<'a> {
@@ -97,6 +99,7 @@ impl<'a> Level<'a> {
             planned: rels.iter().map(|_| None).collect(),
             ctes: Vec::new(),
             grouped: Vec::new(),
+            group_slots: Vec::new(),
         };
         level.columns =
             used.into_iter().map(|columns| columns.into_iter().map(|c| (c, level.slot())).collect()).collect();
@@ -401,7 +404,8 @@ impl Resolve for Level<'_> {
     }
 
     fn computed(&mut self, expr: &Expr) -> Option<Slot> {
-        if self.grouped.is_empty() || matches!(expr, Expr::Column(_) | Expr::Const(..) | Expr::Param(..)) {
+        let own = matches!(expr, Expr::Column(c) if c.level == 0);
+        if self.grouped.is_empty() || own || matches!(expr, Expr::Const(..) | Expr::Param(..)) {
             return None;
         }
         self.grouped.iter().find(|(grouped, _)| same(grouped, expr)).map(|(_, slot)| *slot)

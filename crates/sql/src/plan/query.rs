@@ -15,7 +15,8 @@ use super::node::{
     ValuesNode,
 };
 use super::{PlanContext, RowOf, rewrite, selectivity, walk, window};
-use crate::bind::{equal::same, visit::same_rows, window_parts};
+use crate::bind::visit::{is_constant, same_rows};
+use crate::bind::{equal::same, window_parts};
 use crate::expr::{Code, Resolve, Slot};
 use crate::ir::{AggCall, Body, Expr, From, Query, RelKind, Sample};
 
@@ -324,10 +325,13 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
     for expr in &query.group_by {
         let code = level.compile(expr)?;
         let slot = match (&code, expr) {
-            (Code::Slot(slot), Expr::Column(_)) => *slot,
+            (Code::Slot(slot), Expr::Column(c)) if c.level == 0 => *slot,
             _ => {
                 let slot = level.slot();
-                grouped.push((expr.clone(), slot));
+                // PostgreSQL does not look for a constant among the keys: only the target that is one is NULL in other sets.
+                if query.grouping_sets.is_empty() || !is_constant(expr) {
+                    grouped.push((expr.clone(), slot));
+                }
                 slot
             }
         };
@@ -367,7 +371,7 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
             distinct: call.distinct,
             order,
             filter: call.filter.as_ref().map(|f| level.compile(f)).transpose()?,
-            direct: level.compile_all(&call.direct)?,
+            direct: Vec::new(),
         });
     }
     for (average, slot) in averages {
@@ -383,6 +387,11 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
     for expr in above {
         let mut columns = Vec::new();
         walk::columns_of(expr, &mut |c| columns.push(c));
+    level.group_slots = keys.iter().map(|(_, slot, _)| *slot).collect();
+    // Direct arguments are evaluated once for a group, over its keys.
+    for (call, from) in calls.iter_mut().zip(&called) {
+        call.direct = level.compile_all(&from.direct)?;
+    }
         for mut column in columns {
             column.level = 0;
             // A column inside of a grouping expression alone has no value of its own above.
@@ -425,7 +434,15 @@ fn keeps_order(aggregate: &str) -> bool {
 /// Slots of the targets, and those that must be computed.
 fn targets(level: &mut Level<'_>, query: &Query) -> Result<(Vec<Slot>, Vec<(Slot, Code)>)> {
     let (mut slots, mut computed) = (Vec::new(), Vec::new());
-    for target in &query.targets {
+    for (number, target) in query.targets.iter().enumerate() {
+        // In sets without it a constant that is grouped by is NULL.
+        let grouped = query.grouped_constants.iter().find(|(at, _)| *at == number && !query.grouping_sets.is_empty());
+        if let Some(&(_, group)) = grouped
+            && same(&query.group_by[group], &target.expr)
+        {
+            slots.push(level.group_slots[group]);
+            continue;
+        }
         match level.compile(&target.expr)? {
             Code::Slot(slot) => slots.push(slot),
             code => {

@@ -247,7 +247,20 @@ impl Writer<'_> {
     fn grouping_sets(&mut self) -> String {
         let table = self.any_table();
         self.scope.push("e".to_owned());
-        let keys: Vec<String> = (0..1 + self.below(3)).map(|_| self.any_column()).collect();
+        let mut keys: Vec<String> = Vec::new();
+        for _ in 0..1 + self.below(3) {
+            // PostgreSQL takes a subquery that is written twice for two.
+            let simple: Vec<&String> = keys.iter().filter(|key| !key.contains("SELECT")).collect();
+            let key = match self.below(8) {
+                0 => format!("({} + {})", self.below(5), 10 * (1 + keys.len())),
+                1 => self.any(1),
+                2 if !simple.is_empty() => simple[self.below(simple.len() as u64) as usize].clone(),
+                _ => self.any_column(),
+            };
+            keys.push(key);
+        }
+        // A literal alone is the number of a column.
+        keys.iter_mut().filter(|key| !key.contains(['.', '('])).for_each(|key| *key = format!("coalesce({key})"));
         let all = keys.join(", ");
         let group = match self.below(5) {
             0 => format!("ROLLUP ({all})"),
@@ -260,14 +273,26 @@ impl Writer<'_> {
         list.push(format!("grouping({all})"));
         list.extend((0..1 + self.below(2)).map(|_| self.aggregate()));
         let filter = if self.below(2) == 0 { format!(" WHERE {}", self.boolean(1)) } else { String::new() };
+        if self.below(3) == 0 && !keys[0].contains("SELECT") {
+            // What is looked for is of the group.
+            let (direct, column) = (&keys[0], self.column(Kind::Int));
+            list.push(format!("rank(length(({direct})::text)) WITHIN GROUP (ORDER BY {column})"));
+        }
         let having =
             if self.below(4) == 0 { format!(" HAVING {} >= {}", self.count(), self.below(3)) } else { String::new() };
-        let order: Vec<String> = (1..=list.len()).map(|column| column.to_string()).collect();
+        let columns: Vec<String> = (1..=list.len()).map(|column| format!("c{column}")).collect();
+        let outside = match self.below(4) {
+            0 => format!(" WHERE c1 IS {}NULL", self.pick(&["", "NOT "])),
+            1 => " WHERE c1 = c1".to_owned(),
+            _ => String::new(),
+        };
         self.scope.clear();
         format!(
-            "SELECT {} FROM {table} AS e{filter} GROUP BY {group}{having} ORDER BY {}",
+        // PostgreSQL takes a constant for one in all sets when it sorts groups: the rows are sorted further out.
+            "SELECT * FROM (SELECT {} FROM {table} AS e{filter} GROUP BY {group}{having}) AS g ({}){outside} ORDER BY {}",
             list.join(", "),
-            order.join(", ")
+            columns.join(", "),
+            columns.join(", ")
         )
     }
 
