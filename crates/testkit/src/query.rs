@@ -14,6 +14,7 @@ pub fn tables(random: &mut Random) -> Vec<String> {
         let rows = (0..20 + random.below(20)).map(|_| row(random)).collect::<Vec<_>>();
         statements.push(format!("INSERT INTO {table} VALUES {}", rows.join(", ")));
     }
+    statements.push("CREATE SEQUENCE num".to_owned());
     statements.push("CREATE INDEX ON r (i)".to_owned());
     statements.push("CREATE INDEX ON s (j, x)".to_owned());
     statements.push("CREATE INDEX ON t (x)".to_owned());

@@ -104,8 +104,11 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     }
     node = window::windows(level, node)?;
     let (targets, computed) = targets(level, query)?;
-    if !computed.is_empty() {
-        node = Node::Project(Arc::new(ProjectNode { input: node, targets: computed.clone() }));
+    let sorted = !query.order_by.is_empty() && !ordered;
+    let (late, early): (Vec<_>, Vec<_>) =
+        computed.iter().cloned().partition(|(slot, _)| sorted && waits_for_order(query, &targets, *slot));
+    if !early.is_empty() {
+        node = Node::Project(Arc::new(ProjectNode { input: node, targets: early }));
     }
     let visible: Vec<Slot> =
         query.targets.iter().zip(&targets).filter(|(t, _)| !t.junk).map(|(_, slot)| *slot).collect();
@@ -120,7 +123,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
         node = level.note(node, all, rows, cost);
     }
     let distinct_on = query.distinct.as_ref().filter(|on| !on.is_empty());
-    if !query.order_by.is_empty() && !ordered {
+    if sorted {
         let limit = match (&query.limit, query.locking.is_empty() && distinct_on.is_none() && !query.with_ties) {
             (Some(limit), true) => {
                 let offset = query.offset.as_ref().map(|o| level.compile(o)).transpose()?;
@@ -128,7 +131,7 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
             }
             _ => None,
         };
-        node = sort(level, query, node, &targets, limit);
+        node = sort(level, query, node, &targets, &late, limit);
         cost += sort_cost(rows, level.cx.methods);
         if matches!(node, Node::Sort(_)) {
             level.tell_list("Sort Key", || sort_keys(query, level));
@@ -138,6 +141,9 @@ fn build(level: &mut Level<'_>, query: &Query) -> Result<(Node, Vec<Slot>)> {
     if let Some(on) = distinct_on {
         let keys = on.iter().map(|&i| typed(i)).collect();
         node = level.note(Node::Distinct(Arc::new(DistinctNode { input: node, keys })), all, rows, cost);
+    }
+    if !late.is_empty() {
+        node = Node::Project(Arc::new(ProjectNode { input: node, targets: late }));
     }
     if !query.locking.is_empty() {
         node = lock_rows(level, query, node, computed)?;
@@ -381,17 +387,17 @@ fn aggregate(level: &mut Level<'_>, query: &Query, input: Node) -> Result<Node> 
     }
     level.aggregates = aggregates;
     level.grouped = grouped;
+    level.group_slots = keys.iter().map(|(_, slot, _)| *slot).collect();
+    // Direct arguments are evaluated once for a group, over its keys.
+    for (call, from) in calls.iter_mut().zip(&called) {
+        call.direct = level.compile_all(&from.direct)?;
+    }
     let mut carried = BTreeSet::new();
     let windows = query.rels.iter().flat_map(window_parts);
     let above = query.targets.iter().map(|t| &t.expr).chain(&query.having).chain(windows);
     for expr in above {
         let mut columns = Vec::new();
         walk::columns_of(expr, &mut |c| columns.push(c));
-    level.group_slots = keys.iter().map(|(_, slot, _)| *slot).collect();
-    // Direct arguments are evaluated once for a group, over its keys.
-    for (call, from) in calls.iter_mut().zip(&called) {
-        call.direct = level.compile_all(&from.direct)?;
-    }
         for mut column in columns {
             column.level = 0;
             // A column inside of a grouping expression alone has no value of its own above.
@@ -455,8 +461,49 @@ fn targets(level: &mut Level<'_>, query: &Query) -> Result<(Vec<Slot>, Vec<(Slot
     Ok((slots, computed))
 }
 
-fn sort(level: &Level<'_>, query: &Query, input: Node, targets: &[Slot], limit: Option<(Code, Option<Code>)>) -> Node {
-    let mut slots: BTreeSet<Slot> = targets.iter().copied().filter(|s| *s >= level.cx.params as Slot).collect();
+/// Whether a target that is computed is so once the rows are in order, and no more of them than LIMIT asks for: what is volatile,
+/// and under LIMIT what runs a subquery. The order itself must not need it.
+fn waits_for_order(query: &Query, targets: &[Slot], slot: Slot) -> bool {
+    if !query.locking.is_empty() || query.distinct.as_ref().is_some_and(|on| on.is_empty()) {
+        return false;
+    }
+    let used = |target: usize| targets[target] == slot;
+    let in_order = query.order_by.iter().any(|key| used(key.target));
+    let in_distinct = query.distinct.iter().flatten().any(|&target| used(target));
+    let Some(target) = targets.iter().position(|s| *s == slot).filter(|_| !in_order && !in_distinct) else {
+        return false;
+    };
+    let expr = &query.targets[target].expr;
+    let mut subquery = false;
+    walk::walk(expr, 0, &mut |e, _| subquery |= matches!(e, Expr::Subquery { .. }));
+    walk::is_volatile(expr) || (subquery && query.limit.is_some())
+}
+
+/// The slots that expressions read, those of their subqueries' arguments among them.
+fn slots_read(level: &Level<'_>, code: &Code, out: &mut BTreeSet<Slot>) {
+    code.visit(&mut |code| match code {
+        Code::Slot(slot) => _ = out.insert(*slot),
+        Code::Subquery { index, .. } => {
+            level.subplans[*index].args.iter().for_each(|(arg, _)| slots_read(level, arg, out));
+        }
+        _ => {}
+    });
+}
+
+fn sort(
+    level: &Level<'_>,
+    query: &Query,
+    input: Node,
+    targets: &[Slot],
+    late: &[(Slot, Code)],
+    limit: Option<(Code, Option<Code>)>,
+) -> Node {
+    let mut slots: BTreeSet<Slot> = targets.iter().copied().collect();
+    for (slot, code) in late {
+        slots.remove(slot);
+        slots_read(level, code, &mut slots);
+    }
+    slots.retain(|slot| *slot >= level.cx.params as Slot);
     if !query.locking.is_empty() {
         // A row that has moved is looked at as a whole again.
         slots.extend((0..level.rels.len()).flat_map(|rel| level.rel_slots(rel)));

@@ -32,6 +32,35 @@ impl Writer<'_> {
         )
     }
 
+    /// Rows that take numbers from a sequence: which of them do, and in which order, shows.
+    pub(super) fn numbered(&mut self) -> String {
+        let table = format!("(SELECT DISTINCT {ALL} FROM {})", self.any_table());
+        self.scope.push("e".to_owned());
+        let filter = if self.below(2) == 0 { format!(" WHERE {}", self.boolean(1)) } else { String::new() };
+        let (key, value) = (self.any_column(), self.any(1));
+        let order = self.total_order();
+        self.scope.clear();
+        let number =
+            self.pick(&["nextval('num')", "nextval('num') * 10 + e.i", "CASE WHEN e.b THEN nextval('num') END"]);
+        let limit = match self.below(4) {
+            0 => String::new(),
+            1 => format!(" OFFSET {}", self.below(5)),
+            2 => format!(" FETCH FIRST {} ROWS WITH TIES", self.below(5)),
+            _ => format!(" LIMIT {} OFFSET {}", self.below(8), self.below(3)),
+        };
+        let from = format!("FROM {table} AS e{filter}");
+        let query = match self.below(5) {
+            0 => format!("SELECT {key}, count(*), nextval('num') {from} GROUP BY {key} ORDER BY {key}{limit}"),
+            1 => format!("SELECT DISTINCT ON ({key}) {key}, {value}, {number} {from} ORDER BY {key}, {order}{limit}"),
+            2 => {
+                format!("SELECT {value}, {number}, row_number() OVER (ORDER BY {order}) {from} ORDER BY {order}{limit}")
+            }
+            3 => format!("SELECT s.* FROM (SELECT {value}, {number} {from} ORDER BY {order}{limit}) AS s"),
+            _ => format!("SELECT {value}, {number} {from} ORDER BY {order}{limit}"),
+        };
+        format!("SELECT setval('num', 1); {query}; SELECT last_value FROM num")
+    }
+
     /// Set-returning functions in a select list: plain, nested, over groups, beside windows.
     pub(super) fn set_returning(&mut self) -> String {
         let table = self.any_table();

@@ -9,7 +9,8 @@ const COLUMNS: [(&str, Kind); 6] =
 impl Writer<'_> {
     /// A statement of any shape.
     pub(super) fn statement(&mut self) -> String {
-        match self.below(18) {
+        match self.below(19) {
+            18 => self.numbered(),
             12 => self.lateral(),
             13 => self.set_returning(),
             14 => self.documents(),
@@ -145,7 +146,7 @@ impl Writer<'_> {
     }
 
     /// All columns in some order: rows that are equal in it are equal.
-    fn total_order(&mut self) -> String {
+    pub(super) fn total_order(&mut self) -> String {
         let start = self.below(6) as usize;
         let keys: Vec<String> =
             (0..6).map(|k| format!("e.{}{}", COLUMNS[(start + k) % 6].0, self.direction())).collect();
@@ -272,12 +273,12 @@ impl Writer<'_> {
         let mut list = keys.clone();
         list.push(format!("grouping({all})"));
         list.extend((0..1 + self.below(2)).map(|_| self.aggregate()));
-        let filter = if self.below(2) == 0 { format!(" WHERE {}", self.boolean(1)) } else { String::new() };
         if self.below(3) == 0 && !keys[0].contains("SELECT") {
             // What is looked for is of the group.
             let (direct, column) = (&keys[0], self.column(Kind::Int));
             list.push(format!("rank(length(({direct})::text)) WITHIN GROUP (ORDER BY {column})"));
         }
+        let filter = if self.below(2) == 0 { format!(" WHERE {}", self.boolean(1)) } else { String::new() };
         let having =
             if self.below(4) == 0 { format!(" HAVING {} >= {}", self.count(), self.below(3)) } else { String::new() };
         let columns: Vec<String> = (1..=list.len()).map(|column| format!("c{column}")).collect();
@@ -287,8 +288,8 @@ impl Writer<'_> {
             _ => String::new(),
         };
         self.scope.clear();
-        format!(
         // PostgreSQL takes a constant for one in all sets when it sorts groups: the rows are sorted further out.
+        format!(
             "SELECT * FROM (SELECT {} FROM {table} AS e{filter} GROUP BY {group}{having}) AS g ({}){outside} ORDER BY {}",
             list.join(", "),
             columns.join(", "),
