@@ -96,6 +96,9 @@ impl<'a> Binder<'a, '_> {
             Node::A_Const(c) => (if c.isnull { None } else { c.val.as_ref() }, c.location),
             other => (Some(other), -1),
         };
+        if let Some(Node::Integer(_) | Node::Float(_)) = value {
+            self.refuse_newer_number(at)?;
+        }
         let expr = match value {
             None => Expr::Const(Datum::Null, Ty::of(oid::UNKNOWN)),
             Some(Node::Integer(n)) => Expr::Const(Datum::Int4(*n), Ty::of(oid::INT4)),
@@ -114,6 +117,19 @@ impl<'a> Binder<'a, '_> {
             Some(_) => return Err(self.unsupported("bit strings are not supported", at)),
         };
         Ok(Located { expr, at })
+    }
+
+    /// Refuses numbers that only later releases read: `1_000`, `0x1F`.
+    fn refuse_newer_number(&self, at: i32) -> Result<()> {
+        let Some(rest) = usize::try_from(at).ok().and_then(|at| self.sql.get(at..)) else { return Ok(()) };
+        let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+        let token = &rest[..rest.find(|c| !part(c)).unwrap_or(rest.len())];
+        let with_base = token.strip_prefix('0').is_some_and(|t| t.starts_with(|c| "xXoObB".contains(c)));
+        if !token.starts_with(|c: char| c.is_ascii_digit() || c == '.') || !(with_base || token.contains('_')) {
+            return Ok(());
+        }
+        let message = format!("trailing junk after numeric literal at or near \"{token}\"");
+        Err(self.error(SqlState::SYNTAX_ERROR, message, at))
     }
 
     #[inline(never)]

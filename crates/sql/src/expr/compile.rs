@@ -64,7 +64,14 @@ pub(crate) fn compile(expr: &Expr, names: &mut dyn Resolve) -> Result<Code> {
             },
             _ => return Err(base::Error::internal("a test of elements without its parts")),
         },
-        Expr::Call { function, args, .. } => call(function, boxed(args, names)?),
+        Expr::Call { function, args, .. } => {
+            let args = boxed(args, names)?;
+            // It will never be called, whatever its other arguments are, and even if they fail.
+            if function.strict && args.iter().any(|arg| matches!(arg, Code::Const(Datum::Null))) {
+                return Ok(Code::Const(Datum::Null));
+            }
+            call(function, args)
+        }
         Expr::Cast { arg, ty, kind, explicit, .. } => {
             let from = arg.ty().oid;
             let code = compile(arg, names)?;
