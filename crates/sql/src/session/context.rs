@@ -228,9 +228,16 @@ impl<'a> StatementContext<'a> {
         Err(privileges::denied(Class::Sequence, object.name()))
     }
 
-    /// 25006 in a read-only transaction.
-    fn check_may_write(&self, what: &str) -> Result<()> {
-        if self.environment.read_only.get() { Err(super::query::read_only_error(what)) } else { Ok(()) }
+    /// 25006 in a read-only transaction, but for a temporary sequence.
+    fn check_may_write(&self, sequence: Oid, what: &str) -> Result<()> {
+        let is_temporary = || {
+            let catalog = self.catalog();
+            catalog.sequence(sequence).is_some_and(|s| crate::ddl::temporary::is_temporary(&catalog, s.schema))
+        };
+        match self.environment.read_only.get() && !is_temporary() {
+            true => Err(super::query::read_only_error(what)),
+            false => Ok(()),
+        }
     }
 
     fn not_defined(&self, sequence: Oid) -> Error {
@@ -279,7 +286,7 @@ impl EvalContext for StatementContext<'_> {
     }
 
     fn next_identity(&self, sequence: Oid) -> Result<i64> {
-        self.check_may_write("nextval()")?;
+        self.check_may_write(sequence, "nextval()")?;
         let desc = self.sequence(sequence)?;
         let value = self.environment.engine.sequence_next(desc)?;
         let gate = self.environment.engine.sequence_gate(desc);
@@ -300,7 +307,7 @@ impl EvalContext for StatementContext<'_> {
 
     fn set_value(&self, sequence: Oid, value: i64, is_called: bool) -> Result<()> {
         self.check_sequence(sequence, Privileges::UPDATE)?;
-        self.check_may_write("setval()")?;
+        self.check_may_write(sequence, "setval()")?;
         let desc = self.sequence(sequence)?;
         if value < desc.min || value > desc.max {
             return Err(Error::new(

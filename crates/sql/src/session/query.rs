@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result, SqlState, work};
-use engine_api::{Step, WaitPolicy};
+use base::{Error, Oid, Result, SqlState, work};
+use engine_api::{Persistence, Step, TableLockMode, WaitPolicy};
 use rupg_sql::nodes::Node;
 use types::Datum;
 
 use super::counts::Said;
-use super::statement::{Kind, Statement, Verb};
+use super::statement::{Kind, Query, Statement, Verb};
 use super::{Block, Output, Session, utility};
 use crate::exec::Execution;
 use crate::{metrics, parse, plan};
@@ -179,7 +179,7 @@ impl Session {
             if let Some(error) = &query.refused {
                 return Err(error.clone());
             }
-            if query.writes && self.read_only {
+            if query.writes && self.read_only && !self.writes_temporary_only(query) {
                 let what = match query.verb {
                     Verb::Select => query.lock_words.unwrap_or("SELECT"),
                     verb => verb.word(),
@@ -206,6 +206,15 @@ impl Session {
         }
         self.txn.as_mut().expect("ensured above").begin_command();
         Ok(statement)
+    }
+
+    /// Whether all that a query changes or locks rows of is temporary, which a read-only transaction may change.
+    fn writes_temporary_only(&self, query: &Query) -> bool {
+        let catalog = self.catalog();
+        let written = query.locks.iter().filter(|(_, mode)| *mode != TableLockMode::AccessShare);
+        let is_temporary =
+            |table: Oid| catalog.table(table).is_some_and(|desc| desc.persistence == Persistence::Temporary);
+        written.clone().next().is_some() && written.clone().all(|(table, _)| is_temporary(*table))
     }
 
     /// Ends the command: notices and the gate of what it saw.

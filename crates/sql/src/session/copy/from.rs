@@ -47,7 +47,7 @@ pub(super) async fn copy_from(
         let hint = "To enable copying to a view, provide an INSTEAD OF INSERT trigger.";
         return Err(if table.kind == TableKind::View { error.hint(hint) } else { error });
     }
-    if session.is_read_only() {
+    if session.is_read_only() && table.persistence != engine_api::Persistence::Temporary {
         return Err(read_only_error("COPY FROM"));
     }
     let columns = columns_of(&table, stmt)?;
