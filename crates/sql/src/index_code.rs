@@ -131,6 +131,8 @@ pub(crate) fn is_immutable(expr: &Expr) -> bool {
     let mut immutable = true;
     bind::visit::walk(expr, 0, &mut |e, _| {
         immutable &= match e {
+            // What a domain demands is taken to stay as it is.
+            Expr::Call { function, .. } if function.name.starts_with("domain ") => true,
             Expr::Call { function, .. } => function.volatility == crate::functions::Volatility::Immutable,
             Expr::Cast { arg, ty, kind, .. } => {
                 *kind != crate::ir::CastKind::InOut || is_stable_text(arg.ty().oid) && is_stable_text(ty.oid)

@@ -380,6 +380,12 @@ pub fn bind_check(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>
     Ok(finished(expr, cx))
 }
 
+/// What a table and the domains of its columns demand of a row, over rel 0, by the names of the constraints.
+pub(crate) fn bind_checks(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Vec<(String, Expr)>> {
+    let all = Binder::new(cx, "").checks(table)?;
+    Ok(all.into_iter().map(|(name, expr)| (name, finished(expr, cx))).collect())
+}
+
 /// Whether a condition is one of those that another one demands together.
 pub(crate) fn is_part(whole: &Expr, part: &Expr) -> bool {
     match whole {

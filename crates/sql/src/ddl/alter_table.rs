@@ -55,7 +55,7 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
     let mut ordered: Vec<&AlterTableCmd> = commands(stmt).collect();
     ordered.sort_by_key(|cmd| pass(cmd, &table, &changes));
     refuse_dropped(&table, stmt, &changes)?;
-    let mut changed = false;
+    let (oid, mut changed) = (table.oid, false);
     for cmd in ordered {
         // Every command starts from what the one before it left.
         let table = cx.catalog().table(table.oid).cloned().ok_or_else(|| Error::internal("the table went away"))?;
@@ -63,6 +63,7 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
             if !std::mem::replace(&mut changed, true) {
                 change_types(cx, table, &changes).await?;
             }
+            follow_type(cx, oid, cmd).await?;
             continue;
         }
         if let Some(pending) = alter(cx, table, cmd).await? {
@@ -185,6 +186,7 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
         T::AT_DropColumn => drop_column(cx, table, cmd, name).await?,
         T::AT_ColumnDefault => {
             let number = column_number(&table, name)?;
+            refuse_computed(&table, number, cmd.def.is_none())?;
             let text = match &cmd.def {
                 Some(node) => Some(default_text(cx.sql, node)?),
                 None => None,
@@ -209,6 +211,9 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
         }
         T::AT_DropNotNull => {
             let number = column_number(&table, name)?;
+            if table.columns[number as usize - 1].identity.is_some() {
+                return Err(is_identity(&table, name));
+            }
             let in_primary = table
                 .constraints
                 .iter()
@@ -231,11 +236,13 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
         T::AT_DropConstraint => drop_constraint(cx, table, cmd, name).await?,
         T::AT_AlterConstraint => alter_constraint(cx, table, cmd).await?,
         T::AT_ValidateConstraint => super::constraint::validate(cx, &table, name).await?,
-        T::AT_SetRelOptions => {
+        T::AT_SetRelOptions | T::AT_ResetRelOptions => {
             if let Some(Node::List(list)) = &cmd.def {
                 for (key, value) in storage_options(list) {
                     table.options.retain(|(k, _)| *k != key);
-                    table.options.push((key, value));
+                    if cmd.subtype == T::AT_SetRelOptions {
+                        table.options.push((key, value));
+                    }
                 }
             }
             cx.put(CatalogObject::Table(table)).await?;
@@ -266,6 +273,26 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
         _ => return Err(Error::unsupported("this form of ALTER TABLE is not supported")),
     }
     Ok(None)
+}
+
+fn is_identity(table: &TableDesc, name: &str) -> Error {
+    let message = format!("column \"{name}\" of relation \"{}\" is an identity column", table.name);
+    Error::new(SqlState::SYNTAX_ERROR, message)
+}
+
+/// A column whose values the server makes has no default.
+fn refuse_computed(table: &TableDesc, number: i16, drops: bool) -> Result<()> {
+    let column = &table.columns[number as usize - 1];
+    let (error, instead) = if column.identity.is_some() {
+        (is_identity(table, &column.name), "DROP IDENTITY")
+    } else if column.generated.is_some() {
+        let message = format!("column \"{}\" of relation \"{}\" is a generated column", column.name, table.name);
+        (Error::new(SqlState::SYNTAX_ERROR, message), "DROP EXPRESSION")
+    } else {
+        return Ok(());
+    };
+    let hint = format!("Use ALTER TABLE ... ALTER COLUMN ... {instead} instead.");
+    Err(if drops { error.hint(hint) } else { error })
 }
 
 /// ENABLE or DISABLE TRIGGER ALL: whether foreign keys of the table, and those that point to it, are looked at.
@@ -616,6 +643,11 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
     let type_name = def.typeName.as_deref().ok_or_else(|| Error::internal("ALTER TYPE without a type"))?;
     // PostgreSQL does not say where the type stands here.
     let ty = cx.column_type(type_name).map_err(without_position)?.ty;
+    let is_whole = [types::oid::INT2, types::oid::INT4, types::oid::INT8].contains(&ty.oid);
+    if table.columns[number as usize - 1].identity.is_some() && !is_whole {
+        let message = "identity column type must be smallint, integer, or bigint";
+        return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
+    }
     let using = match &def.raw_default {
         Some(node) => {
             let at = leftmost(node);
@@ -696,6 +728,17 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
     rewrite_table(cx, table, layout, &computed).await?;
     let changed: Vec<i16> = changes.iter().map(|c| c.number).collect();
     super::constraint::look_again(cx, oid, &changed).await
+}
+
+/// The sequence of an identity column follows its type.
+async fn follow_type(cx: &mut Cx<'_>, oid: base::Oid, cmd: &AlterTableCmd) -> Result<()> {
+    let Some(table) = cx.catalog().table(oid).cloned() else { return Ok(()) };
+    let Some(column) = table.column(cmd.name.as_deref().unwrap_or_default()) else { return Ok(()) };
+    let (Some(Node::ColumnDef(def)), Some(_)) = (&cmd.def, column.identity) else { return Ok(()) };
+    match def.typeName.as_deref() {
+        Some(name) => identity::set_type(cx, &table, column.number, name).await,
+        None => Ok(()),
+    }
 }
 
 /// Refuses what is written about a column behind its end, where that end waits for a USING that looks at the column.

@@ -307,6 +307,11 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
     }
     let referenced = cx.locked_table(target, TableLockMode::ShareRowExclusive).await?;
     let kinds = (table.persistence == Persistence::Temporary, referenced.persistence == Persistence::Temporary);
+    let kept = (table.persistence == Persistence::Permanent, referenced.persistence == Persistence::Permanent);
+    if kept == (true, false) && !kinds.1 {
+        let message = "constraints on permanent tables may reference only permanent tables";
+        return Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
+    }
     if kinds.0 != kinds.1 {
         let kind = if kinds.0 { "temporary" } else { "permanent" };
         let message = format!("constraints on {kind} tables may reference only {kind} tables");
@@ -354,7 +359,8 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
     };
     require_comparable(cx, (&table, &columns), (&referenced, &target_columns), &name)?;
     if !fresh && !definition.skip_validation {
-        validate_foreign_key(cx, &table, &referenced, &columns, &target_columns, &name).await?;
+        let full = definition.fk_matchtype == b'f';
+        validate_foreign_key(cx, (&table, &columns), (&referenced, &target_columns), full, &name).await?;
     }
     let kind = ConstraintKind::ForeignKey {
         table: referenced.oid,
@@ -397,6 +403,13 @@ fn require_comparable(
                 "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
                 from.name,
                 to.name,
+                types::format_type(from.type_oid, -1),
+                types::format_type(to.type_oid, -1)
+            )));
+        }
+        if !cx.session.stored_alike(from.type_oid, to.type_oid) {
+            return Err(Error::unsupported(format!(
+                "foreign keys between {} and {} are not supported",
                 types::format_type(from.type_oid, -1),
                 types::format_type(to.type_oid, -1)
             )));
@@ -505,12 +518,12 @@ pub(super) async fn validate(cx: &mut Cx<'_>, table: &TableDesc, name: &str) -> 
 async fn look_at_all(cx: &mut Cx<'_>, table: &TableDesc, constraint: &ConstraintDesc, name: &str) -> Result<()> {
     match &constraint.kind {
         ConstraintKind::Check { expression } => validate_check(cx, table, expression, name).await,
-        ConstraintKind::ForeignKey { table: referenced, columns, .. } => {
+        ConstraintKind::ForeignKey { table: referenced, columns, match_full, .. } => {
             let Some(referenced) = cx.catalog().table(*referenced).cloned() else {
                 return Err(Error::internal("a foreign key without the table it refers to"));
             };
             cx.lock(referenced.oid, TableLockMode::RowShare).await?;
-            validate_foreign_key(cx, table, &referenced, &constraint.columns, columns, name).await
+            validate_foreign_key(cx, (table, &constraint.columns), (&referenced, columns), *match_full, name).await
         }
         _ => Err(Error::new(
             SqlState::WRONG_OBJECT_TYPE,
@@ -536,10 +549,9 @@ async fn validate_check(cx: &mut Cx<'_>, table: &TableDesc, expression: &Express
 
 async fn validate_foreign_key(
     cx: &mut Cx<'_>,
-    table: &TableDesc,
-    referenced: &TableDesc,
-    columns: &[i16],
-    targets: &[i16],
+    (table, columns): (&TableDesc, &[i16]),
+    (referenced, targets): (&TableDesc, &[i16]),
+    match_full: bool,
     name: &str,
 ) -> Result<()> {
     let catalog = cx.catalog();
@@ -555,12 +567,22 @@ async fn validate_foreign_key(
         "SELECT {} FROM {} a WHERE {} AND NOT EXISTS (SELECT 1 FROM {} b WHERE {}) LIMIT 1",
         shown.join(", "),
         qualified(&catalog, table),
-        present.join(" AND "),
+        // MATCH FULL wants all of a key or nothing of it.
+        format_args!("({})", present.join(if match_full { " OR " } else { " AND " })),
         qualified(&catalog, referenced),
         on.join(" AND ")
     );
     let rows = cx.session.internal_query(&query).await?;
     let Some(row) = rows.first() else { return Ok(()) };
+    if row.iter().any(|value| value.is_null()) {
+        let message =
+            format!("insert or update on table \"{}\" violates foreign key constraint \"{name}\"", table.name);
+        return Err(Error::new(SqlState::FOREIGN_KEY_VIOLATION, message)
+            .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
+            .schema(schema_of(&catalog, table))
+            .table(&table.name)
+            .constraint(name));
+    }
     let names: Vec<&str> = columns.iter().map(|&n| table.columns[n as usize - 1].name.as_str()).collect();
     let values: Vec<String> = row.iter().map(|d| format!("{}", crate::session::TextOf(d))).collect();
     let who = shown::reader(&cx.session.identity());

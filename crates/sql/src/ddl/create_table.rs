@@ -194,7 +194,7 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
                 said_null = true;
                 column.desc.not_null
             }
-            ConstrType::CONSTR_NOTNULL => said_null && !column.desc.not_null,
+            ConstrType::CONSTR_NOTNULL | ConstrType::CONSTR_IDENTITY => said_null && !column.desc.not_null,
             _ => false,
         };
         if conflict {
@@ -308,10 +308,11 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
         let place = places.iter().find(|(number, _)| *number == column.number);
         let part = place.and_then(|(_, at)| cx.sql.get(*at..));
         let used = used.map_err(|e| cx.place(e, part.unwrap_or_default(), part.is_some()))?;
+        let bound = cx.session.bind_stored(|binder| crate::bind::bind_generated(text, ty, table, binder))?;
         for number in used {
             if table.columns[number as usize - 1].generated.is_some() {
                 return Err(Error::new(
-                    SqlState::INVALID_TABLE_DEFINITION,
+                    SqlState::INVALID_OBJECT_DEFINITION,
                     format!(
                         "cannot use generated column \"{}\" in column generation expression",
                         table.columns[number as usize - 1].name
@@ -319,6 +320,12 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
                 )
                 .detail("A generated column cannot reference another generated column."));
             }
+        }
+        // Its values are kept: they must be those that it would have today.
+        let is_new = place.is_some() || column.number as usize == table.columns.len();
+        if is_new && !crate::index_code::is_immutable(&bound) {
+            let message = "generation expression is not immutable";
+            return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
         }
     }
     Ok(())

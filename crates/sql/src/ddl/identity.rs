@@ -2,7 +2,7 @@
 
 use base::{Error, Result, SqlState};
 use engine_api::{CatalogObject, Identity, SequenceDesc, TableDesc};
-use rupg_sql::nodes::{AlterTableCmd, Node};
+use rupg_sql::nodes::{AlterTableCmd, DefElem, Node, TypeName};
 
 use super::Cx;
 use super::create_table::serial_sequence;
@@ -85,6 +85,19 @@ pub(super) async fn set(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableC
         put_altered(cx, sequence, restart).await?;
     }
     cx.put(CatalogObject::Table(table)).await
+}
+
+/// The sequence of a column that has got another type gets that type too.
+pub(super) async fn set_type(cx: &mut Cx<'_>, table: &TableDesc, number: i16, name: &TypeName) -> Result<()> {
+    let Some(mut sequence) = owned_sequence(cx, table, number) else { return Ok(()) };
+    let option = DefElem {
+        defname: Some("as".into()),
+        arg: Some(Node::TypeName(Box::new(name.clone()))),
+        location: -1,
+        ..Default::default()
+    };
+    let restart = apply_options(cx, &mut sequence, &[Some(Node::DefElem(Box::new(option)))], false)?;
+    put_altered(cx, sequence, restart).await
 }
 
 pub(super) async fn drop(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, number: i16) -> Result<()> {

@@ -280,7 +280,8 @@ impl ReferencedKey {
             }
             let column = &table.desc.columns[child];
             let ty = held(&table.desc, child);
-            let value = match (action, &column.default) {
+            let default = column.default.clone().or_else(|| bind::domain_default(column.type_oid, &cx));
+            let value = match (action, &default) {
                 (ForeignKeyAction::Cascade, _) => {
                     let from = held(parent, own).oid;
                     assign(Expr::Param(self.columns.len() + i, Ty::of(from)), from, ty)?
@@ -290,12 +291,7 @@ impl ReferencedKey {
             };
             set.push((child, value));
         }
-        let mut checks = Vec::new();
-        for constraint in &table.desc.constraints {
-            if let ConstraintKind::Check { expression } = &constraint.kind {
-                checks.push((constraint.name.clone(), bind::bind_check(expression, &table.desc, &mut cx)?));
-            }
-        }
+        let checks = bind::bind_checks(&table.desc, &mut cx)?;
         let generated = bind::generated_columns(&table.desc, &mut cx)?;
         Ok(Statement::Update(Box::new(Update {
             table,
