@@ -1012,8 +1012,8 @@ pub(super) fn default_expression(
     })
 }
 
-/// The type that a default has by itself: that of the column for a literal.
-pub(super) fn default_type(expression: &Expression, ty: Ty, cx: &mut BindContext<'_>) -> Result<base::Oid> {
+/// The type that a default has by itself; `None` for a literal, which takes any.
+pub(super) fn default_type(expression: &Expression, cx: &mut BindContext<'_>) -> Result<Option<base::Oid>> {
     detached(expression, None, cx, |text, cx| {
         let node = parse_expression(text).map_err(without_position)?;
         let wrapped = format!("SELECT {text}");
@@ -1021,8 +1021,7 @@ pub(super) fn default_type(expression: &Expression, ty: Ty, cx: &mut BindContext
         binder.params_forbidden = true;
         binder.push_scope();
         let value = binder.at_place(Place::Default, |b| b.expr(&node))?;
-        let from = value.expr.ty().oid;
-        Ok(if from == types::oid::UNKNOWN { ty.oid } else { from })
+        Ok(Some(value.expr.ty().oid).filter(|ty| *ty != types::oid::UNKNOWN))
     })
 }
 

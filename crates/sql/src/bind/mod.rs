@@ -359,9 +359,9 @@ pub fn bind_default(text: &Expression, ty: Ty, column: &str, cx: &mut BindContex
     Ok(finished(expr, cx))
 }
 
-/// The type that a default has by itself: that of the column for a literal.
-pub(crate) fn default_type(default: &Expression, ty: Ty, cx: &mut BindContext<'_>) -> Result<base::Oid> {
-    dml::default_type(default, ty, cx)
+/// The type that a default has by itself; `None` for a literal, which takes any.
+pub(crate) fn default_type(default: &Expression, cx: &mut BindContext<'_>) -> Result<Option<base::Oid>> {
+    dml::default_type(default, cx)
 }
 
 /// Whether the text of an expression is a cast at its outermost: `x::t`, `CAST(x AS t)`.

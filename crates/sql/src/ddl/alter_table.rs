@@ -699,8 +699,9 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
             return Err(no_column(&table, &change.name));
         }
         if let Some(text) = &column.default {
-            let from = cx.session.default_type(text, Ty { oid: column.type_oid, typmod: column.typmod })?;
-            if !cx.session.assignable(from, change.ty.oid) {
+            // A literal does not tell which type it was written for.
+            let from = cx.session.default_type(text)?;
+            if from.is_some_and(|from| !cx.session.assignable(from, change.ty.oid)) {
                 let shown = types::format_type(change.ty.oid, -1);
                 let message =
                     format!("default for column \"{}\" cannot be cast automatically to type {shown}", change.name);

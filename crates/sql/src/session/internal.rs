@@ -442,9 +442,17 @@ impl Session {
         bind::can_cast(foreign, key, CastContext::Implicit) && bind::equality_operator(foreign, key).is_some()
     }
 
-    /// The type that a default has by itself: that of the column for a literal.
-    pub(crate) fn default_type(&mut self, default: &Expression, ty: Ty) -> Result<Oid> {
-        self.with_binder(|cx| bind::default_type(default, ty, cx))
+    /// Whether an index over one of two types finds values of the other.
+    pub(crate) fn stored_alike(&self, foreign: Oid, key: Oid) -> bool {
+        use types::oid::{INT2, INT4, INT8, TEXT, VARCHAR};
+        let [foreign, key] = [foreign, key].map(|ty| types::user::base_type(ty, -1).0);
+        let both = |alike: &[Oid]| alike.contains(&foreign) && alike.contains(&key);
+        foreign == key || both(&[INT2, INT4, INT8]) || both(&[TEXT, VARCHAR])
+    }
+
+    /// The type that a default has by itself; `None` for a literal, which takes any.
+    pub(crate) fn default_type(&mut self, default: &Expression) -> Result<Option<Oid>> {
+        self.with_binder(|cx| bind::default_type(default, cx))
     }
 
     /// Whether a value of one type can be assigned to a column of another.
