@@ -290,13 +290,6 @@ impl Binder<'_, '_> {
                         _ => fold::cast(self.cx, call, Ty::of(to), CastKind::Relabel, explicit, at),
                     });
                 }
-                let expr = match expr {
-                    Expr::Row(fields, ty) => {
-                        Expr::Row(fields.into_iter().map(|field| self.by_name(field)).collect(), ty)
-                    }
-                    expr if element_of(from).is_some_and(super::regtypes::is_catalog_type) => self.by_name(expr),
-                    expr => expr,
-                };
                 if super::regtypes::is_catalog_type(to) {
                     if let Expr::Const(Datum::Text(text), _) = &expr {
                         let text = text.clone();

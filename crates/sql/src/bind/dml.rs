@@ -84,7 +84,6 @@ pub(super) struct Assigned<'a> {
 enum Source<'a> {
     Node(&'a Node),
     Column(&'a SubLink, usize, usize),
-    Field(Expr),
 }
 
 impl<'a> Binder<'a, '_> {
@@ -677,7 +676,6 @@ impl<'a> Binder<'a, '_> {
                 Source::Node(Node::SetToDefault(_)) => Ok(None),
                 Source::Node(node) => b.expr(node).map(Some),
                 Source::Column(link, column, of) => b.sublink_column(link, column, of).map(Some),
-                Source::Field(expr) => Ok(Some(Located { expr, at: -1 })),
             })?;
             let column = self.assignment_target(target, written)?;
             self.check_assignable(&column, written, "update")?;
@@ -719,7 +717,7 @@ impl<'a> Binder<'a, '_> {
     }
 
     /// What one column of an assignment gets.
-    fn assignment_source(&mut self, value: &'a Node, shared: &mut Option<&'a Node>) -> Result<Source<'a>> {
+    fn assignment_source(&self, value: &'a Node, shared: &mut Option<&'a Node>) -> Result<Source<'a>> {
         let Node::MultiAssignRef(part) = value else { return Ok(Source::Node(value)) };
         if let Some(source) = &part.source {
             *shared = Some(source);
@@ -727,7 +725,7 @@ impl<'a> Binder<'a, '_> {
         let column = usize::try_from(part.colno - 1).unwrap_or(0);
         let width = usize::try_from(part.ncolumns).unwrap_or(0);
         match shared {
-            Some(Node::RowExpr(row)) => self.row_part(row, column, width),
+            Some(Node::RowExpr(row)) => self.row_part(row, column, width).map(Source::Node),
             Some(Node::SubLink(link)) => Ok(Source::Column(link, column, width)),
             other => Err(self.unsupported(
                 "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
@@ -736,25 +734,15 @@ impl<'a> Binder<'a, '_> {
         }
     }
 
-    fn row_part(&mut self, row: &'a RowExpr, column: usize, width: usize) -> Result<Source<'a>> {
-        let mut fields = Vec::with_capacity(width);
-        for node in row.args.iter().flatten() {
-            match node {
-                Node::ColumnRef(c) if matches!(c.fields.last(), Some(Some(Node::A_Star(_)))) => {
-                    let columns = self.at_place(Place::UpdateSource, |b| b.expand_star(c))?;
-                    fields.extend(columns.into_iter().map(|(_, expr)| Source::Field(expr)));
-                }
-                node => fields.push(Source::Node(node)),
-            }
-        }
-        if fields.len() != width {
+    fn row_part(&self, row: &'a RowExpr, column: usize, width: usize) -> Result<&'a Node> {
+        if row.args.len() != width {
             let message = "number of columns does not match number of values";
             return Err(self.error(SqlState::SYNTAX_ERROR, message, row.location));
         }
-        if column >= width {
-            return Err(Error::internal("a row without one of its fields"));
+        match row.args.get(column) {
+            Some(Some(node)) => Ok(node),
+            _ => Err(Error::internal("a row without one of its fields")),
         }
-        Ok(fields.swap_remove(column))
     }
 
     fn sublink_column(&mut self, link: &'a SubLink, column: usize, width: usize) -> Result<Located> {

@@ -11,7 +11,7 @@ use super::scope::Place;
 use super::visit::{aggregate_parts_mut, same_aggregate, shift_levels, walk};
 use super::{Binder, Located, fold, types as type_names};
 use crate::functions::{self, Aggregate, CastContext, Function, SetFunction};
-use crate::ir::{AggCall, CastKind, Expr, Ty};
+use crate::ir::{AggCall, Expr, Ty};
 
 /// Anything that a call can mean.
 #[derive(Clone, Copy)]
@@ -238,12 +238,6 @@ impl<'a> Binder<'a, '_> {
         let mentions = self.scopes.iter().map(|s| s.mentions.len()).collect::<Vec<_>>();
         let named = call.args.iter().flatten().any(|n| matches!(n, Node::NamedArgExpr(_)));
         let mut args = if named { self.named_arguments(call)? } else { self.exprs(&call.args)? };
-        if strings(&call.funcname).last().is_some_and(|name| super::regtypes::shows_values(name)) {
-            for arg in &mut args {
-                let expr = std::mem::replace(&mut arg.expr, Expr::Default);
-                arg.expr = self.by_name(expr);
-            }
-        }
         if self.rows_as_documents(call, &mut args)? {
             let expr = args.swap_remove(0).expr;
             return Ok(Located { expr, at });
@@ -494,14 +488,7 @@ impl<'a> Binder<'a, '_> {
             let value = self.expr(node)?;
             let value = self.resolve_unknown(value)?;
             // An untyped literal among the arguments has got its type there.
-            // One that its declared type only gives another name is the same argument.
-            let is_it = |arg: &&Expr| match arg {
-                Expr::Cast { arg: inner, kind: CastKind::Relabel, explicit: false, .. } => {
-                    super::equal::same(arg, &value.expr) || super::equal::same(inner, &value.expr)
-                }
-                arg => super::equal::same(arg, &value.expr),
-            };
-            let expr = args.iter().find(is_it).cloned().unwrap_or(value.expr);
+            let expr = args.iter().find(|a| super::equal::same(a, &value.expr)).cloned().unwrap_or(value.expr);
             let (descending, nulls_first) = self.sort_direction(sort)?;
             self.check_sortable(&expr, value.at)?;
             keys.push((expr, descending, nulls_first));

@@ -4,9 +4,8 @@ use base::{Oid, Result, SqlState};
 use engine_api::oids;
 use types::{Datum, oid};
 
-use super::{Binder, fold};
-use crate::functions::{self, split_name};
-use crate::ir::{CastKind, Expr, Ty};
+use super::Binder;
+use crate::functions::split_name;
 use crate::system;
 
 /// Types whose text form is looked up in the catalog.
@@ -25,51 +24,7 @@ pub(super) fn is_catalog_type(ty: Oid) -> bool {
     )
 }
 
-/// Functions that make text of values of any type.
-const SHOW_VALUES: [&str; 18] = [
-    "array_to_json",
-    "array_to_string",
-    "concat",
-    "concat_ws",
-    "format",
-    "json_agg",
-    "json_build_array",
-    "json_build_object",
-    "json_object_agg",
-    "jsonb_agg",
-    "jsonb_build_array",
-    "jsonb_build_object",
-    "jsonb_object_agg",
-    "quote_literal",
-    "quote_nullable",
-    "row_to_json",
-    "to_json",
-    "to_jsonb",
-];
-
-/// Whether a function makes text of values of any type.
-pub(super) fn shows_values(function: &str) -> bool {
-    SHOW_VALUES.contains(&function) || matches!(function, "textanycat" | "anytextcat")
-}
-
 impl Binder<'_, '_> {
-    /// A value as it is to be shown by a function that is not told of its type: values of catalog types, and those in arrays, by
-    /// their names.
-    pub(super) fn by_name(&self, value: Expr) -> Expr {
-        let ty = value.ty().oid;
-        let shows = |ty: Oid| functions::function("regout", &[ty]).filter(|_| is_catalog_type(ty));
-        if let Some(function) = shows(ty) {
-            return fold::call(self.cx, function, vec![value], Ty::of(oid::TEXT), -1);
-        }
-        match oid::element_of(ty).and_then(shows) {
-            Some(function) => {
-                let kind = CastKind::ArrayElements(Some(function));
-                fold::cast(self.cx, value, Ty::of(oid::TEXT_ARRAY), kind, true, -1)
-            }
-            None => value,
-        }
-    }
-
     /// The value of a literal of a catalog type; `None` for other types.
     pub(super) fn catalog_literal(&mut self, ty: Oid, text: &str, at: i32) -> Result<Option<Datum>> {
         if !is_catalog_type(ty) {

@@ -281,10 +281,7 @@ impl Binder<'_, '_> {
             let message = format!("operator {} is not supported", shown_operator(operator));
             self.unsupported(message, location)
         })?;
-        let (mut args, ty) = self.coerce_arguments(values, &declared, function.ret, None, name)?;
-        if super::regtypes::shows_values(function.name) {
-            args = args.into_iter().map(|arg| self.by_name(arg)).collect();
-        }
+        let (args, ty) = self.coerce_arguments(values, &declared, function.ret, None, name)?;
         Ok(ResolvedOperator { operator, function, args, ty, at })
     }
 

@@ -48,11 +48,10 @@ pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
     json::path::check(text)
 }
 
-/// Whether the values of a type are shown as names from the catalog (`regclass` and kin, and arrays of them).
+/// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
 pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
     use types::oid::{REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE};
-    let is_one = |ty: Oid| [REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC].contains(&ty);
-    is_one(ty) || types::oid::element_of(ty).is_some_and(is_one)
+    [REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC].contains(&ty)
 }
 
 /// The value that a text means in such a type; `None` for others, and for those that take numbers only.
@@ -78,12 +77,6 @@ pub(crate) fn from_name_in_catalog(cx: &dyn EvalContext, ty: Oid, text: &str) ->
 pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> Option<Datum> {
     if value.is_null() || !is_name_in_catalog(ty) {
         return None;
-    }
-    if let (Some(element), Datum::Array(array)) = (types::oid::element_of(ty), value) {
-        let shown = |value: &Datum| name_in_catalog(cx, element, value).unwrap_or(Datum::Null);
-        let values = array.values.iter().map(shown).collect();
-        let array = types::Array { element: types::oid::TEXT, dims: array.dims.clone(), values };
-        return Some(Datum::Array(array.into()));
     }
     let out = function("regout", &[ty])?;
     (out.eval)(cx, std::slice::from_ref(value)).ok()

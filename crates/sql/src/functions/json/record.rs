@@ -41,10 +41,7 @@ pub(super) fn record_json(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum>
         }
         json::write_string(name, &mut out);
         out.push(b':');
-        match super::super::name_in_catalog(cx, Oid(*ty), value) {
-            Some(name) => write_json(&name, types::oid::TEXT, cx.settings(), &mut out)?,
-            None => write_json(value, Oid(*ty), cx.settings(), &mut out)?,
-        }
+        write_json(value, Oid(*ty), cx.settings(), &mut out)?;
     }
     out.push(b'}');
     Ok(Datum::text(&String::from_utf8_lossy(&out)))
