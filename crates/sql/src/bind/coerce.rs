@@ -320,7 +320,7 @@ impl Binder<'_, '_> {
         if super::regtypes::is_catalog_type(to) && category(entry.source) == 'S' {
             // A stored expression says by its type whether it means a relation or whatever has a name when it is evaluated.
             if let Expr::Const(Datum::Text(text), _) = &expr
-                && !(self.cx.in_stored && to == oid::REGCLASS)
+                && !(self.cx.in_stored > 0 && to == oid::REGCLASS)
             {
                 let text = text.clone();
                 return self.literal(&text, Ty::of(to), at);

@@ -1117,10 +1117,13 @@ pub(super) fn detached<T>(
     cx: &mut BindContext<'_>,
     bind: impl FnOnce(&str, &mut BindContext<'_>) -> Result<T>,
 ) -> Result<T> {
+    if cx.in_stored == super::STORED_DEPTH_MAX {
+        return Err(super::stack_depth());
+    }
     let catalog = Arc::clone(&cx.catalog);
     let text = crate::stored::text(expression, &catalog, table);
     let params = std::mem::take(&mut cx.param_types);
-    let outer = std::mem::replace(&mut cx.in_stored, true);
+    cx.in_stored += 1;
     let result = match expression {
         Expression::Written(_) => bind(&text, cx),
         Expression::Kept(_) => {
@@ -1138,7 +1141,7 @@ pub(super) fn detached<T>(
             result
         }
     };
-    cx.in_stored = outer;
+    cx.in_stored -= 1;
     cx.param_types = params;
     result
 }

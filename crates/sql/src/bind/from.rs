@@ -187,7 +187,7 @@ impl<'a> Binder<'a, '_> {
         let identity = &self.cx.identity;
         let who = Who { role: identity.role, database: identity.database_oid };
         // Names in the text of a view, and of a stored expression, were looked up when it was made.
-        let is_known = self.view.is_some() || self.cx.names_known || self.cx.in_stored;
+        let is_known = self.view.is_some() || self.cx.names_known || self.cx.in_stored > 0;
         // The session's own is always on its path.
         let is_temporary = || crate::ddl::temporary::is_temporary(&self.cx.catalog, schema);
         let is_own = || identity.search_path.contains(&schema) && is_temporary();

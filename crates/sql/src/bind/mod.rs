@@ -100,8 +100,8 @@ pub struct BindContext<'a> {
     pub places: Option<Vec<(RangeVar, Oid)>>,
     /// The names were looked up before, by another role: whether this one may look into the schemas is not asked again.
     pub names_known: bool,
-    /// Within the text of a stored expression, whose names were looked up when it was defined.
-    in_stored: bool,
+    /// Within the texts of so many stored expressions, one in another, whose names were looked up when they were defined.
+    in_stored: u32,
     /// The references of the stored expression that is bound next, if they are asked for.
     pub(crate) notes: Option<Vec<crate::stored::Note>>,
     /// Within an expression that is kept: the search path outside of it.
@@ -121,7 +121,7 @@ impl<'a> BindContext<'a> {
             infer_params,
             places: None,
             names_known: false,
-            in_stored: false,
+            in_stored: 0,
             notes: None,
             path_outside: None,
         }
@@ -236,6 +236,9 @@ impl<'a, 'c> Binder<'a, 'c> {
         error.at_byte(self.sql, at)
     }
 }
+
+/// Stored expressions that may be bound one within another: a condition of a domain may speak of the domain.
+const STORED_DEPTH_MAX: u32 = 100;
 
 fn stack_depth() -> Error {
     Error::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(

@@ -120,6 +120,7 @@ fn wide_and_long_statements() {
     }
     large_rows(&server);
     many_parameters(&server);
+    definitions_without_end(&server);
     server.assert_sound();
 }
 
@@ -150,4 +151,26 @@ fn many_parameters(server: &Server) {
     assert!(wire.send(&bytes));
     let (answer, _) = wire.read_until(Duration::from_secs(60), |bytes| bytes.ends_with(b"Z\0\0\0\x05I"));
     assert_eq!(wire::errors(&answer), ["08P01"]);
+}
+
+/// A condition of a domain speaks of the domain: what asks for it is refused, and it can be taken away.
+fn definitions_without_end(server: &Server) {
+    let mut connection = server.connect();
+    run(&mut connection, "CREATE DOMAIN own AS int; CREATE DOMAIN upon AS int CHECK (VALUE IS NULL OR VALUE::own > 0)");
+    run(&mut connection, "CREATE TABLE of_own (a int, b int, c own, d upon); INSERT INTO of_own VALUES (1, 2, 3, 4)");
+    run(&mut connection, "ALTER DOMAIN own ADD CONSTRAINT again CHECK (VALUE <> 5::own)");
+    for sql in [
+        "SELECT 1::own",
+        "SELECT 1::upon",
+        "SELECT '{1}'::own[]",
+        "SELECT a::own FROM of_own",
+        "UPDATE of_own SET c = 7",
+        "INSERT INTO of_own (d) VALUES (1)",
+        "CREATE DOMAIN another AS own CHECK (VALUE < 9)",
+    ] {
+        assert!(["54001", "00000"].contains(&connection.query(sql).code()), "{sql}: {}", connection.query(sql));
+    }
+    assert_eq!(connection.query("SELECT 1::own").code(), "54001");
+    run(&mut connection, "ALTER DOMAIN own DROP CONSTRAINT again");
+    assert_eq!(number(&mut connection, "SELECT 1::own"), 1);
 }
