@@ -1,10 +1,11 @@
-//! Definitions of earlier servers: at a start their expressions get references in the place of names (decision 0022).
+//! Definitions that the server changes by itself at a start; those of earlier servers among them, whose expressions get references in
+//! the place of names (decision 0022).
 
 use std::sync::Arc;
 
 use base::Result;
 use engine::Shard;
-use engine_api::{CatalogObject, Durability, Engine as _, Step, TableLockMode, TxnOptions, WaitPolicy};
+use engine_api::{CatalogObject, Durability, Engine as _, Step, TableLockMode, Txn, TxnOptions, WaitPolicy};
 use sql::definitions::convert;
 
 /// Converts what is still text, durably, and says what cannot be. What is converted already costs a look at the catalog.
@@ -33,10 +34,31 @@ pub async fn convert_all(shard: &Shard) -> Result<()> {
             continue;
         }
         count += 1;
-        while let Step::Wait(wait) = txn.put_object(object.clone())? {
-            wait.await;
-        }
+        put(&mut *txn, &object).await?;
     }
+    commit(shard, &mut *txn).await?;
+    if count > 0 {
+        tracing::info!("definitions of an earlier version: {count} have got references in the place of names");
+    }
+    Ok(())
+}
+
+/// Puts a definition in the place of the one before.
+///
+/// # Errors
+/// Those of the engine.
+pub async fn put(txn: &mut dyn Txn, object: &CatalogObject) -> Result<()> {
+    while let Step::Wait(wait) = txn.put_object(object.clone())? {
+        wait.await;
+    }
+    Ok(())
+}
+
+/// Ends the command of a transaction and commits it; returns when that is durable.
+///
+/// # Errors
+/// Those of a commit.
+pub async fn commit(shard: &Shard, txn: &mut dyn Txn) -> Result<()> {
     txn.end_command();
     let outcome = loop {
         match txn.commit(Durability::On)? {
@@ -45,8 +67,5 @@ pub async fn convert_all(shard: &Shard) -> Result<()> {
         }
     };
     shard.durable().wait(outcome.gate).await;
-    if count > 0 {
-        tracing::info!("definitions of an earlier version: {count} have got references in the place of names");
-    }
     Ok(())
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use base::{Error, Result, SqlState};
 use engine::Shard;
-use engine_api::{CatalogObject, Durability, Engine as _, Step, TxnOptions};
+use engine_api::{CatalogObject, Engine as _, TxnOptions};
 use pgwire::scram::Verifier;
 
 use crate::backend::SUPERUSER;
-use crate::host;
+use crate::{definitions, host};
 
 /// The password in a file: its first line.
 ///
@@ -38,18 +38,8 @@ pub async fn set(shard: &Shard, password: &str) -> Result<()> {
     role.password = Some(host::verifier(password)?);
     let mut txn = shard.begin(TxnOptions::default());
     txn.begin_command();
-    while let Step::Wait(wait) = txn.put_object(CatalogObject::Role(role.clone()))? {
-        wait.await;
-    }
-    txn.end_command();
-    let outcome = loop {
-        match txn.commit(Durability::On)? {
-            Step::Ready(outcome) => break outcome,
-            Step::Wait(wait) => wait.await,
-        }
-    };
-    shard.durable().wait(outcome.gate).await;
-    Ok(())
+    definitions::put(&mut *txn, &CatalogObject::Role(role)).await?;
+    definitions::commit(shard, &mut *txn).await
 }
 
 #[cfg(test)]

@@ -91,3 +91,13 @@ impl Comparison {
         assert!(count == 0, "NYALA_SEED={seed}: {count} differ:\n{}", self.wrong.join("\n\n"));
     }
 }
+
+/// What both servers answer to a statement; of the two connections one is PostgreSQL's.
+///
+/// # Panics
+/// If they answer differently.
+pub fn both(connections: &mut [Connection; 2], sql: &str) -> String {
+    let [expected, actual] = connections.each_mut().map(|connection| connection.query(sql).to_string());
+    assert_eq!(expected, actual, "{sql}");
+    actual
+}

@@ -33,7 +33,7 @@ pub mod script;
 mod target;
 
 pub use client::Connection;
-pub use compare::Comparison;
+pub use compare::{Comparison, both};
 pub use nyala::Nyala;
 pub use oracle::Oracle;
 pub use random::Random;

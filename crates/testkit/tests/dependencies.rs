@@ -1,17 +1,12 @@
 //! What depends on what, in several databases: each sees, locks and changes only its own.
 
-use testkit::{Connection, Oracle, Target};
+use testkit::{Connection, Oracle, Target, both};
 
 /// Two databases with the same names in them: what is dropped in one waits for no lock in the other and changes nothing there.
 #[test]
 fn nothing_depends_on_another_database() {
     let (oracle, subject) = (Target::reference(), Target::start());
     let ports = [Oracle::shared().port(), subject.port()];
-    let both = |connections: &mut [Connection; 2], sql: &str| {
-        let replies = connections.each_mut().map(|connection| connection.query(sql).to_string());
-        assert_eq!(replies[0], replies[1], "{sql}");
-        replies[1].clone()
-    };
     let mut first = [oracle.connect(), subject.connect()];
     both(&mut first, "CREATE DATABASE depends_other");
     let mut second = ports.map(|port| Connection::open(port, "depends_other").expect("the new database"));

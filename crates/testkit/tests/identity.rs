@@ -1,7 +1,7 @@
 //! Whom a session begins as: start-up parameters, `options` among them, and settings of roles and databases, as PostgreSQL answers;
 //! default privileges of roles in several databases.
 
-use testkit::{Connection, Oracle, Target};
+use testkit::{Connection, Oracle, Target, both};
 
 /// Who a session is, in every way that it can be asked.
 const WHO: &str = "SELECT current_user, session_user, current_setting('role'), current_setting('is_superuser'), \
@@ -108,11 +108,6 @@ fn logins_become_whom_they_may() {
 fn default_privileges_stay_in_their_database() {
     let (oracle, subject) = (Target::reference(), Target::start());
     let ports = [Oracle::shared().port(), subject.port()];
-    let both = |connections: &mut [Connection; 2], sql: &str| {
-        let replies = connections.each_mut().map(|connection| connection.query(sql).to_string());
-        assert_eq!(replies[0], replies[1], "{sql}");
-        replies[1].clone()
-    };
     let mut first = [oracle.connect(), subject.connect()];
     both(&mut first, "CREATE ROLE dp_maker; CREATE ROLE dp_reader");
     both(&mut first, "CREATE DATABASE dp_other");
