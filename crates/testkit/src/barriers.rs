@@ -119,7 +119,7 @@ impl Writer<'_> {
     }
 
     fn pick<'t>(&mut self, of: &[&'t str]) -> &'t str {
-        of[self.below(of.len() as u64) as usize]
+        self.random.pick(of)
     }
 
     fn one_in(&mut self, count: u64) -> bool {

@@ -13,7 +13,7 @@ pub const TABLES: [&str; 3] = ["p", "q", "r"];
 
 /// Statements that make the tables and give them some rows.
 pub fn tables(random: &mut Random) -> Vec<String> {
-    let mut action = || format!("ON DELETE {} ON UPDATE {}", one(random, &ACTIONS), one(random, &ACTIONS));
+    let mut action = || format!("ON DELETE {} ON UPDATE {}", random.pick(&ACTIONS), random.pick(&ACTIONS));
     let (first, second, third) = (action(), action(), action());
     vec![
         "CREATE TABLE p (id int PRIMARY KEY, a int UNIQUE, b varchar(4), c numeric(5,2) CHECK (c <> 0), \
@@ -32,10 +32,6 @@ pub fn tables(random: &mut Random) -> Vec<String> {
         "INSERT INTO q (pid, a, b) VALUES (1, 1, 'a'), (2, 2, 'b'), (2, 20, 'c'), (NULL, 3, NULL)".to_owned(),
         "INSERT INTO r VALUES (1, NULL, 1, 1), (2, 1, 2, 2), (3, 1, 2, 3), (4, 2, NULL, 4), (5, 5, 5, 5)".to_owned(),
     ]
-}
-
-fn one<'t>(random: &mut Random, of: &[&'t str]) -> &'t str {
-    of[random.below(of.len() as u64) as usize]
 }
 
 /// One statement: a change, or a step of a transaction block.
@@ -64,7 +60,7 @@ impl Writer<'_> {
     }
 
     fn pick<'t>(&mut self, of: &[&'t str]) -> &'t str {
-        one(self.random, of)
+        self.random.pick(of)
     }
 
     fn id(&mut self) -> u64 {

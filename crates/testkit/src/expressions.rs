@@ -91,10 +91,6 @@ const BROKEN: &[&str] = &[
     "[a\\-z]",
 ];
 
-fn pick<'t>(random: &mut Random, of: &[&'t str]) -> &'t str {
-    of[random.below(of.len() as u64) as usize]
-}
-
 /// Groups written so far, those that are closed, and how deep it is nested.
 struct Writer<'a> {
     random: &'a mut Random,
@@ -113,11 +109,11 @@ impl Writer<'_> {
         let mut out = String::new();
         for _ in 0..1 + self.random.below(4) {
             if self.random.below(12) == 0 {
-                out.push_str(pick(self.random, PLACES));
+                out.push_str(self.random.pick(PLACES));
                 continue;
             }
             if depth > 0 && self.random.below(14) == 0 {
-                let kind = pick(self.random, &["(?=", "(?!", "(?<=", "(?<!"]);
+                let kind = self.random.pick(&["(?=", "(?!", "(?<=", "(?<!"]);
                 let before = std::mem::replace(&mut self.in_look, true);
                 out.push_str(&format!("{kind}{})", self.expression(0)));
                 self.in_look = before;
@@ -125,7 +121,7 @@ impl Writer<'_> {
             }
             out.push_str(&self.atom(depth));
             if self.random.below(3) == 0 {
-                out.push_str(pick(self.random, QUANTIFIERS));
+                out.push_str(self.random.pick(QUANTIFIERS));
             }
         }
         out
@@ -145,7 +141,7 @@ impl Writer<'_> {
                 let at = self.random.below(self.closed.len() as u64) as usize;
                 format!("\\{}", self.closed[at])
             }
-            _ => pick(self.random, ATOMS).to_owned(),
+            _ => self.random.pick(ATOMS).to_owned(),
         }
     }
 }
@@ -153,7 +149,7 @@ impl Writer<'_> {
 /// A random expression; one in twelve is broken.
 pub fn expression(random: &mut Random) -> String {
     if random.below(12) == 0 {
-        return format!("{}{}", pick(random, &["", "", "a", "(?i)"]), pick(random, BROKEN));
+        return format!("{}{}", random.pick(&["", "", "a", "(?i)"]), random.pick(BROKEN));
     }
     let prefix = match random.below(20) {
         0 => "(?i)",
@@ -171,7 +167,7 @@ pub fn expression(random: &mut Random) -> String {
 
 /// A random text to match.
 pub fn subject(random: &mut Random) -> String {
-    (0..random.below(8)).map(|_| pick(random, SUBJECT_PARTS)).collect()
+    (0..random.below(8)).map(|_| random.pick(SUBJECT_PARTS)).collect()
 }
 
 fn quoted(text: &str) -> String {
@@ -181,7 +177,7 @@ fn quoted(text: &str) -> String {
 /// A statement with one expression and one subject.
 pub fn statement(random: &mut Random) -> String {
     let (pattern, text) = (quoted(&expression(random)), quoted(&subject(random)));
-    let flags = quoted(pick(random, &["", "", "i", "n", "x", "g", "p", "w", "gi", "q", "s"]));
+    let flags = quoted(random.pick(&["", "", "i", "n", "x", "g", "p", "w", "gi", "q", "s"]));
     let count = random.below(4);
     match random.below(13) {
         0..=3 => format!("SELECT regexp_match({text}, {pattern})"),
@@ -206,7 +202,7 @@ fn similar(random: &mut Random, text: &str) -> String {
         "a", "b", "%", "_", "(a|b)", "[ab]", "c*", "x+", "1?", "a{2}", "|", ".", "^", "$", "#\"", "##", "(ab)%", "\\",
         "[^a]",
     ];
-    let pattern: String = (0..1 + random.below(6)).map(|_| pick(random, &words)).collect();
+    let pattern: String = (0..1 + random.below(6)).map(|_| random.pick(&words)).collect();
     match random.below(3) {
         0 => format!("SELECT {text} SIMILAR TO {} ESCAPE '#'", quoted(&pattern)),
         1 => format!("SELECT {text} NOT SIMILAR TO {}", quoted(&pattern.replace('#', ""))),

@@ -139,10 +139,6 @@ const READ_NUMBERS: &[&str] = &[
     "1,2",
 ];
 
-fn pick<'t>(random: &mut Random, of: &[&'t str]) -> &'t str {
-    of[random.below(of.len() as u64) as usize]
-}
-
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
@@ -155,10 +151,10 @@ fn date_pattern(random: &mut Random, words: &[&str], separated: bool) -> String 
     }
     for at in 0..1 + random.below(5) {
         if at > 0 && (separated || random.below(3) > 0) {
-            out.push_str(pick(random, SEPARATORS));
+            out.push_str(random.pick(SEPARATORS));
         }
         if random.below(16) == 0 {
-            out.push_str(pick(random, QUOTED));
+            out.push_str(random.pick(QUOTED));
         }
         out.push_str(match random.below(14) {
             0 | 1 => "FM",
@@ -168,7 +164,7 @@ fn date_pattern(random: &mut Random, words: &[&str], separated: bool) -> String 
             5 if random.below(6) == 0 => "FX",
             _ => "",
         });
-        out.push_str(pick(random, words));
+        out.push_str(random.pick(words));
         out.push_str(match random.below(16) {
             0 => "TH",
             1 => "th",
@@ -185,25 +181,22 @@ fn number_pattern(random: &mut Random) -> String {
     match random.below(4) {
         // As people write them, so that most are accepted.
         0 | 1 => {
-            out.push_str(pick(random, &["", "", "FM", "S", "SG", "MI", "PL", "L", "FMS", "B"]));
-            out.push_str(pick(random, &["9", "999", "0", "000", "9,999", "9G999", "990", "099", "9990", "99,90", ""]));
-            out.push_str(pick(
-                random,
-                &["", ".9", ".99", "D99", ".00", ".90", ".09", "V99", ".999999", "D0", ".", "V"],
-            ));
-            out.push_str(pick(random, &["", "", "", "S", "MI", "PR", "PL", "SG", "TH", "th", "EEEE", "L", "\" x\""]));
+            out.push_str(random.pick(&["", "", "FM", "S", "SG", "MI", "PL", "L", "FMS", "B"]));
+            out.push_str(random.pick(&["9", "999", "0", "000", "9,999", "9G999", "990", "099", "9990", "99,90", ""]));
+            out.push_str(random.pick(&["", ".9", ".99", "D99", ".00", ".90", ".09", "V99", ".999999", "D0", ".", "V"]));
+            out.push_str(random.pick(&["", "", "", "S", "MI", "PR", "PL", "SG", "TH", "th", "EEEE", "L", "\" x\""]));
         }
         2 => {
-            out.push_str(pick(random, &["RN", "FMRN", "rn", "FMrn", "RNth", "RN9", "9RN", "RN\"x\""]));
+            out.push_str(random.pick(&["RN", "FMRN", "rn", "FMrn", "RNth", "RN9", "9RN", "RN\"x\""]));
         }
         _ => {
             for _ in 0..1 + random.below(7) {
-                out.push_str(pick(random, NUMBER_WORDS));
+                out.push_str(random.pick(NUMBER_WORDS));
                 if random.below(10) == 0 {
-                    out.push_str(pick(random, QUOTED));
+                    out.push_str(random.pick(QUOTED));
                 }
                 if random.below(12) == 0 {
-                    out.push_str(pick(random, SEPARATORS));
+                    out.push_str(random.pick(SEPARATORS));
                 }
             }
         }
@@ -214,16 +207,16 @@ fn number_pattern(random: &mut Random) -> String {
 /// A text that a pattern might read: what `to_char` would write, perhaps damaged.
 fn readable(random: &mut Random, pattern: &str) -> String {
     let written =
-        format!("coalesce(to_char({}::timestamp, {}), 'x')", quoted(pick(random, TIMESTAMPS)), quoted(pattern));
+        format!("coalesce(to_char({}::timestamp, {}), 'x')", quoted(random.pick(TIMESTAMPS)), quoted(pattern));
     match random.below(9) {
         0 => format!("left({written}, {})", random.below(12)),
-        1 => format!("overlay({written} placing {} from {})", quoted(pick(random, SEPARATORS)), 1 + random.below(10)),
+        1 => format!("overlay({written} placing {} from {})", quoted(random.pick(SEPARATORS)), 1 + random.below(10)),
         2 => format!(
             "overlay({written} placing {} from {})",
-            quoted(pick(random, &["0", "9", "99", "-", "+"])),
+            quoted(random.pick(&["0", "9", "99", "-", "+"])),
             1 + random.below(10)
         ),
-        3 => format!("replace({written}, {}, {})", quoted(pick(random, SEPARATORS)), quoted(pick(random, SEPARATORS))),
+        3 => format!("replace({written}, {}, {})", quoted(random.pick(SEPARATORS)), quoted(random.pick(SEPARATORS))),
         4 => format!("' ' || {written}"),
         5 => format!("lower({written})"),
         _ => written,
@@ -235,65 +228,64 @@ pub fn statement(random: &mut Random) -> String {
     match random.below(10) {
         0 => {
             let pattern = date_pattern(random, DATE_WORDS, false);
-            format!("SELECT to_char({}::timestamp, {})", quoted(pick(random, TIMESTAMPS)), quoted(&pattern))
+            format!("SELECT to_char({}::timestamp, {})", quoted(random.pick(TIMESTAMPS)), quoted(&pattern))
         }
         1 => {
             let pattern = date_pattern(random, DATE_WORDS, false);
-            format!("SELECT to_char({}::timestamptz, {})", quoted(pick(random, TIMESTAMPS)), quoted(&pattern))
+            format!("SELECT to_char({}::timestamptz, {})", quoted(random.pick(TIMESTAMPS)), quoted(&pattern))
         }
         2 => {
             let pattern = date_pattern(random, DATE_WORDS, false);
-            format!("SELECT to_char({}::interval, {})", quoted(pick(random, INTERVALS)), quoted(&pattern))
+            format!("SELECT to_char({}::interval, {})", quoted(random.pick(INTERVALS)), quoted(&pattern))
         }
         3 | 4 => {
             let separated = random.below(2) == 0;
             let words = if random.below(5) == 0 { DATE_WORDS } else { READ_WORDS };
             let pattern = date_pattern(random, words, separated);
-            let function = pick(random, &["to_date", "to_timestamp"]);
+            let function = random.pick(&["to_date", "to_timestamp"]);
             format!("SELECT {function}({}, {})", readable(random, &pattern), quoted(&pattern))
         }
         5 => {
             let pattern = date_pattern(random, READ_WORDS, true);
-            let function = pick(random, &["to_date", "to_timestamp"]);
+            let function = random.pick(&["to_date", "to_timestamp"]);
             let mut input = String::new();
             for _ in 0..random.below(7) {
                 let number =
                     [random.below(10), random.below(40), random.below(100), random.below(3000), random.below(999_999)];
                 match random.below(8) {
-                    0 => input.push_str(pick(
-                        random,
-                        &["Jan", "december", "Sat", "MONDAY", "am", "p.m.", "BC", "xii", "IV", "th"],
-                    )),
-                    1 => input.push_str(pick(random, &["+", "-", "+05", "-08:30"])),
+                    0 => input.push_str(
+                        random.pick(&["Jan", "december", "Sat", "MONDAY", "am", "p.m.", "BC", "xii", "IV", "th"]),
+                    ),
+                    1 => input.push_str(random.pick(&["+", "-", "+05", "-08:30"])),
                     _ => input.push_str(&number[random.below(5) as usize].to_string()),
                 }
-                input.push_str(pick(random, SEPARATORS));
+                input.push_str(random.pick(SEPARATORS));
             }
             format!("SELECT {function}({}, {})", quoted(&input), quoted(&pattern))
         }
         6 | 7 => {
             let pattern = number_pattern(random);
-            let kind = pick(random, &["numeric", "numeric", "float8", "float4", "int", "int8"]);
+            let kind = random.pick(&["numeric", "numeric", "float8", "float4", "int", "int8"]);
             let number = match kind {
                 "int" => {
-                    pick(random, &["0", "1", "-1", "485", "-485", "12345", "2147483647", "-2147483648", "3999", "11"])
+                    random.pick(&["0", "1", "-1", "485", "-485", "12345", "2147483647", "-2147483648", "3999", "11"])
                 }
-                "int8" => pick(random, &["0", "-7", "9223372036854775807", "-9223372036854775808", "1485", "22"]),
-                "numeric" if random.below(8) == 0 => pick(random, &["NaN", "Infinity", "-Infinity"]),
-                "numeric" => pick(random, NUMBERS),
-                _ if random.below(3) == 0 => pick(random, FLOATS),
-                _ => pick(random, NUMBERS),
+                "int8" => random.pick(&["0", "-7", "9223372036854775807", "-9223372036854775808", "1485", "22"]),
+                "numeric" if random.below(8) == 0 => random.pick(&["NaN", "Infinity", "-Infinity"]),
+                "numeric" => random.pick(NUMBERS),
+                _ if random.below(3) == 0 => random.pick(FLOATS),
+                _ => random.pick(NUMBERS),
             };
             format!("SELECT to_char({}::{kind}, {})", quoted(number), quoted(&pattern))
         }
         8 => {
             let pattern = number_pattern(random);
-            let number = quoted(pick(random, NUMBERS));
+            let number = quoted(random.pick(NUMBERS));
             format!("SELECT to_number(to_char({number}::numeric, {0}), {0})", quoted(&pattern))
         }
         _ => {
             let pattern = number_pattern(random);
-            format!("SELECT to_number({}, {})", quoted(pick(random, READ_NUMBERS)), quoted(&pattern))
+            format!("SELECT to_number({}, {})", quoted(random.pick(READ_NUMBERS)), quoted(&pattern))
         }
     }
 }

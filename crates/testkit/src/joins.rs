@@ -62,7 +62,7 @@ impl Writer<'_> {
     }
 
     fn pick<'t>(&mut self, of: &[&'t str]) -> &'t str {
-        of[self.below(of.len() as u64) as usize]
+        self.random.pick(of)
     }
 
     fn statement(&mut self) -> String {

@@ -32,4 +32,9 @@ impl Random {
     pub fn below(&mut self, limit: u64) -> u64 {
         self.number() % limit
     }
+
+    /// One of these, of which there is one at least.
+    pub fn pick<'t, T: ?Sized>(&mut self, of: &[&'t T]) -> &'t T {
+        of[self.below(of.len() as u64) as usize]
+    }
 }

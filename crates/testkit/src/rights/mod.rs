@@ -119,7 +119,7 @@ impl Writer<'_> {
     }
 
     fn pick<'t, T: ?Sized>(&mut self, of: &[&'t T]) -> &'t T {
-        of[self.below(of.len() as u64) as usize]
+        self.random.pick(of)
     }
 
     fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
