@@ -41,6 +41,11 @@ const WISHES: &[(&str, &str)] = &[
     ("options", r"-c application_name=a\ b"),
     ("options", "-c role"),
     ("options", "role=i_grp"),
+    ("options", "-S 2000 -efs -d0"),
+    ("options", "-d2"),
+    ("options", "-N 5"),
+    ("options", "-fy"),
+    ("options", "-nT -q"),
 ];
 
 /// What is said once in, statement by statement.
@@ -48,6 +53,7 @@ const SAID: &[&str] = &[
     WHO,
     "SHOW log_statement",
     "SHOW work_mem",
+    "SHOW enable_seqscan; SHOW DateStyle",
     "RESET role",
     WHO,
     "SELECT set_config('role', 'postgres', false)",

@@ -8,30 +8,111 @@ use base::{Error, Result, SqlState};
 /// The start-up parameters with the settings of `options` first, so that parameters of their own go before.
 ///
 /// # Errors
-/// FATAL 42601 for any switch but `-c name=value` and `--name=value`.
+/// FATAL 42601 for a switch that PostgreSQL does not know either.
 pub(super) fn expand(startup: &[(String, String)]) -> Result<Vec<(String, String)>> {
     let is_options = |(name, _): &&(String, String)| name == "options";
     let mut settings = Vec::with_capacity(startup.len());
     for (_, options) in startup.iter().filter(is_options) {
         let mut words = words(options).into_iter();
         while let Some(word) = words.next() {
-            settings.push(setting(&word, &mut words)?);
+            match word.strip_prefix("--") {
+                Some(long) => settings.push(assignment(&format!("--{long}"), long)?),
+                None => letters(&word, &mut words, &mut settings)?,
+            }
         }
     }
     settings.extend(startup.iter().filter(|parameter| !is_options(parameter)).cloned());
     Ok(settings)
 }
 
-fn setting(word: &str, more: &mut impl Iterator<Item = String>) -> Result<(String, String)> {
-    let (switch, assignment) = if let Some(long) = word.strip_prefix("--") {
-        (format!("--{long}"), long.to_owned())
-    } else if let Some(rest) = word.strip_prefix("-c") {
-        let rest = if rest.is_empty() { more.next().ok_or_else(|| invalid(word))? } else { rest.to_owned() };
-        (format!("-c {rest}"), rest)
-    } else {
-        return Err(invalid(word));
+/// A word of switches of one letter, several of which may share one hyphen; one that takes a value takes the rest of the word or the next one.
+fn letters(word: &str, more: &mut impl Iterator<Item = String>, settings: &mut Vec<(String, String)>) -> Result<()> {
+    let Some(mut rest) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else { return Err(invalid(word)) };
+    while let Some(letter) = rest.chars().next() {
+        rest = &rest[letter.len_utf8()..];
+        let mut set = |name: &str, value: &str| settings.push((name.to_owned(), value.to_owned()));
+        match letter {
+            'e' => set("datestyle", "euro"),
+            'F' => set("fsync", "false"),
+            'i' => set("listen_addresses", "*"),
+            'l' => set("ssl", "true"),
+            'n' | 'T' => {}
+            'O' => set("allow_system_table_mods", "true"),
+            'P' => set("ignore_system_indexes", "true"),
+            's' => set("log_statement_stats", "true"),
+            'B' | 'C' | 'c' | 'd' | 'f' | 'h' | 'k' | 'N' | 'p' | 'S' | 't' | 'W' => {
+                let value = match std::mem::take(&mut rest) {
+                    "" => more.next().ok_or_else(|| invalid(word))?,
+                    value => value.to_owned(),
+                };
+                match letter {
+                    'c' => settings.push(assignment(&format!("-c {value}"), &value)?),
+                    'd' => debug(&value, settings),
+                    _ => settings.extend(with_value(letter, value).ok_or_else(|| invalid(word))?),
+                }
+            }
+            _ => return Err(invalid(word)),
+        }
+    }
+    Ok(())
+}
+
+/// `-d level`: more is logged.
+fn debug(level: &str, settings: &mut Vec<(String, String)>) {
+    let digits = level.find(|c: char| !c.is_ascii_digit()).map_or(level, |end| &level[..end]);
+    let level = digits.parse().unwrap_or(0);
+    let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
+    set("log_min_messages", if level > 0 { format!("debug{level}") } else { "notice".to_owned() });
+    let also = [(2, "log_statement", "all"), (3, "debug_print_parse", "true"), (4, "debug_print_plan", "true")];
+    for (_, name, value) in also.into_iter().filter(|(from, ..)| level >= *from) {
+        set(name, value.to_owned());
+    }
+    if level >= 5 {
+        set("debug_print_rewritten", "true".to_owned());
+    }
+}
+
+/// What a switch with a value sets; `None` if it takes no such value.
+fn with_value(letter: char, value: String) -> Option<Option<(String, String)>> {
+    let name = match (letter, value.as_str()) {
+        ('C', _) => return Some(None),
+        ('B', _) => "shared_buffers",
+        ('h', _) => "listen_addresses",
+        ('k', _) => "unix_socket_directories",
+        ('N', _) => "max_connections",
+        ('p', _) => "port",
+        ('S', _) => "work_mem",
+        ('W', _) => "post_auth_delay",
+        ('f', of) => {
+            let method = match of.as_bytes().first()? {
+                b's' => "enable_seqscan",
+                b'i' => "enable_indexscan",
+                b'o' => "enable_indexonlyscan",
+                b'b' => "enable_bitmapscan",
+                b't' => "enable_tidscan",
+                b'n' => "enable_nestloop",
+                b'm' => "enable_mergejoin",
+                b'h' => "enable_hashjoin",
+                _ => return None,
+            };
+            return Some(Some((method.to_owned(), "false".to_owned())));
+        }
+        (_, of) => {
+            let figures = match of.as_bytes() {
+                [b'p', b'a', ..] => "log_parser_stats",
+                [b'p', b'l', ..] => "log_planner_stats",
+                [b'e', ..] => "log_executor_stats",
+                _ => return None,
+            };
+            return Some(Some((figures.to_owned(), "true".to_owned())));
+        }
     };
-    match assignment.split_once('=') {
+    Some(Some((name.to_owned(), value)))
+}
+
+/// `name=value`.
+fn assignment(switch: &str, text: &str) -> Result<(String, String)> {
+    match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.replace('-', "_"), value.to_owned())),
         _ => Err(Error::fatal(SqlState::SYNTAX_ERROR, format!("{switch} requires a value"))),
     }
@@ -86,6 +167,8 @@ mod tests {
         assert_eq!(of("-c role=x=y"), given(&[("role", "x=y")]));
         assert_eq!(of("-c role"), Err("-c role requires a value".into()));
         assert_eq!(of("--role"), Err("--role requires a value".into()));
+        assert_eq!(of("-S 64 -efs"), given(&[("work_mem", "64"), ("datestyle", "euro"), ("enable_seqscan", "false")]));
+        assert_eq!(of("-fx"), Err("invalid command-line argument for server process: -fx".into()));
         assert_eq!(of("-c"), Err("invalid command-line argument for server process: -c".into()));
         assert_eq!(of("role=x"), Err("invalid command-line argument for server process: role=x".into()));
     }
