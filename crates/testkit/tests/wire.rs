@@ -6,6 +6,7 @@ mod wire {
     pub mod encodings;
     pub mod endings;
     pub mod errors;
+    pub mod parameters;
     pub mod roles;
     pub mod snapshots;
     pub mod texts;

@@ -250,6 +250,15 @@ def main():
         with conn.cursor("named") as cur:
             cur.execute("SELECT c0 FROM client_psycopg WHERE c2 = 'many' ORDER BY c0")
             assert [row[0] for row in cur.fetchmany(3)] == [5000, 5001, 5002]
+        for binary in (False, True):
+            with conn.cursor("given", binary=binary, scrollable=True) as cur:
+                cur.execute("SELECT c0, c2, %s::numeric FROM client_psycopg WHERE c2 = %s AND c0 > %s ORDER BY c0", (1.5, "many", 5090))
+                assert cur.fetchone() == (5091, "many", decimal.Decimal("1.5"))
+                cur.scroll(-1)
+                assert [row[0] for row in cur] == list(range(5091, 5100))
+        assert conn.execute("EXPLAIN (FORMAT JSON) SELECT c0 FROM client_psycopg WHERE c0 = %s", (5,)).fetchone()[0][0]["Plan"]
+        conn.execute("CREATE TEMP TABLE client_psycopg_made AS SELECT c0 FROM client_psycopg WHERE c0 > %s::int", (5097,))
+        assert conn.execute("SELECT array_agg(c0 ORDER BY c0) FROM client_psycopg_made").fetchone() == ([5098, 5099],)
         for _ in range(10):
             assert conn.execute("SELECT c2 FROM client_psycopg WHERE c0 = %s", (5001,), prepare=True).fetchone() == ("many",)
         conn.execute("DROP TABLE client_psycopg")

@@ -174,6 +174,14 @@ def errors(engine):
                 session.rollback()
 
 
+def streams(engine):
+    with engine.connect().execution_options(stream_results=True, max_row_buffer=10) as conn:
+        numbers = sa.select(sa.column("n")).select_from(sa.text("generate_series(1, 1000) AS g (n)"))
+        streamed = conn.execute(numbers.where(sa.column("n") > 900))
+        assert [[n for (n,) in part] for part in streamed.partitions(40)] == [list(range(901, 941)), list(range(941, 981)), list(range(981, 1001))]
+        assert [u.name for u in Session(conn).scalars(sa.select(User).where(User.name > "A").order_by(User.name))] == ["Bob"]
+
+
 def reflection(engine):
     see = sa.inspect(engine)
     assert set(MODELS) <= set(see.get_table_names()) and "public" in see.get_schema_names()
@@ -210,6 +218,7 @@ def main():
     changes(engine)
     relations(engine)
     errors(engine)
+    streams(engine)
     reflection(engine)
     for level in ("REPEATABLE READ", "SERIALIZABLE", "AUTOCOMMIT"):
         with engine.connect().execution_options(isolation_level=level) as conn:

@@ -7,41 +7,60 @@ use rupg_sql::nodes::{CreateTableAsStmt, InsertStmt, IntoClause, Node, ObjectTyp
 use super::Cx;
 use super::create_table::{layout_of, on_commit, persistence, storage_options};
 use super::names::strings;
+use crate::session::Source;
 
 pub(super) async fn create_table_as(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
     if stmt.objtype == ObjectType::OBJECT_MATVIEW {
         return super::materialized::create(cx, stmt).await;
     }
-    let Some(Node::SelectStmt(query)) = &stmt.query else {
-        return Err(Error::unsupported("CREATE TABLE AS EXECUTE is not supported"));
-    };
     let into = stmt.into.as_deref().ok_or_else(|| Error::internal("CREATE TABLE AS without a table"))?;
-    create(cx, into, query, stmt.if_not_exists).await
+    let source = match &stmt.query {
+        Some(Node::ExecuteStmt(execute)) => {
+            // An existing table is found before the statement is looked for.
+            if let Some(name) = into.rel.as_deref()
+                && let Ok(Some(schema)) = cx.permanent_schema(name)
+                && !cx.check_free(schema, name.relname.as_deref().unwrap_or_default(), stmt.if_not_exists)?
+            {
+                return Ok("CREATE TABLE AS".to_string());
+            }
+            cx.session.executed_source(execute, cx.sql)?
+        }
+        Some(query) => own_source(cx, query.clone()),
+        None => return Err(Error::internal("CREATE TABLE AS without a query")),
+    };
+    create(cx, into, source, stmt.if_not_exists).await
+}
+
+/// A query of the statement's own text.
+fn own_source(cx: &Cx<'_>, node: Node) -> Source {
+    Source { node, text: cx.sql.into(), arguments: cx.session.arguments(), executed: false }
 }
 
 /// `SELECT … INTO t`: the clause stands in the leftmost part of set operations.
 pub(super) async fn select_into(cx: &mut Cx<'_>, select: &SelectStmt) -> Result<String> {
     let mut select = select.clone();
     let into = take_into(&mut select).ok_or_else(|| Error::internal("SELECT INTO without a table"))?;
-    create(cx, &into, &select, false).await
+    let source = own_source(cx, Node::SelectStmt(Box::new(select)));
+    create(cx, &into, source, false).await
 }
 
-fn take_into(select: &mut SelectStmt) -> Option<Box<IntoClause>> {
+/// Takes the clause out of a SELECT.
+pub(crate) fn take_into(select: &mut SelectStmt) -> Option<Box<IntoClause>> {
     match &mut select.larg {
         Some(left) => take_into(left),
         None => select.intoClause.take(),
     }
 }
 
-async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_exists: bool) -> Result<String> {
+async fn create(cx: &mut Cx<'_>, into: &IntoClause, source: Source, if_not_exists: bool) -> Result<String> {
     let name = into.rel.as_deref().ok_or_else(|| Error::internal("CREATE TABLE AS without a name"))?;
-    let query = Node::SelectStmt(Box::new(select.clone()));
-    let columns = cx.session.query_columns(&query, cx.sql, false)?;
+    let Source { node: query, text, arguments, executed } = source;
+    let columns = cx.session.query_columns(&query, &text, &arguments, false)?;
     if matches!(cx.permanent_schema(name), Ok(None)) {
         super::temporary::may_create(cx)?;
     }
     // Who may not read gets to know that before anything is said about a permanent schema.
-    cx.session.query_columns(&query, cx.sql, !into.skipData)?;
+    cx.session.query_columns(&query, &text, &arguments, !into.skipData)?;
     let schema = cx.creation_schema(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, if_not_exists)? {
@@ -70,7 +89,7 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_
     let schema_name = cx.catalog().get(schema).map(|s| s.name().to_string()).unwrap_or_default();
     cx.put(CatalogObject::Table(table)).await?;
     if into.skipData {
-        return Ok("CREATE TABLE AS".to_string());
+        return Ok(if executed { "SELECT 0" } else { "CREATE TABLE AS" }.to_string());
     }
     if empty {
         return Err(Error::unsupported("CREATE TABLE AS of a query without columns is not supported"));
@@ -84,6 +103,6 @@ async fn create(cx: &mut Cx<'_>, into: &IntoClause, select: &SelectStmt, if_not_
         ..Default::default()
     };
     let insert = InsertStmt { relation: Some(Box::new(target)), selectStmt: Some(query), ..Default::default() };
-    let rows = cx.session.run_internal(&Node::InsertStmt(Box::new(insert)), cx.sql).await?;
+    let rows = cx.session.run_internal(&Node::InsertStmt(Box::new(insert)), &text, arguments).await?;
     Ok(format!("SELECT {rows}"))
 }

@@ -8,13 +8,14 @@ use super::Cx;
 use super::create_table::{layout_of, storage_options};
 use super::names::{display, strings};
 use super::view;
+use crate::session::Arguments;
 
 pub(super) async fn create(cx: &mut Cx<'_>, stmt: &CreateTableAsStmt) -> Result<String> {
     let into = stmt.into.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;
     let name = into.rel.as_deref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a name"))?;
     let node = stmt.query.as_ref().ok_or_else(|| Error::internal("CREATE MATERIALIZED VIEW without a query"))?;
     // Who may not read gets to know that first.
-    cx.session.query_columns(node, cx.sql, !into.skipData)?;
+    cx.session.query_columns(node, cx.sql, &Arguments::default(), !into.skipData)?;
     let schema = cx.creation_schema(name).await?;
     let relname = name.relname.as_deref().unwrap_or_default();
     if !cx.check_free(schema, relname, stmt.if_not_exists)? {
@@ -108,7 +109,7 @@ fn check_concurrently(cx: &mut Cx<'_>, oid: Oid) -> Result<()> {
 async fn run_own(cx: &mut Cx<'_>, sql: &str) -> Result<u64> {
     let mut parsed = crate::parse::parse(sql)?;
     let node = parsed.pop().ok_or_else(|| Error::internal("no statement of our own"))?.node;
-    cx.session.run_internal(&node, sql).await
+    cx.session.run_internal(&node, sql, Arguments::default()).await
 }
 
 async fn set_populated(cx: &mut Cx<'_>, oid: Oid, populated: bool) -> Result<()> {

@@ -424,6 +424,7 @@ impl Cx<'_> {
     }
 }
 
+pub(crate) use create_as::take_into;
 pub(crate) use uses::needed;
 
 /// An identifier, quoted if it must be.

@@ -10,7 +10,7 @@ use engine_api::{Catalog, CatalogObject, OnCommit, Privileges, SchemaDesc};
 
 use super::{Cx, drop};
 use crate::privileges;
-use crate::session::Session;
+use crate::session::{Arguments, Session};
 
 /// What the names of temporary schemas begin with.
 pub(crate) const PREFIX: &str = "pg_temp_";
@@ -113,7 +113,7 @@ pub(crate) async fn on_commit(session: &mut Session) -> Result<()> {
     for table in emptied {
         let delete = format!("DELETE FROM {table}");
         if let Some(parsed) = crate::parse::parse(&delete)?.pop() {
-            cx.session.run_internal(&parsed.node, &delete).await?;
+            cx.session.run_internal(&parsed.node, &delete, Arguments::default()).await?;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result, SqlState};
+use base::{Error, Oid, Result, SqlState};
 use rupg_sql::nodes::{
     CURSOR_OPT_ASENSITIVE, CURSOR_OPT_BINARY, CURSOR_OPT_HOLD, CURSOR_OPT_INSENSITIVE, CURSOR_OPT_NO_SCROLL,
     CURSOR_OPT_SCROLL, ClosePortalStmt, DeclareCursorStmt, FETCH_ALL, FetchDirection, FetchStmt, Node, SelectStmt,
@@ -10,7 +10,7 @@ use rupg_sql::nodes::{
 
 use super::portal::{Direction, Passing, Portal, Scroll};
 use super::statement::Kind;
-use super::{Block, Output, ResultColumn, Session};
+use super::{Arguments, Block, Output, ResultColumn, Session};
 use crate::exec::Execution;
 
 fn unknown(name: &str) -> Error {
@@ -55,12 +55,18 @@ fn check_options(stmt: &DeclareCursorStmt, select: &SelectStmt) -> Result<()> {
 }
 
 /// What DECLARE is refused for when it is parsed.
-pub(super) fn check_declared(session: &mut Session, stmt: &DeclareCursorStmt, sql: &str) -> Result<()> {
-    let Some(node) = &stmt.query else { return Ok(()) };
+pub(super) fn check_declared(
+    session: &mut Session,
+    stmt: &DeclareCursorStmt,
+    sql: &str,
+    types: &[Oid],
+    infer: bool,
+) -> Result<Vec<Oid>> {
+    let Some(node) = &stmt.query else { return Ok(types.to_vec()) };
     if let Node::SelectStmt(select) = node {
         check_options(stmt, select)?;
     }
-    session.bind_cursor(node, sql).map(drop)
+    Ok(session.bind_cursor(node, sql, &Arguments { types: types.to_vec(), values: Vec::new() }, infer)?.param_types)
 }
 
 pub(super) async fn declare(
@@ -87,7 +93,8 @@ pub(super) async fn declare(
     session.ensure_transaction()?;
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
-    let statement = Arc::new(session.bind_cursor(node, sql)?);
+    let arguments = session.arguments();
+    let statement = Arc::new(session.bind_cursor(node, sql, &arguments, false)?);
     if session.portals.contains(name) {
         return Err(Error::new(SqlState::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
     }
@@ -97,7 +104,7 @@ pub(super) async fn declare(
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
     let mut portal = Portal::new(Arc::clone(&statement), Vec::new(), session.savepoints.len());
-    portal.execution = Some(Execution::new(Arc::clone(&query.plan), Vec::new()));
+    portal.execution = Some(Execution::new(Arc::clone(&query.plan), arguments.values));
     portal.view = Some(session.transaction().keep_view());
     portal.hold = has(CURSOR_OPT_HOLD);
     portal.binary = has(CURSOR_OPT_BINARY);

@@ -128,13 +128,14 @@ pub(super) async fn run(
         return Err(Error::unsupported("EXPLAIN of this statement is not supported"));
     }
     session.ensure_transaction()?;
+    let arguments = session.arguments();
     let catalog = session.catalog();
     session.refresh_binding(&catalog);
     let milliseconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e6;
     let began = session.monotonic_nanos();
     let statement = Arc::new(match &prepared {
         Some((statement, params)) => session.bind_prepared(statement, params, options.verbose)?,
-        None => session.bind_explained(node, sql, options.verbose)?,
+        None => session.bind_explained(node, sql, &arguments, options.verbose)?,
     });
     let mut times = ExplainTimes { planning: milliseconds(began, session.monotonic_nanos()), execution: 0.0 };
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
@@ -144,7 +145,7 @@ pub(super) async fn run(
     if options.analyze {
         session.begin_query(&statement).await?;
         let began = session.monotonic_nanos();
-        let params = prepared.map_or(Vec::new(), |(_, params)| params);
+        let params = prepared.map_or(arguments.values, |(_, params)| params);
         let mut execution = Execution::new(Arc::clone(&query.plan), params);
         session.drive_silently(&mut execution).await?;
         times.execution = milliseconds(began, session.monotonic_nanos());

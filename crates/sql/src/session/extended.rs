@@ -215,8 +215,9 @@ impl Session {
                 return Ok(ExecuteEnd::Complete);
             }
             Kind::Utility(_) => {
+                let params = portal.params.clone();
                 let said = Said::Execute { portal: name, statement: &portal.statement };
-                if let Some(tag) = Box::pin(self.run_statement(&statement, Vec::new(), said, out)).await? {
+                if let Some(tag) = Box::pin(self.run_statement(&statement, params, said, out)).await? {
                     self.follow_encoding(out);
                     out.complete(&tag);
                 }

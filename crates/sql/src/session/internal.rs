@@ -7,10 +7,10 @@ use base::{Notice, Oid, Result};
 use engine_api::{Catalog, CatalogObject, Engine, Expression, TableDesc, Txn, Wait};
 use types::{Datum, InputContext, OutputSettings};
 
-use super::Session;
 use super::context::{Environment, StatementContext};
 use super::drive::{NoRows, Rows};
 use super::statement::Kind;
+use super::{Arguments, Session};
 use crate::bind::{self, BindContext};
 use crate::exec::Execution;
 use crate::functions::{CastContext, Identity};
@@ -221,12 +221,13 @@ impl Session {
         &mut self,
         node: &rupg_sql::nodes::Node,
         sql: &str,
+        arguments: &Arguments,
         runs: bool,
     ) -> Result<Vec<bind::ResultColumn>> {
         self.binding = None;
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
-        let statement = self.bind_query(node, sql, &[], 0, false)?;
+        let statement = self.bind_query(node, sql, &arguments.types, 0, false)?;
         if let Kind::Query(query) = &statement.kind
             && let Some(refused) = query.refused.as_ref().filter(|_| runs)
         {
@@ -236,14 +237,19 @@ impl Session {
     }
 
     /// Runs a statement of our own in the open transaction. Answers the rows it changed.
-    pub(crate) async fn run_internal(&mut self, node: &rupg_sql::nodes::Node, sql: &str) -> Result<u64> {
+    pub(crate) async fn run_internal(
+        &mut self,
+        node: &rupg_sql::nodes::Node,
+        sql: &str,
+        arguments: Arguments,
+    ) -> Result<u64> {
         self.binding = None;
         let catalog = self.catalog();
         self.refresh_binding(&catalog);
-        let statement = Arc::new(self.bind_query(node, sql, &[], 0, false)?);
+        let statement = Arc::new(self.bind_query(node, sql, &arguments.types, 0, false)?);
         let Kind::Query(query) = &statement.kind else { return Err(base::Error::internal("not a query")) };
         self.begin_query(&statement).await?;
-        let mut execution = Execution::new(Arc::clone(&query.plan), Vec::new());
+        let mut execution = Execution::new(Arc::clone(&query.plan), arguments.values);
         self.drive_into(&mut execution, &mut NoRows).await
     }
 
@@ -283,6 +289,7 @@ impl Session {
         let identity = self.identity();
         let eval = StatementContext::new(&self.environment, Arc::clone(&catalog));
         let mut cx = BindContext::new(Arc::clone(&catalog), identity, &eval, &[]);
+        cx.infer_params = false;
         run(&mut cx)
     }
 

@@ -11,6 +11,7 @@
 //! Start at [`Session::simple_query`] and [`Session::execute`].
 
 mod advisory;
+mod arguments;
 mod block;
 mod cache;
 mod cancel;
@@ -68,6 +69,7 @@ use crate::monitor::{ClientPlace, Monitor};
 use crate::privileges::{self, Who};
 use crate::statistics::Statistics;
 use advisory::Advisory;
+pub(crate) use arguments::{Arguments, Source};
 use cache::{BindingKey, StatementCache};
 use idle::IdleExecutions;
 use portals::Portals;
@@ -240,6 +242,8 @@ pub struct Session {
     /// The message has several statements, which are one block to those that cannot run inside of one.
     implicit_block: bool,
     savepoints: Vec<NamedSavepoint>,
+    /// The parameters of the statement that is no query, and runs.
+    arguments: Arguments,
     /// Where the statement that is no query, and runs, begins in its text.
     statement_at: usize,
     statements: FxHashMap<String, Arc<Statement>>,
@@ -418,6 +422,7 @@ impl Session {
             has_deferrable: false,
             implicit_block: false,
             savepoints: Vec::new(),
+            arguments: Arguments::default(),
             statement_at: 0,
             statements: FxHashMap::default(),
             statement_bytes: 0,

@@ -11,7 +11,7 @@ use types::{Datum, InputContext, room};
 
 use super::context::StatementContext;
 use super::statement::{Kind, Query, Statement, Verb, is_query};
-use super::{Session, cache, changes, utility};
+use super::{Arguments, Session, arguments, cache, changes, utility};
 use crate::bind::{self, BindContext};
 use crate::functions::PreparedStatement;
 use crate::{ir, parse, plan};
@@ -153,10 +153,10 @@ impl Session {
             parse::discard(parsed);
             bound?
         } else {
-            let statement = Statement {
+            let mut statement = Statement {
                 text: self.text_of(sql),
                 start: parsed.start,
-                param_types: types.to_vec(),
+                param_types: Vec::new(),
                 kind: Kind::Utility(Arc::new(parsed.node)),
                 catalog_version: catalog.version.into(),
                 own: None,
@@ -166,11 +166,12 @@ impl Session {
                 self.check_not_failed()?;
             }
             if let Kind::Utility(node) = &statement.kind {
-                utility::check_described(self, node, sql)?;
+                statement.param_types = arguments::check_described(self, node, sql, types, infer_params)?;
             }
             statement
         });
-        let short = sql.len() <= 64 || matches!(statement.kind, Kind::Query(_));
+        // Types of parameters rest on definitions, which are looked at again for queries only.
+        let short = matches!(statement.kind, Kind::Query(_)) || (sql.len() <= 64 && statement.param_types.is_empty());
         // What binding has to say is said each time.
         let silent = self.environment.notices.borrow().len() == notices;
         if cacheable && short && silent {
@@ -207,20 +208,27 @@ impl Session {
     }
 
     /// Binds and plans the query of a cursor ([`plan::plan_cursor`]).
-    pub(super) fn bind_cursor(&mut self, node: &Node, sql: &str) -> Result<Statement> {
-        self.bind_for(node, sql, &[], self.statement_at, false, Purpose { cursor: true, ..Purpose::default() })
+    pub(super) fn bind_cursor(
+        &mut self,
+        node: &Node,
+        sql: &str,
+        arguments: &Arguments,
+        infer_params: bool,
+    ) -> Result<Statement> {
+        let purpose = Purpose { cursor: true, values: Some(&arguments.values), ..Purpose::default() };
+        self.bind_for(node, sql, &arguments.types, self.statement_at, infer_params, purpose)
     }
 
     /// Binds and plans a query to be shown.
-    pub(super) fn bind_explained(&mut self, node: &Node, sql: &str, verbose: bool) -> Result<Statement> {
-        self.bind_for(
-            node,
-            sql,
-            &[],
-            self.statement_at,
-            false,
-            Purpose { explains: true, verbose, ..Purpose::default() },
-        )
+    pub(super) fn bind_explained(
+        &mut self,
+        node: &Node,
+        sql: &str,
+        arguments: &Arguments,
+        verbose: bool,
+    ) -> Result<Statement> {
+        let purpose = Purpose { explains: true, verbose, values: Some(&arguments.values), ..Purpose::default() };
+        self.bind_for(node, sql, &arguments.types, self.statement_at, false, purpose)
     }
 
     /// Binds and plans a prepared statement to be shown.

@@ -9,7 +9,7 @@ use types::Datum;
 
 use super::counts::Said;
 use super::statement::{Kind, Query, Statement, Verb};
-use super::{Block, Output, Session, utility};
+use super::{Arguments, Block, Output, Session, utility};
 use crate::exec::Execution;
 use crate::{metrics, parse, plan};
 
@@ -153,8 +153,13 @@ impl Session {
                 self.statement_at = statement.start;
                 let tag = match &**node {
                     Node::TransactionStmt(stmt) => Some(self.transaction_statement(stmt, out).await?.to_string()),
-                    // Boxed: the futures of definitions and COPY are large, and this one is moved for every statement.
-                    _ => Box::pin(utility::run(self, node, &statement.text, out)).await?,
+                    _ => {
+                        self.arguments = Arguments { types: statement.param_types.clone(), values: params };
+                        // Boxed: the futures of definitions and COPY are large, and this one is moved for every statement.
+                        let tag = Box::pin(utility::run(self, node, &statement.text, out)).await;
+                        self.arguments = Arguments::default();
+                        tag?
+                    }
                 };
                 self.send_notices(out);
                 self.count_utility(node, statement, tag.as_deref(), said);

@@ -8,13 +8,14 @@ use engine_api::{Step, TableLockMode, WaitPolicy, oids};
 use rupg_sql::nodes::*;
 use types::{Datum, OutputSettings, oid};
 
+use super::arguments::check_described;
 use super::block::{Modes, modes, text_of};
 use super::context::StatementContext;
 use super::query::read_only_error;
 use super::role::Setting;
 use super::settings::isolation_of;
 use super::statement::{Kind, Statement, is_query};
-use super::{Block, Output, ResultColumn, Session, copy, cursor, explain};
+use super::{Arguments, Block, Output, ResultColumn, Session, copy, cursor, explain};
 use crate::ddl;
 use crate::exec::Execution;
 use crate::ir::Ty;
@@ -33,13 +34,9 @@ pub(super) fn result_columns(node: &Node) -> Option<Arc<[ResultColumn]>> {
     }
 }
 
-/// What a statement is refused for when it is parsed, as its result's columns cannot be told.
-pub(super) fn check_described(session: &mut Session, node: &Node, sql: &str) -> Result<()> {
-    match node {
-        Node::DeclareCursorStmt(stmt) => cursor::check_declared(session, stmt, sql),
-        Node::VariableShowStmt(stmt) if !is_all(stmt) => shown(session, stmt).map(drop),
-        _ => Ok(()),
-    }
+/// What SHOW is refused for when it is parsed, as its result's columns cannot be told.
+pub(super) fn check_shown(session: &Session, stmt: &VariableShowStmt) -> Result<()> {
+    if is_all(stmt) { Ok(()) } else { shown(session, stmt).map(drop) }
 }
 
 /// The value that SHOW shows.
@@ -428,7 +425,7 @@ fn prepare(session: &mut Session, stmt: &PrepareStmt, sql: &str) -> Result<&'sta
         Statement {
             text: sql.into(),
             start: session.statement_at,
-            param_types: types,
+            param_types: check_described(session, node, sql, &types, true)?,
             kind: Kind::Utility(Arc::new(node.clone())),
             catalog_version: catalog.version.into(),
             own: None,
@@ -474,8 +471,11 @@ async fn execute(session: &mut Session, stmt: &ExecuteStmt, sql: &str, out: &mut
     let params = execute_params(session, stmt, &statement, sql)?;
     if !matches!(statement.kind, Kind::Query(_)) {
         let Kind::Utility(node) = &statement.kind else { return Ok(String::new()) };
-        let tag = Box::pin(run(session, node, &statement.text, out)).await?;
-        return Ok(tag.unwrap_or_default());
+        let arguments = Arguments { types: statement.param_types.clone(), values: params };
+        let around = std::mem::replace(&mut session.arguments, arguments);
+        let tag = Box::pin(run(session, node, &statement.text, out)).await;
+        session.arguments = around;
+        return Ok(tag?.unwrap_or_default());
     }
     let statement = session.begin_query(&statement).await?;
     let Kind::Query(query) = &statement.kind else { return Err(Error::internal("not a query")) };
