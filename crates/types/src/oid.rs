@@ -89,7 +89,9 @@ types! {
     JSON = 114, "json", "json", -1, false, 'U', false, 'i', 0, 199, "json_", true;
     PG_NODE_TREE = 194, "pg_node_tree", "pg_node_tree", -1, false, 'Z', false, 'i', 0, 0, "pg_node_tree_", true;
     JSON_ARRAY = 199, "_json", "json[]", -1, false, 'A', false, 'i', 114, 0, "array_", true;
+    TABLE_AM_HANDLER = 269, "table_am_handler", "table_am_handler", 4, true, 'P', false, 'i', 0, 0, "table_am_handler_", false;
     XID8_ARRAY = 271, "_xid8", "xid8[]", -1, false, 'A', false, 'd', 5069, 0, "array_", true;
+    INDEX_AM_HANDLER = 325, "index_am_handler", "index_am_handler", 4, true, 'P', false, 'i', 0, 0, "index_am_handler_", false;
     FLOAT4 = 700, "float4", "real", 4, true, 'N', false, 'i', 0, 1021, "float4", true;
     FLOAT8 = 701, "float8", "double precision", 8, true, 'N', true, 'd', 0, 1022, "float8", true;
     UNKNOWN = 705, "unknown", "unknown", -2, false, 'X', false, 'c', 0, 0, "unknown", true;
@@ -152,6 +154,8 @@ types! {
     ANYNONARRAY = 2776, "anynonarray", "anynonarray", 4, true, 'P', false, 'i', 0, 0, "anynonarray_", false;
     UUID = 2950, "uuid", "uuid", 16, false, 'U', false, 'c', 0, 2951, "uuid_", true;
     UUID_ARRAY = 2951, "_uuid", "uuid[]", -1, false, 'A', false, 'i', 2950, 0, "array_", true;
+    FDW_HANDLER = 3115, "fdw_handler", "fdw_handler", 4, true, 'P', false, 'i', 0, 0, "fdw_handler_", false;
+    TSM_HANDLER = 3310, "tsm_handler", "tsm_handler", 4, true, 'P', false, 'i', 0, 0, "tsm_handler_", false;
     ANYENUM = 3500, "anyenum", "anyenum", 4, true, 'P', false, 'i', 0, 0, "anyenum_", false;
     JSONB = 3802, "jsonb", "jsonb", -1, false, 'U', false, 'i', 0, 3807, "jsonb_", true;
     JSONB_ARRAY = 3807, "_jsonb", "jsonb[]", -1, false, 'A', false, 'i', 3802, 0, "array_", true;

@@ -6,6 +6,7 @@
 
 mod access;
 mod activity;
+mod aggregate_facts;
 mod constraints;
 mod definitions;
 mod deparse;

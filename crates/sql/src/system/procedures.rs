@@ -4,6 +4,7 @@ use base::Oid;
 use engine_api::oids;
 use types::Datum;
 
+use super::aggregate_facts::{LAX, aggregate_facts};
 use super::internal_functions::{INTERNAL_FUNCTIONS, internal_function, internal_oid};
 use super::operator_facts::operator_facts;
 use super::relations::oid_array;
@@ -58,7 +59,8 @@ const SETS_WITH_DEFAULTS: &[u32] = &[1179, 4006];
 /// Aggregates whose result depends on settings.
 const STABLE_AGGREGATES: &[u32] = &[3175, 3197, 3267];
 /// Input functions of pseudo-types take NULL.
-const LAX_INTERNAL: &[&str] = &["trigger_in", "language_handler_in", "internal_in", "event_trigger_in"];
+const LAX_INTERNAL: &[&str] =
+    &["trigger_in", "language_handler_in", "internal_in", "event_trigger_in", "domain_in", "domain_recv"];
 
 fn set_volatility(oid: u32) -> &'static str {
     match oid {
@@ -202,7 +204,7 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                 columns: &[],
                 ret: Oid(f.ret),
                 variadic: false,
-                strict: !LAX_INTERNAL.contains(&f.name),
+                strict: !LAX_INTERNAL.contains(&f.name) && !LAX.contains(&f.oid),
                 set: false,
                 volatility: match f.volatility {
                     'i' => "i",
@@ -218,32 +220,39 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
 }
 
 pub(super) fn aggregates(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
-    Ok(functions::all_aggregates()
-        .iter()
-        .map(|a| {
+    let facts = functions::all_aggregates().iter().filter_map(|a| aggregate_facts(a.oid));
+    let optional = |text_of: Option<&str>| text_of.map_or(Datum::Null, text);
+    Ok(facts
+        .map(|facts| {
+            let [trans, last, combine, serial, deserial, moving, inverse, moving_last] =
+                facts.functions.map(Datum::Oid);
+            let (extra, moving_extra, modify, moving_modify) = facts.finals;
+            let [state, space, moving_state, moving_space] = facts.states;
             row(
                 rel,
                 vec![
-                    ("aggfnoid", Datum::Oid(a.oid)),
-                    ("aggkind", text("n")),
-                    ("aggnumdirectargs", Datum::Int2(0)),
-                    ("aggtransfn", Datum::Oid(0)),
-                    ("aggfinalfn", Datum::Oid(0)),
-                    ("aggcombinefn", Datum::Oid(0)),
-                    ("aggserialfn", Datum::Oid(0)),
-                    ("aggdeserialfn", Datum::Oid(0)),
-                    ("aggmtransfn", Datum::Oid(0)),
-                    ("aggminvtransfn", Datum::Oid(0)),
-                    ("aggmfinalfn", Datum::Oid(0)),
-                    ("aggfinalextra", Datum::Bool(false)),
-                    ("aggmfinalextra", Datum::Bool(false)),
-                    ("aggfinalmodify", text("r")),
-                    ("aggmfinalmodify", text("r")),
-                    ("aggsortop", Datum::Oid(0)),
-                    ("aggtranstype", oid(types::oid::INTERNAL)),
-                    ("aggtransspace", Datum::Int4(0)),
-                    ("aggmtranstype", Datum::Oid(0)),
-                    ("aggmtransspace", Datum::Int4(0)),
+                    ("aggfnoid", Datum::Oid(facts.oid)),
+                    ("aggkind", text(facts.kind.0)),
+                    ("aggnumdirectargs", Datum::Int2(facts.kind.1)),
+                    ("aggtransfn", trans),
+                    ("aggfinalfn", last),
+                    ("aggcombinefn", combine),
+                    ("aggserialfn", serial),
+                    ("aggdeserialfn", deserial),
+                    ("aggmtransfn", moving),
+                    ("aggminvtransfn", inverse),
+                    ("aggmfinalfn", moving_last),
+                    ("aggfinalextra", Datum::Bool(extra)),
+                    ("aggmfinalextra", Datum::Bool(moving_extra)),
+                    ("aggfinalmodify", text(modify)),
+                    ("aggmfinalmodify", text(moving_modify)),
+                    ("aggsortop", Datum::Oid(facts.sort_operator)),
+                    ("aggtranstype", Datum::Oid(state as u32)),
+                    ("aggtransspace", Datum::Int4(space)),
+                    ("aggmtranstype", Datum::Oid(moving_state as u32)),
+                    ("aggmtransspace", Datum::Int4(moving_space)),
+                    ("agginitval", optional(facts.initial.0)),
+                    ("aggminitval", optional(facts.initial.1)),
                 ],
             )
         })

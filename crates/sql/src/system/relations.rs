@@ -290,6 +290,7 @@ pub(super) fn collation_of(ty: Oid) -> u32 {
     match type_info(ty) {
         Some(info) if info.category == 'S' && info.name == "name" => 950,
         Some(info) if info.category == 'S' => 100,
+        Some(info) if info.category == 'A' => collation_of(info.element),
         _ => 0,
     }
 }

@@ -2,10 +2,10 @@
 
 use types::{Array, Datum, OutputSettings, oid as oids};
 
-use super::relations::tables_of;
+use super::relations::{collation_of, tables_of};
 use super::views::name_of;
 use super::{Rows, SystemRelation, oid, row, text};
-use crate::functions::EvalContext;
+use crate::functions::{self, EvalContext};
 use crate::privileges::shown;
 use crate::statistics::ColumnStatistics;
 
@@ -73,8 +73,11 @@ pub(super) fn statistic(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         for (number, column) in table.columns.iter().enumerate() {
             let Some(of) = known.column(number).filter(|_| !column.dropped) else { continue };
             let common: Vec<Datum> = of.common.iter().map(|(value, _)| value.clone()).collect();
-            // Slot kinds of pg_statistic.h: most common values, histogram.
+            let (common_kind, histogram_kind) = (!of.common.is_empty(), !of.histogram.is_empty());
+            // Kinds of pg_statistic.h: most common values, histogram. Slots that are free are 0.
             let kind = |is: bool, kind| Datum::Int2(if is { kind } else { 0 });
+            let operator = |is: bool, name| Datum::Oid(if is { comparison(name, column.type_oid) } else { 0 });
+            let collation = |is: bool| Datum::Oid(if is { collation_of(column.type_oid) } else { 0 });
             rows.push(row(
                 rel,
                 vec![
@@ -84,8 +87,21 @@ pub(super) fn statistic(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                     ("stanullfrac", Datum::Float4(of.null_fraction as f32)),
                     ("stawidth", Datum::Int4(of.width.round() as i32)),
                     ("stadistinct", Datum::Float4(of.distinct as f32)),
-                    ("stakind1", kind(!of.common.is_empty(), 1)),
-                    ("stakind2", kind(!of.histogram.is_empty(), 2)),
+                    ("stakind1", kind(common_kind, 1)),
+                    ("stakind2", kind(histogram_kind, 2)),
+                    ("stakind3", Datum::Int2(0)),
+                    ("stakind4", Datum::Int2(0)),
+                    ("stakind5", Datum::Int2(0)),
+                    ("staop1", operator(common_kind, "=")),
+                    ("staop2", operator(histogram_kind, "<")),
+                    ("staop3", Datum::Oid(0)),
+                    ("staop4", Datum::Oid(0)),
+                    ("staop5", Datum::Oid(0)),
+                    ("stacoll1", collation(common_kind)),
+                    ("stacoll2", collation(histogram_kind)),
+                    ("stacoll3", Datum::Oid(0)),
+                    ("stacoll4", Datum::Oid(0)),
+                    ("stacoll5", Datum::Oid(0)),
                     ("stanumbers1", shares(of)),
                     ("stavalues1", array_text(&common, column.type_oid)),
                     ("stavalues2", array_text(&of.histogram, column.type_oid)),
@@ -94,4 +110,17 @@ pub(super) fn statistic(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
         }
     }
     Ok(rows)
+}
+
+/// The operator of a name by which values of a type are compared, as its B-tree class has it; 0 if there is none.
+fn comparison(name: &str, ty: base::Oid) -> u32 {
+    let held = types::user::plain_type(ty, -1).0;
+    let of = |ty| functions::all_operators().iter().find(|o| o.name == name && o.left == ty && o.right == ty);
+    let general = match held {
+        oids::VARCHAR => oids::TEXT,
+        ty if types::element_of(ty).is_some() => oids::ANYARRAY,
+        ty if types::user::is_enum(ty) => oids::ANYENUM,
+        ty => ty,
+    };
+    of(held).or_else(|| of(general)).map_or(0, |o| o.oid)
 }
