@@ -274,9 +274,14 @@ impl Binder<'_, '_> {
             Some(Pathway::Relabel) => Ok(fold::cast(self.cx, expr, Ty::of(to), CastKind::Relabel, explicit, at)),
             Some(Pathway::Elements) => {
                 let elements = element_of(base_of(from)).map(base_of).zip(element_of(to));
-                let function = match elements.and_then(|(from, to)| functions::cast(from, to)) {
-                    Some(entry) if entry.function.is_some() => cast_function(entry),
-                    _ => None,
+                let function = match elements {
+                    Some((from, to)) if super::regtypes::is_catalog_type(to) && category(from) == 'S' => {
+                        super::regtypes::input_function(to)
+                    }
+                    elements => match elements.and_then(|(from, to)| functions::cast(from, to)) {
+                        Some(entry) if entry.function.is_some() => cast_function(entry),
+                        _ => None,
+                    },
                 };
                 Ok(fold::cast(self.cx, expr, Ty::of(to), CastKind::ArrayElements(function), explicit, at))
             }
@@ -295,13 +300,7 @@ impl Binder<'_, '_> {
                         let text = text.clone();
                         return self.literal(&text, Ty::of(to), at);
                     }
-                    if let Some(entry) = functions::cast(oid::TEXT, to).filter(|_| from != oid::TEXT) {
-                        let text = fold::cast(self.cx, expr, Ty::of(oid::TEXT), CastKind::InOut, explicit, at);
-                        return self.cast_call(text, entry, explicit, at);
-                    }
-                    let message =
-                        format!("a cast to {} of a value that is not constant is not supported", format_type(to, -1));
-                    return Err(self.unsupported(message, at));
+                    return self.named_at_run_time(expr, to, explicit, at);
                 }
                 Ok(fold::cast(self.cx, expr, Ty::of(to), CastKind::InOut, explicit, at))
             }
@@ -314,6 +313,17 @@ impl Binder<'_, '_> {
         }
     }
 
+    /// A value that names an object of the catalog, which is looked for when the statement runs.
+    fn named_at_run_time(&mut self, expr: Expr, to: Oid, explicit: bool, at: i32) -> Result<Expr> {
+        let text = match expr.ty().oid {
+            oid::TEXT => expr,
+            _ => fold::cast(self.cx, expr, Ty::of(oid::TEXT), CastKind::InOut, explicit, at),
+        };
+        let function = super::regtypes::input_function(to)
+            .ok_or_else(|| Error::internal(format!("type {} has no input", format_type(to, -1))))?;
+        Ok(fold::call(self.cx, function, vec![text], Ty::of(to), at))
+    }
+
     fn cast_call(&mut self, expr: Expr, entry: &'static CastEntry, explicit: bool, at: i32) -> Result<Expr> {
         let to = entry.target;
         // text → regclass is a cast function in the catalog; the catalog is looked at here.
@@ -323,12 +333,14 @@ impl Binder<'_, '_> {
                 && !(self.cx.in_stored > 0 && to == oid::REGCLASS)
             {
                 let text = text.clone();
-                return self.literal(&text, Ty::of(to), at);
+                // PostgreSQL folds the call later, and says no place of it.
+                return self.literal(&text, Ty::of(to), at).map_err(|mut error| {
+                    error.fields_mut().position = None;
+                    error
+                });
             }
             if to != oid::REGCLASS {
-                let message =
-                    format!("a cast to {} of a value that is not constant is not supported", format_type(to, -1));
-                return Err(self.unsupported(message, at));
+                return self.named_at_run_time(expr, to, explicit, at);
             }
         }
         let Some(function) = cast_function(entry) else {

@@ -214,30 +214,6 @@ fn jsonb_to_bool(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     })
 }
 
-/// The relation of a name, which may be qualified; digits are an OID.
-fn text_to_regclass(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let [Datum::Text(text)] = args else { return mismatched(args) };
-    if **text == *"-" || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())) {
-        return types::parse_text(REGCLASS, -1, text, &input(cx));
-    }
-    let names = super::text::names::split_name(text)?;
-    let (catalog, identity) = (cx.catalog(), cx.identity());
-    let system = |schema: &str, name: &str| crate::system::relation(schema, name).map(|r| r.oid);
-    let found = match names.as_slice() {
-        [name] => system("pg_catalog", name)
-            .or_else(|| identity.search_path.iter().find_map(|&s| catalog.relation(s, name).map(|o| o.oid()))),
-        [.., schema, name] => system(schema, name).or_else(|| {
-            let schema = catalog.schema(identity.database_oid, schema)?;
-            catalog.relation(schema.oid, name).map(|o| o.oid())
-        }),
-        [] => None,
-    };
-    found.map(|oid| Datum::Oid(oid.0)).ok_or_else(|| {
-        let shown = names.join(".");
-        Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{shown}\" does not exist"))
-    })
-}
-
 const fn cast(source: Oid, target: Oid, context: CastContext, function: Option<&'static str>) -> CastEntry {
     CastEntry { source, target, context, function }
 }
@@ -276,7 +252,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(860, "bpchar", &[CHAR], BPCHAR, same),
     immutable(944, "char", &[TEXT], CHAR, to_char),
     immutable(946, "text", &[CHAR], TEXT, same),
-    stable(1079, "regclass", &[TEXT], REGCLASS, text_to_regclass),
+    stable(1079, "regclass", &[TEXT], REGCLASS, super::session::regnames::text_to_regclass),
     stable(
         1174,
         "timestamptz",
@@ -419,7 +395,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     immutable(9442, "int4", &[REGTYPE], INT4, |_, a| of!(a, Oid(v) => Int4(*v as i32))),
     immutable(9443, "int8", &[REGTYPE], INT8, |_, a| of!(a, Oid(v) => Int8(i64::from(*v)))),
     immutable(9444, "char", &[VARCHAR], CHAR, to_char),
-    stable(9445, "regclass", &[VARCHAR], REGCLASS, text_to_regclass),
+    stable(9445, "regclass", &[VARCHAR], REGCLASS, super::session::regnames::text_to_regclass),
     immutable(9446, "jsonb", &[JSON], JSONB, to_jsonb),
     immutable(9447, "json", &[JSONB], JSON, same),
 ];

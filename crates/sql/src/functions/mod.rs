@@ -50,31 +50,41 @@ pub(crate) fn check_jsonpath(text: &str) -> Result<()> {
 
 /// Whether the values of a type are shown as names from the catalog (`regclass` and kin).
 pub(crate) fn is_name_in_catalog(ty: Oid) -> bool {
-    use types::oid::{REGCLASS, REGNAMESPACE, REGPROC, REGROLE, REGTYPE};
-    [REGCLASS, REGTYPE, REGNAMESPACE, REGROLE, REGPROC].contains(&ty)
+    session::regnames::is_one(ty)
 }
 
-/// The value that a text means in such a type; `None` for others, and for those that take numbers only.
-pub(crate) fn from_name_in_catalog(cx: &dyn EvalContext, ty: Oid, text: &str) -> Option<Result<Datum>> {
-    use types::oid::{REGCLASS, REGTYPE, TEXT};
-    let name = match ty {
-        REGCLASS => "regclass",
-        REGTYPE => "to_regtype",
-        _ => return None,
-    };
-    let value = (function(name, &[TEXT])?.eval)(cx, &[Datum::text(text)]);
-    let is_number = text.bytes().all(|b| b.is_ascii_digit());
-    Some(match value {
-        Ok(Datum::Null) if is_number => return None,
-        Ok(Datum::Null) => {
-            Err(base::Error::new(base::SqlState::UNDEFINED_OBJECT, format!("type \"{text}\" does not exist")))
-        }
-        value => value,
-    })
+/// Whether the text of a type's values has names from the catalog: those types and their arrays.
+pub(crate) fn has_names_of_catalog(ty: Oid) -> bool {
+    use types::oid::*;
+    const ARRAYS: [Oid; 9] = [
+        REGCLASS_ARRAY,
+        REGTYPE_ARRAY,
+        REGNAMESPACE_ARRAY,
+        REGROLE_ARRAY,
+        REGPROC_ARRAY,
+        REGPROCEDURE_ARRAY,
+        REGOPER_ARRAY,
+        REGOPERATOR_ARRAY,
+        REGCOLLATION_ARRAY,
+    ];
+    is_name_in_catalog(ty) || ARRAYS.contains(&ty)
+}
+
+/// The value that a text means in such a type, which [`is_name_in_catalog`] says it is.
+pub(crate) fn from_name_in_catalog(cx: &dyn EvalContext, ty: Oid, text: &str) -> Result<Datum> {
+    session::regnames::input(cx, ty, text).map(|oid| Datum::Oid(oid.0))
 }
 
 /// The text form of a value of such a type; `None` for others and for NULL.
 pub(crate) fn name_in_catalog(cx: &dyn EvalContext, ty: Oid, value: &Datum) -> Option<Datum> {
+    if let Datum::Array(array) = value
+        && is_name_in_catalog(array.element)
+    {
+        let shown = |value: &Datum| name_in_catalog(cx, array.element, value).unwrap_or_else(|| value.clone());
+        let values = array.values.iter().map(shown).collect();
+        let shown = types::Array { element: types::oid::TEXT, dims: array.dims.clone(), values };
+        return Some(Datum::Array(std::sync::Arc::new(shown)));
+    }
     if value.is_null() || !is_name_in_catalog(ty) {
         return None;
     }

@@ -9,6 +9,7 @@ mod catalog;
 mod names;
 mod notify;
 mod privileges;
+pub(in crate::functions) mod regnames;
 mod sequences;
 mod sizes;
 mod waits;
@@ -59,6 +60,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(9532, "regout", &[REGNAMESPACE], TEXT, catalog::regnamespace_out),
     stable(9533, "regout", &[REGROLE], TEXT, catalog::regnamespace_out),
     stable(9534, "regout", &[REGPROC], TEXT, catalog::regproc_out),
+    stable(9535, "regout", &[REGPROCEDURE], TEXT, regnames::regprocedure_out),
+    stable(9536, "regout", &[REGOPER], TEXT, regnames::regoper_out),
+    stable(9537, "regout", &[REGOPERATOR], TEXT, regnames::regoperator_out),
+    stable(9538, "regout", &[REGCOLLATION], TEXT, regnames::regcollation_out),
     stable(1716, "pg_get_expr", &[TEXT, OID], TEXT, catalog::get_expr),
     stable(2509, "pg_get_expr", &[TEXT, OID, BOOL], TEXT, catalog::get_expr),
     stable(1643, "pg_get_indexdef", &[OID], TEXT, catalog::get_indexdef),
@@ -140,10 +145,24 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(3096, "pg_try_advisory_xact_lock_shared", &[INT4, INT4], BOOL, advisory::try_xact_lock_shared),
     volatile(2892, "pg_advisory_unlock_all", &[], VOID, advisory::unlock_all),
     volatile(2561, "pg_blocking_pids", &[INT4], INT4_ARRAY, advisory::blocking_pids),
-    stable(3495, "to_regclass", &[TEXT], REGCLASS, catalog::to_regclass),
-    stable(3493, "to_regtype", &[TEXT], REGTYPE, catalog::to_regtype),
-    stable(4086, "to_regnamespace", &[TEXT], REGNAMESPACE, catalog::to_regnamespace),
-    stable(4093, "to_regrole", &[TEXT], REGROLE, catalog::to_regrole),
+    stable(3495, "to_regclass", &[TEXT], REGCLASS, regnames::to_regclass),
+    stable(3493, "to_regtype", &[TEXT], REGTYPE, regnames::to_regtype),
+    stable(4086, "to_regnamespace", &[TEXT], REGNAMESPACE, regnames::to_regnamespace),
+    stable(4093, "to_regrole", &[TEXT], REGROLE, regnames::to_regrole),
+    stable(3494, "to_regproc", &[TEXT], REGPROC, regnames::to_regproc),
+    stable(3479, "to_regprocedure", &[TEXT], REGPROCEDURE, regnames::to_regprocedure),
+    stable(3492, "to_regoper", &[TEXT], REGOPER, regnames::to_regoper),
+    stable(3476, "to_regoperator", &[TEXT], REGOPERATOR, regnames::to_regoperator),
+    stable(4185, "to_regcollation", &[TEXT], REGCOLLATION, regnames::to_regcollation),
+    stable(9600, "regclass input", &[TEXT], REGCLASS, regnames::regclass_in),
+    stable(9601, "regtype input", &[TEXT], REGTYPE, regnames::regtype_in),
+    stable(9602, "regnamespace input", &[TEXT], REGNAMESPACE, regnames::regnamespace_in),
+    stable(9603, "regrole input", &[TEXT], REGROLE, regnames::regrole_in),
+    stable(9604, "regproc input", &[TEXT], REGPROC, regnames::regproc_in),
+    stable(9605, "regprocedure input", &[TEXT], REGPROCEDURE, regnames::regprocedure_in),
+    stable(9606, "regoper input", &[TEXT], REGOPER, regnames::regoper_in),
+    stable(9607, "regoperator input", &[TEXT], REGOPERATOR, regnames::regoperator_in),
+    stable(9608, "regcollation input", &[TEXT], REGCOLLATION, regnames::regcollation_in),
     stable(2854, "pg_my_temp_schema", &[], OID, temporary_schema),
     stable(2855, "pg_is_other_temp_schema", &[OID], BOOL, no),
     stable(6174, "pg_get_statisticsobjdef_columns", &[OID], TEXT, null),

@@ -51,7 +51,7 @@ impl RowSink for RowsOut<'_> {
 }
 
 fn named(columns: &[ResultColumn]) -> bool {
-    columns.iter().any(|column| functions::is_name_in_catalog(column.ty.oid))
+    columns.iter().any(|column| functions::has_names_of_catalog(column.ty.oid))
 }
 
 /// Collects rows.

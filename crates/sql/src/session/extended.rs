@@ -131,10 +131,7 @@ impl Session {
                     BoundValue::Text(bytes) if functions::is_name_in_catalog(ty) => {
                         let text = utf8(bytes)?;
                         let eval = StatementContext::new(&self.environment, self.catalog());
-                        match functions::from_name_in_catalog(&eval, ty, text) {
-                            Some(value) => value,
-                            None => types::parse_text(ty, -1, text, &input),
-                        }
+                        functions::from_name_in_catalog(&eval, ty, text)
                     }
                     BoundValue::Text(bytes) => types::parse_text(ty, -1, utf8(bytes)?, &input),
                     BoundValue::Binary(bytes) => match settings.conversion() {

@@ -187,6 +187,9 @@ pub(super) fn access_methods(rel: &SystemRelation, _: &dyn EvalContext) -> Rows 
     Ok(vec![one(2, "heap", "heap_tableam_handler", "t"), one(403, "btree", "bthandler", "i")])
 }
 
+/// Collations: number, name, provider.
+pub(crate) const COLLATIONS: [(u32, &str, &str); 3] = [(100, "default", "d"), (950, "C", "c"), (951, "POSIX", "c")];
+
 pub(super) fn collations(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
     let one = |id: u32, name: &str, provider: &str| {
         row(
@@ -202,7 +205,7 @@ pub(super) fn collations(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
             ],
         )
     };
-    Ok(vec![one(100, "default", "d"), one(950, "C", "c"), one(951, "POSIX", "c")])
+    Ok(COLLATIONS.iter().map(|(id, name, provider)| one(*id, name, provider)).collect())
 }
 
 pub(super) fn languages(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {

@@ -49,7 +49,8 @@ pub use deparse::{
     view_is_writable, view_text,
 };
 pub(crate) use descriptions::comment;
-pub(crate) use procedures::{function_name, functions_named};
+pub(crate) use kinds::COLLATIONS;
+pub(crate) use procedures::{function_arguments, function_name, functions_named};
 
 /// A relation computed from the catalog.
 pub struct SystemRelation {

@@ -17,7 +17,8 @@ pub(crate) fn functions_named(name: &str) -> Vec<u32> {
     let aggregates = functions::aggregates_named(name).iter().map(|a| a.oid);
     let sets = functions::set_functions_named(name).iter().map(|s| s.oid);
     let internal = INTERNAL_FUNCTIONS.iter().filter(|f| f.name == name).map(|f| f.oid);
-    let mut all: Vec<u32> = scalars.chain(aggregates).chain(sets).chain(internal).collect();
+    let is_of_postgresql = |oid: &u32| !(OWN_FUNCTIONS..oids::FIRST_USER.0).contains(oid);
+    let mut all: Vec<u32> = scalars.chain(aggregates).chain(sets).chain(internal).filter(is_of_postgresql).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -30,6 +31,16 @@ pub(crate) fn function_name(number: u32) -> Option<&'static str> {
         .or_else(|| functions::all_aggregates().iter().find(|a| a.oid == number).map(|a| a.name))
         .or_else(|| functions::all_set_functions().iter().find(|s| s.oid == number).map(|s| s.name))
         .or_else(|| internal_function(number).map(|f| f.name))
+}
+
+/// The argument types of a function of any kind.
+pub(crate) fn function_arguments(number: u32) -> Option<Vec<u32>> {
+    let numbers = |args: &[Oid]| args.iter().map(|ty| ty.0).collect();
+    functions::function_by_oid(number)
+        .map(|f| numbers(f.args))
+        .or_else(|| functions::all_aggregates().iter().find(|a| a.oid == number).map(|a| numbers(a.args)))
+        .or_else(|| functions::all_set_functions().iter().find(|s| s.oid == number).map(|s| numbers(s.args)))
+        .or_else(|| internal_function(number).map(|f| f.args.to_vec()))
 }
 
 /// What pg_proc says of a function.

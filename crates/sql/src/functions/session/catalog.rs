@@ -3,10 +3,10 @@
 use base::work::Count;
 use base::{Oid, Result};
 use engine_api::{CatalogObject, Expression, TypeDesc, TypeKind};
-use types::{Datum, type_by_name, type_info};
+use types::{Datum, type_info};
 
 use super::super::entry::{mismatch, oid_of, text_of};
-use super::super::{EvalContext, all_aggregates, all_set_functions, function_by_oid, split_name};
+use super::super::{EvalContext, all_aggregates, all_set_functions, function_by_oid};
 use super::names;
 use crate::system;
 
@@ -202,60 +202,6 @@ pub(super) fn get_serial_sequence(cx: &dyn EvalContext, args: &[Datum]) -> Resul
         }
     }
     Ok(Datum::Null)
-}
-
-pub(super) fn to_regclass(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    Ok(names::find_relation(cx, text_of(args, 0)?)?.map_or(Datum::Null, |oid| Datum::Oid(oid.0)))
-}
-
-/// A type that a statement made, by its name.
-fn made_type(cx: &dyn EvalContext, text: &str) -> Result<Option<Oid>> {
-    let plain = text.trim_end_matches("[]").trim_end();
-    let parts = split_name(plain)?;
-    let (catalog, identity) = (cx.catalog(), cx.identity());
-    let (schemas, name) = match &parts[..] {
-        [name] => (identity.search_path.clone(), name),
-        [schema, name] => match catalog.schema(identity.database_oid, schema) {
-            Some(schema) => {
-                names::require_usage(cx, schema.oid)?;
-                (vec![schema.oid], name)
-            }
-            None => return Ok(None),
-        },
-        _ => return Ok(None),
-    };
-    let named = |name: &str| schemas.iter().find_map(|&schema| catalog.type_named(schema, name));
-    let found = match named(name) {
-        Some(found) if plain.len() < text.len() => Some(found.array),
-        Some(found) => Some(found.oid),
-        // Arrays have names too.
-        None => name.strip_prefix('_').and_then(named).map(|element| element.array),
-    };
-    Ok(found)
-}
-
-pub(super) fn to_regtype(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let lower = text_of(args, 0)?.trim().to_ascii_lowercase();
-    let bare = lower.strip_prefix("pg_catalog.").unwrap_or(&lower);
-    let bare = bare.split('(').next().unwrap_or(bare).trim_end();
-    let found = match type_by_name(bare) {
-        Some(found) => Some(found.oid),
-        None => made_type(cx, text_of(args, 0)?.trim())?,
-    };
-    Ok(found.map_or(Datum::Null, |oid| Datum::Oid(oid.0)))
-}
-
-pub(super) fn to_regnamespace(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let parts = split_name(text_of(args, 0)?)?;
-    let [name] = &parts[..] else { return Ok(Datum::Null) };
-    let catalog = cx.catalog();
-    Ok(catalog.schema(cx.identity().database_oid, name).map_or(Datum::Null, |s| Datum::Oid(s.oid.0)))
-}
-
-pub(super) fn to_regrole(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
-    let parts = split_name(text_of(args, 0)?)?;
-    let [name] = &parts[..] else { return Ok(Datum::Null) };
-    Ok(cx.catalog().role(name).map_or(Datum::Null, |r| Datum::Oid(r.oid.0)))
 }
 
 pub(super) fn publishable(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {

@@ -277,7 +277,7 @@ pub(super) fn type_(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let found = match named {
         Some(Datum::Oid(oid)) => Oid(*oid),
         Some(Datum::Text(name)) => {
-            match super::catalog::to_regtype(cx, std::slice::from_ref(&Datum::Text(name.clone())))? {
+            match super::regnames::to_regtype(cx, std::slice::from_ref(&Datum::Text(name.clone())))? {
                 Datum::Oid(oid) => Oid(oid),
                 _ => return Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))),
             }
