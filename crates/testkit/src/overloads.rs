@@ -78,7 +78,9 @@ pub fn names(reference: &mut Connection, subject: &mut Connection) -> Names {
                   AND NOT 'internal'::regtype = ANY (proargtypes) AND proname !~ '_(handler|validator)$' \
                   AND proname NOT IN ('acldefault', 'inet_client_addr', 'inet_server_addr') \
                   AND oid NOT IN (SELECT unnest(ARRAY[typinput::oid, typoutput::oid, typreceive::oid, typsend::oid, typmodin::oid, \
-                  typmodout::oid]) FROM pg_type)";
+                  typmodout::oid]) FROM pg_type) \
+                  AND oid NOT IN (SELECT unnest(ARRAY[aggtransfn::oid, aggfinalfn::oid, aggcombinefn::oid, aggmtransfn::oid, \
+                  aggminvtransfn::oid, aggmfinalfn::oid, aggserialfn::oid, aggdeserialfn::oid]) FROM pg_aggregate)";
     for row in rows(reference, wanted) {
         if partial.contains(&row[0]) {
             continue;

@@ -153,7 +153,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     stable(3479, "to_regprocedure", &[TEXT], REGPROCEDURE, regnames::to_regprocedure),
     stable(3492, "to_regoper", &[TEXT], REGOPER, regnames::to_regoper),
     stable(3476, "to_regoperator", &[TEXT], REGOPERATOR, regnames::to_regoperator),
-    stable(4185, "to_regcollation", &[TEXT], REGCOLLATION, regnames::to_regcollation),
+    stable(4195, "to_regcollation", &[TEXT], REGCOLLATION, regnames::to_regcollation),
     stable(9600, "regclass input", &[TEXT], REGCLASS, regnames::regclass_in),
     stable(9601, "regtype input", &[TEXT], REGTYPE, regnames::regtype_in),
     stable(9602, "regnamespace input", &[TEXT], REGNAMESPACE, regnames::regnamespace_in),

@@ -73,6 +73,9 @@ const STABLE_AGGREGATES: &[u32] = &[3175, 3197, 3267];
 const LAX_INTERNAL: &[&str] =
     &["trigger_in", "language_handler_in", "internal_in", "event_trigger_in", "domain_in", "domain_recv"];
 
+/// Internal functions that tell nothing of their arguments.
+const LEAKPROOF_INTERNAL: &[&str] = &["bpchar_larger", "bpchar_smaller", "text_larger", "text_smaller"];
+
 fn set_volatility(oid: u32) -> &'static str {
     match oid {
         oid if STABLE_SETS.contains(&oid) => "s",
@@ -222,7 +225,7 @@ pub(super) fn procedures(rel: &SystemRelation, _: &dyn EvalContext) -> Rows {
                     's' => "s",
                     _ => "v",
                 },
-                leakproof: false,
+                leakproof: LEAKPROOF_INTERNAL.contains(&f.name),
                 defaults: 0,
             },
         ));
