@@ -72,6 +72,8 @@ pub struct Fields {
     pub data_type: Option<String>,
     /// Constraint at fault.
     pub constraint: Option<String>,
+    /// PostgreSQL's function, where clients look at it to tell errors of one code from each other.
+    pub routine: Option<&'static str>,
 }
 
 /// An error a client can see. One pointer wide, so that `Result`s on hot paths stay small.
@@ -91,6 +93,13 @@ macro_rules! with {
 }
 
 impl Error {
+    /// Names PostgreSQL's function.
+    #[must_use]
+    pub fn routine(mut self, name: &'static str) -> Error {
+        self.0.routine = Some(name);
+        self
+    }
+
     /// An error of severity ERROR.
     #[cold]
     pub fn new(code: SqlState, message: impl Into<String>) -> Error {
@@ -114,6 +123,7 @@ impl Error {
             column: None,
             data_type: None,
             constraint: None,
+            routine: None,
         }))
     }
 

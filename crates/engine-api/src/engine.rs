@@ -43,6 +43,10 @@ pub trait Engine: Send + Sync + 'static {
     /// Who holds and waits for what, for `pg_locks`.
     fn locks(&self) -> Vec<LockRow>;
 
+    /// Whether somebody may hold or wait for a lock of a table that stands against readers or writers. Cheap; may say so of a table
+    /// that nobody has locked.
+    fn may_be_locked(&self, table: Oid) -> bool;
+
     /// The sessions that a session waits for, 0 standing for a prepared transaction.
     fn blockers_of(&self, session: u32) -> Vec<u32>;
 

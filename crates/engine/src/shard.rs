@@ -262,6 +262,10 @@ impl Engine for Shard {
         advisory::list(self)
     }
 
+    fn may_be_locked(&self, table: Oid) -> bool {
+        self.0.store.may_be_locked(table)
+    }
+
     fn blockers_of(&self, session: u32) -> Vec<u32> {
         advisory::blockers_of(self, session)
     }

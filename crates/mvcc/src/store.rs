@@ -559,6 +559,12 @@ impl Store {
         wake_all(wakes);
     }
 
+    /// Whether somebody may hold or wait for a lock of a table that stands against readers or writers. Cheap; may say so of a table
+    /// that nobody has locked.
+    pub fn may_be_locked(&self, table: Oid) -> bool {
+        self.shared.locks.may_be_guarded(table)
+    }
+
     /// All waits, as (waiter, what for, holder).
     pub fn waits(&self) -> Vec<WaitEdge> {
         self.shared.graph.edges(&self.shared.locks, &self.shared.txns)

@@ -151,7 +151,8 @@ fn show(message: &[u8]) -> String {
         // Parameters that only one of them announces, or that name versions.
         'S' if !COMPARED.iter().any(|name| body.starts_with(name.as_bytes())) => String::new(),
         'E' | 'N' => {
-            let fields = body.split(|b| *b == 0).filter(|f| f.first().is_some_and(|code| !b"FLR".contains(code)));
+            let is_compared = |f: &&[u8]| f.first().is_some_and(|code| !b"FLR".contains(code)) || ROUTINES.contains(f);
+            let fields = body.split(|b| *b == 0).filter(is_compared);
             // Where a row lies is the server's own business.
             let fields = fields.filter(|field| !field.starts_with(b"Wwhile "));
             let fields: Vec<String> = fields.map(|field| field.escape_ascii().to_string()).collect();
@@ -175,6 +176,9 @@ fn without_tables(body: &[u8]) -> Vec<u8> {
     }
     shown
 }
+
+/// Functions of PostgreSQL that clients look for.
+const ROUTINES: [&[u8]; 1] = [b"RRevalidateCachedQuery"];
 
 const COMPARED: [&str; 5] = ["client_encoding", "DateStyle", "IntervalStyle", "TimeZone", "application_name"];
 

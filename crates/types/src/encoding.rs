@@ -371,12 +371,14 @@ pub fn utf8_text(bytes: &[u8]) -> Result<&str> {
     Ok(text)
 }
 
-/// Whether the binary form of a built-in type is text, and the bytes before it.
+/// Whether the binary form of a type that is no domain is text, and the bytes before it.
 fn text_at(type_oid: base::Oid) -> Option<usize> {
     use crate::oid::{BPCHAR, JSON, JSONB, JSONPATH, NAME, TEXT, UNKNOWN, VARCHAR};
     match type_oid {
         TEXT | VARCHAR | BPCHAR | NAME | JSON | UNKNOWN => Some(0),
         JSONB | JSONPATH => Some(1),
+        // A label.
+        made if crate::user::is_enum(made) => Some(0),
         _ => None,
     }
 }

@@ -103,6 +103,11 @@ impl Guards {
 }
 
 impl LockTable {
+    /// Whether somebody may hold or wait for a lock of a table that is not weak. One that comes meanwhile need not be seen.
+    pub fn may_be_guarded(&self, oid: Oid) -> bool {
+        self.guards.of(oid).load(Ordering::Relaxed) != 0
+    }
+
     /// Asks for a weak lock in word `at`, beside the modes `held` there; `false`: ask in the queue.
     pub fn ask_weak(&self, weak: &WeakLocks, at: usize, oid: Oid, held: Modes, wanted: Modes) -> bool {
         let guard = self.guards.of(oid);

@@ -214,6 +214,9 @@ pub fn report(buf: &mut Vec<u8>, tag: u8, error: &Error) {
             put(b'p', &position.to_string());
             put(b'q', query);
         }
+        if let Some(routine) = fields.routine {
+            put(b'R', routine);
+        }
         buf.push(0);
     });
 }

@@ -251,6 +251,7 @@ impl Session {
     }
 
     pub(super) fn end_block(&mut self) {
+        self.ended_portals.clear();
         self.forget_snapshots();
         self.block = Block::None;
         if !self.savepoints.is_empty() {
@@ -300,7 +301,7 @@ impl Session {
                 self.block = Block::Failed;
                 let level = self.savepoints.len();
                 self.environment.settings.borrow_mut().rollback_to(level as u32);
-                self.retain_portals(|portal| portal.is_held() || portal.level < level);
+                self.end_portals(|portal| portal.is_held() || portal.level < level);
             }
             (_, None) => {
                 if let Some(mut txn) = self.txn.take() {
@@ -312,9 +313,17 @@ impl Session {
                 self.environment.settings.borrow_mut().rollback();
                 self.forget_said();
                 self.block = Block::Failed;
-                self.retain_portals(Portal::is_held);
+                self.end_portals(Portal::is_held);
             }
         }
+    }
+
+    /// An error in a block ends its portals. Until the block is over they are there, and not run.
+    fn end_portals(&mut self, keep: impl Fn(&Portal) -> bool) {
+        for (name, portal) in self.portals.iter().filter(|(_, portal)| !keep(portal)) {
+            self.ended_portals.push((name.to_owned(), portal.statement.columns().is_some()));
+        }
+        self.retain_portals(keep);
     }
 
     /// A transaction-control statement. Answers its completion tag.
@@ -586,6 +595,7 @@ impl Session {
         self.environment.settings.borrow_mut().rollback_to(at as u32 + 1);
         self.restore_read_only(self.savepoints[at].read_only);
         self.retain_portals(|portal| portal.is_held() || portal.level <= at);
+        self.ended_portals.clear();
         self.block = Block::Open;
         Ok(())
     }

@@ -36,7 +36,7 @@ pub enum BoundValue<'a> {
 impl Session {
     /// Parse: names a statement.
     pub async fn parse(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
-        let result = self.parse_inner(name, sql, types);
+        let result = self.parse_inner(name, sql, types).await;
         if let Err(error) = &result {
             metrics::count_error(error.code());
             self.fail();
@@ -44,7 +44,7 @@ impl Session {
         result
     }
 
-    fn parse_inner(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
+    async fn parse_inner(&mut self, name: &str, sql: &str, types: &[Oid]) -> Result<()> {
         self.start_statement();
         if !name.is_empty() && self.statements.contains_key(name) {
             return Err(Error::new(
@@ -52,12 +52,40 @@ impl Session {
                 format!("prepared statement \"{name}\" already exists"),
             ));
         }
-        let statement = self.prepare(sql, types)?;
+        let mut statement = self.prepare(sql, types)?;
+        if self.may_be_locked(&statement) {
+            statement = Box::pin(self.parse_behind_locks(statement, sql, types)).await?;
+        }
         self.keep_statement(name, Arc::clone(&statement))?;
         if !name.is_empty() {
             self.note_prepared(name, &statement, false);
         }
         Ok(())
+    }
+
+    /// Whether somebody may be changing a table of a query.
+    fn may_be_locked(&self, statement: &Statement) -> bool {
+        let Kind::Query(query) = &statement.kind else { return false };
+        query.locks.iter().any(|(table, _)| self.shared.engine.may_be_locked(*table))
+    }
+
+    /// A query over tables that others have locked waits for them when it is parsed, so that what Describe says of it is what
+    /// Execute does.
+    async fn parse_behind_locks(
+        &mut self,
+        mut statement: Arc<Statement>,
+        sql: &str,
+        types: &[Oid],
+    ) -> Result<Arc<Statement>> {
+        self.ensure_transaction()?;
+        loop {
+            let Kind::Query(query) = &statement.kind else { return Ok(statement) };
+            self.lock_tables(query).await?;
+            if statement.version() == u64::MAX || statement.is_current(&*self.shared.engine, &self.shared.changes) {
+                return Ok(statement);
+            }
+            statement = self.prepare(sql, types)?;
+        }
     }
 
     /// Bind: makes a portal, and answers true. `at_once`: if that would be more than reading the values, nothing is done, and the
@@ -93,7 +121,9 @@ impl Session {
         self.start_statement();
         let statement = self.statement(name)?;
         self.begins(&statement.text);
-        if self.block == Block::Failed && !utility::ends_block(&statement.kind) {
+        if self.block == Block::Failed
+            && (matches!(statement.kind, Kind::Empty) || !utility::ends_block(&statement.kind))
+        {
             self.check_not_failed()?;
         }
         let is_good = self.block == Block::Failed || self.is_good(&statement);
@@ -166,7 +196,13 @@ impl Session {
 
     /// Describe of a statement: parameter types and result columns.
     pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<Oid>, Option<Arc<[ResultColumn]>>)> {
-        let result = self.statement(name).map(|s| (s.param_types.clone(), self.columns_of(&s)));
+        let result = self.statement(name).and_then(|s| {
+            let columns = self.columns_of(&s);
+            if columns.is_some() {
+                self.check_not_failed()?;
+            }
+            Ok((s.param_types.clone(), columns))
+        });
         if result.is_err() {
             self.fail();
         }
@@ -175,12 +211,31 @@ impl Session {
 
     /// Describe of a portal: result columns.
     pub fn describe_portal(&mut self, name: &str) -> Result<Option<Arc<[ResultColumn]>>> {
-        match self.portals.get(name) {
-            Some(portal) => Ok(self.columns_of(&portal.statement)),
-            None => {
-                self.fail();
-                Err(no_portal(name))
+        let found = self.portals.get(name).map(|portal| self.columns_of(&portal.statement));
+        let returns_rows = |columns: &Option<Arc<[ResultColumn]>>| columns.is_some();
+        let ended = self.ended_portals.iter().find(|(ended, _)| ended == name).map(|(_, returns_rows)| *returns_rows);
+        let result = match (found, ended) {
+            (Some(columns), _) if self.block == Block::Failed && returns_rows(&columns) => {
+                self.check_not_failed().map(|()| None)
             }
+            (Some(columns), _) => Ok(columns),
+            (None, Some(true)) => self.check_not_failed().map(|()| None),
+            (None, Some(false)) => Ok(None),
+            (None, None) => Err(no_portal(name)),
+        };
+        if result.is_err() {
+            self.fail();
+        }
+        result
+    }
+
+    /// In a failed block nothing runs but what ends it.
+    #[cold]
+    fn check_runs_in_failed_block(&self, name: &str) -> Result<()> {
+        match self.portals.get(name) {
+            Some(portal) if utility::ends_block(&portal.statement.kind) => Ok(()),
+            None if !self.ended_portals.iter().any(|(ended, _)| ended == name) => Err(no_portal(name)),
+            _ => self.check_not_failed(),
         }
     }
 
@@ -199,6 +254,9 @@ impl Session {
 
     async fn execute_inner(&mut self, name: &str, max_rows: u64, out: &mut dyn Output) -> Result<ExecuteEnd> {
         self.implicit_block = false;
+        if self.block == Block::Failed {
+            self.check_runs_in_failed_block(name)?;
+        }
         let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
         if portal.is_cursor() || (max_rows > 0 && portal.is_change()) {
             // Boxed, for this future is moved for every Execute.
@@ -313,6 +371,7 @@ impl Session {
     /// Close of a portal; unknown names are fine.
     pub fn close_portal(&mut self, name: &str) {
         self.remove_portal(name);
+        self.ended_portals.retain(|(ended, _)| ended != name);
     }
 
     /// Whether the end of the transaction has checks to make that statements have put off.
@@ -343,6 +402,7 @@ pub(super) fn read_binary_in(conversion: &Conversion, ty: Oid, bytes: &[u8]) -> 
 fn in_parameter(error: Error, portal: &str, number: usize, value: &BoundValue<'_>) -> Error {
     let portal = if portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{portal}\"") };
     let shown = match value {
+        BoundValue::Text([]) => " = ''",
         BoundValue::Text(bytes) if utf8(bytes).is_ok() => " = '...'",
         _ => "",
     };

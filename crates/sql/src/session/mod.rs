@@ -250,6 +250,8 @@ pub struct Session {
     /// What `statements` are taken to cost.
     statement_bytes: usize,
     portals: Portals,
+    /// Portals that an error has ended, until its block is over: their names, and whether they return rows.
+    ended_portals: Vec<(String, bool)>,
     binding: Option<Binding>,
     /// Monotonic nanoseconds at which `statement_timeout` strikes; 0 = never.
     deadline: Cell<u64>,
@@ -427,6 +429,7 @@ impl Session {
             statements: FxHashMap::default(),
             statement_bytes: 0,
             portals: Portals::default(),
+            ended_portals: Vec::new(),
             binding: None,
             deadline: Cell::new(0),
             utility_figures: RefCell::default(),

@@ -191,15 +191,7 @@ impl Session {
                 };
                 return Err(read_only_error(what));
             }
-            for &(table, mode) in &query.locks {
-                loop {
-                    let txn = self.txn.as_mut().expect("ensured above");
-                    match txn.lock_table(table, mode, WaitPolicy::Block)? {
-                        Step::Ready(()) => break,
-                        Step::Wait(wait) => self.wait_for_lock(wait).await?,
-                    }
-                }
-            }
+            self.lock_tables(query).await?;
             // Locked tables keep their definitions; what changed before must be bound anew.
             if query.locks.is_empty()
                 || statement.version() == u64::MAX
@@ -211,6 +203,20 @@ impl Session {
         }
         self.txn.as_mut().expect("ensured above").begin_command();
         Ok(statement)
+    }
+
+    /// Locks the tables of a query. REQUIRES a transaction.
+    pub(super) async fn lock_tables(&mut self, query: &Query) -> Result<()> {
+        for &(table, mode) in &query.locks {
+            loop {
+                let txn = self.txn.as_mut().expect("a query locks in a transaction");
+                match txn.lock_table(table, mode, WaitPolicy::Block)? {
+                    Step::Ready(()) => break,
+                    Step::Wait(wait) => self.wait_for_lock(wait).await?,
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether all that a query changes or locks rows of is temporary, which a read-only transaction may change.

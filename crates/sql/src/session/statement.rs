@@ -183,7 +183,9 @@ impl Statement {
         let types = |s: &Statement| s.columns().map(|c| c.iter().map(|c| c.ty).collect::<Vec<_>>());
         match types(self) == types(fresh) {
             true => Ok(()),
-            false => Err(base::Error::unsupported("cached plan must not change result type")),
+            false => {
+                Err(Error::unsupported("cached plan must not change result type").routine("RevalidateCachedQuery"))
+            }
         }
     }
 

@@ -140,3 +140,41 @@ fn bytes_that_are_no_characters() {
         pair.query("SELECT count(*) FROM t");
     }
 }
+
+/// Labels are texts: in the client's encoding, in and out, in both forms.
+#[test]
+fn labels() {
+    let mut pair = Pair::new(&[]);
+    pair.query("CREATE TYPE mood AS ENUM ('fr\u{f6}hlich', 'tr\u{fc}be'); CREATE TABLE m (a mood, l mood[]); SET client_encoding = 'LATIN1'");
+    let (first, second): (&[u8], &[u8]) = (b"fr\xf6hlich", b"tr\xfcbe");
+    pair.same(&[query(&[b"INSERT INTO m VALUES ('", first, b"', ARRAY['", second, b"', NULL]::mood[])"].concat())], 1);
+    let insert = b"INSERT INTO m (a) VALUES ($1) RETURNING a";
+    for format in [0, 1] {
+        for label in [first, second, b"tr\xc3\xbcbe", b"nothing", b"\xff", b""] {
+            pair.same(&[parse("", insert), bind("", &[label], format), execute(0), sync()], 1);
+        }
+        // Binary arrays have the OID of their elements' type, which is the server's own.
+        let columns: &[u8] = if format == 0 { b"a, l, enum_range(a), a::text" } else { b"a, a::text, l::text[]" };
+        let select = [b"SELECT ", columns, b" FROM m"].concat();
+        pair.same(&[parse("", &select), bind("", &[], format), execute(0), sync()], 1);
+    }
+    for copy in ["COPY m TO STDOUT", "COPY m TO STDOUT (FORMAT binary)", "COPY m TO STDOUT (FORMAT csv)"] {
+        // The OID of the type is the server's own.
+        if !copy.contains("binary") {
+            pair.query(copy);
+        }
+    }
+    pair.same(&[query(b"COPY m (a) FROM STDIN"), copy_data(&[second, b"\n"].concat())], 1);
+    pair.same(&[query(b"COPY m (a) FROM STDIN"), copy_data(b"tr\xc3\xbcbe\n")], 1);
+    let binary = |label: &[u8]| {
+        let mut data = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x01".to_vec();
+        data.extend((label.len() as u32).to_be_bytes());
+        data.extend([label, b"\xff\xff"].concat());
+        data
+    };
+    pair.same(&[query(b"COPY m (a) FROM STDIN (FORMAT binary)"), copy_data(&binary(second))], 1);
+    pair.same(&[query(b"COPY m (a) FROM STDIN (FORMAT binary)"), copy_data(&binary(b"no\xe9"))], 1);
+    pair.same(&[query(&[b"SELECT '", second, b"'::mood::text, 'no\xe9'::mood"].concat())], 1);
+    pair.query("SELECT a::text FROM m ORDER BY a");
+    pair.query("ALTER TYPE mood ADD VALUE '\u{e9}'");
+}

@@ -91,3 +91,24 @@ fn a_running_session_is_cancelled_and_terminated() {
     sleep(Duration::from_millis(100));
     same(&mut victims, &[query(b"SELECT 1")], 1);
 }
+
+#[test]
+fn sessions_that_end_themselves() {
+    for function in ["pg_cancel_backend", "pg_terminate_backend"] {
+        let sql = format!("SELECT {function}(pg_backend_pid())");
+        let simple = query(sql.as_bytes());
+        let extended = [query(b"BEGIN"), parse("", sql.as_bytes()), bind("", &[], 0), execute(0), sync()].concat();
+        for (messages, readies) in [(simple, 1), (extended, 2)] {
+            let mut pair = Pair::new(&[]);
+            let ends = pair.wires().each_mut().map(|wire| {
+                wire.send(std::slice::from_ref(&messages));
+                // Whether the row leaves before the signal is seen is PostgreSQL's own matter.
+                let mut answers = wire.answers(readies);
+                answers.retain(|message| message.starts_with(['E', 'Z', '(']));
+                answers
+            });
+            assert_eq!(ends[1], ends[0]);
+            pair.query("SELECT 1");
+        }
+    }
+}

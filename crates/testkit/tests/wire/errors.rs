@@ -50,3 +50,66 @@ fn notify_cannot_be_prepared() {
     pair.query("BEGIN; SAVEPOINT a; NOTIFY c; ROLLBACK TO a; PREPARE TRANSACTION 'wire-s'");
     pair.query("ROLLBACK PREPARED 'wire-s'");
 }
+
+/// Bind of a statement to a portal with a name.
+fn bind_named(portal: &str, statement: &str) -> Vec<u8> {
+    message(b'B', &[portal.as_bytes(), b"\0", statement.as_bytes(), &[0, 0, 0, 0, 0, 0, 0]].concat())
+}
+
+fn execute_named(portal: &str, rows: u32) -> Vec<u8> {
+    message(b'E', &[portal.as_bytes(), b"\0", &rows.to_be_bytes()].concat())
+}
+
+#[test]
+fn nothing_runs_in_a_failed_block() {
+    let mut pair = Pair::new(&[]);
+    pair.same(
+        &[parse("s", b"SELECT g FROM generate_series(1, 5) AS g"), parse("i", b"SET work_mem = '1MB'"), sync()],
+        1,
+    );
+    pair.same(&[parse("b", b"COMMIT"), parse("e", b""), sync()], 1);
+    for failure in
+        [query(b"SELECT nothing"), [parse("", b"SELEC"), sync()].concat(), [bind("nowhere", &[], 0), sync()].concat()]
+    {
+        for tried in [
+            execute_named("p", 0),
+            execute_named("q", 0),
+            execute_named("c", 0),
+            execute_named("v", 0),
+            execute_named("z", 0),
+            message(b'D', b"Pp\0"),
+            message(b'D', b"Pv\0"),
+            message(b'D', b"Ss\0"),
+            message(b'D', b"Si\0"),
+            message(b'D', b"Sb\0"),
+            message(b'C', b"Pp\0"),
+            bind_named("n", "s"),
+            bind_named("n", "i"),
+            bind_named("n", "e"),
+            parse("", b"SELECT 1"),
+            parse("", b"ROLLBACK"),
+            parse("", b""),
+            parse("", b"SHOW work_mem"),
+        ] {
+            pair.query("BEGIN; DECLARE c CURSOR FOR SELECT 1");
+            let bound =
+                [bind_named("p", "s"), bind_named("q", "s"), bind_named("v", "i"), bind_named("z", "b")].concat();
+            pair.same(&[bound, execute_named("q", 2), bind("s", &[], 0), sync()], 1);
+            pair.same(std::slice::from_ref(&failure), 1);
+            pair.same(&[tried.clone(), sync()], 1);
+            pair.query("SELECT 1");
+            pair.query("ROLLBACK");
+        }
+    }
+}
+
+#[test]
+fn changed_results_are_told_by_their_routine() {
+    let mut pair = Pair::new(&[]);
+    pair.query("CREATE TABLE t (a int); PREPARE p AS SELECT * FROM t");
+    pair.same(&[parse("s", b"SELECT * FROM t"), sync()], 1);
+    pair.query("ALTER TABLE t ADD b int");
+    let told = pair.same(&[bind("s", &[], 0), execute(0), sync()], 1);
+    assert!(told.iter().any(|m| m.contains("RRevalidateCachedQuery")), "{told:?}");
+    pair.query("EXECUTE p");
+}

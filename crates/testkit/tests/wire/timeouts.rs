@@ -113,3 +113,48 @@ fn locks() {
     same(&mut waiting, &[query(b"SET statement_timeout = 0; SET lock_timeout = '10s'"), query(change)], 2);
     pair.query("SELECT * FROM t");
 }
+
+/// Parse waits for who changes a table, and tells of the table as it is then.
+#[test]
+fn parse_waits_for_definitions() {
+    let mut pair = Pair::new(&[]);
+    pair.query("CREATE TABLE p (a int); INSERT INTO p VALUES (1)");
+    let mut others = pair.more(&[]);
+    let described = || [parse("", b"SELECT * FROM p WHERE a = $1"), message(b'D', b"S\0"), flush()].concat();
+    for (change, end) in [
+        ("ALTER TABLE p ADD b text DEFAULT 'b'", "COMMIT"),
+        ("ALTER TABLE p ADD c text", "ROLLBACK"),
+        ("LOCK TABLE p", "COMMIT"),
+    ] {
+        pair.query(&format!("BEGIN; {change}"));
+        others.iter_mut().for_each(|wire| wire.send(&[described()]));
+        sleep(Duration::from_millis(200));
+        pair.query(end);
+        let [expected, got] = others.each_mut().map(|wire| wire.answers_to('T'));
+        assert_eq!(got, expected, "after {change}");
+        same(&mut others, &[bind("", &[b"1"], 0), execute(0), sync()], 1);
+    }
+    same(&mut others, &[query(b"SET lock_timeout = 100; SET statement_timeout = 0")], 1);
+    for timeouts in
+        ["SET lock_timeout = 0; SET statement_timeout = 150", "SET statement_timeout = 150; SET lock_timeout = 50"]
+    {
+        same(&mut others, &[query(timeouts.as_bytes())], 1);
+        pair.query("BEGIN; LOCK TABLE p");
+        let [expected, got] = others.each_mut().map(|wire| {
+            wire.send(&[described(), sync()]);
+            let answers = wire.answers(1);
+            answers
+                .iter()
+                .map(|message| message.split(" | P").next().unwrap_or_default().to_owned())
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(got, expected, "{timeouts}");
+        pair.query("COMMIT");
+    }
+    // A block that has failed so goes no further.
+    pair.query("BEGIN; LOCK TABLE p");
+    same(&mut others, &[query(b"BEGIN")], 1);
+    others.iter_mut().for_each(|wire| wire.send(&[described(), sync(), query(b"SELECT 1"), query(b"ROLLBACK")]));
+    let [expected, got] = others.each_mut().map(|wire| wire.answers(3).len());
+    assert_eq!(got, expected);
+}

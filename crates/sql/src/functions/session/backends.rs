@@ -41,8 +41,12 @@ pub(super) fn cancel(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let of_superuser = "must be a superuser to cancel superuser query";
     let of_another = "must be a member of the role whose query is being canceled or member of pg_signal_backend";
     let found = target(cx, args, of_superuser, of_another)?;
-    let host = &environment(cx)?.host;
-    Ok(Datum::Bool(found.is_some_and(|pid| host.cancel_backend(pid))))
+    let environment = environment(cx)?;
+    if found == Some(environment.pid) {
+        // Who cancels the own statement does not live to see it done.
+        return Err(Error::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"));
+    }
+    Ok(Datum::Bool(found.is_some_and(|pid| environment.host.cancel_backend(pid))))
 }
 
 pub(super) fn terminate(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
@@ -57,8 +61,11 @@ pub(super) fn terminate(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
         Some(_) => return Err(Error::unsupported("pg_terminate_backend does not wait for the end of the session")),
     }
     let found = target(cx, args, of_superuser, of_another)?;
-    let host = &environment(cx)?.host;
-    Ok(Datum::Bool(found.is_some_and(|pid| host.terminate_backend(pid))))
+    let environment = environment(cx)?;
+    if found == Some(environment.pid) {
+        return Err(Error::fatal(SqlState::ADMIN_SHUTDOWN, "terminating connection due to administrator command"));
+    }
+    Ok(Datum::Bool(found.is_some_and(|pid| environment.host.terminate_backend(pid))))
 }
 
 fn require_superuser(cx: &dyn EvalContext, function: &str) -> Result<()> {
