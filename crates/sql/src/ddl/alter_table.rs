@@ -480,14 +480,21 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     let cascade = cmd.behavior == DropBehavior::DROP_CASCADE;
     drop::drop_column_users(cx, &table, number, cascade).await?;
     let catalog = cx.catalog();
-    let doomed: Vec<_> = table.constraints.iter().filter(|c| c.columns.contains(&number)).cloned().collect();
+    let is_included = |c: &engine_api::ConstraintDesc| match c.kind {
+        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
+            catalog.index(index).is_some_and(|index| index.include.contains(&number))
+        }
+        _ => false,
+    };
+    let doomed: Vec<_> =
+        table.constraints.iter().filter(|c| c.columns.contains(&number) || is_included(c)).cloned().collect();
     for constraint in &doomed {
         if let ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } = constraint.kind {
             drop_references(cx, index, &format!("column {name} of table {}", table.name), cascade).await?;
         }
     }
     table = cx.catalog().table(table.oid).cloned().unwrap_or(table);
-    table.constraints.retain(|c| !c.columns.contains(&number));
+    table.constraints.retain(|c| !doomed.iter().any(|doomed| doomed.oid == c.oid));
     let indexes: Vec<_> =
         catalog.indexes(table.oid).filter(|i| cx.session.index_uses(i, &table, number)).map(|i| i.oid).collect();
     for index in indexes {

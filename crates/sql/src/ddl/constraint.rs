@@ -71,14 +71,20 @@ fn column_numbers(table: &TableDesc, names: &[String], what: &str, list: &str) -
     Ok(numbers)
 }
 
+/// The columns of INCLUDE, which may stand in it twice.
+fn included(table: &TableDesc, definition: &Constraint) -> Result<Vec<i16>> {
+    let mut numbers = Vec::new();
+    for name in strings(&definition.including) {
+        numbers.extend(column_numbers(table, &[name], "named in key", "")?);
+    }
+    Ok(numbers)
+}
+
 async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool) -> Result<()> {
     let definition = &p.definition;
     let primary = definition.contype == ConstrType::CONSTR_PRIMARY;
     if let Some(index) = &definition.indexname {
         return adopt_index(cx, table, definition, index, primary).await;
-    }
-    if !definition.including.is_empty() {
-        return Err(Error::unsupported("INCLUDE columns are not supported"));
     }
     if primary && table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. })) {
         let error = Error::new(
@@ -91,14 +97,25 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
         Some(number) => vec![number],
         None => {
             let list = if primary { "primary key constraint" } else { "unique constraint" };
-            column_numbers(&table, &strings(&definition.keys), "named in key", list)
-                .map_err(|e| e.at_byte(cx.sql, definition.location))?
+            column_numbers(&table, &strings(&definition.keys), "named in key", list).map_err(|error| {
+                // ALTER TABLE looks for the columns later, and does not say where they stand.
+                let told = fresh || error.code() != SqlState::UNDEFINED_COLUMN;
+                if told { error.at_byte(cx.sql, definition.location) } else { error }
+            })?
         }
     };
     if !fresh {
         super::rights::require_schema(cx, table.schema, engine_api::Privileges::CREATE)?;
     }
-    let names: Vec<String> = columns.iter().map(|&n| table.columns[n as usize - 1].name.clone()).collect();
+    let place = |e: Error| if fresh { e.at_byte(cx.sql, definition.location) } else { e };
+    let include = included(&table, definition).map_err(place)?;
+    let mut names: Vec<String> = Vec::new();
+    for &number in columns.iter().chain(&include) {
+        let name = &table.columns[number as usize - 1].name;
+        let numbered = (1..).map(|i| format!("{name}{i}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
+        names.extend(free);
+    }
     let catalog = cx.catalog();
     let name = match &definition.conname {
         Some(name) => {
@@ -124,6 +141,7 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
         primary,
         deferrable: definition.deferrable,
         nulls_not_distinct: definition.nulls_not_distinct,
+        include,
         ..IndexDesc::new(cx.allocate(), table.schema, name.clone(), table.oid, keys)
     };
     table.constraints.push(ConstraintDesc {

@@ -128,11 +128,15 @@ pub fn constraint_definition(
 ) -> String {
     let search_path = &cx.identity().search_path;
     let own = columns(table, &constraint.columns);
+    let including = |index| match catalog.index(index) {
+        Some(index) if !index.include.is_empty() => format!(" INCLUDE ({})", columns(table, &index.include)),
+        _ => String::new(),
+    };
     let text = match &constraint.kind {
-        ConstraintKind::PrimaryKey { .. } => format!("PRIMARY KEY ({own})"),
+        ConstraintKind::PrimaryKey { index } => format!("PRIMARY KEY ({own}){}", including(*index)),
         ConstraintKind::Unique { index } => {
             let nulls = catalog.index(*index).is_some_and(|index| index.nulls_not_distinct);
-            format!("UNIQUE {}({own})", if nulls { "NULLS NOT DISTINCT " } else { "" })
+            format!("UNIQUE {}({own}){}", if nulls { "NULLS NOT DISTINCT " } else { "" }, including(*index))
         }
         ConstraintKind::Check { expression } => {
             format!("CHECK ({})", super::check_text(expression, table, pretty, cx))

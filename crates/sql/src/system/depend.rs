@@ -163,7 +163,13 @@ fn defaults(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
 fn constraints(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
     for constraint in &table.constraints {
         let own = (CONSTRAINT, constraint.oid, 0);
-        for &column in &constraint.columns {
+        let include = match constraint.kind {
+            ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
+                catalog.index(index).map(|index| &*index.include)
+            }
+            _ => None,
+        };
+        for &column in constraint.columns.iter().chain(include.unwrap_or_default()) {
             edges.add(own, (CLASS, table.oid, column), "a");
         }
         if constraint.columns.is_empty() {
