@@ -18,6 +18,7 @@ mod math;
 mod operators;
 mod record;
 mod registry;
+mod send;
 mod session;
 pub(crate) use session::IDENTITY_VALUE;
 mod sets;

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Aggregate, CastEntry, Function, Operator, SetFunction, aggregates, arithmetic, array, casts, comparison, datetime,
-    format, json, math, operators, record, session, sets, spread, text, user,
+    format, json, math, operators, record, send, session, sets, spread, text, user,
 };
 
 static SCALAR_TABLES: &[&[Function]] = &[
@@ -28,6 +28,7 @@ static SCALAR_TABLES: &[&[Function]] = &[
     session::FUNCTIONS,
     spread::FUNCTIONS,
     text::FUNCTIONS,
+    send::FUNCTIONS,
     text::bytes::FUNCTIONS,
     text::digest::FUNCTIONS,
     text::join::FUNCTIONS,

@@ -91,6 +91,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     volatile(2323, "pg_tablespace_size", &[NAME], INT8, null),
     immutable(2288, "pg_size_pretty", &[INT8], TEXT, size_pretty),
     immutable(3166, "pg_size_pretty", &[NUMERIC], TEXT, size_pretty),
+    immutable(3334, "pg_size_bytes", &[TEXT], INT8, sizes::parse),
     stable(1597, "pg_encoding_to_char", &[INT4], NAME, encoding_to_char),
     stable(1264, "pg_char_to_encoding", &[NAME], INT4, char_to_encoding),
     stable(1039, "getdatabaseencoding", &[], NAME, database_encoding),

@@ -2,10 +2,10 @@
 
 use base::{Error, Oid, Result, SqlState};
 use engine_api::CatalogObject;
-use types::Datum;
+use types::{Datum, Numeric};
 
 use super::super::EvalContext;
-use super::super::entry::{mismatch, oid_of};
+use super::super::entry::{mismatch, oid_of, text_of};
 
 fn bytes(bytes: u64) -> Datum {
     Datum::Int8(i64::try_from(bytes).unwrap_or(i64::MAX))
@@ -62,4 +62,46 @@ pub(super) fn database(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let is_here = |schema: Oid| matches!(catalog.get(schema).map(|o| &**o), Some(CatalogObject::Schema(s)) if s.database == database);
     let relations = catalog.walk().filter(|o| o.namespace().0 == 3 && is_here(o.namespace().1));
     Ok(bytes(relations.filter_map(|o| cx.relation_bytes(o.oid())).sum()))
+}
+
+/// `pg_size_bytes`: a number with a unit as a number of bytes.
+pub(super) fn parse(cx: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
+    const UNITS: [(&str, u32); 6] = [("bytes", 0), ("kB", 10), ("MB", 20), ("GB", 30), ("TB", 40), ("PB", 50)];
+    let text = text_of(args, 0)?;
+    let invalid = || Error::new(SqlState::INVALID_PARAMETER_VALUE, format!("invalid size: \"{text}\""));
+    let trimmed = text.trim_ascii();
+    let digits_from = |at: usize| trimmed[at..].bytes().take_while(u8::is_ascii_digit).count();
+    let mut end = usize::from(trimmed.starts_with(['-', '+']));
+    let whole = digits_from(end);
+    end += whole;
+    let mut has_digits = whole > 0;
+    if trimmed[end..].starts_with('.') {
+        let fraction = digits_from(end + 1);
+        has_digits |= fraction > 0;
+        end += 1 + fraction;
+    }
+    if !has_digits {
+        return Err(invalid());
+    }
+    if trimmed[end..].starts_with(['e', 'E']) {
+        let sign = usize::from(trimmed[end + 1..].starts_with(['-', '+']));
+        let exponent = digits_from(end + 1 + sign);
+        if exponent > 0 {
+            end += 1 + sign + exponent;
+        }
+    }
+    let mut size = Numeric::parse(&trimmed[..end])?;
+    let unit = trimmed[end..].trim_ascii();
+    if !unit.is_empty() {
+        let Some((_, bits)) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) else {
+            return Err(invalid()
+                .detail(format!("Invalid size unit: \"{unit}\"."))
+                .hint("Valid units are \"bytes\", \"kB\", \"MB\", \"GB\", \"TB\", and \"PB\"."));
+        };
+        size = size.mul(&Numeric::new(1 << bits, 0))?;
+    }
+    let Some(to_int8) = super::super::function("int8", &[types::oid::NUMERIC]) else {
+        return Err(mismatch("pg_size_bytes"));
+    };
+    (to_int8.eval)(cx, &[Datum::Numeric(size)])
 }
