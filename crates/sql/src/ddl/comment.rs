@@ -21,9 +21,20 @@ pub(super) async fn comment(cx: &mut Cx<'_>, stmt: &CommentStmt) -> Result<&'sta
         T::OBJECT_TYPE | T::OBJECT_DOMAIN => on_type(cx, stmt, text).await?,
         T::OBJECT_DOMCONSTRAINT => on_domain_constraint(cx, stmt, text).await?,
         T::OBJECT_ROLE => on_role(cx, stmt, text).await?,
+        T::OBJECT_EXTENSION => on_extension(stmt)?,
         _ => {}
     }
     Ok("COMMENT")
+}
+
+/// The comment on the one that is there is taken and forgotten, as those on all that is built in.
+fn on_extension(stmt: &CommentStmt) -> Result<()> {
+    match &stmt.object {
+        Some(Node::String(name)) if !crate::system::is_extension(name) => {
+            Err(Error::new(SqlState::UNDEFINED_OBJECT, format!("extension \"{name}\" does not exist")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn range_of(mut names: Vec<String>) -> RangeVar {

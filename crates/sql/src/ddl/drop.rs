@@ -23,7 +23,10 @@ pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'s
         T::OBJECT_MATVIEW => ("materialized view", "DROP MATERIALIZED VIEW"),
         T::OBJECT_TYPE => ("type", "DROP TYPE"),
         T::OBJECT_DOMAIN => ("domain", "DROP DOMAIN"),
-        T::OBJECT_EXTENSION => return missing_kind(cx, stmt, "extension", "DROP EXTENSION"),
+        T::OBJECT_EXTENSION => {
+            super::extension::refuse_drop(stmt)?;
+            return missing_kind(cx, stmt, "extension", "DROP EXTENSION");
+        }
         T::OBJECT_FUNCTION | T::OBJECT_PROCEDURE | T::OBJECT_AGGREGATE if stmt.missing_ok => {
             return Ok("DROP FUNCTION");
         }

@@ -17,6 +17,7 @@ mod database;
 mod default_privileges;
 mod dependents;
 mod drop;
+mod extension;
 mod grant;
 mod grant_open;
 mod identity;
@@ -74,6 +75,7 @@ pub(crate) async fn run(session: &mut Session, node: &Node, sql: &str) -> Result
         Node::CreateStmt(stmt) => create_table::create_table(&mut cx, stmt).await?,
         Node::IndexStmt(stmt) => index::create_index(&mut cx, stmt).await?,
         Node::ReindexStmt(stmt) => index::reindex(&mut cx, stmt).await?,
+        Node::CreateExtensionStmt(stmt) => extension::create(&mut cx, stmt)?,
         Node::DropStmt(stmt) => drop::drop_objects(&mut cx, stmt).await?,
         Node::AlterTableStmt(stmt) => {
             owner::change_in(&mut cx, stmt).await?;

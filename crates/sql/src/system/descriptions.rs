@@ -35,6 +35,7 @@ fn catalog_of(letter: char) -> (u32, &'static str) {
         'a' => (2601, "pg_am"),
         'l' => (2612, "pg_language"),
         'c' => (3456, "pg_collation"),
+        'e' => (3079, "pg_extension"),
         _ => (NAMESPACE, "pg_namespace"),
     }
 }

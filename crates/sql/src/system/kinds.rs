@@ -85,6 +85,11 @@ fn made_type(
         let ty = crate::ir::Ty { oid, typmod };
         Some(super::default_text(d.default.as_ref()?, ty, false, cx))
     });
+    // An array has that of its elements.
+    let collation = match &desc.kind {
+        TypeKind::Domain(domain) => collation_of(domain.base),
+        _ => 0,
+    };
     let mut values = vec![
         ("oid", oid(ty)),
         ("typname", text(if ty == desc.array { format!("_{}", desc.name) } else { desc.name.clone() })),
@@ -111,7 +116,7 @@ fn made_type(
         ("typbasetype", oid(domain.map_or(base::Oid::INVALID, |d| d.base))),
         ("typtypmod", Datum::Int4(domain.map_or(-1, |d| d.typmod))),
         ("typndims", Datum::Int4(0)),
-        ("typcollation", Datum::Oid(domain.map_or(0, |d| collation_of(d.base)))),
+        ("typcollation", Datum::Oid(collation)),
         ("typacl", if ty == desc.oid { access::of_object(catalog, ty) } else { Datum::Null }),
     ];
     if let Some(default) = default {

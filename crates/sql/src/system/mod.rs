@@ -16,6 +16,7 @@ mod deparse_stored;
 mod depend;
 mod descriptions;
 mod domains;
+mod extensions;
 mod grants;
 mod information;
 mod internal_functions;
@@ -49,6 +50,7 @@ pub use deparse::{
     view_is_writable, view_text,
 };
 pub(crate) use descriptions::comment;
+pub(crate) use extensions::is_extension;
 pub(crate) use kinds::COLLATIONS;
 pub(crate) use procedures::{function_arguments, function_name, functions_named};
 

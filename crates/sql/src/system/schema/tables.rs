@@ -4,8 +4,8 @@ use base::Oid;
 use types::oid::*;
 
 use crate::system::{
-    SystemRelation, access, constraints, depend, descriptions, empty, kinds, names, operator_classes, procedures,
-    relations, statistics,
+    SystemRelation, access, constraints, depend, descriptions, empty, extensions, kinds, names, operator_classes,
+    procedures, relations, statistics,
 };
 
 /// In the order of their names.
@@ -341,7 +341,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("extconfig", OID_ARRAY),
             ("extcondition", TEXT_ARRAY),
         ],
-        rows: empty,
+        rows: extensions::extensions,
     },
     SystemRelation {
         oid: Oid(2328),

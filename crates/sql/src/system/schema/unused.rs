@@ -3,7 +3,7 @@
 use base::Oid;
 use types::oid::*;
 
-use crate::system::{SystemRelation, empty, grants, login_rules, operator_classes};
+use crate::system::{SystemRelation, empty, extensions, grants, login_rules, operator_classes};
 
 /// In the order of their names.
 #[rustfmt::skip]
@@ -36,7 +36,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
             ("name", NAME), ("version", TEXT), ("installed", BOOL), ("superuser", BOOL), ("trusted", BOOL),
             ("relocatable", BOOL), ("schema", NAME), ("requires", NAME_ARRAY), ("comment", TEXT),
         ],
-        rows: empty,
+        rows: extensions::versions,
     },
     SystemRelation {
         oid: Oid(12081),
@@ -45,7 +45,7 @@ pub(super) static RELATIONS: &[SystemRelation] = &[
         columns: &[
             ("name", NAME), ("default_version", TEXT), ("installed_version", TEXT), ("comment", TEXT),
         ],
-        rows: empty,
+        rows: extensions::available,
     },
     SystemRelation {
         oid: Oid(12130),
