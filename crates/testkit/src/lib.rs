@@ -28,6 +28,7 @@ mod random;
 mod reply;
 pub mod rights;
 pub mod scalars;
+pub mod schemas;
 pub mod schedule;
 pub mod script;
 mod target;

@@ -1,0 +1,70 @@
+//! What is asked of both servers after each statement.
+
+use super::schema::Schema;
+
+const COLUMNS: &str = "SELECT attrelid::regclass::text, attnum, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated, \
+     pg_get_expr(adbin, adrelid), pg_get_expr(adbin, adrelid, true) \
+     FROM pg_attribute JOIN pg_class c ON c.oid = attrelid JOIN pg_namespace n ON n.oid = relnamespace LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum \
+     WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'v', 'm')";
+
+const CONSTRAINTS: &str = "SELECT conrelid::regclass::text, contypid::regtype::text, connamespace::regnamespace::text, conname, contype, conkey, confkey, \
+     confrelid::regclass::text, conindid::regclass::text, pg_get_constraintdef(c.oid), pg_get_constraintdef(c.oid, true) \
+     FROM pg_constraint c JOIN pg_namespace n ON n.oid = connamespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'";
+
+const INDEXES: &str = "SELECT indexrelid::regclass::text, indrelid::regclass::text, indisprimary, indisunique, indkey::text, pg_get_indexdef(indexrelid), \
+     pg_get_expr(indexprs, indrelid), pg_get_expr(indpred, indrelid) \
+     FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname !~ '^pg_'";
+
+const VIEWS: &str = "SELECT c.oid::regclass::text, relkind, pg_get_viewdef(c.oid), pg_get_viewdef(c.oid, true) \
+     FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace \
+     WHERE relkind IN ('v', 'm') AND nspname !~ '^pg_' AND nspname <> 'information_schema'";
+
+const SEQUENCES: &str = "SELECT schemaname, sequencename, data_type::text, start_value, increment_by, last_value FROM pg_sequences";
+
+const TYPES: &str = "SELECT t.oid::regtype::text, typtype, format_type(typbasetype, typtypmod), typnotnull, typdefault, pg_get_expr(typdefaultbin, 0) \
+     FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace \
+     WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND typtype IN ('d', 'e')";
+
+const LABELS: &str = "SELECT enumtypid::regtype::text, enumsortorder, enumlabel FROM pg_enum";
+
+const COMMENTS: &str = "SELECT classoid::regclass::text, coalesce(relname, conname, typname, nspname), objsubid, description FROM pg_description d \
+     LEFT JOIN pg_class c ON classoid = 'pg_class'::regclass AND c.oid = objoid AND c.oid >= 16384 \
+     LEFT JOIN pg_constraint k ON classoid = 'pg_constraint'::regclass AND k.oid = objoid AND k.oid >= 16384 \
+     LEFT JOIN pg_type t ON classoid = 'pg_type'::regclass AND t.oid = objoid AND t.oid >= 16384 \
+     LEFT JOIN pg_namespace n ON classoid = 'pg_namespace'::regclass AND n.oid = objoid AND nspname !~ '^pg_' \
+     WHERE coalesce(relname, conname, typname, nspname) IS NOT NULL AND description <> 'standard public schema'";
+
+/// Objects by their names. Row types of relations are left out, and what a relation is stored with.
+const DEPENDENCIES: &str = "WITH named (class, object, name) AS ( \
+       SELECT 'pg_class'::regclass::oid, oid, relkind::text || ' ' || oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'v', 'm', 'S', 'i') AND oid >= 16384 \
+         AND relnamespace::regnamespace::text <> 'pg_toast' \
+       UNION ALL SELECT 'pg_constraint'::regclass, oid, 'constraint ' || conname || ' of ' || conrelid::regclass::text || contypid::regtype::text \
+         FROM pg_constraint WHERE oid >= 16384 \
+       UNION ALL SELECT 'pg_attrdef'::regclass, oid, 'default ' || adnum || ' of ' || adrelid::regclass::text FROM pg_attrdef \
+       UNION ALL SELECT 'pg_type'::regclass, oid, 'type ' || oid::regtype::text FROM pg_type WHERE oid >= 16384 AND typtype IN ('d', 'e') \
+       UNION ALL SELECT 'pg_type'::regclass, t.oid, 'type ' || t.oid::regtype::text FROM pg_type t JOIN pg_type e ON e.oid = t.typelem AND t.typcategory = 'A' \
+         WHERE e.oid >= 16384 AND e.typtype IN ('d', 'e') \
+       UNION ALL SELECT 'pg_namespace'::regclass, oid, 'schema ' || oid::regnamespace::text FROM pg_namespace WHERE oid >= 16384 OR nspname = 'public' \
+       UNION ALL SELECT 'pg_rewrite'::regclass, oid, 'rule of ' || ev_class::regclass::text FROM pg_rewrite) \
+     SELECT a.name, objsubid, b.name, refobjsubid, deptype FROM pg_depend \
+     JOIN named a ON a.class = classid AND a.object = objid JOIN named b ON b.class = refclassid AND b.object = refobjid";
+
+/// Questions about definitions, with what they are about; the order of the rows of an answer says nothing.
+pub fn questions() -> [(&'static str, &'static str); 9] {
+    [
+        ("columns", COLUMNS),
+        ("constraints", CONSTRAINTS),
+        ("indexes", INDEXES),
+        ("views", VIEWS),
+        ("sequences", SEQUENCES),
+        ("types", TYPES),
+        ("labels", LABELS),
+        ("comments", COMMENTS),
+        ("pg_depend", DEPENDENCIES),
+    ]
+}
+
+/// Questions about all rows, which are asked more rarely.
+pub fn at_rest(schema: &Schema) -> Vec<String> {
+    schema.of_kinds("rvm").iter().map(|relation| format!("SELECT * FROM {}", relation.full())).collect()
+}

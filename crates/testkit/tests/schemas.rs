@@ -1,0 +1,330 @@
+//! Random definitions that refer to each other, and statements that rename, move, alter and drop them: PostgreSQL and the server under test must agree on
+//! each answer, on the catalogs after it, and on a row for each table; dumps, restored dumps and restarts must change nothing.
+//!
+//! The seed is printed; `NYALA_SEED=n` repeats a run, `NYALA_ROUNDS=n` makes it n times as long, `NYALA_SHOWN=n` prints n differences,
+//! `NYALA_TRACE=1` each statement before it is sent.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use testkit::schemas::{self, Schema};
+use testkit::{Connection, Event, Nyala, Oracle, Random, Reply, Target};
+
+/// Databases, and steps in each.
+const WORLDS: u64 = 10;
+const STEPS: u64 = 200;
+
+/// More than that says nothing new.
+const SHOWN: usize = 12;
+
+/// Differences after which a run ends.
+const ENOUGH: usize = 40;
+
+/// The server under test.
+struct Subject {
+    /// Nothing if PostgreSQL is compared with itself.
+    server: Option<(Nyala, tempfile::TempDir)>,
+    databases: u64,
+}
+
+impl Subject {
+    fn start() -> Subject {
+        let server = (!Target::is_postgres()).then(|| {
+            let directory = tempfile::tempdir().expect("a directory for the server");
+            (Nyala::start(&directory.path().join("data"), Nyala::free_port()), directory)
+        });
+        Subject { server, databases: 0 }
+    }
+
+    /// A new database.
+    fn database(&mut self) -> String {
+        let Some((server, _)) = &self.server else { return Oracle::shared().fresh_database() };
+        self.databases += 1;
+        let name = format!("world_{}", self.databases);
+        let reply = server.connect().query(&format!("CREATE DATABASE {name} TEMPLATE template0"));
+        assert_eq!(reply.error(), None, "a database for the test");
+        name
+    }
+
+    fn port(&self) -> u16 {
+        self.server.as_ref().map_or_else(|| Oracle::shared().port(), |(server, _)| server.port())
+    }
+
+    /// Ends the server, with or without a warning, and starts it again.
+    fn restart(&mut self, gently: bool) {
+        let Some((server, directory)) = self.server.take() else { return };
+        let port = server.port();
+        if gently {
+            server.terminate();
+        } else {
+            server.kill();
+        }
+        self.server = Some((Nyala::start(&directory.path().join("data"), port), directory));
+    }
+
+    fn panics(&self) -> Vec<String> {
+        let log = self.server.as_ref().map(|(server, _)| server.stderr()).unwrap_or_default();
+        log.lines().filter(|line| line.contains("panicked")).map(str::to_owned).collect()
+    }
+}
+
+/// The same session on both servers.
+struct Pair {
+    connections: [Connection; 2],
+    places: [(u16, String); 2],
+}
+
+impl Pair {
+    fn open(places: [(u16, String); 2]) -> Pair {
+        let connections = places.each_ref().map(|(port, database)| {
+            Connection::open(*port, database).expect("the superuser gets in")
+        });
+        Pair { connections, places }
+    }
+
+    /// Asks both at once, one statement behind the other.
+    fn ask_all(&mut self, statements: &[&str]) -> Vec<[Reply; 2]> {
+        for sql in statements {
+            trace(sql);
+            self.connections.iter_mut().for_each(|connection| connection.send(sql));
+        }
+        let mut replies = Vec::new();
+        for sql in statements {
+            replies.push(self.connections.each_mut().map(|connection| {
+                let reply = connection.receive(Duration::from_secs(60));
+                reply.unwrap_or_else(|| panic!("no answer in time: {sql}"))
+            }));
+        }
+        replies
+    }
+
+    fn ask(&mut self, sql: &str) -> [Reply; 2] {
+        self.ask_all(&[sql]).remove(0)
+    }
+}
+
+fn trace(sql: &str) {
+    if std::env::var_os("NYALA_TRACE").is_some() {
+        println!("{sql};");
+    }
+}
+
+fn number_in(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().expect("it is a number"))
+}
+
+/// What has been compared, and what differed.
+#[derive(Default)]
+struct Tally {
+    steps: u64,
+    fine: u64,
+    /// Refusals of what is not there (COMPATIBILITY.md), by message.
+    refused: BTreeMap<String, u64>,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn differs(&mut self, history: &[String], what: &str, [expected, actual]: &[Reply; 2]) {
+        let history = history.join(";\n");
+        self.wrong.push(format!("{history};\n{what}\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"));
+    }
+}
+
+#[test]
+fn random_definitions_agree() {
+    let seed = Random::seed();
+    println!("NYALA_SEED={seed}");
+    let times = number_in("NYALA_ROUNDS").unwrap_or(1);
+    let mut random = Random::new(seed);
+    let mut subject = Subject::start();
+    let mut tally = Tally::default();
+    while tally.steps < WORLDS * STEPS * times && tally.wrong.len() < ENOUGH {
+        in_world(&mut random, &mut subject, &mut tally);
+    }
+    for (what, count) in &tally.refused {
+        println!("not there: {count} x {what}");
+    }
+    let Tally { steps, fine, .. } = tally;
+    println!("{fine} of {steps} statements succeed");
+    assert!(fine * 3 >= steps, "hardly anything succeeds at all");
+    let unsupported: u64 = tally.refused.values().sum();
+    assert!(unsupported * 20 <= steps, "{unsupported} of {steps} statements are not supported");
+    assert_eq!(subject.panics(), Vec::<String>::new());
+    let count = tally.wrong.len();
+    tally.wrong.truncate(number_in("NYALA_SHOWN").map_or(SHOWN, |n| n as usize));
+    assert!(count == 0, "NYALA_SEED={seed}: {count} differ:\n{}", tally.wrong.join("\n\n"));
+}
+
+/// One database on each server, from nothing; it ends early if they differ in what they keep.
+fn in_world(random: &mut Random, subject: &mut Subject, tally: &mut Tally) {
+    let places = [(Oracle::shared().port(), Oracle::shared().fresh_database()), (subject.port(), subject.database())];
+    let mut pair = Pair::open(places.clone());
+    let mut reader = Oracle::shared().connect(&places[0].1);
+    assert_eq!(reader.query("SET search_path = ''").error(), None);
+    let mut history = Vec::new();
+    let mut schema = Schema::read(&mut reader);
+    for step in 1..=STEPS {
+        let sql = schemas::step(random, &schema);
+        tally.steps += 1;
+        if takes(&mut pair, &sql, &history, tally) {
+            history.push(sql);
+            schema = Schema::read(&mut reader);
+            if !agree(&mut pair, &history, tally) || !take_rows(random, &mut pair, &schema, &mut history, tally) {
+                return;
+            }
+        }
+        if step % (STEPS / 2) == 0 {
+            drop(pair);
+            subject.restart(step < STEPS);
+            pair = Pair::open(places.clone());
+            history.push("-- restart".to_owned());
+            if !agree(&mut pair, &history, tally) || !agree_at_rest(&mut pair, &schema, &history, tally) {
+                return;
+            }
+        }
+    }
+    go_through_dumps(&pair, subject, &history, tally);
+}
+
+/// Whether both servers take a statement; it is undone if one does not.
+fn takes(pair: &mut Pair, sql: &str, history: &[String], tally: &mut Tally) -> bool {
+    let replies = pair.ask_all(&["BEGIN", sql]).remove(1);
+    let [expected, actual] = &replies;
+    let lacking = actual.error().filter(|error| error.code == "0A000" && expected.code() != "0A000");
+    if let Some(error) = lacking {
+        *tally.refused.entry(error.message.clone()).or_default() += 1;
+    } else if expected != actual {
+        tally.differs(history, sql, &replies);
+    }
+    let succeeds = replies.iter().all(|reply| reply.error().is_none());
+    let end = if succeeds { "COMMIT" } else { "ROLLBACK" };
+    let ends = pair.ask(end);
+    if ends[0] != ends[1] {
+        tally.differs(history, end, &ends);
+    }
+    tally.fine += u64::from(succeeds);
+    succeeds
+}
+
+/// Answers whose rows may come in any order.
+fn rows_only(mut reply: Reply) -> Reply {
+    reply.events.retain(|event| !matches!(event, Event::Columns(_)));
+    reply.sort_rows();
+    reply
+}
+
+/// The rows that only one of the servers shows.
+fn difference([expected, actual]: &[Reply; 2]) -> String {
+    let only = |one: &Reply, other: &Reply| {
+        let rows = one.events.iter().filter(|event| !other.events.contains(event));
+        rows.map(|event| format!("    {event}\n")).collect::<String>()
+    };
+    format!("  PostgreSQL:\n{}  under test:\n{}", only(expected, actual), only(actual, expected))
+}
+
+fn agree_on(pair: &mut Pair, questions: &[(&str, &str)], history: &[String], tally: &mut Tally) -> bool {
+    let replies = pair.ask_all(&questions.iter().map(|(_, sql)| *sql).collect::<Vec<_>>());
+    let mut agreed = true;
+    for ((about, _), replies) in questions.iter().zip(replies) {
+        let replies = replies.map(rows_only);
+        if replies[0] != replies[1] {
+            agreed = false;
+            let history = history.join(";\n");
+            tally.wrong.push(format!("{history};\n-- {about}\n{}", difference(&replies)));
+        }
+    }
+    agreed
+}
+
+/// Whether both servers keep the same.
+fn agree(pair: &mut Pair, history: &[String], tally: &mut Tally) -> bool {
+    agree_on(pair, &schemas::questions(), history, tally)
+}
+
+fn agree_at_rest(pair: &mut Pair, schema: &Schema, history: &[String], tally: &mut Tally) -> bool {
+    let questions = schemas::at_rest(schema);
+    agree_on(pair, &questions.iter().map(|sql| (sql.as_str(), sql.as_str())).collect::<Vec<_>>(), history, tally)
+}
+
+/// Puts a row into each table; whether the answers agree.
+fn take_rows(
+    random: &mut Random,
+    pair: &mut Pair,
+    schema: &Schema,
+    history: &mut Vec<String>,
+    tally: &mut Tally,
+) -> bool {
+    let rows = schemas::inserts(random, schema);
+    let replies = pair.ask_all(&rows.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut agreed = true;
+    for (sql, replies) in rows.into_iter().zip(replies) {
+        if replies[0] != replies[1] {
+            agreed = false;
+            tally.differs(history, &sql, &replies);
+        }
+        if replies[0].error().is_none() {
+            history.push(sql);
+        }
+    }
+    agreed
+}
+
+fn place((port, database): &(u16, String)) -> [String; 8] {
+    ["-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string(), "-d", database].map(str::to_owned)
+}
+
+/// What psql complains of when it runs a script.
+fn run_script(at: &(u16, String), script: &str) -> String {
+    let mut psql = Command::new("psql")
+        .args(["-X", "-q", "-o", "/dev/null"])
+        .args(place(at))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("psql runs");
+    psql.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("psql reads");
+    let output = psql.wait_with_output().expect("psql ends");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The dump without the lines that name versions, and what is complained of.
+fn dump(at: &(u16, String)) -> String {
+    let output = Command::new("pg_dump").args(place(at)).output().expect("pg_dump runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let kept = text.lines().filter(|l| !l.starts_with("-- Dumped ") && !l.contains("restrict "));
+    let dump = kept.fold(String::new(), |all, line| all + line + "\n");
+    dump + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// The dumps must be the same, and so must be what is restored from them.
+fn go_through_dumps(pair: &Pair, subject: &mut Subject, history: &[String], tally: &mut Tally) {
+    let dumps = pair.places.each_ref().map(dump);
+    let history = [history, &["-- dumped".to_owned()]].concat();
+    if dumps[0] != dumps[1] {
+        let only = |one: &str, other: &str| {
+            let lines = one.lines().filter(|line| !other.lines().any(|l| l == *line));
+            lines.map(|line| format!("    {line}\n")).collect::<String>()
+        };
+        let (expected, actual) = (only(&dumps[0], &dumps[1]), only(&dumps[1], &dumps[0]));
+        let history = history.join(";\n");
+        tally.wrong.push(format!("{history};\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"));
+        return;
+    }
+    let places = [(Oracle::shared().port(), Oracle::shared().fresh_database()), (subject.port(), subject.database())];
+    let complaints = [0, 1].map(|at| run_script(&places[at], &dumps[at]));
+    if complaints[0] != complaints[1] {
+        let history = history.join(";\n");
+        let [expected, actual] = complaints;
+        tally.wrong.push(format!("{history};\n  PostgreSQL:\n{expected}\n  under test:\n{actual}"));
+        return;
+    }
+    let mut restored = Pair::open(places.clone());
+    let mut reader = Oracle::shared().connect(&places[0].1);
+    assert_eq!(reader.query("SET search_path = ''").error(), None);
+    let schema = Schema::read(&mut reader);
+    if agree(&mut restored, &history, tally) {
+        agree_at_rest(&mut restored, &schema, &history, tally);
+    }
+}
