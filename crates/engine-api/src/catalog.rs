@@ -125,6 +125,9 @@ pub struct ViewDesc {
     pub search_path: Vec<Oid>,
     /// The relations that its text names.
     pub relations: Vec<ViewRelation>,
+    /// Primary keys without which GROUP BY would not do.
+    #[serde(default)]
+    pub keys: Vec<Oid>,
     /// WITH CHECK OPTION.
     #[serde(default)]
     pub check_option: Option<CheckOption>,
@@ -548,6 +551,9 @@ pub struct DomainCheck {
     /// COMMENT ON CONSTRAINT … ON DOMAIN.
     #[serde(default)]
     pub comment: Option<String>,
+    /// Values from before it was added have not been looked at.
+    #[serde(default)]
+    pub not_valid: bool,
 }
 
 impl EnumLabel {

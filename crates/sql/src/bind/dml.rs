@@ -17,6 +17,7 @@ use super::scope::{NamedColumn, Place, Scope};
 use super::select::{BoundQuery, origin};
 use super::view::Through;
 use super::{BindContext, Binder, Located, ResultColumn};
+use crate::functions;
 use crate::ir::{
     Column, ColumnSource, ConflictUpdate, Delete, Expr, Guard, Insert, InsertSource, OnConflict, Query, Rel, RelKind,
     Statement, TableInfo, Target, Ty, Update,
@@ -868,7 +869,7 @@ pub(super) fn generated(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result<Ve
     for column in desc.live_columns() {
         if let Some(text) = &column.generated {
             let ty = value_type(column);
-            out.push(((column.number - 1) as usize, generated_expression(text, ty, desc, cx)?));
+            out.push(((column.number - 1) as usize, generated_expression(text, ty, &column.name, desc, cx)?));
         }
     }
     Ok(out)
@@ -961,6 +962,22 @@ pub(super) fn is_cast(text: &str) -> bool {
     matches!(parse_expression(text), Ok(Node::TypeCast(_)))
 }
 
+/// Whether the text of an expression is NULL, cast to whatever.
+pub(super) fn is_null_cast(text: &str) -> bool {
+    let Ok(mut node) = parse_expression(text) else { return false };
+    loop {
+        base::work::beat(1);
+        match node {
+            Node::TypeCast(cast) => match cast.arg {
+                Some(arg) => node = arg,
+                None => return false,
+            },
+            Node::A_Const(constant) => return constant.isnull,
+            _ => return false,
+        }
+    }
+}
+
 /// Errors of stored expressions point into a text that the client did not send.
 pub(super) fn without_position(mut error: Error) -> Error {
     error.fields_mut().position = None;
@@ -988,20 +1005,21 @@ pub(super) fn default_expression(
                 Ok(value.expr)
             }
             None => {
-                let message = format!(
-                    "column \"{column}\" is of type {} but default expression is of type {}",
-                    types::format_type(ty.oid, -1),
-                    types::format_type(from, -1)
-                );
-                Err(Error::new(SqlState::DATATYPE_MISMATCH, message)
-                    .hint("You will need to rewrite or cast the expression."))
+                Err(no_default(column, ty, from, binder.cx.eval))
             }
         }
     })
 }
 
-/// The type that a default has by itself; `None` for a literal, which takes any.
-pub(super) fn default_type(expression: &Expression, cx: &mut BindContext<'_>) -> Result<Option<base::Oid>> {
+/// 42804: what is computed for a column cannot become a value of it.
+fn no_default(column: &str, ty: Ty, from: base::Oid, eval: &dyn functions::EvalContext) -> Error {
+    let [ty, from] = [ty.oid, from].map(|ty| functions::shown_type(eval, ty, -1));
+    let message = format!("column \"{column}\" is of type {ty} but default expression is of type {from}");
+    Error::new(SqlState::DATATYPE_MISMATCH, message).hint("You will need to rewrite or cast the expression.")
+}
+
+/// A default as it is by itself; `None` for a literal, which takes any type.
+pub(super) fn own_default(expression: &Expression, cx: &mut BindContext<'_>) -> Result<Option<Expr>> {
     detached(expression, None, cx, |text, cx| {
         let node = parse_expression(text).map_err(without_position)?;
         let wrapped = format!("SELECT {text}");
@@ -1009,8 +1027,18 @@ pub(super) fn default_type(expression: &Expression, cx: &mut BindContext<'_>) ->
         binder.params_forbidden = true;
         binder.push_scope();
         let value = binder.at_place(Place::Default, |b| b.expr(&node))?;
-        Ok(Some(value.expr.ty().oid).filter(|ty| *ty != types::oid::UNKNOWN))
+        Ok(Some(value.expr).filter(|expr| expr.ty().oid != types::oid::UNKNOWN))
     })
+}
+
+/// What a column is generated from, as it is by itself; `None` for a literal.
+pub(super) fn own_generated(
+    expression: &Expression,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Option<Expr>> {
+    let own = over_table(expression, table, cx, |_, value| Ok(value.expr))?;
+    Ok(Some(own).filter(|expr| expr.ty().oid != types::oid::UNKNOWN))
 }
 
 /// Binds the text of a CHECK condition over a table. Errors point into the text behind `SELECT `.
@@ -1022,6 +1050,7 @@ pub(super) fn check_expression(text: &Expression, table: &TableDesc, cx: &mut Bi
 pub(super) fn generated_expression(
     text: &Expression,
     ty: Ty,
+    column: &str,
     table: &TableDesc,
     cx: &mut BindContext<'_>,
 ) -> Result<Expr> {
@@ -1029,14 +1058,7 @@ pub(super) fn generated_expression(
         let from = value.expr.ty().oid;
         match binder.coerce_to(value, ty, crate::functions::CastContext::Assignment, -1)? {
             Some(value) => Ok(value.expr),
-            None => Err(Error::new(
-                SqlState::DATATYPE_MISMATCH,
-                format!(
-                    "generation expression is of type {} but its column is of type {}",
-                    types::format_type(from, -1),
-                    types::format_type(ty.oid, -1)
-                ),
-            )),
+            None => Err(no_default(column, ty, from, binder.cx.eval)),
         }
     })
 }

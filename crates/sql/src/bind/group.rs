@@ -53,14 +53,9 @@ impl Binder<'_, '_> {
 
     fn is_determined(&mut self, rel: usize, query: &Query) -> bool {
         let RelKind::Table(info) = &self.scope().rels[rel].kind else { return false };
-        let (table, key) = (
-            info.desc.oid,
-            info.desc.constraints.iter().find_map(|c| match c.kind {
-                ConstraintKind::PrimaryKey { .. } => Some(c.columns.clone()),
-                _ => None,
-            }),
-        );
-        let Some(key) = key else { return false };
+        let table = info.desc.oid;
+        let primary = info.desc.constraints.iter().find(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. }));
+        let Some((constraint, key)) = primary.map(|c| (c.oid, c.columns.clone())) else { return false };
         let grouped = |number: &i16| {
             let wanted = *number as usize - 1;
             let in_all = |i: usize| query.grouping_sets.iter().all(|set| set.contains(&i));
@@ -71,6 +66,7 @@ impl Binder<'_, '_> {
         let determined = key.iter().all(grouped);
         if determined {
             self.lock(table, TableLockMode::AccessShare);
+            self.keys.iter_mut().for_each(|keys| keys.push(constraint));
         }
         determined
     }

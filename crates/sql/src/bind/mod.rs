@@ -189,6 +189,8 @@ struct Binder<'a, 'c> {
     named_rows: Vec<(Vec<Expr>, Vec<String>)>,
     /// Relations named so far, while a view is being defined.
     seen: Option<Vec<engine_api::ViewRelation>>,
+    /// Primary keys that GROUP BY has needed so far, while a view is being defined.
+    keys: Option<Vec<Oid>>,
     /// References met so far, if they are asked for.
     notes: Option<Vec<crate::stored::Note>>,
 }
@@ -217,6 +219,7 @@ impl<'a, 'c> Binder<'a, 'c> {
             shows: false,
             named_rows: Vec::new(),
             seen: None,
+            keys: None,
             notes: None,
         }
     }
@@ -283,8 +286,7 @@ pub fn bind_view(node: &Node, sql: &str, cx: &mut BindContext<'_>) -> Result<Bou
     let Node::SelectStmt(select) = node else {
         return Err(Error::unsupported("views of this statement are not supported"));
     };
-    let (query, relations) = view::define(select, sql, cx)?;
-    let desc = view::view_of(cx.identity.search_path.clone(), relations);
+    let (query, desc) = view::define(select, sql, cx)?;
     Ok(BoundView { columns: view::shown_columns(&query), desc })
 }
 
@@ -364,12 +366,31 @@ pub fn bind_default(text: &Expression, ty: Ty, column: &str, cx: &mut BindContex
 
 /// The type that a default has by itself; `None` for a literal, which takes any.
 pub(crate) fn default_type(default: &Expression, cx: &mut BindContext<'_>) -> Result<Option<base::Oid>> {
-    dml::default_type(default, cx)
+    Ok(dml::own_default(default, cx)?.map(|expr| expr.ty().oid))
+}
+
+/// A default before it becomes a value of its column; `None` for a literal, which takes the column's type.
+pub(crate) fn bind_own_default(default: &Expression, cx: &mut BindContext<'_>) -> Result<Option<Expr>> {
+    Ok(dml::own_default(default, cx)?.map(|expr| finished(expr, cx)))
+}
+
+/// What a column is generated from before it becomes a value of the column; `None` for a literal.
+pub(crate) fn bind_own_generated(
+    text: &Expression,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Option<Expr>> {
+    Ok(dml::own_generated(text, table, cx)?.map(|expr| finished(expr, cx)))
 }
 
 /// Whether the text of an expression is a cast at its outermost: `x::t`, `CAST(x AS t)`.
 pub fn is_cast(text: &str) -> bool {
     dml::is_cast(text)
+}
+
+/// Whether the text of an expression is NULL, cast to whatever.
+pub(crate) fn is_null_cast(text: &str) -> bool {
+    dml::is_null_cast(text)
 }
 
 /// What a target that is not named is called.
@@ -433,8 +454,14 @@ pub fn generated_columns(table: &TableDesc, cx: &mut BindContext<'_>) -> Result<
 }
 
 /// Binds the expression of a generated column over the columns of its table (rel 0), coerced to the column's type.
-pub fn bind_generated(text: &Expression, ty: Ty, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
-    let expr = dml::generated_expression(text, ty, table, cx)?;
+pub fn bind_generated(
+    text: &Expression,
+    ty: Ty,
+    column: &str,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Expr> {
+    let expr = dml::generated_expression(text, ty, column, table, cx)?;
     Ok(finished(expr, cx))
 }
 

@@ -60,15 +60,20 @@ fn base_column(expr: &Expr) -> Option<usize> {
     }
 }
 
-/// Binds the query of a view that is being defined. Answers it with the relations it names.
-pub(super) fn define(select: &SelectStmt, sql: &str, cx: &mut BindContext<'_>) -> Result<(Query, Vec<ViewRelation>)> {
+/// Binds the query of a view that is being defined. Answers it with what is kept of the view but for its text.
+pub(super) fn define(select: &SelectStmt, sql: &str, cx: &mut BindContext<'_>) -> Result<(Query, ViewDesc)> {
     let mut binder = Binder::new(cx, sql);
     binder.params_forbidden = true;
     binder.seen = Some(Vec::new());
     let query = binder.subquery(select, true)?.query;
     let mut seen = binder.seen.take().unwrap_or_default();
-    note_used(&query, &mut seen);
-    Ok((query, seen))
+    // What a view below is over is that view's business.
+    let mut binder = Binder::new(cx, sql);
+    (binder.params_forbidden, binder.shows, binder.keys) = (true, true, Some(Vec::new()));
+    let own = binder.subquery(select, true)?.query;
+    let keys = binder.keys.take().unwrap_or_default();
+    note_used(&own, &mut seen);
+    Ok((query, view_of(cx.identity.search_path.clone(), seen, keys)))
 }
 
 /// Notes which columns of the relations it names a query uses.
@@ -435,6 +440,6 @@ pub(super) fn stored_query(desc: &TableDesc, cx: &mut BindContext<'_>) -> Result
 }
 
 /// The view's own part of a descriptor.
-pub(super) fn view_of(search_path: Vec<Oid>, relations: Vec<ViewRelation>) -> ViewDesc {
-    ViewDesc { query: "".into(), search_path, relations, check_option: None, populated: false }
+fn view_of(search_path: Vec<Oid>, relations: Vec<ViewRelation>, keys: Vec<Oid>) -> ViewDesc {
+    ViewDesc { query: "".into(), search_path, relations, keys, check_option: None, populated: false }
 }

@@ -193,8 +193,10 @@ async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Re
             };
             let column = &mut table.columns[number as usize - 1];
             let ty = Ty { oid: column.type_oid, typmod: column.typmod };
-            let default = text.map(Expression::from);
-            column.default = default.filter(|default| !super::create_table::is_no_default(default, ty));
+            column.default = match text.map(Expression::from) {
+                Some(default) if super::create_table::is_no_default(cx, &default, ty) => None,
+                default => default,
+            };
             column.default_oid = None;
             check_defaults(cx, &table)?;
             cx.put(CatalogObject::Table(table)).await?;
@@ -522,7 +524,7 @@ fn generated_from<'t>(cx: &mut Cx<'_>, table: &'t TableDesc, number: i16) -> Res
     for column in table.live_columns().filter(|column| column.number != number) {
         let Some(expression) = &column.generated else { continue };
         let ty = Ty { oid: column.type_oid, typmod: column.typmod };
-        if cx.session.generated_columns_used(expression, ty, table)?.contains(&number) {
+        if cx.session.generated_columns_used(expression, ty, &column.name, table)?.contains(&number) {
             return Ok(Some(column));
         }
     }
@@ -682,7 +684,7 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
         }
     };
     let plain = Ty::of(ty.oid);
-    let uses = cx.session.generated_columns_used(&using.as_str().into(), plain, table).map_err(|e| match e.code() {
+    let uses = cx.session.generated_columns_used(&using.as_str().into(), plain, name, table).map_err(|e| match e.code() {
         SqlState::DATATYPE_MISMATCH => Error::new(
             SqlState::DATATYPE_MISMATCH,
             format!(

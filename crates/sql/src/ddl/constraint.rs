@@ -8,7 +8,7 @@ use engine_api::{
 use rupg_sql::nodes::{ConstrType, Constraint};
 
 use super::Cx;
-use super::names::{free_constraint_name, free_relation_name, parenthesised_after, quote, strings};
+use super::names::{constraint_names, free_constraint_name, free_relation_name, parenthesised_after, quote, strings};
 use crate::privileges::shown;
 
 /// A constraint still to be added; `column` for one written with a column.
@@ -125,8 +125,12 @@ async fn add_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bool
             }
             name.to_string()
         }
-        None if primary => free_relation_name(&catalog, table.schema, &table.name, "", "pkey", &taken_names(&table)),
-        None => free_relation_name(&catalog, table.schema, &table.name, &names.join("_"), "key", &taken_names(&table)),
+        None => {
+            let mut taken = constraint_names(&catalog, table.schema);
+            taken.extend(taken_names(&table));
+            let (columns, label) = if primary { (String::new(), "pkey") } else { (names.join("_"), "key") };
+            free_relation_name(&catalog, table.schema, &table.name, &columns, label, &taken)
+        }
     };
     if primary {
         let nullable: Vec<i16> = columns.iter().copied().filter(|&n| !table.columns[n as usize - 1].not_null).collect();
@@ -287,7 +291,7 @@ async fn add_check(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fresh: bo
                 [one] => table.columns[*one as usize - 1].name.clone(),
                 _ => String::new(),
             };
-            free_constraint_name(&taken_names(&table), &table.name, &column, "check")
+            free_constraint_name(&cx.catalog(), table.schema, &taken_names(&table), &table.name, &column, "check")
         }
     };
     if !fresh && !definition.skip_validation {
@@ -373,7 +377,10 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
             check_name_free(&table, name)?;
             name.to_string()
         }
-        None => free_constraint_name(&taken_names(&table), &table.name, &names.join("_"), "fkey"),
+        None => {
+            let taken = taken_names(&table);
+            free_constraint_name(&cx.catalog(), table.schema, &taken, &table.name, &names.join("_"), "fkey")
+        }
     };
     require_comparable(cx, (&table, &columns), (&referenced, &target_columns), &name)?;
     if !fresh && !definition.skip_validation {

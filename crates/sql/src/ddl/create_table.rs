@@ -203,14 +203,18 @@ pub(super) fn new_column(cx: &mut Cx<'_>, table: &TableDesc, def: &ColumnDef, fr
         column_constraint(cx, table, &mut column, constraint, fresh)?;
     }
     let ty = crate::ir::Ty { oid: column.desc.type_oid, typmod: column.desc.typmod };
-    column.desc.default = column.desc.default.take().filter(|default| !is_no_default(default, ty));
+    if let Some(default) = column.desc.default.take()
+        && !is_no_default(cx, &default, ty)
+    {
+        column.desc.default = Some(default);
+    }
     Ok(column)
 }
 
 /// Whether a default says no more than that there is none. For a domain NULL says that its own default does not count, and
 /// PostgreSQL keeps one whose length is looked at.
-pub(super) fn is_no_default(default: &Expression, ty: crate::ir::Ty) -> bool {
-    default.is_null() && ty.typmod < 0 && !types::user::is_domain(ty.oid)
+pub(super) fn is_no_default(cx: &mut Cx<'_>, default: &Expression, ty: crate::ir::Ty) -> bool {
+    ty.typmod < 0 && !types::user::is_domain(ty.oid) && (default.is_null() || cx.session.is_null_of(default, ty.oid))
 }
 
 fn column_constraint(
@@ -304,11 +308,11 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
     for column in table.live_columns() {
         let Some(text) = &column.generated else { continue };
         let ty = crate::ir::Ty { oid: column.type_oid, typmod: column.typmod };
-        let used = cx.session.generated_columns_used(text, ty, table);
+        let used = cx.session.generated_columns_used(text, ty, &column.name, table);
         let place = places.iter().find(|(number, _)| *number == column.number);
         let part = place.and_then(|(_, at)| cx.sql.get(*at..));
         let used = used.map_err(|e| cx.place(e, part.unwrap_or_default(), part.is_some()))?;
-        let bound = cx.session.bind_stored(|binder| crate::bind::bind_generated(text, ty, table, binder))?;
+        let bound = cx.session.bind_stored(|binder| crate::bind::bind_generated(text, ty, &column.name, table, binder))?;
         for number in used {
             if table.columns[number as usize - 1].generated.is_some() {
                 return Err(Error::new(

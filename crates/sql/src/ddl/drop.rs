@@ -32,19 +32,20 @@ pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'s
         }
         _ => return Err(Error::unsupported("this kind of DROP is not supported")),
     };
-    let mut targets = BTreeSet::new();
+    let (mut targets, mut named) = (BTreeSet::new(), 0);
     for node in stmt.objects.iter().flatten() {
         while let Some(oid) = find(cx, stmt, node, kind)? {
             lock_for_drop(cx, oid).await?;
             // Who had it locked may have dropped it: then the name is looked up once more.
             if cx.catalog().get(oid).is_some() {
+                named += 1;
                 targets.insert(oid);
                 break;
             }
         }
     }
     let cascade = stmt.behavior == DropBehavior::DROP_CASCADE;
-    drop_all(cx, targets, cascade).await?;
+    drop_named(cx, targets, named, cascade).await?;
     Ok(tag)
 }
 
@@ -584,6 +585,12 @@ const DROPPED: usize = 1 << 12;
 
 /// Drops a set of objects with their parts and – CASCADE – what depends on them.
 pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: bool) -> Result<()> {
+    let named = targets.len();
+    drop_named(cx, targets, named, cascade).await
+}
+
+/// As [`drop_all`]; the statement has named so many, some of them twice perhaps.
+async fn drop_named(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, named: usize, cascade: bool) -> Result<()> {
     let mut locked = BTreeSet::new();
     // While one lock is waited for, others may add to what depends on the targets: it is looked for until all of it is
     // locked.
@@ -607,7 +614,7 @@ pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: b
     };
     let messages = doomed.messages();
     let Doomed { objects, constraints, defaults, columns, .. } = doomed;
-    let what = match targets.len() {
+    let what = match named {
         1 => describe(&catalog, &path, *targets.first().expect("one")),
         _ => "desired object(s)".to_string(),
     };

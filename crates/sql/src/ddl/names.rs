@@ -2,7 +2,7 @@
 
 use base::Oid;
 use base::work::{self, Count};
-use engine_api::Catalog;
+use engine_api::{Catalog, CatalogObject, TypeKind};
 use rupg_sql::nodes::{Node, RangeVar};
 use rupg_sql::{Lexer, Value};
 
@@ -92,12 +92,40 @@ pub(super) fn free_relation_name(
     unreachable!("the natural numbers do not end")
 }
 
-/// A constraint name that is free among `taken` (`ChooseConstraintName`).
-pub(super) fn free_constraint_name(taken: &[String], name1: &str, name2: &str, label: &str) -> String {
+/// The names of all constraints of a schema's tables and domains.
+pub(super) fn constraint_names(catalog: &Catalog, schema: Oid) -> Vec<String> {
+    let mut names = Vec::new();
+    for object in catalog.walk() {
+        work::beat(1);
+        match &**object {
+            CatalogObject::Table(table) if table.schema == schema => {
+                names.extend(table.constraints.iter().map(|constraint| constraint.name.clone()));
+            }
+            CatalogObject::Type(ty) if ty.schema == schema => {
+                if let TypeKind::Domain(domain) = &ty.kind {
+                    names.extend(domain.checks.iter().map(|check| check.name.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// A constraint name that is free in a schema and among `taken` (`ChooseConstraintName`).
+pub(super) fn free_constraint_name(
+    catalog: &Catalog,
+    schema: Oid,
+    taken: &[String],
+    name1: &str,
+    name2: &str,
+    label: &str,
+) -> String {
+    let there = constraint_names(catalog, schema);
     for n in 0.. {
         let label = if n == 0 { label.to_string() } else { format!("{label}{n}") };
         let name = object_name(name1, name2, &label);
-        if !taken.contains(&name) {
+        if !taken.contains(&name) && !there.contains(&name) {
             return name;
         }
     }
@@ -151,7 +179,14 @@ pub(crate) fn source_expression(sql: &str, from: usize, in_column: bool) -> &str
                     work::beat(1);
                     i += 1;
                 }
-                let ends = |word: &&str| word.eq_ignore_ascii_case(&sql[start..=i]);
+                let word = &sql[start..=i];
+                let ends = |other: &&str| other.eq_ignore_ascii_case(word);
+                // What stands inside of CASE … END ends nothing.
+                if word.eq_ignore_ascii_case("case") {
+                    depth += 1;
+                } else if word.eq_ignore_ascii_case("end") {
+                    depth = depth.saturating_sub(1);
+                }
                 if in_column && depth == 0 && seen_token && AFTER_DEFAULT.iter().any(ends) {
                     return sql[from..start].trim();
                 }

@@ -13,6 +13,7 @@ use rupg_sql::nodes::{
 };
 
 use super::names::{display, expression_after, free_constraint_name, parenthesised_after, position, quote, strings};
+use super::alter_table::without_position;
 use super::{Cx, rights};
 use crate::ir::Ty;
 use crate::privileges;
@@ -228,9 +229,14 @@ fn check_text<'a>(cx: &Cx<'a>, constraint: &Constraint) -> Result<&'a str> {
         .ok_or_else(|| Error::internal("a domain constraint without its text"))
 }
 
-fn new_check(cx: &mut Cx<'_>, domain: &DomainDesc, owner: &str, constraint: &Constraint) -> Result<DomainCheck> {
+fn new_check(
+    cx: &mut Cx<'_>,
+    domain: &DomainDesc,
+    (schema, owner): (Oid, &str),
+    constraint: &Constraint,
+) -> Result<DomainCheck> {
     let text = check_text(cx, constraint)?;
-    cx.session.check_domain_condition(&text.into(), domain)?;
+    cx.session.check_domain_condition(&text.into(), domain).map_err(without_position)?;
     let taken: Vec<String> = domain.checks.iter().map(|c| c.name.clone()).collect();
     let name = match constraint.conname.as_deref() {
         Some(name) if taken.iter().any(|t| t == name) => {
@@ -238,9 +244,10 @@ fn new_check(cx: &mut Cx<'_>, domain: &DomainDesc, owner: &str, constraint: &Con
             return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
         }
         Some(name) => name.to_string(),
-        None => free_constraint_name(&taken, owner, "", "check"),
+        None => free_constraint_name(&cx.catalog(), schema, &taken, owner, "", "check"),
     };
-    Ok(DomainCheck { oid: cx.allocate(), name, expression: text.into(), comment: None })
+    let not_valid = constraint.skip_validation;
+    Ok(DomainCheck { oid: cx.allocate(), name, expression: text.into(), comment: None, not_valid })
 }
 
 pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> Result<&'static str> {
@@ -250,7 +257,7 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
     cx.check_type_free(schema, &relname)?;
     let type_name = stmt.typeName.as_deref().ok_or_else(|| Error::internal("a domain without a type"))?;
     // PostgreSQL does not say where the type stands here.
-    let ty = cx.column_type(type_name).map_err(crate::ddl::alter_table::without_position)?.ty;
+    let ty = cx.column_type(type_name).map_err(without_position)?.ty;
     if types::type_info(ty.oid).is_some_and(|t| t.category == 'P') {
         let message = format!("\"{}\" is not a valid base type for a domain", types::format_type(ty.oid, -1));
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).at_byte(cx.sql, type_name.location));
@@ -272,7 +279,7 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
                 domain.default = Some(default_text(cx, constraint.location, ty, &relname)?);
             }
             ConstrType::CONSTR_CHECK => {
-                let check = new_check(cx, &domain, &relname, constraint)?;
+                let check = new_check(cx, &domain, (schema, &relname), constraint)?;
                 domain.checks.push(check);
             }
             ConstrType::CONSTR_UNIQUE => {
@@ -299,7 +306,8 @@ fn default_text(cx: &mut Cx<'_>, location: i32, ty: Ty, name: &str) -> Result<Ex
     let text = expression_after(cx.sql, location, "default", true)
         .ok_or_else(|| Error::internal("a default without its text"))?;
     let expression = Expression::from(text);
-    cx.session.check_default(&expression, ty, name)?;
+    // PostgreSQL does not say where something stands in the definition of a domain.
+    cx.session.check_default(&expression, ty, name).map_err(without_position)?;
     Ok(expression)
 }
 
@@ -387,7 +395,7 @@ fn has_nulls(column: &str, table: &str) -> Error {
 
 pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Result<&'static str> {
     let mut desc = cx.locked_type(&range(&stmt.typeName)).await?;
-    let name = desc.name.clone();
+    let (schema, name) = (desc.schema, desc.name.clone());
     let whole = desc.clone();
     if matches!(desc.kind, TypeKind::Domain(_)) {
         rights::own_type(cx, &desc)?;
@@ -419,7 +427,7 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
             };
             match constraint.contype {
                 ConstrType::CONSTR_CHECK => {
-                    let check = new_check(cx, domain, &name, constraint)?;
+                    let check = new_check(cx, domain, (schema, &name), constraint)?;
                     if !constraint.skip_validation {
                         let refuted = refuted(cx, &check.expression);
                         check_rows(cx, &whole, &refuted, violates).await?;
@@ -443,12 +451,13 @@ pub(super) async fn alter_domain(cx: &mut Cx<'_>, stmt: &AlterDomainStmt) -> Res
         }
         AlterDomainType::AD_ValidateConstraint => {
             let wanted = stmt.name.as_deref().unwrap_or_default();
-            let Some(check) = domain.checks.iter().find(|c| c.name == wanted) else {
+            let Some(check) = domain.checks.iter_mut().find(|c| c.name == wanted) else {
                 let message = format!("constraint \"{wanted}\" of domain \"{name}\" does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
             };
             let refuted = refuted(cx, &check.expression);
             check_rows(cx, &whole, &refuted, violates).await?;
+            check.not_valid = false;
         }
         _ => return Err(Error::unsupported("this kind of ALTER DOMAIN is not supported")),
     }

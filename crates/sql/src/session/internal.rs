@@ -412,8 +412,14 @@ impl Session {
     }
 
     /// Binds the expression of a generated column. Answers the columns it is computed from.
-    pub(crate) fn generated_columns_used(&mut self, text: &Expression, ty: Ty, table: &TableDesc) -> Result<Vec<i16>> {
-        let expr = self.with_binder(|cx| bind::bind_generated(text, ty, table, cx))?;
+    pub(crate) fn generated_columns_used(
+        &mut self,
+        text: &Expression,
+        ty: Ty,
+        column: &str,
+        table: &TableDesc,
+    ) -> Result<Vec<i16>> {
+        let expr = self.with_binder(|cx| bind::bind_generated(text, ty, column, table, cx))?;
         let mut columns = Vec::new();
         bind::visit_columns(&expr, &mut |column| columns.push(column.column as i16 + 1));
         Ok(columns)
@@ -460,6 +466,12 @@ impl Session {
     /// The type that a default has by itself; `None` for a literal, which takes any.
     pub(crate) fn default_type(&mut self, default: &Expression) -> Result<Option<Oid>> {
         self.with_binder(|cx| bind::default_type(default, cx))
+    }
+
+    /// Whether a default is NULL cast to a type.
+    pub(crate) fn is_null_of(&mut self, default: &Expression, ty: Oid) -> bool {
+        let text = self.text_of_expression(default, None);
+        bind::is_null_cast(&text) && self.default_type(default).is_ok_and(|own| own == Some(ty))
     }
 
     /// Whether a value of one type can be assigned to a column of another.

@@ -35,7 +35,7 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
                 ("conislocal", Datum::Bool(true)),
                 ("coninhcount", Datum::Int4(0)),
                 ("connoinherit", Datum::Bool(!matches!(c.kind, ConstraintKind::Check { .. }))),
-                ("conkey", int2_array(&c.columns, 1)),
+                ("conkey", if c.columns.is_empty() { Datum::Null } else { int2_array(&c.columns, 1) }),
             ];
             match &c.kind {
                 ConstraintKind::Check { expression } => {
@@ -81,7 +81,7 @@ pub(super) fn constraints(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
             ("contype", text("c")),
             ("condeferrable", Datum::Bool(false)),
             ("condeferred", Datum::Bool(false)),
-            ("convalidated", Datum::Bool(true)),
+            ("convalidated", Datum::Bool(!check.not_valid)),
             ("conrelid", Datum::Oid(0)),
             ("contypid", oid(ty.oid)),
             ("conindid", Datum::Oid(0)),

@@ -18,6 +18,9 @@ use crate::ir::{AnyAllSource, CastKind, Expr, Query, Ty};
 
 /// A column's default as it is shown.
 pub fn default_text(expression: &Expression, ty: Ty, pretty: bool, cx: &dyn EvalContext) -> String {
+    if let Ok(Some(expr)) = with_binder(cx, |binder| bind::bind_own_default(expression, binder)) {
+        return write(&expr, None, pretty, cx).unwrap_or_else(|| plain_text(expression, None, cx).into_owned());
+    }
     let text = &*plain_text(expression, None, cx);
     // Fitting to the column's length is not shown; a length that is written as a cast is.
     let ty = if bind::is_cast(text) { Ty::of(ty.oid) } else { ty };
@@ -35,8 +38,12 @@ pub fn generated_text(
     pretty: bool,
     cx: &dyn EvalContext,
 ) -> String {
+    if let Ok(Some(expr)) = with_binder(cx, |binder| bind::bind_own_generated(expression, table, binder)) {
+        return write(&expr, Some(table), pretty, cx)
+            .unwrap_or_else(|| plain_text(expression, Some(table), cx).into_owned());
+    }
     let text = &*plain_text(expression, Some(table), cx);
-    let bound = with_binder(cx, |binder| bind::bind_generated(expression, ty, table, binder));
+    let bound = with_binder(cx, |binder| bind::bind_generated(expression, ty, "", table, binder));
     let Ok(expr) = bound else { return text.to_string() };
     let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };
     write(shown, Some(table), pretty, cx).unwrap_or_else(|| text.to_string())
@@ -45,7 +52,7 @@ pub fn generated_text(
 /// The columns, by index, that the expression of a generated column reads.
 pub fn columns_used(expression: &Expression, ty: Ty, table: &TableDesc, cx: &dyn EvalContext) -> Vec<usize> {
     let mut used = Vec::new();
-    if let Ok(expr) = with_binder(cx, |binder| bind::bind_generated(expression, ty, table, binder)) {
+    if let Ok(expr) = with_binder(cx, |binder| bind::bind_generated(expression, ty, "", table, binder)) {
         bind::visit_columns(&expr, &mut |column| used.push(column.column));
     }
     used.sort_unstable();

@@ -3,6 +3,8 @@
 //! Responsible for: sequences and the columns that own or use them, defaults, constraints, indexes, views.
 //! Not responsible for: what DROP does (`ddl::drop` reads the same references).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use base::Oid;
 use engine_api::{
     Catalog, CatalogObject, ColumnDesc, ConstraintKind, Expression, Reference, TableDesc, TableKind, TypeKind,
@@ -198,7 +200,8 @@ fn indexes(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
             Some(constraint) => edges.add(own, (CONSTRAINT, constraint.oid, 0), "i"),
             None => {
                 let columns = index.keys.iter().map(|key| key.column).chain(index.include.iter().copied());
-                for column in columns.filter(|&column| column > 0) {
+                let columns: BTreeSet<i16> = columns.filter(|&column| column > 0).collect();
+                for column in columns {
                     edges.add(own, (CLASS, table.oid, column), "a");
                 }
                 if index.keys.iter().all(|key| key.column == 0) && index.include.is_empty() {
@@ -218,12 +221,20 @@ fn view(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
     edges.add(rule, (CLASS, table.oid, 0), "i");
     edges.add(rule, (CLASS, table.oid, 0), "n");
     mentioned(edges, catalog, rule, &view.query, table.oid, "n");
+    for &key in view.keys.iter().collect::<BTreeSet<_>>() {
+        edges.add(rule, (CONSTRAINT, key, 0), "n");
+    }
+    // The text may name a relation in more than one way.
+    let mut used: BTreeMap<Oid, BTreeSet<i16>> = BTreeMap::new();
     for relation in &view.relations {
-        for &column in &relation.used {
-            edges.add(rule, (CLASS, relation.oid, column), "n");
+        used.entry(relation.oid).or_default().extend(&relation.used);
+    }
+    for (relation, columns) in used {
+        for &column in &columns {
+            edges.add(rule, (CLASS, relation, column), "n");
         }
-        if relation.used.is_empty() {
-            edges.add(rule, (CLASS, relation.oid, 0), "n");
+        if columns.is_empty() {
+            edges.add(rule, (CLASS, relation, 0), "n");
         }
     }
 }

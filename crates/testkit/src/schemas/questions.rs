@@ -44,7 +44,7 @@ const DEPENDENCIES: &str = "WITH named (class, object, name) AS ( \
        UNION ALL SELECT 'pg_type'::regclass, oid, 'type ' || oid::regtype::text FROM pg_type WHERE oid >= 16384 AND typtype IN ('d', 'e') \
        UNION ALL SELECT 'pg_type'::regclass, t.oid, 'type ' || t.oid::regtype::text FROM pg_type t JOIN pg_type e ON e.oid = t.typelem AND t.typcategory = 'A' \
          WHERE e.oid >= 16384 AND e.typtype IN ('d', 'e') \
-       UNION ALL SELECT 'pg_namespace'::regclass, oid, 'schema ' || oid::regnamespace::text FROM pg_namespace WHERE oid >= 16384 OR nspname = 'public' \
+       UNION ALL SELECT 'pg_namespace'::regclass, oid, 'schema ' || oid::regnamespace::text FROM pg_namespace WHERE oid >= 2200 AND nspname !~ '^(pg_|information_schema)' \
        UNION ALL SELECT 'pg_rewrite'::regclass, oid, 'rule of ' || ev_class::regclass::text FROM pg_rewrite) \
      SELECT a.name, objsubid, b.name, refobjsubid, deptype FROM pg_depend \
      JOIN named a ON a.class = classid AND a.object = objid JOIN named b ON b.class = refclassid AND b.object = refobjid";

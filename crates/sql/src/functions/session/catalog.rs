@@ -115,7 +115,8 @@ pub(super) fn get_constraintdef(cx: &dyn EvalContext, args: &[Datum]) -> Result<
         Some(CatalogObject::Type(TypeDesc { kind: TypeKind::Domain(domain), .. })) => {
             let check = domain.checks.iter().counted(1).find(|check| check.oid == oid);
             let text = check.map(|check| system::domain_check_text(&check.expression, domain, pretty, cx));
-            Ok(text.map(|text| format!("CHECK ({text})")).into())
+            let not_valid = if check.is_some_and(|check| check.not_valid) { " NOT VALID" } else { "" };
+            Ok(text.map(|text| format!("CHECK ({text}){not_valid}")).into())
         }
         _ => Ok(Datum::Null),
     }
