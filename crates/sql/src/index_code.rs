@@ -147,6 +147,10 @@ pub(crate) fn is_immutable(expr: &Expr) -> bool {
 fn is_stable_text(ty: Oid) -> bool {
     use types::oid::*;
     let ty = types::element_of(ty).unwrap_or(ty);
+    // Labels can be renamed.
+    if types::user::is_enum(types::user::base_type(ty, -1).0) {
+        return false;
+    }
     ![DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INTERVAL, FLOAT4, FLOAT8, BYTEA].contains(&ty)
 }
 

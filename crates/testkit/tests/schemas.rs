@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use testkit::schemas::{self, Schema};
-use testkit::{Connection, Event, Nyala, Oracle, Random, Reply, Target};
+use testkit::{Connection, Event, Fields, Nyala, Oracle, Random, Reply, Target};
 
 /// Databases, and steps in each.
 const WORLDS: u64 = 10;
@@ -180,6 +180,7 @@ fn in_world(random: &mut Random, subject: &mut Subject, tally: &mut Tally) {
             subject.restart(step < STEPS);
             pair = Pair::open(places.clone());
             history.push("-- restart".to_owned());
+            set_sequences(&mut pair, &mut history);
             if !agree(&mut pair, &history, tally) || !agree_at_rest(&mut pair, &schema, &history, tally) {
                 return;
             }
@@ -195,7 +196,7 @@ fn takes(pair: &mut Pair, sql: &str, history: &[String], tally: &mut Tally) -> b
     let lacking = actual.error().filter(|error| error.code == "0A000" && expected.code() != "0A000");
     if let Some(error) = lacking {
         *tally.refused.entry(error.message.clone()).or_default() += 1;
-    } else if expected != actual {
+    } else if !same(sql, expected, actual) {
         tally.differs(history, sql, &replies);
     }
     let succeeds = replies.iter().all(|reply| reply.error().is_none());
@@ -258,17 +259,51 @@ fn take_rows(
 ) -> bool {
     let rows = schemas::inserts(random, schema);
     let replies = pair.ask_all(&rows.iter().map(String::as_str).collect::<Vec<_>>());
-    let mut agreed = true;
+    let (mut agreed, mut refused) = (true, false);
     for (sql, replies) in rows.into_iter().zip(replies) {
-        if replies[0] != replies[1] {
+        if !same(&sql, &replies[0], &replies[1]) {
             agreed = false;
             tally.differs(history, &sql, &replies);
         }
+        refused |= replies[0].error().is_some();
         if replies[0].error().is_none() {
             history.push(sql);
         }
     }
+    if refused {
+        set_sequences(pair, history);
+    }
     agreed
+}
+
+/// Sets the sequences of both servers to the same values.
+fn set_sequences(pair: &mut Pair, history: &mut Vec<String>) {
+    let sql = schemas::sequences_at(history.len() as u64 + 40);
+    pair.ask(&sql);
+    history.push(sql);
+}
+
+/// Whether two answers say the same. Of several faults of a statement either may be told; columns in the text of a key
+/// and domains in refusals of values are named with or without quotes and schemas.
+fn same(sql: &str, expected: &Reply, actual: &Reply) -> bool {
+    if expected == actual {
+        return true;
+    }
+    let (Some(first), Some(second)) = (expected.error(), actual.error()) else { return false };
+    if sql.starts_with("CREATE TABLE") || sql.starts_with("ALTER TABLE") && sql.contains(", ") {
+        return true;
+    }
+    // What a row meets first is not the same.
+    let of_rows = |fields: &Fields| ["23502", "23505", "23514"].contains(&fields.code.as_str());
+    if sql.starts_with("ALTER TABLE") && (of_rows(first) || of_rows(second)) {
+        return true;
+    }
+    let code = |code: &str| first.code == code && second.code == code;
+    if code("22P02") || code("23514") || code("23505") && first.message.starts_with("could not create unique index") {
+        return true;
+    }
+    let detail = |fields: &Fields| fields.detail.as_ref().map(|detail| detail.replace('"', ""));
+    code("23505") && detail(first) == detail(second)
 }
 
 fn place((port, database): &(u16, String)) -> [String; 8] {

@@ -1041,6 +1041,16 @@ pub(super) fn own_generated(
     Ok(Some(own).filter(|expr| expr.ty().oid != types::oid::UNKNOWN))
 }
 
+/// What an index is over, as it is by itself; `None` for a literal.
+pub(super) fn own_index_expression(
+    expression: &Expression,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Option<Expr>> {
+    let own = over_table_at(Place::IndexExpression, expression, table, cx, |_, value| Ok(value.expr))?;
+    Ok(Some(own).filter(|expr| expr.ty().oid != types::oid::UNKNOWN))
+}
+
 /// Binds the text of a CHECK condition over a table. Errors point into the text behind `SELECT `.
 pub(super) fn check_expression(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     over_table(text, table, cx, |binder, value| binder.coerce_to_boolean(value, "CHECK"))

@@ -441,6 +441,15 @@ pub fn bind_index_expression(text: &Expression, table: &TableDesc, cx: &mut Bind
     Ok(finished(expr, cx))
 }
 
+/// An expression that an index is to be over, as it is by itself; `None` for a literal.
+pub(crate) fn bind_own_index_expression(
+    text: &Expression,
+    table: &TableDesc,
+    cx: &mut BindContext<'_>,
+) -> Result<Option<Expr>> {
+    dml::own_index_expression(text, table, cx)
+}
+
 /// Binds the condition of the rows that an index is to have.
 pub fn bind_index_predicate(text: &Expression, table: &TableDesc, cx: &mut BindContext<'_>) -> Result<Expr> {
     let expr = dml::index_predicate(text, table, cx)?;

@@ -667,30 +667,22 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
         None => {
             let old = &table.columns[number as usize - 1];
             if !cx.session.assignable(old.type_oid, ty.oid) {
-                return Err(Error::new(
-                    SqlState::DATATYPE_MISMATCH,
-                    format!(
-                        "column \"{name}\" cannot be cast automatically to type {}",
-                        types::format_type(ty.oid, -1)
-                    ),
-                )
-                .hint(format!(
-                    "You might need to specify \"USING {}::{}\".",
-                    quote(name),
-                    types::format_type(ty.oid, ty.typmod)
-                )));
+                let [shown, whole] = [-1, ty.typmod].map(|typmod| cx.session.shown_type(ty.oid, typmod));
+                let message = format!("column \"{name}\" cannot be cast automatically to type {shown}");
+                let error = Error::new(SqlState::DATATYPE_MISMATCH, message);
+                return Err(match old.generated {
+                    Some(_) => error,
+                    None => error.hint(format!("You might need to specify \"USING {}::{whole}\".", quote(name))),
+                });
             }
             quote(name)
         }
     };
-    let plain = Ty::of(ty.oid);
+    let (plain, shown) = (Ty::of(ty.oid), cx.session.shown_type(ty.oid, -1));
     let uses = cx.session.generated_columns_used(&using.as_str().into(), plain, name, table).map_err(|e| match e.code() {
         SqlState::DATATYPE_MISMATCH => Error::new(
             SqlState::DATATYPE_MISMATCH,
-            format!(
-                "result of USING clause for column \"{name}\" cannot be cast automatically to type {}",
-                types::format_type(ty.oid, -1)
-            ),
+            format!("result of USING clause for column \"{name}\" cannot be cast automatically to type {shown}"),
         )
         .hint("You might need to add an explicit cast."),
         _ => cx.place(e, "", false),
@@ -711,7 +703,7 @@ async fn change_types(cx: &mut Cx<'_>, mut table: TableDesc, changes: &[TypeChan
             // A literal does not tell which type it was written for.
             let from = cx.session.default_type(text)?;
             if from.is_some_and(|from| !cx.session.assignable(from, change.ty.oid)) {
-                let shown = types::format_type(change.ty.oid, -1);
+                let shown = cx.session.shown_type(change.ty.oid, -1);
                 let message =
                     format!("default for column \"{}\" cannot be cast automatically to type {shown}", change.name);
                 return Err(Error::new(SqlState::DATATYPE_MISMATCH, message));

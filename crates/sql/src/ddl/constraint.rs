@@ -28,6 +28,10 @@ pub(super) async fn add_constraints(cx: &mut Cx<'_>, table: Oid, pending: Vec<Pe
     };
     let mut pending = pending;
     pending.sort_by_key(rank);
+    if fresh {
+        one_primary_key(cx, table, &pending)?;
+        pending = without_repeated_keys(cx, table, pending);
+    }
     for p in pending {
         let desc = cx.catalog().table(table).cloned().ok_or_else(|| Error::internal("the table went away"))?;
         let definition = &p.definition;
@@ -40,6 +44,51 @@ pub(super) async fn add_constraints(cx: &mut Cx<'_>, table: Oid, pending: Vec<Pe
         }
     }
     Ok(())
+}
+
+/// A second primary key is refused before anything is made.
+fn one_primary_key(cx: &mut Cx<'_>, table: Oid, pending: &[Pending]) -> Result<()> {
+    let mut primary = pending.iter().filter(|p| p.definition.contype == ConstrType::CONSTR_PRIMARY);
+    // As they are written: those of columns come with the columns.
+    let second = primary.nth(1).map(|second| second.definition.location);
+    let Some(location) = second else { return Ok(()) };
+    let catalog = cx.catalog();
+    let name = catalog.table(table).map_or("", |table| &table.name);
+    let message = format!("multiple primary keys for table \"{name}\" are not allowed");
+    Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message).at_byte(cx.sql, location))
+}
+
+/// Of keys over the same columns one is enough; it takes the name of one that is left out if it has none.
+fn without_repeated_keys(cx: &mut Cx<'_>, table: Oid, pending: Vec<Pending>) -> Vec<Pending> {
+    let catalog = cx.catalog();
+    let Some(table) = catalog.table(table) else { return pending };
+    let columns = |p: &Pending| match p.column {
+        Some(number) => vec![table.columns[number as usize - 1].name.clone()],
+        None => strings(&p.definition.keys),
+    };
+    let alike = |a: &Pending, b: &Pending| {
+        let (own, other) = (&a.definition, &b.definition);
+        columns(a) == columns(b)
+            && own.nulls_not_distinct == other.nulls_not_distinct
+            && (own.deferrable, own.initdeferred) == (other.deferrable, other.initdeferred)
+    };
+    let mut kept: Vec<Pending> = Vec::with_capacity(pending.len());
+    for next in pending {
+        let is_key = matches!(next.definition.contype, ConstrType::CONSTR_PRIMARY | ConstrType::CONSTR_UNIQUE);
+        let prior = kept.iter_mut().find(|prior| {
+            let kinds = [ConstrType::CONSTR_PRIMARY, ConstrType::CONSTR_UNIQUE];
+            is_key && kinds.contains(&prior.definition.contype) && alike(prior, &next)
+        });
+        match prior {
+            Some(prior) => {
+                if prior.definition.conname.is_none() {
+                    prior.definition.conname = next.definition.conname;
+                }
+            }
+            None => kept.push(next),
+        }
+    }
+    kept
 }
 
 fn taken_names(table: &TableDesc) -> Vec<String> {
@@ -412,7 +461,7 @@ async fn add_foreign_key(cx: &mut Cx<'_>, mut table: TableDesc, p: &Pending, fre
 
 /// Refuses a foreign key whose columns cannot be compared with those that it points at.
 fn require_comparable(
-    cx: &Cx<'_>,
+    cx: &mut Cx<'_>,
     (table, columns): (&TableDesc, &[i16]),
     (referenced, targets): (&TableDesc, &[i16]),
     name: &str,
@@ -428,8 +477,8 @@ fn require_comparable(
                 "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
                 from.name,
                 to.name,
-                types::format_type(from.type_oid, -1),
-                types::format_type(to.type_oid, -1)
+                cx.session.shown_type(from.type_oid, -1),
+                cx.session.shown_type(to.type_oid, -1)
             )));
         }
         if !cx.session.stored_alike(from.type_oid, to.type_oid) {

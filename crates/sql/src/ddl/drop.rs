@@ -200,7 +200,7 @@ pub(super) fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
         Some(CatalogObject::Table(t)) => format!("{} {}", kind_name(t), shown(catalog, path, t.schema, &t.name)),
         Some(CatalogObject::Index(i)) => format!("index {}", shown(catalog, path, i.schema, &i.name)),
         Some(CatalogObject::Sequence(s)) => format!("sequence {}", shown(catalog, path, s.schema, &s.name)),
-        Some(CatalogObject::Schema(s)) => format!("schema {}", quote(&s.name)),
+        Some(CatalogObject::Schema(s)) => format!("schema {}", s.name),
         Some(CatalogObject::Type(t)) => {
             let found = path.iter().find(|&&s| catalog.type_named(s, &t.name).is_some());
             match catalog.get(t.schema) {

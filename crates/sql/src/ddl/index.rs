@@ -8,8 +8,9 @@ use rupg_sql::nodes::{DefElem, IndexElem, IndexStmt, Node, ReindexObjectType, Re
 
 use super::Cx;
 use super::names::{Token, display, free_relation_name, strings, tokens};
-use crate::bind::{bind_index_expression, bind_index_predicate};
+use crate::bind::{bind_index_expression, bind_index_predicate, bind_own_index_expression};
 use crate::index_code::is_immutable;
+use crate::ir::Expr;
 use crate::system::operator_classes;
 
 /// Columns of an index, as in PostgreSQL.
@@ -48,8 +49,13 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
                 let own = element.expr.as_ref().map_or_else(|| "expr".to_string(), function_name);
                 let name = free_name(&names, &own);
                 names.push(name.clone());
-                expressions.push(expression(cx, &table, text, name)?);
-                0
+                match expression(cx, &table, text, name)? {
+                    IndexKeyPart::Column(number) => number,
+                    IndexKeyPart::Expression(expression) => {
+                        expressions.push(expression);
+                        0
+                    }
+                }
             }
         };
         let ty = match column {
@@ -72,7 +78,7 @@ pub(super) async fn define_index(cx: &mut Cx<'_>, stmt: &IndexStmt, beside: bool
     let include = included(&table, &stmt.indexIncludingParams)?;
     names.extend(include.iter().map(|&n| table.columns[n as usize - 1].name.clone()));
     let predicate = match &stmt.whereClause {
-        Some(_) => Some(predicate(cx, &table, text.predicate)?),
+        Some(_) => predicate(cx, &table, text.predicate)?,
         None => None,
     };
     let catalog = cx.catalog();
@@ -135,8 +141,28 @@ fn function_name(node: &Node) -> String {
     if name == "?column?" { "expr".to_string() } else { name }
 }
 
-fn expression(cx: &mut Cx<'_>, table: &TableDesc, text: &str, name: String) -> Result<IndexExpression> {
-    expression_of(cx, table, text.into(), name).map_err(|e| cx.place(e, text, true))
+/// What an expression among the keys of a new index is.
+enum IndexKeyPart {
+    /// No more than a column in parentheses.
+    Column(i16),
+    Expression(IndexExpression),
+}
+
+fn expression(cx: &mut Cx<'_>, table: &TableDesc, text: &str, name: String) -> Result<IndexKeyPart> {
+    let written = Expression::from(text);
+    let found = cx.session.bind_stored(|binder| bind_own_index_expression(&written, table, binder));
+    match found.map_err(|e| cx.place(e, text, true))? {
+        Some(Expr::Column(column)) if column.level == 0 => return Ok(IndexKeyPart::Column(column.column as i16 + 1)),
+        None => {
+            let message = "data type unknown has no default operator class for access method \"btree\"";
+            return Err(Error::new(SqlState::UNDEFINED_OBJECT, message).hint(
+                "You must specify an operator class for the index or define a default operator class for the data type.",
+            ));
+        }
+        _ => {}
+    }
+    let made = expression_of(cx, table, written, name).map_err(|e| cx.place(e, text, true))?;
+    Ok(IndexKeyPart::Expression(made))
 }
 
 fn expression_of(cx: &mut Cx<'_>, table: &TableDesc, text: Expression, name: String) -> Result<IndexExpression> {
@@ -148,19 +174,23 @@ fn expression_of(cx: &mut Cx<'_>, table: &TableDesc, text: Expression, name: Str
     Ok(IndexExpression { text, type_oid: bound.ty().oid, name })
 }
 
-fn predicate(cx: &mut Cx<'_>, table: &TableDesc, text: &str) -> Result<Expression> {
+/// The condition of a new index; none if it always holds.
+fn predicate(cx: &mut Cx<'_>, table: &TableDesc, text: &str) -> Result<Option<Expression>> {
     let expression = Expression::from(text);
-    check_predicate(cx, table, &expression).map_err(|e| cx.place(e, text, true))?;
-    Ok(expression)
+    let holds = check_predicate(cx, table, &expression).map_err(|e| cx.place(e, text, true))?;
+    Ok(Some(expression).filter(|_| !holds))
 }
 
-fn check_predicate(cx: &mut Cx<'_>, table: &TableDesc, expression: &Expression) -> Result<()> {
+/// Binds a condition; answers whether it is no more than `true`.
+fn check_predicate(cx: &mut Cx<'_>, table: &TableDesc, expression: &Expression) -> Result<bool> {
     let bound = cx.session.bind_stored(|binder| bind_index_predicate(expression, table, binder))?;
     if !is_immutable(&bound) {
         let message = "functions in index predicate must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }
-    Ok(())
+    // Others that always hold are kept as they are.
+    let text = cx.session.text_of_expression(expression, Some(table));
+    Ok(text.trim().eq_ignore_ascii_case("true"))
 }
 
 /// The columns of INCLUDE.

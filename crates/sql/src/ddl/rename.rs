@@ -1,7 +1,7 @@
 //! ALTER … RENAME.
 
 use base::{Error, Result, SqlState};
-use engine_api::{CatalogObject, ConstraintKind, TableKind, TableLockMode};
+use engine_api::{CatalogObject, ConstraintDesc, ConstraintKind, TableKind, TableLockMode};
 use rupg_sql::nodes::{ObjectType, RenameStmt};
 
 use super::Cx;
@@ -151,6 +151,13 @@ async fn rename_constraint(cx: &mut Cx<'_>, stmt: &RenameStmt, new_name: &str) -
     let name = stmt.relation.as_deref().ok_or_else(|| Error::internal("RENAME without a relation"))?;
     let mut table = cx.table_named(name)?;
     let old = stmt.subname.as_deref().unwrap_or_default();
+    // The index is renamed first.
+    let has_index = |c: &ConstraintDesc| {
+        c.name == old && matches!(c.kind, ConstraintKind::PrimaryKey { .. } | ConstraintKind::Unique { .. })
+    };
+    if table.constraints.iter().any(has_index) {
+        cx.check_free(table.schema, new_name, false)?;
+    }
     if table.constraints.iter().any(|c| c.name == new_name) {
         return Err(Error::new(
             SqlState::DUPLICATE_OBJECT,

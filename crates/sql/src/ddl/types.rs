@@ -263,6 +263,7 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).at_byte(cx.sql, type_name.location));
     }
     let mut domain = DomainDesc { base: ty.oid, typmod: ty.typmod, not_null: false, default: None, checks: Vec::new() };
+    let mut said = false;
     let mut nullable: Option<bool> = None;
     for node in stmt.constraints.iter().flatten() {
         let Node::Constraint(constraint) = node else { continue };
@@ -273,7 +274,7 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
             ConstrType::CONSTR_NOTNULL => (domain.not_null, nullable) = (true, Some(false)),
             ConstrType::CONSTR_NULL => nullable = Some(true),
             ConstrType::CONSTR_DEFAULT => {
-                if domain.default.is_some() {
+                if std::mem::replace(&mut said, true) {
                     return Err(Error::new(SqlState::SYNTAX_ERROR, "multiple default expressions"));
                 }
                 domain.default = Some(default_text(cx, constraint.location, ty, &relname)?);
@@ -293,6 +294,10 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
             }
             _ => return Err(Error::unsupported("this constraint of a domain is not supported")),
         }
+    }
+    // The default of a domain below is taken over as it is now.
+    if let (false, Some(TypeKind::Domain(below))) = (said, cx.catalog().user_type(ty.oid).map(|below| &below.kind)) {
+        domain.default = below.default.clone();
     }
     // As in PostgreSQL the type of arrays comes first.
     let (array, oid, owner) = (cx.allocate(), cx.allocate(), cx.owner());
@@ -341,19 +346,19 @@ fn column_within(catalog: &Catalog, ty: Oid) -> Option<(&TableDesc, i16)> {
 }
 
 /// The stored columns of a domain and of those over it, unless there are some with arrays of it.
-fn checked_columns<'a>(catalog: &'a Catalog, desc: &TypeDesc) -> Result<Vec<(&'a TableDesc, i16)>> {
+fn checked_columns<'a>(
+    catalog: &'a Catalog,
+    desc: &TypeDesc,
+    shown: &str,
+) -> Result<Vec<(&'a TableDesc, i16)>> {
     if let Some((table, number)) = column_within(catalog, desc.array) {
         let column = &table.columns[number as usize - 1].name;
-        let message = format!(
-            "cannot alter type \"{}\" because column \"{}.{column}\" uses it",
-            types::format_type(desc.oid, -1),
-            table.name
-        );
+        let message = format!("cannot alter type \"{shown}\" because column \"{}.{column}\" uses it", table.name);
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
     }
     let mut columns = columns_of(catalog, desc.oid);
     for domain in domains_over(catalog, desc.oid) {
-        columns.extend(checked_columns(catalog, domain)?);
+        columns.extend(checked_columns(catalog, domain, shown)?);
     }
     Ok(columns)
 }
@@ -361,7 +366,8 @@ fn checked_columns<'a>(catalog: &'a Catalog, desc: &TypeDesc) -> Result<Vec<(&'a
 /// Checks the rows there are against what a domain begins to demand of its values.
 async fn check_rows(cx: &mut Cx<'_>, desc: &TypeDesc, condition: &str, error: fn(&str, &str) -> Error) -> Result<()> {
     let catalog = cx.catalog();
-    for (table, number) in checked_columns(&catalog, desc)? {
+    let shown = cx.session.shown_type(desc.oid, -1);
+    for (table, number) in checked_columns(&catalog, desc, &shown)? {
         let Some(schema) = catalog.get(table.schema) else { continue };
         let column = &table.columns[number as usize - 1].name;
         cx.lock(table.oid, TableLockMode::Share).await?;
@@ -495,11 +501,13 @@ pub(super) async fn rename_domain_constraint(
     let old = stmt.subname.as_deref().unwrap_or_default();
     let taken = domain.checks.iter().any(|check| check.name == new_name);
     let Some(check) = domain.checks.iter_mut().find(|check| check.name == old) else {
-        let message = format!("constraint \"{old}\" for domain {name} does not exist");
+        let shown = cx.session.shown_type(whole.oid, -1);
+        let message = format!("constraint \"{old}\" for domain {shown} does not exist");
         return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
     };
     if taken {
-        let message = format!("constraint \"{new_name}\" for domain {} already exists", quote(&name));
+        let shown = cx.session.shown_type(whole.oid, -1);
+        let message = format!("constraint \"{new_name}\" for domain {shown} already exists");
         return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
     }
     check.name = new_name.to_string();

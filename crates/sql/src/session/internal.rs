@@ -449,6 +449,10 @@ impl Session {
             &[types::oid::TEXT, types::oid::VARCHAR, types::oid::NAME],
         ];
         let [foreign, key] = [foreign, key].map(|ty| types::user::base_type(ty, -1).0);
+        let is_other_enum = foreign != key && (types::user::is_enum(foreign) || types::user::is_enum(key));
+        if is_other_enum {
+            return false;
+        }
         if foreign == key || FAMILIES.iter().any(|family| family.contains(&foreign) && family.contains(&key)) {
             return bind::equality_operator(foreign, key).is_some();
         }
@@ -466,6 +470,12 @@ impl Session {
     /// The type that a default has by itself; `None` for a literal, which takes any.
     pub(crate) fn default_type(&mut self, default: &Expression) -> Result<Option<Oid>> {
         self.with_binder(|cx| bind::default_type(default, cx))
+    }
+
+    /// The name of a type as the session would write it.
+    pub(crate) fn shown_type(&mut self, ty: Oid, typmod: i32) -> String {
+        let shown = self.with_binder(|cx| Ok(crate::functions::shown_type(cx.eval, ty, typmod)));
+        shown.unwrap_or_else(|_| types::format_type(ty, typmod))
     }
 
     /// Whether a default is NULL cast to a type.

@@ -18,8 +18,11 @@ use crate::ir::{AnyAllSource, CastKind, Expr, Query, Ty};
 
 /// A column's default as it is shown.
 pub fn default_text(expression: &Expression, ty: Ty, pretty: bool, cx: &dyn EvalContext) -> String {
-    if let Ok(Some(expr)) = with_binder(cx, |binder| bind::bind_own_default(expression, binder)) {
-        return write(&expr, None, pretty, cx).unwrap_or_else(|| plain_text(expression, None, cx).into_owned());
+    if let Ok(Some(own)) = with_binder(cx, |binder| bind::bind_own_default(expression, binder)) {
+        let whole = with_binder(cx, |binder| bind::bind_default(expression, ty, "", binder));
+        let hidden = whole.map_or(0, |whole| hidden_casts(&whole, &own));
+        let text = write_below(&own, hidden, None, pretty, cx);
+        return text.unwrap_or_else(|| plain_text(expression, None, cx).into_owned());
     }
     let text = &*plain_text(expression, None, cx);
     // Fitting to the column's length is not shown; a length that is written as a cast is.
@@ -27,7 +30,44 @@ pub fn default_text(expression: &Expression, ty: Ty, pretty: bool, cx: &dyn Eval
     let bound = with_binder(cx, |binder| bind::bind_default(expression, ty, "", binder));
     let Ok(expr) = bound else { return text.to_string() };
     let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };
+    let shown = match bind::under_domain(shown) {
+        Expr::Const(value, ty) if !bind::is_cast(text) => &Expr::Const(value.clone(), Ty::of(ty.oid)),
+        _ => shown,
+    };
     write(shown, None, pretty, cx).unwrap_or_else(|| text.to_string())
+}
+
+/// How many pairs of parentheses the casts need that make a column's value of an expression and are not shown.
+fn hidden_casts(whole: &Expr, own: &Expr) -> usize {
+    let (mut at, mut count, mut outermost) = (bind::under_domain(whole), 0, true);
+    while !bind::same(at, own) {
+        // The call of a function is simple as it stands; a cast is when what it is over is.
+        let (below, is_call) = match at {
+            Expr::Cast { arg, kind, .. } => (bind::under_domain(arg), *kind == CastKind::Typmod),
+            Expr::Call { function, args, ty, .. } => match cast_argument(function, args, *ty) {
+                Some(arg) => (bind::under_domain(arg), true),
+                None => return count.min(1),
+            },
+            _ => return count.min(1),
+        };
+        count += if outermost || !is_call { 1 } else { 0 };
+        (at, outermost) = (below, false);
+    }
+    count
+}
+
+/// An expression below so many casts that are not shown: in the pretty form each of them has parentheses.
+fn write_below(
+    own: &Expr,
+    hidden: usize,
+    table: Option<&TableDesc>,
+    pretty: bool,
+    cx: &dyn EvalContext,
+) -> Option<String> {
+    let text = write(own, table, pretty, cx)?;
+    let is_bare = pretty && !Writer::new(table, pretty, cx).is_simple(own, Around::Cast);
+    let layers = if is_bare { hidden } else { 0 };
+    Some(format!("{}{text}{}", "(".repeat(layers), ")".repeat(layers)))
 }
 
 /// What a generated column is computed from, as it is shown.
@@ -38,9 +78,11 @@ pub fn generated_text(
     pretty: bool,
     cx: &dyn EvalContext,
 ) -> String {
-    if let Ok(Some(expr)) = with_binder(cx, |binder| bind::bind_own_generated(expression, table, binder)) {
-        return write(&expr, Some(table), pretty, cx)
-            .unwrap_or_else(|| plain_text(expression, Some(table), cx).into_owned());
+    if let Ok(Some(own)) = with_binder(cx, |binder| bind::bind_own_generated(expression, table, binder)) {
+        let whole = with_binder(cx, |binder| bind::bind_generated(expression, ty, "", table, binder));
+        let hidden = whole.map_or(0, |whole| hidden_casts(&whole, &own));
+        let text = write_below(&own, hidden, Some(table), pretty, cx);
+        return text.unwrap_or_else(|| plain_text(expression, Some(table), cx).into_owned());
     }
     let text = &*plain_text(expression, Some(table), cx);
     let bound = with_binder(cx, |binder| bind::bind_generated(expression, ty, "", table, binder));
@@ -542,12 +584,27 @@ impl<'a> Writer<'a> {
             return self.constant(value, *from, false) && self.label(ty);
         }
         // Casts inside of a cast that were not written are not shown: a domain takes its length along.
-        let arg = match bind::under_domain(arg) {
+        let mut arg = match bind::under_domain(arg) {
             Expr::Cast { arg, ty: inner, kind: CastKind::Typmod, .. } if types::user::is_domain(ty.oid) => {
                 self.below_same_cast(arg, *inner)
             }
             arg => arg,
         };
+        // To become one of a domain a value first becomes one of the type under it.
+        let base = types::user::base_type(ty.oid, -1).0;
+        if let Expr::Call { function, args, ty: under, .. } = arg
+            && types::user::is_domain(ty.oid)
+            && under.oid == base
+            && let Some(inner) = cast_argument(function, args, *under)
+        {
+            arg = inner;
+        }
+        while let Expr::Cast { arg: inner, ty: to, kind: CastKind::Relabel, explicit: false, .. } = arg
+            && to.oid != inner.ty().oid
+            && types::user::is_domain(inner.ty().oid)
+        {
+            arg = bind::under_domain(inner);
+        }
         let parentheses = !self.pretty;
         (!parentheses || self.word("("))
             && self.part(arg, Around::Cast)
@@ -645,6 +702,10 @@ impl<'a> Writer<'a> {
             w.out.extend(std::iter::repeat_n(' ', base + plus));
             w.word(word)
         };
+        // A line that has just begun is the expression's own.
+        if !self.queries.is_empty() && self.out.trim_end_matches(' ').ends_with('\n') {
+            self.out.truncate(self.out.trim_end_matches(' ').len() - 1);
+        }
         line(self, 0, "CASE");
         self.indent += 4;
         let all = branches

@@ -1,6 +1,6 @@
 //! Types, access methods, collations, languages: what every database has.
 
-use engine_api::{Catalog, CatalogObject, TypeDesc, TypeKind, oids};
+use engine_api::{Catalog, Expression, CatalogObject, TypeDesc, TypeKind, oids};
 use types::{Datum, TypeInfo, all_types};
 
 use super::access;
@@ -83,7 +83,9 @@ fn made_type(
     let default = domain.and_then(|d| {
         let (oid, typmod) = types::user::base_type(d.base, d.typmod);
         let ty = crate::ir::Ty { oid, typmod };
-        Some(super::default_text(d.default.as_ref()?, ty, false, cx))
+        // NULL says no more than that there is none.
+        let says = |default: &&Expression| !default.is_null() || d.typmod >= 0 || types::user::is_domain(d.base);
+        Some(super::default_text(d.default.as_ref().filter(says)?, ty, false, cx))
     });
     // An array has that of its elements.
     let collation = match &desc.kind {

@@ -25,6 +25,12 @@ fn prefix(kind: char) -> &'static str {
 }
 
 impl Writer<'_> {
+    /// A schema but for the one that is there from the beginning.
+    fn own_place(&mut self) -> Option<String> {
+        let own: Vec<String> = self.schema.schemas.iter().filter(|name| *name != "public").cloned().collect();
+        self.any(&own)
+    }
+
     fn made(&mut self) -> Option<Made> {
         let types = self.schema.types.clone();
         self.any(&types)
@@ -63,7 +69,7 @@ impl Writer<'_> {
                 format!("ALTER TABLE {} RENAME CONSTRAINT {} TO {}", constraint.of, constraint.name, self.name("c"))
             }
             9 => {
-                let schema = self.place();
+                let schema = self.own_place()?;
                 format!("ALTER SCHEMA {schema} RENAME TO {}", self.name("s"))
             }
             10 => {
@@ -100,7 +106,7 @@ impl Writer<'_> {
         let behaviour = self.behaviour();
         Some(match self.below(12) {
             0 if self.one_in(3) => {
-                let schema = self.place();
+                let schema = self.own_place()?;
                 format!("DROP SCHEMA {missing}{schema}{behaviour}")
             }
             0..=2 => {
@@ -147,7 +153,7 @@ impl Writer<'_> {
         let name = column.name.clone();
         Some(match self.below(20) {
             0..=2 => {
-                let (ty, _) = self.ty();
+                let (ty, _) = self.known_ty();
                 let using = match self.below(4) {
                     0 => format!(" USING NULL::{ty}"),
                     1 => format!(" USING {name}::text::{ty}"),
@@ -242,7 +248,7 @@ impl Writer<'_> {
                 let made = self.made()?;
                 format!("{} {}", if made.domain { "DOMAIN" } else { "TYPE" }, self.made_name(&made))
             }
-            _ => format!("SCHEMA {}", self.place()),
+            _ => format!("SCHEMA {}", self.own_place()?),
         };
         let text = self.pick(&["'one'", "'two'", "NULL"]);
         Some(format!("COMMENT ON {what} IS {text}"))

@@ -21,7 +21,7 @@ const VIEWS: &str = "SELECT c.oid::regclass::text, relkind, pg_get_viewdef(c.oid
 
 const SEQUENCES: &str = "SELECT schemaname, sequencename, data_type::text, start_value, increment_by, last_value FROM pg_sequences";
 
-const TYPES: &str = "SELECT t.oid::regtype::text, typtype, format_type(typbasetype, typtypmod), typnotnull, typdefault, pg_get_expr(typdefaultbin, 0) \
+const TYPES: &str = "SELECT t.oid::regtype::text, typtype, format_type(typbasetype, typtypmod), typnotnull, pg_get_expr(typdefaultbin, 0) \
      FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace \
      WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND typtype IN ('d', 'e')";
 
@@ -46,7 +46,7 @@ const DEPENDENCIES: &str = "WITH named (class, object, name) AS ( \
          WHERE e.oid >= 16384 AND e.typtype IN ('d', 'e') \
        UNION ALL SELECT 'pg_namespace'::regclass, oid, 'schema ' || oid::regnamespace::text FROM pg_namespace WHERE oid >= 2200 AND nspname !~ '^(pg_|information_schema)' \
        UNION ALL SELECT 'pg_rewrite'::regclass, oid, 'rule of ' || ev_class::regclass::text FROM pg_rewrite) \
-     SELECT a.name, objsubid, b.name, refobjsubid, deptype FROM pg_depend \
+     SELECT DISTINCT a.name, objsubid, b.name, refobjsubid, deptype FROM pg_depend \
      JOIN named a ON a.class = classid AND a.object = objid JOIN named b ON b.class = refclassid AND b.object = refobjid";
 
 /// Questions about definitions, with what they are about; the order of the rows of an answer says nothing.
@@ -62,6 +62,11 @@ pub fn questions() -> [(&'static str, &'static str); 9] {
         ("comments", COMMENTS),
         ("pg_depend", DEPENDENCIES),
     ]
+}
+
+/// Sets all sequences to the same value. A server may lose some in a crash, and how many a refused row takes says nothing.
+pub fn sequences_at(value: u64) -> String {
+    format!("SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, {value}) FROM pg_sequences")
 }
 
 /// Questions about all rows, which are asked more rarely.

@@ -115,7 +115,7 @@ const CONSTRAINTS: &str = "SELECT coalesce(nullif(conrelid, 0)::regclass::text, 
      WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1, 3";
 
 const TYPES: &str = "SELECT quote_ident(nspname), quote_ident(typname), typtype = 'd', typcategory, \
-     (SELECT string_agg(quote_literal(enumlabel), ' ' ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid IN (t.oid, t.typbasetype)) \
+     (SELECT string_agg(quote_literal(enumlabel), '|' ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid IN (t.oid, t.typbasetype)) \
      FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace \
      WHERE typtype IN ('d', 'e') AND nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1, 2";
 
@@ -157,7 +157,7 @@ impl Schema {
                 name: name.clone(),
                 domain: domain == "t",
                 family: family(category),
-                labels: labels.split(' ').filter(|l| !l.is_empty()).map(str::to_owned).collect(),
+                labels: labels.split('|').filter(|l| !l.is_empty()).map(str::to_owned).collect(),
             });
         }
         schema

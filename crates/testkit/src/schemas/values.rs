@@ -1,6 +1,6 @@
 //! Types and expressions over the columns of a table.
 
-use super::schema::{Column, Family, Made, Relation};
+use super::schema::{Column, Family, Made, Relation, Schema};
 use super::Writer;
 
 /// Columns that an expression may speak of, as it names them.
@@ -30,7 +30,7 @@ impl Writer<'_> {
             && let Some(made) = self.any(&types)
         {
             let name = self.made_name(&made);
-            return if self.one_in(10) { (format!("{name}[]"), Family::Other) } else { (name, made.family) };
+            return if !made.domain && self.one_in(6) { (format!("{name}[]"), Family::Other) } else { (name, made.family) };
         }
         let (name, family) = match self.below(12) {
             0..=2 => ("int", Family::Number),
@@ -46,7 +46,19 @@ impl Writer<'_> {
         (name.to_owned(), family)
     }
 
-    /// The names of a type by which a column's is shown, as the statement names it.
+    /// As [`Writer::ty`], with its schema.
+    pub(super) fn known_ty(&mut self) -> (String, Family) {
+        let types = self.schema.types.clone();
+        match self.any(&types) {
+            Some(made) if self.one_in(2) => (made.full(), made.family),
+            _ => {
+                let plain = Schema::default();
+                Writer { random: self.random, schema: &plain }.ty()
+            }
+        }
+    }
+
+    /// A column of a family.
     fn column_of(&mut self, names: &Names, family: Family) -> Option<String> {
         let fitting: Vec<String> = names.iter().filter(|(_, _, f)| *f == family).map(|(n, ..)| n.clone()).collect();
         self.any(&fitting)
@@ -101,7 +113,8 @@ impl Writer<'_> {
             },
             Family::Enum | Family::Other => {
                 let (test, then) = (self.condition(names, depth), self.value(names, family, 0));
-                if self.one_in(3) { format!("CASE WHEN {test} THEN {then} END") } else { then }
+                // Without ELSE there is a NULL of the type, which is not written.
+                if self.one_in(3) { format!("CASE WHEN {test} THEN {then} ELSE {then} END") } else { then }
             }
         }
     }
@@ -148,10 +161,16 @@ impl Writer<'_> {
                 let (left, right) = (self.value(names, Family::Text, depth), self.value(names, Family::Text, depth));
                 format!("({left} || {right})")
             }
-            2 => format!("upper({})", self.value(names, Family::Text, depth)),
+            2 => match self.column_of(names, Family::Text) {
+                Some(column) => format!("upper({column})"),
+                None => format!("md5({})", self.value(names, Family::Text, depth)),
+            },
             3 => format!("({})::text", self.value(names, Family::Number, depth)),
             4 => format!("coalesce({}, 'none')", self.value(names, Family::Text, depth)),
-            5 => format!("({})::text", self.value(names, Family::Enum, 0)),
+            5 => match self.column_of(names, Family::Enum) {
+                Some(column) => format!("({column})::text"),
+                None => self.value(names, Family::Text, 0),
+            },
             _ => match self.made_of(Family::Text) {
                 Some(made) => {
                     let name = self.made_name(&made);
@@ -182,10 +201,9 @@ impl Writer<'_> {
                     names.iter().filter(|n| n.2 == Family::Enum).map(|n| (n.0.clone(), n.1.clone())).collect();
                 let Some((column, ty)) = self.any(&fitting) else { return self.constant(Family::Boolean) };
                 let (first, second) = (self.label(&ty), self.label(&ty));
-                match self.below(4) {
+                match self.below(3) {
                     0 => format!("{column} IN ({first}, {second})"),
-                    1 => format!("{column} = ANY (ARRAY[{first}, {second}]::{ty}[])"),
-                    2 => format!("{column} > {first}::{ty}"),
+                    1 => format!("{column} > {first}::{ty}"),
                     _ => format!("{column} <> {first}"),
                 }
             }
@@ -222,7 +240,7 @@ impl Writer<'_> {
             }
             _ if self.one_in(8) => "NULL".to_owned(),
             Family::Text if self.one_in(4) => "current_user".to_owned(),
-            Family::Date if self.one_in(4) => "now()".to_owned(),
+            Family::Date if self.one_in(4) => "current_date".to_owned(),
             _ => self.value(&Names::new(), family, 2),
         }
     }
