@@ -142,6 +142,7 @@ fn random_definitions_agree() {
     let mut tally = Tally::default();
     while tally.steps < WORLDS * STEPS * times && tally.wrong.len() < ENOUGH {
         in_world(&mut random, &mut subject, &mut tally);
+        println!("{} steps, {} differ", tally.steps, tally.wrong.len());
     }
     for (what, count) in &tally.refused {
         println!("not there: {count} x {what}");
@@ -174,6 +175,9 @@ fn in_world(random: &mut Random, subject: &mut Subject, tally: &mut Tally) {
             if !agree(&mut pair, &history, tally) || !take_rows(random, &mut pair, &schema, &mut history, tally) {
                 return;
             }
+        }
+        if step % 20 == 0 && !agree_at_rest(&mut pair, &schema, &history, tally) {
+            return;
         }
         if step % (STEPS / 2) == 0 {
             drop(pair);

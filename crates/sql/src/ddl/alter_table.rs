@@ -490,11 +490,6 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     };
     let doomed: Vec<_> =
         table.constraints.iter().filter(|c| c.columns.contains(&number) || is_included(c)).cloned().collect();
-    for constraint in &doomed {
-        if let ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } = constraint.kind {
-            drop_references(cx, index, &format!("column {name} of table {}", table.name), cascade).await?;
-        }
-    }
     table = cx.catalog().table(table.oid).cloned().unwrap_or(table);
     table.constraints.retain(|c| !doomed.iter().any(|doomed| doomed.oid == c.oid));
     let indexes: Vec<_> =
@@ -554,36 +549,11 @@ fn refuse_unknown_generated(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> 
 /// The type of a column is part of the views that use it.
 fn refuse_used_by_view(cx: &mut Cx<'_>, table: &TableDesc, number: i16) -> Result<()> {
     let catalog = cx.catalog();
-    let Some(&view) = drop::views_using(&catalog, table.oid, number).first() else { return Ok(()) };
+    let Some(view) = super::doomed::view_using(&catalog, cx.database(), table.oid, number)? else { return Ok(()) };
     let path = cx.session.search_path(&catalog);
     let (view, column) = (drop::describe(&catalog, &path, view), &table.columns[number as usize - 1].name);
     Err(Error::unsupported("cannot alter type of a column used by a view or rule")
         .detail(format!("rule _RETURN on {view} depends on column \"{column}\"")))
-}
-
-/// Foreign keys that need a unique index: refused, or dropped with CASCADE.
-async fn drop_references(cx: &mut Cx<'_>, index: base::Oid, what: &str, cascade: bool) -> Result<()> {
-    let catalog = cx.catalog();
-    let path = cx.session.search_path(&catalog);
-    let needs = |c: &engine_api::ConstraintDesc| matches!(c.kind, ConstraintKind::ForeignKey { index: used, .. } if used == index);
-    let tables: Vec<&TableDesc> = catalog.walk().filter_map(|o| catalog.table(o.oid())).collect();
-    let mut found: Vec<(base::Oid, String)> = Vec::new();
-    for table in &tables {
-        for constraint in table.constraints.iter().filter(|c| needs(c)) {
-            found.push((constraint.oid, drop::describe_constraint(&catalog, &path, table, &constraint.name)));
-        }
-    }
-    found.sort_by_key(|(oid, _)| *oid);
-    let own = catalog.index(index).map(|i| quote(&i.name)).unwrap_or_default();
-    let messages = found.into_iter().map(|(_, name)| (format!("{name} depends on index {own}"), name)).collect();
-    drop::report(cx, what, messages, cascade)?;
-    for table in tables.into_iter().filter(|t| t.constraints.iter().any(needs)) {
-        cx.lock(table.oid, TableLockMode::AccessExclusive).await?;
-        let Some(mut desc) = cx.catalog().table(table.oid).cloned() else { continue };
-        desc.constraints.retain(|c| !needs(c));
-        cx.put(CatalogObject::Table(desc)).await?;
-    }
-    Ok(())
 }
 
 async fn drop_constraint(cx: &mut Cx<'_>, table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
@@ -595,21 +565,7 @@ async fn drop_constraint(cx: &mut Cx<'_>, table: TableDesc, cmd: &AlterTableCmd,
         }
         return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
     };
-    let index = match constraint.kind {
-        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
-        _ => None,
-    };
-    if let Some(index) = index {
-        let cascade = cmd.behavior == DropBehavior::DROP_CASCADE;
-        drop_references(cx, index, &format!("constraint {name} on table {}", table.name), cascade).await?;
-    }
-    let mut table = cx.catalog().table(table.oid).cloned().unwrap_or(table);
-    table.constraints.retain(|c| c.oid != constraint.oid);
-    cx.put(CatalogObject::Table(table)).await?;
-    match index {
-        Some(index) => cx.drop_one(index),
-        None => Ok(()),
-    }
+    drop::drop_constraint(cx, &table, constraint.oid, cmd.behavior == DropBehavior::DROP_CASCADE).await
 }
 
 /// A column that gets another type, and the expression over the row as it was that gives its value.

@@ -16,6 +16,7 @@ mod create_table;
 mod database;
 mod default_privileges;
 mod dependents;
+mod doomed;
 mod drop;
 mod extension;
 mod grant;
@@ -40,7 +41,6 @@ mod set_schema;
 pub(crate) mod temporary;
 mod truncate;
 mod types;
-mod uses;
 mod view;
 
 use std::sync::Arc;
@@ -427,7 +427,6 @@ impl Cx<'_> {
 }
 
 pub(crate) use create_as::take_into;
-pub(crate) use uses::needed;
 
 /// An identifier, quoted if it must be.
 pub(crate) fn quote_name(name: &str) -> String {

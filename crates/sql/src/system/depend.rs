@@ -1,32 +1,32 @@
 //! pg_depend and pg_rewrite: which definitions need which, as pg_dump and tools that draw or order schemas ask.
 //!
 //! Responsible for: sequences and the columns that own or use them, defaults, constraints, indexes, views.
-//! Not responsible for: what DROP does (`ddl::drop` reads the same references).
+//! Not responsible for: what becomes of them when something is dropped (`ddl::doomed`, which follows the same edges).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::Oid;
+use base::{Oid, Result, work};
 use engine_api::{
-    Catalog, CatalogObject, ColumnDesc, ConstraintKind, Expression, Reference, TableDesc, TableKind, TypeKind,
+    Catalog, CatalogObject, ColumnDesc, ConstraintKind, Expression, Reference, TableDesc, TableKind, TypeDesc, TypeKind,
 };
 use types::Datum;
 
-use super::relations::{in_database, shown_default, tables_of};
+use super::relations::{shown_default, tables_of};
 use super::{Rows, SystemRelation, oid, row, text};
 use crate::functions::EvalContext;
 
 /// OID of `pg_class`.
-const CLASS: u32 = 1259;
+pub(crate) const CLASS: u32 = 1259;
 /// OID of `pg_attrdef`.
-const DEFAULT: u32 = 2604;
+pub(crate) const DEFAULT: u32 = 2604;
 /// OID of `pg_constraint`.
-const CONSTRAINT: u32 = 2606;
+pub(crate) const CONSTRAINT: u32 = 2606;
 /// OID of `pg_namespace`.
-const NAMESPACE: u32 = 2615;
+pub(crate) const NAMESPACE: u32 = 2615;
 /// OID of `pg_type`.
-const TYPE: u32 = 1247;
+pub(crate) const TYPE: u32 = 1247;
 /// OID of `pg_rewrite`.
-const REWRITE: u32 = 2618;
+pub(crate) const REWRITE: u32 = 2618;
 
 /// The number of something that belongs to a relation and has none of its own: made from its place, stable, and apart
 /// from those of objects.
@@ -35,100 +35,135 @@ fn derived(relation: Oid, number: u32) -> Oid {
 }
 
 /// The number of a column's default.
-pub(super) fn default_oid(table: Oid, column: &ColumnDesc) -> Oid {
+pub(crate) fn default_oid(table: Oid, column: &ColumnDesc) -> Oid {
     column.default_oid.unwrap_or_else(|| derived(table, column.number as u32))
 }
 
 /// The number of a view's rule.
-fn rule_oid(view: Oid) -> Oid {
+pub(crate) fn rule_oid(view: Oid) -> Oid {
     derived(view, 2047)
 }
 
 /// One end: catalog, object, column.
-type End = (u32, Oid, i16);
+pub(crate) type End = (u32, Oid, i16);
 
-struct Edges<'a> {
-    rel: &'a SystemRelation,
-    rows: Vec<Vec<Datum>>,
+/// That one object needs another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    /// What depends.
+    pub from: End,
+    /// What it depends on.
+    pub to: End,
+    /// As `deptype`: `n` normal, `a` automatic, `i` internal.
+    pub kind: &'static str,
 }
 
-impl Edges<'_> {
-    fn add(&mut self, from: End, to: End, kind: &str) {
-        self.rows.push(row(
-            self.rel,
-            vec![
-                ("classid", Datum::Oid(from.0)),
-                ("objid", oid(from.1)),
-                ("objsubid", Datum::Int4(from.2.into())),
-                ("refclassid", Datum::Oid(to.0)),
-                ("refobjid", oid(to.1)),
-                ("refobjsubid", Datum::Int4(to.2.into())),
-                ("deptype", text(kind)),
-            ],
-        ));
+struct Edges {
+    all: Vec<Edge>,
+    database: Oid,
+}
+
+impl Edges {
+    fn add(&mut self, from: End, to: End, kind: &'static str) {
+        self.all.push(Edge { from, to, kind });
     }
+
+    /// Whether a schema is of the database; those that every database has are.
+    fn has(&self, catalog: &Catalog, schema: Oid) -> bool {
+        match catalog.get(schema).map(|o| &**o) {
+            Some(CatalogObject::Schema(s)) => !s.database.is_valid() || s.database == self.database,
+            _ => false,
+        }
+    }
+}
+
+/// What depends on what in a database.
+///
+/// # Errors
+/// Why the statement should stop.
+pub(crate) fn edges(catalog: &Catalog, database: Oid) -> Result<Vec<Edge>> {
+    let mut edges = Edges { all: Vec::new(), database };
+    for object in catalog.walk() {
+        work::step(64)?;
+        match &**object {
+            CatalogObject::Sequence(sequence) if edges.has(catalog, sequence.schema) => {
+                edges.add((CLASS, sequence.oid, 0), (NAMESPACE, sequence.schema, 0), "n");
+                if let Some((table, column)) = sequence.owned_by {
+                    let desc = catalog.table(table);
+                    let is_identity = desc.is_some_and(|t| t.columns[column as usize - 1].identity.is_some());
+                    edges.add((CLASS, sequence.oid, 0), (CLASS, table, column), if is_identity { "i" } else { "a" });
+                }
+            }
+            CatalogObject::Table(table) if edges.has(catalog, table.schema) => {
+                work::step(64 * table.columns.len())?;
+                edges.add((CLASS, table.oid, 0), (NAMESPACE, table.schema, 0), "n");
+                defaults(&mut edges, catalog, table);
+                constraints(&mut edges, catalog, table);
+                indexes(&mut edges, catalog, table);
+                view(&mut edges, catalog, table);
+                let made = table.live_columns().filter(|c| c.type_oid.0 >= types::user::FIRST_OID);
+                made.for_each(|c| edges.add((CLASS, table.oid, c.number), (TYPE, c.type_oid, 0), "n"));
+            }
+            CatalogObject::Type(desc) if edges.has(catalog, desc.schema) => made_type(&mut edges, catalog, desc),
+            _ => {}
+        }
+    }
+    Ok(edges.all)
 }
 
 pub(super) fn dependencies(rel: &SystemRelation, cx: &dyn EvalContext) -> Rows {
-    let catalog = cx.catalog();
-    let mut edges = Edges { rel, rows: Vec::new() };
-    for sequence in catalog.walk().filter_map(|o| catalog.sequence(o.oid())) {
-        if !in_database(&catalog, sequence.schema, cx) {
-            continue;
-        }
-        edges.add((CLASS, sequence.oid, 0), (NAMESPACE, sequence.schema, 0), "n");
-        if let Some((table, column)) = sequence.owned_by {
-            let is_identity = catalog.table(table).is_some_and(|t| t.columns[column as usize - 1].identity.is_some());
-            let kind = if is_identity { "i" } else { "a" };
-            edges.add((CLASS, sequence.oid, 0), (CLASS, table, column), kind);
-        }
-    }
-    for table in tables_of(&catalog, cx) {
-        edges.add((CLASS, table.oid, 0), (NAMESPACE, table.schema, 0), "n");
-        defaults(&mut edges, &catalog, &table);
-        constraints(&mut edges, &catalog, &table);
-        indexes(&mut edges, &catalog, &table);
-        view(&mut edges, &catalog, &table);
-    }
-    types(&mut edges, &catalog, cx);
-    Ok(edges.rows)
+    let edges = edges(&cx.catalog(), cx.identity().database_oid)?;
+    let shown = edges.into_iter().map(|edge| {
+        row(
+            rel,
+            vec![
+                ("classid", Datum::Oid(edge.from.0)),
+                ("objid", oid(edge.from.1)),
+                ("objsubid", Datum::Int4(edge.from.2.into())),
+                ("refclassid", Datum::Oid(edge.to.0)),
+                ("refobjid", oid(edge.to.1)),
+                ("refobjsubid", Datum::Int4(edge.to.2.into())),
+                ("deptype", text(edge.kind)),
+            ],
+        )
+    });
+    Ok(shown.collect())
 }
 
-/// Types that statements made: what is under domains, arrays and their elements, and the columns of such types.
-fn types(edges: &mut Edges<'_>, catalog: &Catalog, cx: &dyn EvalContext) {
-    for desc in catalog.walk().filter_map(|o| catalog.user_type(o.oid())) {
-        if !in_database(catalog, desc.schema, cx) {
-            continue;
-        }
-        edges.add((TYPE, desc.oid, 0), (NAMESPACE, desc.schema, 0), "n");
-        edges.add((TYPE, desc.array, 0), (TYPE, desc.oid, 0), "i");
-        let TypeKind::Domain(domain) = &desc.kind else { continue };
-        if domain.base.0 >= types::user::FIRST_OID {
-            edges.add((TYPE, desc.oid, 0), (TYPE, domain.base, 0), "n");
-        }
-        if let Some(default) = &domain.default {
-            mentioned(edges, catalog, (TYPE, desc.oid, 0), default, desc.oid, "n");
-        }
-        for check in &domain.checks {
-            edges.add((CONSTRAINT, check.oid, 0), (TYPE, desc.oid, 0), "a");
-            mentioned(edges, catalog, (CONSTRAINT, check.oid, 0), &check.expression, desc.oid, "n");
-        }
+/// A type that a statement made: what is under domains, arrays and their elements.
+fn made_type(edges: &mut Edges, catalog: &Catalog, desc: &TypeDesc) {
+    edges.add((TYPE, desc.oid, 0), (NAMESPACE, desc.schema, 0), "n");
+    edges.add((TYPE, desc.array, 0), (TYPE, desc.oid, 0), "i");
+    let TypeKind::Domain(domain) = &desc.kind else { return };
+    if domain.base.0 >= types::user::FIRST_OID {
+        edges.add((TYPE, desc.oid, 0), (TYPE, domain.base, 0), "n");
     }
-    for table in tables_of(catalog, cx) {
-        let made = table.live_columns().filter(|c| c.type_oid.0 >= types::user::FIRST_OID);
-        made.for_each(|c| edges.add((CLASS, table.oid, c.number), (TYPE, c.type_oid, 0), "n"));
+    if let Some(default) = &domain.default {
+        mentioned(edges, catalog, (TYPE, desc.oid, 0), default, desc.oid, "n");
+    }
+    for check in &domain.checks {
+        edges.add((CONSTRAINT, check.oid, 0), (TYPE, desc.oid, 0), "a");
+        mentioned(edges, catalog, (CONSTRAINT, check.oid, 0), &check.expression, desc.oid, "n");
+    }
+}
+
+/// What has to be there for a reference. An array of labels needs the type of arrays.
+pub(crate) fn needed(catalog: &Catalog, reference: &Reference) -> Option<Oid> {
+    match reference {
+        Reference::Labels { of, .. } => catalog.user_type(*of).map(|ty| ty.array),
+        reference => reference.object(),
     }
 }
 
 /// What an expression refers to; `own` is how columns of its table are needed.
-fn mentioned(edges: &mut Edges<'_>, catalog: &Catalog, from: End, expression: &Expression, table: Oid, own: &str) {
-    let mut ends: Vec<(End, &str)> = Vec::new();
+fn mentioned(edges: &mut Edges, catalog: &Catalog, from: End, expression: &Expression, table: Oid, own: &'static str) {
+    let mut ends: Vec<(End, &'static str)> = Vec::new();
     for reference in expression.references() {
         let end = match reference {
             Reference::Column(number) => ((CLASS, table, *number), own),
             Reference::Row {} => ((CLASS, table, 0), own),
             other => {
-                let Some(oid) = crate::ddl::needed(catalog, other) else { continue };
+                let Some(oid) = needed(catalog, other) else { continue };
                 let class = match catalog.get(oid).map(|o| &**o) {
                     Some(CatalogObject::Schema(_)) => NAMESPACE,
                     Some(CatalogObject::Type(_)) => TYPE,
@@ -148,7 +183,7 @@ fn mentioned(edges: &mut Edges<'_>, catalog: &Catalog, from: End, expression: &E
     }
 }
 
-fn defaults(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
+fn defaults(edges: &mut Edges, catalog: &Catalog, table: &TableDesc) {
     for column in table.live_columns() {
         let Some(expression) = shown_default(column) else { continue };
         let own = (DEFAULT, default_oid(table.oid, column), 0);
@@ -162,7 +197,7 @@ fn defaults(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
     }
 }
 
-fn constraints(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
+fn constraints(edges: &mut Edges, catalog: &Catalog, table: &TableDesc) {
     for constraint in &table.constraints {
         let own = (CONSTRAINT, constraint.oid, 0);
         let include = match constraint.kind {
@@ -189,7 +224,7 @@ fn constraints(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
     }
 }
 
-fn indexes(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
+fn indexes(edges: &mut Edges, catalog: &Catalog, table: &TableDesc) {
     for index in catalog.indexes(table.oid) {
         let own = (CLASS, index.oid, 0);
         let constraint = table.constraints.iter().find(|c| match &c.kind {
@@ -215,7 +250,7 @@ fn indexes(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
     }
 }
 
-fn view(edges: &mut Edges<'_>, catalog: &Catalog, table: &TableDesc) {
+fn view(edges: &mut Edges, catalog: &Catalog, table: &TableDesc) {
     let Some(view) = &table.view else { return };
     let rule = (REWRITE, rule_oid(table.oid), 0);
     edges.add(rule, (CLASS, table.oid, 0), "i");

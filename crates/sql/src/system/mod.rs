@@ -13,7 +13,7 @@ mod deparse;
 mod deparse_documents;
 mod deparse_query;
 mod deparse_stored;
-mod depend;
+pub(crate) mod depend;
 mod descriptions;
 mod domains;
 mod extensions;

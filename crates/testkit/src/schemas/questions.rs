@@ -3,19 +3,19 @@
 use super::schema::Schema;
 
 const COLUMNS: &str = "SELECT attrelid::regclass::text, attnum, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated, \
-     pg_get_expr(adbin, adrelid), pg_get_expr(adbin, adrelid, true) \
+     pg_get_expr(adbin, adrelid) \
      FROM pg_attribute JOIN pg_class c ON c.oid = attrelid JOIN pg_namespace n ON n.oid = relnamespace LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum \
      WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'v', 'm')";
 
 const CONSTRAINTS: &str = "SELECT conrelid::regclass::text, contypid::regtype::text, connamespace::regnamespace::text, conname, contype, conkey, confkey, \
-     confrelid::regclass::text, conindid::regclass::text, pg_get_constraintdef(c.oid), pg_get_constraintdef(c.oid, true) \
+     confrelid::regclass::text, conindid::regclass::text, pg_get_constraintdef(c.oid) \
      FROM pg_constraint c JOIN pg_namespace n ON n.oid = connamespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'";
 
 const INDEXES: &str = "SELECT indexrelid::regclass::text, indrelid::regclass::text, indisprimary, indisunique, indkey::text, pg_get_indexdef(indexrelid), \
      pg_get_expr(indexprs, indrelid), pg_get_expr(indpred, indrelid) \
      FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname !~ '^pg_'";
 
-const VIEWS: &str = "SELECT c.oid::regclass::text, relkind, pg_get_viewdef(c.oid), pg_get_viewdef(c.oid, true) \
+const VIEWS: &str = "SELECT c.oid::regclass::text, relkind, pg_get_viewdef(c.oid) \
      FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace \
      WHERE relkind IN ('v', 'm') AND nspname !~ '^pg_' AND nspname <> 'information_schema'";
 
@@ -34,6 +34,12 @@ const COMMENTS: &str = "SELECT classoid::regclass::text, coalesce(relname, conna
      LEFT JOIN pg_namespace n ON classoid = 'pg_namespace'::regclass AND n.oid = objoid AND nspname !~ '^pg_' \
      WHERE coalesce(relname, conname, typname, nspname) IS NOT NULL AND description <> 'standard public schema'";
 
+const PRETTY: &str = "SELECT adrelid::regclass::text, adnum::text, pg_get_expr(adbin, adrelid, true) FROM pg_attrdef \
+     UNION ALL SELECT conrelid::regclass::text, conname, pg_get_constraintdef(c.oid, true) FROM pg_constraint c WHERE c.oid >= 16384 \
+     UNION ALL SELECT indexrelid::regclass::text, '', pg_get_indexdef(indexrelid, 0, true) FROM pg_index WHERE indexrelid >= 16384 AND \
+       indrelid IN (SELECT oid FROM pg_class WHERE relkind IN ('r', 'm')) \
+     UNION ALL SELECT oid::regclass::text, '', pg_get_viewdef(oid, true) FROM pg_class WHERE relkind IN ('v', 'm') AND oid >= 16384";
+
 /// Objects by their names. Row types of relations are left out, and what a relation is stored with.
 const DEPENDENCIES: &str = "WITH named (class, object, name) AS ( \
        SELECT 'pg_class'::regclass::oid, oid, relkind::text || ' ' || oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'v', 'm', 'S', 'i') AND oid >= 16384 \
@@ -50,7 +56,7 @@ const DEPENDENCIES: &str = "WITH named (class, object, name) AS ( \
      JOIN named a ON a.class = classid AND a.object = objid JOIN named b ON b.class = refclassid AND b.object = refobjid";
 
 /// Questions about definitions, with what they are about; the order of the rows of an answer says nothing.
-pub fn questions() -> [(&'static str, &'static str); 9] {
+pub fn questions() -> [(&'static str, &'static str); 8] {
     [
         ("columns", COLUMNS),
         ("constraints", CONSTRAINTS),
@@ -59,7 +65,6 @@ pub fn questions() -> [(&'static str, &'static str); 9] {
         ("sequences", SEQUENCES),
         ("types", TYPES),
         ("labels", LABELS),
-        ("comments", COMMENTS),
         ("pg_depend", DEPENDENCIES),
     ]
 }
@@ -69,7 +74,8 @@ pub fn sequences_at(value: u64) -> String {
     format!("SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, {value}) FROM pg_sequences")
 }
 
-/// Questions about all rows, which are asked more rarely.
+/// Questions about all rows, comments, and the pretty forms of all texts, which are asked more rarely.
 pub fn at_rest(schema: &Schema) -> Vec<String> {
-    schema.of_kinds("rvm").iter().map(|relation| format!("SELECT * FROM {}", relation.full())).collect()
+    let rows = schema.of_kinds("rvm").into_iter().map(|relation| format!("SELECT * FROM {}", relation.full()));
+    [COMMENTS, PRETTY].map(str::to_owned).into_iter().chain(rows).collect()
 }
