@@ -641,6 +641,22 @@ impl CatalogObject {
         }
     }
 
+    /// The OIDs of what is part of it and no object of its own: constraints, defaults, labels, types of arrays.
+    pub fn oids_of_parts(&self) -> Vec<Oid> {
+        let mut parts = self.constraints();
+        match self {
+            CatalogObject::Table(table) => parts.extend(table.columns.iter().filter_map(|column| column.default_oid)),
+            CatalogObject::Type(ty) => {
+                parts.push(ty.array);
+                if let TypeKind::Enum(labels) = &ty.kind {
+                    parts.extend(labels.iter().map(|label| label.oid));
+                }
+            }
+            _ => {}
+        }
+        parts
+    }
+
     /// Its constraints, if it is a table or a domain.
     fn constraints(&self) -> Vec<Oid> {
         match self {

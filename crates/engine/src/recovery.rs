@@ -296,6 +296,7 @@ impl Replay {
 
     fn put(&mut self, object: CatalogObject) {
         self.count_oid(object.oid());
+        object.oids_of_parts().into_iter().for_each(|oid| self.count_oid(oid));
         if let CatalogObject::Type(ty) = &object {
             ty.oids().for_each(|oid| self.count_oid(oid));
             types::user::define(ty.known());

@@ -508,6 +508,7 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     column.default = None;
     column.not_null = false;
     column.name = format!("........pg.dropped.{number}........");
+    table.comments.remove(&number);
     let next = LayoutId(table.newest_layout().id.0 + 1);
     table.layouts.push(layout_of(&table, next));
     cx.put(CatalogObject::Table(table)).await?;

@@ -128,15 +128,15 @@ impl<'c> Search<'c> {
         Ok(search)
     }
 
-    /// Newer objects come first. Rules are as old as their views, and defaults without a number as their tables.
-    fn rank(&self, object: End) -> (Reverse<Oid>, u32, u16) {
+    /// Newer objects come first. Rules are hardly younger than their views, and defaults without a number as their tables.
+    fn rank(&self, object: End) -> (Reverse<Oid>, bool, u32, u16) {
         let (class, oid, column) = object;
         let age = match class {
             REWRITE => self.views.get(&oid).copied().unwrap_or(oid),
             DEFAULT if oid.0 >= 1 << 31 => self.columns.get(&oid).map_or(oid, |(table, _)| table.oid),
             _ => oid,
         };
-        (Reverse(age), class, column as u16)
+        (Reverse(age), class != REWRITE, class, column as u16)
     }
 
     /// Whether an object is among what was found; if so it has these flags too.

@@ -240,7 +240,7 @@ fn new_check(
     let taken: Vec<String> = domain.checks.iter().map(|c| c.name.clone()).collect();
     let name = match constraint.conname.as_deref() {
         Some(name) if taken.iter().any(|t| t == name) => {
-            let message = format!("constraint \"{name}\" for domain {} already exists", quote(owner));
+            let message = format!("constraint \"{name}\" for domain \"{owner}\" already exists");
             return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
         }
         Some(name) => name.to_string(),

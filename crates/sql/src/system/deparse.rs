@@ -39,19 +39,25 @@ pub fn default_text(expression: &Expression, ty: Ty, pretty: bool, cx: &dyn Eval
 
 /// How many pairs of parentheses the casts need that make a column's value of an expression and are not shown.
 fn hidden_casts(whole: &Expr, own: &Expr) -> usize {
-    let (mut at, mut count, mut outermost) = (bind::under_domain(whole), 0, true);
+    let (mut at, mut count) = (bind::under_domain(whole), 0);
     while !bind::same(at, own) {
-        // The call of a function is simple as it stands; a cast is when what it is over is.
-        let (below, is_call) = match at {
-            Expr::Cast { arg, kind, .. } => (bind::under_domain(arg), *kind == CastKind::Typmod),
+        let below = match at {
+            Expr::Cast { arg, .. } => bind::under_domain(arg),
             Expr::Call { function, args, ty, .. } => match cast_argument(function, args, *ty) {
-                Some(arg) => (bind::under_domain(arg), true),
-                None => return count.min(1),
+                Some(arg) => bind::under_domain(arg),
+                None => return 0,
             },
-            _ => return count.min(1),
+            _ => return 0,
         };
-        count += if outermost || !is_call { 1 } else { 0 };
-        (at, outermost) = (below, false);
+        // The call of a function is simple as it stands; another cast is if what it is over is. One to a domain needs none.
+        let is_call = match below {
+            Expr::Cast { kind, .. } => *kind == CastKind::Typmod,
+            Expr::Call { function, args, ty, .. } => cast_argument(function, args, *ty).is_some(),
+            _ => false,
+        };
+        let has_parentheses = bind::same(below, own) || !is_call;
+        count += usize::from(has_parentheses && !types::user::is_domain(at.ty().oid));
+        at = below;
     }
     count
 }
@@ -597,11 +603,11 @@ impl<'a> Writer<'a> {
             && under.oid == base
             && let Some(inner) = cast_argument(function, args, *under)
         {
-            arg = inner;
+            arg = bind::under_domain(inner);
         }
-        while let Expr::Cast { arg: inner, ty: to, kind: CastKind::Relabel, explicit: false, .. } = arg
+        while let Expr::Cast { arg: inner, ty: to, kind: CastKind::Relabel, explicit, .. } = arg
             && to.oid != inner.ty().oid
-            && types::user::is_domain(inner.ty().oid)
+            && (!explicit && types::user::is_domain(inner.ty().oid) || types::user::is_domain(ty.oid) && to.oid == base)
         {
             arg = bind::under_domain(inner);
         }

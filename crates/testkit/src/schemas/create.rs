@@ -13,7 +13,7 @@ impl Writer<'_> {
         if self.one_in(5)
             && let Some(like) = self.relation("rv")
         {
-            let options = self.pick(&["", " INCLUDING ALL", " INCLUDING DEFAULTS", " INCLUDING INDEXES INCLUDING CONSTRAINTS"]);
+            let options = self.pick(&["", " INCLUDING CONSTRAINTS INCLUDING GENERATED", " INCLUDING DEFAULTS"]);
             parts.push(format!("LIKE {}{options}", self.named(&like)));
             names.extend(names_of(&like.columns, None));
         }

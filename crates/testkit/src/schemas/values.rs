@@ -147,7 +147,7 @@ impl Writer<'_> {
             7 => match self.made_of(Family::Number) {
                 Some(made) => {
                     let name = self.made_name(&made);
-                    format!("({})::{name}", self.value(names, Family::Number, depth))
+                    format!("({} + 0)::{name}", self.value(names, Family::Number, depth))
                 }
                 None => self.value(names, Family::Number, 0),
             },
@@ -174,7 +174,7 @@ impl Writer<'_> {
             _ => match self.made_of(Family::Text) {
                 Some(made) => {
                     let name = self.made_name(&made);
-                    format!("({})::{name}", self.value(names, Family::Text, depth))
+                    format!("({} || '')::{name}", self.value(names, Family::Text, depth))
                 }
                 None => self.value(names, Family::Text, 0),
             },
