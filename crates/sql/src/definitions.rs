@@ -53,7 +53,9 @@ pub fn unclear(catalog: &Arc<Catalog>) -> Vec<Unclear> {
             if matches!(expression, Expression::Written(_)) {
                 continue;
             }
-            let gone = expression.references().filter_map(|r| crate::system::depend::needed(catalog, r).or_else(|| r.object()));
+            let gone = expression
+                .references()
+                .filter_map(|r| crate::system::depend::needed(catalog, r).or_else(|| r.object()));
             let gone = gone.filter(|&oid| oid.0 >= oids::FIRST_USER.0).find(|oid| !is_there(catalog, *oid));
             let why = match gone {
                 Some(oid) => Some(format!("{oid} is not there")),

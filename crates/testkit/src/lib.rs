@@ -28,8 +28,8 @@ mod random;
 mod reply;
 pub mod rights;
 pub mod scalars;
-pub mod schemas;
 pub mod schedule;
+pub mod schemas;
 pub mod script;
 mod target;
 

@@ -1004,9 +1004,7 @@ pub(super) fn default_expression(
                 binder.hand_over_notes();
                 Ok(value.expr)
             }
-            None => {
-                Err(no_default(column, ty, from, binder.cx.eval))
-            }
+            None => Err(no_default(column, ty, from, binder.cx.eval)),
         }
     })
 }

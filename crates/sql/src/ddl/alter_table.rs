@@ -636,14 +636,15 @@ fn type_change(cx: &mut Cx<'_>, table: &TableDesc, cmd: &AlterTableCmd) -> Resul
         }
     };
     let (plain, shown) = (Ty::of(ty.oid), cx.session.shown_type(ty.oid, -1));
-    let uses = cx.session.generated_columns_used(&using.as_str().into(), plain, name, table).map_err(|e| match e.code() {
-        SqlState::DATATYPE_MISMATCH => Error::new(
-            SqlState::DATATYPE_MISMATCH,
-            format!("result of USING clause for column \"{name}\" cannot be cast automatically to type {shown}"),
-        )
-        .hint("You might need to add an explicit cast."),
-        _ => cx.place(e, "", false),
-    })?;
+    let uses =
+        cx.session.generated_columns_used(&using.as_str().into(), plain, name, table).map_err(|e| match e.code() {
+            SqlState::DATATYPE_MISMATCH => Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                format!("result of USING clause for column \"{name}\" cannot be cast automatically to type {shown}"),
+            )
+            .hint("You might need to add an explicit cast."),
+            _ => cx.place(e, "", false),
+        })?;
     // The length is applied as an assignment does, which refuses what it would have to cut.
     let expression = as_type(&cx.catalog(), &using, ty.oid);
     Ok(TypeChange { number, name: name.to_string(), ty, expression, uses })

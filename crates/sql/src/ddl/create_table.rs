@@ -312,7 +312,8 @@ pub(super) fn check_generated(cx: &mut Cx<'_>, table: &TableDesc, places: &[(i16
         let place = places.iter().find(|(number, _)| *number == column.number);
         let part = place.and_then(|(_, at)| cx.sql.get(*at..));
         let used = used.map_err(|e| cx.place(e, part.unwrap_or_default(), part.is_some()))?;
-        let bound = cx.session.bind_stored(|binder| crate::bind::bind_generated(text, ty, &column.name, table, binder))?;
+        let bound =
+            cx.session.bind_stored(|binder| crate::bind::bind_generated(text, ty, &column.name, table, binder))?;
         for number in used {
             if table.columns[number as usize - 1].generated.is_some() {
                 return Err(Error::new(

@@ -7,8 +7,8 @@ use base::{Error, Oid, Result, SqlState, work};
 use engine_api::{Catalog, CatalogObject, ConstraintKind, TableDesc, TableKind, TableLockMode, TypeKind, oids};
 use rupg_sql::nodes::{DropBehavior, DropStmt, Node, ObjectType, RangeVar};
 
-use super::names::{display, quote, shown, strings};
 use super::doomed::{Doomed, doomed, end_of};
+use super::names::{display, quote, shown, strings};
 use super::{Cx, default_privileges};
 use crate::system::depend::{CLASS, CONSTRAINT, End};
 
@@ -32,20 +32,19 @@ pub(super) async fn drop_objects(cx: &mut Cx<'_>, stmt: &DropStmt) -> Result<&'s
         }
         _ => return Err(Error::unsupported("this kind of DROP is not supported")),
     };
-    let (mut targets, mut named) = (BTreeSet::new(), 0);
+    let mut targets = Vec::new();
     for node in stmt.objects.iter().flatten() {
         while let Some(oid) = find(cx, stmt, node, kind)? {
             lock_for_drop(cx, oid).await?;
             // Who had it locked may have dropped it: then the name is looked up once more.
             if cx.catalog().get(oid).is_some() {
-                named += 1;
-                targets.insert(oid);
+                targets.push(oid);
                 break;
             }
         }
     }
     let cascade = stmt.behavior == DropBehavior::DROP_CASCADE;
-    drop_named(cx, targets, named, cascade).await?;
+    drop_named(cx, &targets, cascade).await?;
     Ok(tag)
 }
 
@@ -231,9 +230,8 @@ impl Doomed {
 
 /// Drops all that goes with a column, but not the column.
 pub(super) async fn drop_column_users(cx: &mut Cx<'_>, table: &TableDesc, number: i16, cascade: bool) -> Result<()> {
-    let (column, what) = ((CLASS, table.oid, number), |catalog: &Catalog, path: &[Oid]| {
-        describe_column(catalog, path, table, number)
-    });
+    let (column, what) =
+        ((CLASS, table.oid, number), |catalog: &Catalog, path: &[Oid]| describe_column(catalog, path, table, number));
     drop_part(cx, column, what, cascade).await
 }
 
@@ -261,18 +259,15 @@ const DROPPED: usize = 1 << 12;
 
 /// Drops a set of objects with their parts and – CASCADE – what depends on them.
 pub(super) async fn drop_all(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, cascade: bool) -> Result<()> {
-    let named = targets.len();
-    drop_named(cx, targets, named, cascade).await
+    drop_named(cx, &Vec::from_iter(targets), cascade).await
 }
 
-/// As [`drop_all`]; the statement has named so many, some of them twice perhaps.
-async fn drop_named(cx: &mut Cx<'_>, targets: BTreeSet<Oid>, named: usize, cascade: bool) -> Result<()> {
-    let (catalog, path, mut doomed) = find_and_lock(cx, |catalog| {
-        targets.iter().map(|&oid| end_of(catalog, oid)).collect()
-    })
-    .await?;
-    let what = match named {
-        1 => describe(&catalog, &path, *targets.first().expect("one")),
+/// As [`drop_all`], in the order in which a statement names them, some of them twice perhaps.
+async fn drop_named(cx: &mut Cx<'_>, targets: &[Oid], cascade: bool) -> Result<()> {
+    let (catalog, path, mut doomed) =
+        find_and_lock(cx, |catalog| targets.iter().map(|&oid| end_of(catalog, oid)).collect()).await?;
+    let what = match targets {
+        [one] => describe(&catalog, &path, *one),
         _ => "desired object(s)".to_string(),
     };
     report(cx, &what, std::mem::take(&mut doomed.messages), cascade)?;

@@ -177,20 +177,18 @@ fn expression_of(cx: &mut Cx<'_>, table: &TableDesc, text: Expression, name: Str
 /// The condition of a new index; none if it always holds.
 fn predicate(cx: &mut Cx<'_>, table: &TableDesc, text: &str) -> Result<Option<Expression>> {
     let expression = Expression::from(text);
-    let holds = check_predicate(cx, table, &expression).map_err(|e| cx.place(e, text, true))?;
-    Ok(Some(expression).filter(|_| !holds))
+    check_predicate(cx, table, &expression).map_err(|e| cx.place(e, text, true))?;
+    // Others that always hold are kept as they are.
+    Ok(Some(expression).filter(|_| !text.trim().eq_ignore_ascii_case("true")))
 }
 
-/// Binds a condition; answers whether it is no more than `true`.
-fn check_predicate(cx: &mut Cx<'_>, table: &TableDesc, expression: &Expression) -> Result<bool> {
+fn check_predicate(cx: &mut Cx<'_>, table: &TableDesc, expression: &Expression) -> Result<()> {
     let bound = cx.session.bind_stored(|binder| bind_index_predicate(expression, table, binder))?;
     if !is_immutable(&bound) {
         let message = "functions in index predicate must be marked IMMUTABLE";
         return Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message));
     }
-    // Others that always hold are kept as they are.
-    let text = cx.session.text_of_expression(expression, Some(table));
-    Ok(text.trim().eq_ignore_ascii_case("true"))
+    Ok(())
 }
 
 /// The columns of INCLUDE.

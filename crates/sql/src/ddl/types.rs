@@ -12,8 +12,8 @@ use rupg_sql::nodes::{
     RangeVar, RenameStmt,
 };
 
-use super::names::{display, expression_after, free_constraint_name, parenthesised_after, position, quote, strings};
 use super::alter_table::without_position;
+use super::names::{display, expression_after, free_constraint_name, parenthesised_after, position, quote, strings};
 use super::{Cx, rights};
 use crate::ir::Ty;
 use crate::privileges;
@@ -346,11 +346,7 @@ fn column_within(catalog: &Catalog, ty: Oid) -> Option<(&TableDesc, i16)> {
 }
 
 /// The stored columns of a domain and of those over it, unless there are some with arrays of it.
-fn checked_columns<'a>(
-    catalog: &'a Catalog,
-    desc: &TypeDesc,
-    shown: &str,
-) -> Result<Vec<(&'a TableDesc, i16)>> {
+fn checked_columns<'a>(catalog: &'a Catalog, desc: &TypeDesc, shown: &str) -> Result<Vec<(&'a TableDesc, i16)>> {
     if let Some((table, number)) = column_within(catalog, desc.array) {
         let column = &table.columns[number as usize - 1].name;
         let message = format!("cannot alter type \"{shown}\" because column \"{}.{column}\" uses it", table.name);

@@ -55,7 +55,7 @@ pub(super) async fn create_view(cx: &mut Cx<'_>, stmt: &ViewStmt) -> Result<&'st
     };
     desc.layouts.push(layout_of(&desc, LayoutId(1)));
     if let Some(old) = &replaced {
-        check_replaced(old, &mut desc)?;
+        check_replaced(cx, old, &mut desc)?;
     }
     let checked = desc.view.as_ref().is_some_and(|v| v.check_option.is_some());
     cx.put(CatalogObject::Table(desc.clone())).await?;
@@ -172,7 +172,7 @@ fn require_updatable(cx: &mut Cx<'_>, desc: &TableDesc) -> Result<()> {
 }
 
 /// CREATE OR REPLACE VIEW may add columns at the end, and nothing else.
-fn check_replaced(old: &TableDesc, new: &mut TableDesc) -> Result<()> {
+fn check_replaced(cx: &mut Cx<'_>, old: &TableDesc, new: &mut TableDesc) -> Result<()> {
     let refuse = |message: String| Err(Error::new(SqlState::INVALID_TABLE_DEFINITION, message));
     if new.columns.len() < old.columns.len() {
         return refuse("cannot drop columns from view".to_string());
@@ -184,12 +184,9 @@ fn check_replaced(old: &TableDesc, new: &mut TableDesc) -> Result<()> {
                 .hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."));
         }
         if (before.type_oid, before.typmod) != (after.type_oid, after.typmod) {
-            return refuse(format!(
-                "cannot change data type of view column \"{}\" from {} to {}",
-                before.name,
-                types::format_type(before.type_oid, before.typmod),
-                types::format_type(after.type_oid, after.typmod)
-            ));
+            let [from, to] = [before, &*after].map(|c| cx.session.shown_type(c.type_oid, c.typmod));
+            let name = &before.name;
+            return refuse(format!("cannot change data type of view column \"{name}\" from {from} to {to}"));
         }
         after.default = before.default.clone();
     }

@@ -29,7 +29,7 @@ pub fn default_text(expression: &Expression, ty: Ty, pretty: bool, cx: &dyn Eval
     let ty = if bind::is_cast(text) { Ty::of(ty.oid) } else { ty };
     let bound = with_binder(cx, |binder| bind::bind_default(expression, ty, "", binder));
     let Ok(expr) = bound else { return text.to_string() };
-    let shown = if bind::is_cast(text) { &expr } else { without_casts(&expr) };
+    let shown = if bind::is_cast(text) { &expr } else { without_casts(bind::under_domain(&expr)) };
     let shown = match bind::under_domain(shown) {
         Expr::Const(value, ty) if !bind::is_cast(text) => &Expr::Const(value.clone(), Ty::of(ty.oid)),
         _ => shown,

@@ -1,6 +1,6 @@
 //! Types, access methods, collations, languages: what every database has.
 
-use engine_api::{Catalog, Expression, CatalogObject, TypeDesc, TypeKind, oids};
+use engine_api::{Catalog, CatalogObject, Expression, TypeDesc, TypeKind, oids};
 use types::{Datum, TypeInfo, all_types};
 
 use super::access;

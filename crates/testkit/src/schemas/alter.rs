@@ -1,8 +1,8 @@
 //! RENAME, SET SCHEMA, DROP and ALTER of each kind.
 
+use super::Writer;
 use super::schema::{Constraint, Made, Relation};
 use super::values::names_of;
-use super::Writer;
 
 /// The word for a kind of relation.
 fn word(kind: char) -> &'static str {
@@ -172,7 +172,10 @@ impl Writer<'_> {
                 format!("ADD COLUMN {new} {ty}{constraints}")
             }
             14..=16 => format!("ADD {}", self.table_constraint(&names)),
-            17 => format!("ALTER COLUMN {name} {}", self.pick(&["ADD GENERATED ALWAYS AS IDENTITY", "DROP IDENTITY IF EXISTS"])),
+            17 => format!(
+                "ALTER COLUMN {name} {}",
+                self.pick(&["ADD GENERATED ALWAYS AS IDENTITY", "DROP IDENTITY IF EXISTS"])
+            ),
             _ => {
                 let full = table.full();
                 let own: Vec<Constraint> = self.schema.constraints.iter().filter(|c| c.of == full).cloned().collect();
@@ -197,14 +200,18 @@ impl Writer<'_> {
             let label = self.pick(&["'extra'", "'more'", "'low'", "'b c'"]);
             return Some(format!("ALTER TYPE {name} ADD VALUE {label}{near}"));
         }
+        // A condition that speaks of its own domain has no end.
+        let mut others = self.schema.clone();
+        others.types.retain(|made| !made.domain);
         let value = vec![("VALUE".to_owned(), made.full(), made.family)];
+        let condition = Writer { random: self.random, schema: &others }.condition(&value, 1);
         Some(match self.below(6) {
             0 => format!("ALTER DOMAIN {name} DROP DEFAULT"),
             1 => format!("ALTER DOMAIN {name} SET DEFAULT {}", self.default(made.family, &made.full())),
             2 | 3 => {
                 let named = if self.one_in(2) { format!("CONSTRAINT {} ", self.name("k")) } else { String::new() };
                 let valid = self.pick(&["", "", " NOT VALID"]);
-                format!("ALTER DOMAIN {name} ADD {named}CHECK ({}){valid}", self.condition(&value, 1))
+                format!("ALTER DOMAIN {name} ADD {named}CHECK ({condition}){valid}")
             }
             4 => format!("ALTER DOMAIN {name} {}", self.pick(&["SET NOT NULL", "DROP NOT NULL"])),
             _ => {

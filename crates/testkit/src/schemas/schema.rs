@@ -133,7 +133,12 @@ impl Schema {
             let is_last = schema.relations.last().is_some_and(|r| (&r.schema, &r.name) == (in_schema, name));
             if !is_last {
                 let kind = kind.chars().next().unwrap_or('?');
-                schema.relations.push(Relation { schema: in_schema.clone(), name: name.clone(), kind, columns: vec![] });
+                schema.relations.push(Relation {
+                    schema: in_schema.clone(),
+                    name: name.clone(),
+                    kind,
+                    columns: vec![],
+                });
             }
             if let (Some(last), false) = (schema.relations.last_mut(), column.is_empty()) {
                 let (family, computed) = (family(category), computed == "t");
@@ -143,12 +148,7 @@ impl Schema {
         for row in rows(connection, CONSTRAINTS) {
             let [of, of_table, name, kind, columns] = row.as_slice() else { continue };
             let key = (kind == "p" || kind == "u").then(|| columns.split(' ').map(str::to_owned).collect());
-            schema.constraints.push(Constraint {
-                of: of.clone(),
-                of_table: of_table == "t",
-                name: name.clone(),
-                key,
-            });
+            schema.constraints.push(Constraint { of: of.clone(), of_table: of_table == "t", name: name.clone(), key });
         }
         for row in rows(connection, TYPES) {
             let [in_schema, name, domain, category, labels] = row.as_slice() else { continue };

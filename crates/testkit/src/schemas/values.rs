@@ -1,7 +1,7 @@
 //! Types and expressions over the columns of a table.
 
-use super::schema::{Column, Family, Made, Relation, Schema};
 use super::Writer;
+use super::schema::{Column, Family, Made, Relation, Schema};
 
 /// Columns that an expression may speak of, as it names them.
 pub(super) type Names = Vec<(String, String, Family)>;
@@ -30,7 +30,11 @@ impl Writer<'_> {
             && let Some(made) = self.any(&types)
         {
             let name = self.made_name(&made);
-            return if !made.domain && self.one_in(6) { (format!("{name}[]"), Family::Other) } else { (name, made.family) };
+            return if !made.domain && self.one_in(6) {
+                (format!("{name}[]"), Family::Other)
+            } else {
+                (name, made.family)
+            };
         }
         let (name, family) = match self.below(12) {
             0..=2 => ("int", Family::Number),
@@ -76,7 +80,7 @@ impl Writer<'_> {
                 let label = self.label(&made.full());
                 return format!("{label}::{}", self.made_name(&made));
             }
-            Family::Other => return self.pick(&["NULL", "'{1,2}'::int[]", "'{}'"]).to_owned(),
+            Family::Other => return "'{}'".to_owned(),
         };
         if self.one_in(8)
             && let Some(made) = self.made_of(family)
@@ -238,7 +242,7 @@ impl Writer<'_> {
                 let label = self.label(&full.unwrap_or_default());
                 if self.one_in(2) { label } else { format!("{label}::{ty}") }
             }
-            _ if self.one_in(8) => "NULL".to_owned(),
+            _ if family != Family::Other && self.one_in(8) => "NULL".to_owned(),
             Family::Text if self.one_in(4) => "current_user".to_owned(),
             Family::Date if self.one_in(4) => "current_date".to_owned(),
             _ => self.value(&Names::new(), family, 2),
