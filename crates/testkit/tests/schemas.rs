@@ -136,12 +136,18 @@ fn random_definitions_agree() {
     let seed = Random::seed();
     println!("NYALA_SEED={seed}");
     let times = number_in("NYALA_ROUNDS").unwrap_or(1);
-    let mut random = Random::new(seed);
-    let mut subject = Subject::start();
+    let lanes: Vec<Tally> = std::thread::scope(|scope| {
+        let started = [0, 1].map(|lane| scope.spawn(move || in_lane(Random::new(seed.wrapping_add(lane)), times)));
+        started.map(|lane| lane.join().expect("a lane goes to its end")).into()
+    });
     let mut tally = Tally::default();
-    while tally.steps < WORLDS * STEPS * times && tally.wrong.len() < ENOUGH {
-        in_world(&mut random, &mut subject, &mut tally);
-        println!("{} steps, {} differ", tally.steps, tally.wrong.len());
+    for lane in lanes {
+        tally.steps += lane.steps;
+        tally.fine += lane.fine;
+        tally.wrong.extend(lane.wrong);
+        for (what, count) in lane.refused {
+            *tally.refused.entry(what).or_default() += count;
+        }
     }
     for (what, count) in &tally.refused {
         println!("not there: {count} x {what}");
@@ -151,10 +157,21 @@ fn random_definitions_agree() {
     assert!(fine * 3 >= steps, "hardly anything succeeds at all");
     let unsupported: u64 = tally.refused.values().sum();
     assert!(unsupported * 20 <= steps, "{unsupported} of {steps} statements are not supported");
-    assert_eq!(subject.panics(), Vec::<String>::new());
     let count = tally.wrong.len();
     tally.wrong.truncate(number_in("NYALA_SHOWN").map_or(SHOWN, |n| n as usize));
     assert!(count == 0, "NYALA_SEED={seed}: {count} differ:\n{}", tally.wrong.join("\n\n"));
+}
+
+/// Half of the worlds, beside the other half, with a server of their own.
+fn in_lane(mut random: Random, times: u64) -> Tally {
+    let mut subject = Subject::start();
+    let mut tally = Tally::default();
+    while tally.steps < WORLDS / 2 * STEPS * times && tally.wrong.len() < ENOUGH {
+        in_world(&mut random, &mut subject, &mut tally);
+        println!("{} steps, {} differ", tally.steps, tally.wrong.len());
+    }
+    assert_eq!(subject.panics(), Vec::<String>::new());
+    tally
 }
 
 /// One database on each server, from nothing; it ends early if they differ in what they keep.
@@ -246,7 +263,7 @@ fn agree_on(pair: &mut Pair, questions: &[(&str, &str)], history: &[String], tal
 
 /// Whether both servers keep the same.
 fn agree(pair: &mut Pair, history: &[String], tally: &mut Tally) -> bool {
-    let questions = [schemas::questions(0), schemas::questions(1)].concat();
+    let questions = [schemas::questions(0), schemas::questions(1), schemas::questions(2)].concat();
     agree_on(pair, &questions, history, tally)
 }
 
@@ -291,13 +308,20 @@ fn set_sequences(pair: &mut Pair, history: &mut Vec<String>) {
 /// Whether two answers say the same. Of several faults of a statement either may be told; columns in the text of a key, and types in refusals of
 /// values and operators, are named with or without quotes and schemas.
 fn same(sql: &str, expected: &Reply, actual: &Reply) -> bool {
+    // A literal of a default does not keep the type that its column had when it was set.
+    if expected.error().is_some_and(|error| error.message.starts_with("default for column")) {
+        return true;
+    }
     // What a view computes of constants alone PostgreSQL computes without rows too, and in generation expressions before it has a collation.
-    let has_constants = sql.starts_with("SELECT *") && expected.error().is_some() || expected.code() == "42P22";
+    let shows_rows = sql.starts_with("SELECT *") || sql.starts_with("CREATE MATERIALIZED VIEW");
+    let has_constants =
+        shows_rows && ["23514", "22P02", "23502"].contains(&expected.code()) || expected.code() == "42P22";
     if expected == actual || has_constants {
         return true;
     }
     let (Some(first), Some(second)) = (expected.error(), actual.error()) else { return false };
-    if sql.starts_with("CREATE TABLE") || sql.starts_with("ALTER TABLE") && sql.contains(", ") {
+    let has_parts = sql.contains(", ") || sql.contains("FOREIGN KEY");
+    if sql.starts_with("CREATE TABLE") || sql.starts_with("ALTER TABLE") && has_parts {
         return true;
     }
     // What a row meets first is not the same.
@@ -347,7 +371,9 @@ fn dump(at: &(u16, String)) -> String {
     let text = String::from_utf8_lossy(&output.stdout);
     let kept = text.lines().filter(|l| !l.starts_with("-- Dumped ") && !l.contains("restrict "));
     let dump = kept.fold(String::new(), |all, line| all + line + "\n");
-    dump + &String::from_utf8_lossy(&output.stderr)
+    // What pg_dump tells of loops between definitions has OIDs in it.
+    let complained = String::from_utf8_lossy(&output.stderr);
+    complained.lines().filter(|l| !l.starts_with("pg_dump: detail")).fold(dump, |all, line| all + line + "\n")
 }
 
 /// The dumps must be the same, and so must be what is restored from them.

@@ -297,7 +297,7 @@ pub(super) async fn create_domain(cx: &mut Cx<'_>, stmt: &CreateDomainStmt) -> R
     }
     // The default of a domain below is taken over as it is now.
     if let (false, Some(TypeKind::Domain(below))) = (said, cx.catalog().user_type(ty.oid).map(|below| &below.kind)) {
-        domain.default = below.default.clone();
+        domain.default = below.default.clone().filter(|default| !default.is_null());
     }
     // As in PostgreSQL the type of arrays comes first.
     let (array, oid, owner) = (cx.allocate(), cx.allocate(), cx.owner());

@@ -1,7 +1,7 @@
 //! RENAME, SET SCHEMA, DROP and ALTER of each kind.
 
 use super::Writer;
-use super::schema::{Constraint, Made, Relation};
+use super::schema::{Constraint, Family, Made, Relation};
 use super::values::names_of;
 
 /// The word for a kind of relation.
@@ -152,7 +152,8 @@ impl Writer<'_> {
         let column = self.any(&table.columns)?;
         let name = column.name.clone();
         Some(match self.below(20) {
-            0..=2 => {
+            // The constants of expressions over texts, dates and labels keep the type that the column had in PostgreSQL (decision 0022).
+            0..=2 if [Family::Number, Family::Boolean, Family::Other].contains(&column.family) => {
                 let (ty, _) = self.known_ty();
                 let using = match self.below(4) {
                     0 => format!(" USING NULL::{ty}"),
@@ -176,12 +177,13 @@ impl Writer<'_> {
                 "ALTER COLUMN {name} {}",
                 self.pick(&["ADD GENERATED ALWAYS AS IDENTITY", "DROP IDENTITY IF EXISTS"])
             ),
-            _ => {
+            18 | 19 => {
                 let full = table.full();
                 let own: Vec<Constraint> = self.schema.constraints.iter().filter(|c| c.of == full).cloned().collect();
                 let constraint = self.any(&own)?;
                 format!("DROP CONSTRAINT {}{}", constraint.name, self.behaviour())
             }
+            _ => return None,
         })
     }
 
