@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 use engine_api::{
     AclItem, Catalog, CatalogObject, DatabaseDesc, IndexDesc, Membership, MemoryKind, Privileges, PrivilegesDesc,
     RoleDesc, SchemaDesc, SequenceDesc, Step, TableDesc, TableLockMode, Wait, WaitPolicy, oids,
@@ -48,6 +48,16 @@ pub(crate) enum Made {
 /// An object, and what it became (`None`: dropped).
 pub(crate) type Change = (Oid, Option<Arc<CatalogObject>>);
 
+/// The object that was put last. If it is put again with nothing between, as by ALTER TABLE with many commands, what it was
+/// meanwhile is not kept: a definition may be long.
+#[derive(Debug)]
+pub(crate) struct LastPut {
+    oid: Oid,
+    /// Where the record says it, and where that ends: bytes of the record, those gone ahead included.
+    begin: u64,
+    end: u64,
+}
+
 /// The definitions of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
@@ -57,6 +67,8 @@ pub(crate) struct Definitions {
     /// The committed catalog that `own` was made from, and `own`.
     cached: Option<(Arc<Catalog>, Arc<Catalog>)>,
     build: Option<Build>,
+    /// `None` after a savepoint: what was before it must be there to go back to.
+    pub last_put: Option<LastPut>,
     pub filling: Option<Filling>,
 }
 
@@ -177,6 +189,7 @@ impl Definitions {
         self.build = None;
         self.filling = None;
         self.cached = None;
+        self.last_put = None;
         self.changes.truncate(changes);
         while self.made.len() > made {
             match self.made.pop().expect("longer than the mark") {
@@ -190,6 +203,40 @@ impl Definitions {
                 Made::Sequence(state_id) => inner.sequences.forget(state_id),
             }
         }
+    }
+}
+
+/// Bytes of a definition that is written down at once.
+const SHORT: usize = 256 << 10;
+
+/// Takes what is short.
+struct Short(Vec<u8>);
+
+impl std::io::Write for Short {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > SHORT {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A definition as the log has it. A long one, of thousands of labels or with a text of megabytes, is written by another thread.
+fn written(object: &Arc<CatalogObject>) -> Result<Vec<u8>> {
+    let failed = |e: serde_json::Error| Error::internal(format!("catalog object: {e}"));
+    let mut short = Short(Vec::new());
+    match serde_json::to_writer(&mut short, &**object) {
+        Ok(()) => Ok(short.0),
+        Err(e) if e.is_io() => {
+            let object = Arc::clone(object);
+            work::elsewhere(move || serde_json::to_vec(&*object))?.map_err(failed)
+        }
+        Err(e) => Err(failed(e)),
     }
 }
 
@@ -249,10 +296,24 @@ impl Transaction {
     }
 
     fn log_object(&mut self, object: &Arc<CatalogObject>) -> Result<()> {
-        let json = serde_json::to_vec(&**object).map_err(|e| Error::internal(format!("catalog object: {e}")))?;
+        let json = written(object)?;
+        let last = self.definitions.last_put.take();
+        if let Some(again) = last.filter(|last| last.oid == object.oid() && last.end == self.redo_end())
+            && let Some(kept) = again.begin.checked_sub(self.redo_ahead)
+        {
+            self.redo.truncate(kept as usize);
+            self.definitions.changes.pop();
+        }
+        let begin = self.redo_end();
         record::put_object(&mut self.redo, &json);
+        self.definitions.last_put = Some(LastPut { oid: object.oid(), begin, end: self.redo_end() });
         self.definitions.change(object.oid(), Some(Arc::clone(object)));
         Ok(())
+    }
+
+    /// Bytes of the record, those gone ahead included.
+    pub(crate) fn redo_end(&self) -> u64 {
+        self.redo_ahead + self.redo.len() as u64
     }
 
     /// Another object with the name may have been committed while this transaction waited for it.
@@ -282,7 +343,15 @@ impl Transaction {
             Some(store) => {
                 let shape = Arc::new(Shape::of(table));
                 let before = store.upkeep.replace_shape(shape);
-                self.definitions.made.push(Made::Shape { store, before });
+                let is_again = self
+                    .definitions
+                    .last_put
+                    .as_ref()
+                    .is_some_and(|last| last.oid == table.oid && last.end == self.redo_end())
+                    && matches!(self.definitions.made.last(), Some(Made::Shape { store: last, .. }) if Arc::ptr_eq(last, &store));
+                if !is_again {
+                    self.definitions.made.push(Made::Shape { store, before });
+                }
             }
             None => {
                 // New, truncated or rewritten: its indexes, if any, start empty and fill with the rows.

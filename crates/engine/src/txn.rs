@@ -1119,9 +1119,10 @@ impl Txn for Transaction {
     }
 
     fn savepoint(&mut self) -> Savepoint {
+        self.definitions.last_put = None;
         self.marks.push(Mark {
             core: self.core.as_ref().map(|c| c.mark()),
-            redo: self.redo_ahead + self.redo.len() as u64,
+            redo: self.redo_end(),
             changes: self.definitions.changes.len(),
             made: self.definitions.made.len(),
         });
@@ -1138,6 +1139,7 @@ impl Txn for Transaction {
         let (redo, changes, made, core_mark) = (mark.redo, mark.changes, mark.made, mark.core);
         self.marks.truncate(at + 1);
         self.unproven.clear();
+        self.definitions.last_put = None;
         if let Some(core) = &mut self.core {
             let inner = &self.shard.0;
             inner.store.cancel_wait(core);

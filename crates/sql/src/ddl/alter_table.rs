@@ -56,6 +56,7 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
     ordered.sort_by_key(|cmd| pass(cmd, &table, &changes));
     refuse_dropped(&table, stmt, &changes)?;
     let (oid, mut changed) = (table.oid, false);
+    let found = Found { storage: table.storage, layouts: table.layouts.len() };
     for cmd in ordered {
         // Every command starts from what the one before it left.
         let table = cx.catalog().table(table.oid).cloned().ok_or_else(|| Error::internal("the table went away"))?;
@@ -66,7 +67,7 @@ pub(super) async fn alter_table(cx: &mut Cx<'_>, stmt: &AlterTableStmt) -> Resul
             follow_type(cx, oid, cmd).await?;
             continue;
         }
-        if let Some(pending) = alter(cx, table, cmd).await? {
+        if let Some(pending) = alter(cx, table, cmd, found).await? {
             constraints.extend(pending)
         }
     }
@@ -177,13 +178,37 @@ fn no_column(table: &TableDesc, name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_COLUMN, message)
 }
 
+/// What a statement found of a table. No row has a layout that it has added since, so one of them is enough: a table of many
+/// columns, all of them dropped by one statement, would else have the square of their number in its layouts.
+#[derive(Clone, Copy)]
+struct Found {
+    storage: u32,
+    layouts: usize,
+}
+
+impl Found {
+    /// From now on rows are written as the columns are now.
+    fn add_layout(self, table: &mut TableDesc) {
+        // Rows that were written anew have the one layout that is left of them.
+        let had = if table.storage == self.storage { self.layouts } else { 1 };
+        table.layouts.truncate(had);
+        let next = LayoutId(table.newest_layout().id.0 + 1);
+        table.layouts.push(layout_of(table, next));
+    }
+}
+
 /// One command. Constraints to add are returned and added after all other commands.
-async fn alter(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Result<Option<Vec<Pending>>> {
+async fn alter(
+    cx: &mut Cx<'_>,
+    mut table: TableDesc,
+    cmd: &AlterTableCmd,
+    found: Found,
+) -> Result<Option<Vec<Pending>>> {
     use AlterTableType as T;
     let name = cmd.name.as_deref().unwrap_or_default();
     match cmd.subtype {
-        T::AT_AddColumn => return add_column(cx, table, cmd).await.map(Some),
-        T::AT_DropColumn => drop_column(cx, table, cmd, name).await?,
+        T::AT_AddColumn => return add_column(cx, table, cmd, found).await.map(Some),
+        T::AT_DropColumn => drop_column(cx, table, cmd, name, found).await?,
         T::AT_ColumnDefault => {
             let number = column_number(&table, name)?;
             refuse_computed(&table, number, cmd.def.is_none())?;
@@ -380,7 +405,7 @@ fn default_text(sql: &str, node: &Node) -> Result<String> {
     text.map(str::to_string).ok_or_else(|| Error::internal("a default without its text"))
 }
 
-async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) -> Result<Vec<Pending>> {
+async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, found: Found) -> Result<Vec<Pending>> {
     let Some(Node::ColumnDef(def)) = &cmd.def else {
         return Err(Error::internal("ADD COLUMN without a column"));
     };
@@ -431,8 +456,7 @@ async fn add_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd) 
                 require_empty(cx, &table, name).await?;
             }
             table.columns[at].missing = missing;
-            let next = LayoutId(table.newest_layout().id.0 + 1);
-            table.layouts.push(layout_of(&table, next));
+            found.add_layout(&mut table);
             cx.put(CatalogObject::Table(table)).await?;
         }
         None => {
@@ -466,10 +490,17 @@ pub(super) async fn drop_column_of_type(cx: &mut Cx<'_>, table: base::Oid, numbe
     let Some(desc) = cx.catalog().table(table).cloned() else { return Ok(()) };
     let name = desc.columns[number as usize - 1].name.clone();
     let cmd = AlterTableCmd { behavior: DropBehavior::DROP_CASCADE, ..Default::default() };
-    Box::pin(drop_column(cx, desc, &cmd, &name)).await
+    let found = Found { storage: desc.storage, layouts: desc.layouts.len() };
+    Box::pin(drop_column(cx, desc, &cmd, &name, found)).await
 }
 
-async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd, name: &str) -> Result<()> {
+async fn drop_column(
+    cx: &mut Cx<'_>,
+    mut table: TableDesc,
+    cmd: &AlterTableCmd,
+    name: &str,
+    found: Found,
+) -> Result<()> {
     if table.column(name).is_none() && cmd.missing_ok {
         cx.notice(
             SqlState::SUCCESSFUL_COMPLETION,
@@ -509,8 +540,7 @@ async fn drop_column(cx: &mut Cx<'_>, mut table: TableDesc, cmd: &AlterTableCmd,
     column.not_null = false;
     column.name = format!("........pg.dropped.{number}........");
     table.comments.remove(&number);
-    let next = LayoutId(table.newest_layout().id.0 + 1);
-    table.layouts.push(layout_of(&table, next));
+    found.add_layout(&mut table);
     cx.put(CatalogObject::Table(table)).await?;
     drop::drop_all(cx, owned, cascade).await
 }

@@ -151,7 +151,8 @@ async fn fill(cx: &mut Cx<'_>, oid: Oid, beside: bool) -> Result<u64> {
     cx.session.begin_restricted(whole.owner);
     let rows = run_own(cx, &insert).await;
     cx.session.end_restricted();
-    let rows = rows?;
+    // PostgreSQL builds the indexes when all rows are there.
+    let rows = if beside { rows? } else { rows.map_err(super::rewrite::not_built)? };
     cx.drop_one(source_oid)?;
     let mut desc = cx.catalog().table(oid).cloned().ok_or_else(|| Error::internal("the view went away"))?;
     desc.kind = TableKind::MaterializedView;

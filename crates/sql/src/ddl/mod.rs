@@ -207,6 +207,8 @@ impl Cx<'_> {
     }
 
     async fn write(&mut self, object: CatalogObject) -> Result<()> {
+        // The definitions that a transaction has changed are kept until its end: with them as with values, who fills the memory is refused.
+        ::types::room::ask(::types::room::LARGE)?;
         loop {
             match self.txn().put_object(object.clone())? {
                 Step::Ready(()) => return Ok(()),

@@ -108,7 +108,7 @@ pub(super) async fn rewrite_table(
 }
 
 /// A key that rows have twice, as the statement that builds an index anew says it.
-fn not_built(mut error: Error) -> Error {
+pub(super) fn not_built(mut error: Error) -> Error {
     if error.code() == SqlState::UNIQUE_VIOLATION {
         let fields = error.fields_mut();
         let name = fields.message.split_once('"').map_or(String::new(), |(_, name)| format!("\"{name}"));

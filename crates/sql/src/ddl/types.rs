@@ -2,7 +2,7 @@
 //!
 //! Invariant: an enum's labels keep their order and identity for ever, so that a value once stored keeps its meaning.
 
-use base::{Error, Oid, Result, SqlState};
+use base::{Error, Oid, Result, SqlState, work};
 use engine_api::{
     Catalog, CatalogObject, DomainCheck, DomainDesc, EnumLabel, Expression, Privileges, TableDesc, TableKind,
     TableLockMode, TypeDesc, TypeKind, oids,
@@ -11,6 +11,7 @@ use rupg_sql::nodes::{
     AlterDomainStmt, AlterDomainType, AlterEnumStmt, ConstrType, Constraint, CreateDomainStmt, CreateEnumStmt, Node,
     RangeVar, RenameStmt,
 };
+use rustc_hash::FxHashSet;
 
 use super::alter_table::without_position;
 use super::names::{display, expression_after, free_constraint_name, parenthesised_after, position, quote, strings};
@@ -93,9 +94,11 @@ pub(super) async fn create_enum(cx: &mut Cx<'_>, stmt: &CreateEnumStmt) -> Resul
     cx.check_type_free(schema, relname)?;
     let (oid, array) = (cx.allocate(), cx.allocate());
     let mut labels: Vec<EnumLabel> = Vec::with_capacity(stmt.vals.len());
+    let mut known = FxHashSet::default();
     for label in strings(&stmt.vals) {
+        work::step(64)?;
         check_label(&label)?;
-        if labels.iter().any(|l| l.name == label) {
+        if !known.insert(label.clone()) {
             let message = "duplicate key value violates unique constraint \"pg_enum_typid_label_index\"";
             return Err(Error::new(SqlState::UNIQUE_VIOLATION, message)
                 .detail(format!("Key (enumtypid, enumlabel)=({oid}, {label}) already exists."))
