@@ -12,8 +12,8 @@ use std::time::Duration;
 use testkit::schemas::{self, Schema};
 use testkit::{Connection, Event, Fields, Nyala, Oracle, Random, Reply, Target};
 
-/// Databases, and steps in each.
-const WORLDS: u64 = 10;
+/// Databases of a lane, and steps in each.
+const WORLDS: u64 = 5;
 const STEPS: u64 = 200;
 
 /// More than that says nothing new.
@@ -135,10 +135,14 @@ impl Tally {
 fn random_definitions_agree() {
     let seed = Random::seed();
     println!("NYALA_SEED={seed}");
-    let times = number_in("NYALA_ROUNDS").unwrap_or(1);
+    // `make test` has one lane.
+    let rounds = number_in("NYALA_ROUNDS");
+    let (times, others) = (rounds.unwrap_or(1), rounds.map_or(0, |_| 1));
     let lanes: Vec<Tally> = std::thread::scope(|scope| {
-        let started = [0, 1].map(|lane| scope.spawn(move || in_lane(Random::new(seed.wrapping_add(lane)), times)));
-        started.map(|lane| lane.join().expect("a lane goes to its end")).into()
+        let started =
+            (0..=others).map(|lane| scope.spawn(move || in_lane(Random::new(seed.wrapping_add(lane)), times)));
+        let started: Vec<_> = started.collect();
+        started.into_iter().map(|lane| lane.join().expect("a lane goes to its end")).collect()
     });
     let mut tally = Tally::default();
     for lane in lanes {
@@ -162,11 +166,11 @@ fn random_definitions_agree() {
     assert!(count == 0, "NYALA_SEED={seed}: {count} differ:\n{}", tally.wrong.join("\n\n"));
 }
 
-/// Half of the worlds, beside the other half, with a server of their own.
+/// Some worlds, with a server of their own.
 fn in_lane(mut random: Random, times: u64) -> Tally {
     let mut subject = Subject::start();
     let mut tally = Tally::default();
-    while tally.steps < WORLDS / 2 * STEPS * times && tally.wrong.len() < ENOUGH {
+    while tally.steps < WORLDS * STEPS * times && tally.wrong.len() < ENOUGH {
         in_world(&mut random, &mut subject, &mut tally);
         println!("{} steps, {} differ", tally.steps, tally.wrong.len());
     }
@@ -305,6 +309,34 @@ fn set_sequences(pair: &mut Pair, history: &mut Vec<String>) {
     history.push(sql);
 }
 
+/// Differences that COMPATIBILITY.md lists: parentheses of the pretty form, and which of two unique indexes over the same columns a foreign
+/// key depends on, which in PostgreSQL is the one that was built last after ALTER TYPE.
+fn is_listed(sql: &str, expected: &Reply, actual: &Reply) -> bool {
+    let of_key = |reply: &Reply| {
+        let detail = reply.error().filter(|error| error.code == "2BP01").and_then(|error| error.detail.as_deref());
+        detail.is_some_and(|detail| detail.starts_with("constraint ") && detail.contains(" depends on index "))
+    };
+    if sql.contains(" DROP CONSTRAINT ") && expected.error().is_some() != actual.error().is_some() {
+        return of_key(expected) || of_key(actual);
+    }
+    let shown = |reply: &Reply| {
+        let rows = reply.events.iter().map(|event| event.to_string());
+        let mut rows: Vec<String> = match () {
+            () if sql.contains("pg_get_expr(adbin, adrelid, true)") => {
+                rows.map(|row| row.replace(['(', ')'], "")).collect()
+            }
+            () if sql.contains("pg_depend") => rows
+                .filter(|row| !(row.contains("`constraint ") && row.contains("`i ") && row.contains("`n`")))
+                .collect(),
+            () => return None,
+        };
+        rows.sort_unstable();
+        Some(rows)
+    };
+    let (expected, actual) = (shown(expected), shown(actual));
+    expected.is_some() && expected == actual
+}
+
 /// Whether two answers say the same. Of several faults of a statement either may be told; columns in the text of a key, and types in refusals of
 /// values and operators, are named with or without quotes and schemas.
 fn same(sql: &str, expected: &Reply, actual: &Reply) -> bool {
@@ -316,7 +348,7 @@ fn same(sql: &str, expected: &Reply, actual: &Reply) -> bool {
     let shows_rows = sql.starts_with("SELECT *") || sql.starts_with("CREATE MATERIALIZED VIEW");
     let has_constants =
         shows_rows && ["23514", "22P02", "23502"].contains(&expected.code()) || expected.code() == "42P22";
-    if expected == actual || has_constants {
+    if expected == actual || has_constants || is_listed(sql, expected, actual) {
         return true;
     }
     let (Some(first), Some(second)) = (expected.error(), actual.error()) else { return false };
