@@ -155,3 +155,55 @@ fn what_went_ahead_before_a_rollback_to_the_beginning_does_not_count() {
     drop(shard);
     assert_eq!(all(&open_with(&disk, LARGE)), expected);
 }
+
+fn wide(columns: i16) -> CatalogObject {
+    let mut table = accounts();
+    table.columns.extend((3..columns).map(|n| column(n, &format!("note {n}"), types::oid::INT4)));
+    CatalogObject::Table(table)
+}
+
+fn columns(catalog: &Catalog) -> usize {
+    catalog.table(ACCOUNTS).unwrap().columns.len()
+}
+
+/// A definition that is put again and again is in the record once, but for what a savepoint may go back to.
+#[test]
+fn what_is_put_again_at_once_is_kept_once() {
+    let bytes = |puts: usize| {
+        let disk = SimDisk::new();
+        let shard = bank(&disk, 2);
+        let before = shard.log_end();
+        let mut txn = begin(&shard, Isolation::ReadCommitted);
+        ready(txn.lock_table(ACCOUNTS, TableLockMode::AccessExclusive, WaitPolicy::Block));
+        (0..puts).for_each(|_| ready(txn.put_object(wide(200))));
+        commit(&shard, txn);
+        shard.log_end().0 - before.0
+    };
+    assert_eq!(bytes(1), bytes(50));
+
+    let disk = SimDisk::new();
+    let shard = bank(&disk, 2);
+    let mut txn = begin(&shard, Isolation::ReadCommitted);
+    ready(txn.lock_table(ACCOUNTS, TableLockMode::AccessExclusive, WaitPolicy::Block));
+    ready(txn.put_object(wide(10)));
+    ready(txn.put_object(wide(20)));
+    let first = txn.savepoint();
+    ready(txn.put_object(wide(30)));
+    let second = txn.savepoint();
+    ready(txn.put_object(wide(40)));
+    ready(txn.put_object(wide(50)));
+    txn.rollback_to(second);
+    assert_eq!(columns(&txn.catalog()), 29);
+    txn.rollback_to(first);
+    assert_eq!(columns(&txn.catalog()), 19);
+    ready(txn.put_object(wide(60)));
+    ready(insert(&mut *txn, 7, 7));
+    ready(txn.put_object(wide(70)));
+    ready(txn.put_object(wide(80)));
+    commit(&shard, txn);
+    assert_eq!(columns(&shard.catalog()), 79);
+    drop(shard);
+    let shard = open(&disk);
+    assert_eq!(columns(&shard.catalog()), 79);
+    assert_eq!(all(&shard).len(), 3);
+}
