@@ -53,6 +53,10 @@ fn rows(connection: &mut Connection, sql: &str) -> Vec<Vec<String>> {
     reply.rows().map(|row| row.iter().map(|value| value.clone().unwrap_or_default()).collect()).collect()
 }
 
+/// The condition that a function of pg_proc is a part of an aggregate: the catalog names it, but it cannot be called by itself.
+pub(crate) const OF_AGGREGATES: &str = "oid IN (SELECT unnest(ARRAY[aggtransfn::oid, aggfinalfn::oid, aggcombinefn::oid, \
+    aggmtransfn::oid, aggminvtransfn::oid, aggmfinalfn::oid, aggserialfn::oid, aggdeserialfn::oid]) FROM pg_aggregate)";
+
 /// The names that the server under test has all overloads of, as far as PostgreSQL has them: where some are of types that
 /// only PostgreSQL has, other calls may be ambiguous there.
 ///
@@ -79,9 +83,8 @@ pub fn names(reference: &mut Connection, subject: &mut Connection) -> Names {
                   AND proname NOT IN ('acldefault', 'inet_client_addr', 'inet_server_addr') \
                   AND oid NOT IN (SELECT unnest(ARRAY[typinput::oid, typoutput::oid, typreceive::oid, typsend::oid, typmodin::oid, \
                   typmodout::oid]) FROM pg_type) \
-                  AND oid NOT IN (SELECT unnest(ARRAY[aggtransfn::oid, aggfinalfn::oid, aggcombinefn::oid, aggmtransfn::oid, \
-                  aggminvtransfn::oid, aggmfinalfn::oid, aggserialfn::oid, aggdeserialfn::oid]) FROM pg_aggregate)";
-    for row in rows(reference, wanted) {
+                  AND NOT ";
+    for row in rows(reference, &format!("{wanted}{OF_AGGREGATES}")) {
         if partial.contains(&row[0]) {
             continue;
         }

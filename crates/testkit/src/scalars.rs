@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::client::Connection;
+use crate::overloads::OF_AGGREGATES;
 use crate::random::Random;
 
 /// A type with its values, as PostgreSQL reads them.
@@ -144,7 +145,7 @@ impl Calls {
         let wanted = format!(
             "SELECT oid, proname, prorettype, provariadic <> 0, proargtypes FROM pg_proc WHERE prokind = 'f' AND NOT proretset \
              AND provolatile <> 'v' AND pronamespace = 11 AND NOT (proname = 'age' AND pronargs = 1) AND NOT (proname ~ '^(time|numeric)' AND proname !~ '_' AND pronargs = 2 AND proname <> 'timezone') AND proname !~ '{STATE}'
-             ORDER BY oid"
+             AND NOT {OF_AGGREGATES} ORDER BY oid"
         );
         let mut calls = Calls { functions: BTreeMap::new(), operators: BTreeMap::new() };
         for row in rows(reference, &wanted) {
