@@ -2,7 +2,7 @@
 //! that rename, move, alter and drop them.
 //!
 //! Responsible for: the next statement, chosen from what there is ([`step`]); what there is ([`Schema`]); questions whose answers say all that servers
-//! keep of it ([`questions`]); one insert into each table ([`inserts`]).
+//! keep of it ([`questions()`]); one insert into each table ([`inserts`]).
 //! Not responsible for: asking the servers and comparing their answers (`tests/schemas.rs`).
 
 mod alter;
