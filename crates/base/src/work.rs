@@ -8,6 +8,7 @@
 //! inside [`closed`].
 
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
@@ -76,6 +77,27 @@ struct Away<T> {
 /// # Errors
 /// Why the statement should stop.
 pub fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    sent(work, || look(0))
+}
+
+/// As [`elsewhere`], where no error can be answered. A statement that should stop is unwound to [`caught`], if there is one;
+/// without one it waits on.
+pub fn elsewhere_unwound<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let Ok(made) = sent::<T, Infallible>(work, || {
+        if let Err(error) = look(0)
+            && CAUGHT.get() > 0
+        {
+            resume_unwind(Box::new(Stopped(error)));
+        }
+        Ok(())
+    });
+    made
+}
+
+fn sent<T: Send + 'static, E>(
+    work: impl FnOnce() -> T + Send + 'static,
+    may_wait: impl Fn() -> Result<(), E>,
+) -> Result<T, E> {
     let Some(host) = HOST.get().filter(|host| CLOSED.get() == 0 && (host.can_leave)()) else { return Ok(work()) };
     let away = Arc::new(Mutex::new(Away { made: None, waker: None }));
     let there = Arc::clone(&away);
@@ -94,7 +116,7 @@ pub fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
             Some(Err(panic)) => resume_unwind(panic),
             None => {}
         }
-        look(0)?;
+        may_wait()?;
         (host.wait)(&mut |waker| {
             let mut away = lock();
             match away.made {
@@ -241,6 +263,23 @@ fn append_many(out: &mut Vec<u8>, bytes: &[u8]) {
     for part in bytes.chunks(STRETCH) {
         beat(self::bytes(part.len()));
         out.extend_from_slice(part);
+    }
+}
+
+/// As [`append`], of text.
+#[inline]
+pub fn append_text(out: &mut String, text: &str) {
+    if text.len() <= STRETCH { out.push_str(text) } else { append_long_text(out, text) }
+}
+
+#[cold]
+fn append_long_text(out: &mut String, mut text: &str) {
+    out.reserve(text.len());
+    while !text.is_empty() {
+        let (part, rest) = text.split_at(text.floor_char_boundary(STRETCH));
+        beat(bytes(part.len()));
+        out.push_str(part);
+        text = rest;
     }
 }
 

@@ -263,7 +263,19 @@ macro_rules! from {
 
 from! {
     bool => Bool, i16 => Int2, i32 => Int4, i64 => Int8, f32 => Float4, f64 => Float8,
-    Numeric => Numeric, &str => Text, String => Text, &[u8] => Bytea, Interval => Interval,
+    Numeric => Numeric, &str => Text, &[u8] => Bytea, Interval => Interval,
+}
+
+/// Bytes of a text that another thread copies.
+const LONG: usize = 4 << 20;
+
+impl From<String> for Datum {
+    fn from(value: String) -> Datum {
+        if value.len() < LONG {
+            return Datum::Text(value.into());
+        }
+        Datum::Text(base::work::elsewhere_unwound(move || value.into()))
+    }
 }
 
 impl<T: Into<Datum>> From<Option<T>> for Datum {

@@ -142,7 +142,11 @@ fn overlay(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     let behind = from.checked_add(count).ok_or_else(beyond)?;
     let (before, after) = (part(text, 1, Some(from - 1))?, part(text, behind, None)?);
     room::for_value(before.len() + new.len() + after.len())?;
-    Ok([before, new, after].concat().into())
+    let mut whole = String::with_capacity(before.len() + new.len() + after.len());
+    for part in [before, new, after] {
+        work::append_text(&mut whole, part);
+    }
+    Ok(whole.into())
 }
 
 fn position(text: &str, wanted: &str) -> i32 {
@@ -338,7 +342,11 @@ fn textcat(_: &dyn EvalContext, args: &[Datum]) -> Result<Datum> {
     match args {
         [Datum::Text(a), Datum::Text(b)] => {
             room::for_value(a.len() + b.len())?;
-            Ok([&**a, &**b].concat().into())
+            let mut both = String::with_capacity(a.len() + b.len());
+            for part in [a, b] {
+                work::append_text(&mut both, part);
+            }
+            Ok(both.into())
         }
         _ => mismatched(args),
     }

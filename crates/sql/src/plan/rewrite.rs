@@ -10,6 +10,8 @@
 //! R7).
 //! Invariant: nothing is merged whose value could change by being evaluated more or less often, or at another place.
 
+use base::work;
+
 use super::access::Conjunct;
 use super::{implied, leak, walk};
 use crate::bind::visit::{children_mut, shift_levels, walk_query_mut};
@@ -40,7 +42,7 @@ fn better(query: &Query, alone: bool) -> Option<Query> {
     if !has_subquery && !has_sublink {
         return None;
     }
-    let mut query = query.clone();
+    let mut query = copy(query);
     let merged = merge_from(&mut query);
     let linked = has_sublink && join_sublinks(&mut query, alone);
     let implied = push_implied(&mut query, alone);
@@ -189,7 +191,21 @@ fn mergeable(query: &Query, rel: usize) -> Option<Query> {
     walk::walk_query(query, 0, &mut |e, depth| {
         whole |= matches!(e, Expr::WholeRow { level, rel: r } if *level == depth && *r == rel);
     });
-    (!whole).then(|| (**inner).clone())
+    (!whole).then(|| copy(inner))
+}
+
+/// A copy, counted by what it shows at all levels: views over views of many columns are long.
+fn copy(query: &Query) -> Query {
+    work::beat(32 * shown(query));
+    query.clone()
+}
+
+fn shown(query: &Query) -> usize {
+    let below = query.rels.iter().map(|rel| match &rel.kind {
+        RelKind::Subquery { query, .. } => shown(query),
+        _ => 0,
+    });
+    query.targets.len() + below.sum::<usize>()
 }
 
 /// Whether a query's select list is columns, each of them once.
